@@ -1,0 +1,118 @@
+// A schedule says what every rank does in a collective: steps of transfers, one record being both ends. It knows no
+// transport, no buffer and no clock; executors run it, verify.hpp proves it, compose.hpp builds larger ones from it.
+//
+// Order ("own_step", the same in every executor): a rank posts its receives and sends of a step, waits until all of them
+// are done, applies the reductions in the order of the step, and goes on. Nobody waits for the whole step. Reads of a
+// step come before its writes: a rank may send a chunk in the step in which it receives into it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+using Rank = int;
+
+enum class Collective { allreduce, reduce_scatter, allgather, broadcast, reduce, alltoall, barrier };
+std::string_view name_of(Collective);
+std::optional<Collective> collective_named(std::string_view);
+
+// `from` sends its chunks [chunk, chunk + count); `to` copies them to, or adds them into, its [into, into + count).
+// from == to is a local operation and crosses no wire.
+struct Transfer {
+  Rank from = 0;
+  Rank to = 0;
+  int chunk = 0;
+  int count = 1;
+  int into = same_chunk;
+  bool reduces = false;
+
+  static constexpr int same_chunk = -1;  // as written by algorithms; steps hold the resolved index
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+
+class Step {
+ public:
+  void copy(Transfer t) { add(t, false); }
+  void reduce(Transfer t) { add(t, true); }
+  void clear() { transfers_.clear(); }
+  std::span<const Transfer> transfers() const { return transfers_; }
+  std::vector<Transfer>& mutable_transfers() { return transfers_; }  // for compositions
+
+ private:
+  void add(Transfer t, bool reduces) {
+    if (t.into == Transfer::same_chunk) t.into = t.chunk;
+    t.reduces = reduces;
+    transfers_.push_back(t);
+  }
+  std::vector<Transfer> transfers_;
+};
+
+// A sequence of steps: held, or produced one at a time by a pure function of the step number.
+class Steps {
+ public:
+  using Produce = std::function<void(int step, Step& out)>;  // appends to `out`, which is empty
+
+  Steps() = default;
+  Steps(int count, Produce produce) : count_(count), produce_(std::move(produce)) {}
+
+  int count() const { return produce_ ? count_ : static_cast<int>(held_.size()); }
+  void produce(int step, Step& out) const;  // clears `out`, then fills it
+  Step& add() { return held_.emplace_back(); }
+
+ private:
+  int count_ = 0;
+  Produce produce_;
+  std::vector<Step> held_;
+};
+
+// Channels run side by side, each rank keeping its own place in each. Most schedules have one.
+//
+// The message is cut into `chunks` nearly equal pieces (ChunkLayout); chunk indices from `chunks` on are extra space of
+// each rank, chunk c of it having the size of chunk c mod `chunks`. What holds before and after, block r standing for
+// chunks [r * chunks / ranks, (r + 1) * chunks / ranks):
+//   allreduce       all ranks hold all chunks           -> all hold the sum of all
+//   reduce_scatter  all ranks hold all chunks           -> rank r holds the sum of block r
+//   allgather       rank r holds block r                -> all hold all blocks
+//   broadcast       the root holds all chunks           -> all hold them
+//   reduce          all ranks hold all chunks           -> the root holds the sum
+//   alltoall        rank r holds all chunks             -> rank r's extra block s is rank s's block r (equal chunks only)
+//   barrier         nothing; one chunk of no bytes      -> every rank has heard, directly or not, of every other
+struct Schedule {
+  std::string name = {};
+  Collective collective = Collective::allreduce;
+  int ranks = 0;
+  int chunks = 1;
+  int extra_chunks = 0;
+  Rank root = 0;
+  std::vector<Steps> channels = std::vector<Steps>(1);
+
+  Step& add_step() { return channels.front().add(); }
+  int steps() const;                   // of the longest channel
+  std::int64_t messages() const;       // transfers between different ranks; walks the schedule
+};
+
+// Cuts `elements` into `chunks` pieces that differ by at most one element.
+struct ChunkLayout {
+  std::int64_t elements = 0;
+  int chunks = 1;
+
+  // First element of chunk c, 0 <= c <= chunks.
+  std::int64_t begin(int c) const {
+    return static_cast<std::int64_t>(static_cast<__extension__ __int128>(elements) * c / chunks);
+  }
+  std::int64_t size(int first, int count) const { return begin(first + count) - begin(first); }
+};
+
+// Mathematical modulo: the result is in [0, n).
+constexpr int mod(int a, int n) { return ((a % n) + n) % n; }
+
+// One line a transfer: "step 2: 1->2 adds chunk 0", "step 5: 0->3 copies chunks 4..7 to 8..11".
+std::string to_string(const Schedule&);
+std::string to_string(const Transfer&);
+
+}  // namespace weft

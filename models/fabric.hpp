@@ -1,0 +1,98 @@
+// The cluster as one directed multigraph of devices and links, and the paths that its routing allows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/units.hpp"
+
+#include <boost/graph/adjacency_list.hpp>
+
+namespace weft {
+
+using NodeId = std::int32_t;  // a device: an endpoint, a switch
+using LinkId = std::int32_t;  // one direction of a cable
+
+enum class DeviceKind { endpoint, network_switch };
+
+struct Device {
+  std::string name;  // a path: "upper3/node1", "leaf0", "spine2"
+  DeviceKind kind = DeviceKind::endpoint;
+};
+
+struct Link {
+  LinkId id = 0;
+  BitsPerSecond bandwidth;
+  SimTime latency;
+};
+
+// Link bandwidth and latency as a scenario gives them.
+struct LinkSpec {
+  BitsPerSecond bandwidth;
+  SimTime latency;
+  friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
+};
+
+// One hop of a path: a link, and the priority (virtual channel) the message has on it.
+struct Hop {
+  LinkId link = 0;
+  int priority = 0;
+  friend bool operator==(const Hop&, const Hop&) = default;
+};
+
+using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Device, Link>;
+
+// A built fabric. Endpoints are the places ranks can sit on, numbered 0..endpoints()-1 in the order that "linear"
+// placement uses; each is a node of the graph.
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+
+  const Graph& graph() const { return graph_; }
+  int endpoints() const { return static_cast<int>(endpoint_nodes_.size()); }
+  int links() const { return static_cast<int>(ends_.size()); }
+  NodeId node_of(int endpoint) const { return endpoint_nodes_[static_cast<std::size_t>(endpoint)]; }
+  const Link& link(LinkId id) const;
+  NodeId from(LinkId id) const;
+  NodeId to(LinkId id) const;
+  const Device& device(NodeId id) const { return graph_[static_cast<std::size_t>(id)]; }
+  bool between_switches(LinkId id) const;
+  std::string link_name(LinkId id) const;  // "leaf0->spine2"; parallel cables get "#2", "#3"
+  int priorities() const { return priorities_; }
+
+  // How many equal-cost paths lead from one endpoint to another (at least 1 for different endpoints), and the
+  // `choice`-th of them, appended to `path`. Endpoints must differ.
+  virtual int path_count(int from, int to) const = 0;
+  virtual void append_path(int from, int to, int choice, std::vector<Hop>& path) const = 0;
+
+ protected:
+  NodeId add_switch(std::string name);
+  NodeId add_endpoint(std::string name);
+  LinkId add_link(NodeId from, NodeId to, LinkSpec spec);             // one direction
+  LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);                // both: a->b is the returned id, b->a the next
+
+  Graph graph_;
+  int priorities_ = 1;
+
+ private:
+  std::vector<NodeId> endpoint_nodes_;
+  struct Ends { NodeId from, to; Graph::edge_descriptor edge; };
+  std::vector<Ends> ends_;
+};
+
+// Which of the equal-cost paths a pair uses.
+enum class EcmpPolicy {
+  hash,          // a seeded hash of (source, destination)
+  d_mod_k,       // destination mod the number of paths (Zahavi 2012): no collisions for shifts on a fat-tree
+  least_loaded,  // pairs are assigned in the order of first use, each to the path whose busiest link has fewest flows in that step
+};
+struct Ecmp {
+  EcmpPolicy policy = EcmpPolicy::hash;
+  std::uint64_t seed = 1;
+  friend bool operator==(const Ecmp&, const Ecmp&) = default;
+};
+
+}  // namespace weft
