@@ -11,6 +11,14 @@
 
 namespace weft {
 
+// One thing wrong with an input: where (a JSON pointer such as "/fabric/switches", a flag, a line) and what is found and
+// allowed there, ready to be read after the place.
+struct Problem {
+  std::string where;
+  std::string what;
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
+
 // Input that cannot be used, with every problem found: each is one line that says place, found and allowed.
 class InputError : public std::runtime_error {
  public:
