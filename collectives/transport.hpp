@@ -1,0 +1,31 @@
+// The seam to the world: carries byte ranges between ranks. One object per rank (and channel), used by one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "collectives/schedule.hpp"
+#include "kernels/dtype.hpp"
+
+namespace weft {
+
+using ByteView = std::span<const std::byte>;
+using ByteSpan = std::span<std::byte>;
+using Tag = std::uint64_t;  // messages of one (from, to, tag) arrive in the order they were sent
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // Starts receiving the message with this tag from `from`; its length must equal `into`.
+  virtual void receive(Rank from, Tag tag, ByteSpan into) = 0;
+  // Starts sending. `bytes` must stay valid and unchanged until wait() returns.
+  virtual void send(Rank to, Tag tag, ByteView bytes) = 0;
+  // Returns when every send and receive started so far is done. Throws RunError naming the peer if one cannot be.
+  virtual void wait() = 0;
+  // into = into op from, on this rank. Reductions of a step are applied in its order, so results are reproducible.
+  virtual void reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView from) = 0;
+};
+
+}  // namespace weft
