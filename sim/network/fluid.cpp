@@ -167,9 +167,9 @@ void FluidNetwork::share_out() {
     }
     if (alone < HUGE_VAL) bottlenecks_.push_back({alone, flow, true});
   }
-  std::ranges::make_heap(bottlenecks_);
+  std::ranges::make_heap(bottlenecks_, &Bottleneck::after);
   for (std::size_t to_freeze = members_.size(); to_freeze > 0;) {
-    std::ranges::pop_heap(bottlenecks_);
+    std::ranges::pop_heap(bottlenecks_, &Bottleneck::after);
     const Bottleneck least = bottlenecks_.back();
     bottlenecks_.pop_back();
     if (least.is_flow) {
@@ -183,7 +183,7 @@ void FluidNetwork::share_out() {
     const double share = link.left / link.unfrozen;
     if (share > least.share) {
       bottlenecks_.push_back({share, least.index, false});
-      std::ranges::push_heap(bottlenecks_);
+      std::ranges::push_heap(bottlenecks_, &Bottleneck::after);
       continue;
     }
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {

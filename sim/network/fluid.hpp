@@ -92,7 +92,7 @@ class FluidNetwork {
     double share;
     std::uint32_t index;
     bool is_flow;
-    bool operator<(const Bottleneck& other) const { return share > other.share || (share == other.share && index > other.index); }
+    bool after(const Bottleneck& other) const { return share > other.share || (share == other.share && index > other.index); }
   };
 
   std::span<const LinkId> links_of(const Flow& flow) const {
