@@ -1,15 +1,11 @@
 #include "collectives/blocking.hpp"
 
-#include "kernels/error.hpp"
-
 #include <algorithm>
 #include <cstring>
 
 namespace weft {
 namespace {
 
-constexpr int position_bits = 26;
-constexpr int step_bits = 26;
 constexpr std::size_t scratch_alignment = 64;
 
 // Chunks [begin, end) that this rank reads or writes in the step.
@@ -104,7 +100,7 @@ class RankRun {
  private:
   ByteView source(const Transfer& t) const { return buffer_.chunks(t.chunk, t.count); }
   ByteSpan destination(const Transfer& t) const { return buffer_.chunks(t.into, t.count); }
-  Tag tag(const RankStep& s, std::uint32_t i) const { return tag_of(channel_, s.step, i); }
+  Tag tag(const RankStep& s, std::uint32_t i) const { return tag_of({.channel = channel_, .step = s.step, .position = i}); }
 
   void prepare(const RankStep& s) {
     overlaps_.find(s);
@@ -198,12 +194,6 @@ bool WindowedSteps::next(RankStep& out) {
          .receives = shape.receives_of(rank_),
          .locals = shape.locals_of(rank_)};
   return true;
-}
-
-Tag tag_of(int channel, int step, std::uint32_t position) {
-  check(channel < 1 << (64 - step_bits - position_bits) && step < 1 << step_bits && position < 1u << position_bits,
-        "channel {}, step {}, position {} do not fit a tag", channel, step, position);
-  return (static_cast<Tag>(channel) << step_bits | static_cast<Tag>(step)) << position_bits | position;
 }
 
 void run_blocking(RankSteps& steps, int channel, ReduceOp op, const Buffer& buffer, Transport& transport) {

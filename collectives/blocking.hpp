@@ -70,11 +70,11 @@ class WindowedSteps final : public RankSteps {
   int next_ = 0;
 };
 
-// The tag of one message of a collective: its channel, step and position in the step.
-Tag tag_of(int channel, int step, std::uint32_t position);
-
 // Runs this rank's part of one channel. For `avg` the values are summed; dividing is finish_average's part, once all
 // channels of the rank are done.
 void run_blocking(RankSteps& steps, int channel, ReduceOp op, const Buffer& buffer, Transport& transport);
+
+// Divides what this rank holds of the result by the number of ranks.
+void finish_average(const Schedule&, Rank, const Buffer&);
 
 }  // namespace weft

@@ -14,6 +14,16 @@ using ByteView = std::span<const std::byte>;
 using ByteSpan = std::span<std::byte>;
 using Tag = std::uint64_t;  // messages of one (from, to, tag) arrive in the order they were sent
 
+// The tag of one message of a collective, and back.
+struct MessageName {
+  int channel = 0;
+  int step = 0;
+  std::uint32_t position = 0;  // in the step
+};
+Tag tag_of(MessageName);
+MessageName name_of(Tag);
+std::string to_string(MessageName);  // "step 2, message 5", with "channel 1, " before it except for channel 0
+
 class Transport {
  public:
   virtual ~Transport() = default;
