@@ -102,10 +102,9 @@ struct ChunkLayout {
   std::int64_t elements = 0;
   int chunks = 1;
 
-  // First element of chunk c, 0 <= c <= chunks.
-  std::int64_t begin(int c) const {
-    return static_cast<std::int64_t>(static_cast<__extension__ __int128>(elements) * c / chunks);
-  }
+  // First element of chunk c: elements * c / chunks rounded down, written so that it cannot overflow. Chunks from `chunks`
+  // on continue behind the message with the same sizes.
+  std::int64_t begin(int c) const { return elements / chunks * c + elements % chunks * c / chunks; }
   std::int64_t size(int first, int count) const { return begin(first + count) - begin(first); }
 };
 
