@@ -98,7 +98,7 @@ class EventExecutor {
 
   std::int64_t bytes_of(const Transfer& t) const {
     if (whole_chunk_bytes_ >= 0) return whole_chunk_bytes_ * t.count;
-    return layout_.size(t.chunk % layout_.chunks, t.count) * job_.element_bytes;
+    return layout_.size(t.chunk, t.count) * job_.element_bytes;
   }
 
   std::int64_t reduction_ps(const Transfer& t) {
