@@ -18,7 +18,7 @@ void index_by(std::span<const Transfer> transfers, int ranks, std::vector<std::u
     if (keep(transfers[i])) out[next[static_cast<std::size_t>(key(transfers[i]))]++] = i;
 }
 
-std::shared_ptr<const StepShape> shape_of(std::span<const Transfer> transfers, int ranks, const std::vector<std::uint64_t>& ends) {
+std::shared_ptr<StepShape> shape_of(std::span<const Transfer> transfers, int ranks, const std::vector<std::uint64_t>& ends) {
   auto shape = std::make_shared<StepShape>();
   const auto wire = [](const Transfer& t) { return t.from != t.to; };
   const auto local = [](const Transfer& t) { return t.from == t.to; };
@@ -45,10 +45,10 @@ void StepWindow::produce_next() {
   ends_.clear();
   for (const Transfer& t : next->transfers())
     ends_.push_back(static_cast<std::uint64_t>(static_cast<std::uint32_t>(t.from)) << 32 | static_cast<std::uint32_t>(t.to));
-  next->fresh_shape = !last_shape_ || last_shape_->ends != ends_;
-  if (next->fresh_shape) last_shape_ = shape_of(next->transfers(), ranks_, ends_);
+  if (!last_shape_ || last_shape_->ends != ends_) last_shape_ = shape_of(next->transfers(), ranks_, ends_);
   next->shape = last_shape_;
   next->ranks_inside = ranks_;
+  next->notes.clear();
   window_.push_back(std::move(next));
 }
 

@@ -19,6 +19,7 @@ struct StepShape {
   std::vector<std::uint32_t> receive_begin, receives;
   std::vector<std::uint32_t> local_begin, locals;
   std::vector<std::uint64_t> ends;                 // (from, to) of each transfer, to recognise an equal step
+  std::vector<std::uint32_t> routes;               // the executor's: the route of each transfer, empty until it fills it
 
   std::span<const std::uint32_t> sends_of(Rank r) const { return slice(send_begin, sends, r); }
   std::span<const std::uint32_t> receives_of(Rank r) const { return slice(receive_begin, receives, r); }
@@ -33,9 +34,9 @@ struct StepShape {
 
 struct IndexedStep {
   Step step;
-  std::shared_ptr<const StepShape> shape;
+  std::shared_ptr<StepShape> shape;
   int ranks_inside = 0;                            // ranks that have not left this step yet
-  bool fresh_shape = false;                        // not the shape of the step before
+  std::vector<std::int64_t> notes;                 // the executor's: one per transfer if it wants them
 
   std::span<const Transfer> transfers() const { return step.transfers(); }
 };
@@ -65,7 +66,7 @@ class StepWindow {
   int first_ = 0;
   std::deque<std::unique_ptr<IndexedStep>> window_;
   std::vector<std::unique_ptr<IndexedStep>> spare_;
-  std::shared_ptr<const StepShape> last_shape_;
+  std::shared_ptr<StepShape> last_shape_;
   std::vector<std::uint64_t> ends_;
 };
 

@@ -8,6 +8,8 @@
 
 namespace weft {
 
+__extension__ typedef __int128 Int128;
+
 // Time since the start of the simulation, or a duration, in integer picoseconds: 106 days fit. Sums are exact; the one
 // place that rounds is a transfer's duration (bytes / bandwidth), which is divided once and rounded up.
 struct SimTime {
@@ -40,10 +42,12 @@ struct BitsPerSecond {
   constexpr double bytes_per_second() const { return static_cast<double>(count) / 8.0; }
 };
 
-// The time to put `bytes` on a wire of this rate: exact in 128 bits, then rounded up to a picosecond.
+// The time to put `bytes` on a wire of this rate (more than 0): exact in 128 bits, then rounded up to a picosecond. What
+// lasts longer than a SimTime holds lasts for ever.
 constexpr SimTime operator/(Bytes bytes, BitsPerSecond rate) {
-  const __extension__ __int128 bit_ps = static_cast<__extension__ __int128>(bytes.count) * 8'000'000'000'000LL;
-  return {static_cast<std::int64_t>((bit_ps + rate.count - 1) / rate.count)};
+  const Int128 bit_ps = Int128{bytes.count} * 8'000'000'000'000;
+  const Int128 ps = (bit_ps + rate.count - 1) / rate.count;
+  return ps < INT64_MAX ? SimTime{static_cast<std::int64_t>(ps)} : SimTime::never();
 }
 
 inline namespace literals {

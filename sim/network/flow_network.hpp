@@ -1,0 +1,23 @@
+// The `flow` network: the fluid model driven by the event executor inside SimGrid's engine.
+#pragma once
+
+#include <vector>
+
+#include "models/fabric.hpp"
+#include "models/routes.hpp"
+#include "sim/network/event_executor.hpp"
+#include "sim/network/network_run.hpp"
+
+namespace weft {
+
+// Runs `job` on `fabric`. `timeline`, if given, receives every message. Once per process (see kernel_model.hpp).
+// Throws RunError, saying who waits for whom, when no progress is possible.
+NetworkRun run_flow(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline = nullptr);
+
+// The same without an engine around it: for tests and for measuring what the engine costs.
+NetworkRun run_flow_bare(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline = nullptr);
+
+// Link rates as messages see them: wire_efficiency x the rate of the link, in whole bits per second.
+std::vector<BitsPerSecond> goodput_of_links(const Fabric& fabric, const HardwareProfile& hardware);
+
+}  // namespace weft

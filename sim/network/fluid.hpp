@@ -1,0 +1,144 @@
+// The max-min fluid model: flows on sets of links, each link shared so that no flow's rate can be raised without lowering
+// that of a flow that is not faster (Bertsekas & Gallager 1992, section 6.5.2), all flows with equal claims.
+//
+// Events of one date are handled together and the sharing is solved once per date, only for the flows that are joined,
+// through links they share, to a flow that came or went. A flow alone on its links needs no solving, and its duration is
+// the exact integer quotient, rounded up to a picosecond.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/fabric.hpp"
+#include "models/units.hpp"
+#include "sim/network/event_queue.hpp"
+
+namespace weft {
+
+class FluidNetwork {
+ public:
+  using RouteIndex = std::uint32_t;
+
+  explicit FluidNetwork(std::vector<BitsPerSecond> capacity_of_link);
+
+  // Routes are numbered in the order they are added.
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency);
+  std::size_t routes() const { return routes_.size(); }
+
+  // `bytes` leave at `at` (not before now), use the links of the route from one path latency later, and end when they
+  // have all passed; then `token` is handed to advance()'s `on_end`.
+  void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token);
+
+  SimTime now() const { return {now_}; }
+  SimTime next_date() const { return {queue_.next_date()}; }
+  SimTime latency(RouteIndex route) const { return {routes_[route].latency_ps}; }
+
+  // Handles all events of the next date. on_end(token) may start new flows.
+  template <class OnEnd>
+  void advance(OnEnd&& on_end) {
+    now_ = queue_.next_date();
+    queue_.pop_date([&](std::uint32_t event) {
+      ++events_;
+      const std::uint32_t flow = event >> 1;
+      if (event & 1) {
+        if (!flows_[flow].active || flows_[flow].end_ps != now_) return;  // its rate has changed since
+        leave_links(flow);
+        end(flow, on_end);
+      } else if (flows_[flow].bytes == 0) {
+        end(flow, on_end);
+      } else {
+        join_links(flow);
+      }
+    });
+    settle();
+  }
+
+  std::uint64_t events() const { return events_; }
+  std::uint64_t solves() const { return solves_; }
+  std::uint64_t solved_flows() const { return solved_flows_; }
+
+ private:
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  struct Route {
+    std::int64_t latency_ps;
+    std::int64_t bits_per_second;  // of its narrowest link
+    std::uint32_t first_hop, hops;
+  };
+  struct Flow {
+    double remaining_bits;         // at updated_ps
+    double rate;                   // bits per second; 0 until first settled
+    std::int64_t updated_ps;
+    std::int64_t end_ps;
+    std::int64_t bytes;
+    std::uint32_t route;
+    std::uint32_t token;
+    std::uint32_t component;       // stamp of the last sharing problem it was part of
+    bool active;
+    bool frozen;
+  };
+  // A flow's place in the list of a link: entry = flow * stride_ + hop.
+  struct Entry { std::uint32_t next, previous; };
+  struct LinkState {
+    double capacity;
+    std::uint32_t head;            // of its list of entries
+    std::uint32_t flows;
+    double left;                   // while solving: capacity not yet given away
+    std::uint32_t unfrozen;        // while solving: flows without a rate
+    std::uint32_t component;
+  };
+  struct Bottleneck {              // a link, or a flow that is alone on its narrowest links
+    double share;
+    std::uint32_t index;
+    bool is_flow;
+    bool after(const Bottleneck& other) const { return share > other.share || (share == other.share && index > other.index); }
+  };
+
+  std::span<const LinkId> links_of(const Flow& flow) const {
+    const Route& route = routes_[flow.route];
+    return {hops_.data() + route.first_hop, route.hops};
+  }
+
+  template <class OnEnd>
+  void end(std::uint32_t flow, OnEnd& on_end) {
+    const std::uint32_t token = flows_[flow].token;
+    free_flows_.push_back(flow);
+    on_end(token);
+  }
+
+  void join_links(std::uint32_t flow);
+  void leave_links(std::uint32_t flow);
+  void settle();
+  void collect(std::uint32_t flow);
+  void share_out();
+  void give(std::uint32_t flow, double rate);
+  void set_rate(std::uint32_t flow, double rate);
+  void widen_stride(std::uint32_t hops);
+  std::int64_t alone_ps(std::int64_t bytes, std::int64_t bits_per_second);
+
+  std::int64_t now_ = 0;
+  EventQueue queue_;                          // payload: flow * 2 + (1 if it ends, 0 if it reaches its links)
+  std::vector<Route> routes_;
+  std::vector<LinkId> hops_;
+  std::vector<LinkState> links_;
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> free_flows_;
+  std::vector<Entry> entries_;
+  std::uint32_t stride_ = 4;
+
+  std::vector<std::uint32_t> joined_;         // flows that reached their links at this date
+  std::vector<LinkId> loosened_;              // links that a flow left at this date while others stay
+  std::uint32_t component_ = 0;
+  std::vector<std::uint32_t> members_;        // flows of the sharing problem at hand
+  std::vector<LinkId> member_links_;          // its links with more than one flow
+  std::vector<double> member_rates_;
+  std::vector<Bottleneck> bottlenecks_;
+
+  struct Quotient { std::int64_t bytes = -1, bits_per_second = 0, ps = 0; };
+  std::vector<Quotient> quotients_ = std::vector<Quotient>(64);
+
+  std::uint64_t events_ = 0, solves_ = 0, solved_flows_ = 0;
+};
+
+}  // namespace weft
