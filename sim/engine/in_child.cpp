@@ -5,7 +5,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <iostream>
 #include <string_view>
 #include <utility>
 
@@ -54,6 +56,8 @@ std::vector<std::string> lines(std::string_view text) {
 Child::Child(const Work& work) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) throw RunError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  std::cout.flush();
+  std::fflush(nullptr);  // or what is buffered could be printed twice
   pid_ = ::fork();
   if (pid_ < 0) {
     ::close(ends[0]), ::close(ends[1]);
@@ -61,6 +65,7 @@ Child::Child(const Work& work) {
   }
   if (pid_ == 0) {
     ::close(ends[0]);
+    for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGINT, SIGSEGV, SIGTERM}) ::signal(s, SIG_DFL);  // the parent's handlers are not for it
     write_all(ends[1], outcome(work));
     ::_exit(0);  // nothing of the parent's (buffered output, exit handlers) is the child's to finish
   }

@@ -75,7 +75,7 @@ simgrid::s4u::Mailbox* S4uTransport::mailbox(Mailboxes& mailboxes, Rank from, Ra
   simgrid::s4u::Mailbox*& box = rendezvous ? mailboxes.rendezvous : mailboxes.eager;
   if (box == nullptr) {
     box = simgrid::s4u::Mailbox::by_name(fmt::format("{}>{}/{}{}", from, to, channel_, rendezvous ? "r" : "e"));
-    if (!rendezvous && box->get_receiver() == nullptr) box->set_receiver(directory_.actor(to, channel_));
+    if (!rendezvous) box->set_receiver(directory_.actor(to, channel_));  // whoever of the two comes first, and again
   }
   return box;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/transport.hpp"
+#include "models/fabric.hpp"
 #include "models/hardware.hpp"
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 #include <exception>
 #include <unordered_map>
 
+#include <simgrid/kernel/routing/NetPoint.hpp>
 #include <xbt/log.h>
 
 namespace weft {
@@ -23,6 +24,8 @@ constexpr double equal_latency_s = 1.0;
 s4u::Engine& configured_engine() {
   // No line for every setting; what makes SimGrid stop still shows.
   xbt_log_control_set("root.thresh:critical");
+  xbt_log_control_set("ker_engine.app:file:/dev/null");  // a deadlock is ours to report
+  xbt_log_control_set("ker_engine.add:0");
   static int argc = 1;
   static char name[] = "weft";
   static char* argv[] = {name, nullptr};
