@@ -18,7 +18,7 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 // SimGrid divides a link among its flows in inverse proportion to the latency of their routes. For equal claims every
-// route has this latency, all of it on its first link, and the true one is reached by the latency factor of its ends.
+// route has this latency, all of it on one link, and the true one is reached by the latency factor of its ends.
 constexpr double equal_latency_s = 1.0;
 
 s4u::Engine& configured_engine() {
@@ -49,11 +49,7 @@ SimTime now() { return {std::llround(s4u::Engine::get_clock() * 1e12)}; }
 struct S4uWorld::State final : S4uTransport::Directory {
   State(const HardwareProfile& profile, int endpoints, std::span<const BitsPerSecond> goodput) : hardware(profile), engine(configured_engine()) {
     zone = simgrid_compat::add_full_zone(engine, "fabric");
-    for (int e = 0; e < endpoints; ++e) {
-      hosts.push_back(simgrid_compat::add_host(zone, fmt::format("endpoint{}", e), 1.0));
-      entries.push_back(simgrid_compat::add_link(zone, fmt::format("entry{}", e), 1e30)->set_latency(equal_latency_s));
-      entries.back()->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
-    }
+    for (int e = 0; e < endpoints; ++e) hosts.push_back(simgrid_compat::add_host(zone, fmt::format("endpoint{}", e), 1.0));
     for (std::size_t id = 0; id < goodput.size(); ++id)
       links.push_back(simgrid_compat::add_link(zone, fmt::format("link{}", id), goodput[id].bytes_per_second())->set_latency(0.0));
   }
@@ -68,6 +64,34 @@ struct S4uWorld::State final : S4uTransport::Directory {
 
   // Hosts are the only members of the zone that have numbers, in the order of their making.
   static std::uint64_t ends(const s4u::Host* from, const s4u::Host* to) { return pair_of(from->get_netpoint()->id(), to->get_netpoint()->id()); }
+
+  // The link that carries the latency of a route is its first one, where those links are nowhere further on in another
+  // route; a fabric whose endpoints pass messages on needs links in front of all others, which SimGrid must then solve for.
+  void add_routes() {
+    std::vector<bool> first(links.size()), further(links.size());
+    for (const auto& [ends, path] : paths)
+      for (std::size_t i = 0; i < path.links.size(); ++i) (i == 0 ? first : further)[static_cast<std::size_t>(path.links[i])] = true;
+    bool separable = true;
+    for (std::size_t id = 0; id < links.size(); ++id) separable = separable && !(first[id] && further[id]);
+    std::vector<s4u::Link*> entries(hosts.size());
+    for (std::size_t id = 0; separable && id < links.size(); ++id)
+      if (first[id]) links[id]->set_latency(equal_latency_s);
+    for (const auto& [ends, path] : paths) {
+      const std::size_t from = ends >> 32, to = ends & UINT32_MAX;
+      std::vector<s4u::LinkInRoute> route;
+      if (!separable) route.emplace_back(entry_of(from, entries));
+      for (const LinkId id : path.links) route.emplace_back(links[static_cast<std::size_t>(id)]);
+      simgrid_compat::add_route(zone, hosts[from], hosts[to], route);
+    }
+  }
+
+  s4u::Link* entry_of(std::size_t host, std::vector<s4u::Link*>& entries) {
+    if (entries[host] == nullptr) {
+      entries[host] = simgrid_compat::add_link(zone, fmt::format("entry{}", host), 1e30)->set_latency(equal_latency_s);
+      entries[host]->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+    }
+    return entries[host];
+  }
 
   void set_factors() {
     simgrid_compat::set_latency_factor(zone, [this](double size, const s4u::Host* from, const s4u::Host* to, const auto&, const auto&) {
@@ -107,8 +131,8 @@ struct S4uWorld::State final : S4uTransport::Directory {
   s4u::Engine& engine;
   s4u::NetZone* zone = nullptr;
   std::vector<s4u::Host*> hosts;
-  std::vector<s4u::Link*> links, entries;
-  std::unordered_map<std::uint64_t, S4uPath> paths;         // by (endpoint, endpoint)
+  std::vector<s4u::Link*> links;
+  std::unordered_map<std::uint64_t, S4uPath> paths;         // by (endpoint, endpoint); addresses stay
   std::unordered_map<std::uint64_t, s4u::ActorPtr> actors;  // by (rank, channel)
   std::vector<int> endpoints_of_ranks;
   std::vector<std::unique_ptr<S4uTransport>> transports;
@@ -126,12 +150,7 @@ void S4uWorld::connect(int from, int to, std::span<const Hop> hops, SimTime late
   State& s = *state_;
   check(!hops.empty() && from != to, "a path from {} to {} needs a link", from, to);
   S4uPath path{.links = {}, .latency_s = latency.seconds()};
-  std::vector<s4u::LinkInRoute> route{s4u::LinkInRoute(s.entries[static_cast<std::size_t>(from)])};
-  for (const Hop& hop : hops) {
-    path.links.push_back(hop.link);
-    route.emplace_back(s.links[static_cast<std::size_t>(hop.link)]);
-  }
-  simgrid_compat::add_route(s.zone, s.hosts[static_cast<std::size_t>(from)], s.hosts[static_cast<std::size_t>(to)], route);
+  for (const Hop& hop : hops) path.links.push_back(hop.link);
   s.paths.emplace(pair_of(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to)), std::move(path));
 }
 
@@ -150,6 +169,7 @@ void S4uWorld::add_actor(Rank rank, int channel, int endpoint, SimTime start, Pr
 
 NetworkRun S4uWorld::run() {
   State& s = *state_;
+  s.add_routes();
   s.set_factors();
   s.zone->seal();
   s4u::Engine::on_time_advance_cb([&s](double) { ++s.run.events; });

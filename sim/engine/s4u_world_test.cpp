@@ -130,6 +130,27 @@ TEST_CASE("s4u: a path without latency is as good as any other") {
   CHECK(finish == std::vector<std::int64_t>{160'000'000, 150'000'000, 160'000'000});
 }
 
+TEST_CASE("s4u: shares are equal also where an endpoint passes on what others send") {
+  // 0 -> 1 -> 2 over links 0 and 1, of 5 us; 1 -> 2 over link 1, of 1 us. 1 MB each, 80 us alone. Endpoint 1 is alone for
+  // 4 us, then both have half of link 1: it needs 152 us more, 157; by then endpoint 0 has 4 us of work left, 161.
+  const auto finish = ends(3, [] {
+    const std::array<BitsPerSecond, 2> rates{100_Gbps, 100_Gbps};
+    constexpr std::array<Hop, 1> link1{Hop{.link = 1}};
+    S4uWorld world({}, 3, rates);
+    world.connect(0, 2, links_0_1, 5_us);
+    world.connect(1, 2, link1, 1_us);
+    world.add_actor(0, 0, 0, 0_us, sends(2, 1'000'000));
+    world.add_actor(1, 0, 1, 0_us, sends(2, 1'000'000));
+    world.add_actor(2, 0, 2, 0_us, [](Transport& t) {
+      t.receive(0, tag_of({}), room_for(1'000'000));
+      t.receive(1, tag_of({}), room_for(1'000'000));
+      t.wait();
+    });
+    return world.run();
+  });
+  CHECK(finish == std::vector<std::int64_t>{161'000'000, 157'000'000, 161'000'000});
+}
+
 TEST_CASE("s4u: real data arrives, even if the sender writes on at once") {
   const std::string got = in_child([] {
     const std::array<BitsPerSecond, 1> rates{100_Gbps};
