@@ -48,7 +48,8 @@ void StepWindow::produce_next() {
   if (!last_shape_ || last_shape_->ends != ends_) last_shape_ = shape_of(next->transfers(), ranks_, ends_);
   next->shape = last_shape_;
   next->ranks_inside = ranks_;
-  next->notes.clear();
+  next->posted.clear();
+  next->arrived_early.clear();
   window_.push_back(std::move(next));
 }
 

@@ -36,7 +36,12 @@ struct IndexedStep {
   Step step;
   std::shared_ptr<StepShape> shape;
   int ranks_inside = 0;                            // ranks that have not left this step yet
-  std::vector<std::int64_t> notes;                 // the executor's: one per transfer if it wants them
+  std::vector<std::int64_t> posted;                // the executor's: when each transfer was posted; empty if it does not ask
+  struct Early {
+    int messages = 0;
+    std::int64_t work_ps = 0;
+  };
+  std::vector<Early> arrived_early;                // the executor's: by rank, receives that ended before the rank got here
 
   std::span<const Transfer> transfers() const { return step.transfers(); }
 };
