@@ -57,8 +57,8 @@ std::vector<Problem> problems(const BiGraph& spec) {
   found.at_least(1, "/nodes_per_switch", spec.nodes_per_switch);
   if (found.none()) {
     const int half = spec.switches / 2;
-    found.require(spec.nodes_per_switch <= half, "/nodes_per_switch", "must be at most switches / 2 = {} for a balanced BiGraph, got {}", half,
-                  spec.nodes_per_switch);
+    found.require(spec.nodes_per_switch <= half, "/nodes_per_switch", "must be at most switches / 2 = {} for a balanced BiGraph, got {}",
+                  half, spec.nodes_per_switch);
     found.check_size(spec.endpoints(), product({half, half}));
   }
   found.within(1, 2, "/priorities", spec.priorities);

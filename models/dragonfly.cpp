@@ -122,8 +122,8 @@ std::vector<Problem> problems(const Dragonfly& spec) {
   found.at_least(spec.groups > 1 ? 1 : 0, "/global_links_per_router", spec.global_links_per_router);
   if (found.none()) {
     const std::int64_t ports = product({spec.routers_per_group, spec.global_links_per_router});
-    found.require(spec.groups - 1 <= ports, "/groups", "must be at most routers_per_group * global_links_per_router + 1 = {}, got {}", ports + 1,
-                  spec.groups);
+    found.require(spec.groups - 1 <= ports, "/groups", "must be at most routers_per_group * global_links_per_router + 1 = {}, got {}",
+                  ports + 1, spec.groups);
     const std::int64_t local = product({spec.groups, spec.routers_per_group, spec.routers_per_group});
     const std::int64_t all = product({spec.groups, ports});
     found.check_size(spec.endpoints(), std::max(local, all));

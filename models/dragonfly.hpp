@@ -6,12 +6,12 @@
 // deadlock.
 #pragma once
 
+#include "kernels/error.hpp"
+#include "models/fabric.hpp"
+
 #include <memory>
 #include <string_view>
 #include <vector>
-
-#include "kernels/error.hpp"
-#include "models/fabric.hpp"
 
 namespace weft {
 

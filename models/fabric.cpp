@@ -24,13 +24,12 @@ NodeId Fabric::add_device(Device device) { return static_cast<NodeId>(boost::add
 
 NodeId Fabric::add_switch(std::string name) { return add_device({std::move(name), DeviceKind::network_switch}); }
 
-NodeId Fabric::add_endpoint(std::string name) {
-  return endpoint_nodes_.emplace_back(add_device({std::move(name), DeviceKind::endpoint}));
-}
+NodeId Fabric::add_endpoint(std::string name) { return endpoint_nodes_.emplace_back(add_device({std::move(name), DeviceKind::endpoint})); }
 
 LinkId Fabric::add_link(NodeId from, NodeId to, LinkSpec spec) {
   const auto id = static_cast<LinkId>(ends_.size());
-  const auto edge = boost::add_edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), Link{id, spec.bandwidth, spec.latency}, graph_);
+  const auto edge =
+      boost::add_edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), Link{id, spec.bandwidth, spec.latency}, graph_);
   ends_.push_back({from, to, edge.first});
   return id;
 }

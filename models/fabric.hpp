@@ -1,13 +1,13 @@
 // The cluster as one directed multigraph of devices and links, and the paths that its routing allows.
 #pragma once
 
+#include "models/units.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "models/units.hpp"
 
 #include <boost/graph/adjacency_list.hpp>
 

@@ -1,17 +1,17 @@
 // Any of the fabrics that can be described.
 #pragma once
 
-#include <memory>
-#include <string_view>
-#include <variant>
-#include <vector>
-
 #include "models/bigraph.hpp"
 #include "models/dragonfly.hpp"
 #include "models/fat_tree.hpp"
 #include "models/graph_fabric.hpp"
 #include "models/star.hpp"
 #include "models/torus.hpp"
+
+#include <memory>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 namespace weft {
 

@@ -2,12 +2,12 @@
 // (Al-Fares et al., SIGCOMM 2008). Paths climb only as far as they must; the choices are the switches to turn on.
 #pragma once
 
+#include "kernels/error.hpp"
+#include "models/fabric.hpp"
+
 #include <memory>
 #include <string_view>
 #include <vector>
-
-#include "kernels/error.hpp"
-#include "models/fabric.hpp"
 
 namespace weft {
 

@@ -1,13 +1,13 @@
 #include "models/graph_fabric.hpp"
 
+#include "models/switch_distances.hpp"
+#include "models/validation.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
-
-#include "models/switch_distances.hpp"
-#include "models/validation.hpp"
 
 namespace weft {
 namespace {

@@ -2,13 +2,13 @@
 // of the links' numbers. Endpoints do not forward: paths run over switches, or straight from endpoint to endpoint.
 #pragma once
 
+#include "kernels/error.hpp"
+#include "models/fabric.hpp"
+
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "kernels/error.hpp"
-#include "models/fabric.hpp"
 
 namespace weft {
 

@@ -1,12 +1,12 @@
 // All nodes on one switch.
 #pragma once
 
+#include "kernels/error.hpp"
+#include "models/fabric.hpp"
+
 #include <memory>
 #include <string_view>
 #include <vector>
-
-#include "kernels/error.hpp"
-#include "models/fabric.hpp"
 
 namespace weft {
 

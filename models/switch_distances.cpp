@@ -1,8 +1,8 @@
 #include "models/switch_distances.hpp"
 
-#include <algorithm>
-
 #include "kernels/error.hpp"
+
+#include <algorithm>
 
 #include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/reverse_graph.hpp>
@@ -11,13 +11,16 @@ namespace weft {
 namespace {
 
 // Notes the order in which switches are found, nearest first.
-struct OrderRecorder : boost::default_bfs_visitor {
-  explicit OrderRecorder(std::vector<std::size_t>& order) : order(&order) {}
+class OrderRecorder : public boost::default_bfs_visitor {
+ public:
+  explicit OrderRecorder(std::vector<std::size_t>& order) : order_(&order) {}
   template <class Vertex, class G>
   void discover_vertex(Vertex v, const G&) const {
-    order->push_back(v);
+    order_->push_back(v);
   }
-  std::vector<std::size_t>* order;
+
+ private:
+  std::vector<std::size_t>* order_;
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
 // Hops and numbers of shortest paths between all pairs of switches of a graph, by breadth-first search.
 #pragma once
 
+#include "models/fabric.hpp"
+
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include "models/fabric.hpp"
 
 namespace weft {
 

@@ -5,12 +5,12 @@
 // Dally & Seitz 1987), which keeps a lossless torus from deadlock.
 #pragma once
 
+#include "kernels/error.hpp"
+#include "models/fabric.hpp"
+
 #include <memory>
 #include <string_view>
 #include <vector>
-
-#include "kernels/error.hpp"
-#include "models/fabric.hpp"
 
 namespace weft {
 

@@ -9,7 +9,8 @@ void Problems::check_link(const std::string& where, const LinkSpec& link) {
 
 void Problems::check_size(std::int64_t endpoints, std::int64_t switch_cables) {
   require(endpoints <= max_endpoints, "", "has {} endpoints, at most {} are allowed", endpoints, max_endpoints);
-  require(switch_cables <= max_switch_cables, "", "has {} cables between switches, at most {} are allowed", switch_cables, max_switch_cables);
+  require(switch_cables <= max_switch_cables, "", "has {} cables between switches, at most {} are allowed", switch_cables,
+          max_switch_cables);
 }
 
 std::int64_t product(std::initializer_list<std::int64_t> factors) {

@@ -1,15 +1,15 @@
 // Shared by the checks of specs: each collects every problem, with its place as a JSON pointer relative to the spec.
 #pragma once
 
+#include "kernels/error.hpp"
+#include "models/fabric.hpp"
+
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "kernels/error.hpp"
-#include "models/fabric.hpp"
 
 namespace weft {
 
