@@ -11,17 +11,17 @@
 namespace weft {
 
 // A message of S bytes from a to b costs: send_overhead at a (sends of a step queue up behind one another), first_use
-// once per directed pair, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step),
+// once per directed pair and channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step),
 // path latency, the transfer itself at wire_efficiency x link rate, and receive_overhead at b. A reduction of S bytes
 // costs reduce_launch + S / reduce_rate. Overheads of the receives of one step add up after the last has arrived.
 struct HardwareProfile {
   std::string name = "ideal";
-  SimTime send_overhead;
-  SimTime receive_overhead;
-  SimTime first_use;
-  SimTime rendezvous;
+  SimTime send_overhead = {};
+  SimTime receive_overhead = {};
+  SimTime first_use = {};
+  SimTime rendezvous = {};
   Bytes rendezvous_threshold{INT64_MAX};  // never
-  SimTime reduce_launch;
+  SimTime reduce_launch = {};
   BitsPerSecond reduce_rate{0};                     // 0: reductions take no time
   double wire_efficiency = 1.0;                     // goodput / link rate, in (0, 1]
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
