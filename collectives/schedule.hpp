@@ -109,9 +109,13 @@ struct ChunkLayout {
 };
 
 // Mathematical modulo: the result is in [0, n).
-constexpr int mod(int a, int n) { return ((a % n) + n) % n; }
+constexpr int mod(int a, int n) {
+  const int rest = a % n;
+  return rest < 0 ? rest + n : rest;
+}
 
-// One line a transfer: "step 2: 1->2 adds chunk 0", "step 5: 0->3 copies chunks 4..7 to 8..11".
+// A line of sizes, then one line a transfer: "step 2: 1->2 adds chunk 0", "step 5: 0->3 copies chunks 4..7 to 8..11";
+// with several channels each is announced by a line "channel 1:". Steps count from 0.
 std::string to_string(const Schedule&);
 std::string to_string(const Transfer&);
 

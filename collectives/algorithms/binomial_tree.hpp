@@ -1,0 +1,31 @@
+// A tree in which rank v hangs below v without its lowest or highest bit: one more half of the ranks joins at every step.
+#pragma once
+
+#include "collectives/price.hpp"
+#include "collectives/schedule.hpp"
+
+namespace weft {
+
+struct Rooted {
+  int ranks = 1;
+  Rank root = 0;
+};
+
+// Gives rank 0's part to `root`, rank 1's to the next rank, and so on around.
+Schedule rooted_at(const Schedule& schedule, Rank root);
+
+// Binomial broadcast: at step k the 2^k ranks that have the message send it on. Any n >= 1.
+// Steps L = ceil(log2 n); n-1 messages; the root sends the whole message L times.
+Schedule binomial_tree_broadcast(const Rooted& at);
+Price binomial_tree_broadcast_price(int n);
+
+// Binomial reduce, the mirror image. Steps L; n-1 messages; each rank but the root sends the message once.
+Schedule binomial_tree_reduce(const Rooted& at);
+Price binomial_tree_reduce_price(int n);
+
+// Parts of other algorithms, for root 0. Scatter: rank 0's block r goes to rank r, halves of the tree first. Gather: back.
+// Steps L; n-1 messages; scatter: rank 0 sends n-1 of n chunks.
+Schedule binomial_scatter(int n);
+Schedule binomial_gather(int n);
+
+}  // namespace weft

@@ -1,0 +1,25 @@
+// Everybody sends to everybody at once: one or two steps, and as much congestion as the fabric makes of it.
+#pragma once
+
+#include "collectives/price.hpp"
+#include "collectives/schedule.hpp"
+
+namespace weft {
+
+// Direct all-reduce: every rank reduces its own chunk. Any n >= 1; n = 1 has no steps.
+// Steps 2; 2n(n-1) messages; each rank sends 2(n-1) of n chunks.
+Schedule direct_allreduce(int n);
+Price direct_allreduce_price(int n);
+
+// Direct reduce-scatter and all-gather, the two steps of it: 1 step; n(n-1) messages; each rank sends n-1 of n chunks.
+Schedule direct_reduce_scatter(int n);
+Price direct_reduce_scatter_price(int n);
+Schedule direct_allgather(int n);
+Price direct_allgather_price(int n);
+
+// Direct all-to-all. Any n >= 1; the local copy is a step even for n = 1.
+// Steps 1; n(n-1) messages; each rank sends n-1 of n chunks.
+Schedule direct_alltoall(int n);
+Price direct_alltoall_price(int n);
+
+}  // namespace weft

@@ -1,0 +1,14 @@
+// One partner at a time: all-to-all without the storm of the direct one.
+#pragma once
+
+#include "collectives/price.hpp"
+#include "collectives/schedule.hpp"
+
+namespace weft {
+
+// Pairwise all-to-all: at step k every rank sends to the one k + 1 further on. Any n >= 1; the local copy goes with the first
+// step, which n = 1 has too. Steps max(1, n-1); n(n-1) messages; each rank sends n-1 of n chunks.
+Schedule pairwise_alltoall(int n);
+Price pairwise_alltoall_price(int n);
+
+}  // namespace weft

@@ -1,0 +1,21 @@
+// Broadcast and reduce of long messages: no rank, not even the root, sends much more than twice the message.
+#pragma once
+
+#include "collectives/algorithms/binomial_tree.hpp"
+#include "collectives/price.hpp"
+#include "collectives/schedule.hpp"
+
+namespace weft {
+
+// Scatter by a binomial tree, all-gather by a ring (Barnett et al. 1994, van de Geijn). Any n >= 1. The ring brings inner
+// ranks of the tree some blocks they have already.
+// With L = ceil(log2 n): steps L + n-1; (n-1)(n+1) messages; the root sends 2(n-1) of n chunks.
+Schedule scatter_allgather_broadcast(const Rooted& at);
+Price scatter_allgather_broadcast_price(int n);
+
+// The mirror image (Rabenseifner 2004): reduce-scatter by a ring, gather by a binomial tree. Any n >= 1.
+// Steps L + n-1; (n-1)(n+1) messages; a rank just below the root sends n-1 chunks in the ring and its half of the tree.
+Schedule reduce_scatter_gather_reduce(const Rooted& at);
+Price reduce_scatter_gather_reduce_price(int n);
+
+}  // namespace weft

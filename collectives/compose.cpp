@@ -1,0 +1,217 @@
+#include "collectives/compose.hpp"
+
+#include "kernels/error.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+namespace weft {
+
+namespace {
+
+// The same steps with every transfer changed in place.
+template <class Change>
+Steps changed(const Steps& steps, Change change) {
+  auto inner = std::make_shared<const Steps>(steps);
+  return Steps(steps.count(), [inner, change = std::move(change)](int k, Step& out) {
+    inner->produce(k, out);
+    for (Transfer& t : out.mutable_transfers()) change(t);
+  });
+}
+
+template <class Change>
+Schedule with_each_transfer(const Schedule& schedule, const Change& change) {
+  Schedule result = schedule;
+  for (Steps& channel : result.channels) channel = changed(channel, change);
+  return result;
+}
+
+int multiplied(int a, int b) {
+  int product = 0;
+  check(!__builtin_mul_overflow(a, b, &product), "{} x {} chunks are too many to count", a, b);
+  return product;
+}
+
+void append(Step& out, const Step& more) {
+  std::vector<Transfer>& all = out.mutable_transfers();
+  all.insert(all.end(), more.transfers().begin(), more.transfers().end());
+}
+
+// Brings all to one number of chunks, and checks that they speak of the same ranks.
+std::vector<Schedule> on_common_chunks(const std::vector<Schedule>& schedules) {
+  check(!schedules.empty(), "a composition of no schedules");
+  int common = 1;
+  for (const Schedule& s : schedules) {
+    check(s.ranks == schedules.front().ranks, "{} has {} ranks but {} has {}", schedules.front().name, schedules.front().ranks, s.name,
+          s.ranks);
+    common = multiplied(common / std::gcd(common, s.chunks), s.chunks);
+  }
+  std::vector<Schedule> result;
+  for (const Schedule& s : schedules) result.push_back(refined(s, common / s.chunks));
+  return result;
+}
+
+Schedule frame_of(const std::vector<Schedule>& schedules) {
+  Schedule frame = schedules.front();
+  frame.channels.clear();
+  for (const Schedule& s : schedules) frame.extra_chunks = std::max(frame.extra_chunks, s.extra_chunks);
+  return frame;
+}
+
+bool gives_blocks_to_ranks(Collective c) {
+  return c == Collective::reduce_scatter || c == Collective::allgather || c == Collective::alltoall;
+}
+
+// The same schedule, of which any number of copies hold the steps only once.
+Schedule shared(const Schedule& schedule) {
+  return with_each_transfer(schedule, [](Transfer&) {});
+}
+
+// Part `part` of a message cut into `parts`.
+Schedule part_of(const Schedule& schedule, int part, int parts) {
+  const int chunks = multiplied(schedule.chunks, parts);
+  if (!gives_blocks_to_ranks(schedule.collective)) return within(schedule, part * schedule.chunks, chunks);
+  Schedule result = with_each_transfer(schedule, [part, parts](Transfer& t) {
+    if (t.count != 1) [[unlikely]]
+      check(false, "cutting the chunks of a range ({}) would tear it apart", to_string(t));
+    t.chunk = t.chunk * parts + part;
+    t.into = t.into * parts + part;
+  });
+  result.chunks = chunks;
+  result.extra_chunks = multiplied(schedule.extra_chunks, parts);
+  return result;
+}
+
+}  // namespace
+
+Schedule over(const Schedule& schedule, const std::vector<Rank>& ranks_of_group, int total_ranks) {
+  check(static_cast<int>(ranks_of_group.size()) == schedule.ranks, "{} ranks for the {} of {}", ranks_of_group.size(), schedule.ranks,
+        schedule.name);
+  std::vector<char> taken(static_cast<std::size_t>(total_ranks));
+  for (Rank r : ranks_of_group) {
+    check(r >= 0 && r < total_ranks, "rank {} of a group is not one of {}", r, total_ranks);
+    check(!taken[static_cast<std::size_t>(r)], "rank {} stands twice in a group", r);
+    taken[static_cast<std::size_t>(r)] = 1;
+  }
+  auto names = std::make_shared<const std::vector<Rank>>(ranks_of_group);
+  Schedule result = with_each_transfer(schedule, [names](Transfer& t) {
+    t.from = (*names)[static_cast<std::size_t>(t.from)];
+    t.to = (*names)[static_cast<std::size_t>(t.to)];
+  });
+  result.ranks = total_ranks;
+  result.root = ranks_of_group[static_cast<std::size_t>(schedule.root)];
+  return result;
+}
+
+Schedule remap(const Schedule& schedule, const std::vector<Rank>& placement) { return over(schedule, placement, schedule.ranks); }
+
+Schedule within(const Schedule& schedule, int first_chunk, int total_chunks) {
+  const int chunks = schedule.chunks;
+  check(first_chunk >= 0 && first_chunk + chunks <= total_chunks, "chunks {}..{} of {}", first_chunk, first_chunk + chunks - 1,
+        total_chunks);
+  if (first_chunk == 0 && total_chunks == chunks) return schedule;
+  // Index i is chunk i mod chunks of block i / chunks; block 0 is the message, the others are extra space.
+  const auto renamed = [=](int i) { return i / chunks * total_chunks + first_chunk + i % chunks; };
+  Schedule result = with_each_transfer(schedule, [=](Transfer& t) {
+    if (t.chunk % chunks + t.count > chunks || t.into % chunks + t.count > chunks) [[unlikely]]
+      check(false, "{} crosses from one block of {} chunks into the next", to_string(t), chunks);
+    t.chunk = renamed(t.chunk);
+    t.into = renamed(t.into);
+  });
+  result.chunks = total_chunks;
+  result.extra_chunks = multiplied((schedule.extra_chunks + chunks - 1) / chunks, total_chunks);
+  return result;
+}
+
+Schedule refined(const Schedule& schedule, int factor) {
+  check(factor >= 1, "chunks cut into {}", factor);
+  if (factor == 1) return schedule;
+  Schedule result = with_each_transfer(schedule, [factor](Transfer& t) {
+    t.chunk *= factor;
+    t.count *= factor;
+    t.into *= factor;
+  });
+  result.chunks = multiplied(schedule.chunks, factor);
+  result.extra_chunks = multiplied(schedule.extra_chunks, factor);
+  return result;
+}
+
+Schedule then(const Schedule& first, const Schedule& second) {
+  check(first.channels.size() == second.channels.size(), "{} channels cannot be followed by {}: their order would be open",
+        first.channels.size(), second.channels.size());
+  const std::vector<Schedule> parts = on_common_chunks({first, second});
+  Schedule result = frame_of(parts);
+  for (std::size_t c = 0; c < first.channels.size(); ++c) {
+    auto a = std::make_shared<const Steps>(parts[0].channels[c]);
+    auto b = std::make_shared<const Steps>(parts[1].channels[c]);
+    result.channels.emplace_back(a->count() + b->count(), [a, b](int k, Step& out) {
+      if (k < a->count())
+        a->produce(k, out);
+      else
+        b->produce(k - a->count(), out);
+    });
+  }
+  return result;
+}
+
+Schedule beside(const std::vector<Schedule>& schedules) {
+  const std::vector<Schedule> parts = on_common_chunks(schedules);
+  Schedule result = frame_of(parts);
+  for (const Schedule& part : parts) result.channels.insert(result.channels.end(), part.channels.begin(), part.channels.end());
+  return result;
+}
+
+Schedule together(const std::vector<Schedule>& schedules) {
+  const std::vector<Schedule> parts = on_common_chunks(schedules);
+  auto members = std::make_shared<std::vector<Steps>>();
+  int longest = 0;
+  for (const Schedule& part : parts) {
+    check(part.channels.size() == 1, "{} has {} channels, which cannot share one", part.name, part.channels.size());
+    members->push_back(part.channels.front());
+    longest = std::max(longest, part.steps());
+  }
+  Schedule result = frame_of(parts);
+  result.channels.emplace_back(longest, [members](int k, Step& out) {
+    Step one;
+    for (const Steps& steps : *members) {
+      if (k >= steps.count()) continue;
+      steps.produce(k, one);
+      append(out, one);
+    }
+  });
+  return result;
+}
+
+Schedule pipelined(const Schedule& schedule, int pieces) {
+  check(pieces >= 1, "a message in {} pieces", pieces);
+  if (pieces == 1) return schedule;
+  const Schedule whole = shared(schedule);
+  auto parts = std::make_shared<std::vector<Schedule>>();
+  for (int p = 0; p < pieces; ++p) parts->push_back(part_of(whole, p, pieces));
+  Schedule result = parts->front();
+  result.channels.clear();
+  for (std::size_t c = 0; c < schedule.channels.size(); ++c) {
+    const int count = schedule.channels[c].count();
+    result.channels.emplace_back(count == 0 ? 0 : count + pieces - 1, [parts, c, count, pieces](int k, Step& out) {
+      Step one;
+      for (int p = std::max(0, k - count + 1); p <= std::min(k, pieces - 1); ++p) {
+        (*parts)[static_cast<std::size_t>(p)].channels[c].produce(k - p, one);
+        append(out, one);
+      }
+    });
+  }
+  return result;
+}
+
+Schedule channels(const Schedule& schedule, int n) {
+  check(n >= 1, "a message in {} channels", n);
+  if (n == 1) return schedule;
+  const Schedule whole = shared(schedule);
+  std::vector<Schedule> parts;
+  for (int c = 0; c < n; ++c) parts.push_back(part_of(whole, c, n));
+  return beside(parts);
+}
+
+}  // namespace weft
