@@ -1,13 +1,13 @@
 // The cluster as one directed multigraph of devices and links, and the paths that its routing allows.
 #pragma once
 
+#include "models/units.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "models/units.hpp"
 
 #include <boost/graph/adjacency_list.hpp>
 
@@ -64,22 +64,34 @@ class Fabric {
   int priorities() const { return priorities_; }
 
   // How many equal-cost paths lead from one endpoint to another (at least 1 for different endpoints), and the
-  // `choice`-th of them, appended to `path`. Endpoints must differ.
+  // `choice`-th of them, appended to `path`. Endpoints must differ. Endpoints do not forward, and what a path does between
+  // switches depends only on the switches that its two ends hang on.
   virtual int path_count(int from, int to) const = 0;
   virtual void append_path(int from, int to, int choice, std::vector<Hop>& path) const = 0;
 
  protected:
   NodeId add_switch(std::string name);
   NodeId add_endpoint(std::string name);
-  LinkId add_link(NodeId from, NodeId to, LinkSpec spec);             // one direction
-  LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);                // both: a->b is the returned id, b->a the next
+  LinkId add_link(NodeId from, NodeId to, LinkSpec spec);  // one direction
+  LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);     // both: a->b is the returned id, b->a the next
+
+  // The next endpoint, on its cable. Where all endpoints come before any other cable, the links of endpoint e are
+  // up_link(e) and down_link(e).
+  void add_endpoint_on(NodeId at, std::string name, LinkSpec spec) { add_cable(add_endpoint(std::move(name)), at, spec); }
+  static LinkId up_link(int endpoint) { return 2 * endpoint; }
+  static LinkId down_link(int endpoint) { return 2 * endpoint + 1; }
 
   Graph graph_;
   int priorities_ = 1;
 
  private:
+  NodeId add_device(Device device);
+
   std::vector<NodeId> endpoint_nodes_;
-  struct Ends { NodeId from, to; Graph::edge_descriptor edge; };
+  struct Ends {
+    NodeId from, to;
+    Graph::edge_descriptor edge;
+  };
   std::vector<Ends> ends_;
 };
 
@@ -87,7 +99,7 @@ class Fabric {
 enum class EcmpPolicy {
   hash,          // a seeded hash of (source, destination)
   d_mod_k,       // destination mod the number of paths (Zahavi 2012): no collisions for shifts on a fat-tree
-  least_loaded,  // pairs are assigned in the order of first use, each to the path whose busiest link has fewest flows in that step
+  least_loaded,  // in the order of first use, each pair to the path whose busiest link between switches has fewest flows in that step
 };
 struct Ecmp {
   EcmpPolicy policy = EcmpPolicy::hash;

@@ -1,10 +1,12 @@
 // What a message costs besides the wire: the hardware profile.
 #pragma once
 
+#include "kernels/error.hpp"
+#include "models/units.hpp"
+
 #include <map>
 #include <string>
-
-#include "models/units.hpp"
+#include <vector>
 
 namespace weft {
 
@@ -20,9 +22,12 @@ struct HardwareProfile {
   SimTime rendezvous;
   Bytes rendezvous_threshold{INT64_MAX};  // never
   SimTime reduce_launch;
-  BitsPerSecond reduce_rate{0};           // 0: reductions take no time
-  double wire_efficiency = 1.0;           // goodput / link rate, in (0, 1]
+  BitsPerSecond reduce_rate{0};                     // 0: reductions take no time
+  double wire_efficiency = 1.0;                     // goodput / link rate, in (0, 1]
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
 };
+
+// Negative costs, an efficiency outside (0, 1].
+std::vector<Problem> problems(const HardwareProfile&);
 
 }  // namespace weft

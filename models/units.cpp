@@ -132,7 +132,6 @@ std::string decimal(std::uint64_t value, std::uint64_t scale) {
 // Of equally short texts the one without a point is the more readable: "500ns", not "0.5us".
 std::string print(std::int64_t value, const Dimension& dimension) {
   const std::uint64_t magnitude = value < 0 ? -static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-  if (magnitude == 0) return fmt::format("0{}", dimension.units.front().name);
   std::string best;
   for (const Unit& unit : dimension.units) {
     if (!unit.printed) continue;

@@ -73,9 +73,9 @@ static_assert(1_MB / 100_Gbps == 80_us);
 // Parsing takes a decimal number and a unit, with or without a space: "100Gbps", "0.5us", "256KiB". Throws InputError
 // saying what was found and what to write: no unit, an unknown unit, a negative value, more than the type holds, or a
 // value that is not a whole number of bytes, bits per second or picoseconds.
-SimTime parse_time(std::string_view text);            // s ms us ns ps
-Bytes parse_bytes(std::string_view text);             // B KiB MiB GiB KB MB GB
-BitsPerSecond parse_bandwidth(std::string_view text); // Gbps Mbps Kbps bps GBps MBps
+SimTime parse_time(std::string_view text);             // s ms us ns ps
+Bytes parse_bytes(std::string_view text);              // B KiB MiB GiB KB MB GB
+BitsPerSecond parse_bandwidth(std::string_view text);  // Gbps Mbps Kbps bps GBps MBps
 
 // The shortest text that parses back to the same value: "256KiB", "1.5us", "100Gbps".
 std::string to_string(SimTime);

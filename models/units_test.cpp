@@ -77,6 +77,7 @@ TEST_CASE("units: the text printed is the shortest that is exact") {
   CHECK(to_string(500_ns) == "500ns");
   CHECK(to_string(1_ps) == "1ps");
   CHECK(to_string(0_us) == "0s");
+  CHECK(to_string(0_Gbps) == "0bps");
   CHECK(to_string(100_Gbps) == "100Gbps");
   CHECK(to_string(100_Mbps) == "100Mbps");
   CHECK(to_string(BitsPerSecond{1}) == "1bps");

@@ -1,0 +1,184 @@
+#include "models/deadlock.hpp"
+
+#include "kernels/error.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <boost/graph/breadth_first_search.hpp>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <boost/graph/depth_first_search.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t max_paths = 100'000'000;
+
+using ChannelGraph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property, boost::no_property,
+                                                        std::uint32_t, std::uint32_t>;
+using Dependency = std::pair<std::uint32_t, std::uint32_t>;
+
+// The devices that an endpoint has links to, then those it has links from.
+std::vector<NodeId> neighbours(const Fabric& fabric, int endpoint) {
+  const auto node = static_cast<std::size_t>(fabric.node_of(endpoint));
+  std::vector<NodeId> ids;
+  for (auto [edge, end] = boost::out_edges(node, fabric.graph()); edge != end; ++edge)
+    ids.push_back(static_cast<NodeId>(boost::target(*edge, fabric.graph())));
+  ids.push_back(-1);
+  for (auto [edge, end] = boost::in_edges(node, fabric.graph()); edge != end; ++edge)
+    ids.push_back(static_cast<NodeId>(boost::source(*edge, fabric.graph())));
+  return ids;
+}
+
+// Endpoints that hang on the same switches have the same paths between switches: two of each kind stand for all of them.
+std::vector<std::vector<int>> representatives(const Fabric& fabric) {
+  std::map<std::vector<NodeId>, std::vector<int>> kinds;
+  for (int e = 0; e < fabric.endpoints(); ++e) {
+    std::vector<int>& kind = kinds[neighbours(fabric, e)];
+    if (kind.size() < 2) kind.push_back(e);
+  }
+  std::vector<std::vector<int>> result;
+  for (auto& [_, kind] : kinds) result.push_back(std::move(kind));
+  return result;
+}
+
+template <class Visit>
+void for_each_pair(const std::vector<std::vector<int>>& kinds, Visit visit) {
+  for (const auto& from : kinds)
+    for (const auto& to : kinds) {
+      if (&from != &to) visit(from.front(), to.front());
+      if (&from == &to && from.size() == 2) visit(from[0], from[1]);
+    }
+}
+
+std::int64_t count_paths(const Fabric& fabric, const std::vector<std::vector<int>>& kinds) {
+  std::int64_t paths = static_cast<std::int64_t>(kinds.size()) * static_cast<std::int64_t>(kinds.size());
+  if (paths > max_paths) return paths;  // at least
+  paths = 0;
+  for_each_pair(kinds, [&](int from, int to) { paths += fabric.path_count(from, to); });
+  return paths;
+}
+
+// Which channel follows which. What follows a link starts where it ends, so a bit for each (link out of there, priority)
+// is enough to see every dependency once.
+class DependencyRecorder {
+ public:
+  explicit DependencyRecorder(const Fabric& fabric)
+      : fabric_(fabric), priorities_(fabric.priorities()), position_(links()), first_(links()) {
+    std::size_t bits = 0;
+    for (auto [v, end] = boost::vertices(fabric.graph()); v != end; ++v) {
+      std::size_t position = 0;
+      for (auto [edge, last] = boost::out_edges(*v, fabric.graph()); edge != last; ++edge) position_[id_of(*edge)] = position++;
+    }
+    for (std::size_t link = 0; link < links(); ++link) {
+      first_[link] = bits;
+      const auto end = static_cast<std::size_t>(fabric.to(static_cast<LinkId>(link)));
+      if (fabric.between_switches(static_cast<LinkId>(link))) bits += boost::out_degree(end, fabric.graph()) * priorities_ * priorities_;
+    }
+    seen_.resize(bits);
+  }
+
+  // Links to and from endpoints are left out: nothing comes before the one, nothing after the other.
+  void record(const std::vector<Hop>& path) {
+    for (std::size_t i = 1; i + 2 < path.size(); ++i) {
+      const Hop a = path[i], b = path[i + 1];
+      const auto bit = first_[index(a)] + (position_[index(b)] * priorities_ + static_cast<std::size_t>(b.priority)) * priorities_ +
+                       static_cast<std::size_t>(a.priority);
+      if (seen_[bit]) continue;
+      seen_[bit] = true;
+      found_.emplace_back(channel(a), channel(b));
+    }
+  }
+
+  const std::vector<Dependency>& sorted() {
+    std::sort(found_.begin(), found_.end());
+    return found_;
+  }
+  std::size_t channels() const { return links() * priorities_; }
+  Hop hop(std::size_t channel) const { return {static_cast<LinkId>(channel / priorities_), static_cast<int>(channel % priorities_)}; }
+
+ private:
+  std::size_t links() const { return static_cast<std::size_t>(fabric_.links()); }
+  std::size_t id_of(Graph::edge_descriptor edge) const { return static_cast<std::size_t>(fabric_.graph()[edge].id); }
+  static std::size_t index(Hop hop) { return static_cast<std::size_t>(hop.link); }
+  std::uint32_t channel(Hop hop) const {
+    return static_cast<std::uint32_t>(index(hop) * priorities_ + static_cast<std::size_t>(hop.priority));
+  }
+
+  const Fabric& fabric_;
+  std::size_t priorities_;
+  std::vector<std::size_t> position_;  // by link: among those that leave the same device
+  std::vector<std::size_t> first_;     // by link: its first bit
+  std::vector<bool> seen_;
+  std::vector<Dependency> found_;
+};
+
+struct CycleFound {
+  std::uint32_t from, to;  // the edge that closes it
+};
+
+struct BackEdge : boost::default_dfs_visitor {
+  template <class Edge>
+  void back_edge(Edge edge, const ChannelGraph& graph) const {
+    throw CycleFound{static_cast<std::uint32_t>(boost::source(edge, graph)), static_cast<std::uint32_t>(boost::target(edge, graph))};
+  }
+};
+
+std::optional<CycleFound> find_cycle(const ChannelGraph& graph) {
+  try {
+    boost::depth_first_search(graph, boost::visitor(BackEdge{}));
+  } catch (const CycleFound& found) {
+    return found;
+  }
+  return std::nullopt;
+}
+
+// The shortest cycle over a given edge: breadth-first from its end back to its beginning.
+std::vector<std::uint32_t> shortest_cycle(const ChannelGraph& graph, CycleFound closing) {
+  std::vector<std::uint32_t> before(boost::num_vertices(graph), UINT32_MAX);
+  boost::breadth_first_search(graph, closing.to,
+                              boost::visitor(boost::make_bfs_visitor(boost::record_predecessors(before.data(), boost::on_tree_edge()))));
+  std::vector<std::uint32_t> cycle{closing.from};
+  while (cycle.back() != closing.to) cycle.push_back(before[cycle.back()]);
+  std::reverse(cycle.begin(), cycle.end());
+  return cycle;
+}
+
+}  // namespace
+
+DeadlockCheck check_deadlock(const Fabric& fabric) {
+  const auto kinds = representatives(fabric);
+  DeadlockCheck result;
+  result.paths = count_paths(fabric, kinds);
+  if (result.paths > max_paths)
+    throw InputError(fmt::format("the deadlock check would walk {} paths or more, at most {} are allowed", result.paths, max_paths));
+
+  DependencyRecorder recorder(fabric);
+  std::vector<Hop> path;
+  for_each_pair(kinds, [&](int from, int to) {
+    for (int choice = 0, choices = fabric.path_count(from, to); choice < choices; ++choice) {
+      path.clear();
+      fabric.append_path(from, to, choice, path);
+      recorder.record(path);
+    }
+  });
+  const auto& dependencies = recorder.sorted();
+  for (LinkId link = 0; link < fabric.links(); ++link)
+    if (fabric.between_switches(link)) result.channels += fabric.priorities();
+  result.dependencies = static_cast<std::int64_t>(dependencies.size());
+
+  const ChannelGraph graph(boost::edges_are_sorted, dependencies.begin(), dependencies.end(),
+                           static_cast<std::uint32_t>(recorder.channels()));
+  if (const auto closing = find_cycle(graph))
+    for (const std::uint32_t channel : shortest_cycle(graph, *closing)) result.cycle.push_back(recorder.hop(channel));
+  return result;
+}
+
+std::string describe_cycle(const Fabric& fabric, const DeadlockCheck& result) {
+  std::string text;
+  for (const Hop& hop : result.cycle) text += fmt::format("{} (priority {}) -> ", fabric.link_name(hop.link), hop.priority);
+  return text.empty() ? text : text + "back to " + fabric.link_name(result.cycle.front().link);
+}
+
+}  // namespace weft

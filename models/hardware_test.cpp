@@ -1,0 +1,36 @@
+#include "models/hardware.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+namespace weft {
+
+TEST_CASE("hardware: the ideal profile is sound") { CHECK(problems(HardwareProfile{}).empty()); }
+
+TEST_CASE("hardware: negative costs are refused, all of them at once") {
+  HardwareProfile profile;
+  profile.send_overhead = 0_us - 1_us;
+  profile.first_use = 0_us - 1500_ns;
+  profile.rendezvous_threshold = Bytes{-1};
+  profile.reduce_rate = {-8};
+  CHECK(problems(profile) == std::vector<Problem>{{"/send_overhead", "must not be negative, got -1us"},
+                                                  {"/first_use", "must not be negative, got -1.5us"},
+                                                  {"/rendezvous_threshold", "must not be negative, got -1B"},
+                                                  {"/reduce_rate", "must not be negative, got -8bps"}});
+}
+
+TEST_CASE("hardware: the wire's efficiency is in (0, 1]") {
+  for (const double bad : {0.0, -0.5, 1.01, std::nan("")}) {
+    CAPTURE(bad);
+    HardwareProfile profile;
+    profile.wire_efficiency = bad;
+    REQUIRE(problems(profile).size() == 1);
+    CHECK(problems(profile).front().where == "/wire_efficiency");
+  }
+  HardwareProfile profile;
+  profile.wire_efficiency = 1.25;
+  CHECK(problems(profile).front().what == "must be more than 0 and at most 1, got 1.25");
+}
+
+}  // namespace weft
