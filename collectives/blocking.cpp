@@ -1,5 +1,7 @@
 #include "collectives/blocking.hpp"
 
+#include "kernels/reduce.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -160,6 +162,8 @@ std::size_t buffer_bytes(const Schedule& s, std::int64_t elements, DType dtype) 
   return static_cast<std::size_t>(layout.begin(s.chunks + s.extra_chunks)) * size_of(dtype);
 }
 
+int block_begin(const Schedule& s, Rank r) { return static_cast<int>(static_cast<std::int64_t>(r) * s.chunks / s.ranks); }
+
 bool FilteredSteps::next(RankStep& out) {
   if (next_ >= steps_.count()) return false;
   steps_.produce(next_, step_);
@@ -200,6 +204,16 @@ void run_blocking(RankSteps& steps, int channel, ReduceOp op, const Buffer& buff
   RankRun run(channel, op, buffer, transport);
   RankStep step;
   while (steps.next(step)) run.run(step);
+}
+
+void finish_average(const Schedule& s, Rank rank, const Buffer& buffer) {
+  const auto divide = [&](int first, int end) {
+    const ByteSpan part = buffer.chunks(first, end - first);
+    if (part.data() != nullptr) scale_average(buffer.dtype, part.data(), part.size() / size_of(buffer.dtype), s.ranks);
+  };
+  if (s.collective == Collective::allreduce) divide(0, s.chunks);
+  if (s.collective == Collective::reduce && rank == s.root) divide(0, s.chunks);
+  if (s.collective == Collective::reduce_scatter) divide(block_begin(s, rank), block_begin(s, rank + 1));
 }
 
 }  // namespace weft

@@ -30,6 +30,9 @@ struct Buffer {
 // Bytes of a Buffer's memory for this schedule, extra chunks included.
 std::size_t buffer_bytes(const Schedule&, std::int64_t elements, DType);
 
+// The first chunk of block r: what reduce_scatter leaves on rank r, and allgather starts from.
+int block_begin(const Schedule&, Rank r);
+
 // What one rank does in a step: indices into the step's transfers, ascending. Local transfers are in `locals` only.
 struct RankStep {
   int step = 0;

@@ -1,5 +1,8 @@
 #include "collectives/threads.hpp"
 
+#include "kernels/error.hpp"
+#include "kernels/reduce.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -12,9 +15,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-
-#include "kernels/error.hpp"
-#include "kernels/reduce.hpp"
 
 namespace weft {
 namespace {
@@ -63,7 +63,7 @@ class ThreadsWorld::Endpoint final : public Transport {
   }
 
   void send(Rank to, Tag tag, ByteView bytes) override {
-    Message& message = sent_.emplace_back(Message{nullptr, this, to, tag, bytes});
+    Message& message = sent_.emplace_back(this, to, tag, bytes);
     Endpoint& peer = shared_.endpoints[static_cast<std::size_t>(channel_ * shared_.ranks + to)];
     Message* head = peer.arrived_.load(std::memory_order_relaxed);
     do message.next = head;
@@ -101,11 +101,13 @@ class ThreadsWorld::Endpoint final : public Transport {
  private:
   // A send on its way. It stays in the sender's memory, where the receiver finds it by a linked list.
   struct Message {
-    Message* next;
-    Endpoint* sender;
-    Rank to;
-    Tag tag;
-    ByteView bytes;
+    Message(Endpoint* from, Rank to_rank, Tag t, ByteView b) : sender(from), to(to_rank), tag(t), bytes(b) {}
+    Message* next = nullptr;
+    Endpoint* const sender;
+    const Rank to;
+    const Tag tag;
+    const ByteView bytes;
+    std::atomic<bool> taken = false;
   };
   struct Posted {
     Rank from;
@@ -139,15 +141,15 @@ class ThreadsWorld::Endpoint final : public Transport {
     auto p = std::lower_bound(posted_.begin(), posted_.end(), key, [](const Posted& a, const auto& k) { return a.key() < k; });
     while (p != posted_.end() && p->key() == key && p->done) ++p;
     if (p == posted_.end() || p->key() != key) return false;
-    if (m.bytes.size() != p->into.size()) {
-      shared_.failed = true;
-      fail_size(m, *p);
-    }
-    if (p->reduction) reduce(p->reduction->dtype, p->reduction->op, p->into, m.bytes);
-    else if (!m.bytes.empty()) std::memcpy(p->into.data(), m.bytes.data(), m.bytes.size());
+    if (m.bytes.size() != p->into.size()) fail_size(m, *p);
+    if (p->reduction)
+      reduce(p->reduction->dtype, p->reduction->op, p->into, m.bytes);
+    else if (!m.bytes.empty())
+      std::memcpy(p->into.data(), m.bytes.data(), m.bytes.size());
     p->done = true;
     ++delivered_;
     Endpoint& sender = *m.sender;
+    m.taken.store(true, std::memory_order_relaxed);
     sender.consumed_.fetch_add(1, std::memory_order_release);
     sender.notify();
     return true;
@@ -159,18 +161,16 @@ class ThreadsWorld::Endpoint final : public Transport {
         if (events_.load(std::memory_order_acquire) != seen) return;
     std::unique_lock lock(mutex_);
     sleeping_.store(true);
-    std::uint64_t progress = world_progress();
+    std::optional<std::uint64_t> progress;
     const auto wakened = [&] { return events_.load() != seen; };
-    while (!wakened_.wait_for(lock, shared_.settings.patience, wakened)) {
+    while (!wakened_.wait_for(lock, shared_.settings.patience / 2, wakened)) {
       const std::uint64_t now = world_progress();
-      if (now != progress) {
-        progress = now;
-        continue;
+      if (progress == now) {
+        lock.unlock();
+        end_run(shared_, fmt::format("no progress for {} ms", shared_.settings.patience.count()));
+        return;
       }
-      sleeping_.store(false);
-      lock.unlock();
-      end_run(shared_, fmt::format("no progress for {} ms", shared_.settings.patience.count()));
-      give_up();
+      progress = now;
     }
     sleeping_.store(false);
   }
@@ -188,17 +188,20 @@ class ThreadsWorld::Endpoint final : public Transport {
   }
 
   [[noreturn]] void give_up() {
+    const std::string wait = what_is_missing();
     const std::lock_guard lock(shared_.mutex);
-    std::string wait = fmt::format("rank {} has nothing left to wait for", rank_);
-    const auto missing = std::find_if(posted_.begin(), posted_.end(), [](const Posted& p) { return !p.done; });
-    if (missing != posted_.end())
-      wait = fmt::format("rank {} waits for {} bytes from rank {} ({})", rank_, missing->into.size(), missing->from,
-                         to_string(name_of(missing->tag)));
-    else if (consumed_.load() < sent_.size())
-      wait = fmt::format("rank {} waits for rank {} to take {} bytes ({})", rank_, sent_.back().to, sent_.back().bytes.size(),
-                         to_string(name_of(sent_.back().tag)));
-    shared_.waits.push_back(wait);
+    if (!wait.empty()) shared_.waits.push_back(wait);
     throw RunError(shared_.reason + "\n" + wait);
+  }
+
+  std::string what_is_missing() const {
+    for (const Posted& p : posted_)
+      if (!p.done)
+        return fmt::format("rank {} waits for {} bytes from rank {} ({})", rank_, p.into.size(), p.from, to_string(name_of(p.tag)));
+    for (const Message& m : sent_)
+      if (!m.taken)
+        return fmt::format("rank {} waits for rank {} to take {} bytes ({})", rank_, m.to, m.bytes.size(), to_string(name_of(m.tag)));
+    return {};
   }
 
   friend class ThreadsWorld;

@@ -2,14 +2,14 @@
 // reads, or reduces, straight from the sender's memory as soon as both have come to the message.
 #pragma once
 
+#include "collectives/blocking.hpp"
+#include "collectives/schedule.hpp"
+#include "collectives/transport.hpp"
+
 #include <chrono>
 #include <memory>
 #include <span>
 #include <string>
-
-#include "collectives/blocking.hpp"
-#include "collectives/schedule.hpp"
-#include "collectives/transport.hpp"
 
 namespace weft {
 

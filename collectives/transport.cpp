@@ -1,8 +1,8 @@
 #include "collectives/transport.hpp"
 
-#include <fmt/format.h>
-
 #include "kernels/error.hpp"
+
+#include <fmt/format.h>
 
 namespace weft {
 namespace {

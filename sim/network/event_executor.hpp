@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/step_window.hpp"
@@ -34,33 +36,43 @@ class EventExecutor {
   EventExecutor(const Job& job, Routes& routes, Network& network, std::vector<MessageRecord>* timeline)
       : job_(job), routes_(routes), network_(network), timeline_(timeline), layout_{job.elements, job.schedule.chunks} {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
-    for (const Steps& steps : job.schedule.channels) channels_.emplace_back(steps, job.schedule.ranks);
-    processes_.resize(channels_.size() * ranks);
+    for (const Steps& steps : job.schedule.channels)
+      channels_.emplace_back(steps, job.schedule.ranks, [this](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers); });
+    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
+      for (Rank rank = 0; rank < job.schedule.ranks; ++rank) processes_.push_back({.channel = channel, .rank = rank});
     run_.rank_finish.resize(ranks);
     unfinished_ = processes_.size();
-    if (job.elements % job.schedule.chunks == 0) whole_chunk_bytes_ = job.elements / job.schedule.chunks * job.element_bytes;
+    early_.resize(processes_.size());
     if (job.hardware.first_use.ps > 0) peers_met_.resize(processes_.size() * ranks);
   }
 
   void begin() {
-    for (std::size_t p = 0; p < processes_.size(); ++p)
-      enter(p, job_.start.empty() ? 0 : job_.start[rank_of(p)].ps);
+    for (Process& p : processes_)
+      enter(p, job_.start.empty() ? 0 : job_.start[static_cast<std::size_t>(p.rank)].ps);
   }
 
   bool finished() const { return unfinished_ == 0; }
 
   // A message has ended now.
   void ended(std::uint32_t token) {
-    Message& message = messages_[token];
-    message.ended = true;
-    const Message m = message;
+    messages_[token].ended = true;
+    const Message m = messages_[token];
     free_messages_.push_back(token);
     const std::int64_t now = network_.now().ps;
-    if (timeline_) record(m, now);
-    const Transfer t = channels_[m.channel].at(m.step).transfers()[m.transfer];
-    const std::size_t base = m.channel * static_cast<std::size_t>(job_.schedule.ranks);
-    transfer_done(base + static_cast<std::size_t>(t.from), now);
-    transfer_done(base + static_cast<std::size_t>(t.to), now);
+    if (timeline_)
+      timeline_->push_back({static_cast<int>(m.channel), m.step, m.from, m.to, m.bytes, SimTime{m.posted},
+                            SimTime{m.started} + network_.latency(m.route), SimTime{now}});
+    const std::int64_t work = job_.hardware.receive_overhead.ps + (m.reduces ? reduction_ps(m.bytes) : 0);
+    Process& receiver = process(m.channel, m.to);
+    if (receiver.step == m.step) {
+      receiver.work += work;
+      transfer_done(receiver, now);
+    } else {
+      Early& early = early_[process_index(receiver)].at(receiver.step, m.step);
+      ++early.messages;
+      early.work += work;
+    }
+    transfer_done(process(m.channel, m.from), now);
   }
 
   // Call once, when finished.
@@ -73,99 +85,137 @@ class EventExecutor {
   // Who waits for whom, for a run that makes no progress.
   std::string waiting() const {
     std::string text = "no progress is possible:";
-    for (std::size_t i = 0; i < messages_.size() && text.size() < 2000; ++i)
-      if (!messages_[i].ended) text += fmt::format("\n  {}", describe(messages_[i]));
+    for (const Process& p : processes_) {
+      if (p.step == channels_[p.channel].count()) continue;
+      if (text.size() > 4000) return text + "\n  ...";
+      text += fmt::format("\n  rank {} in step {} (channel {}) waits for {} of its transfers", p.rank, p.step, p.channel, p.pending);
+      for (const Message& m : messages_)
+        if (!m.ended && m.channel == p.channel && m.step == p.step && (m.from == p.rank || m.to == p.rank))
+          text += m.from == p.rank ? fmt::format(", sending to rank {}", m.to) : fmt::format(", receiving from rank {}", m.from);
+    }
     return text;
   }
 
  private:
+  // One rank's place in one channel.
   struct Process {
+    std::uint32_t channel = 0;
+    Rank rank = 0;
     int step = 0;
     int pending = 0;                           // own sends and receives of the step that have not ended
     std::int64_t entered = 0;
     std::int64_t free_at = 0;                  // when the overheads of its sends are over
+    std::int64_t work = 0;                     // what it has to do after its transfers: receive overheads, reductions
+  };
+  // Messages that ended before their receiver reached the step.
+  struct Early {
+    int messages = 0;
+    std::int64_t work = 0;
+  };
+  // A rank's early messages by step, in a ring that holds the steps from the rank's own on.
+  class EarlyRing {
+   public:
+    Early& at(int own_step, int step) {
+      while (static_cast<std::size_t>(step - own_step) >= ring_.size()) grow(own_step);
+      return ring_[static_cast<std::size_t>(step) & (ring_.size() - 1)];
+    }
+    Early take(int own_step) {
+      return ring_.empty() ? Early{} : std::exchange(ring_[static_cast<std::size_t>(own_step) & (ring_.size() - 1)], {});
+    }
+
+   private:
+    void grow(int own_step) {
+      std::vector<Early> wider(std::max<std::size_t>(4, 2 * ring_.size()));
+      for (std::size_t i = 0; i < ring_.size(); ++i) {
+        const std::size_t step = static_cast<std::size_t>(own_step) + i;
+        wider[step & (wider.size() - 1)] = ring_[step & (ring_.size() - 1)];
+      }
+      ring_ = std::move(wider);
+    }
+    std::vector<Early> ring_;
   };
   struct Message {
-    std::size_t channel;
+    std::int64_t bytes, posted, started;
+    std::uint32_t channel;
     int step;
-    std::uint32_t transfer;
-    std::int64_t posted, active;
-    bool ended = false;
+    Rank from, to;
+    std::uint32_t route;
+    bool reduces, ended;
   };
   static constexpr std::int64_t not_posted = -1;
 
-  std::size_t rank_of(std::size_t process) const { return process % static_cast<std::size_t>(job_.schedule.ranks); }
-
-  std::int64_t bytes_of(const Transfer& t) const {
-    if (whole_chunk_bytes_ >= 0) return whole_chunk_bytes_ * t.count;
-    return layout_.size(t.chunk, t.count) * job_.element_bytes;
+  Process& process(std::uint32_t channel, Rank rank) {
+    return processes_[channel * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(rank)];
   }
 
-  std::int64_t reduction_ps(const Transfer& t) {
-    if (!t.reduces) return 0;
+  std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }
+
+  std::int64_t reduction_ps(std::int64_t bytes) {
     const HardwareProfile& hw = job_.hardware;
     if (hw.reduce_rate.count == 0) return hw.reduce_launch.ps;
-    const std::int64_t bytes = bytes_of(t);
     if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / hw.reduce_rate).ps;
     return hw.reduce_launch.ps + last_reduction_ps_;
   }
 
-  void enter(std::size_t process, std::int64_t now) {
-    Process& p = processes_[process];
-    const std::size_t channel = process / static_cast<std::size_t>(job_.schedule.ranks);
-    StepWindow& window = channels_[channel];
-    const Rank rank = static_cast<Rank>(rank_of(process));
+  // The rank is in p.step from `now` on, which may lie ahead of the network's clock: nothing that happens before can
+  // change it. Goes through further steps as long as their transfers have ended already.
+  void enter(Process& p, std::int64_t now) {
+    StepWindow& window = channels_[p.channel];
+    const auto rank = static_cast<std::size_t>(p.rank);
     for (;; window.leave(p.step), ++p.step) {
       if (p.step == window.count()) {
         --unfinished_;
-        SimTime& finish = run_.rank_finish[rank_of(process)];
-        finish = std::max(finish, SimTime{now});
+        run_.rank_finish[rank] = std::max(run_.rank_finish[rank], SimTime{now});
         return;
       }
       IndexedStep& step = window.at(p.step);
-      if (step.shape->routes.size() != step.transfers().size()) find_routes(step);
-      const auto sends = step.shape->sends_of(rank);
-      const auto receives = step.shape->receives_of(rank);
-      if (sends.empty() && receives.empty()) {
-        now += local_work(step, rank);
-        continue;
-      }
-      p.pending = static_cast<int>(sends.size() + receives.size());
+      const StepShape& shape = *step.shape;
+      const Early early = early_[process_index(p)].take(p.step);
+      p.pending = static_cast<int>(shape.sends_of(p.rank).size() + shape.receives_of(p.rank).size()) - early.messages;
+      p.work = early.work;
       p.entered = p.free_at = now;
-      for (const std::uint32_t i : sends) {
+      for (const std::uint32_t i : shape.locals_of(p.rank))
+        if (step.load(i).reduces) p.work += reduction_ps(step.load(i).bytes);
+      for (const std::uint32_t i : shape.sends_of(p.rank)) {
         p.free_at += job_.hardware.send_overhead.ps;
-        if (!peers_met_.empty()) meet(process, step.transfers()[i].to, p);
-        post(channel, p.step, step, i, p.free_at);
+        if (!peers_met_.empty()) meet(p, shape.to(i));
+        post(p, step, i);
       }
-      if (job_.hardware.rendezvous_threshold.count == INT64_MAX) return;
-      for (const std::uint32_t i : receives)
-        if (i < step.notes.size() && step.notes[i] != not_posted) start_rendezvous(channel, p.step, step, i, step.notes[i], now);
-      return;
+      if (!step.posted.empty())
+        for (const std::uint32_t i : shape.receives_of(p.rank))
+          if (step.posted[i] != not_posted) start_rendezvous(p, step, i, step.posted[i], now);
+      if (p.pending > 0) return;
+      now = p.free_at + p.work;
     }
   }
 
-  void meet(std::size_t process, Rank peer, Process& p) {
-    auto met = peers_met_[process * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(peer)];
+  void transfer_done(Process& p, std::int64_t now) {
+    if (--p.pending > 0) return;
+    channels_[p.channel].leave(p.step);
+    ++p.step;
+    enter(p, std::max(now, p.free_at) + p.work);
+  }
+
+  void meet(Process& p, Rank peer) {
+    auto met = peers_met_[process_index(p) * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(peer)];
     if (!met) p.free_at += job_.hardware.first_use.ps;
     met = true;
   }
 
-  void post(std::size_t channel, int k, IndexedStep& step, std::uint32_t i, std::int64_t posted) {
-    const Transfer& t = step.transfers()[i];
-    const std::int64_t bytes = bytes_of(t);
-    if (bytes < job_.hardware.rendezvous_threshold.count) return start(channel, k, step, i, posted, posted, bytes);
-    if (step.notes.empty()) step.notes.assign(step.transfers().size(), not_posted);
-    step.notes[i] = posted;
-    const Process& receiver = processes_[channel * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(t.to)];
-    if (receiver.step == k && receiver.pending > 0) start_rendezvous(channel, k, step, i, posted, receiver.entered);
+  // The sender is ready with transfer i at its free_at.
+  void post(const Process& sender, IndexedStep& step, std::uint32_t i) {
+    if (step.load(i).bytes < job_.hardware.rendezvous_threshold.count) return start(sender, step, i, sender.free_at, sender.free_at);
+    if (step.posted.empty()) step.posted.assign(step.shape->ends.size(), not_posted);
+    step.posted[i] = sender.free_at;
+    const Process& receiver = process(sender.channel, step.shape->to(i));
+    if (receiver.step == sender.step && receiver.pending > 0) start_rendezvous(sender, step, i, sender.free_at, receiver.entered);
   }
 
-  void start_rendezvous(std::size_t channel, int k, IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t receiver_entered) {
-    const std::int64_t at = std::max(posted, receiver_entered) + job_.hardware.rendezvous.ps;
-    start(channel, k, step, i, posted, at, bytes_of(step.transfers()[i]));
+  void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t receiver_entered) {
+    start(either_end, step, i, posted, std::max(posted, receiver_entered) + job_.hardware.rendezvous.ps);
   }
 
-  void start(std::size_t channel, int k, IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at, std::int64_t bytes) {
+  void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {
     std::uint32_t token;
     if (free_messages_.empty()) {
       token = static_cast<std::uint32_t>(messages_.size());
@@ -174,58 +224,38 @@ class EventExecutor {
       token = free_messages_.back();
       free_messages_.pop_back();
     }
-    const std::uint32_t route = step.shape->routes[i];
-    messages_[token] = {channel, k, i, posted, timeline_ ? at + network_.latency(route).ps : 0};
+    const StepShape& shape = *step.shape;
+    const Load& load = step.load(i);
+    const std::uint32_t route = shape.routes[i];
+    messages_[token] = {load.bytes, posted, at, either_end.channel, either_end.step, shape.from(i), shape.to(i), route, load.reduces, false};
     ++run_.messages;
-    bytes_on_route_[route] += bytes;
-    network_.start(route, bytes, SimTime{at}, token);
+    bytes_on_route_[route] += load.bytes;
+    network_.start(route, load.bytes, SimTime{at}, token);
   }
 
-  void transfer_done(std::size_t process, std::int64_t now) {
-    Process& p = processes_[process];
-    if (--p.pending > 0) return;
-    const std::size_t channel = process / static_cast<std::size_t>(job_.schedule.ranks);
-    StepWindow& window = channels_[channel];
-    const IndexedStep& step = window.at(p.step);
-    const Rank rank = static_cast<Rank>(rank_of(process));
-    std::int64_t next = std::max(now, p.free_at) + local_work(step, rank);
-    for (const std::uint32_t i : step.shape->receives_of(rank)) next += job_.hardware.receive_overhead.ps + reduction_ps(step.transfers()[i]);
-    window.leave(p.step);
-    ++p.step;
-    enter(process, next);
+  void digest(IndexedStep& step, std::span<const Transfer> transfers) {
+    if (step.shape->routes.size() != transfers.size()) find_routes(*step.shape);
+    for (const Transfer& t : transfers) step.loads.push_back({layout_.size(t.chunk, t.count) * job_.element_bytes, t.reduces});
+    if (std::ranges::adjacent_find(step.loads, std::not_equal_to{}) == step.loads.end() && !step.loads.empty()) {
+      step.loads.resize(1);
+      step.loads.shrink_to_fit();
+    }
   }
 
-  std::int64_t local_work(const IndexedStep& step, Rank rank) {
-    std::int64_t ps = 0;
-    for (const std::uint32_t i : step.shape->locals_of(rank)) ps += reduction_ps(step.transfers()[i]);
-    return ps;
-  }
-
-  void find_routes(IndexedStep& step) {
-    std::vector<std::uint32_t>& routes = step.shape->routes;
-    routes.clear();
-    for (const Transfer& t : step.transfers()) {
-      if (t.from == t.to) {
-        routes.push_back(UINT32_MAX);
+  void find_routes(StepShape& shape) {
+    for (std::uint32_t i = 0; i < shape.ends.size(); ++i) {
+      if (shape.from(i) == shape.to(i)) {
+        shape.routes.push_back(UINT32_MAX);
         continue;
       }
-      const RouteId id = routes_.of(job_.placement[static_cast<std::size_t>(t.from)], job_.placement[static_cast<std::size_t>(t.to)]);
+      const RouteId id = routes_.of(job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]);
       while (network_.routes() <= static_cast<std::size_t>(id)) {
         const auto next = static_cast<RouteId>(network_.routes());
         network_.add_route(routes_.hops(next), routes_.latency(next));
         bytes_on_route_.push_back(0);
       }
-      routes.push_back(static_cast<std::uint32_t>(id));
+      shape.routes.push_back(static_cast<std::uint32_t>(id));
     }
-  }
-
-  void record(const Message& m, std::int64_t now) {
-    const Transfer t = channels_[m.channel].at(m.step).transfers()[m.transfer];
-    timeline_->push_back({static_cast<int>(m.channel), m.step, t.from, t.to, bytes_of(t), SimTime{m.posted}, SimTime{m.active}, SimTime{now}});
-  }
-
-  std::string describe(const Message& m) const {
-    return fmt::format("channel {} step {}: a message posted at {} us has not arrived", m.channel, m.step, SimTime{m.posted}.microseconds());
   }
 
   const Job job_;
@@ -233,11 +263,11 @@ class EventExecutor {
   Network& network_;
   std::vector<MessageRecord>* timeline_;
   ChunkLayout layout_;
-  std::int64_t whole_chunk_bytes_ = -1;        // of every chunk, when they are all equal
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;
   std::vector<Process> processes_;             // channel * ranks + rank
-  std::vector<bool> peers_met_;
+  std::vector<EarlyRing> early_;               // by process
+  std::vector<bool> peers_met_;                // by process and peer
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
   std::vector<std::int64_t> bytes_on_route_;

@@ -10,7 +10,7 @@ namespace weft {
 FluidNetwork::FluidNetwork(std::vector<BitsPerSecond> capacity_of_link) {
   links_.reserve(capacity_of_link.size());
   for (const BitsPerSecond capacity : capacity_of_link)
-    links_.push_back({.capacity = static_cast<double>(capacity.count), .head = none, .flows = 0, .left = 0, .unfrozen = 0, .component = 0});
+    links_.push_back({.capacity = static_cast<double>(capacity.count), .head = none, .flows = 0, .left = 0, .unfrozen = 0, .problem = 0});
 }
 
 FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency) {
@@ -18,10 +18,12 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
   Route route{.latency_ps = latency.ps,
               .bits_per_second = INT64_MAX,
               .first_hop = static_cast<std::uint32_t>(hops_.size()),
-              .hops = static_cast<std::uint32_t>(hops.size())};
+              .hops = static_cast<std::uint32_t>(hops.size()),
+              .narrowest = hops.front().link};
   for (const Hop& hop : hops) {
     hops_.push_back(hop.link);
-    route.bits_per_second = std::min(route.bits_per_second, static_cast<std::int64_t>(links_[static_cast<std::size_t>(hop.link)].capacity));
+    const auto capacity = static_cast<std::int64_t>(links_[static_cast<std::size_t>(hop.link)].capacity);
+    if (capacity < route.bits_per_second) route.bits_per_second = capacity, route.narrowest = hop.link;
   }
   if (route.hops > stride_) widen_stride(route.hops);
   routes_.push_back(route);
@@ -54,7 +56,7 @@ void FluidNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::
   f.rate = 0;
   f.route = route;
   f.token = token;
-  f.component = 0;
+  f.problem = 0;
   f.active = false;
   queue_.push(at.ps + routes_[route].latency_ps, flow << 1);
 }
@@ -97,113 +99,168 @@ std::int64_t FluidNetwork::alone_ps(std::int64_t bytes, std::int64_t bits_per_se
   return known.ps;
 }
 
-// Gives every flow whose links changed at this date its new rate.
+// Gives every flow that this date's comings and goings change its new rate.
 void FluidNetwork::settle() {
-  ++component_;
+  ++problem_;
+  members_.clear();
+  member_links_.clear();
   for (const std::uint32_t flow : joined_) {
     Flow& f = flows_[flow];
-    if (!f.active || f.component == component_) continue;
-    const bool alone = std::ranges::all_of(links_of(f), [&](LinkId id) { return links_[static_cast<std::size_t>(id)].flows == 1; });
-    if (alone) {
+    if (!f.active) continue;
+    if (std::ranges::all_of(links_of(f), [&](LinkId id) { return links_[static_cast<std::size_t>(id)].flows == 1; })) {
       const Route& route = routes_[f.route];
-      f.component = component_;
       f.rate = static_cast<double>(route.bits_per_second);
+      f.bottleneck = route.narrowest;
       f.end_ps = now_ + alone_ps(f.bytes, route.bits_per_second);
       queue_.push(f.end_ps, flow << 1 | 1);
     } else {
-      collect(flow);
-      share_out();
+      admit(flow);
     }
   }
+  for (std::size_t i = 0, joined = members_.size(); i < joined; ++i) admit_slowed_by(members_[i]);
   joined_.clear();
-  for (const LinkId id : loosened_) {
-    const LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (link.flows == 0 || flows_[link.head / stride_].component == component_) continue;
-    collect(link.head / stride_);
-    share_out();
-  }
+  for (const LinkId id : loosened_)
+    for (std::uint32_t entry = links_[static_cast<std::size_t>(id)].head; entry != none; entry = entries_[entry].next)
+      if (const std::uint32_t flow = entry / stride_; flows_[flow].rate > 0 && flows_[flow].bottleneck == id) admit(flow);
   loosened_.clear();
+  if (members_.empty()) return;
+
+  ++solves_;
+  for (int round = 0;; ++round) {
+    share_out();
+    if (!admit_unsettled()) break;
+    // Changes that keep spreading are followed a whole neighbourhood at a time.
+    if (round >= 4) admit_neighbours();
+  }
+  for (const std::uint32_t flow : members_) set_rate(flow, flows_[flow].next_rate);
 }
 
-// Gathers all flows joined to this one through links that more than one flow uses. A link with a single flow joins nobody.
-void FluidNetwork::collect(std::uint32_t first) {
-  members_.assign(1, first);
-  member_links_.clear();
-  flows_[first].component = component_;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    for (const LinkId id : links_of(flows_[members_[i]])) {
-      LinkState& link = links_[static_cast<std::size_t>(id)];
-      if (link.flows == 1 || link.component == component_) continue;
-      link.component = component_;
-      link.left = link.capacity;
-      link.unfrozen = link.flows;
-      member_links_.push_back(id);
-      for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
-        Flow& other = flows_[entry / stride_];
-        if (other.component == component_) continue;
-        other.component = component_;
-        members_.push_back(entry / stride_);
-      }
-    }
+void FluidNetwork::admit(std::uint32_t flow) {
+  Flow& f = flows_[flow];
+  if (f.problem == problem_) return;
+  f.problem = problem_;
+  members_.push_back(flow);
+  for (const LinkId id : links_of(f)) {
+    LinkState& link = links_[static_cast<std::size_t>(id)];
+    if (link.flows == 1 || link.problem == problem_) continue;
+    link.problem = problem_;
+    member_links_.push_back(id);
   }
 }
 
-// Progressive filling: the link with the smallest share fixes the rate of its flows, which lowers what is left to others.
-// Shares only grow while that goes on, so an outdated one in the heap is found out when it comes up.
+// Flows that a newcomer is likely to slow down: those above an equal share of a link it uses. Only a head start.
+void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
+  for (const LinkId id : links_of(flows_[newcomer])) {
+    const LinkState& link = links_[static_cast<std::size_t>(id)];
+    const double equal_share = link.capacity / link.flows;
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
+      if (const std::uint32_t flow = entry / stride_; flows_[flow].rate > equal_share) admit(flow);
+  }
+}
+
+void FluidNetwork::admit_neighbours() {
+  for (std::size_t i = 0, before = member_links_.size(); i < before; ++i)
+    for (std::uint32_t entry = links_[static_cast<std::size_t>(member_links_[i])].head; entry != none; entry = entries_[entry].next)
+      admit(entry / stride_);
+}
+
+// Progressive filling of what non-members leave of each link: the link with the smallest share fixes the rate of its
+// members, which lowers what is left to others. Shares only grow while that goes on, so an outdated one in the heap is
+// found out when it comes up.
 void FluidNetwork::share_out() {
-  ++solves_;
   solved_flows_ += members_.size();
   bottlenecks_.clear();
   for (const LinkId id : member_links_) {
-    const LinkState& link = links_[static_cast<std::size_t>(id)];
-    bottlenecks_.push_back({link.capacity / link.flows, static_cast<std::uint32_t>(id), false});
+    LinkState& link = links_[static_cast<std::size_t>(id)];
+    link.left = link.capacity;
+    link.unfrozen = 0;
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
+      const Flow& flow = flows_[entry / stride_];
+      if (flow.problem == problem_)
+        ++link.unfrozen;
+      else
+        link.left -= flow.rate;
+    }
+    link.left = std::max(0.0, link.left);
+    bottlenecks_.push_back({link.left / link.unfrozen, id, none});
   }
   for (const std::uint32_t flow : members_) {
     flows_[flow].frozen = false;
-    double alone = HUGE_VAL;
+    Bottleneck alone{HUGE_VAL, 0, flow};
     for (const LinkId id : links_of(flows_[flow])) {
       const LinkState& link = links_[static_cast<std::size_t>(id)];
-      if (link.flows == 1) alone = std::min(alone, link.capacity);
+      if (link.flows == 1 && link.capacity < alone.share) alone.share = link.capacity, alone.link = id;
     }
-    if (alone < HUGE_VAL) bottlenecks_.push_back({alone, flow, true});
+    if (alone.share < HUGE_VAL) bottlenecks_.push_back(alone);
   }
-  std::ranges::make_heap(bottlenecks_, &Bottleneck::after);
+  std::ranges::make_heap(bottlenecks_, LargerShare{});
   for (std::size_t to_freeze = members_.size(); to_freeze > 0;) {
-    std::ranges::pop_heap(bottlenecks_, &Bottleneck::after);
+    std::ranges::pop_heap(bottlenecks_, LargerShare{});
     const Bottleneck least = bottlenecks_.back();
     bottlenecks_.pop_back();
-    if (least.is_flow) {
-      if (flows_[least.index].frozen) continue;
-      give(least.index, least.share);
+    if (least.flow != none) {
+      if (flows_[least.flow].frozen) continue;
+      give(least.flow, least.share, least.link);
       --to_freeze;
       continue;
     }
-    const LinkState& link = links_[least.index];
+    const LinkState& link = links_[static_cast<std::size_t>(least.link)];
     if (link.unfrozen == 0) continue;
     const double share = link.left / link.unfrozen;
     if (share > least.share) {
-      bottlenecks_.push_back({share, least.index, false});
-      std::ranges::push_heap(bottlenecks_, &Bottleneck::after);
+      bottlenecks_.push_back({share, least.link, none});
+      std::ranges::push_heap(bottlenecks_, LargerShare{});
       continue;
     }
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
       const std::uint32_t flow = entry / stride_;
-      if (flows_[flow].frozen) continue;
-      give(flow, least.share);
+      if (flows_[flow].problem != problem_ || flows_[flow].frozen) continue;
+      give(flow, least.share, least.link);
       --to_freeze;
     }
   }
 }
 
-void FluidNetwork::give(std::uint32_t flow, double rate) {
+void FluidNetwork::give(std::uint32_t flow, double rate, LinkId bottleneck) {
   Flow& f = flows_[flow];
   f.frozen = true;
+  f.next_rate = rate;
+  f.bottleneck = bottleneck;
   for (const LinkId id : links_of(f)) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
     link.left = std::max(0.0, link.left - rate);
     --link.unfrozen;
   }
-  set_rate(flow, rate);
+}
+
+// Admits the non-members that the members' next rates leave without a bottleneck, or faster than a member on the
+// member's bottleneck. False if there are none: then all rates together are max-min fair.
+bool FluidNetwork::admit_unsettled() {
+  const std::size_t before = members_.size();
+  for (std::size_t i = 0, links = member_links_.size(); i < links; ++i) {
+    const LinkId id = member_links_[i];
+    const LinkState& link = links_[static_cast<std::size_t>(id)];
+    double load = 0, fastest_member = 0, slowest_held = HUGE_VAL;
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
+      const Flow& flow = flows_[entry / stride_];
+      if (flow.problem != problem_) {
+        load += flow.rate;
+        continue;
+      }
+      load += flow.next_rate;
+      fastest_member = std::max(fastest_member, flow.next_rate);
+      if (flow.bottleneck == id) slowest_held = std::min(slowest_held, flow.next_rate);
+    }
+    const bool saturated = load >= link.capacity * (1 - tolerance);
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
+      const Flow& flow = flows_[entry / stride_];
+      if (flow.problem == problem_) continue;
+      const bool freed = flow.bottleneck == id && (!saturated || fastest_member > flow.rate * (1 + tolerance));
+      const bool too_fast = flow.rate > slowest_held * (1 + tolerance);
+      if (freed || too_fast) admit(entry / stride_);
+    }
+  }
+  return members_.size() > before;
 }
 
 void FluidNetwork::set_rate(std::uint32_t flow, double rate) {

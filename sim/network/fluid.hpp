@@ -1,9 +1,11 @@
 // The max-min fluid model: flows on sets of links, each link shared so that no flow's rate can be raised without lowering
 // that of a flow that is not faster (Bertsekas & Gallager 1992, section 6.5.2), all flows with equal claims.
 //
-// Events of one date are handled together and the sharing is solved once per date, only for the flows that are joined,
-// through links they share, to a flow that came or went. A flow alone on its links needs no solving, and its duration is
-// the exact integer quotient, rounded up to a picosecond.
+// Events of one date are handled together and the sharing is solved once per date, only for the flows it may change: first
+// those that came and those held back by a link that another has left, with the rates of all others taken as given; then
+// the solution is tested against the condition that characterises max-min sharing (every flow has a saturated link on
+// which nobody is faster), flows for which it no longer holds join the problem, and it is solved again. A flow alone on
+// its links needs no solving, and its duration is the exact integer quotient, rounded up to a picosecond.
 #pragma once
 
 #include <cstdint>
@@ -60,23 +62,27 @@ class FluidNetwork {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr double tolerance = 1e-9;  // relative, when rates are compared
 
   struct Route {
     std::int64_t latency_ps;
     std::int64_t bits_per_second;  // of its narrowest link
     std::uint32_t first_hop, hops;
+    LinkId narrowest;
   };
   struct Flow {
     double remaining_bits;         // at updated_ps
     double rate;                   // bits per second; 0 until first settled
+    double next_rate;              // while solving: what it is about to be
     std::int64_t updated_ps;
     std::int64_t end_ps;
     std::int64_t bytes;
     std::uint32_t route;
     std::uint32_t token;
-    std::uint32_t component;       // stamp of the last sharing problem it was part of
+    std::uint32_t problem;         // the last sharing problem it was part of
+    LinkId bottleneck;             // the saturated link that decided its rate
     bool active;
-    bool frozen;
+    bool frozen;                   // while solving: next_rate is decided
   };
   // A flow's place in the list of a link: entry = flow * stride_ + hop.
   struct Entry { std::uint32_t next, previous; };
@@ -85,14 +91,19 @@ class FluidNetwork {
     std::uint32_t head;            // of its list of entries
     std::uint32_t flows;
     double left;                   // while solving: capacity not yet given away
-    std::uint32_t unfrozen;        // while solving: flows without a rate
-    std::uint32_t component;
+    std::uint32_t unfrozen;        // while solving: members without a rate
+    std::uint32_t problem;         // the last sharing problem it was part of
   };
-  struct Bottleneck {              // a link, or a flow that is alone on its narrowest links
+  struct Bottleneck {              // a link shared by several flows; or one used by `flow` alone
     double share;
-    std::uint32_t index;
-    bool is_flow;
-    bool after(const Bottleneck& other) const { return share > other.share || (share == other.share && index > other.index); }
+    LinkId link;
+    std::uint32_t flow;
+  };
+  struct LargerShare {             // for a heap with the smallest share on top, ties in a fixed order
+    bool operator()(const Bottleneck& a, const Bottleneck& b) const {
+      if (a.share != b.share) return a.share > b.share;
+      return a.link != b.link ? a.link > b.link : a.flow > b.flow;
+    }
   };
 
   std::span<const LinkId> links_of(const Flow& flow) const {
@@ -110,9 +121,12 @@ class FluidNetwork {
   void join_links(std::uint32_t flow);
   void leave_links(std::uint32_t flow);
   void settle();
-  void collect(std::uint32_t flow);
+  void admit(std::uint32_t flow);
+  void admit_slowed_by(std::uint32_t flow);
+  void admit_neighbours();
   void share_out();
-  void give(std::uint32_t flow, double rate);
+  bool admit_unsettled();
+  void give(std::uint32_t flow, double rate, LinkId bottleneck);
   void set_rate(std::uint32_t flow, double rate);
   void widen_stride(std::uint32_t hops);
   std::int64_t alone_ps(std::int64_t bytes, std::int64_t bits_per_second);
@@ -129,10 +143,9 @@ class FluidNetwork {
 
   std::vector<std::uint32_t> joined_;         // flows that reached their links at this date
   std::vector<LinkId> loosened_;              // links that a flow left at this date while others stay
-  std::uint32_t component_ = 0;
+  std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> members_;        // flows of the sharing problem at hand
-  std::vector<LinkId> member_links_;          // its links with more than one flow
-  std::vector<double> member_rates_;
+  std::vector<LinkId> member_links_;          // their links that more than one flow uses
   std::vector<Bottleneck> bottlenecks_;
 
   struct Quotient { std::int64_t bytes = -1, bits_per_second = 0, ps = 0; };
