@@ -60,21 +60,26 @@ std::int64_t count_paths(const Fabric& fabric, const std::vector<std::vector<int
   return paths;
 }
 
-// Which channel follows which. What follows a link starts where it ends, so a bit for each (link out of there, priority)
-// is enough to see every dependency once.
+// Which channel follows which. What follows a link starts where it ends, so a bit for each (priority, link out of there,
+// priority) is enough to see every dependency once, and to list them in the order of their first channel.
 class DependencyRecorder {
  public:
   explicit DependencyRecorder(const Fabric& fabric)
-      : fabric_(fabric), priorities_(fabric.priorities()), position_(links()), first_(links()) {
+      : fabric_(fabric),
+        priorities_(static_cast<std::size_t>(fabric.priorities())),
+        out_links_(boost::num_vertices(fabric.graph())),
+        position_(links()) {
+    for (std::size_t v = 0; v < out_links_.size(); ++v)
+      for (auto [edge, end] = boost::out_edges(v, fabric.graph()); edge != end; ++edge) {
+        const LinkId id = fabric.graph()[*edge].id;
+        position_[static_cast<std::size_t>(id)] = out_links_[v].size();
+        out_links_[v].push_back(id);
+      }
     std::size_t bits = 0;
-    for (auto [v, end] = boost::vertices(fabric.graph()); v != end; ++v) {
-      std::size_t position = 0;
-      for (auto [edge, last] = boost::out_edges(*v, fabric.graph()); edge != last; ++edge) position_[id_of(*edge)] = position++;
-    }
-    for (std::size_t link = 0; link < links(); ++link) {
-      first_[link] = bits;
-      const auto end = static_cast<std::size_t>(fabric.to(static_cast<LinkId>(link)));
-      if (fabric.between_switches(static_cast<LinkId>(link))) bits += boost::out_degree(end, fabric.graph()) * priorities_ * priorities_;
+    for (LinkId id = 0; id < fabric.links(); ++id) {
+      const std::size_t width = fabric.between_switches(id) ? links_after(id).size() * priorities_ : 0;
+      followers_.push_back({bits, width});
+      bits += width * priorities_;
     }
     seen_.resize(bits);
   }
@@ -83,35 +88,44 @@ class DependencyRecorder {
   void record(const std::vector<Hop>& path) {
     for (std::size_t i = 1; i + 2 < path.size(); ++i) {
       const Hop a = path[i], b = path[i + 1];
-      const auto bit = first_[index(a)] + (position_[index(b)] * priorities_ + static_cast<std::size_t>(b.priority)) * priorities_ +
-                       static_cast<std::size_t>(a.priority);
-      if (seen_[bit]) continue;
-      seen_[bit] = true;
-      found_.emplace_back(channel(a), channel(b));
+      const Followers& followers = followers_[static_cast<std::size_t>(a.link)];
+      seen_[followers.first_bit + static_cast<std::size_t>(a.priority) * followers.width +
+            position_[static_cast<std::size_t>(b.link)] * priorities_ + static_cast<std::size_t>(b.priority)] = true;
     }
   }
 
-  const std::vector<Dependency>& sorted() {
-    std::sort(found_.begin(), found_.end());
-    return found_;
+  // Sorted by the first channel.
+  std::vector<Dependency> dependencies() const {
+    std::vector<Dependency> found;
+    for (std::size_t link = 0; link < links(); ++link) {
+      const auto [first_bit, width] = followers_[link];
+      for (std::size_t bit = 0; bit < width * priorities_; ++bit) {
+        if (!seen_[first_bit + bit]) continue;
+        const auto after = static_cast<std::size_t>(links_after(static_cast<LinkId>(link))[bit % width / priorities_]);
+        found.emplace_back(link * priorities_ + bit / width, after * priorities_ + bit % priorities_);
+      }
+    }
+    return found;
   }
+
   std::size_t channels() const { return links() * priorities_; }
   Hop hop(std::size_t channel) const { return {static_cast<LinkId>(channel / priorities_), static_cast<int>(channel % priorities_)}; }
 
  private:
+  // Bits of a link: `width` for each priority it is used with.
+  struct Followers {
+    std::size_t first_bit, width;
+  };
+
   std::size_t links() const { return static_cast<std::size_t>(fabric_.links()); }
-  std::size_t id_of(Graph::edge_descriptor edge) const { return static_cast<std::size_t>(fabric_.graph()[edge].id); }
-  static std::size_t index(Hop hop) { return static_cast<std::size_t>(hop.link); }
-  std::uint32_t channel(Hop hop) const {
-    return static_cast<std::uint32_t>(index(hop) * priorities_ + static_cast<std::size_t>(hop.priority));
-  }
+  const std::vector<LinkId>& links_after(LinkId id) const { return out_links_[static_cast<std::size_t>(fabric_.to(id))]; }
 
   const Fabric& fabric_;
   std::size_t priorities_;
-  std::vector<std::size_t> position_;  // by link: among those that leave the same device
-  std::vector<std::size_t> first_;     // by link: its first bit
+  std::vector<std::vector<LinkId>> out_links_;  // by device
+  std::vector<std::size_t> position_;           // by link: its place in out_links_
+  std::vector<Followers> followers_;            // by link
   std::vector<bool> seen_;
-  std::vector<Dependency> found_;
 };
 
 struct CycleFound {
@@ -163,7 +177,7 @@ DeadlockCheck check_deadlock(const Fabric& fabric) {
       recorder.record(path);
     }
   });
-  const auto& dependencies = recorder.sorted();
+  const auto dependencies = recorder.dependencies();
   for (LinkId link = 0; link < fabric.links(); ++link)
     if (fabric.between_switches(link)) result.channels += fabric.priorities();
   result.dependencies = static_cast<std::int64_t>(dependencies.size());

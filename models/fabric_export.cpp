@@ -50,12 +50,12 @@ std::string escaped(std::string_view text, std::string_view special, const char*
 
 std::string dot_quoted(std::string_view text) {
   static constexpr const char* instead[] = {"\\\"", "\\\\"};
-  return "\"" + escaped(text, "\"\\", instead) + "\"";
+  return fmt::format("\"{}\"", escaped(text, "\"\\", instead));
 }
 
 std::string xml_quoted(std::string_view text) {
   static constexpr const char* instead[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
-  return "\"" + escaped(text, "&<>\"", instead) + "\"";
+  return fmt::format("\"{}\"", escaped(text, "&<>\"", instead));
 }
 
 }  // namespace

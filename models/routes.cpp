@@ -95,15 +95,16 @@ int Routes::choose(int from, int to) {
   return 0;
 }
 
-// Host links do not count: most choices share them, and where they are the busiest, the choice would not matter.
+// The first and the last link, those of the endpoints, do not count: the choices share them, and where they are the busiest
+// no choice would look better than another.
 int Routes::least_loaded(int from, int to, int choices) {
   int best = 0, fewest = std::numeric_limits<int>::max();
   for (int choice = 0; choice < choices && fewest > 0; ++choice) {
     candidate_.clear();
     fabric_.append_path(from, to, choice, candidate_);
     int busiest = 0;
-    for (const Hop& hop : candidate_)
-      if (fabric_.between_switches(hop.link)) busiest = std::max(busiest, flows_[static_cast<std::size_t>(hop.link)]);
+    for (std::size_t i = 1; i + 1 < candidate_.size(); ++i)
+      busiest = std::max(busiest, flows_[static_cast<std::size_t>(candidate_[i].link)]);
     if (busiest < fewest) best = choice, fewest = busiest;
   }
   return best;

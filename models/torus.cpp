@@ -80,13 +80,15 @@ class TorusFabric final : public Fabric {
   }
 
   int walk(int at, std::size_t dim, bool upwards, int steps, std::vector<Hop>& path) const {
-    int priority = 0;
+    const int last = upwards ? dims_[dim] - 1 : 0, first = upwards ? 0 : dims_[dim] - 1;
+    const int stride = upwards ? strides_[dim] : -strides_[dim];
+    int coordinate = this->coordinate(at, dim), priority = 0;
     for (; steps > 0; --steps) {
-      const LinkId link = leaving(at, dim, upwards);
-      const bool closes_ring = coordinate(at, dim) == (upwards ? dims_[dim] - 1 : 0);
+      const bool closes_ring = coordinate == last;
       if (closes_ring && priorities_ == 2 && dims_[dim] > 2) priority = 1;
-      path.push_back({link, priority});
-      at = to(link);
+      path.push_back({leaving(at, dim, upwards), priority});
+      at += closes_ring ? -(dims_[dim] - 1) * stride : stride;
+      coordinate = closes_ring ? first : coordinate + (upwards ? 1 : -1);
     }
     return at;
   }
