@@ -82,6 +82,12 @@ TEST_CASE("blocking: writes to one chunk happen in the order of the step") {
   turned.reduce({.from = 2, .to = 0});
   turned.reduce({.from = 0, .to = 0});
   CHECK(run(other)[0] == std::vector<std::int32_t>{20 + 30 + 10});
+
+  Schedule local_first{.ranks = 2, .chunks = 2};
+  Step& begun = local_first.add_step();
+  begun.copy({.from = 0, .to = 0, .chunk = 1, .into = 0});
+  begun.reduce({.from = 1, .to = 0, .chunk = 0});
+  CHECK(run(local_first)[0] == std::vector<std::int32_t>{11 + 20, 11});
 }
 
 TEST_CASE("blocking: avg divides once, at the end") {

@@ -29,13 +29,12 @@ TEST_CASE("reference: a right all-reduce passes for every type, operator and kin
 }
 
 TEST_CASE("reference: a missing contribution is found for every type") {
-  Schedule s = star_allreduce(5);
-  s.channels[0] = {};
-  for (Rank r = 1; r < 4; ++r) s.add_step().reduce({.from = r, .to = 0});
-  for (Rank r = 1; r < 5; ++r) s.add_step().copy({.from = 0, .to = r});
+  Schedule s{.ranks = 33};
+  for (Rank r = 1; r < 32; ++r) s.add_step().reduce({.from = r, .to = 0});
+  for (Rank r = 1; r < 33; ++r) s.add_step().copy({.from = 0, .to = r});
   for (const DType dtype : all_dtypes()) {
     CAPTURE(name_of(dtype));
-    CHECK(fault_on_threads(s, ReduceOp::sum, dtype, 257) != "");
+    CHECK(fault_on_threads(s, ReduceOp::sum, dtype, 20) != "");
   }
 }
 

@@ -41,15 +41,17 @@ void StepWindow::produce_next() {
     next = std::move(spare_.back());
     spare_.pop_back();
   }
-  steps_.produce(first_ + static_cast<int>(window_.size()), next->step);
+  Step& step = digest_ ? scratch_ : next->step;
+  steps_.produce(first_ + static_cast<int>(window_.size()), step);
   ends_.clear();
-  for (const Transfer& t : next->transfers())
+  for (const Transfer& t : step.transfers())
     ends_.push_back(static_cast<std::uint64_t>(static_cast<std::uint32_t>(t.from)) << 32 | static_cast<std::uint32_t>(t.to));
-  if (!last_shape_ || last_shape_->ends != ends_) last_shape_ = shape_of(next->transfers(), ranks_, ends_);
+  if (!last_shape_ || last_shape_->ends != ends_) last_shape_ = shape_of(step.transfers(), ranks_, ends_);
   next->shape = last_shape_;
   next->ranks_inside = ranks_;
+  next->loads.clear();
   next->posted.clear();
-  next->arrived_early.clear();
+  if (digest_) digest_(*next, step.transfers());
   window_.push_back(std::move(next));
 }
 

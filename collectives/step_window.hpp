@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -21,6 +22,8 @@ struct StepShape {
   std::vector<std::uint64_t> ends;                 // (from, to) of each transfer, to recognise an equal step
   std::vector<std::uint32_t> routes;               // the executor's: the route of each transfer, empty until it fills it
 
+  Rank from(std::uint32_t transfer) const { return static_cast<Rank>(ends[transfer] >> 32); }
+  Rank to(std::uint32_t transfer) const { return static_cast<Rank>(ends[transfer] & 0xffffffffu); }
   std::span<const std::uint32_t> sends_of(Rank r) const { return slice(send_begin, sends, r); }
   std::span<const std::uint32_t> receives_of(Rank r) const { return slice(receive_begin, receives, r); }
   std::span<const std::uint32_t> locals_of(Rank r) const { return slice(local_begin, locals, r); }
@@ -32,23 +35,31 @@ struct StepShape {
   }
 };
 
+// What a transfer costs an executor that moves no data.
+struct Load {
+  std::int64_t bytes = 0;
+  bool reduces = false;
+  friend bool operator==(const Load&, const Load&) = default;
+};
+
 struct IndexedStep {
-  Step step;
+  Step step;                                       // empty in a window that digests its steps
   std::shared_ptr<StepShape> shape;
   int ranks_inside = 0;                            // ranks that have not left this step yet
+  std::vector<Load> loads;                         // the executor's: one per transfer, or one that stands for all
   std::vector<std::int64_t> posted;                // the executor's: when each transfer was posted; empty if it does not ask
-  struct Early {
-    int messages = 0;
-    std::int64_t work_ps = 0;
-  };
-  std::vector<Early> arrived_early;                // the executor's: by rank, receives that ended before the rank got here
 
   std::span<const Transfer> transfers() const { return step.transfers(); }
+  const Load& load(std::uint32_t transfer) const { return loads.size() == 1 ? loads.front() : loads[transfer]; }
 };
 
 class StepWindow {
  public:
-  StepWindow(const Steps& steps, int ranks) : steps_(steps), ranks_(ranks) {}
+  // Takes from a fresh step's transfers what the executor will need of it; they are forgotten afterwards. Ranks may be a
+  // thousand steps apart: what a step keeps decides whether the window fits the cache.
+  using Digest = std::function<void(IndexedStep& step, std::span<const Transfer> transfers)>;
+
+  StepWindow(const Steps& steps, int ranks, Digest digest = nullptr) : steps_(steps), ranks_(ranks), digest_(std::move(digest)) {}
 
   int count() const { return steps_.count(); }
   // The step, produced if need be. `step` must not have been left by all ranks. References stay valid until then.
@@ -68,6 +79,8 @@ class StepWindow {
 
   const Steps& steps_;
   int ranks_;
+  Digest digest_;
+  Step scratch_;
   int first_ = 0;
   std::deque<std::unique_ptr<IndexedStep>> window_;
   std::vector<std::unique_ptr<IndexedStep>> spare_;

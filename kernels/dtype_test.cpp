@@ -39,8 +39,7 @@ TEST_CASE("elements have the size their name says") {
 TEST_CASE("bitwise reductions are for integers, all others for every type") {
   for (DType type : all_dtypes()) {
     CAPTURE(std::string(name_of(type)));
-    const bool integer =
-        type == DType::int32 || type == DType::int64 || type == DType::uint8;
+    const bool integer = type == DType::int32 || type == DType::int64 || type == DType::uint8;
     for (ReduceOp op : all_ops()) {
       CAPTURE(std::string(name_of(op)));
       const bool bitwise = op == ReduceOp::band || op == ReduceOp::bor;
@@ -50,10 +49,6 @@ TEST_CASE("bitwise reductions are for integers, all others for every type") {
 }
 
 TEST_CASE("a value outside the enumeration is our own bug") {
-  CHECK_THROWS_WITH_AS(size_of(static_cast<DType>(7)),
-                       "internal error: no data type has the value 7",
-                       std::logic_error);
-  CHECK_THROWS_WITH_AS(name_of(static_cast<ReduceOp>(9)),
-                       "internal error: no reduction has the value 9",
-                       std::logic_error);
+  CHECK_THROWS_WITH_AS(size_of(static_cast<DType>(7)), "internal error: no data type has the value 7", std::logic_error);
+  CHECK_THROWS_WITH_AS(name_of(static_cast<ReduceOp>(9)), "internal error: no reduction has the value 9", std::logic_error);
 }

@@ -16,16 +16,14 @@
 namespace weft {
 
 // into[i] = into[i] op from[i]. The buffers do not overlap.
-void reduce(DType, ReduceOp, void *into, const void *from, std::size_t count);
+void reduce(DType, ReduceOp, void* into, const void* from, std::size_t count);
 
 // out[i] = a[i] op b[i]. `out` may equal `a` or `b`; otherwise the buffers do
 // not overlap.
-void reduce_into(DType, ReduceOp, void *out, const void *a, const void *b,
-                 std::size_t count);
-void reduce_into(InstructionSet, DType, ReduceOp, void *out, const void *a,
-                 const void *b, std::size_t count);
+void reduce_into(DType, ReduceOp, void* out, const void* a, const void* b, std::size_t count);
+void reduce_into(InstructionSet, DType, ReduceOp, void* out, const void* a, const void* b, std::size_t count);
 
 // data[i] = data[i] / ranks; integers round toward zero. ranks >= 1.
-void scale_average(DType, void *data, std::size_t count, int ranks);
+void scale_average(DType, void* data, std::size_t count, int ranks);
 
-} // namespace weft
+}  // namespace weft

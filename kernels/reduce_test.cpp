@@ -19,8 +19,7 @@ using namespace weft;
 namespace {
 
 template <class T>
-std::vector<T> reduced(DType type, ReduceOp op, std::vector<T> a,
-                       const std::vector<T> &b) {
+std::vector<T> reduced(DType type, ReduceOp op, std::vector<T> a, const std::vector<T>& b) {
   reduce(type, op, a.data(), b.data(), a.size());
   return a;
 }
@@ -30,65 +29,47 @@ std::vector<T> reduced(DType type, ReduceOp op, std::vector<T> a,
 std::vector<std::uint64_t> random_words(std::size_t count, unsigned seed) {
   std::mt19937_64 random(seed);
   std::vector<std::uint64_t> words(count);
-  for (auto &word : words)
-    word = random();
+  for (auto& word : words) word = random();
   return words;
 }
 
 // Equal bits, any NaN being equal to any other.
-bool same(DType type, const void *x, const void *y, std::size_t i) {
+bool same(DType type, const void* x, const void* y, std::size_t i) {
   const std::size_t size = size_of(type);
-  const char *a = static_cast<const char *>(x) + i * size;
-  const char *b = static_cast<const char *>(y) + i * size;
-  if (std::memcmp(a, b, size) == 0)
-    return true;
-  const auto nan = [type](const char *p) {
+  const char* a = static_cast<const char*>(x) + i * size;
+  const char* b = static_cast<const char*>(y) + i * size;
+  if (std::memcmp(a, b, size) == 0) return true;
+  const auto nan = [type](const char* p) {
     std::uint16_t half = 0;
     float single = 0;
     double wide = 0;
     std::memcpy(&half, p, sizeof half);
-    if (type == DType::float16)
-      return std::isnan(to_float(float16{half}));
-    if (type == DType::bfloat16)
-      return std::isnan(to_float(bfloat16{half}));
-    if (type == DType::float32)
-      return std::memcpy(&single, p, sizeof single), std::isnan(single);
-    if (type == DType::float64)
-      return std::memcpy(&wide, p, sizeof wide), std::isnan(wide);
+    if (type == DType::float16) return std::isnan(to_float(float16{half}));
+    if (type == DType::bfloat16) return std::isnan(to_float(bfloat16{half}));
+    if (type == DType::float32) return std::memcpy(&single, p, sizeof single), std::isnan(single);
+    if (type == DType::float64) return std::memcpy(&wide, p, sizeof wide), std::isnan(wide);
     return false;
   };
   return nan(a) && nan(b);
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("each operation on each kind of type does what its name says") {
   using F = std::vector<float>;
-  CHECK(reduced<float>(DType::float32, ReduceOp::sum, {1.5f, -2}, {2, 0.25f}) ==
-        F{3.5f, -1.75f});
-  CHECK(reduced<float>(DType::float32, ReduceOp::avg, {1.5f, -2}, {2, 0.25f}) ==
-        F{3.5f, -1.75f});
-  CHECK(reduced<float>(DType::float32, ReduceOp::min, {1.5f, -2}, {2, 0.25f}) ==
-        F{1.5f, -2});
-  CHECK(reduced<float>(DType::float32, ReduceOp::max, {1.5f, -2}, {2, 0.25f}) ==
-        F{2, 0.25f});
-  CHECK(reduced<float>(DType::float32, ReduceOp::prod, {1.5f, -2},
-                       {2, 0.25f}) == F{3, -0.5f});
-  CHECK(reduced<double>(DType::float64, ReduceOp::sum, {0x1p-40}, {1}) ==
-        std::vector<double>{1 + 0x1p-40});
+  CHECK(reduced<float>(DType::float32, ReduceOp::sum, {1.5f, -2}, {2, 0.25f}) == F{3.5f, -1.75f});
+  CHECK(reduced<float>(DType::float32, ReduceOp::avg, {1.5f, -2}, {2, 0.25f}) == F{3.5f, -1.75f});
+  CHECK(reduced<float>(DType::float32, ReduceOp::min, {1.5f, -2}, {2, 0.25f}) == F{1.5f, -2});
+  CHECK(reduced<float>(DType::float32, ReduceOp::max, {1.5f, -2}, {2, 0.25f}) == F{2, 0.25f});
+  CHECK(reduced<float>(DType::float32, ReduceOp::prod, {1.5f, -2}, {2, 0.25f}) == F{3, -0.5f});
+  CHECK(reduced<double>(DType::float64, ReduceOp::sum, {0x1p-40}, {1}) == std::vector<double>{1 + 0x1p-40});
   using I = std::vector<std::int32_t>;
-  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::min, {-5, 3}, {2, 1}) ==
-        I{-5, 1});
-  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::max, {-5, 3}, {2, 1}) ==
-        I{2, 3});
-  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::prod, {-5, 3}, {2, 1}) ==
-        I{-10, 3});
-  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::band, {12, -1},
-                              {10, 7}) == I{8, 7});
-  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::bor, {12, 0}, {10, 7}) ==
-        I{14, 7});
-  CHECK(reduced<std::uint8_t>(DType::uint8, ReduceOp::max, {200}, {100}) ==
-        std::vector<std::uint8_t>{200});
+  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::min, {-5, 3}, {2, 1}) == I{-5, 1});
+  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::max, {-5, 3}, {2, 1}) == I{2, 3});
+  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::prod, {-5, 3}, {2, 1}) == I{-10, 3});
+  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::band, {12, -1}, {10, 7}) == I{8, 7});
+  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::bor, {12, 0}, {10, 7}) == I{14, 7});
+  CHECK(reduced<std::uint8_t>(DType::uint8, ReduceOp::max, {200}, {100}) == std::vector<std::uint8_t>{200});
 }
 
 TEST_CASE("integers wrap around") {
@@ -96,32 +77,24 @@ TEST_CASE("integers wrap around") {
   constexpr auto min32 = std::numeric_limits<std::int32_t>::min();
   constexpr auto max64 = std::numeric_limits<std::int64_t>::max();
   constexpr auto min64 = std::numeric_limits<std::int64_t>::min();
-  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::sum, {max32}, {1})
-            .front() == min32);
-  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::prod, {max32}, {2})
-            .front() == -2);
-  CHECK(reduced<std::int64_t>(DType::int64, ReduceOp::sum, {max64}, {1})
-            .front() == min64);
-  CHECK(
-      reduced<std::uint8_t>(DType::uint8, ReduceOp::sum, {255}, {2}).front() ==
-      1);
-  CHECK(reduced<std::uint8_t>(DType::uint8, ReduceOp::prod, {255}, {255})
-            .front() == 1);
+  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::sum, {max32}, {1}).front() == min32);
+  CHECK(reduced<std::int32_t>(DType::int32, ReduceOp::prod, {max32}, {2}).front() == -2);
+  CHECK(reduced<std::int64_t>(DType::int64, ReduceOp::sum, {max64}, {1}).front() == min64);
+  CHECK(reduced<std::uint8_t>(DType::uint8, ReduceOp::sum, {255}, {2}).front() == 1);
+  CHECK(reduced<std::uint8_t>(DType::uint8, ReduceOp::prod, {255}, {255}).front() == 1);
 }
 
 TEST_CASE("16-bit floats are computed in float32 and rounded once") {
   // 2048 + 1 and 2048 + 3 are ties in float16 (step 2): the first goes down,
   // the second up, both to even.
-  const std::vector<float16> a{to_float16(2048), to_float16(2048),
-                               to_float16(60000)};
+  const std::vector<float16> a{to_float16(2048), to_float16(2048), to_float16(60000)};
   const std::vector<float16> b{to_float16(1), to_float16(3), to_float16(60000)};
   const auto sum = reduced(DType::float16, ReduceOp::sum, a, b);
   CHECK(to_float(sum[0]) == 2048.0f);
   CHECK(to_float(sum[1]) == 2052.0f);
   CHECK(to_float(sum[2]) == std::numeric_limits<float>::infinity());
   const std::vector<bfloat16> c{to_bfloat16(256)}, d{to_bfloat16(3)};
-  CHECK(to_float(reduced(DType::bfloat16, ReduceOp::sum, c, d).front()) ==
-        260.0f); // 259 lies between 258 and 260
+  CHECK(to_float(reduced(DType::bfloat16, ReduceOp::sum, c, d).front()) == 260.0f);  // 259 lies between 258 and 260
 }
 
 TEST_CASE("min and max of a NaN and anything is NaN, from either side") {
@@ -132,19 +105,17 @@ TEST_CASE("min and max of a NaN and anything is NaN, from either side") {
   }
 }
 
-TEST_CASE("every instruction set gives the same bits, for every type, "
-          "operation and awkward length") {
+TEST_CASE(
+    "every instruction set gives the same bits, for every type, "
+    "operation and awkward length") {
   constexpr std::size_t bytes = 1024;
   const auto a = random_words(bytes / 8, 1), b = random_words(bytes / 8, 2);
   for (DType type : all_dtypes())
     for (ReduceOp op : all_ops()) {
-      if (!defined(op, type))
-        continue;
-      for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{7},
-                                std::size_t{33}, bytes / size_of(type)}) {
+      if (!defined(op, type)) continue;
+      for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{33}, bytes / size_of(type)}) {
         std::vector<std::uint64_t> expected(bytes / 8, 42);
-        reduce_into(InstructionSet::baseline, type, op, expected.data(),
-                    a.data(), b.data(), count);
+        reduce_into(InstructionSet::baseline, type, op, expected.data(), a.data(), b.data(), count);
         for (InstructionSet set : instruction_sets()) {
           CAPTURE(std::string(name_of(type)));
           CAPTURE(std::string(name_of(op)));
@@ -153,9 +124,8 @@ TEST_CASE("every instruction set gives the same bits, for every type, "
           std::vector<std::uint64_t> out(bytes / 8, 42);
           reduce_into(set, type, op, out.data(), a.data(), b.data(), count);
           bool all_same = true;
-          for (std::size_t i = 0; i < bytes / size_of(type); ++i)
-            all_same &= same(type, out.data(), expected.data(), i);
-          CHECK(all_same); // also past the end, where nothing may be written
+          for (std::size_t i = 0; i < bytes / size_of(type); ++i) all_same &= same(type, out.data(), expected.data(), i);
+          CHECK(all_same);  // also past the end, where nothing may be written
         }
       }
     }
@@ -194,10 +164,7 @@ TEST_CASE("an average divides the sum once; integers round toward zero") {
 
 TEST_CASE("what is not defined is our own bug") {
   float x = 1;
-  CHECK_THROWS_WITH_AS(reduce(DType::float32, ReduceOp::band, &x, &x, 1),
-                       "internal error: band is not defined for float32",
+  CHECK_THROWS_WITH_AS(reduce(DType::float32, ReduceOp::band, &x, &x, 1), "internal error: band is not defined for float32",
                        std::logic_error);
-  CHECK_THROWS_WITH_AS(scale_average(DType::float32, &x, 1, 0),
-                       "internal error: an average over 0 ranks",
-                       std::logic_error);
+  CHECK_THROWS_WITH_AS(scale_average(DType::float32, &x, 1, 0), "internal error: an average over 0 ranks", std::logic_error);
 }

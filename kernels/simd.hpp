@@ -12,8 +12,7 @@ namespace weft {
 enum class InstructionSet { baseline, avx2, avx512 };
 
 std::string_view name_of(InstructionSet);
-std::span<const InstructionSet>
-instruction_sets(); // that this machine has, widest last
+std::span<const InstructionSet> instruction_sets();  // that this machine has, widest last
 
 // Nothing in the loop depends on an earlier iteration: pointers are either
 // equal or do not overlap.
@@ -28,34 +27,37 @@ instruction_sets(); // that this machine has, widest last
 #define WEFT_INLINE __attribute__((always_inline))
 
 namespace detail {
-template <class Body> void run_baseline(Body body) { body(); }
+template <class Body>
+void run_baseline(Body body) {
+  body();
+}
 #if defined(__x86_64__)
-template <class Body> [[gnu::target("avx2")]] void run_avx2(Body body) {
+template <class Body>
+[[gnu::target("avx2")]] void run_avx2(Body body) {
   body();
 }
 template <class Body>
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void
-run_avx512(Body body) {
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void run_avx512(Body body) {
   body();
 }
 #endif
-} // namespace detail
+}  // namespace detail
 
 // `body` is a lambda marked WEFT_INLINE: vectorised([&]() WEFT_INLINE { ... }).
-template <class Body> void vectorised(InstructionSet set, Body body) {
+template <class Body>
+void vectorised(InstructionSet set, Body body) {
 #if defined(__x86_64__)
-  if (set == InstructionSet::avx512)
-    return detail::run_avx512(body);
-  if (set == InstructionSet::avx2)
-    return detail::run_avx2(body);
+  if (set == InstructionSet::avx512) return detail::run_avx512(body);
+  if (set == InstructionSet::avx2) return detail::run_avx2(body);
 #else
   static_cast<void>(set);
 #endif
   detail::run_baseline(body);
 }
 
-template <class Body> void vectorised(Body body) {
+template <class Body>
+void vectorised(Body body) {
   vectorised(instruction_sets().back(), body);
 }
 
-} // namespace weft
+}  // namespace weft

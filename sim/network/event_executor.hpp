@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/step_window.hpp"
@@ -34,12 +36,13 @@ class EventExecutor {
   EventExecutor(const Job& job, Routes& routes, Network& network, std::vector<MessageRecord>* timeline)
       : job_(job), routes_(routes), network_(network), timeline_(timeline), layout_{job.elements, job.schedule.chunks} {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
-    for (const Steps& steps : job.schedule.channels) channels_.emplace_back(steps, job.schedule.ranks);
+    for (const Steps& steps : job.schedule.channels)
+      channels_.emplace_back(steps, job.schedule.ranks, [this](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers); });
     for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
       for (Rank rank = 0; rank < job.schedule.ranks; ++rank) processes_.push_back({.channel = channel, .rank = rank});
     run_.rank_finish.resize(ranks);
     unfinished_ = processes_.size();
-    if (job.elements % job.schedule.chunks == 0) whole_chunk_bytes_ = job.elements / job.schedule.chunks * job.element_bytes;
+    early_.resize(processes_.size());
     if (job.hardware.first_use.ps > 0) peers_met_.resize(processes_.size() * ranks);
   }
 
@@ -65,10 +68,9 @@ class EventExecutor {
       receiver.work += work;
       transfer_done(receiver, now);
     } else {
-      std::vector<IndexedStep::Early>& early = channels_[m.channel].at(m.step).arrived_early;
-      if (early.empty()) early.assign(static_cast<std::size_t>(job_.schedule.ranks), {});
-      ++early[static_cast<std::size_t>(m.to)].messages;
-      early[static_cast<std::size_t>(m.to)].work_ps += work;
+      Early& early = early_[process_index(receiver)].at(receiver.step, m.step);
+      ++early.messages;
+      early.work += work;
     }
     transfer_done(process(m.channel, m.from), now);
   }
@@ -105,6 +107,33 @@ class EventExecutor {
     std::int64_t free_at = 0;                  // when the overheads of its sends are over
     std::int64_t work = 0;                     // what it has to do after its transfers: receive overheads, reductions
   };
+  // Messages that ended before their receiver reached the step.
+  struct Early {
+    int messages = 0;
+    std::int64_t work = 0;
+  };
+  // A rank's early messages by step, in a ring that holds the steps from the rank's own on.
+  class EarlyRing {
+   public:
+    Early& at(int own_step, int step) {
+      while (static_cast<std::size_t>(step - own_step) >= ring_.size()) grow(own_step);
+      return ring_[static_cast<std::size_t>(step) & (ring_.size() - 1)];
+    }
+    Early take(int own_step) {
+      return ring_.empty() ? Early{} : std::exchange(ring_[static_cast<std::size_t>(own_step) & (ring_.size() - 1)], {});
+    }
+
+   private:
+    void grow(int own_step) {
+      std::vector<Early> wider(std::max<std::size_t>(4, 2 * ring_.size()));
+      for (std::size_t i = 0; i < ring_.size(); ++i) {
+        const std::size_t step = static_cast<std::size_t>(own_step) + i;
+        wider[step & (wider.size() - 1)] = ring_[step & (ring_.size() - 1)];
+      }
+      ring_ = std::move(wider);
+    }
+    std::vector<Early> ring_;
+  };
   struct Message {
     std::int64_t bytes, posted, started;
     std::uint32_t channel;
@@ -119,10 +148,7 @@ class EventExecutor {
     return processes_[channel * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(rank)];
   }
 
-  std::int64_t bytes_of(const Transfer& t) const {
-    if (whole_chunk_bytes_ >= 0) return whole_chunk_bytes_ * t.count;
-    return layout_.size(t.chunk, t.count) * job_.element_bytes;
-  }
+  std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }
 
   std::int64_t reduction_ps(std::int64_t bytes) {
     const HardwareProfile& hw = job_.hardware;
@@ -144,19 +170,15 @@ class EventExecutor {
       }
       IndexedStep& step = window.at(p.step);
       const StepShape& shape = *step.shape;
-      if (shape.routes.size() != step.transfers().size()) find_routes(step);
-      p.pending = static_cast<int>(shape.sends_of(p.rank).size() + shape.receives_of(p.rank).size());
-      p.work = 0;
+      const Early early = early_[process_index(p)].take(p.step);
+      p.pending = static_cast<int>(shape.sends_of(p.rank).size() + shape.receives_of(p.rank).size()) - early.messages;
+      p.work = early.work;
       p.entered = p.free_at = now;
-      if (!step.arrived_early.empty()) {
-        p.pending -= step.arrived_early[rank].messages;
-        p.work += step.arrived_early[rank].work_ps;
-      }
       for (const std::uint32_t i : shape.locals_of(p.rank))
-        if (step.transfers()[i].reduces) p.work += reduction_ps(bytes_of(step.transfers()[i]));
+        if (step.load(i).reduces) p.work += reduction_ps(step.load(i).bytes);
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
         p.free_at += job_.hardware.send_overhead.ps;
-        if (!peers_met_.empty()) meet(p, step.transfers()[i].to);
+        if (!peers_met_.empty()) meet(p, shape.to(i));
         post(p, step, i);
       }
       if (!step.posted.empty())
@@ -175,29 +197,25 @@ class EventExecutor {
   }
 
   void meet(Process& p, Rank peer) {
-    const auto index = static_cast<std::size_t>(&p - processes_.data()) * static_cast<std::size_t>(job_.schedule.ranks);
-    auto met = peers_met_[index + static_cast<std::size_t>(peer)];
+    auto met = peers_met_[process_index(p) * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(peer)];
     if (!met) p.free_at += job_.hardware.first_use.ps;
     met = true;
   }
 
   // The sender is ready with transfer i at its free_at.
   void post(const Process& sender, IndexedStep& step, std::uint32_t i) {
-    const Transfer& t = step.transfers()[i];
-    const std::int64_t bytes = bytes_of(t);
-    if (bytes < job_.hardware.rendezvous_threshold.count) return start(sender, step, i, bytes, sender.free_at, sender.free_at);
-    if (step.posted.empty()) step.posted.assign(step.transfers().size(), not_posted);
+    if (step.load(i).bytes < job_.hardware.rendezvous_threshold.count) return start(sender, step, i, sender.free_at, sender.free_at);
+    if (step.posted.empty()) step.posted.assign(step.shape->ends.size(), not_posted);
     step.posted[i] = sender.free_at;
-    const Process& receiver = process(sender.channel, t.to);
+    const Process& receiver = process(sender.channel, step.shape->to(i));
     if (receiver.step == sender.step && receiver.pending > 0) start_rendezvous(sender, step, i, sender.free_at, receiver.entered);
   }
 
   void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t receiver_entered) {
-    const std::int64_t at = std::max(posted, receiver_entered) + job_.hardware.rendezvous.ps;
-    start(either_end, step, i, bytes_of(step.transfers()[i]), posted, at);
+    start(either_end, step, i, posted, std::max(posted, receiver_entered) + job_.hardware.rendezvous.ps);
   }
 
-  void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t bytes, std::int64_t posted, std::int64_t at) {
+  void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {
     std::uint32_t token;
     if (free_messages_.empty()) {
       token = static_cast<std::uint32_t>(messages_.size());
@@ -206,29 +224,37 @@ class EventExecutor {
       token = free_messages_.back();
       free_messages_.pop_back();
     }
-    const Transfer& t = step.transfers()[i];
-    const std::uint32_t route = step.shape->routes[i];
-    messages_[token] = {bytes, posted, at, either_end.channel, either_end.step, t.from, t.to, route, t.reduces, false};
+    const StepShape& shape = *step.shape;
+    const Load& load = step.load(i);
+    const std::uint32_t route = shape.routes[i];
+    messages_[token] = {load.bytes, posted, at, either_end.channel, either_end.step, shape.from(i), shape.to(i), route, load.reduces, false};
     ++run_.messages;
-    bytes_on_route_[route] += bytes;
-    network_.start(route, bytes, SimTime{at}, token);
+    bytes_on_route_[route] += load.bytes;
+    network_.start(route, load.bytes, SimTime{at}, token);
   }
 
-  void find_routes(IndexedStep& step) {
-    std::vector<std::uint32_t>& routes = step.shape->routes;
-    routes.clear();
-    for (const Transfer& t : step.transfers()) {
-      if (t.from == t.to) {
-        routes.push_back(UINT32_MAX);
+  void digest(IndexedStep& step, std::span<const Transfer> transfers) {
+    if (step.shape->routes.size() != transfers.size()) find_routes(*step.shape);
+    for (const Transfer& t : transfers) step.loads.push_back({layout_.size(t.chunk, t.count) * job_.element_bytes, t.reduces});
+    if (std::ranges::adjacent_find(step.loads, std::not_equal_to{}) == step.loads.end() && !step.loads.empty()) {
+      step.loads.resize(1);
+      step.loads.shrink_to_fit();
+    }
+  }
+
+  void find_routes(StepShape& shape) {
+    for (std::uint32_t i = 0; i < shape.ends.size(); ++i) {
+      if (shape.from(i) == shape.to(i)) {
+        shape.routes.push_back(UINT32_MAX);
         continue;
       }
-      const RouteId id = routes_.of(job_.placement[static_cast<std::size_t>(t.from)], job_.placement[static_cast<std::size_t>(t.to)]);
+      const RouteId id = routes_.of(job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]);
       while (network_.routes() <= static_cast<std::size_t>(id)) {
         const auto next = static_cast<RouteId>(network_.routes());
         network_.add_route(routes_.hops(next), routes_.latency(next));
         bytes_on_route_.push_back(0);
       }
-      routes.push_back(static_cast<std::uint32_t>(id));
+      shape.routes.push_back(static_cast<std::uint32_t>(id));
     }
   }
 
@@ -237,11 +263,11 @@ class EventExecutor {
   Network& network_;
   std::vector<MessageRecord>* timeline_;
   ChunkLayout layout_;
-  std::int64_t whole_chunk_bytes_ = -1;        // of every chunk, when they are all equal
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;
   std::vector<Process> processes_;             // channel * ranks + rank
-  std::vector<bool> peers_met_;
+  std::vector<EarlyRing> early_;               // by process
+  std::vector<bool> peers_met_;                // by process and peer
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
   std::vector<std::int64_t> bytes_on_route_;

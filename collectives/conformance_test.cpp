@@ -1,0 +1,91 @@
+#include "collectives/conformance.hpp"
+
+#include "collectives/faulty.hpp"
+#include "collectives/threads.hpp"
+
+#include <memory>
+#include <thread>
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+namespace {
+
+class ThreadsRanks {
+ public:
+  ThreadsRanks(int ranks, conformance::Patience patience) : ranks_(ranks), world_(ranks, 1, {.patience = patience}) {}
+
+  virtual ~ThreadsRanks() = default;
+
+  std::vector<std::string> run(const conformance::Body& body) {
+    std::vector<std::string> errors(static_cast<std::size_t>(ranks_));
+    std::vector<std::thread> threads;
+    for (Rank r = 0; r < ranks_; ++r)
+      threads.emplace_back([&, r] {
+        try {
+          body(r, transport(r));
+        } catch (const std::exception& e) {
+          errors[static_cast<std::size_t>(r)] = e.what();
+          world_.fail(e.what());
+        }
+      });
+    for (auto& t : threads) t.join();
+    return errors;
+  }
+
+ protected:
+  virtual Transport& transport(Rank r) { return world_.at(r); }
+  int ranks_;
+  ThreadsWorld world_;
+};
+
+class FaultyRanks final : public ThreadsRanks {
+ public:
+  FaultyRanks(int ranks, conformance::Patience patience) : ThreadsRanks(ranks, patience) {
+    for (Rank r = 0; r < ranks; ++r)
+      faulty_.push_back(std::make_unique<FaultyTransport>(
+          world_.at(r), Faults{.seed = static_cast<std::uint64_t>(r), .longest_delay = 100us, .reorder = true}));
+  }
+
+ private:
+  Transport& transport(Rank r) override { return *faulty_[static_cast<std::size_t>(r)]; }
+  std::vector<std::unique_ptr<FaultyTransport>> faulty_;
+};
+
+}  // namespace
+
+TEST_CASE("conformance: threads carry messages") { conformance::carries_messages<ThreadsRanks>(); }
+TEST_CASE("conformance: threads end in time") { conformance::ends_in_time<ThreadsRanks>(); }
+TEST_CASE("conformance: a slow transport that reorders carries messages") { conformance::carries_messages<FaultyRanks>(); }
+TEST_CASE("conformance: a slow transport that reorders ends in time") { conformance::ends_in_time<FaultyRanks>(); }
+
+TEST_CASE("faulty: a lost message is found, and who waits for it is said") {
+  ThreadsWorld world(2, 1, {.patience = 100ms});
+  FaultyTransport losing(world.at(0), {.lose = 1});
+  const std::vector<std::byte> out(4);
+  std::vector<std::byte> in(8);
+  losing.send(1, tag_of({.step = 0}), out);
+  losing.send(1, tag_of({.step = 1}), out);
+  std::thread sender([&] { losing.wait(); });
+  world.at(1).receive(0, tag_of({.step = 0}), ByteSpan(in).first(4));
+  world.at(1).receive(0, tag_of({.step = 1}), ByteSpan(in).last(4));
+  CHECK_THROWS_WITH_AS(world.at(1).wait(), "no progress for 100 ms\nrank 1 waits for 4 bytes from rank 0 (step 1, message 0)", RunError);
+  sender.join();
+}
+
+TEST_CASE("faulty: a shortened message is refused") {
+  ThreadsWorld world(2);
+  FaultyTransport shortening(world.at(0), {.shorten = 0});
+  const std::vector<std::byte> out(4);
+  std::vector<std::byte> in(4);
+  shortening.send(1, tag_of({.step = 3}), out);
+  std::thread sender([&] {
+    try {
+      shortening.wait();
+    } catch (const RunError&) {
+    }
+  });
+  world.at(1).receive(0, tag_of({.step = 3}), in);
+  CHECK_THROWS_WITH_AS(world.at(1).wait(), "rank 0 sent 3 bytes to rank 1 which expects 4 (step 3, message 0)", RunError);
+  sender.join();
+}
