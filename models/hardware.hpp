@@ -22,8 +22,8 @@ struct HardwareProfile {
   SimTime rendezvous = {};
   Bytes rendezvous_threshold{INT64_MAX};  // never
   SimTime reduce_launch = {};
-  BitsPerSecond reduce_rate{0};           // 0: reductions take no time
-  double wire_efficiency = 1.0;           // goodput / link rate, in (0, 1]
+  BitsPerSecond reduce_rate{0};                     // 0: reductions take no time
+  double wire_efficiency = 1.0;                     // goodput / link rate, in (0, 1]
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
 };
 
