@@ -39,11 +39,14 @@ TEST_CASE("the reduce-scatter asks for a power of two") {
 }
 
 TEST_CASE("logarithms of two round down and up") {
-  for (const auto& [n, down, up] : {std::array{1, 0, 0}, {2, 1, 1}, {3, 1, 2}, {4, 2, 2}, {5, 2, 3}, {1024, 10, 10}, {1025, 10, 11}}) {
-    CAPTURE(n);
-    CHECK(floor_log2(n) == down);
-    CHECK(ceil_log2(n) == up);
-    CHECK(is_power_of_two(n) == (down == up));
+  struct Case {
+    int n, down, up;
+  };
+  for (const Case& c : {Case{1, 0, 0}, {2, 1, 1}, {3, 1, 2}, {4, 2, 2}, {5, 2, 3}, {1024, 10, 10}, {1025, 10, 11}}) {
+    CAPTURE(c.n);
+    CHECK(floor_log2(c.n) == c.down);
+    CHECK(ceil_log2(c.n) == c.up);
+    CHECK(is_power_of_two(c.n) == (c.down == c.up));
   }
   CHECK_FALSE(is_power_of_two(0));
   CHECK_FALSE(is_power_of_two(-4));
