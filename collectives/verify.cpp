@@ -29,10 +29,33 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-Fingerprint share_of(Rank rank, int chunk) {
-  const std::uint64_t id = static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(chunk);
-  return {mixed(id), mixed(~id)};
-}
+// The fingerprint of each rank's share of each chunk: products of a random number of the rank and one of the chunk, so that
+// the sum over all ranks is a product too.
+class Shares {
+ public:
+  explicit Shares(const Schedule& s) {
+    for (int r = 0; r < s.ranks; ++r) {
+      of_rank_.push_back(numbers(0, r));
+      everyone_ += of_rank_.back();
+    }
+    for (int c = 0; c < s.chunks; ++c) of_chunk_.push_back(numbers(1, c));
+  }
+
+  Fingerprint operator()(Rank rank, int chunk) const {
+    const Fingerprint& r = rank == Content::everyone ? everyone_ : of_rank_[static_cast<std::size_t>(rank)];
+    const Fingerprint& c = of_chunk_[static_cast<std::size_t>(chunk)];
+    return {r.low * c.low, r.high * c.high};
+  }
+
+ private:
+  static Fingerprint numbers(std::uint64_t kind, int i) {
+    const std::uint64_t id = kind << 32 | static_cast<std::uint32_t>(i);
+    return {mixed(id) | 1, mixed(~id) | 1};  // odd: no product loses bits
+  }
+
+  std::vector<Fingerprint> of_rank_, of_chunk_;
+  Fingerprint everyone_;
+};
 
 struct Cell {
   Fingerprint holds;
@@ -42,11 +65,11 @@ struct Cell {
 
 class Walk {
  public:
-  explicit Walk(const Schedule& schedule) : schedule_(schedule), total_chunks_(schedule.chunks + schedule.extra_chunks) {
+  explicit Walk(const Schedule& schedule) : schedule_(schedule), total_chunks_(schedule.chunks + schedule.extra_chunks), share_(schedule) {
     cells_.resize(static_cast<std::size_t>(schedule.ranks) * static_cast<std::size_t>(total_chunks_));
     for (int r = 0; r < schedule.ranks; ++r)
       for (int c = 0; c < schedule.chunks; ++c)
-        if (holds_at_start(schedule, r, c)) cell(r, c).holds = share_of(r, c);
+        if (holds_at_start(schedule, r, c)) cell(r, c).holds = share_(r, c);
   }
 
   std::vector<std::string> run() {
@@ -138,19 +161,12 @@ class Walk {
       if (std::string problem = explain_barrier(schedule_); !problem.empty()) problems_.push_back(problem);
       return;
     }
-    std::vector<Fingerprint> sums;
-    for (int c = 0; c < schedule_.chunks; ++c) {
-      Fingerprint& sum = sums.emplace_back();
-      for (int r = 0; r < schedule_.ranks; ++r) sum += share_of(r, c);
-    }
     std::int64_t wrong = 0;
     for (int r = 0; r < schedule_.ranks; ++r)
       for (int c = 0; c < total_chunks_; ++c) {
         const std::optional<Content> due = due_at_end(schedule_, r, c);
         if (!due) continue;
-        const Fingerprint& is_due =
-            due->whose == Content::everyone ? sums[static_cast<std::size_t>(due->chunk)] : share_of(due->whose, due->chunk);
-        if (cell(r, c).holds == is_due) continue;
+        if (cell(r, c).holds == share_(due->whose, due->chunk)) continue;
         if (wrong++ == 0) problems_.push_back(explain_wrong_chunk(schedule_, r, c, *due));
       }
     if (wrong > 1) problems_.push_back(fmt::format("after the last step {} chunks are wrong in all", wrong));
@@ -158,6 +174,7 @@ class Walk {
 
   const Schedule& schedule_;
   const int total_chunks_;
+  const Shares share_;
   std::vector<Cell> cells_;
   std::vector<Fingerprint> read_;
   std::vector<std::string> problems_;

@@ -24,8 +24,7 @@ std::vector<T> reduced(DType type, ReduceOp op, std::vector<T> a, const std::vec
   return a;
 }
 
-// Any bits at all, so NaNs, infinities, subnormals and overflows are among
-// them.
+// Any bits at all, so NaNs, infinities, subnormals and overflows are among them.
 std::vector<std::uint64_t> random_words(std::size_t count, unsigned seed) {
   std::mt19937_64 random(seed);
   std::vector<std::uint64_t> words(count);
@@ -85,8 +84,7 @@ TEST_CASE("integers wrap around") {
 }
 
 TEST_CASE("16-bit floats are computed in float32 and rounded once") {
-  // 2048 + 1 and 2048 + 3 are ties in float16 (step 2): the first goes down,
-  // the second up, both to even.
+  // 2048 + 1 and 2048 + 3 are ties in float16 (step 2): the first goes down, the second up, both to even.
   const std::vector<float16> a{to_float16(2048), to_float16(2048), to_float16(60000)};
   const std::vector<float16> b{to_float16(1), to_float16(3), to_float16(60000)};
   const auto sum = reduced(DType::float16, ReduceOp::sum, a, b);
@@ -105,9 +103,7 @@ TEST_CASE("min and max of a NaN and anything is NaN, from either side") {
   }
 }
 
-TEST_CASE(
-    "every instruction set gives the same bits, for every type, "
-    "operation and awkward length") {
+TEST_CASE("every instruction set gives the same bits, for every type, operation and awkward length") {
   constexpr std::size_t bytes = 1024;
   const auto a = random_words(bytes / 8, 1), b = random_words(bytes / 8, 2);
   for (DType type : all_dtypes())

@@ -16,12 +16,12 @@ namespace weft {
 // costs reduce_launch + S / reduce_rate. Overheads of the receives of one step add up after the last has arrived.
 struct HardwareProfile {
   std::string name = "ideal";
-  SimTime send_overhead;
-  SimTime receive_overhead;
-  SimTime first_use;
-  SimTime rendezvous;
+  SimTime send_overhead = {};
+  SimTime receive_overhead = {};
+  SimTime first_use = {};
+  SimTime rendezvous = {};
   Bytes rendezvous_threshold{INT64_MAX};  // never
-  SimTime reduce_launch;
+  SimTime reduce_launch = {};
   BitsPerSecond reduce_rate{0};                     // 0: reductions take no time
   double wire_efficiency = 1.0;                     // goodput / link rate, in (0, 1]
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "sim/engine/simgrid_compat.hpp"
+
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
 
@@ -38,7 +40,7 @@ void run_in_engine(EventSource& source) {
   static char name[] = "weft";
   static char* argv[] = {name, nullptr};
   simgrid::s4u::Engine engine(&argc, argv);
-  simgrid::s4u::create_full_zone("world")->seal();  // the engine insists on a platform
+  simgrid_compat::add_full_zone(engine, "world")->seal();  // the engine insists on a platform
   engine.add_model(std::make_shared<KernelModel>(source));
   engine.run();
 }

@@ -1,0 +1,25 @@
+// The `simgrid` network: the blocking executor in SimGrid actors over SimGrid's own network model. The reference that our
+// faster networks are held against.
+#pragma once
+
+#include "collectives/blocking.hpp"
+#include "models/fabric.hpp"
+#include "models/routes.hpp"
+#include "sim/network/event_executor.hpp"
+#include "sim/network/network_run.hpp"
+
+#include <span>
+
+namespace weft {
+
+// Real data for a run: what each rank holds, and how it is reduced. Averages are left as sums.
+struct RankMemory {
+  std::span<const Buffer> buffers;  // by rank
+  ReduceOp op = ReduceOp::sum;
+};
+
+// Runs `job` on `fabric`. Once per process: call it through in_child(). Throws RunError, saying who waits for whom, when no
+// progress is possible.
+NetworkRun run_s4u(const Job& job, const Fabric& fabric, Routes& routes, const RankMemory& memory = {});
+
+}  // namespace weft

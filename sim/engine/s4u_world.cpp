@@ -1,0 +1,188 @@
+#include "sim/engine/s4u_world.hpp"
+
+#include "kernels/error.hpp"
+#include "sim/engine/s4u_transport.hpp"
+#include "sim/engine/simgrid_compat.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <unordered_map>
+
+#include <simgrid/kernel/routing/NetPoint.hpp>
+#include <xbt/log.h>
+
+namespace weft {
+namespace {
+
+namespace s4u = simgrid::s4u;
+
+// SimGrid divides a link among its flows in inverse proportion to the latency of their routes. For equal claims every
+// route has this latency, all of it on one link, and the true one is reached by the latency factor of its ends.
+constexpr double equal_latency_s = 1.0;
+
+s4u::Engine& configured_engine() {
+  // No line for every setting; what makes SimGrid stop still shows.
+  xbt_log_control_set("root.thresh:critical");
+  xbt_log_control_set("ker_engine.app:file:/dev/null");  // a deadlock is ours to report
+  xbt_log_control_set("ker_engine.add:0");
+  static int argc = 1;
+  static char name[] = "weft";
+  static char* argv[] = {name, nullptr};
+  static s4u::Engine engine(&argc, argv);
+  for (const char* setting : {"network/model:CM02", "network/optim:Lazy", "network/crosstraffic:0", "network/TCP-gamma:0", "network/weight-S:0",
+                              "network/loopback-bw:1e30", "network/loopback-lat:0", "cpu/model:Cas01", "cpu/optim:Lazy", "host/model:default",
+                              "contexts/factory:raw", "contexts/stack-size:128", "contexts/guard-size:0", "contexts/nthreads:1"})
+    s4u::Engine::set_config(setting);
+  // A hundredth of a picosecond, and rates to all the digits there are.
+  s4u::Engine::set_config(simgrid_compat::timing_precision, 1e-14);
+  s4u::Engine::set_config(simgrid_compat::sharing_precision, 1e-12);
+  return engine;
+}
+
+std::uint64_t pair_of(std::uint64_t from, std::uint64_t to) { return from << 32 | to; }
+
+SimTime now() { return {std::llround(s4u::Engine::get_clock() * 1e12)}; }
+
+}  // namespace
+
+struct S4uWorld::State final : S4uTransport::Directory {
+  State(const HardwareProfile& profile, int endpoints, std::span<const BitsPerSecond> goodput) : hardware(profile), engine(configured_engine()) {
+    zone = simgrid_compat::add_full_zone(engine, "fabric");
+    for (int e = 0; e < endpoints; ++e) hosts.push_back(simgrid_compat::add_host(zone, fmt::format("endpoint{}", e), 1.0));
+    for (std::size_t id = 0; id < goodput.size(); ++id)
+      links.push_back(simgrid_compat::add_link(zone, fmt::format("link{}", id), goodput[id].bytes_per_second())->set_latency(0.0));
+  }
+
+  S4uPath& path(Rank from, Rank to) override {
+    const auto at = paths.find(pair_of(static_cast<std::uint64_t>(endpoint_of(from)), static_cast<std::uint64_t>(endpoint_of(to))));
+    check(at != paths.end(), "no path for rank {} to rank {}", from, to);
+    return at->second;
+  }
+  s4u::ActorPtr actor(Rank rank, int channel) override { return actors.at(pair_of(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(channel))); }
+  int endpoint_of(Rank rank) const { return endpoints_of_ranks[static_cast<std::size_t>(rank)]; }
+
+  // Hosts are the only members of the zone that have numbers, in the order of their making.
+  static std::uint64_t ends(const s4u::Host* from, const s4u::Host* to) { return pair_of(from->get_netpoint()->id(), to->get_netpoint()->id()); }
+
+  // The link that carries the latency of a route is its first one, where those links are nowhere further on in another
+  // route; a fabric whose endpoints pass messages on needs links in front of all others, which SimGrid must then solve for.
+  void add_routes() {
+    std::vector<bool> first(links.size()), further(links.size());
+    for (const auto& [ends, path] : paths)
+      for (std::size_t i = 0; i < path.links.size(); ++i) (i == 0 ? first : further)[static_cast<std::size_t>(path.links[i])] = true;
+    bool separable = true;
+    for (std::size_t id = 0; id < links.size(); ++id) separable = separable && !(first[id] && further[id]);
+    std::vector<s4u::Link*> entries(hosts.size());
+    for (std::size_t id = 0; separable && id < links.size(); ++id)
+      if (first[id]) links[id]->set_latency(equal_latency_s);
+    for (const auto& [ends, path] : paths) {
+      const std::size_t from = ends >> 32, to = ends & UINT32_MAX;
+      std::vector<s4u::LinkInRoute> route;
+      if (!separable) route.emplace_back(entry_of(from, entries));
+      for (const LinkId id : path.links) route.emplace_back(links[static_cast<std::size_t>(id)]);
+      simgrid_compat::add_route(zone, hosts[from], hosts[to], route);
+    }
+  }
+
+  s4u::Link* entry_of(std::size_t host, std::vector<s4u::Link*>& entries) {
+    if (entries[host] == nullptr) {
+      entries[host] = simgrid_compat::add_link(zone, fmt::format("entry{}", host), 1e30)->set_latency(equal_latency_s);
+      entries[host]->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+    }
+    return entries[host];
+  }
+
+  void set_factors() {
+    simgrid_compat::set_latency_factor(zone, [this](double size, const s4u::Host* from, const s4u::Host* to, const auto&, const auto&) {
+      const double bytes = size == static_cast<double>(nothing_to_carry) ? 0.0 : size;
+      const bool meets = bytes >= static_cast<double>(hardware.rendezvous_threshold.count);
+      return (paths.at(ends(from, to)).latency_s + (meets ? hardware.rendezvous.seconds() : 0.0)) / equal_latency_s;
+    });
+    simgrid_compat::set_bandwidth_factor(zone, [](double size, const s4u::Host*, const s4u::Host*, const auto&, const auto&) {
+      return size == static_cast<double>(nothing_to_carry) ? 1e30 : 1.0;
+    });
+  }
+
+  std::string waiting() const {
+    constexpr std::size_t most = 10;
+    std::string text = "no progress is possible:";
+    std::size_t count = 0;
+    for (const auto& transport : transports)
+      if (const std::string line = transport->waiting(); !line.empty() && ++count <= most) text += "\n  " + line;
+    if (count > most) text += fmt::format("\n  and {} more", count - most);
+    return text;
+  }
+
+  void run_actor(std::size_t index, Rank rank, SimTime start, const Program& program) {
+    try {
+      if (start.ps > 0) s4u::this_actor::sleep_until(start.seconds());
+      program(*transports[index]);
+      transports[index]->finish();
+      SimTime& finish = run.rank_finish[static_cast<std::size_t>(rank)];
+      finish = std::max(finish, now());
+    } catch (const std::exception&) {
+      if (!failure) failure = std::current_exception();
+      s4u::Actor::kill_all();
+    }
+  }
+
+  HardwareProfile hardware;
+  s4u::Engine& engine;
+  s4u::NetZone* zone = nullptr;
+  std::vector<s4u::Host*> hosts;
+  std::vector<s4u::Link*> links;
+  std::unordered_map<std::uint64_t, S4uPath> paths;         // by (endpoint, endpoint); addresses stay
+  std::unordered_map<std::uint64_t, s4u::ActorPtr> actors;  // by (rank, channel)
+  std::vector<int> endpoints_of_ranks;
+  std::vector<std::unique_ptr<S4uTransport>> transports;
+  std::exception_ptr failure;
+  std::string deadlock;
+  NetworkRun run;
+};
+
+S4uWorld::S4uWorld(const HardwareProfile& hardware, int endpoints, std::span<const BitsPerSecond> goodput)
+    : state_(std::make_unique<State>(hardware, endpoints, goodput)) {}
+
+S4uWorld::~S4uWorld() = default;
+
+void S4uWorld::connect(int from, int to, std::span<const Hop> hops, SimTime latency) {
+  State& s = *state_;
+  check(!hops.empty() && from != to, "a path from {} to {} needs a link", from, to);
+  S4uPath path{.links = {}, .latency_s = latency.seconds()};
+  for (const Hop& hop : hops) path.links.push_back(hop.link);
+  s.paths.emplace(pair_of(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to)), std::move(path));
+}
+
+void S4uWorld::add_actor(Rank rank, int channel, int endpoint, SimTime start, Program program) {
+  State& s = *state_;
+  const auto ranks = std::max(s.run.rank_finish.size(), static_cast<std::size_t>(rank) + 1);
+  s.run.rank_finish.resize(ranks);
+  s.endpoints_of_ranks.resize(ranks, -1);
+  s.endpoints_of_ranks[static_cast<std::size_t>(rank)] = endpoint;
+  const std::size_t index = s.transports.size();
+  s.transports.push_back(std::make_unique<S4uTransport>(s, s.hardware, rank, channel));
+  s.actors[pair_of(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(channel))] =
+      simgrid_compat::add_actor(s.engine, fmt::format("rank{}/{}", rank, channel), s.hosts[static_cast<std::size_t>(endpoint)],
+                                [&s, index, rank, start, program = std::move(program)] { s.run_actor(index, rank, start, program); });
+}
+
+NetworkRun S4uWorld::run() {
+  State& s = *state_;
+  s.add_routes();
+  s.set_factors();
+  s.zone->seal();
+  s4u::Engine::on_time_advance_cb([&s](double) { ++s.run.events; });
+  s4u::Engine::on_deadlock_cb([&s] { s.deadlock = s.waiting(); });
+  s.engine.run();
+  if (s.failure) std::rethrow_exception(s.failure);
+  if (!s.deadlock.empty()) throw RunError(s.deadlock);
+  s.run.bytes_on_link.resize(s.links.size());
+  for (const auto& [ends, path] : s.paths)
+    for (const LinkId link : path.links) s.run.bytes_on_link[static_cast<std::size_t>(link)] += path.bytes;
+  for (const auto& transport : s.transports) s.run.messages += transport->messages_sent();
+  for (const SimTime t : s.run.rank_finish) s.run.finish = std::max(s.run.finish, t);
+  return s.run;
+}
+
+}  // namespace weft

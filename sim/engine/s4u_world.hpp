@@ -1,0 +1,39 @@
+// A platform and its actors in SimGrid's own network model, set so that it means what our networks mean: a message waits
+// for one path latency, then shares its links with equal claims, in max-min fairness, without TCP effects.
+#pragma once
+
+#include "collectives/transport.hpp"
+#include "models/fabric.hpp"
+#include "models/hardware.hpp"
+#include "sim/network/network_run.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace weft {
+
+// One a process, as SimGrid has one engine a process: run it through in_child().
+class S4uWorld {
+ public:
+  // `goodput` is the rate of each link as messages see it, by LinkId.
+  S4uWorld(const HardwareProfile& hardware, int endpoints, std::span<const BitsPerSecond> goodput);
+  ~S4uWorld();
+
+  // The path that messages between two endpoints take; once for each pair that is used.
+  void connect(int from, int to, std::span<const Hop> hops, SimTime latency);
+
+  // What one rank does in one channel, as an actor of its own. The transport charges the hardware profile's overheads.
+  using Program = std::function<void(Transport&)>;
+  void add_actor(Rank rank, int channel, int endpoint, SimTime start, Program program);
+
+  // Runs all actors to their end. Throws RunError when they wait for one another for ever, saying who for whom, and what
+  // a program threw.
+  NetworkRun run();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft

@@ -1,0 +1,67 @@
+#include "sim/network/event_queue.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+using namespace weft;
+
+namespace {
+std::vector<std::uint32_t> pop(EventQueue& queue) {
+  std::vector<std::uint32_t> events;
+  queue.pop_date([&](std::uint32_t event) { events.push_back(event); });
+  return events;
+}
+}  // namespace
+
+TEST_CASE("event queue: dates come in order, events of one date in the order they were pushed") {
+  EventQueue queue;
+  CHECK(queue.next_date() == EventQueue::never);
+  queue.push(30, 1);
+  queue.push(10, 2);
+  queue.push(30, 3);
+  queue.push(10, 4);
+  CHECK(queue.next_date() == 10);
+  CHECK(pop(queue) == std::vector<std::uint32_t>{2, 4});
+  CHECK(queue.next_date() == 30);
+  CHECK(pop(queue) == std::vector<std::uint32_t>{1, 3});
+  CHECK(queue.next_date() == EventQueue::never);
+}
+
+TEST_CASE("event queue: what is pushed for the date at hand is handed out with it") {
+  EventQueue queue;
+  queue.push(5, 0);
+  std::vector<std::uint32_t> events;
+  queue.pop_date([&](std::uint32_t event) {
+    events.push_back(event);
+    if (event < 3) queue.push(5, event + 1);
+    if (event == 1) queue.push(6, 9);
+  });
+  CHECK(events == std::vector<std::uint32_t>{0, 1, 2, 3});
+  CHECK(pop(queue) == std::vector<std::uint32_t>{9});
+}
+
+TEST_CASE("event queue: agrees with a multimap over random pushes, many more dates at once than it remembers") {
+  std::mt19937_64 random(7);
+  for (const std::int64_t spread : {3, 1000, 1'000'000'000}) {
+    CAPTURE(spread);
+    EventQueue queue;
+    std::multimap<std::int64_t, std::uint32_t> reference;
+    std::int64_t now = 0;
+    std::uint32_t next = 0;
+    for (int round = 0; round < 3000; ++round) {
+      for (int i = 0; i < 12; ++i, ++next) {
+        const std::int64_t date = now + 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(spread));
+        queue.push(date, next);
+        reference.emplace(date, next);
+      }
+      now = queue.next_date();
+      REQUIRE(now == reference.begin()->first);
+      std::vector<std::uint32_t> expected;
+      for (auto [it, end] = reference.equal_range(now); it != end; it = reference.erase(it)) expected.push_back(it->second);
+      REQUIRE(pop(queue) == expected);
+    }
+  }
+}

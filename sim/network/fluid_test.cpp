@@ -1,0 +1,150 @@
+#include "sim/network/fluid.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <vector>
+
+using namespace weft;
+
+namespace {
+
+struct Demand {
+  std::vector<Hop> hops;
+  SimTime latency;
+  std::int64_t bytes;
+  SimTime at;
+};
+
+std::vector<SimTime> ends_of(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands) {
+  FluidNetwork network(capacity);
+  std::vector<SimTime> ends(demands.size());
+  for (std::uint32_t i = 0; i < demands.size(); ++i)
+    network.start(network.add_route(demands[i].hops, demands[i].latency), demands[i].bytes, demands[i].at, i);
+  while (network.next_date() != SimTime::never()) network.advance([&](std::uint32_t token) { ends[token] = network.now(); });
+  return ends;
+}
+
+// The textbook: at every event all rates again, by filling all links together until none can take more.
+std::vector<double> ends_by_the_book(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands) {
+  const std::size_t n = demands.size();
+  std::vector<double> start(n), left(n), rate(n), end(n, -1);
+  for (std::size_t i = 0; i < n; ++i) {
+    start[i] = demands[i].at.seconds() + demands[i].latency.seconds();
+    left[i] = 8.0 * static_cast<double>(demands[i].bytes);
+  }
+  double now = 0;
+  for (;;) {
+    std::vector<bool> active(n), frozen(n);
+    double next = HUGE_VAL;
+    for (std::size_t i = 0; i < n; ++i) {
+      active[i] = end[i] < 0 && start[i] <= now;
+      frozen[i] = !active[i];
+      rate[i] = 0;
+      if (end[i] < 0 && !active[i]) next = std::min(next, start[i]);
+    }
+    for (;;) {
+      double least = HUGE_VAL;
+      std::vector<double> share(capacity.size(), HUGE_VAL);
+      for (std::size_t l = 0; l < capacity.size(); ++l) {
+        double room = static_cast<double>(capacity[l].count);
+        int waiting = 0;
+        for (std::size_t i = 0; i < n; ++i)
+          for (const Hop& hop : demands[i].hops)
+            if (hop.link == static_cast<LinkId>(l)) room -= rate[i], waiting += !frozen[i];
+        if (waiting > 0) least = std::min(least, share[l] = room / waiting);
+      }
+      if (least == HUGE_VAL) break;
+      for (std::size_t i = 0; i < n; ++i)
+        for (const Hop& hop : demands[i].hops)
+          if (!frozen[i] && share[static_cast<std::size_t>(hop.link)] <= least * (1 + 1e-12)) rate[i] = least, frozen[i] = true;
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      if (active[i]) next = std::min(next, now + left[i] / rate[i]);
+    if (next == HUGE_VAL) return end;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!active[i]) continue;
+      const double until = now + left[i] / rate[i];
+      left[i] -= rate[i] * (next - now);
+      if (until <= next + 1e-15) end[i] = next;
+    }
+    now = next;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("fluid: a flow alone takes its latency and the exact quotient of its narrowest link") {
+  // 3 us + 1 MB / 100 Gb/s = 80 us
+  CHECK(ends_of({100_Gbps, 400_Gbps}, {{{{1, 0}, {0, 0}}, 3_us, (1_MB).count, 0_us}}) == std::vector{83_us});
+  // 1 B / 3 b/s, rounded up to the picosecond
+  CHECK(ends_of({{3}}, {{{{0, 0}}, 0_us, 1, 0_us}})[0].ps == 2'666'666'666'667);
+}
+
+TEST_CASE("fluid: a message of no bytes takes the latency") {
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 3_us, 0, 1_us}}) == std::vector{4_us});
+}
+
+TEST_CASE("fluid: two flows on a link share it equally, whatever their latencies, and the last one speeds up") {
+  // From 1 us to 10 us the first alone: 9 us x 100 Gb/s = 112.5 kB of its 1 MB. Then halves: the first still needs 887.5 kB,
+  // 142 us, until 152 us. The second has then 112.5 kB left, alone 9 us: 161 us.
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 1_us, 1'000'000, 0_us}, {{{0, 0}}, 10_us, 1'000'000, 0_us}}) == std::vector{152_us, 161_us});
+}
+
+TEST_CASE("fluid: what a flow cannot use for another bottleneck goes to the others") {
+  // Link 0: 100 Gb/s for a and b; b also crosses link 1 of 20 Gb/s. a gets 80 Gb/s: 1 MB in 100 us. b: 250 kB in 100 us.
+  CHECK(ends_of({100_Gbps, 20_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us}, {{{0, 0}, {1, 0}}, 0_us, 250'000, 0_us}}) ==
+        std::vector{100_us, 100_us});
+}
+
+TEST_CASE("fluid: a flow that leaves frees a chain of others") {
+  // Links 0 and 1 of 100 Gb/s. a on 0, b on both, c on 1: 50 Gb/s each. a (0.5 MB) ends at 80 us; then b is still held to 50 by c
+  // on link 1, so nothing changes for b and c: 1 MB each at 160 us.
+  CHECK(ends_of({100_Gbps, 100_Gbps}, {{{{0, 0}}, 0_us, 500'000, 0_us},
+                                       {{{0, 0}, {1, 0}}, 0_us, 1'000'000, 0_us},
+                                       {{{1, 0}}, 0_us, 1'000'000, 0_us}}) == std::vector{80_us, 160_us, 160_us});
+  // The same with c shorter: c (0.5 MB) leaves at 80 us too, so b has both links: 0.5 MB more at 100 Gb/s, 40 us.
+  CHECK(ends_of({100_Gbps, 100_Gbps}, {{{{0, 0}}, 0_us, 500'000, 0_us},
+                                       {{{0, 0}, {1, 0}}, 0_us, 1'000'000, 0_us},
+                                       {{{1, 0}}, 0_us, 500'000, 0_us}}) == std::vector{80_us, 120_us, 80_us});
+}
+
+TEST_CASE("fluid: random flows end when the textbook's complete solution at every event says") {
+  std::mt19937_64 random(11);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    std::vector<BitsPerSecond> capacity;
+    for (std::size_t l = 0, links = 1 + below(12); l < links; ++l) capacity.push_back(static_cast<std::int64_t>(1 + below(4)) * 25_Gbps);
+    std::vector<Demand> demands(1 + below(40));
+    for (Demand& d : demands) {
+      std::map<LinkId, bool> used;
+      for (std::size_t hops = 1 + below(5); hops > 0; --hops) used[static_cast<LinkId>(below(capacity.size()))] = true;
+      for (const auto& [link, yes] : used) d.hops.push_back({link, 0});
+      d.latency = SimTime{static_cast<std::int64_t>(below(3)) * 500'000};
+      d.bytes = static_cast<std::int64_t>(1 + below(8)) * 125'000;
+      d.at = SimTime{static_cast<std::int64_t>(below(4)) * 7'000'000};
+    }
+    const auto ends = ends_of(capacity, demands);
+    const auto expected = ends_by_the_book(capacity, demands);
+    for (std::size_t i = 0; i < demands.size(); ++i) {
+      CAPTURE(i);
+      REQUIRE(ends[i].seconds() == doctest::Approx(expected[i]).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("fluid: routes longer than those before leave running flows in place") {
+  FluidNetwork network({100_Gbps, 100_Gbps, 100_Gbps, 100_Gbps, 100_Gbps, 100_Gbps});
+  std::vector<SimTime> ends(3);
+  const std::vector<Hop> one{{0, 0}}, six{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}};
+  const auto narrow = network.add_route(one, 0_us);
+  network.start(narrow, 1'000'000, 0_us, 0);
+  network.start(narrow, 1'000'000, 0_us, 1);
+  network.advance([](std::uint32_t) {});
+  network.start(network.add_route(six, 0_us), 1'000'000, network.now(), 2);
+  while (network.next_date() != SimTime::never()) network.advance([&](std::uint32_t token) { ends[token] = network.now(); });
+  CHECK(ends == std::vector{240_us, 240_us, 240_us});  // three equal flows on one link
+}
