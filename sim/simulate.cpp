@@ -70,7 +70,8 @@ std::vector<SimTime> starts_of(const Scenario& scenario) {
 void require_correct(const Schedule& schedule, const Request& request) {
   std::vector<std::string> flaws = verify(schedule);
   const Price counted = traffic(schedule).counted, formula = price(request);
-  if (counted != formula) flaws.push_back(fmt::format("costs {}, but its formula says {}", to_string(counted), to_string(formula)));
+  const auto text = [](const Price& p) { return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks); };
+  if (counted != formula) flaws.push_back(fmt::format("it takes {}; its formula says {}", text(counted), text(formula)));
   if (!flaws.empty()) throw RunError(fmt::format("{} on {} ranks is wrong:\n{}", schedule.name, schedule.ranks, fmt::join(flaws, "\n")));
 }
 
