@@ -208,6 +208,26 @@ TEST_CASE("channels that touch the same chunk of a rank are refused") {
   const Schedule s = beside({ring_allreduce(2), ring_allreduce(2)});
   CHECK(verify(s).front() == "channel 1, step 0: 0->1 touches rank 0's chunk 0, which channel 0 uses too");
   CHECK(verify(channels(ring_allreduce(2), 2)).empty());
+  // The same chunk of different ranks is no conflict.
+  Schedule apart{.name = "hand_made", .collective = Collective::reduce, .ranks = 3};
+  apart.add_step().reduce({.from = 1, .to = 0, .chunk = 0});
+  apart.channels.emplace_back().add().reduce({.from = 2, .to = 2, .chunk = 0});
+  CHECK(report(apart) == "channel 1, step 0: 2->2 adds rank 2's share of chunk 0 twice");
+  apart.channels[1] = Steps();
+  apart.channels[1].add().copy({.from = 2, .to = 2, .chunk = 0});
+  CHECK(report(apart) == "after the last step rank 0's chunk 0 lacks rank 2");
+}
+
+TEST_CASE("a wrong chunk is found in whichever channel it is, and where no channel comes") {
+  Held streams{channels(ring_allreduce(3), 3)};
+  streams.transfers[2].pop_back();
+  CHECK(verify(streams.schedule()).front() == "after the last step rank 0's chunk 8 lacks rank 1");
+  streams.transfers.pop_back();
+  CHECK(report(streams.schedule()) == "after the last step rank 0's chunk 6 lacks rank 1\nafter the last step 9 chunks are wrong in all");
+}
+
+TEST_CASE("a schedule too large to be proved says so") {
+  CHECK(verify(pipelined(ring_allreduce(1024), 1024)).front() == "1048576 chunks on each of 1024 ranks are more than can be proved");
 }
 
 TEST_CASE("a barrier is proved by who has heard of whom") {

@@ -11,7 +11,7 @@
 namespace weft {
 
 // A message of S bytes from a to b costs: send_overhead at a (sends of a step queue up behind one another), first_use
-// once per directed pair, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step),
+// once per directed pair and channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step),
 // path latency, the transfer itself at wire_efficiency x link rate, and receive_overhead at b. A reduction of S bytes
 // costs reduce_launch + S / reduce_rate. Overheads of the receives of one step add up after the last has arrived.
 struct HardwareProfile {
