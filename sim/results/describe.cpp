@@ -2,6 +2,9 @@
 
 #include "sim/scenario/scenario_fields.hpp"
 
+#include <algorithm>
+#include <map>
+
 namespace weft {
 namespace {
 
@@ -39,12 +42,36 @@ std::string describe_links(const FabricSpec& spec) {
       spec);
 }
 
+BitsPerSecond slowest_endpoint(const FabricSpec& spec) {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.host_link; }) {
+          return s.host_link.bandwidth;
+        } else {
+          std::map<std::string, BitsPerSecond> out_of;
+          for (const std::string& node : s.nodes) out_of[node] = {};
+          for (const GraphLink& link : s.links) {
+            if (const auto from = out_of.find(link.from); from != out_of.end()) from->second.count += link.bandwidth.count;
+            if (const auto to = out_of.find(link.to); to != out_of.end() && link.bidirectional) to->second.count += link.bandwidth.count;
+          }
+          BitsPerSecond least{INT64_MAX};
+          for (const auto& [node, rate] : out_of) least = std::min(least, rate);
+          return least;
+        }
+      },
+      spec);
+}
+
 std::string describe(const Placement& placement) {
   switch (placement.policy) {
-    case PlacementPolicy::linear: return "linear";
-    case PlacementPolicy::hdrm: return "hdrm";
-    case PlacementPolicy::random: return fmt::format("random (seed {})", placement.seed);
-    case PlacementPolicy::list: return "as listed";
+    case PlacementPolicy::linear:
+      return "linear";
+    case PlacementPolicy::hdrm:
+      return "hdrm";
+    case PlacementPolicy::random:
+      return fmt::format("random (seed {})", placement.seed);
+    case PlacementPolicy::list:
+      return "as listed";
   }
   return "";
 }

@@ -2,6 +2,8 @@
 
 #include "sim/results/describe.hpp"
 
+#include <utility>
+
 namespace weft {
 
 std::vector<RowRequest> rows_of(const std::vector<Case>& cases) {
@@ -14,22 +16,24 @@ std::vector<RowRequest> rows_of(const std::vector<Case>& cases) {
 }
 
 std::string axes_label(const Case& one) {
-  std::string out;
+  std::vector<std::string> parts;
+  bool fabric_described = false;
   for (const Setting& axis : one.axes) {
     if (axis.pointer == "/workload/algorithm" || axis.pointer == "/workload/size") continue;
+    if (axis.pointer == "/fabric" || (axis.pointer.starts_with("/fabric/") && axis.value.is_number())) {
+      if (!std::exchange(fabric_described, true)) parts.push_back(describe(one.scenario.fabric.spec));
+      continue;
+    }
     const std::string value = axis.value.is_string() ? axis.value.get<std::string>() : shown(axis.value);
-    if (!out.empty()) out += ", ";
-    if (axis.pointer == "/fabric")
-      out += describe(one.scenario.fabric.spec);
-    else
-      out += fmt::format("{}={}", axis.pointer.substr(axis.pointer.rfind('/') + 1), value);
+    parts.push_back(fmt::format("{}={}", axis.pointer.substr(1), value));
   }
-  return out;
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::string label(const RowRequest& request, const std::vector<Case>& cases) {
   const std::string axes = axes_label(cases[request.case_index]);
-  return fmt::format("{}: {}, {}{}{}", request.scenario->name, label(*request.algorithm), to_string(request.size), axes.empty() ? "" : ", ", axes);
+  return fmt::format("{}: {}, {}{}{}", request.scenario->name, label(*request.algorithm), to_string(request.size), axes.empty() ? "" : ", ",
+                     axes);
 }
 
 }  // namespace weft

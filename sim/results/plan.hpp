@@ -28,7 +28,8 @@ struct Result {
 // Case after case, size after size, the algorithms of one size together.
 std::vector<RowRequest> rows_of(const std::vector<Case>& cases);
 
-// What the sweep set, less what a row says of itself: "switches=32, nodes_per_switch=8"; empty when nothing is swept.
+// What the sweep set, less what a row says of itself: "bigraph, 32 switches x 8 nodes, placement=random"; empty when
+// nothing is swept.
 std::string axes_label(const Case&);
 
 // "quickstart: hdrm, 256KiB, bigraph 8 x 4"

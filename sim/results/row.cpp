@@ -12,13 +12,16 @@ double algbw_GBps(const Row& row) {
 double busbw_factor(Collective collective, int ranks) {
   const double n = ranks;
   switch (collective) {
-    case Collective::allreduce: return 2.0 * (n - 1.0) / n;
+    case Collective::allreduce:
+      return 2.0 * (n - 1.0) / n;
     case Collective::reduce_scatter:
     case Collective::allgather:
-    case Collective::alltoall: return (n - 1.0) / n;
+    case Collective::alltoall:
+      return (n - 1.0) / n;
     case Collective::broadcast:
     case Collective::reduce:
-    case Collective::barrier: return 1.0;
+    case Collective::barrier:
+      return 1.0;
   }
   return 1.0;
 }
@@ -62,16 +65,26 @@ struct Declared<Row> {
   static Declaration<Row> declaration() {
     using R = Row;
     return {.doc = "A row on its way from a worker.",
-            .fields = {required("scenario", &R::scenario, ""),       required("fabric", &R::fabric, ""),
-                       required("network", &R::network, ""),         required("algorithm", &R::algorithm, ""),
-                       required("collective", &R::collective, ""),   required("ranks", &R::ranks, ""),
-                       required("size", &R::size, ""),               required("dtype", &R::dtype, ""),
-                       required("op", &R::op, ""),                   required("root", &R::root, ""),
-                       required("time", &R::time, ""),               required("wire_bytes", &R::wire_bytes_per_rank, ""),
-                       required("messages", &R::messages, ""),       required("steps", &R::steps, ""),
-                       required("max_flows", &R::max_flows_per_link, ""), required("busiest_link", &R::busiest_link, ""),
-                       required("utilization", &R::busiest_link_utilization, ""), required("wall_s", &R::wall_s, ""),
-                       required("bottleneck", &R::bottleneck, ""),   required("aggregates", &R::aggregates, "")}};
+            .fields = {required("scenario", &R::scenario, ""),
+                       required("fabric", &R::fabric, ""),
+                       required("network", &R::network, ""),
+                       required("algorithm", &R::algorithm, ""),
+                       required("collective", &R::collective, ""),
+                       required("ranks", &R::ranks, ""),
+                       required("size", &R::size, ""),
+                       required("dtype", &R::dtype, ""),
+                       required("op", &R::op, ""),
+                       required("root", &R::root, ""),
+                       required("time", &R::time, ""),
+                       required("wire_bytes", &R::wire_bytes_per_rank, ""),
+                       required("messages", &R::messages, ""),
+                       required("steps", &R::steps, ""),
+                       required("max_flows", &R::max_flows_per_link, ""),
+                       required("busiest_link", &R::busiest_link, ""),
+                       required("utilization", &R::busiest_link_utilization, ""),
+                       required("wall_s", &R::wall_s, ""),
+                       required("bottleneck", &R::bottleneck, ""),
+                       required("aggregates", &R::aggregates, "")}};
   }
 };
 

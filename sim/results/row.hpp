@@ -4,7 +4,6 @@
 #include "collectives/schedule.hpp"
 #include "kernels/dtype.hpp"
 #include "models/units.hpp"
-#include "sim/network/network_run.hpp"
 #include "sim/scenario/json_text.hpp"
 #include "sim/scenario/scenario.hpp"
 
@@ -37,11 +36,6 @@ struct Row {
   BitsPerSecond bottleneck;               // the slowest endpoint link, which busbw cannot pass; 0: not known
   bool aggregates = false;                // switches reduce on the way, so busbw may pass it
   friend bool operator==(const Row&, const Row&) = default;
-};
-
-// The row's timeline, filled in when asked for.
-struct RowTrace {
-  std::vector<MessageRecord> messages;
 };
 
 double algbw_GBps(const Row&);               // size / time

@@ -82,12 +82,12 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
   return out.dump(2) + "\n";
 }
 
-std::string trace_events(const RowTrace& trace, std::size_t row_number, const std::string& row_label) {
+std::string trace_events(const std::vector<MessageRecord>& messages, std::size_t row_number, const std::string& row_label) {
   const auto us = [](SimTime time) { return Json(static_cast<double>(time.ps) / 1e6).dump(); };
   Json process = {{"ph", "M"}, {"name", "process_name"}, {"pid", row_number}};
   process["args"]["name"] = row_label;
   std::string out = process.dump();
-  for (const MessageRecord& m : trace.messages)
+  for (const MessageRecord& m : messages)
     out += fmt::format(
         ",\n{{\"ph\":\"X\",\"name\":\"step {} to {}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},"
         "\"args\":{{\"bytes\":{},\"channel\":{},\"waited_us\":{}}}}}",
@@ -103,7 +103,9 @@ std::string to_trace(const std::vector<Result>& results) {
 }
 
 void prepare_output(const std::filesystem::path& folder) {
-  const auto refuse = [&](const std::string& why) { throw InputError(fmt::format("-o {}: cannot be written to: {}", folder.string(), why)); };
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(fmt::format("-o {}: cannot be written to: {}", folder.string(), why));
+  };
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) refuse(failed.message());

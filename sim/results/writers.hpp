@@ -1,6 +1,7 @@
 // results.csv, results.json and trace.json.
 #pragma once
 
+#include "sim/network/network_run.hpp"
 #include "sim/results/plan.hpp"
 
 #include <filesystem>
@@ -17,7 +18,7 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
 
 // Trace events of one row in the Chrome format that Perfetto opens, comma-separated: a process for the row, a thread for
 // each rank, a slice for each message in the time it occupied its links.
-std::string trace_events(const RowTrace& trace, std::size_t row_number, const std::string& row_label);
+std::string trace_events(const std::vector<MessageRecord>& messages, std::size_t row_number, const std::string& row_label);
 std::string to_trace(const std::vector<Result>& results);
 
 // A folder for results, made if it is missing. Throws InputError where nothing can be written: before anything runs.
