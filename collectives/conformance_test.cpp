@@ -1,6 +1,7 @@
 #include "collectives/conformance.hpp"
 
 #include "collectives/faulty.hpp"
+#include "collectives/tcp.hpp"
 #include "collectives/threads.hpp"
 
 #include <memory>
@@ -52,12 +53,54 @@ class FaultyRanks final : public ThreadsRanks {
   std::vector<std::unique_ptr<FaultyTransport>> faulty_;
 };
 
+// Every rank a thread with sockets of its own, as far apart as processes on one host.
+template <int connections>
+class TcpRanks {
+ public:
+  TcpRanks(int ranks, conformance::Patience patience) : settings_{.connections = connections, .patience = patience} {
+    for (Rank r = 0; r < ranks; ++r) {
+      listeners_.emplace_back("127.0.0.1:0");
+      addresses_.push_back(listeners_.back().address());
+    }
+  }
+
+  std::vector<std::string> run(const conformance::Body& body) {
+    std::vector<std::string> errors(addresses_.size());
+    std::vector<std::thread> threads;
+    for (std::size_t r = 0; r < addresses_.size(); ++r)
+      threads.emplace_back([&, r] {
+        try {
+          TcpWorld world(static_cast<Rank>(r), addresses_, listeners_[r], settings_);
+          try {
+            body(static_cast<Rank>(r), world.at());
+          } catch (const std::exception& e) {
+            world.fail(e.what());
+            throw;
+          }
+        } catch (const std::exception& e) {
+          errors[r] = e.what();
+        }
+      });
+    for (auto& t : threads) t.join();
+    return errors;
+  }
+
+ private:
+  TcpSettings settings_;
+  std::vector<TcpListener> listeners_;
+  std::vector<std::string> addresses_;
+};
+
 }  // namespace
 
 TEST_CASE("conformance: threads carry messages") { conformance::carries_messages<ThreadsRanks>(); }
 TEST_CASE("conformance: threads end in time") { conformance::ends_in_time<ThreadsRanks>(); }
 TEST_CASE("conformance: a slow transport that reorders carries messages") { conformance::carries_messages<FaultyRanks>(); }
 TEST_CASE("conformance: a slow transport that reorders ends in time") { conformance::ends_in_time<FaultyRanks>(); }
+TEST_CASE("conformance: tcp carries messages") { conformance::carries_messages<TcpRanks<1>>(); }
+TEST_CASE("conformance: tcp ends in time") { conformance::ends_in_time<TcpRanks<1>>(); }
+TEST_CASE("conformance: tcp with several connections carries messages") { conformance::carries_messages<TcpRanks<3>>(); }
+TEST_CASE("conformance: tcp with several connections ends in time") { conformance::ends_in_time<TcpRanks<3>>(); }
 
 TEST_CASE("faulty: a lost message is found, and who waits for it is said") {
   ThreadsWorld world(2, 1, {.patience = 100ms});

@@ -15,7 +15,7 @@ namespace weft {
 // step that writes it otherwise; and channels touch no chunk of a rank in common, so that any interleaving gives the same.
 //
 // Each share is followed as a pair of random 64-bit numbers that are added where data would be, in one walk over the schedule
-// (a wrong one passes with probability 2^-128). If a sum is wrong, its chunk is walked again with exact sets to say where:
+// (a wrong one would pass with a probability of about 2^-120). If a sum is wrong, its chunk is walked again with exact sets to say where:
 //   step 2: 1->2 adds rank 0's share of chunk 0 twice
 //   after the last step rank 3's chunk 5 lacks rank 7
 std::vector<std::string> verify(const Schedule& schedule);

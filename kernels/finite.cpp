@@ -14,20 +14,19 @@ NonFinite count_nonfinite(DType type, const void* values, std::size_t count) {
       using Word = typename FloatBits<T>::word;
       constexpr std::size_t block = 4096;  // counted in words as wide as the elements; 16 bits must do
       for (std::size_t begin = 0; begin < count; begin += block) {
-        Word nans = 0, infinities = 0;
+        Word nans = 0, nonfinites = 0;
         vectorised([data = static_cast<const T*>(values) + begin, n = std::min(block, count - begin), nans = &nans,
-                    infinities = &infinities]() WEFT_INLINE {
-          Word above = 0, equal = 0;
+                    nonfinites = &nonfinites]() WEFT_INLINE {
+          Word nan_sum = 0, sum = 0;
           for (std::size_t i = 0; i < n; ++i) {
-            const Word magnitude = magnitude_bits(data[i]);
-            above = static_cast<Word>(above + (magnitude > FloatBits<T>::infinity ? 1 : 0));
-            equal = static_cast<Word>(equal + (magnitude == FloatBits<T>::infinity ? 1 : 0));
+            nan_sum = static_cast<Word>(nan_sum + nan_bit(data[i]));
+            sum = static_cast<Word>(sum + nonfinite_bit(data[i]));
           }
-          *nans = above;
-          *infinities = equal;
+          *nans = nan_sum;
+          *nonfinites = sum;
         });
         found.nans += nans;
-        found.infinities += infinities;
+        found.infinities += static_cast<Word>(nonfinites - nans);
       }
     }
   });

@@ -1,8 +1,6 @@
-// The two 16-bit floating-point formats as bits, converted to and from float32
-// without the help of the hardware, so that every machine rounds alike: to
-// nearest, ties to even; infinities stay, NaNs stay NaNs (and become quiet).
-// Branch-free and forced inline, so that loops over them vectorise under any
-// instruction set.
+// The two 16-bit floating-point formats as bits, converted to and from float32 without the help of the hardware, so
+// that every machine rounds alike: to nearest, ties to even; infinities stay, NaNs stay NaNs (and become quiet).
+// Branch-free and forced inline, so that loops over them vectorise under any instruction set.
 #pragma once
 
 #include <bit>
@@ -31,8 +29,7 @@ struct bfloat16 {
   const std::uint32_t magnitude = (h.bits & 0x7fffu) << 13;  // exponent and fraction where float32 has them
   const std::uint32_t normal = magnitude + (112u << 23);     // biases differ by 127 - 15
   const std::uint32_t infinite = magnitude | (255u << 23);
-  // A subnormal becomes 2^-14 (1 + fraction), exactly; the one too many is
-  // taken away again.
+  // A subnormal becomes 2^-14 (1 + fraction), exactly; the one too many is taken away again.
   const float leading_one = std::bit_cast<float>(113u << 23);
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude + (113u << 23)) - leading_one);
   const std::uint32_t finite = magnitude < (1u << 23) ? subnormal : normal;
@@ -47,12 +44,10 @@ struct bfloat16 {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
-  // Adding just under half of the last place, and one more if that place is
-  // odd; a carry moves into the exponent, and out of the largest finite value
-  // to infinity.
+  // Adding just under half of the last place, and one more if that place is odd; a carry moves into the exponent, and
+  // out of the largest finite value to infinity.
   const std::uint32_t normal = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  // Next to 0.5 the last place of a float32 is that of a float16 subnormal: the
-  // addition rounds.
+  // Next to 0.5 the last place of a float32 is that of a float16 subnormal: the addition rounds.
   const float half = 0.5f;
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + half) - std::bit_cast<std::uint32_t>(half);
   const std::uint32_t nan = 0x7e00u | ((magnitude >> 13) & 0x3ffu);

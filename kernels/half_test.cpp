@@ -26,9 +26,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-TEST_CASE(
-    "float16: every pattern has the value its fields say, and comes back "
-    "from float32 unchanged") {
+TEST_CASE("float16: every pattern has the value its fields say, and comes back from float32 unchanged") {
   for (int bits = 0; bits <= 0xffff; ++bits) {
     const float16 h{static_cast<std::uint16_t>(bits)};
     CAPTURE(bits);
@@ -56,9 +54,7 @@ TEST_CASE("bfloat16: every pattern comes back from float32 unchanged") {
   }
 }
 
-TEST_CASE(
-    "float16: a value between two neighbours goes to the nearer, the "
-    "middle to the even one") {
+TEST_CASE("float16: a value between two neighbours goes to the nearer, the middle to the even one") {
   for (std::uint16_t bits = 0; bits < 0x7bff; ++bits) {
     CAPTURE(bits);
     const float16 below{bits}, above{static_cast<std::uint16_t>(bits + 1)};
@@ -70,9 +66,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "float16: what is too large becomes infinite, what is too small "
-    "zero, with its sign") {
+TEST_CASE("float16: what is too large becomes infinite, what is too small zero, with its sign") {
   CHECK(to_float16(65504.0f).bits == 0x7bff);  // the largest
   CHECK(to_float16(std::nextafter(65520.0f, 0.0f)).bits == 0x7bff);
   CHECK(to_float16(65520.0f).bits == 0x7c00);  // half a place above it
@@ -94,9 +88,7 @@ TEST_CASE("bfloat16: rounds to nearest, ties to even, and overflows to infinity"
   CHECK(to_bfloat16(-infinity).bits == 0xff80);
 }
 
-TEST_CASE(
-    "a NaN stays a NaN, also when its payload is in the bits that are "
-    "dropped") {
+TEST_CASE("a NaN stays a NaN, also when its payload is in the bits that are dropped") {
   for (std::uint32_t bits : {0x7f800001u, 0x7fbfffffu, 0x7fc00000u, 0xff800001u, 0xffffffffu}) {
     CAPTURE(bits);
     CHECK(is_nan(to_float16(std::bit_cast<float>(bits))));

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// Overflows are counted in 32 bits within a block, so that the counters are as wide as the elements.
+// Overflowing sums are counted in 32 bits within a block, so that the counters are as wide as the elements.
 constexpr std::size_t block = 4096;
 
 }  // namespace
@@ -21,9 +21,9 @@ std::size_t quantise(DType type, FixedPoint point, const void* values, std::span
       const std::size_t count = std::min(block, fixed.size() - begin);
       const T* in = static_cast<const T*>(values) + begin;
       std::int32_t* out = fixed.data() + begin;
-      std::uint32_t lost = 0;
+      std::uint64_t lost = 0;
       vectorised([=, scale = point.scale, lost = &lost]() WEFT_INLINE {
-        std::uint32_t sum = 0;
+        std::uint64_t sum = 0;
         WEFT_INDEPENDENT
         for (std::size_t i = 0; i < count; ++i) {
           const Fixed f = to_fixed(in[i], scale);
@@ -61,7 +61,7 @@ std::size_t add_saturating(std::span<std::int32_t> into, std::span<const std::in
                      for (std::size_t i = 0; i < count; ++i) {
                        const Fixed f = add_saturating(a[i], b[i]);
                        a[i] = f.value;
-                       sum += f.overflowed;
+                       sum += static_cast<std::uint32_t>(f.overflowed);
                      }
                      *lost = sum;
                    });

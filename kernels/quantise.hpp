@@ -1,8 +1,8 @@
 // Fixed point for aggregation by integer adders (ATP, SwitchML): a value becomes value * scale, rounded to the nearest
-// integer, ties to even. What does not fit into 32 bits is saturated and counted, never wrapped; NaN becomes 0 and counts.
+// integer, ties to even. What does not fit into +-(2^31 - 1) is saturated and counted, never wrapped; so is a NaN.
 //
-// float16, bfloat16, float32 and float64 only; the product is taken in float64, so for all but float64 itself it is exact
-// and rounded once. |dequantise(quantise(v)) - v| <= 0.5 / scale, plus one rounding to the type.
+// float16, bfloat16, float32 and float64 only; the product is taken in float64, so for all but float64 itself it is
+// exact and rounded once. |dequantise(quantise(v)) - v| <= 0.5 / scale, plus one rounding to the type.
 #pragma once
 
 #include "kernels/dtype.hpp"

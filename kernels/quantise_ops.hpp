@@ -7,23 +7,27 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace weft {
 
 struct Fixed {
   std::int32_t value;
-  std::uint32_t overflowed;  // 0 or 1
+  std::uint64_t overflowed;  // 0 or 1; as wide as the arithmetic, so that
+                             // counting needs no conversion
 };
 
 [[gnu::always_inline]] WEFT_HOST_DEVICE constexpr inline Fixed to_fixed(double scaled) {
-  constexpr double low = -2147483648.0, high = 2147483647.0;
-  double clamped = scaled < low ? low : scaled;
-  clamped = clamped > high ? high : clamped;
-  clamped = scaled == scaled ? clamped : 0.0;
+  // Clamped as integers, which order like the magnitudes they are the bits of, NaNs last: floating-point comparisons
+  // and selections would not become the few vector instructions that these do.
+  constexpr std::int64_t sign_bit = std::numeric_limits<std::int64_t>::min();
+  constexpr auto limit = std::bit_cast<std::int64_t>(0x1.fffffffdfffffp30);  // the last to round to 2^31 - 1
+  const auto bits = std::bit_cast<std::int64_t>(scaled);
+  const std::int64_t magnitude = bits & ~sign_bit;
+  const std::int64_t clamped = (magnitude < limit ? magnitude : limit) | (bits & sign_bit);
   // At 1.5 * 2^52 the last place is 1: the addition rounds, and the lower half of the bits is the integer.
-  const auto bits = std::bit_cast<std::uint64_t>(clamped + 0x1.8p52);
-  const bool fits = (scaled >= low - 0.5) & (scaled < high + 0.5);  // the ties that round to even: one in, one out
-  return {static_cast<std::int32_t>(static_cast<std::uint32_t>(bits)), fits ? 0u : 1u};
+  const auto rounded = std::bit_cast<std::uint64_t>(std::bit_cast<double>(clamped) + 0x1.8p52);
+  return {static_cast<std::int32_t>(static_cast<std::uint32_t>(rounded)), static_cast<std::uint64_t>(limit - magnitude) >> 63};
 }
 
 template <class T>

@@ -1,8 +1,7 @@
 // What a rank does with what it receives: elementwise reduction of two buffers.
 //
-// float16 and bfloat16 are computed in float32 and rounded once per operation.
-// Integers wrap as unsigned ones do. min and max of a NaN and anything is NaN.
-// avg adds; scale_average divides the sum once, at the end. The same call gives
+// float16 and bfloat16 are computed in float32 and rounded once per operation. Integers wrap as unsigned ones do. min
+// and max of a NaN and anything is NaN. avg adds; scale_average divides the sum once, at the end. The same call gives
 // the same bits on every machine, but for the payload of a NaN made from two.
 //
 // Pointers are aligned for the type. op must be defined for it (dtype.hpp).
@@ -18,8 +17,7 @@ namespace weft {
 // into[i] = into[i] op from[i]. The buffers do not overlap.
 void reduce(DType, ReduceOp, void* into, const void* from, std::size_t count);
 
-// out[i] = a[i] op b[i]. `out` may equal `a` or `b`; otherwise the buffers do
-// not overlap.
+// out[i] = a[i] op b[i]. `out` may equal `a` or `b`; otherwise the buffers do not overlap.
 void reduce_into(DType, ReduceOp, void* out, const void* a, const void* b, std::size_t count);
 void reduce_into(InstructionSet, DType, ReduceOp, void* out, const void* a, const void* b, std::size_t count);
 

@@ -1,5 +1,4 @@
-// The arithmetic of one element, shared by the CPU and the CUDA reduction so
-// that both give the same bits.
+// The arithmetic of one element, shared by the CPU and the CUDA reduction so that both give the same bits.
 #pragma once
 
 #include "kernels/dtype.hpp"
@@ -95,8 +94,7 @@ void with_type(DType type, F&& f) {
   check(false, "no data type has the value {}", static_cast<int>(type));
 }
 
-// Calls f.template operator()<T, op>() for the pair, which must be defined. avg
-// comes as sum.
+// Calls f.template operator()<T, op>() for the pair, which must be defined. avg comes as sum.
 template <class F>
 void with_type_and_op(DType type, ReduceOp op, F&& f) {
   check(defined(op, type), "{} is not defined for {}", name_of(op), name_of(type));

@@ -13,7 +13,7 @@ std::size_t detect() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
     return 3;
-  if (__builtin_cpu_supports("avx2")) return 2;
+  if (__builtin_cpu_supports("avx2")) return 2;  // every processor with AVX2 has F16C, too
 #endif
   return 1;
 }

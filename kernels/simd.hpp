@@ -1,6 +1,5 @@
-// Runs a loop with the widest vector instructions of this machine. The loop is
-// written once, in plain C++, and compiled once per instruction set;
-// floating-point contraction is off, so each gives the same bits.
+// Runs a loop with the widest vector instructions of this machine. The loop is written once, in plain C++, and compiled
+// once per instruction set; floating-point contraction is off, so each gives the same bits.
 #pragma once
 
 #include <array>
@@ -14,16 +13,14 @@ enum class InstructionSet { baseline, avx2, avx512 };
 std::string_view name_of(InstructionSet);
 std::span<const InstructionSet> instruction_sets();  // that this machine has, widest last
 
-// Nothing in the loop depends on an earlier iteration: pointers are either
-// equal or do not overlap.
+// Nothing in the loop depends on an earlier iteration: pointers are either equal or do not overlap.
 #if defined(__clang__)
 #define WEFT_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define WEFT_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-// For the body given to `vectorised` and what it calls: only what is inlined is
-// compiled for the instruction set.
+// For the body given to `vectorised` and what it calls: only what is inlined is compiled for the instruction set.
 #define WEFT_INLINE __attribute__((always_inline))
 
 namespace detail {

@@ -26,16 +26,28 @@ std::uint32_t guess_threshold(std::span<const float> values, std::size_t k) {
   return sample[rank];
 }
 
+// The first block from `begin` on with an element of at least this magnitude, or the end.
+std::size_t next_block(std::span<const float> values, std::size_t begin, std::uint32_t threshold) {
+  std::size_t found = values.size();
+  vectorised([data = values.data(), size = values.size(), begin, threshold, found = &found]() WEFT_INLINE {
+    std::size_t at = begin;
+    for (; at + block <= size; at += block) {
+      std::uint32_t reached = 0;  // its sign bit
+      for (std::size_t i = 0; i < block; ++i) reached |= threshold - 1 - magnitude_bits(data[at + i]);
+      if (reached >> 31) break;
+    }
+    *found = at;  // the last block may be a part, and is not looked at here
+  });
+  return found;
+}
+
 // The keys of all elements of at least this magnitude, in the order of the elements.
 void collect(std::span<const float> values, std::uint32_t threshold, std::vector<std::uint64_t>& keys) {
-  for (std::size_t begin = 0; begin < values.size(); begin += block) {
-    const std::size_t count = std::min(block, values.size() - begin);
-    const float* data = values.data() + begin;
-    std::uint32_t any = 0;
-    for (std::size_t i = 0; i < count; ++i) any |= magnitude_bits(data[i]) >= threshold ? 1u : 0u;
-    if (any == 0) continue;
-    for (std::size_t i = 0; i < count; ++i)
-      if (magnitude_bits(data[i]) >= threshold) keys.push_back(top_k_key(data[i], static_cast<std::uint32_t>(begin + i)));
+  for (std::size_t begin = next_block(values, 0, threshold); begin < values.size();) {
+    const std::size_t end = std::min(begin + block, values.size());
+    for (std::size_t i = begin; i < end; ++i)
+      if (magnitude_bits(values[i]) >= threshold) keys.push_back(top_k_key(values[i], static_cast<std::uint32_t>(i)));
+    begin = next_block(values, end, threshold);
   }
 }
 

@@ -4,10 +4,6 @@
 
 namespace weft {
 
-const Link& Fabric::link(LinkId id) const { return graph_[ends_[static_cast<std::size_t>(id)].edge]; }
-NodeId Fabric::from(LinkId id) const { return ends_[static_cast<std::size_t>(id)].from; }
-NodeId Fabric::to(LinkId id) const { return ends_[static_cast<std::size_t>(id)].to; }
-
 bool Fabric::between_switches(LinkId id) const {
   return device(from(id)).kind == DeviceKind::network_switch && device(to(id)).kind == DeviceKind::network_switch;
 }
@@ -28,9 +24,9 @@ NodeId Fabric::add_endpoint(std::string name) { return endpoint_nodes_.emplace_b
 
 LinkId Fabric::add_link(NodeId from, NodeId to, LinkSpec spec) {
   const auto id = static_cast<LinkId>(ends_.size());
-  const auto edge =
-      boost::add_edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), Link{id, spec.bandwidth, spec.latency}, graph_);
-  ends_.push_back({from, to, edge.first});
+  const Link link{id, spec.bandwidth, spec.latency};
+  boost::add_edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), link, graph_);
+  ends_.push_back({from, to, link});
   return id;
 }
 

@@ -55,9 +55,9 @@ class Fabric {
   int endpoints() const { return static_cast<int>(endpoint_nodes_.size()); }
   int links() const { return static_cast<int>(ends_.size()); }
   NodeId node_of(int endpoint) const { return endpoint_nodes_[static_cast<std::size_t>(endpoint)]; }
-  const Link& link(LinkId id) const;
-  NodeId from(LinkId id) const;
-  NodeId to(LinkId id) const;
+  const Link& link(LinkId id) const { return ends_[static_cast<std::size_t>(id)].link; }
+  NodeId from(LinkId id) const { return ends_[static_cast<std::size_t>(id)].from; }
+  NodeId to(LinkId id) const { return ends_[static_cast<std::size_t>(id)].to; }
   const Device& device(NodeId id) const { return graph_[static_cast<std::size_t>(id)]; }
   bool between_switches(LinkId id) const;
   std::string link_name(LinkId id) const;  // "leaf0->spine2"; parallel cables get "#2", "#3"
@@ -88,9 +88,10 @@ class Fabric {
   NodeId add_device(Device device);
 
   std::vector<NodeId> endpoint_nodes_;
+  // By link: what the graph knows of its edge, without a walk to it.
   struct Ends {
     NodeId from, to;
-    Graph::edge_descriptor edge;
+    Link link;
   };
   std::vector<Ends> ends_;
 };

@@ -155,7 +155,7 @@ std::vector<Problem> problems(const GraphFabric& spec) {
   if (!found.none()) return found.take();
   const ExplicitFabric fabric(spec);
   if (const auto pair = fabric.unreachable_pair())
-    found.require(false, "/links", "lead on no path from \"{}\" to \"{}\" (endpoints do not forward)",
+    found.require(false, "/links", "leave \"{}\" without a path to \"{}\" (endpoints do not forward)",
                   spec.nodes[static_cast<std::size_t>(pair->first)], spec.nodes[static_cast<std::size_t>(pair->second)]);
   return found.take();
 }

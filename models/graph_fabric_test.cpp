@@ -46,7 +46,7 @@ TEST_CASE("graph: endpoints do not forward, but may be joined directly") {
   const GraphFabric mesh{.nodes = {"a", "b", "c"}, .links = {cable("a", "b"), cable("b", "c"), cable("c", "a")}};
   CHECK(drawn(*build(mesh), "a", "c") == "a c");
   const GraphFabric chain{.nodes = {"a", "b", "c"}, .links = {cable("a", "b"), cable("b", "c")}};
-  CHECK_THROWS_WITH_AS(build(chain), "graph: links lead on no path from \"a\" to \"c\" (endpoints do not forward)", InputError);
+  CHECK_THROWS_WITH_AS(build(chain), "graph: links leave \"a\" without a path to \"c\" (endpoints do not forward)", InputError);
 }
 
 TEST_CASE("graph: at most 64 of the shortest paths are choices") {
@@ -69,15 +69,15 @@ TEST_CASE("graph: one-way links are followed in their direction only") {
   CHECK(drawn(*net, "c", "a") == "c z x a");
   GraphFabric broken = ring;
   broken.links.pop_back();
-  CHECK_THROWS_WITH_AS(build(broken), "graph: links lead on no path from \"b\" to \"a\" (endpoints do not forward)", InputError);
+  CHECK_THROWS_WITH_AS(build(broken), "graph: links leave \"b\" without a path to \"a\" (endpoints do not forward)", InputError);
 }
 
 TEST_CASE("graph: a disconnected graph names a pair without a path, also on one switch kind") {
   GraphFabric spec = diamond();
   spec.nodes.push_back("lonely");
-  CHECK(problems(spec) == std::vector<Problem>{{"/links", "lead on no path from \"lonely\" to \"p\" (endpoints do not forward)"}});
+  CHECK(problems(spec) == std::vector<Problem>{{"/links", "leave \"lonely\" without a path to \"p\" (endpoints do not forward)"}});
   const GraphFabric two_lonely{.nodes = {"a", "b"}};
-  CHECK(problems(two_lonely) == std::vector<Problem>{{"/links", "lead on no path from \"a\" to \"b\" (endpoints do not forward)"}});
+  CHECK(problems(two_lonely) == std::vector<Problem>{{"/links", "leave \"a\" without a path to \"b\" (endpoints do not forward)"}});
 }
 
 TEST_CASE("graph: wrong names and links are refused with every reason") {

@@ -64,19 +64,18 @@ class TorusFabric final : public Fabric {
   }
   bool two_ways(int up, std::size_t dim) const { return dims_[dim] > 2 && 2 * up == dims_[dim]; }
 
-  LinkId& leaving(int s, std::size_t dim, bool upwards) {
-    return leaving_[2 * (static_cast<std::size_t>(s) * dims_.size() + dim) + (upwards ? 0 : 1)];
+  std::size_t index(int s, std::size_t dim, bool upwards) const {
+    return 2 * (static_cast<std::size_t>(s) * dims_.size() + dim) + (upwards ? 0 : 1);
   }
-  LinkId leaving(int s, std::size_t dim, bool upwards) const { return const_cast<TorusFabric*>(this)->leaving(s, dim, upwards); }
 
   // The cable to the neighbour above; of a pair, only the lower switch lays it.
   void add_ring_cable(int s, std::size_t dim, LinkSpec spec) {
     if (dims_[dim] == 1 || (dims_[dim] == 2 && coordinate(s, dim) == 1)) return;
     const int above = neighbour_above(s, dim);
     const LinkId id = add_cable(s, above, spec);
-    leaving(s, dim, true) = id;
-    leaving(above, dim, false) = id + 1;
-    if (dims_[dim] == 2) leaving(above, dim, true) = id + 1;
+    leaving_[index(s, dim, true)] = id;
+    leaving_[index(above, dim, false)] = id + 1;
+    if (dims_[dim] == 2) leaving_[index(above, dim, true)] = id + 1;
   }
 
   int walk(int at, std::size_t dim, bool upwards, int steps, std::vector<Hop>& path) const {
@@ -86,7 +85,7 @@ class TorusFabric final : public Fabric {
     for (; steps > 0; --steps) {
       const bool closes_ring = coordinate == last;
       if (closes_ring && priorities_ == 2 && dims_[dim] > 2) priority = 1;
-      path.push_back({leaving(at, dim, upwards), priority});
+      path.push_back({leaving_[index(at, dim, upwards)], priority});
       at += closes_ring ? -(dims_[dim] - 1) * stride : stride;
       coordinate = closes_ring ? first : coordinate + (upwards ? 1 : -1);
     }

@@ -1,0 +1,43 @@
+// Transport over TCP: every rank is a process (or a thread, in tests), on one host or many. All ranks know the list of all
+// addresses; each listens on its own, calls the ranks before it and is called by those after it. Both sides of every
+// connection say who they are and what they run, so a wrong version, number of ranks or job is found before any data.
+//
+// One more connection per peer carries no data: over it a rank that fails tells all others why, and its end without a
+// farewell tells them that the rank is gone. So every rank ends, with the same message.
+#pragma once
+
+#include "collectives/tcp_socket.hpp"
+#include "collectives/transport.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct TcpSettings {
+  int channels = 1;
+  int connections = 1;                         // per peer and channel; large messages are spread over them
+  std::chrono::milliseconds patience{30'000};  // a wait in which nothing moves for this long ends the run
+  std::chrono::milliseconds meeting{30'000};   // all ranks must have been found within this time
+  std::string job = {};                        // what is run, at most 200 characters: the same on all ranks
+};
+
+class TcpWorld {
+ public:
+  TcpWorld(Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener, TcpSettings settings = {});
+  // Says farewell, unless the run was ended.
+  ~TcpWorld();
+
+  Transport& at(int channel = 0);
+  // Ends the run on all ranks: their waits throw RunError with this reason.
+  void fail(const std::string& reason);
+
+ private:
+  class Endpoint;
+  struct Shared;
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+// The connections of one rank to all others, made and introduced to each other.
+#pragma once
+
+#include "collectives/tcp.hpp"
+
+#include <vector>
+
+namespace weft {
+
+struct TcpMesh {
+  std::vector<Socket> control;                         // of each peer; the rank's own is not open
+  std::vector<std::vector<std::vector<Socket>>> data;  // of each channel, peer and connection
+};
+
+TcpMesh tcp_meet(Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener, const TcpSettings& settings);
+
+}  // namespace weft

@@ -1,0 +1,190 @@
+#include "collectives/tcp_socket.hpp"
+
+#include "kernels/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+int milliseconds_until(Deadline deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 1'000'000'000));
+}
+
+bool ready(int descriptor, short events, Deadline deadline) {
+  pollfd p{descriptor, events, 0};
+  int found;
+  do found = ::poll(&p, 1, milliseconds_until(deadline));
+  while (found < 0 && errno == EINTR);
+  return found > 0;
+}
+
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+struct HostPort {
+  std::string host, port;
+};
+
+// "host:port", or "[host]:port" where the host has colons itself.
+HostPort split(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon + 1 == address.size())
+    throw InputError(fmt::format("address \"{}\" must be written host:port", address));
+  int port = 0;
+  const char* const end = address.data() + address.size();
+  if (const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
+      error != std::errc{} || stop != end || port < 0 || port > 65535)
+    throw InputError(fmt::format("address \"{}\": the port must be a number from 0 to 65535", address));
+  std::string host = address.substr(0, colon);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return {host, address.substr(colon + 1)};
+}
+
+Addresses resolve(const std::string& address, int flags) {
+  const HostPort parts = split(address);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(parts.host.c_str(), parts.port.c_str(), &hints, &found); error != 0)
+    throw RunError(fmt::format("address \"{}\": {}", address, ::gai_strerror(error)));
+  return {found, ::freeaddrinfo};
+}
+
+// Small messages go at once, and no call ever waits: waiting is poll's work.
+void prepare(const Socket& socket) {
+  const int on = 1;
+  ::setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::fcntl(socket.descriptor(), F_SETFL, ::fcntl(socket.descriptor(), F_GETFL) | O_NONBLOCK);
+}
+
+bool try_again_later() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+// Connected, or the error that kept it from that.
+int connect_once(const addrinfo& to, Socket& out, Deadline deadline) {
+  Socket socket(::socket(to.ai_family, to.ai_socktype | SOCK_CLOEXEC, to.ai_protocol));
+  if (!socket.open()) return errno;
+  prepare(socket);
+  if (::connect(socket.descriptor(), to.ai_addr, to.ai_addrlen) != 0) {
+    if (errno != EINPROGRESS) return errno;
+    if (!ready(socket.descriptor(), POLLOUT, deadline)) return ETIMEDOUT;
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return error;
+  }
+  out = std::move(socket);
+  return 0;
+}
+
+}  // namespace
+
+void Socket::close() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+bool Socket::read_all(std::span<std::byte> into, Deadline deadline) const {
+  while (!into.empty()) {
+    if (!ready(descriptor_, POLLIN, deadline)) return false;
+    const auto got = read_some(into);
+    if (!got) return false;
+    into = into.subspan(*got);
+  }
+  return true;
+}
+
+bool Socket::write_all(std::span<const std::byte> bytes, Deadline deadline) const {
+  while (!bytes.empty()) {
+    if (!ready(descriptor_, POLLOUT, deadline)) return false;
+    const auto put = write_some(bytes, {});
+    if (!put) return false;
+    bytes = bytes.subspan(*put);
+  }
+  return true;
+}
+
+std::optional<std::size_t> Socket::read_some(std::span<std::byte> into) const {
+  const ssize_t got = ::recv(descriptor_, into.data(), into.size(), 0);
+  if (got > 0) return static_cast<std::size_t>(got);
+  if (got < 0 && try_again_later()) return 0;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Socket::write_some(std::span<const std::byte> head, std::span<const std::byte> body) const {
+  std::array<iovec, 2> parts = {iovec{const_cast<std::byte*>(head.data()), head.size()},
+                                iovec{const_cast<std::byte*>(body.data()), body.size()}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  const ssize_t put = ::sendmsg(descriptor_, &message, MSG_NOSIGNAL);
+  if (put >= 0) return static_cast<std::size_t>(put);
+  if (try_again_later()) return 0;
+  return std::nullopt;
+}
+
+TcpListener::TcpListener(const std::string& address) : host_(address.substr(0, address.rfind(':'))) {
+  const Addresses found = resolve(address, AI_PASSIVE);
+  socket_ = Socket(::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol));
+  const int on = 1;
+  if (socket_.open()) ::setsockopt(socket_.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (!socket_.open() || ::bind(socket_.descriptor(), found->ai_addr, found->ai_addrlen) != 0 ||
+      ::listen(socket_.descriptor(), SOMAXCONN) != 0)
+    throw RunError(fmt::format("cannot listen on {}: {}", address, std::strerror(errno)));
+  prepare(socket_);
+}
+
+std::string TcpListener::address() const {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  ::getsockname(socket_.descriptor(), reinterpret_cast<sockaddr*>(&bound), &size);
+  std::array<char, NI_MAXSERV> port{};
+  ::getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, nullptr, 0, port.data(), port.size(), NI_NUMERICSERV);
+  return fmt::format("{}:{}", host_, port.data());
+}
+
+std::optional<Socket> TcpListener::accept(Deadline deadline) const {
+  while (ready(socket_.descriptor(), POLLIN, deadline)) {
+    Socket socket(::accept4(socket_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket.open()) continue;  // it went away again
+    prepare(socket);
+    return socket;
+  }
+  return std::nullopt;
+}
+
+Socket tcp_connect(const std::string& address, Deadline deadline) {
+  constexpr auto pause = 20ms;
+  const Addresses found = resolve(address, 0);
+  for (;;) {
+    int error = 0;
+    for (const addrinfo* to = found.get(); to != nullptr; to = to->ai_next) {
+      Socket socket;
+      error = connect_once(*to, socket, deadline);
+      if (error == 0) return socket;
+    }
+    if (std::chrono::steady_clock::now() + pause > deadline)
+      throw RunError(fmt::format("cannot connect to {}: {}", address, std::strerror(error)));
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+}  // namespace weft

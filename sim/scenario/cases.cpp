@@ -1,0 +1,159 @@
+#include "sim/scenario/cases.hpp"
+
+#include "sim/scenario/compatibility.hpp"
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/pointer.hpp"
+#include "sim/scenario/profiles.hpp"
+#include "sim/scenario/scenario_fields.hpp"
+
+namespace weft {
+namespace {
+
+const Json& schema() {
+  static const Json it = Form<Scenario>::schema();
+  return it;
+}
+
+bool too_many(std::size_t cases, const Place& place, Input& in) {
+  return cases > most_cases && !in.problem(place, fmt::format("stands for more than {} cases", most_cases));
+}
+
+// {"/pointer": [values], ...}: the last pointer changes fastest.
+std::vector<std::vector<Setting>> product(const Json& sweep, const Place& place, Input& in) {
+  std::vector<std::vector<Setting>> cases(1);
+  for (const auto& [pointer, values] : sweep.items()) {
+    const Place here = place.in(pointer);
+    if (!values.is_array() || values.empty()) {
+      in.unwanted(here, "a list of at least one value", values);
+      continue;
+    }
+    if (values.size() > most_cases || too_many(cases.size() * values.size(), place, in)) return {};
+    std::vector<std::vector<Setting>> longer;
+    for (const auto& settings : cases)
+      for (const Json& value : values) {
+        longer.push_back(settings);
+        longer.back().push_back({pointer, value});
+      }
+    cases = std::move(longer);
+  }
+  return cases;
+}
+
+// [{"/pointer": value, ...}, ...]: one case each.
+std::vector<std::vector<Setting>> list(const Json& sweep, const Place& place, Input& in) {
+  std::vector<std::vector<Setting>> cases;
+  if (sweep.empty()) in.problem(place, "an empty list asks for nothing: give at least one case");
+  if (too_many(sweep.size(), place, in)) return {};
+  for (std::size_t i = 0; i < sweep.size(); ++i) {
+    cases.emplace_back();
+    if (!sweep[i].is_object()) {
+      in.unwanted(place.at(i), "an object of pointers and values", sweep[i]);
+      continue;
+    }
+    for (const auto& [pointer, value] : sweep[i].items()) cases.back().push_back({pointer, value});
+  }
+  return cases;
+}
+
+std::vector<std::vector<Setting>> settings_of(const Json& sweep, const Place& place, Input& in) {
+  if (sweep.is_null()) return {{}};
+  if (sweep.is_object()) return product(sweep, place, in);
+  if (sweep.is_array()) return list(sweep, place, in);
+  in.unwanted(place, "an object of pointers to lists, or a list of settings", sweep);
+  return {};
+}
+
+bool written(const Json& scenario, const char* pointer) { return scenario.contains(Json::json_pointer(pointer)); }
+
+// Fills in what follows from other keys.
+void resolve(const Json& as_written, const std::string& name, Scenario& scenario) {
+  if (scenario.name.empty()) scenario.name = name;
+  if (scenario.workload.ranks == 0) scenario.workload.ranks = static_cast<int>(endpoints(scenario.fabric.spec));
+  if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;
+  if (!written(as_written, "/placement/seed")) scenario.placement.seed = scenario.seed;
+  if (scenario.start_skew && !written(as_written, "/start_skew/seed")) scenario.start_skew->seed = scenario.seed;
+}
+
+}  // namespace
+
+std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const std::string& name, Input& in) {
+  const Place root;
+  std::vector<Case> out;
+  if (!json.is_object()) return in.unwanted(root, "an object", json), out;
+  for (const Setting& setting : settings)
+    if (const auto wrong = set_at(json, setting.pointer, setting.value, schema())) in.problem({nullptr, "--set"}, *wrong);
+  Json sweep;
+  if (json.contains("sweep")) {
+    sweep = std::move(json["sweep"]);
+    json.erase("sweep");
+    if (sweep.is_null()) in.unwanted(root.in("sweep"), "an object of pointers to lists, or a list of settings", sweep);
+  }
+  const Place of_sweep = root.in("sweep");
+  const auto all_settings = settings_of(sweep, of_sweep, in);
+  for (std::size_t i = 0; i < all_settings.size(); ++i) {
+    const std::size_t before = in.problems.size();
+    Json one = json;
+    for (const Setting& axis : all_settings[i])
+      if (const auto wrong = set_at(one, axis.pointer, axis.value, schema()))
+        in.problem(sweep.is_array() ? of_sweep.at(i) : of_sweep, *wrong);
+    Scenario scenario;
+    Form<Scenario>::read(one, root, in, scenario);
+    Input found{.problems = {in.problems.begin() + static_cast<std::ptrdiff_t>(before), in.problems.end()}};
+    check_compatibility(one, scenario, found);
+    in.problems.resize(before);
+    for (Problem& problem : found.problems)
+      if (std::find(in.problems.begin(), in.problems.end(), problem) == in.problems.end()) in.problems.push_back(std::move(problem));
+    resolve(one, name, scenario);
+    if (in.problems.empty()) out.push_back({std::move(scenario), all_settings[i]});
+    constexpr std::size_t enough = 1000;
+    if (in.problems.size() > enough) break;
+  }
+  return out;
+}
+
+std::vector<Case> load_cases(const std::filesystem::path& file, const std::vector<Setting>& settings) {
+  const std::string text = read_file(file);
+  const ProfileLibrary profiles = ProfileLibrary::beside(file);
+  Input in{.profiles = &profiles};
+  Json json = parse_json(text, in.problems);
+  std::vector<Case> cases;
+  const bool readable = in.problems.empty() || !json.is_null();
+  if (readable) cases = expand(std::move(json), settings, file.stem().string(), in);
+  if (!in.problems.empty()) throw InputError(lines_of(file.string(), in.problems));
+  return cases;
+}
+
+Setting parse_setting(const std::string& text) {
+  const auto equals = text.find('=');
+  if (text.empty() || text.front() != '/' || equals == text.npos)
+    throw InputError(fmt::format("--set: must be /pointer=value, such as /workload/size=1MiB, got {}", shown(Json(text))));
+  const std::string value = text.substr(equals + 1);
+  std::vector<Problem> not_json;
+  Json parsed = parse_json(value, not_json);
+  return {text.substr(0, equals), not_json.empty() ? std::move(parsed) : Json(value)};
+}
+
+Json to_json(const Scenario& scenario) { return Form<Scenario>::write(scenario); }
+
+Json to_json(const std::vector<Case>& cases) {
+  std::vector<Json> all;
+  for (const Case& one : cases) all.push_back(to_json(one.scenario));
+  Json out = all.front(), sweep = Json::array();
+  for (const Json& scenario : all) {
+    Json setting = Json::object();
+    for (const auto& [key, value] : scenario.items())
+      if (std::any_of(all.begin(), all.end(), [&](const Json& other) { return !other.contains(key) || other.at(key) != value; }))
+        setting["/" + key] = value;
+    sweep.push_back(std::move(setting));
+  }
+  if (all.size() > 1) out["sweep"] = std::move(sweep);
+  return out;
+}
+
+Json scenario_schema() {
+  Json out = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Weft scenario"}};
+  out.update(schema());
+  return out;
+}
+
+}  // namespace weft

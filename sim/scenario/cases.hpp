@@ -1,0 +1,47 @@
+// From a scenario file to the cases it stands for: the sweep applied, everything checked, every default filled in.
+#pragma once
+
+#include "sim/scenario/form.hpp"
+#include "sim/scenario/scenario.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+// A value that a sweep or --set gives to the key at a pointer.
+struct Setting {
+  std::string pointer;
+  Json value;
+};
+
+struct Case {
+  Scenario scenario;
+  std::vector<Setting> axes;  // what the sweep set, in its order
+};
+
+constexpr std::size_t most_cases = 10'000;
+
+// Every case of the scenario, `settings` applied before the sweep. Problems of all cases go to `in`, and then the result
+// is not to be used. `name` is the scenario's when it gives none.
+std::vector<Case> expand(Json scenario, const std::vector<Setting>& settings, const std::string& name, Input& in);
+
+// Reads and expands a file; throws InputError with one line "FILE: /pointer: text" for each problem.
+std::vector<Case> load_cases(const std::filesystem::path& file, const std::vector<Setting>& settings = {});
+
+// "/pointer=value": the value is JSON, or else a string. Throws InputError.
+Setting parse_setting(const std::string& text);
+
+// The scenario as JSON that reads back as the same scenario, every default written out.
+Json to_json(const Scenario&);
+
+// One scenario that stands for the same cases: of several, the first with a sweep over whole keys in which they differ.
+Json to_json(const std::vector<Case>&);
+
+// What `weft schema` prints.
+Json scenario_schema();
+
+}  // namespace weft

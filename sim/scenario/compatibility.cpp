@@ -1,0 +1,80 @@
+#include "sim/scenario/compatibility.hpp"
+
+#include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/scenario_fields.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+bool clean(const Input& in, std::string_view part) {
+  return std::none_of(in.problems.begin(), in.problems.end(), [&](const Problem& p) {
+    return p.where.starts_with(part) && (p.where.size() == part.size() || p.where[part.size()] == '/');
+  });
+}
+
+// The pointer of element i of a key that may hold one value or a list.
+std::string element(const Json& json, const char* pointer, std::size_t i) {
+  const Json::json_pointer at(pointer);
+  return json.contains(at) && json.at(at).is_array() ? fmt::format("{}/{}", pointer, i) : pointer;
+}
+
+int ranks_of(const Scenario& scenario) {
+  return scenario.workload.ranks > 0 ? scenario.workload.ranks : static_cast<int>(endpoints(scenario.fabric.spec));
+}
+
+void check_workload(const Json& json, const Workload& workload, Input& in) {
+  if (!defined(workload.op, workload.dtype))
+    in.problems.push_back({"/workload/op", fmt::format("\"{}\" is not defined on {}; it is on integers only", name_of(workload.op),
+                                                       name_of(workload.dtype))});
+  const auto element_bytes = static_cast<std::int64_t>(size_of(workload.dtype));
+  for (std::size_t i = 0; i < workload.sizes.size(); ++i)
+    if (workload.sizes[i].count % element_bytes != 0)
+      in.problems.push_back(
+          {element(json, "/workload/size", i), fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", element_bytes,
+                                                           name_of(workload.dtype), to_string(workload.sizes[i]))});
+}
+
+void check_ranks(const Scenario& scenario, Input& in) {
+  const auto places = endpoints(scenario.fabric.spec);
+  const int ranks = ranks_of(scenario);
+  if (ranks > places)
+    in.problems.push_back({"/workload/ranks", fmt::format("must be at most {}, the endpoints of the fabric, got {}", places, ranks)});
+}
+
+void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
+  for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
+    const std::string at = element(json, "/workload/algorithm", i);
+    for (Problem& problem : algorithm_problems(scenario, scenario.workload.algorithms[i], at)) in.problems.push_back(std::move(problem));
+  }
+}
+
+}  // namespace
+
+void check_compatibility(const Json& json, const Scenario& scenario, Input& in) {
+  const bool fabric_read = clean(in, "/fabric"), workload_read = clean(in, "/workload"), placement_read = clean(in, "/placement");
+  bool fabric_good = fabric_read;
+  if (fabric_read)
+    for (Problem& problem : problems(scenario.fabric.spec)) {
+      in.problems.push_back({"/fabric" + problem.where, std::move(problem.what)});
+      fabric_good = false;
+    }
+  const auto& available = available_networks();
+  if (clean(in, "/network") && std::find(available.begin(), available.end(), scenario.network) == available.end()) {
+    std::vector<std::string> names;
+    for (const NetworkKind kind : available) names.emplace_back(name_of(kind));
+    in.problems.push_back(
+        {"/network", fmt::format("\"{}\" is not in this build; available: {}", name_of(scenario.network), quoted_list(names))});
+  }
+  if (workload_read) check_workload(json, scenario.workload, in);
+  if (!fabric_good || !workload_read) return;
+  check_ranks(scenario, in);
+  if (!clean(in, "/workload/ranks")) return;
+  check_algorithms(json, scenario, in);
+  if (placement_read)
+    for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec))
+      in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
+}
+
+}  // namespace weft

@@ -1,0 +1,142 @@
+#include "sim/scenario/scenario_fields.hpp"
+
+namespace weft {
+namespace {
+
+template <class Spec>
+Spec& spec_in(FabricChoice& choice) {
+  return std::get<Spec>(choice.spec);
+}
+
+constexpr const char* link_example = R"({"bandwidth": "100Gbps", "latency": "500ns"})";
+
+// The links of a spec besides host_link, by name.
+template <class Spec>
+std::vector<std::pair<std::string, LinkSpec Spec::*>> switch_links() {
+  std::vector<std::pair<std::string, LinkSpec Spec::*>> out;
+  if constexpr (requires(Spec spec) { spec.fabric_link; }) out.emplace_back("fabric_link", &Spec::fabric_link);
+  if constexpr (requires(Spec spec) { spec.global_link; }) out.emplace_back("global_link", &Spec::global_link);
+  return out;
+}
+
+// "link" stands for all of them, each of which may still be given on its own.
+template <class Spec>
+Field<Spec> every_link() {
+  Field<Spec> field = optional("link", &Spec::host_link, "Every cable; the keys for one kind of cable override it.");
+  const auto read_host_link = field.read;
+  field.read = [read_host_link](const Json& json, const Place& place, Input& in, Spec& out) {
+    if (!read_host_link(json, place, in, out)) return false;
+    for (const auto& [name, link] : switch_links<Spec>()) out.*link = out.host_link;
+    return true;
+  };
+  field.write = [](const Spec&) { return Json(Json::value_t::discarded); };
+  return field;
+}
+
+template <class Spec>
+bool names_links(const Json& json, const Place& place, Input& in) {
+  if (json.contains("link")) return true;
+  std::string missing = json.contains("host_link") ? "" : "host_link", all = "host_link";
+  for (const auto& [name, link] : switch_links<Spec>()) {
+    if (missing.empty() && !json.contains(name)) missing = name;
+    all += " and " + name;
+  }
+  if (missing.empty()) return true;
+  if (missing != "host_link") return in.problem(place.in(missing), fmt::format("missing: write {}", link_example));
+  return in.problem(place.in("link"), fmt::format("missing: write {}, or give {}", link_example, all));
+}
+
+template <class Spec>
+std::function<bool(const Json&, const Place&, Input&)> links_rule() {
+  if constexpr (requires(Spec spec) { spec.host_link; }) return names_links<Spec>;
+  return nullptr;
+}
+
+template <class Spec>
+Alternative<FabricChoice> shape(std::string doc, std::vector<Field<Spec>> fields, bool (*selected)(const Spec&) = nullptr) {
+  constexpr bool has_links = requires(Spec spec) { spec.host_link; };
+  if constexpr (has_links) {
+    fields.push_back(every_link<Spec>());
+    fields.push_back(optional("host_link", &Spec::host_link, "The cable of each endpoint."));
+    for (const auto& [name, link] : switch_links<Spec>())
+      fields.push_back(optional(name, link, name == "global_link" ? "The cables between groups." : "The cables between switches."));
+  }
+  return {.name = std::string(Spec::type),
+          .doc = std::move(doc),
+          .fields = lifted<FabricChoice, Spec>(fields, spec_in<Spec>),
+          .select = [](FabricChoice& choice) { choice.spec = Spec{}; },
+          .selected =
+              [selected](const FabricChoice& choice) {
+                const Spec* spec = std::get_if<Spec>(&choice.spec);
+                return spec && (!selected || selected(*spec));
+              },
+          .also = links_rule<Spec>()};
+}
+
+}  // namespace
+
+const std::vector<std::pair<EcmpPolicy, std::string>>& Names<EcmpPolicy>::values() {
+  static const std::vector<std::pair<EcmpPolicy, std::string>> all = {
+      {EcmpPolicy::hash, "hash"}, {EcmpPolicy::least_loaded, "least_loaded"}, {EcmpPolicy::d_mod_k, "d_mod_k"}};
+  return all;
+}
+
+Declaration<LinkSpec> Declared<LinkSpec>::declaration() {
+  return {.doc = "A cable, the same in both directions.",
+          .fields = {required("bandwidth", &LinkSpec::bandwidth, "Rate of each direction.", at_least(BitsPerSecond{1})),
+                     required("latency", &LinkSpec::latency, "Time from one end to the other, the switch's included.")}};
+}
+
+Declaration<GraphLink> Declared<GraphLink>::declaration() {
+  return {.doc = "A cable between two named devices.",
+          .fields = {required("from", &GraphLink::from, "A node or a switch."), required("to", &GraphLink::to, "A node or a switch."),
+                     required("bandwidth", &GraphLink::bandwidth, "Rate of each direction.", at_least(BitsPerSecond{1})),
+                     required("latency", &GraphLink::latency, "Time from one end to the other, the switch's included."),
+                     optional("bidirectional", &GraphLink::bidirectional, "false: only from `from` to `to`.")}};
+}
+
+Declaration<Ecmp> Declared<Ecmp>::declaration() {
+  return {.doc = "Which of several equal-cost paths a pair of endpoints uses.",
+          .fields = {optional("policy", &Ecmp::policy, "How the path is chosen."),
+                     optional("seed", &Ecmp::seed, "Of the hash; the scenario's seed when not given.")}};
+}
+
+Declaration<FabricChoice> Declared<FabricChoice>::declaration() {
+  return {
+      .doc = "The network that connects the endpoints.",
+      .fields = {optional("ecmp", &FabricChoice::ecmp, "Which of several equal-cost paths a pair uses.")},
+      .tag = "type",
+      .alternatives = {
+          shape<BiGraph>(
+              "Two equal parts of switches, completely connected with each other; nodes on every switch.",
+              {required("switches", &BiGraph::switches, "In both parts together.", at_least(2)),
+               required("nodes_per_switch", &BiGraph::nodes_per_switch, "Nodes on each switch, at most switches / 2.", at_least(1)),
+               optional("priorities", &BiGraph::priorities, "2: one for each direction, free of deadlock; 1: without.", between(1, 2))}),
+          shape<FatTree>("Leaf-spine: nodes on the leaves, every leaf connected to every spine.",
+                         {required("leaves", &FatTree::leaves, "Switches that carry nodes.", at_least(1)),
+                          required("nodes_per_leaf", &FatTree::nodes_per_leaf, "Nodes on each leaf.", at_least(1)),
+                          required("spines", &FatTree::spines, "Switches that connect the leaves.", at_least(1))},
+                         [](const FatTree& tree) { return !tree.three_tiers(); }),
+          shape<FatTree>("Three tiers of switches with k ports each: k^3 / 4 nodes.",
+                         {required("k", &FatTree::k, "Ports of each switch, even.", at_least(2))},
+                         [](const FatTree& tree) { return tree.three_tiers(); }),
+          shape<Star>("All nodes on one switch.", {required("nodes", &Star::nodes, "Nodes on the switch.", at_least(1))}),
+          shape<Torus>("A grid of switches that closes around in every dimension.",
+                       {required("dims", &Torus::dims, "Switches along each dimension."),
+                        optional("nodes_per_switch", &Torus::nodes_per_switch, "Nodes on each switch.", at_least(1)),
+                        optional("priorities", &Torus::priorities, "2: datelines, free of deadlock; 1: without.", between(1, 2))}),
+          shape<Dragonfly>("Groups of completely connected routers, every pair of groups joined by global cables.",
+                           {required("groups", &Dragonfly::groups, "Groups of routers.", at_least(1)),
+                            required("routers_per_group", &Dragonfly::routers_per_group, "Routers of each group.", at_least(1)),
+                            required("nodes_per_router", &Dragonfly::nodes_per_router, "Nodes on each router.", at_least(1)),
+                            required("global_links_per_router", &Dragonfly::global_links_per_router,
+                                     "Cables of each router to other groups.", at_least(0)),
+                            optional("priorities", &Dragonfly::priorities, "2: free of deadlock; 1: without.", between(1, 2))}),
+          shape<GraphFabric>("Any fabric, cable by cable.",
+                             {required("nodes", &GraphFabric::nodes, "Names of the endpoints, in the order of linear placement."),
+                              optional("switches", &GraphFabric::switches, "Names of the switches."),
+                              required("links", &GraphFabric::links, "The cables.")}),
+      }};
+}
+
+}  // namespace weft

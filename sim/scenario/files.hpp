@@ -1,0 +1,22 @@
+// Reading and writing whole files, with messages fit for a user.
+#pragma once
+
+#include "kernels/error.hpp"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+// The whole file; throws InputError "PATH: cannot be read: why".
+std::string read_file(const std::filesystem::path& file);
+
+// Replaces the file in one go: written beside under a temporary name, then renamed. Throws RunError.
+void write_file(const std::filesystem::path& file, std::string_view content);
+
+// "FILE: /pointer: text", each once, in the order found.
+std::vector<std::string> lines_of(std::string_view file, const std::vector<Problem>& problems);
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+#include "sim/scenario/hardware_fields.hpp"
+
+#include "sim/scenario/profiles.hpp"
+
+namespace weft {
+
+using namespace literals;
+
+Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
+  using H = HardwareProfile;
+  return {.doc = "What a message costs besides the wire.",
+          .fields = {
+              optional("profile", &H::name, "The profile that the other keys override."),
+              optional("send_overhead", &H::send_overhead, "Time the sender is busy with each message."),
+              optional("receive_overhead", &H::receive_overhead, "Time the receiver is busy with each message after it has arrived."),
+              optional("first_use", &H::first_use, "Once for each directed pair of ranks: the first message's connection."),
+              optional("rendezvous", &H::rendezvous, "Handshake of a message that reaches the threshold."),
+              optional_as<OrWord<Bytes, NeverRendezvous>>("rendezvous_threshold", &H::rendezvous_threshold,
+                                                          "Messages of this size and more wait for their receiver."),
+              optional("reduce_launch", &H::reduce_launch, "Fixed cost of each reduction."),
+              optional_as<OrWord<BitsPerSecond, InstantReduction>>("reduce_rate", &H::reduce_rate, "Bytes reduced in a second."),
+              optional("wire_efficiency", &H::wire_efficiency, "Goodput over link rate.", between(0.01, 1.0)),
+          }};
+}
+
+Json HardwareForm::schema() {
+  Json object = Form<HardwareProfile>::schema();
+  for (auto& property : object["properties"].items()) property.value().erase("default");  // those of the profile
+  return {{"oneOf", Json::array({{{"type", "string"}, {"description", "A profile of scenarios/hardware/."}}, object})},
+          {"x-shorthand", "profile"}};
+}
+
+bool HardwareForm::read(const Json& json, const Place& place, Input& in, HardwareProfile& out) {
+  if (!json.is_string() && !json.is_object()) return in.unwanted(place, wanted(), json);
+  std::string name = HardwareProfile{}.name;
+  const bool in_object = json.is_object() && json.contains("profile");
+  const Json& named = in_object ? json.at("profile") : json;
+  if (json.is_string() || in_object) {
+    check(in.profiles, "reading a hardware profile needs a library");
+    const Place place_of_name = in_object ? place.in("profile") : place;
+    if (!Form<std::string>::read(named, place_of_name, in, name)) return false;
+    try {
+      out = in.profiles->load(name);
+    } catch (const InputError& error) {
+      for (const std::string& problem : error.problems()) in.problem(place_of_name, problem);
+      return false;
+    }
+  }
+  if (json.is_string()) return true;
+  const Json base = Form<HardwareProfile>::write(out);
+  if (!Form<HardwareProfile>::read(json, place, in, out)) return false;
+  const Json result = Form<HardwareProfile>::write(out);
+  for (const auto& [key, value] : result.items())
+    if (key != "profile" && base.at(key) != value) out.sources[key] = "given in the scenario";
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+// The hardware profile in a scenario ({"profile": NAME, overrides...}) and in a profile file ({"value", "source"} each).
+#pragma once
+
+#include "models/hardware.hpp"
+#include "sim/scenario/fields.hpp"
+
+namespace weft {
+
+struct NeverRendezvous {
+  static constexpr Bytes value{INT64_MAX};
+  static constexpr const char* word = "never";
+};
+struct InstantReduction {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "unlimited";
+};
+
+template <>
+struct Declared<HardwareProfile> {
+  static Declaration<HardwareProfile> declaration();
+};
+
+// A profile by name, or an object that starts from one and overrides some of its parameters.
+struct HardwareForm {
+  static std::string wanted() { return "the name of a hardware profile, or an object with \"profile\" and overrides"; }
+  static Json schema();
+  static Json write(const HardwareProfile& profile) { return Form<HardwareProfile>::write(profile); }
+  static bool read(const Json&, const Place&, Input&, HardwareProfile&);
+};
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+#include "sim/scenario/scenario.hpp"
+
+#include <fmt/format.h>
+
+namespace weft {
+
+const std::vector<NetworkKind>& available_networks() {
+  static const std::vector<NetworkKind> all = {NetworkKind::flow, NetworkKind::simgrid};
+  return all;
+}
+
+std::string label(const AlgorithmChoice& choice) {
+  std::string settings;
+  const auto add = [&](const char* name, int value, int unless) {
+    if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, value);
+  };
+  const AlgorithmSettings plain;
+  add("group", choice.settings.group, plain.group);
+  add("channels", choice.settings.channels, plain.channels);
+  add("pieces", choice.settings.pieces, plain.pieces);
+  return settings.empty() ? choice.name : fmt::format("{}({})", choice.name, settings);
+}
+
+}  // namespace weft

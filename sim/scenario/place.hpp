@@ -1,0 +1,38 @@
+// Where in a JSON value something stands, built on the stack while reading and spelled out only when something is wrong.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace weft {
+
+// One reference token of a JSON pointer (RFC 6901).
+inline std::string escaped(std::string_view key) {
+  std::string out;
+  for (const char c : key) {
+    if (c == '~')
+      out += "~0";
+    else if (c == '/')
+      out += "~1";
+    else
+      out += c;
+  }
+  return out;
+}
+
+struct Place {
+  const Place* up = nullptr;  // null: the whole value, pointer ""
+  std::string_view key = {};
+  std::ptrdiff_t index = -1;  // an array element, when not negative
+
+  Place in(std::string_view name) const { return {this, name, -1}; }
+  Place at(std::size_t i) const { return {this, {}, static_cast<std::ptrdiff_t>(i)}; }
+  std::string pointer() const {
+    if (!up) return std::string(key);  // a root may carry a prefix of its own
+    return up->pointer() + "/" + (index >= 0 ? fmt::format("{}", index) : escaped(key));
+  }
+};
+
+}  // namespace weft

@@ -1,0 +1,99 @@
+#include "sim/scenario/profiles.hpp"
+
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/hardware_fields.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+struct ProfileFile {
+  int schema = 1;
+  std::string description;
+  HardwareProfile profile;
+};
+
+HardwareProfile& profile_of(ProfileFile& file) { return file.profile; }
+
+Field<HardwareProfile> with_source(const Field<HardwareProfile>& plain) {
+  Field<HardwareProfile> out = plain;
+  out.read = [plain](const Json& json, const Place& place, Input& in, HardwareProfile& profile) {
+    if (!json.is_object() || !json.contains("value") || !json.contains("source") || json.size() != 2)
+      return in.unwanted(place, "an object {\"value\": " + plain.wanted + ", \"source\": where it comes from}", json);
+    std::string source;
+    if (!Form<std::string>::read(json.at("source"), place.in("source"), in, source)) return false;
+    if (source.empty()) return in.problem(place.in("source"), "must say where the value comes from");
+    profile.sources[plain.name] = source;
+    return plain.read(json.at("value"), place.in("value"), in, profile);
+  };
+  return out;
+}
+
+}  // namespace
+
+template <>
+struct Declared<ProfileFile> {
+  static Declaration<ProfileFile> declaration() {
+    Declaration<HardwareProfile> parameters = Declared<HardwareProfile>::declaration();
+    std::vector<Field<HardwareProfile>> sourced;
+    for (const auto& field : parameters.fields)
+      if (field.name != "profile") sourced.push_back(with_source(field));
+    Declaration<ProfileFile> out{.doc = "A hardware profile.",
+                                 .fields = {required("schema", &ProfileFile::schema, "Version of this format.", between(1, 1)),
+                                            optional("description", &ProfileFile::description, "What the profile stands for.")}};
+    for (auto& field : lifted<ProfileFile, HardwareProfile>(sourced, profile_of)) out.fields.push_back(std::move(field));
+    return out;
+  }
+};
+
+HardwareProfile read_profile(const std::filesystem::path& file) {
+  Input in;
+  ProfileFile out;
+  const Json json = parse_json(read_file(file), in.problems);
+  if (in.problems.empty()) Form<ProfileFile>::read(json, Place{}, in, out);
+  if (!in.problems.empty()) throw InputError(lines_of(file.string(), in.problems));
+  out.profile.name = file.stem().string();
+  return out.profile;
+}
+
+ProfileLibrary ProfileLibrary::beside(const std::filesystem::path& scenario_file) {
+  return ProfileLibrary({scenario_file.parent_path() / "hardware", project_scenarios() / "hardware"});
+}
+
+std::vector<std::string> ProfileLibrary::names() const {
+  std::vector<std::string> out;
+  for (const auto& folder : folders_) {
+    std::error_code unreadable;
+    for (std::filesystem::directory_iterator it(folder, unreadable), end; !unreadable && it != end; it.increment(unreadable))
+      if (it->path().extension() == ".json") out.push_back(it->path().stem().string());
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+const HardwareProfile& ProfileLibrary::load(const std::string& name) const {
+  if (const auto known = loaded_.find(name); known != loaded_.end()) return known->second;
+  const auto allowed = names();  // a name is one of these, never a path
+  if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
+    if (name == HardwareProfile{}.name) return loaded_.emplace(name, HardwareProfile{}).first->second;
+    throw InputError(unknown_name("hardware profile", name, allowed));
+  }
+  for (const auto& folder : folders_) {
+    const auto file = folder / (name + ".json");
+    std::error_code unreadable;
+    if (std::filesystem::exists(file, unreadable)) return loaded_.emplace(name, read_profile(file)).first->second;
+  }
+  throw InputError(unknown_name("hardware profile", name, allowed));
+}
+
+std::filesystem::path project_scenarios() {
+  std::error_code unknown;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
+  for (const auto& folder : {program / "scenarios", program / ".." / "share" / "weft" / "scenarios"})
+    if (std::filesystem::is_directory(folder, unknown)) return folder;
+  return WEFT_SCENARIOS_DIR;
+}
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+// Hardware profiles: NAME.json files in which every number says where it comes from.
+#pragma once
+
+#include "models/hardware.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+class ProfileLibrary {
+ public:
+  // Looks in each folder in turn; folders that do not exist are skipped.
+  explicit ProfileLibrary(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
+
+  // The folders for a scenario file: hardware/ beside it, then the project's own.
+  static ProfileLibrary beside(const std::filesystem::path& scenario_file);
+
+  std::vector<std::string> names() const;  // sorted
+
+  // Throws InputError: no such profile, or everything that is wrong with its file.
+  const HardwareProfile& load(const std::string& name) const;
+
+ private:
+  std::vector<std::filesystem::path> folders_;
+  mutable std::map<std::string, HardwareProfile> loaded_;
+};
+
+// Throws InputError with a line for each problem.
+HardwareProfile read_profile(const std::filesystem::path& file);
+
+// The project's scenarios folder: beside the program, above it, or where it was built from.
+std::filesystem::path project_scenarios();
+
+}  // namespace weft

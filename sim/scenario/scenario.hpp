@@ -1,0 +1,72 @@
+// A scenario: one cluster, one workload, ready to run. What a scenario file can say and what the rest of the code sees.
+#pragma once
+
+#include "collectives/registry.hpp"
+#include "kernels/dtype.hpp"
+#include "models/fabric.hpp"
+#include "models/fabric_spec.hpp"
+#include "models/hardware.hpp"
+#include "models/placement.hpp"
+#include "models/units.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+enum class NetworkKind { flow, packet, simgrid, ns3 };
+std::string_view name_of(NetworkKind);
+// Those this build can run, the default first.
+const std::vector<NetworkKind>& available_networks();
+
+enum class ServerKind { sub_node };  // one GPU with its own NIC
+
+struct FabricChoice {
+  FabricSpec spec;
+  Ecmp ecmp;
+  friend bool operator==(const FabricChoice&, const FabricChoice&) = default;
+};
+
+// An algorithm by its name in the registry.
+struct AlgorithmChoice {
+  std::string name;
+  AlgorithmSettings settings = {};
+  friend bool operator==(const AlgorithmChoice&, const AlgorithmChoice&) = default;
+};
+// "hierarchical_ring(group=4)"
+std::string label(const AlgorithmChoice&);
+
+struct Workload {
+  Collective collective = Collective::allreduce;
+  std::vector<AlgorithmChoice> algorithms;
+  std::vector<Bytes> sizes;
+  DType dtype = DType::float32;
+  ReduceOp op = ReduceOp::sum;
+  Rank root = 0;
+  int ranks = 0;  // 0 as read: all endpoints of the fabric; resolved when the scenario is
+  friend bool operator==(const Workload&, const Workload&) = default;
+};
+
+// Each rank starts at a random time, uniform in [0, max].
+struct StartSkew {
+  SimTime max;
+  std::uint64_t seed = 1;
+  friend bool operator==(const StartSkew&, const StartSkew&) = default;
+};
+
+struct Scenario {
+  std::string name;
+  std::string description;
+  FabricChoice fabric;
+  ServerKind server = ServerKind::sub_node;
+  HardwareProfile hardware;
+  NetworkKind network = NetworkKind::flow;
+  Workload workload;
+  Placement placement;
+  std::optional<StartSkew> start_skew;
+  std::uint64_t seed = 1;  // of every random stream that has no seed of its own
+};
+
+}  // namespace weft

@@ -1,0 +1,177 @@
+#include "sim/scenario/scenario_fields.hpp"
+
+#include "sim/scenario/algorithms.hpp"
+
+namespace weft {
+namespace {
+
+struct AllRanks {
+  static constexpr int value = 0;
+  static constexpr const char* word = "all";
+};
+
+template <class E, class All>
+std::vector<std::pair<E, std::string>> named(const All& all) {
+  std::vector<std::pair<E, std::string>> out;
+  for (const E value : all) out.emplace_back(value, name_of(value));
+  return out;
+}
+
+constexpr Collective all_collectives[] = {Collective::allreduce, Collective::reduce_scatter, Collective::allgather, Collective::broadcast,
+                                          Collective::reduce,    Collective::alltoall,       Collective::barrier};
+
+// `sweep` is taken out before a case is read; declared so that it is known, described and suggested.
+Field<Scenario> sweep_field() {
+  return {.name = "sweep",
+          .doc = "Pointers to lists of values (the run is their product), or a list of settings, one for each case.",
+          .read = [](const Json&, const Place&, Input&, Scenario&) { return true; },
+          .write = [](const Scenario&) { return Json(Json::value_t::discarded); },
+          .schema =
+              [] {
+                const Json pointer = {{"pattern", "^/"}};
+                const Json lists = {
+                    {"type", "object"}, {"propertyNames", pointer}, {"additionalProperties", {{"type", "array"}, {"minItems", 1}}}};
+                const Json settings = {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "object"}, {"propertyNames", pointer}}}};
+                return Json{{"oneOf", Json::array({lists, settings})}};
+              },
+          .wanted = "an object of lists"};
+}
+
+Field<Scenario> schema_field() {
+  return {.name = "schema",
+          .doc = "Version of this format.",
+          .is_required = true,
+          .read = [](const Json& json, const Place& place, Input& in, Scenario&) { return json == 1 || in.unwanted(place, "1", json); },
+          .write = [](const Scenario&) { return Json(1); },
+          .schema =
+              [] {
+                return Json{{"const", 1}};
+              },
+          .wanted = "1"};
+}
+
+Field<Scenario> editor_field() {
+  return {.name = "$schema",
+          .doc = "For editors: where the JSON Schema of this file is.",
+          .read = [](const Json& json, const Place& place, Input& in,
+                     Scenario&) { return json.is_string() || in.unwanted(place, "a string", json); },
+          .write = [](const Scenario&) { return Json(Json::value_t::discarded); },
+          .schema =
+              [] {
+                return Json{{"type", "string"}};
+              },
+          .wanted = "a string"};
+}
+
+Alternative<Placement> placed(std::string name, PlacementPolicy policy, std::string doc, std::vector<Field<Placement>> fields = {}) {
+  return {.name = std::move(name),
+          .doc = std::move(doc),
+          .fields = std::move(fields),
+          .select = [policy](Placement& placement) { placement.policy = policy; },
+          .selected = [policy](const Placement& placement) { return placement.policy == policy; }};
+}
+
+}  // namespace
+
+const std::vector<std::pair<Collective, std::string>>& Names<Collective>::values() {
+  static const auto all = named<Collective>(all_collectives);
+  return all;
+}
+const std::vector<std::pair<DType, std::string>>& Names<DType>::values() {
+  static const auto all = named<DType>(all_dtypes());
+  return all;
+}
+const std::vector<std::pair<ReduceOp, std::string>>& Names<ReduceOp>::values() {
+  static const auto all = named<ReduceOp>(all_ops());
+  return all;
+}
+const std::vector<std::pair<NetworkKind, std::string>>& Names<NetworkKind>::values() {
+  static const std::vector<std::pair<NetworkKind, std::string>> all = {
+      {NetworkKind::flow, "flow"}, {NetworkKind::packet, "packet"}, {NetworkKind::simgrid, "simgrid"}, {NetworkKind::ns3, "ns3"}};
+  return all;
+}
+const std::vector<std::pair<ServerKind, std::string>>& Names<ServerKind>::values() {
+  static const std::vector<std::pair<ServerKind, std::string>> all = {{ServerKind::sub_node, "sub_node"}};
+  return all;
+}
+
+std::string_view name_of(NetworkKind kind) {
+  for (const auto& [value, name] : Names<NetworkKind>::values())
+    if (value == kind) return name;
+  return "";
+}
+
+Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
+  using A = AlgorithmChoice;
+  using Settings = AlgorithmSettings;
+  const auto settings_of = +[](A& choice) -> Settings& { return choice.settings; };
+  Declaration<A> out{.doc = "An algorithm; its settings go beside its name.", .tag = "name", .shorthand = true};
+  for (const std::string& name : algorithm_names()) {
+    std::vector<Field<Settings>> fields;
+    std::string doc;
+    bool takes_group = false, can_be_cut = false;
+    for (const Algorithm& algorithm : algorithms()) {  // for one collective or another
+      if (algorithm.name != name) continue;
+      takes_group |= algorithm.takes_group;
+      can_be_cut |= algorithm.can_be_cut;
+      doc += fmt::format("{}{}: {}", doc.empty() ? "" : " ", name_of(algorithm.collective), algorithm.description);
+    }
+    if (takes_group) fields.push_back(required("group", &Settings::group, "Ranks in a group, such as the GPUs of a server.", at_least(1)));
+    if (can_be_cut) {
+      fields.push_back(optional("channels", &Settings::channels, "Parts of the message, each a copy of the algorithm.", at_least(1)));
+      fields.push_back(optional("pieces", &Settings::pieces, "Pieces of each part that follow one another.", at_least(1)));
+    }
+    out.alternatives.push_back({.name = name,
+                                .doc = doc,
+                                .fields = lifted<A, Settings>(fields, settings_of),
+                                .select = [name](A& choice) { choice.name = name; },
+                                .selected = [name](const A& choice) { return choice.name == name; }});
+  }
+  return out;
+}
+
+Declaration<Workload> Declared<Workload>::declaration() {
+  using W = Workload;
+  return {.doc = "What the ranks do.",
+          .fields = {optional("collective", &W::collective, "The operation."),
+                     required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare."),
+                     required_as<OneOrList<Bytes>>("size", &W::sizes, "Bytes of the message (nccl-tests' \"size\"), one or several."),
+                     optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
+                     optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
+                     optional_as<OrWord<int, AllRanks>>("ranks", &W::ranks, "How many take part, on the first places of the placement.",
+                                                        at_least(0))}};
+}
+
+Declaration<Placement> Declared<Placement>::declaration() {
+  return {.doc = "Which endpoint each rank sits on.",
+          .tag = "policy",
+          .alternatives = {placed("linear", PlacementPolicy::linear, "Rank r on endpoint r."),
+                           placed("hdrm", PlacementPolicy::hdrm, "The rank map of HDRM, on a BiGraph."),
+                           placed("random", PlacementPolicy::random, "A random permutation.",
+                                  {optional("seed", &Placement::seed, "Of the permutation; the scenario's seed when not given.")}),
+                           placed("list", PlacementPolicy::list, "As given.",
+                                  {required("nodes", &Placement::nodes, "The endpoint of rank 0, 1, 2, ...")})},
+          .shorthand = true};
+}
+
+Declaration<StartSkew> Declared<StartSkew>::declaration() {
+  return {.doc = "Ranks start at random times, uniform from 0 to max.",
+          .fields = {required("max", &StartSkew::max, "The latest start."),
+                     optional("seed", &StartSkew::seed, "Of the start times; the scenario's seed when not given.")}};
+}
+
+Declaration<Scenario> Declared<Scenario>::declaration() {
+  using S = Scenario;
+  return {
+      .doc = "A Weft scenario: one cluster and what runs on it.",
+      .fields = {editor_field(), schema_field(), optional("name", &S::name, "Goes with every result; the file's name when not given."),
+                 optional("description", &S::description, "For the reader."), required("fabric", &S::fabric, "The network."),
+                 optional("server", &S::server, "What an endpoint is: sub_node is one GPU with its own NIC."),
+                 optional_as<HardwareForm>("hardware", &S::hardware, "Overheads: a profile of scenarios/hardware/, or overrides of one."),
+                 optional("network", &S::network, "How transfers are simulated."), required("workload", &S::workload, "What the ranks do."),
+                 optional("placement", &S::placement, "Which endpoint each rank sits on."),
+                 optional("start_skew", &S::start_skew, "Random starts of the ranks."),
+                 optional("seed", &S::seed, "Of every random stream without a seed of its own."), sweep_field()}};
+}
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+// Every key of a scenario, declared once.
+#pragma once
+
+#include "sim/scenario/fields.hpp"
+#include "sim/scenario/hardware_fields.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace weft {
+
+template <>
+struct Names<Collective> {
+  static constexpr const char* kind = "collective";
+  static const std::vector<std::pair<Collective, std::string>>& values();
+};
+template <>
+struct Names<DType> {
+  static constexpr const char* kind = "dtype";
+  static const std::vector<std::pair<DType, std::string>>& values();
+};
+template <>
+struct Names<ReduceOp> {
+  static constexpr const char* kind = "op";
+  static const std::vector<std::pair<ReduceOp, std::string>>& values();
+};
+template <>
+struct Names<NetworkKind> {
+  static constexpr const char* kind = "network";
+  static const std::vector<std::pair<NetworkKind, std::string>>& values();
+};
+template <>
+struct Names<ServerKind> {
+  static constexpr const char* kind = "server";
+  static const std::vector<std::pair<ServerKind, std::string>>& values();
+};
+template <>
+struct Names<EcmpPolicy> {
+  static constexpr const char* kind = "policy";
+  static const std::vector<std::pair<EcmpPolicy, std::string>>& values();
+};
+
+template <>
+struct Declared<LinkSpec> {
+  static Declaration<LinkSpec> declaration();
+};
+template <>
+struct Declared<GraphLink> {
+  static Declaration<GraphLink> declaration();
+};
+template <>
+struct Declared<Ecmp> {
+  static Declaration<Ecmp> declaration();
+};
+template <>
+struct Declared<FabricChoice> {
+  static Declaration<FabricChoice> declaration();
+};
+template <>
+struct Declared<AlgorithmChoice> {
+  static Declaration<AlgorithmChoice> declaration();
+};
+template <>
+struct Declared<Workload> {
+  static Declaration<Workload> declaration();
+};
+template <>
+struct Declared<Placement> {
+  static Declaration<Placement> declaration();
+};
+template <>
+struct Declared<StartSkew> {
+  static Declaration<StartSkew> declaration();
+};
+template <>
+struct Declared<Scenario> {
+  static Declaration<Scenario> declaration();
+};
+
+}  // namespace weft
