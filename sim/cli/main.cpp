@@ -18,7 +18,7 @@ struct Arguments {
 };
 
 TopologyFormat format_of(const Arguments& a) {
-  if (a.dot + a.json + a.simgrid > 1) throw InputError("topo: give one of --dot, --json and --simgrid");
+  if (a.dot + a.json + a.simgrid > 1) throw InputError("weft topo: give one of --dot, --json and --simgrid");
   return a.dot ? TopologyFormat::dot : a.json ? TopologyFormat::json : a.simgrid ? TopologyFormat::simgrid : TopologyFormat::summary;
 }
 
@@ -49,12 +49,12 @@ std::vector<std::string> commands_of(const CLI::App& app) {
 void refuse_unknown(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands())
     for (const std::string& left : command->remaining())
-      throw InputError(fmt::format("{}: {}", command->get_name(), unknown_name("argument", left, flags_of(*command))));
+      throw InputError(fmt::format("weft {}: {}", command->get_name(), unknown_name("argument", left, flags_of(*command))));
   if (!app.get_subcommands().empty()) return;
   const auto left = app.remaining();
-  if (left.empty()) throw InputError("a command is missing; write one of " + quoted_list(commands_of(app)));
-  if (left.front().starts_with("-")) throw InputError(unknown_name("argument", left.front(), flags_of(app)));
-  throw InputError(unknown_name("command", left.front(), commands_of(app)));
+  if (left.empty()) throw InputError("weft: a command is missing; write one of " + quoted_list(commands_of(app)));
+  if (left.front().starts_with("-")) throw InputError("weft: " + unknown_name("argument", left.front(), flags_of(app)));
+  throw InputError("weft: " + unknown_name("command", left.front(), commands_of(app)));
 }
 
 int run_program(int argc, char** argv) {
@@ -96,7 +96,7 @@ int run_program(int argc, char** argv) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
     refuse_unknown(app);  // says more where it can
-    throw InputError(error.what());
+    throw InputError(std::string("weft: ") + error.what());
   }
   refuse_unknown(app);
   return chosen();
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   try {
     return weft::run_program(argc, argv);
   } catch (const weft::InputError& error) {
-    for (const std::string& problem : error.problems()) std::cerr << "weft: " << problem << "\n";
+    for (const std::string& problem : error.problems()) std::cerr << problem << "\n";
     return weft::exit_bad_input;
   } catch (const std::exception& error) {
     std::cerr << "weft: " << error.what() << "\n";
