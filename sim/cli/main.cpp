@@ -1,4 +1,5 @@
 // The `weft` program: arguments in, exit status out, and the one place that prints errors.
+#include "collectives/bench/start.hpp"
 #include "kernels/nearest_name.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/results/version.hpp"
@@ -58,6 +59,9 @@ void refuse_unknown(const CLI::App& app) {
 }
 
 int run_program(int argc, char** argv) {
+  // Its arguments are its own: those of nccl-tests.
+  if (argc > 1 && std::string_view(argv[1]) == "bench") return bench::start_bench(argc, argv);
+
   CLI::App app("Weft simulates collective operations on GPU clusters.", "weft");
   app.set_version_flag("--version", fmt::format("weft {} ({})", version(), commit()));
   app.allow_extras();
@@ -85,6 +89,7 @@ int run_program(int argc, char** argv) {
   topo->add_flag("--dot", a.dot, "As Graphviz");
   topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
   topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
+  app.add_subcommand("bench", "Run an algorithm for real: threads, TCP, MPI (weft bench --help)");
   command("list", "List algorithms, fabrics, networks, hardware profiles, types", [&] { return list_command(std::cout); });
   command("schema", "Print the JSON Schema of scenarios", [&] { return schema_command(std::cout); });
   CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
