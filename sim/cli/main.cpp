@@ -26,7 +26,7 @@ TopologyFormat format_of(const Arguments& a) {
 void add_scenarios(CLI::App* command, ScenarioArguments& arguments) {
   command->add_option("FILE", arguments.files, "Scenario files (JSON)")->required();
   command->add_option("--set", arguments.set, "Set a key of the scenario: /pointer=value (may be repeated)")
-      ->expected(1)
+      ->allow_extra_args(false)
       ->type_name("POINTER=VALUE");
   command->add_option("--network", arguments.network, "Simulate on this network: flow, packet, simgrid, ns3")->type_name("NAME");
 }
