@@ -1,6 +1,7 @@
 #include "kernels/reduce.hpp"
 
 #include "kernels/half.hpp"
+#include "kernels/test_backend.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -15,14 +16,14 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
+using test::backends;
 
 namespace {
 
-template <class T>
-std::vector<T> reduced(DType type, ReduceOp op, std::vector<T> a, const std::vector<T>& b) {
-  reduce(type, op, a.data(), b.data(), a.size());
-  return a;
-}
+// Of the elements in their buffers: aligned, awkward but alike, and each another.
+struct Offsets {
+  std::size_t into, a, b;
+};
 
 // Any bits at all, so NaNs, infinities, subnormals and overflows are among them.
 std::vector<std::uint64_t> random_words(std::size_t count, unsigned seed) {
@@ -50,6 +51,33 @@ bool same(DType type, const void* x, const void* y, std::size_t i) {
     return false;
   };
   return nan(a) && nan(b);
+}
+
+// What the CPU makes of a and b; any other backend must make the same of them.
+template <class T>
+std::vector<T> reduced(DType type, ReduceOp op, const std::vector<T>& a, const std::vector<T>& b) {
+  std::vector<T> result = a;
+  reduce(type, op, result.data(), b.data(), a.size());
+  for (const auto& on : backends()) {
+    CAPTURE(on.name);
+    std::vector<T> other(a.size());
+    on.reduce_into(type, op, other.data(), a.data(), b.data(), a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(same(type, other.data(), result.data(), i));
+  }
+  return result;
+}
+
+template <class T>
+std::vector<T> averaged(DType type, const std::vector<T>& sum, int ranks) {
+  std::vector<T> result = sum;
+  scale_average(type, result.data(), sum.size(), ranks);
+  for (const auto& on : backends()) {
+    CAPTURE(on.name);
+    std::vector<T> other = sum;
+    on.scale_average(type, other.data(), sum.size(), ranks);
+    CHECK(other == result);
+  }
+  return result;
 }
 
 }  // namespace
@@ -127,35 +155,56 @@ TEST_CASE("every instruction set gives the same bits, for every type, operation 
     }
 }
 
+TEST_CASE("every backend gives the same bits, for every type and operation, wherever in memory the elements lie") {
+  constexpr std::size_t bytes = 16384;
+  const auto a = random_words(bytes / 8, 3), b = random_words(bytes / 8, 4);
+  for (const auto& on : backends())
+    for (DType type : all_dtypes())
+      for (ReduceOp op : all_ops())
+        for (const auto& [into, x, y] : {Offsets{0, 0, 0}, Offsets{1, 1, 1}, Offsets{3, 3, 0}, Offsets{0, 1, 2}}) {
+          if (!defined(op, type)) continue;
+          CAPTURE(on.name);
+          CAPTURE(std::string(name_of(type)));
+          CAPTURE(std::string(name_of(op)));
+          CAPTURE(into);
+          CAPTURE(x);
+          CAPTURE(y);
+          const std::size_t size = size_of(type), count = bytes / size - 5;
+          std::vector<std::uint64_t> out(bytes / 8, 42), expected(bytes / 8, 42);
+          const auto run = [&, into = into, x = x, y = y](auto kernel, std::vector<std::uint64_t>& to) {
+            kernel(type, op, reinterpret_cast<std::byte*>(to.data()) + into * size, reinterpret_cast<const std::byte*>(a.data()) + x * size,
+                   reinterpret_cast<const std::byte*>(b.data()) + y * size, count);
+          };
+          run([](auto... args) { reduce_into(InstructionSet::baseline, args...); }, expected);
+          run(on.reduce_into, out);
+          bool all_same = true;
+          for (std::size_t i = 0; i < bytes / size; ++i) all_same &= same(type, out.data(), expected.data(), i);
+          CHECK(all_same);
+        }
+}
+
 TEST_CASE("the result may replace either operand") {
   const std::vector<float> a{5, 7, 9}, b{1, 2, 3};
-  std::vector<float> x = a, y = b, out(3);
-  reduce_into(DType::float32, ReduceOp::sum, out.data(), a.data(), b.data(), 3);
-  reduce_into(DType::float32, ReduceOp::sum, x.data(), x.data(), b.data(), 3);
-  reduce_into(DType::float32, ReduceOp::sum, y.data(), a.data(), y.data(), 3);
-  CHECK(out == std::vector<float>{6, 9, 12});
-  CHECK(x == out);
-  CHECK(y == out);
+  for (const auto& on : backends()) {
+    CAPTURE(on.name);
+    std::vector<float> x = a, y = b;
+    on.reduce_into(DType::float32, ReduceOp::sum, x.data(), x.data(), b.data(), 3);
+    on.reduce_into(DType::float32, ReduceOp::sum, y.data(), a.data(), y.data(), 3);
+    CHECK(x == std::vector<float>{6, 9, 12});
+    CHECK(y == x);
+  }
 }
 
 TEST_CASE("an average divides the sum once; integers round toward zero") {
-  std::vector<float> f{10, -1};
-  scale_average(DType::float32, f.data(), f.size(), 4);
-  CHECK(f == std::vector<float>{2.5f, -0.25f});
-  std::vector<std::int32_t> i{10, -10, -3};
-  scale_average(DType::int32, i.data(), i.size(), 4);
-  CHECK(i == std::vector<std::int32_t>{2, -2, 0});
-  std::vector<std::int64_t> l{std::numeric_limits<std::int64_t>::min()};
-  scale_average(DType::int64, l.data(), l.size(), 2);
-  CHECK(l.front() == std::numeric_limits<std::int64_t>::min() / 2);
-  std::vector<std::uint8_t> u{255};
-  scale_average(DType::uint8, u.data(), u.size(), 2);
-  CHECK(u.front() == 127);
-  scale_average(DType::uint8, u.data(), u.size(), 300);
-  CHECK(u.front() == 0);
-  std::vector<float16> h{to_float16(3)};
-  scale_average(DType::float16, h.data(), h.size(), 2);
-  CHECK(to_float(h.front()) == 1.5f);
+  constexpr auto min64 = std::numeric_limits<std::int64_t>::min();
+  CHECK(averaged<float>(DType::float32, {10, -1}, 4) == std::vector<float>{2.5f, -0.25f});
+  CHECK(averaged<double>(DType::float64, {1}, 3).front() == 1.0 / 3);
+  CHECK(averaged<std::int32_t>(DType::int32, {10, -10, -3}, 4) == std::vector<std::int32_t>{2, -2, 0});
+  CHECK(averaged<std::int64_t>(DType::int64, {min64}, 2).front() == min64 / 2);
+  CHECK(averaged<std::uint8_t>(DType::uint8, {255}, 2).front() == 127);
+  CHECK(averaged<std::uint8_t>(DType::uint8, {255}, 300).front() == 0);
+  CHECK(to_float(averaged<float16>(DType::float16, {to_float16(3)}, 2).front()) == 1.5f);
+  CHECK(to_float(averaged<bfloat16>(DType::bfloat16, {to_bfloat16(1)}, 3).front()) == 0.333984375f);  // 171 / 512
 }
 
 TEST_CASE("what is not defined is our own bug") {

@@ -15,7 +15,8 @@ BiGraph bigraph(int switches, int nodes_per_switch) {
 }  // namespace
 
 TEST_CASE("bigraph: N switches of M nodes have N M endpoints and N^2 / 4 cables between switches") {
-  for (const auto& [n, m] : {std::pair{2, 1}, {4, 2}, {8, 3}, {16, 4}}) {
+  for (const auto& size : {std::pair{2, 1}, {4, 2}, {8, 3}, {16, 4}}) {
+    const int n = size.first, m = size.second;
     CAPTURE(n);
     const auto net = build(bigraph(n, m));
     CHECK(net->endpoints() == n * m);

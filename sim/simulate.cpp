@@ -42,16 +42,6 @@ void find_busiest(const NetworkRun& run, const Fabric& fabric, Outcome& outcome)
 
 }  // namespace
 
-Request request_of(const Scenario& scenario, const AlgorithmChoice& algorithm) {
-  Request request{.collective = scenario.workload.collective,
-                  .algorithm = algorithm.name,
-                  .ranks = scenario.workload.ranks,
-                  .root = scenario.workload.root,
-                  .settings = algorithm.settings};
-  if (const auto* bigraph = std::get_if<BiGraph>(&scenario.fabric.spec)) request.bigraph = BiGraphShape{bigraph->switches, bigraph->nodes_per_switch};
-  return request;
-}
-
 std::vector<int> placement_of(const Scenario& scenario, const AlgorithmChoice& algorithm) {
   // The ranks of HDRM's schedule are nodes already.
   const Placement placement = algorithm.name == "hdrm" ? Placement{} : scenario.placement;
@@ -70,7 +60,8 @@ std::vector<SimTime> starts_of(const Scenario& scenario) {
 void require_correct(const Schedule& schedule, const Request& request) {
   std::vector<std::string> flaws = verify(schedule);
   const Price counted = traffic(schedule).counted, formula = price(request);
-  if (counted != formula) flaws.push_back(fmt::format("costs {}, but its formula says {}", to_string(counted), to_string(formula)));
+  const auto text = [](const Price& p) { return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks); };
+  if (counted != formula) flaws.push_back(fmt::format("it takes {}; its formula says {}", text(counted), text(formula)));
   if (!flaws.empty()) throw RunError(fmt::format("{} on {} ranks is wrong:\n{}", schedule.name, schedule.ranks, fmt::join(flaws, "\n")));
 }
 

@@ -1,6 +1,7 @@
 #include "collectives/algorithms/double_binary_tree.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <doctest/doctest.h>
 

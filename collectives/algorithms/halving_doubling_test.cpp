@@ -2,7 +2,6 @@
 
 #include "collectives/algorithms/fold.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 

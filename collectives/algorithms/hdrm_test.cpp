@@ -1,5 +1,6 @@
 #include "collectives/algorithms/hdrm.hpp"
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <utility>

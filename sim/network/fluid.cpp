@@ -187,11 +187,15 @@ void FluidNetwork::share_out() {
   for (const std::uint32_t flow : members_) {
     flows_[flow].frozen = false;
     Bottleneck alone{HUGE_VAL, 0, flow};
+    double most = HUGE_VAL;  // that its shared links can give it
     for (const LinkId id : links_of(flows_[flow])) {
       const LinkState& link = links_[static_cast<std::size_t>(id)];
-      if (link.flows == 1 && link.capacity < alone.share) alone.share = link.capacity, alone.link = id;
+      if (link.flows > 1)
+        most = std::min(most, link.left);
+      else if (link.capacity < alone.share)
+        alone.share = link.capacity, alone.link = id;
     }
-    if (alone.share < HUGE_VAL) bottlenecks_.push_back(alone);
+    if (alone.share < most) bottlenecks_.push_back(alone);
   }
   std::ranges::make_heap(bottlenecks_, LargerShare{});
   for (std::size_t to_freeze = members_.size(); to_freeze > 0;) {

@@ -6,6 +6,7 @@
 #include "models/fabric.hpp"
 #include "models/fabric_spec.hpp"
 #include "models/hardware.hpp"
+#include "models/placement.hpp"
 #include "models/units.hpp"
 
 #include <cstdint>
@@ -46,14 +47,6 @@ struct Workload {
   Rank root = 0;
   int ranks = 0;  // 0 as read: all endpoints of the fabric; resolved when the scenario is
   friend bool operator==(const Workload&, const Workload&) = default;
-};
-
-enum class PlacementPolicy { linear, hdrm, random, list };
-struct Placement {
-  PlacementPolicy policy = PlacementPolicy::linear;
-  std::uint64_t seed = 1;       // random
-  std::vector<int> nodes = {};  // list: the endpoint of each rank
-  friend bool operator==(const Placement&, const Placement&) = default;
 };
 
 // Each rank starts at a random time, uniform in [0, max].
