@@ -102,7 +102,8 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"run " + good + " --network packet", good + ": /network: \"packet\" is not in this build; available: \"flow\", \"simgrid\"\n"},
       {"run", "weft: FILE is required\n"},
       {"rnu x.json",
-       "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", \"show\"\n"},
+       "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", "
+       "\"show\"\n"},
       {"", "weft: a command is missing; write one of \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", \"show\"\n"},
       {"topo " + good + " --dto",
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "

@@ -7,6 +7,7 @@
 #include "sim/simulate.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <ostream>
 
 namespace weft {
@@ -62,7 +63,14 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   const std::vector<RowRequest> requests = rows_of(cases);
 
   Progress progress(requests.size(), !arguments.quiet);
-  const auto on_done = [&](const Result& result) { progress.done(label(result.request, cases)); };
+  auto written = std::chrono::steady_clock::now();
+  const auto on_done = [&](const Result& last, const std::vector<Result>& so_far) {
+    progress.done(label(last.request, cases));
+    constexpr std::chrono::seconds between{5};  // what is done survives a run that is killed
+    if (arguments.output.empty() || std::chrono::steady_clock::now() - written < between) return;
+    write_results(arguments.output, so_far, cases);
+    written = std::chrono::steady_clock::now();
+  };
   const std::vector<Result> results = run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done});
   progress.clear();
 
@@ -72,7 +80,7 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   for (const Result& result : results) {
     if (!result.row) {
       err << "weft: " << label(result.request, cases) << ": " << result.failure << "\n";
-      status = exit_run_failed;
+      status = std::max<int>(status, result.bad_input ? exit_bad_input : exit_run_failed);
     } else if (const std::string warning = too_fast(*result.row); !warning.empty()) {
       err << "weft: warning: " << label(result.request, cases) << ": " << warning << "\n";
     }

@@ -15,7 +15,8 @@ using RunRow = std::function<Row(const RowRequest&, std::vector<MessageRecord>* 
 struct RunOptions {
   unsigned workers = 0;  // 0: one for each core
   bool trace = false;
-  std::function<void(const Result&)> on_done = {};  // as rows finish, in any order
+  // As rows finish, in any order: the one that has, and all so far.
+  std::function<void(const Result&, const std::vector<Result>&)> on_done = {};
 };
 
 // Never throws for a row: one whose process dies or throws has no row and says why. After SIGINT or SIGTERM no further row
