@@ -37,6 +37,25 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .bottleneck = slowest_endpoint(scenario.fabric.spec)};
 }
 
+// What went wrong, and the exit status.
+int report(const std::vector<Result>& results, const std::vector<Case>& cases, std::ostream& err) {
+  int status = exit_ok;
+  std::size_t not_run = 0;
+  for (const Result& result : results) {
+    if (result.row) {
+      if (const std::string warning = too_fast(*result.row); !warning.empty())
+        err << "weft: warning: " << label(result.request, cases) << ": " << warning << "\n";
+    } else if (result.failure == interrupted_row) {
+      ++not_run;
+    } else {
+      err << "weft: " << label(result.request, cases) << ": " << result.failure << "\n";
+      status = std::max<int>(status, result.bad_input ? exit_bad_input : exit_run_failed);
+    }
+  }
+  if (not_run > 0) err << fmt::format("weft: interrupted; {} of {} rows were not simulated\n", not_run, results.size());
+  return not_run > 0 ? exit_run_failed : status;
+}
+
 }  // namespace
 
 std::vector<Case> load_all(const ScenarioArguments& arguments) {
@@ -76,16 +95,7 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
 
   out << to_table(results, cases) << std::flush;
   if (!arguments.output.empty()) write_results(arguments.output, results, cases);
-  int status = exit_ok;
-  for (const Result& result : results) {
-    if (!result.row) {
-      err << "weft: " << label(result.request, cases) << ": " << result.failure << "\n";
-      status = std::max<int>(status, result.bad_input ? exit_bad_input : exit_run_failed);
-    } else if (const std::string warning = too_fast(*result.row); !warning.empty()) {
-      err << "weft: warning: " << label(result.request, cases) << ": " << warning << "\n";
-    }
-  }
-  return status;
+  return report(results, cases, err);
 }
 
 }  // namespace weft

@@ -91,7 +91,7 @@ std::vector<Result> run_rows(const std::vector<RowRequest>& requests, const std:
     }
   }
   for (Result& result : results)
-    if (!result.row && result.failure.empty()) result.failure = "interrupted";
+    if (!result.row && result.failure.empty()) result.failure = interrupted_row;
   return results;  // workers still under way are ended by ~Child
 }
 

@@ -12,6 +12,9 @@ namespace weft {
 // Simulates one row, in a process of its own. `messages` is null unless a timeline is wanted.
 using RunRow = std::function<Row(const RowRequest&, std::vector<MessageRecord>* messages)>;
 
+// The failure of a row that was not simulated because the run was interrupted.
+inline constexpr const char* interrupted_row = "interrupted";
+
 struct RunOptions {
   unsigned workers = 0;  // 0: one for each core
   bool trace = false;
