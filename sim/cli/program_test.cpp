@@ -110,11 +110,11 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
        "\"--json\", \"--simgrid\", \"-h\"\n"},
       {"topo " + good + " --dot --json", "weft topo: give one of --dot, --json and --simgrid\n"},
   };
-  for (const auto& [command, message] : commands) {
-    CAPTURE(command);
-    const Ran ran = weft_program(command);
+  for (const auto& one : commands) {
+    CAPTURE(one.first);
+    const Ran ran = weft_program(one.first);
     CHECK(ran.status == 2);
-    CHECK(ran.printed == message);
+    CHECK(ran.printed == one.second);
   }
 }
 
