@@ -95,6 +95,8 @@ Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Byt
                   .messages = run.messages,
                   .steps = schedule.steps(),
                   .max_flows_per_link = load.max_flows_per_link(),
+                  .most_shared_link = load.max_flows_per_link() > 0 ? fabric->link_name(load.between_switches.link) : "",
+                  .most_shared_step = load.between_switches.step,
                   .busiest_link = {},
                   .busiest_link_utilization = 0,
                   .events = run.events,

@@ -31,6 +31,8 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .messages = outcome.messages,
           .steps = outcome.steps,
           .max_flows_per_link = outcome.max_flows_per_link,
+          .most_shared_link = outcome.most_shared_link,
+          .most_shared_step = outcome.most_shared_step,
           .busiest_link = outcome.busiest_link,
           .busiest_link_utilization = outcome.busiest_link_utilization,
           .wall_s = outcome.wall_s,
