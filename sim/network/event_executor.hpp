@@ -34,7 +34,8 @@ template <class Network>
 class EventExecutor {
  public:
   EventExecutor(const Job& job, Routes& routes, Network& network, std::vector<MessageRecord>* timeline)
-      : job_(job), routes_(routes), network_(network), timeline_(timeline), layout_{job.elements, job.schedule.chunks} {
+      : job_(job), routes_(routes), network_(network), timeline_(timeline), layout_{job.elements, job.schedule.chunks},
+        reduce_rate_(job.hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes})) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels)
       channels_.emplace_back(steps, job.schedule.ranks, [this](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers); });
@@ -152,8 +153,8 @@ class EventExecutor {
 
   std::int64_t reduction_ps(std::int64_t bytes) {
     const HardwareProfile& hw = job_.hardware;
-    if (hw.reduce_rate.count == 0) return hw.reduce_launch.ps;
-    if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / hw.reduce_rate).ps;
+    if (reduce_rate_.count == 0) return hw.reduce_launch.ps;
+    if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
     return hw.reduce_launch.ps + last_reduction_ps_;
   }
 
@@ -230,7 +231,7 @@ class EventExecutor {
     messages_[token] = {load.bytes, posted, at, either_end.channel, either_end.step, shape.from(i), shape.to(i), route, load.reduces, false};
     ++run_.messages;
     bytes_on_route_[route] += load.bytes;
-    network_.start(route, load.bytes, SimTime{at}, token);
+    network_.start(route, job_.hardware.wire_bytes(load.bytes), SimTime{at}, token);
   }
 
   void digest(IndexedStep& step, std::span<const Transfer> transfers) {
@@ -263,6 +264,7 @@ class EventExecutor {
   Network& network_;
   std::vector<MessageRecord>* timeline_;
   ChunkLayout layout_;
+  const BitsPerSecond reduce_rate_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;
   std::vector<Process> processes_;             // channel * ranks + rank
