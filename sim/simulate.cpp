@@ -42,16 +42,6 @@ void find_busiest(const NetworkRun& run, const Fabric& fabric, Outcome& outcome)
 
 }  // namespace
 
-Request request_of(const Scenario& scenario, const AlgorithmChoice& algorithm) {
-  Request request{.collective = scenario.workload.collective,
-                  .algorithm = algorithm.name,
-                  .ranks = scenario.workload.ranks,
-                  .root = scenario.workload.root,
-                  .settings = algorithm.settings};
-  if (const auto* bigraph = std::get_if<BiGraph>(&scenario.fabric.spec)) request.bigraph = BiGraphShape{bigraph->switches, bigraph->nodes_per_switch};
-  return request;
-}
-
 std::vector<int> placement_of(const Scenario& scenario, const AlgorithmChoice& algorithm) {
   // The ranks of HDRM's schedule are nodes already.
   const Placement placement = algorithm.name == "hdrm" ? Placement{} : scenario.placement;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/network/network_run.hpp"
+#include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <cstdint>
@@ -29,8 +30,7 @@ struct Outcome {
 // or no progress is possible, InputError when the scenario cannot be built. `timeline`, if given, receives every message.
 Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline = nullptr);
 
-// What `simulate` builds before it runs, for checks and exports.
-Request request_of(const Scenario& scenario, const AlgorithmChoice& algorithm);
+// What `simulate` builds before it runs besides the schedule (request_of), for checks and exports.
 std::vector<int> placement_of(const Scenario& scenario, const AlgorithmChoice& algorithm);
 std::vector<SimTime> starts_of(const Scenario& scenario);
 

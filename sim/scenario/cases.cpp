@@ -135,6 +135,21 @@ Setting parse_setting(const std::string& text) {
 
 Json to_json(const Scenario& scenario) { return Form<Scenario>::write(scenario); }
 
+Json to_json(const std::vector<Case>& cases) {
+  std::vector<Json> all;
+  for (const Case& one : cases) all.push_back(to_json(one.scenario));
+  Json out = all.front(), sweep = Json::array();
+  for (const Json& scenario : all) {
+    Json setting = Json::object();
+    for (const auto& [key, value] : scenario.items())
+      if (std::any_of(all.begin(), all.end(), [&](const Json& other) { return !other.contains(key) || other.at(key) != value; }))
+        setting["/" + key] = value;
+    sweep.push_back(std::move(setting));
+  }
+  if (all.size() > 1) out["sweep"] = std::move(sweep);
+  return out;
+}
+
 Json scenario_schema() {
   Json out = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Weft scenario"}};
   out.update(schema());

@@ -5,13 +5,7 @@
 namespace weft {
 
 const std::vector<NetworkKind>& available_networks() {
-  static const std::vector<NetworkKind> all = {
-    NetworkKind::flow,
-    NetworkKind::simgrid,
-#if WEFT_HAVE_NS3
-    NetworkKind::ns3,
-#endif
-  };
+  static const std::vector<NetworkKind> all = {NetworkKind::flow, NetworkKind::simgrid};
   return all;
 }
 
