@@ -21,9 +21,12 @@ std::int64_t elements_in(Bytes size, const Schedule& schedule, DType dtype) {
 
 NetworkRun run_on(NetworkKind network, const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
   switch (network) {
-    case NetworkKind::flow: return run_flow(job, fabric, routes, timeline);
-    case NetworkKind::simgrid: return run_s4u(job, fabric, routes);
-    default: throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(network)));
+    case NetworkKind::flow:
+      return run_flow(job, fabric, routes, timeline);
+    case NetworkKind::simgrid:
+      return run_s4u(job, fabric, routes);
+    default:
+      throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(network)));
   }
 }
 
@@ -60,7 +63,9 @@ std::vector<SimTime> starts_of(const Scenario& scenario) {
 void require_correct(const Schedule& schedule, const Request& request) {
   std::vector<std::string> flaws = verify(schedule);
   const Price counted = traffic(schedule).counted, formula = price(request);
-  const auto text = [](const Price& p) { return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks); };
+  const auto text = [](const Price& p) {
+    return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks);
+  };
   if (counted != formula) flaws.push_back(fmt::format("it takes {}; its formula says {}", text(counted), text(formula)));
   if (!flaws.empty()) throw RunError(fmt::format("{} on {} ranks is wrong:\n{}", schedule.name, schedule.ranks, fmt::join(flaws, "\n")));
 }

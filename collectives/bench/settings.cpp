@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <iostream>
 #include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace weft::bench {
 namespace {
+
+constexpr int most_ranks = 1024;  // each is a thread or a process
 
 // The names of a list of values, for help and for messages.
 template <class Values>
@@ -58,7 +62,8 @@ class Reader {
     refuse_if(settings.factor < 2, "-f: must be at least 2, got {}", settings.factor);
     refuse_if(settings.iterations < 1, "--iterations: must be at least 1, got {}", settings.iterations);
     refuse_if(settings.warmup < 0, "-w: must not be negative, got {}", settings.warmup);
-    refuse_if(settings.ranks < 0, "-n: must be at least 1, got {}", settings.ranks);
+    refuse_if(settings.ranks < 0 || settings.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks, settings.ranks);
+    if (!settings.trace.empty()) interpret_trace();
     refuse_if(settings.connections < 1 || settings.connections > 64, "--connections: must be 1 to 64, got {}", settings.connections);
     refuse_if(!(written.patience_s > 0), "--patience: must be more than 0 seconds, got {}", written.patience_s);
     refuse_if(!defined(settings.op, settings.dtype), "--op: {} is not defined on {}", name_of(settings.op), name_of(settings.dtype));
@@ -84,6 +89,14 @@ class Reader {
     } catch (const InputError& e) {
       problems.push_back(fmt::format("{}: {}", flag, e.what()));
     }
+  }
+  // Before anything runs: a run whose results cannot be kept is lost.
+  void interpret_trace() {
+    namespace fs = std::filesystem;
+    const fs::path folder = fs::absolute(settings.trace).parent_path();
+    refuse_if(!fs::is_directory(folder), "--trace: there is no folder {} to write to", folder.string());
+    refuse_if(fs::is_directory(settings.trace), "--trace: {} is a folder", settings.trace);
+    refuse_if(fs::is_directory(folder) && ::access(folder.c_str(), W_OK) != 0, "--trace: {} cannot be written to", folder.string());
   }
   void interpret_ranks() {
     const int hosts = static_cast<int>(settings.hosts.size());

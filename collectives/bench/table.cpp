@@ -74,8 +74,8 @@ void Table::footer() {
 
 // The median times of all algorithms side by side.
 void Table::compare() const {
-  out_ << "#\n# time (us) side by side\n#\n" << fmt::format("# {:>10}", "size");
-  for (const std::string& a : settings_.algorithms) out_ << fmt::format(" {:>18}", a);
+  out_ << "#\n# time (us) side by side: median / smallest\n#\n" << fmt::format("# {:>10}", "size");
+  for (const std::string& a : settings_.algorithms) out_ << fmt::format(" {:>22}", a);
   out_ << '\n';
   std::vector<std::int64_t> sizes;
   for (const Row& r : rows_)
@@ -84,7 +84,7 @@ void Table::compare() const {
     out_ << fmt::format("# {:>10}", size);
     for (const std::string& a : settings_.algorithms) {
       const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& r) { return r.size_bytes == size && r.algorithm == a; });
-      out_ << fmt::format(" {:>18}", row == rows_.end() ? "" : number(row->median_us()));
+      out_ << fmt::format(" {:>22}", row == rows_.end() ? "" : number(row->median_us()) + " / " + number(row->quantile_us(0)));
     }
     out_ << '\n';
   }

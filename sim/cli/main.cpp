@@ -1,4 +1,5 @@
 // The `weft` program: arguments in, exit status out, and the one place that prints errors.
+#include "collectives/bench/start.hpp"
 #include "kernels/nearest_name.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/results/version.hpp"
@@ -18,14 +19,14 @@ struct Arguments {
 };
 
 TopologyFormat format_of(const Arguments& a) {
-  if (a.dot + a.json + a.simgrid > 1) throw InputError("topo: give one of --dot, --json and --simgrid");
+  if (a.dot + a.json + a.simgrid > 1) throw InputError("weft topo: give one of --dot, --json and --simgrid");
   return a.dot ? TopologyFormat::dot : a.json ? TopologyFormat::json : a.simgrid ? TopologyFormat::simgrid : TopologyFormat::summary;
 }
 
 void add_scenarios(CLI::App* command, ScenarioArguments& arguments) {
   command->add_option("FILE", arguments.files, "Scenario files (JSON)")->required();
   command->add_option("--set", arguments.set, "Set a key of the scenario: /pointer=value (may be repeated)")
-      ->expected(1)
+      ->allow_extra_args(false)
       ->type_name("POINTER=VALUE");
   command->add_option("--network", arguments.network, "Simulate on this network: flow, packet, simgrid, ns3")->type_name("NAME");
 }
@@ -49,15 +50,18 @@ std::vector<std::string> commands_of(const CLI::App& app) {
 void refuse_unknown(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands())
     for (const std::string& left : command->remaining())
-      throw InputError(fmt::format("{}: {}", command->get_name(), unknown_name("argument", left, flags_of(*command))));
+      throw InputError(fmt::format("weft {}: {}", command->get_name(), unknown_name("argument", left, flags_of(*command))));
   if (!app.get_subcommands().empty()) return;
   const auto left = app.remaining();
-  if (left.empty()) throw InputError("a command is missing; write one of " + quoted_list(commands_of(app)));
-  if (left.front().starts_with("-")) throw InputError(unknown_name("argument", left.front(), flags_of(app)));
-  throw InputError(unknown_name("command", left.front(), commands_of(app)));
+  if (left.empty()) throw InputError("weft: a command is missing; write one of " + quoted_list(commands_of(app)));
+  if (left.front().starts_with("-")) throw InputError("weft: " + unknown_name("argument", left.front(), flags_of(app)));
+  throw InputError("weft: " + unknown_name("command", left.front(), commands_of(app)));
 }
 
 int run_program(int argc, char** argv) {
+  // Its arguments are its own: those of nccl-tests.
+  if (argc > 1 && std::string_view(argv[1]) == "bench") return bench::start_bench(argc, argv);
+
   CLI::App app("Weft simulates collective operations on GPU clusters.", "weft");
   app.set_version_flag("--version", fmt::format("weft {} ({})", version(), commit()));
   app.allow_extras();
@@ -85,6 +89,7 @@ int run_program(int argc, char** argv) {
   topo->add_flag("--dot", a.dot, "As Graphviz");
   topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
   topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
+  app.add_subcommand("bench", "Run an algorithm for real: threads, TCP, MPI (weft bench --help)");
   command("list", "List algorithms, fabrics, networks, hardware profiles, types", [&] { return list_command(std::cout); });
   command("schema", "Print the JSON Schema of scenarios", [&] { return schema_command(std::cout); });
   CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
@@ -96,7 +101,7 @@ int run_program(int argc, char** argv) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
     refuse_unknown(app);  // says more where it can
-    throw InputError(error.what());
+    throw InputError(std::string("weft: ") + error.what());
   }
   refuse_unknown(app);
   return chosen();
@@ -109,7 +114,7 @@ int main(int argc, char** argv) {
   try {
     return weft::run_program(argc, argv);
   } catch (const weft::InputError& error) {
-    for (const std::string& problem : error.problems()) std::cerr << "weft: " << problem << "\n";
+    for (const std::string& problem : error.problems()) std::cerr << problem << "\n";
     return weft::exit_bad_input;
   } catch (const std::exception& error) {
     std::cerr << "weft: " << error.what() << "\n";

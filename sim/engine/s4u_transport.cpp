@@ -93,8 +93,8 @@ void S4uTransport::deliver(Pending& p) {
   if (p.payload == &no_data) return;
   const std::unique_ptr<Payload> payload(static_cast<Payload*>(p.payload));
   if (payload->size() != p.into.size())
-    throw RunError(fmt::format("rank {}: {} from rank {} has {} bytes, expected {}", rank_, to_string(name_of(p.tag)), p.peer, payload->size(),
-                               p.into.size()));
+    throw RunError(fmt::format("rank {}: {} from rank {} has {} bytes, expected {}", rank_, to_string(name_of(p.tag)), p.peer,
+                               payload->size(), p.into.size()));
   if (!payload->empty()) std::memcpy(p.into.data(), payload->data(), payload->size());
 }
 

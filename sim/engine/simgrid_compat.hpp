@@ -43,7 +43,9 @@ inline s4u::ActorPtr add_actor(s4u::Engine&, const std::string& name, s4u::Host*
 inline constexpr const char* timing_precision = "precision/timing";
 inline constexpr const char* sharing_precision = "precision/work-amount";
 
-inline s4u::NetZone* add_full_zone(s4u::Engine& engine, const std::string& name) { return engine.get_netzone_root()->add_netzone_full(name); }
+inline s4u::NetZone* add_full_zone(s4u::Engine& engine, const std::string& name) {
+  return engine.get_netzone_root()->add_netzone_full(name);
+}
 inline s4u::Host* add_host(s4u::NetZone* zone, const std::string& name, double flops) { return zone->add_host(name, flops); }
 inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double bytes_per_s) { return zone->add_link(name, bytes_per_s); }
 inline void add_route(s4u::NetZone* zone, const s4u::Host* from, const s4u::Host* to, const std::vector<s4u::LinkInRoute>& links) {

@@ -15,25 +15,25 @@
 namespace weft {
 
 struct Row {
-  std::string scenario;
-  std::string fabric;  // its type
+  std::string scenario = {};
+  std::string fabric = {};  // its type
   NetworkKind network = NetworkKind::flow;
-  std::string algorithm;  // label() of the choice
+  std::string algorithm = {};  // label() of the choice
   Collective collective = Collective::allreduce;
   int ranks = 0;
-  Bytes size;
+  Bytes size = {};
   DType dtype = DType::float32;
   ReduceOp op = ReduceOp::sum;
   Rank root = 0;
-  SimTime time;
-  Bytes wire_bytes_per_rank;  // the most that any NIC sent
+  SimTime time = {};
+  Bytes wire_bytes_per_rank = {};  // the most that any NIC sent
   std::int64_t messages = 0;
   int steps = 0;
   int max_flows_per_link = 0;
-  std::string busiest_link;               // empty: nothing crossed a link
+  std::string busiest_link = {};          // empty: nothing crossed a link
   double busiest_link_utilization = 0.0;  // bytes carried / (capacity x time)
   double wall_s = 0.0;                    // of simulating this row
-  BitsPerSecond bottleneck;               // the slowest endpoint link, which busbw cannot pass; 0: not known
+  BitsPerSecond bottleneck = {};          // the slowest endpoint link, which busbw cannot pass; 0: not known
   bool aggregates = false;                // switches reduce on the way, so busbw may pass it
   friend bool operator==(const Row&, const Row&) = default;
 };
