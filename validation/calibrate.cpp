@@ -5,6 +5,7 @@
 #include "validation/fit/fit.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/plot/log_plot.hpp"
+#include "validation/renames.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -15,13 +16,12 @@ namespace weft {
 namespace {
 
 Selection selection_of(const CalibrateArguments& a) {
-  Selection selection{.only = a.only, .in_place = a.in_place, .hold_out = !a.all, .smallest_bytes = a.smallest_bytes};
-  for (const std::string& rename : a.rename) {
-    const auto at = rename.find('=');
-    if (at == rename.npos) throw InputError(fmt::format("--rename {}: must be MEASURED=OURS", rename));
-    selection.renames[rename.substr(0, at)] = rename.substr(at + 1);
-  }
-  return selection;
+  return {.renames = renames_in(a.rename),
+          .only = a.only,
+          .system = a.system,
+          .in_place = a.in_place,
+          .hold_out = !a.all,
+          .smallest_bytes = a.smallest_bytes};
 }
 
 std::vector<Measurement> read_all(const CalibrateArguments& a, std::ostream& err) {
@@ -43,7 +43,9 @@ std::vector<Measurement> read_all(const CalibrateArguments& a, std::ostream& err
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
 
 void print_errors(const char* what, const ErrorSummary& e, std::ostream& out) {
-  if (e.points > 0) out << fmt::format("# {:<16} {:>4} points   median error {:>7}   95th percentile {:>7}\n", what, e.points, percent(e.median), percent(e.p95));
+  if (e.points > 0)
+    out << fmt::format("# {:<16} {:>4} points   median error {:>7}   95th percentile {:>7}\n", what, e.points, percent(e.median),
+                       percent(e.p95));
 }
 
 void print(const FitResult& result, const std::vector<FitPoint>& points, std::ostream& out) {
@@ -51,11 +53,13 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
   for (const FittedParameter& p : result.parameters)
     out << fmt::format("  {:<26} {:>14}   {}\n", p.parameter.name, shown(p.parameter.unit, p.value),
                        p.determined ? "" : "the data does not determine it: left as it was, the fit is as good");
-  out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)", "measured (us)", "simulated (us)", "error");
+  out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",
+                     "measured (us)", "simulated (us)", "error");
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
-    out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}\n", m.collective, m.algorithm.empty() ? "-" : m.algorithm, points[i].experiment.ranks,
-                       m.size_bytes, m.time_us, result.simulated_us[i], 100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out");
+    out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}\n", m.collective,
+                       m.algorithm.empty() ? "-" : m.algorithm, points[i].experiment.ranks, m.size_bytes, m.time_us, result.simulated_us[i],
+                       100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out");
   }
   out << "#\n";
   print_errors("fitted", result.fitted, out);
@@ -79,7 +83,8 @@ std::vector<PlotSeries> series_of(const std::vector<FitPoint>& points, const std
 }  // namespace
 
 const std::vector<std::string>& default_fit() {
-  static const std::vector<std::string> names = {"send_overhead", "receive_overhead", "rendezvous", "rendezvous_threshold", "reduce_rate", "wire_efficiency"};
+  static const std::vector<std::string> names = {"send_overhead",        "receive_overhead", "rendezvous",
+                                                 "rendezvous_threshold", "reduce_rate",      "wire_efficiency"};
   return names;
 }
 

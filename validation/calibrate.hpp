@@ -12,15 +12,16 @@ namespace weft {
 struct CalibrateArguments {
   std::vector<std::string> data;
   std::string scenario;
-  std::vector<std::string> set = {};      // "/pointer=value"
-  std::vector<std::string> fit = {};      // empty: default_fit()
-  std::string output = {};                // the profile; its plot stands beside it as .svg
-  std::vector<std::string> rename = {};   // "measured=ours"
-  std::vector<std::string> only = {};     // measured algorithms
+  std::vector<std::string> set = {};     // "/pointer=value"
+  std::vector<std::string> fit = {};     // empty: default_fit()
+  std::string output = {};               // the profile; its plot stands beside it as .svg
+  std::vector<std::string> rename = {};  // "measured=ours"
+  std::vector<std::string> only = {};    // measured algorithms
+  std::string system = {};               // only measurements of systems with this in their name
   std::string collective = {};
   bool in_place = false;
   bool skip_bad = false;
-  bool all = false;                       // fit to every point, hold none out
+  bool all = false;  // fit to every point, hold none out
   int folds = 4;
   int starts = 4;
   std::uint64_t seed = 1;

@@ -28,13 +28,19 @@ struct Job {
   std::int64_t element_bytes = 1;
   const HardwareProfile& hardware;
   std::span<const SimTime> start = {};  // when each rank begins; empty: all at 0
+  // Called as a rank is done with all steps before this one; returns what it computes before it goes on. For replays.
+  std::function<SimTime(int channel, int step, Rank rank, SimTime now)> before_step = {};
 };
 
 template <class Network>
 class EventExecutor {
  public:
   EventExecutor(const Job& job, Routes& routes, Network& network, std::vector<MessageRecord>* timeline)
-      : job_(job), routes_(routes), network_(network), timeline_(timeline), layout_{job.elements, job.schedule.chunks},
+      : job_(job),
+        routes_(routes),
+        network_(network),
+        timeline_(timeline),
+        layout_{job.elements, job.schedule.chunks},
         reduce_rate_(job.hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes})) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels)
@@ -169,6 +175,7 @@ class EventExecutor {
         run_.rank_finish[rank] = std::max(run_.rank_finish[rank], SimTime{now});
         return;
       }
+      if (job_.before_step) now += job_.before_step(static_cast<int>(p.channel), p.step, p.rank, SimTime{now}).ps;
       IndexedStep& step = window.at(p.step);
       const StepShape& shape = *step.shape;
       const Early early = early_[process_index(p)].take(p.step);

@@ -30,7 +30,8 @@ double rounded(double value) {
 // Mean loss over some points as a function of the coordinates of some parameters, the others standing still.
 class Objective {
  public:
-  Objective(const OpenScenario& open, std::vector<const FitPoint*> points) : open_(open), points_(std::move(points)), simulator_(open.scenario()) {
+  Objective(const OpenScenario& open, std::vector<const FitPoint*> points)
+      : open_(open), points_(std::move(points)), simulator_(open.scenario()) {
     values_.reserve(open.parameters().size());
     for (const FitParameter& p : open.parameters()) values_.push_back(p.initial);
   }
@@ -139,8 +140,8 @@ class Search {
     return out;
   }
 
-  // The objective jumps where a threshold passes the size of a message, so thresholds are also tried one by one: at the powers of two between
-  // the sizes measured, the others adapting a little.
+  // The objective jumps where a threshold passes the size of a message, so thresholds are also tried one by one: at the powers of two
+  // between the sizes measured, the others adapting a little.
   Candidate scan_sizes(Candidate best, const std::vector<bool>& free) {
     double largest = 1;
     for (const FitPoint* p : objective_.points()) largest = std::max(largest, static_cast<double>(p->measured.size_bytes));
@@ -166,7 +167,8 @@ class Search {
 
 // Leaves out, one after the other, the parameters that the points do not need: fixed at its initial value, the others
 // adapting, nothing is lost.
-void drop_undetermined(Search& search, Objective& objective, const FitOptions& options, Candidate& best, std::vector<FittedParameter>& fitted) {
+void drop_undetermined(Search& search, Objective& objective, const FitOptions& options, Candidate& best,
+                       std::vector<FittedParameter>& fitted) {
   std::vector<bool> free(fitted.size(), true);
   for (;;) {
     Candidate least;
@@ -197,14 +199,14 @@ std::vector<double> relative_errors(const std::vector<double>& simulated, const 
 }
 
 // Every point judged by a fit to the other folds.
-ErrorSummary cross_validate(const OpenScenario& open, const std::vector<const FitPoint*>& points, const std::vector<bool>& free, FitOptions options) {
+ErrorSummary cross_validate(const OpenScenario& open, const std::vector<const FitPoint*>& points, const std::vector<bool>& free,
+                            FitOptions options) {
   options.say = {};
   options.starts = 1;
   std::vector<double> errors;
   for (int fold = 0; fold < options.folds; ++fold) {
     std::vector<const FitPoint*> training, tested;
-    for (std::size_t i = 0; i < points.size(); ++i)
-      (static_cast<int>(i) % options.folds == fold ? tested : training).push_back(points[i]);
+    for (std::size_t i = 0; i < points.size(); ++i) (static_cast<int>(i) % options.folds == fold ? tested : training).push_back(points[i]);
     if (training.empty() || tested.empty()) continue;
     Objective objective(open, training);
     std::vector<double> initial;

@@ -26,6 +26,7 @@ struct UsedMeasurements {
 struct Selection {
   std::map<std::string, std::string> renames = {};  // measured algorithm -> ours
   std::vector<std::string> only = {};               // measured algorithms to use; empty: all
+  std::string system = {};                          // a part of its name; empty: all
   bool in_place = false;                            // use the in-place times instead of the others
   bool hold_out = true;                             // every second size of each series
   double smallest_bytes = 0;
@@ -53,7 +54,7 @@ struct FitOptions {
 struct FittedParameter {
   FitParameter parameter;
   double value = 0;
-  bool determined = true;  // false: left at its initial value, which fits as well
+  bool determined = true;        // false: left at its initial value, which fits as well
   double objective_without = 0;  // rise of the mean loss when it is left at its initial value and the others adapt
 };
 
@@ -64,8 +65,8 @@ struct FitResult {
   int evaluations = 0;
 };
 
-// Derivative-free (NLopt's Sbplx, Rowan 1990) from several starts, all drawn from the seed. Loss: pseudo-Huber of log(simulated / measured),
-// so that a few wild measurements do not decide.
+// Derivative-free (NLopt's Sbplx, Rowan 1990) from several starts, all drawn from the seed. Loss: pseudo-Huber of log(simulated /
+// measured), so that a few wild measurements do not decide.
 FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, const FitOptions& options);
 
 }  // namespace weft

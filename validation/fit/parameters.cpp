@@ -12,25 +12,40 @@ using Unit = HardwareParameter::Unit;
 
 template <SimTime HardwareProfile::*member>
 HardwareParameter time_parameter(std::string name) {
-  return {std::move(name), Unit::picoseconds, 1e3, 1e10, [](const HardwareProfile& p) { return static_cast<double>((p.*member).ps); },
+  return {std::move(name),
+          Unit::picoseconds,
+          1e3,
+          1e10,
+          [](const HardwareProfile& p) { return static_cast<double>((p.*member).ps); },
           [](HardwareProfile& p, double ps) { (p.*member).ps = ps <= 1.001e3 ? 0 : std::llround(ps); }};
 }
 template <BitsPerSecond HardwareProfile::*member>
 HardwareParameter rate_parameter(std::string name) {
   constexpr double unlimited = 1e14;
-  return {std::move(name), Unit::bits_per_second, 1e8, unlimited,
+  return {std::move(name),
+          Unit::bits_per_second,
+          1e8,
+          unlimited,
           [](const HardwareProfile& p) { return (p.*member).count == 0 ? unlimited : static_cast<double>((p.*member).count); },
           [](HardwareProfile& p, double rate) { (p.*member).count = rate >= 0.999 * unlimited ? 0 : std::llround(rate); }};
 }
 template <Bytes HardwareProfile::*member>
 HardwareParameter size_parameter(std::string name) {
   constexpr double never = 1e12;
-  return {std::move(name), Unit::bytes, 1, never, [](const HardwareProfile& p) { return std::min(never, static_cast<double>((p.*member).count)); },
+  return {std::move(name),
+          Unit::bytes,
+          1,
+          never,
+          [](const HardwareProfile& p) { return std::min(never, static_cast<double>((p.*member).count)); },
           [](HardwareProfile& p, double bytes) { (p.*member).count = bytes >= 0.999 * never ? INT64_MAX : std::llround(bytes); }};
 }
 template <double HardwareProfile::*member>
 HardwareParameter fraction_parameter(std::string name) {
-  return {std::move(name), Unit::fraction, 0.05, 1, [](const HardwareProfile& p) { return p.*member; },
+  return {std::move(name),
+          Unit::fraction,
+          0.05,
+          1,
+          [](const HardwareProfile& p) { return p.*member; },
           [](HardwareProfile& p, double value) { p.*member = value; }};
 }
 
@@ -85,10 +100,14 @@ const HardwareParameter* find_hardware_parameter(std::string_view name) {
 
 std::string shown(Unit unit, double value) {
   switch (unit) {
-    case Unit::picoseconds: return value <= 1.001e3 ? "0s" : to_string(SimTime{std::llround(value)});
-    case Unit::bytes: return value >= 0.999e12 ? "never" : to_string(Bytes{std::llround(value)});
-    case Unit::bits_per_second: return value >= 0.999e14 ? "unlimited" : to_string(BitsPerSecond{std::llround(value)});
-    case Unit::fraction: return fmt::format("{:.4g}", value);
+    case Unit::picoseconds:
+      return value <= 1.001e3 ? "0s" : to_string(SimTime{std::llround(value)});
+    case Unit::bytes:
+      return value >= 0.999e12 ? "never" : to_string(Bytes{std::llround(value)});
+    case Unit::bits_per_second:
+      return value >= 0.999e14 ? "unlimited" : to_string(BitsPerSecond{std::llround(value)});
+    case Unit::fraction:
+      return fmt::format("{:.4g}", value);
   }
   return {};
 }
@@ -106,7 +125,8 @@ double FitParameter::value(double coordinate) const {
 OpenScenario::OpenScenario(std::filesystem::path file, std::vector<Setting> settings, const std::vector<std::string>& names)
     : file_(std::move(file)), settings_(std::move(settings)) {
   auto cases = load_cases(file_, settings_);
-  if (cases.size() != 1) throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
+  if (cases.size() != 1)
+    throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
   scenario_ = std::move(cases.front().scenario);
   std::vector<std::string> problems;
   for (const std::string& name : names) {

@@ -23,6 +23,7 @@ UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulat
   for (const Measurement& row : rows) {
     if (row.in_place != selection.in_place || static_cast<double>(row.size_bytes) < selection.smallest_bytes) continue;
     if (!selection.only.empty() && std::ranges::find(selection.only, row.algorithm) == selection.only.end()) continue;
+    if (row.system.find(selection.system) == row.system.npos) continue;
     const auto leave_out = [&](const std::string& why) { out.left_out.push_back(fmt::format("{}: {}", row.where, why)); };
     const auto algorithm = algorithm_measured(row, selection.renames, workload.algorithms);
     if (!algorithm) {
@@ -37,15 +38,18 @@ UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulat
     FitPoint point{row, {row.collective, *algorithm, ranks, Bytes{row.size_bytes}}};
     const double limit = simulator.wire_limit_us(point.experiment);
     if (row.time_us < tolerance * limit) {
-      impossible.push_back(fmt::format("{}: {} bytes in {:g} us is faster than the scenario's wire allows, {:.4g} us at least without aggregation in the network",
-                                       row.where, row.size_bytes, row.time_us, limit));
+      impossible.push_back(fmt::format(
+          "{}: {} bytes in {:g} us is faster than the scenario's wire allows, {:.4g} us at least without aggregation in the network",
+          row.where, row.size_bytes, row.time_us, limit));
       continue;
     }
     out.points.push_back(std::move(point));
   }
   if (!impossible.empty()) throw InputError(std::move(impossible));
 
-  const auto series = [](const FitPoint& p) { return std::tuple(p.experiment.collective, p.measured.algorithm, p.measured.system, p.experiment.ranks); };
+  const auto series = [](const FitPoint& p) {
+    return std::tuple(p.experiment.collective, p.measured.algorithm, p.measured.system, p.measured.nodes, p.experiment.ranks);
+  };
   std::ranges::stable_sort(out.points, [&](const FitPoint& a, const FitPoint& b) {
     return std::tuple(series(a), a.measured.size_bytes) < std::tuple(series(b), b.measured.size_bytes);
   });

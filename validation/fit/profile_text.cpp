@@ -17,6 +17,7 @@ std::string command_of(const CalibrateArguments& a) {
   for (const std::string& setting : a.set) out += " --set " + setting;
   if (!a.fit.empty()) out += fmt::format(" --fit {}", fmt::join(a.fit, ","));
   if (!a.only.empty()) out += fmt::format(" --only {}", fmt::join(a.only, ","));
+  if (!a.system.empty()) out += fmt::format(" --system \"{}\"", a.system);
   for (const std::string& rename : a.rename) out += " --rename " + rename;
   if (!a.collective.empty()) out += " --collective " + a.collective;
   if (a.in_place) out += " --in-place";
@@ -45,12 +46,16 @@ Json valid_range(const std::vector<FitPoint>& points) {
     ranks.insert(p.experiment.ranks);
     smallest = std::min(smallest, p.measured.size_bytes), largest = std::max(largest, p.measured.size_bytes);
   }
-  return {{"collectives", collectives}, {"algorithms", algorithms}, {"ranks", ranks}, {"size", {to_string(Bytes{smallest}), to_string(Bytes{largest})}}};
+  return {{"collectives", collectives},
+          {"algorithms", algorithms},
+          {"ranks", ranks},
+          {"size", {to_string(Bytes{smallest}), to_string(Bytes{largest})}}};
 }
 
 }  // namespace
 
-std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result, const CalibrateArguments& arguments) {
+std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result,
+                         const CalibrateArguments& arguments) {
   std::vector<double> values;
   for (const FittedParameter& p : result.parameters) values.push_back(p.value);
   const HardwareProfile hardware = open.hardware(values);
@@ -60,12 +65,14 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
     if (!p.measured.system.empty()) systems.insert(p.measured.system);
 
   Json out = {{"schema", 1}};
-  out["description"] = fmt::format("Fitted to {}.", systems.empty() ? fmt::format("{}", fmt::join(arguments.data, ", ")) : fmt::format("{}", fmt::join(systems, "; ")));
+  out["description"] = fmt::format(
+      "Fitted to {}.", systems.empty() ? fmt::format("{}", fmt::join(arguments.data, ", ")) : fmt::format("{}", fmt::join(systems, "; ")));
   for (const HardwareParameter& known : hardware_parameters()) {
     const auto fitted = std::ranges::find_if(result.parameters, [&](const FittedParameter& p) { return p.parameter.name == known.name; });
     std::string source = fmt::format("not fitted; from profile {}", open.scenario().hardware.name);
     if (fitted != result.parameters.end())
-      source = fitted->determined ? "fitted, see calibration" : fmt::format("the data does not determine it; from profile {}", open.scenario().hardware.name);
+      source = fitted->determined ? "fitted, see calibration"
+                                  : fmt::format("the data does not determine it; from profile {}", open.scenario().hardware.name);
     out[known.name] = {{"value", written.at(known.name)}, {"source", source}};
   }
   Json settings = Json::object(), undetermined = Json::array();
@@ -76,13 +83,20 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
-    residuals.push_back(fmt::format("{}{{\"collective\": {}, \"algorithm\": {}, \"ranks\": {}, \"size_bytes\": {}, \"measured_us\": {}, \"simulated_us\": {:.3f}, \"fitted\": {}}}",
-                                    "\n      ", Json(m.collective).dump(), Json(m.algorithm).dump(), points[i].experiment.ranks, m.size_bytes, m.time_us,
-                                    result.simulated_us[i], points[i].fitted));
+    residuals.push_back(
+        fmt::format("{}{{\"collective\": {}, \"algorithm\": {}, \"ranks\": {}, \"size_bytes\": {}, \"measured_us\": {}, \"simulated_us\": "
+                    "{:.3f}, \"fitted\": {}}}",
+                    "\n      ", Json(m.collective).dump(), Json(m.algorithm).dump(), points[i].experiment.ranks, m.size_bytes, m.time_us,
+                    result.simulated_us[i], points[i].fitted));
   }
-  out["calibration"] = {{"command", command_of(arguments)}, {"valid_for", valid_range(points)},        {"fitted_error", errors_of(result.fitted)},
-                        {"held_out_error", errors_of(result.held_out)}, {"cross_validated_error", errors_of(result.cross_validated)},
-                        {"undetermined", undetermined}, {"scenario_settings", settings}, {"residuals", "@"}};
+  out["calibration"] = {{"command", command_of(arguments)},
+                        {"valid_for", valid_range(points)},
+                        {"fitted_error", errors_of(result.fitted)},
+                        {"held_out_error", errors_of(result.held_out)},
+                        {"cross_validated_error", errors_of(result.cross_validated)},
+                        {"undetermined", undetermined},
+                        {"scenario_settings", settings},
+                        {"residuals", "@"}};
   std::string text = out.dump(2);
   const std::string_view mark = "\"@\"";
   text.replace(text.rfind(mark), mark.size(), fmt::format("[{}\n    ]", fmt::join(residuals, ",")));

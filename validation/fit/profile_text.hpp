@@ -6,6 +6,7 @@
 
 namespace weft {
 
-std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result, const CalibrateArguments& arguments);
+std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result,
+                         const CalibrateArguments& arguments);
 
 }  // namespace weft

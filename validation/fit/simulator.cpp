@@ -44,25 +44,37 @@ Simulator::Prepared& Simulator::prepared(const Experiment& e) {
   auto& slot = prepared_[key];
   if (slot) return *slot;
   if (pair) {
-    if (e.size.count > std::numeric_limits<int>::max()) throw InputError(fmt::format("a message of {} is larger than this test goes", to_string(e.size)));
-    slot = std::make_unique<Prepared>(point_to_point(e.collective == "latency" ? 1 : bandwidth_window, e.size.count), std::vector<int>{0, 1}, 1,
-                                      Routes(*fabric_, scenario_.fabric.ecmp));
+    if (e.size.count > std::numeric_limits<int>::max())
+      throw InputError(fmt::format("a message of {} is larger than this test goes", to_string(e.size)));
+    slot.reset(new Prepared{point_to_point(e.collective == "latency" ? 1 : bandwidth_window, e.size.count),
+                            {0, 1},
+                            1,
+                            Routes(*fabric_, scenario_.fabric.ecmp)});
     return *slot;
   }
   Scenario asked = scenario_;
   asked.workload.collective = *collective_named(e.collective);
   asked.workload.ranks = e.ranks;
-  const Request request = request_of(asked, e.algorithm);
+  AlgorithmChoice algorithm = e.algorithm;
+  if (algorithm.name == "hdrm" && e.ranks < endpoints(asked.fabric.spec)) {  // on a smaller BiGraph within the fabric
+    algorithm = {"halving_doubling"};
+    asked.placement = {.policy = PlacementPolicy::hdrm};
+  }
+  const Request request = request_of(asked, algorithm);
   Schedule schedule = build(request);
   require_correct(schedule, request);
-  slot = std::make_unique<Prepared>(std::move(schedule), placement_of(asked, e.algorithm), static_cast<std::int64_t>(size_of(asked.workload.dtype)),
-                                    Routes(*fabric_, scenario_.fabric.ecmp));
+  slot.reset(new Prepared{std::move(schedule), placement_of(asked, algorithm), static_cast<std::int64_t>(size_of(asked.workload.dtype)),
+                          Routes(*fabric_, scenario_.fabric.ecmp)});
   return *slot;
 }
 
 double Simulator::time_us(const Experiment& e, const HardwareProfile& hardware) {
   Prepared& p = prepared(e);
-  const Job job{.schedule = p.schedule, .placement = p.placement, .elements = e.size.count / p.element_bytes, .element_bytes = p.element_bytes, .hardware = hardware};
+  const Job job{.schedule = p.schedule,
+                .placement = p.placement,
+                .elements = e.size.count / p.element_bytes,
+                .element_bytes = p.element_bytes,
+                .hardware = hardware};
   const double us = run_flow_bare(job, *fabric_, p.routes).finish.microseconds();
   return e.collective == "bandwidth" ? us / bandwidth_window : us;
 }

@@ -57,7 +57,8 @@ class Columns {
     std::string text = fmt::format("column \"{}\" is missing", wanted);
     for (const std::string& name : names)
       if (trimmed(name) == quantity || trimmed(name).starts_with(quantity + "_"))
-        return fmt::format("{}: \"{}\" must be given in {} and be called \"{}\"", text, trimmed(name), wanted == "time_us" ? "microseconds" : "bytes", wanted);
+        return fmt::format("{}: \"{}\" must be given in {} and be called \"{}\"", text, trimmed(name),
+                           wanted == "time_us" ? "microseconds" : "bytes", wanted);
     return fmt::format("{}; the columns are {}", text, fmt::join(names, ", "));
   }
 
@@ -78,8 +79,10 @@ class Reader {
     row.collective = columns_.has("benchmark") ? collective_of_benchmark() : std::string(text("collective"));
     row.algorithm = text("algorithm");
     if (row.collective == "latency" || row.collective == "bandwidth") row.ranks = 2;
-    if (const auto size = whole_number_in(text("size_bytes"))) row.size_bytes = *size;
-    else wrong("size_bytes", "a whole number of bytes");
+    if (const auto size = whole_number_in(text("size_bytes")))
+      row.size_bytes = *size;
+    else
+      wrong("size_bytes", "a whole number of bytes");
     row.time_us = time_of(row);
     if (!good_) return;
     if (sink_.agrees(line, row, number_in(text("algbw_GBps")))) sink_.add(line, row);

@@ -65,8 +65,9 @@ bool RowSink::agrees(std::size_t line, const Measurement& row, std::optional<dou
   if (!printed_gbps || *printed_gbps < 0.5 || row.time_us <= 0) return true;  // fewer digits than it takes
   const double gbps = static_cast<double>(row.size_bytes) / row.time_us * 1e-3;
   if (std::abs(gbps - *printed_gbps) <= 0.05 * gbps + 0.01) return true;
-  problem(line, fmt::format("{} bytes in {:g} us are {:.4g} GB/s, but the line says {:g}; sizes must be in bytes, times in us, algbw in GB/s",
-                            row.size_bytes, row.time_us, gbps, *printed_gbps));
+  problem(line,
+          fmt::format("{} bytes in {:g} us are {:.4g} GB/s, but the line says {:g}; sizes must be in bytes, times in us, algbw in GB/s",
+                      row.size_bytes, row.time_us, gbps, *printed_gbps));
   return false;
 }
 

@@ -9,10 +9,10 @@
 
 namespace weft {
 
-std::vector<std::string_view> lines_in(std::string_view text);        // without line ends, CR included
-std::vector<std::string_view> words_in(std::string_view line);        // at blanks and tabs
+std::vector<std::string_view> lines_in(std::string_view text);  // without line ends, CR included
+std::vector<std::string_view> words_in(std::string_view line);  // at blanks and tabs
 std::string_view trimmed(std::string_view text);
-std::optional<double> number_in(std::string_view text);               // the whole text is one finite number
+std::optional<double> number_in(std::string_view text);  // the whole text is one finite number
 std::optional<std::int64_t> whole_number_in(std::string_view text);
 
 // Gathers rows; what is wrong with one goes to `problems` as "FILE:LINE: text".

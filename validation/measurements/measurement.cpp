@@ -22,13 +22,15 @@ std::string_view first_line_of_data(std::string_view text) {
 
 // The first that matches. JSON that is no trace is taken for nccl-tests', whose reader then says what it misses.
 constexpr std::array formats = {
-    Format{"a Weft trace", [](std::string_view t) { return t.starts_with('{') && t.substr(0, t.find('\n')).find("\"weft trace\"") != t.npos; },
+    Format{"a Weft trace",
+           [](std::string_view t) { return t.starts_with('{') && t.substr(0, t.find('\n')).find("\"weft trace\"") != t.npos; },
            read_trace_times},
     Format{"nccl-tests JSON", [](std::string_view t) { return t.starts_with('{'); }, read_nccl_json},
     Format{"an OSU table", [](std::string_view t) { return t.find("# OSU") != t.npos; }, read_osu},
     Format{"an nccl-tests table",
            [](std::string_view t) {
-             return t.find("busbw") != t.npos && (t.find("(elements)") != t.npos || t.find("nThread") != t.npos || t.find("#wrong") != t.npos);
+             return t.find("busbw") != t.npos &&
+                    (t.find("(elements)") != t.npos || t.find("nThread") != t.npos || t.find("#wrong") != t.npos);
            },
            read_nccl_text},
     Format{"CSV", [](std::string_view t) { return first_line_of_data(t).find(',') != std::string_view::npos; }, read_csv},

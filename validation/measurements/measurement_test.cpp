@@ -1,8 +1,8 @@
 #include "validation/measurements/measurement.hpp"
 
-#include <doctest/doctest.h>
-
 #include "sim/scenario/testing.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace weft;
 
@@ -74,7 +74,8 @@ TEST_CASE("measurements: old and new shapes of the nccl-tests table") {
         "# Collective test starting: ./build/reduce_scatter_perf\n"
         "#       size         count      type   redop    root  cputime   algbw   busbw  #wrong i_min i_max i_p99 i_cv%\n"
         "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n"
-        "  8388608  2097152  float  sum  -1  1000.0  8.39  4.19  0  990 1010 1009 0.5  1010.0  8.31  4.15  0  990 1020 1009 0.7 2026-01-02 10:11:12\n");
+        "  8388608  2097152  float  sum  -1  1000.0  8.39  4.19  0  990 1010 1009 0.5  1010.0  8.31  4.15  0  990 1020 1009 0.7 2026-01-02 "
+        "10:11:12\n");
     REQUIRE(read.rows.size() == 2);
     CHECK(read.rows[1].time_us == 1010);
     CHECK(read.rows[1].collective == "reduce_scatter");
@@ -97,11 +98,13 @@ TEST_CASE("measurements: each bad line of an nccl-tests table is told, and can b
         Lines{"f:14: 1048576 bytes in 0.1664 us are 6302 GB/s, but the line says 6.3; sizes must be in bytes, times in us, algbw in GB/s"});
   CHECK(problems_of(replaced(nccl_table, "1048576        262144", "8        262144")).front().find("second measurement of 8 bytes") !=
         std::string::npos);
-  CHECK(problems_of(replaced(nccl_table, "1048576   ", "1048576.5")) == Lines{"f:14: the size must be a whole number of bytes, got \"1048576.5\""});
+  CHECK(problems_of(replaced(nccl_table, "1048576   ", "1048576.5")) ==
+        Lines{"f:14: the size must be a whole number of bytes, got \"1048576.5\""});
   CHECK(problems_of(replaced(nccl_table, "float     sum", "float")) ==
         Lines{"f:12: must have 13 fields, or 9 where only one buffer was measured, got 12"});
   CHECK(problems_of(replaced(nccl_table, "(us)", "(ms)")).front() ==
-        "f:11: times must be in (us), the units are \"(B)    (elements)                               (ms)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)\"");
+        "f:11: times must be in (us), the units are \"(B)    (elements)                               (ms)  (GB/s)  (GB/s)             "
+        "(us)  (GB/s)  (GB/s)\"");
 }
 
 TEST_CASE("measurements: nccl-tests JSON, with its quirks") {
@@ -130,7 +133,8 @@ TEST_CASE("measurements: OSU tables of latency, bandwidth and collectives") {
   const Measurements bandwidth = parse("# OSU MPI Bandwidth Test v7.1\n# Size      Bandwidth (MB/s)\n1000000    20000.0\n");
   CHECK(bandwidth.rows[0].time_us == 50);
   const Measurements allreduce = parse(
-      "# OSU MPI Allreduce Latency Test v5.8\n# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n4   3.2 3.0 3.3 1000\n");
+      "# OSU MPI Allreduce Latency Test v5.8\n# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n4   3.2 3.0 "
+      "3.3 1000\n");
   CHECK(allreduce.rows[0].collective == "allreduce");
   CHECK(allreduce.rows[0].ranks == 0);
   CHECK(problems_of("# OSU MPI Bi-Directional Bandwidth Test v7.1\n1 2\n") ==
@@ -155,18 +159,24 @@ TEST_CASE("measurements: what is wrong with a CSV file is told line by line") {
         Lines{"f:1: column \"size_bytes\" is missing: \"size\" must be given in bytes and be called \"size_bytes\"",
               "f:1: column \"time_us\" is missing: \"time_ms\" must be given in microseconds and be called \"time_us\""});
   const std::string header = "collective,ranks,size_bytes,time_us\n";
-  CHECK(problems_of(header + "allreduce,2,8,1\nallreduce,2,8,2\nallreduce,2,16\nallreduce,two,16,3\nallreduce,2,1e3,3\nallreduce,2,32,-1\nallreduce,2,\"64,3\n"
-                             "allreduce,2,64,nan\n") ==
-        Lines{"f:3: a second measurement of 8 bytes (allreduce); the first is at f:2", "f:4: must have 4 fields, as the first line has, got 3",
-              "f:5: ranks must be a whole number, at least 0, got \"two\"", "f:6: size_bytes must be a whole number of bytes, got \"1e3\"",
-              "f:7: the time must be more than 0 us, got -1", "f:8: a double quote is not closed", "f:9: time_us must be a number, got \"nan\""});
-  CHECK(problems_of("size_bytes,time_us\n8,1\n") == Lines{"f:2: does not say which collective was measured; give it with --collective NAME"});
+  CHECK(
+      problems_of(
+          header +
+          "allreduce,2,8,1\nallreduce,2,8,2\nallreduce,2,16\nallreduce,two,16,3\nallreduce,2,1e3,3\nallreduce,2,32,-1\nallreduce,2,\"64,3\n"
+          "allreduce,2,64,nan\n") ==
+      Lines{"f:3: a second measurement of 8 bytes (allreduce); the first is at f:2",
+            "f:4: must have 4 fields, as the first line has, got 3", "f:5: ranks must be a whole number, at least 0, got \"two\"",
+            "f:6: size_bytes must be a whole number of bytes, got \"1e3\"", "f:7: the time must be more than 0 us, got -1",
+            "f:8: a double quote is not closed", "f:9: time_us must be a number, got \"nan\""});
+  CHECK(problems_of("size_bytes,time_us\n8,1\n") ==
+        Lines{"f:2: does not say which collective was measured; give it with --collective NAME"});
   CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "broadcast"}).rows.size() == 1);
 }
 
 TEST_CASE("measurements: files of no known format, and empty ones") {
   CHECK(problems_of("") == Lines{"f: is empty"});
   CHECK(problems_of(" \n\n") == Lines{"f: is empty"});
-  CHECK(problems_of("hello\nworld\n") == Lines{"f: is none of: nccl-tests table or JSON, OSU table, CSV with size_bytes and time_us, Weft trace"});
+  CHECK(problems_of("hello\nworld\n") ==
+        Lines{"f: is none of: nccl-tests table or JSON, OSU table, CSV with size_bytes and time_us, Weft trace"});
   CHECK(problems_of("collective,size_bytes,time_us\n") == Lines{"f: holds no measurement (read as CSV)"});
 }

@@ -20,10 +20,11 @@ void read_block(std::size_t index, const Json& result, const char* name, Measure
   const auto at = result.find(name);
   if (at == result.end() || !at->is_object()) return;
   const auto time = at->contains("time") ? number_at(*at, "time") : number_at(*at, "cpu_time");
-  if (!time) return sink.problem(0, fmt::format("/results/{}/{}/time: must be a number, got {}", index, name, shown(at->value("time", Json()))));
+  if (!time)
+    return sink.problem(0, fmt::format("/results/{}/{}/time: must be a number, got {}", index, name, shown(at->value("time", Json()))));
   if (const auto wrong = number_at(*at, "nwrong"); wrong && *wrong != 0)
-    return sink.problem(0, fmt::format("/results/{}/{}/nwrong: {:g} values of the result were wrong; the time of a wrong result is none", index,
-                                       name, *wrong));
+    return sink.problem(0, fmt::format("/results/{}/{}/nwrong: {:g} values of the result were wrong; the time of a wrong result is none",
+                                       index, name, *wrong));
   row.time_us = *time;
   row.in_place = std::string_view(name) == "in_place";
   if (sink.agrees(index + 1, row, number_at(*at, "alg_bw"))) sink.add(index + 1, std::move(row));

@@ -40,7 +40,10 @@ void read_header_line(std::size_t line, std::string_view text, Header& header) {
   }
 }
 
-bool is_date(std::string_view word) { return word.size() >= 8 && (word.find(':') != word.npos || word.find('-', 1) != word.npos) && !word.empty() && word[0] >= '0' && word[0] <= '9'; }
+bool is_date(std::string_view word) {
+  return word.size() >= 8 && (word.find(':') != word.npos || word.find('-', 1) != word.npos) && !word.empty() && word[0] >= '0' &&
+         word[0] <= '9';
+}
 
 struct Block {
   double time_us = 0;
@@ -74,8 +77,8 @@ void read_row(std::size_t line, std::string_view text, const Header& header, Row
   while (!words.empty() && is_date(words.back())) words.pop_back();
   const std::size_t lead = header.has_root ? 5 : 4, block = header.has_statistics ? 8 : 4;
   if (words.size() != lead + block && words.size() != lead + 2 * block)
-    return sink.problem(line, fmt::format("must have {} fields, or {} where only one buffer was measured, got {}", lead + 2 * block, lead + block,
-                                          words.size()));
+    return sink.problem(line, fmt::format("must have {} fields, or {} where only one buffer was measured, got {}", lead + 2 * block,
+                                          lead + block, words.size()));
   Measurement row;
   const auto size = whole_number_in(words[0]);
   if (!size) return sink.problem(line, fmt::format("the size must be a whole number of bytes, got \"{}\"", words[0]));
@@ -89,7 +92,8 @@ void read_row(std::size_t line, std::string_view text, const Header& header, Row
   const bool one_block = words.size() == lead + block;  // out of place was left out
   for (std::size_t b = 0; b < (one_block ? 1 : 2); ++b) {
     Block times;
-    if (const std::string problem = read_block(all.subspan(lead + b * block, 4), times); !problem.empty()) return sink.problem(line, problem);
+    if (const std::string problem = read_block(all.subspan(lead + b * block, 4), times); !problem.empty())
+      return sink.problem(line, problem);
     row.time_us = times.time_us;
     row.in_place = one_block || b == 1;
     row.collective = collective_of_row(header, words[3], root, times);
@@ -101,8 +105,11 @@ void read_row(std::size_t line, std::string_view text, const Header& header, Row
 
 std::string collective_of_nccl_program(std::string_view program) {
   if (const auto slash = program.rfind('/'); slash != program.npos) program.remove_prefix(slash + 1);
-  for (const auto& [name, collective] : {std::pair{"all_reduce_perf", "allreduce"}, {"reduce_scatter_perf", "reduce_scatter"},
-                                         {"all_gather_perf", "allgather"}, {"broadcast_perf", "broadcast"}, {"reduce_perf", "reduce"},
+  for (const auto& [name, collective] : {std::pair{"all_reduce_perf", "allreduce"},
+                                         {"reduce_scatter_perf", "reduce_scatter"},
+                                         {"all_gather_perf", "allgather"},
+                                         {"broadcast_perf", "broadcast"},
+                                         {"reduce_perf", "reduce"},
                                          {"alltoall_perf", "alltoall"}})
     if (program == name) return collective;
   return {};

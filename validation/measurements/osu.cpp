@@ -7,17 +7,17 @@ namespace weft {
 namespace {
 
 struct Title {
-  std::string_view words;       // in the title
+  std::string_view words;  // in the title
   std::string_view collective;
 };
 // The first that matches; "" is one that Weft does not simulate.
-constexpr std::array titles = {Title{"Bi-Directional", ""},       Title{"Multiple", ""},
-                               Title{"Allreduce", "allreduce"},   Title{"Reduce_scatter", "reduce_scatter"},
-                               Title{"Allgatherv", ""},           Title{"Allgather", "allgather"},
-                               Title{"Alltoallv", ""},            Title{"Alltoall", "alltoall"},
-                               Title{"Broadcast", "broadcast"},   Title{"Bcast", "broadcast"},
-                               Title{"Reduce", "reduce"},         Title{"Barrier", "barrier"},
-                               Title{"Bandwidth", "bandwidth"},   Title{"Latency", "latency"}};
+constexpr std::array titles = {Title{"Bi-Directional", ""},     Title{"Multiple", ""},
+                               Title{"Allreduce", "allreduce"}, Title{"Reduce_scatter", "reduce_scatter"},
+                               Title{"Allgatherv", ""},         Title{"Allgather", "allgather"},
+                               Title{"Alltoallv", ""},          Title{"Alltoall", "alltoall"},
+                               Title{"Broadcast", "broadcast"}, Title{"Bcast", "broadcast"},
+                               Title{"Reduce", "reduce"},       Title{"Barrier", "barrier"},
+                               Title{"Bandwidth", "bandwidth"}, Title{"Latency", "latency"}};
 
 std::string_view collective_titled(std::string_view title, std::size_t line, RowSink& sink) {
   for (const Title& known : titles) {

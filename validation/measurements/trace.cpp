@@ -33,13 +33,15 @@ class Record {
   double number(const char* key) {
     const auto at = json_.find(key);
     if (at == json_.end()) return problem(fmt::format("\"{}\" is missing", key)), 0;
-    if (!at->is_number() || !std::isfinite(at->get<double>())) return problem(fmt::format("\"{}\" must be a number, got {}", key, shown(*at))), 0;
+    if (!at->is_number() || !std::isfinite(at->get<double>()))
+      return problem(fmt::format("\"{}\" must be a number, got {}", key, shown(*at))), 0;
     return at->get<double>();
   }
   std::string text(const char* key, const char* otherwise = nullptr) {
     const auto at = json_.find(key);
     if (at == json_.end() && otherwise) return otherwise;
-    if (at == json_.end() || !at->is_string()) return problem(fmt::format("\"{}\" must be a string, got {}", key, at == json_.end() ? "nothing" : shown(*at))), "";
+    if (at == json_.end() || !at->is_string())
+      return problem(fmt::format("\"{}\" must be a string, got {}", key, at == json_.end() ? "nothing" : shown(*at))), "";
     return at->get<std::string>();
   }
   const Json* list(const char* key) {
@@ -74,9 +76,12 @@ class Reader {
       if (problems.empty() && !json.is_object()) problems.push_back("must be a JSON object");
       if (problems.empty()) {
         Record record(json, problems);
-        if (!has_header) read_header(record);
-        else if (json.contains("times_us")) read_run(record, i + 1);
-        else read_operation(record, i + 1);
+        if (!has_header)
+          read_header(record);
+        else if (json.contains("times_us"))
+          read_run(record, i + 1);
+        else
+          read_operation(record, i + 1);
       }
       for (const std::string& p : problems) problems_.push_back(fmt::format("{}:{}: {}", trace_.file, i + 1, p));
       if (!has_header && !problems.empty()) throw InputError(problems_);  // what follows cannot be judged
@@ -120,7 +125,8 @@ class Reader {
     TraceRun read{.algorithm = record.text("algorithm"), .size_bytes = record.whole("size_bytes", 0, std::int64_t{1} << 50), .line = line};
     if (const Json* times = record.list("times_us"))
       for (const Json& time : *times) {
-        if (!time.is_number() || !(time.get<double>() > 0)) return record.problem(fmt::format("\"times_us\": must be numbers above 0, got {}", shown(time)));
+        if (!time.is_number() || !(time.get<double>() > 0))
+          return record.problem(fmt::format("\"times_us\": must be numbers above 0, got {}", shown(time)));
         read.times_us.push_back(time.get<double>());
       }
     if (!record.good()) return;

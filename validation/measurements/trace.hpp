@@ -20,8 +20,8 @@ struct TraceOperation {
   int peer = 0;
   int channel = 0, step = 0, message = 0;
   std::int64_t bytes = 0;
-  std::string algorithm = {};        // of a collective
-  double start_us = 0, end_us = 0;   // on rank 0's clock
+  std::string algorithm = {};       // of a collective
+  double start_us = 0, end_us = 0;  // on rank 0's clock
   std::size_t line = 0;
 };
 
@@ -43,7 +43,7 @@ struct Trace {
   int root = 0;
   int channels = 1, pieces = 1, group = 0;  // settings of the algorithm
   std::vector<TraceRun> runs = {};
-  std::vector<std::string> skipped = {};    // bad lines, where they were to be skipped
+  std::vector<std::string> skipped = {};  // bad lines, where they were to be skipped
 };
 
 // Throws InputError with every bad line as "FILE:LINE: found, allowed"; with skip_bad only when nothing is left.

@@ -17,14 +17,15 @@ constexpr double left = 80, right = 700, top = 50, split = 400, error_top = 430,
 
 // From values to pixels, by logarithm.
 struct Axis {
-  double low, high;     // values
-  double from, to;      // pixels
+  double low, high;  // values
+  double from, to;   // pixels
   double operator()(double value) const { return from + (to - from) * std::log(value / low) / std::log(high / low); }
 };
 
 Axis axis_over(double low, double high, double base, double from, double to) {
   const auto power = [base](double value, double (*round)(double)) { return std::pow(base, round(std::log(value) / std::log(base))); };
-  Axis axis{power(low * 0.999, [](double x) { return std::floor(x); }), power(high * 1.001, [](double x) { return std::ceil(x); }), from, to};
+  Axis axis{power(low * 0.999, [](double x) { return std::floor(x); }), power(high * 1.001, [](double x) { return std::ceil(x); }), from,
+            to};
   if (axis.low == axis.high) axis.high *= base;
   return axis;
 }
@@ -46,10 +47,14 @@ std::string time_label(double us) {
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else
+      out += c;
   }
   return out;
 }
@@ -60,10 +65,12 @@ class Drawing {
     svg_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2, y2, stroke);
   }
   void text(double x, double y, const char* anchor, const std::string& what, int size = 12) {
-    svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\">{}</text>\n", x, y, anchor, size, escaped(what));
+    svg_ +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\">{}</text>\n", x, y, anchor, size, escaped(what));
   }
   void dot(double x, double y, const char* colour, bool filled) {
-    svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" stroke=\"{}\" stroke-width=\"1.5\" fill=\"{}\"/>\n", x, y, colour, filled ? colour : "white");
+    svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" stroke=\"{}\" stroke-width=\"1.5\" fill=\"{}\"/>\n", x, y, colour,
+                        filled ? colour : "white");
   }
   void path(const std::vector<std::pair<double, double>>& points, const char* colour) {
     svg_ += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" points=\"", colour);
@@ -71,9 +78,10 @@ class Drawing {
     svg_ += "\"/>\n";
   }
   std::string finish(double width, double height) const {
-    return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\">\n"
-                       "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n{2}</svg>\n",
-                       width, height, svg_);
+    return fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\">\n"
+        "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n{2}</svg>\n",
+        width, height, svg_);
   }
 
  private:

@@ -1,8 +1,8 @@
 #include "validation/plot/log_plot.hpp"
 
-#include <doctest/doctest.h>
-
 #include <cstddef>
+
+#include <doctest/doctest.h>
 
 using namespace weft;
 
@@ -18,7 +18,7 @@ std::size_t count(const std::string& text, const std::string& what) {
 
 TEST_CASE("plot: every point is there twice, as time and as error, held out ones hollow") {
   const std::string svg = to_svg("a < b & c", {{"ring", {{8, 10, 11, true}, {1024, 20, 19, false}, {1 << 20, 300, 310, true}}}});
-  CHECK(count(svg, "<circle") == 2 * 3 + 1);  // one in the legend
+  CHECK(count(svg, "<circle") == 2 * 3 + 1);       // one in the legend
   CHECK(count(svg, "fill=\"white\"/>") == 2 + 1);  // one behind everything
   CHECK(count(svg, "<polyline") == 1);
   CHECK(svg.find("a &lt; b &amp; c") != svg.npos);
