@@ -2,7 +2,18 @@
 
 #include "models/validation.hpp"
 
+#include <cmath>
+
 namespace weft {
+
+std::int64_t HardwareProfile::wire_bytes(std::int64_t bytes) const {
+  if (eager_efficiency == 1.0 || bytes >= rendezvous_threshold.count) return bytes;
+  return std::llround(static_cast<double>(bytes) / eager_efficiency);
+}
+
+BitsPerSecond HardwareProfile::reduce_rate_for(Bytes message) const {
+  return message > reduce_cache && reduce_rate_beyond_cache.count > 0 ? reduce_rate_beyond_cache : reduce_rate;
+}
 
 std::vector<Problem> problems(const HardwareProfile& profile) {
   Problems found;
@@ -16,9 +27,14 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/rendezvous_threshold", profile.rendezvous_threshold);
   not_negative("/reduce_launch", profile.reduce_launch);
   not_negative("/reduce_rate", profile.reduce_rate);
-  // Written so that not-a-number fails too.
-  found.require(profile.wire_efficiency > 0 && profile.wire_efficiency <= 1, "/wire_efficiency",
-                "must be more than 0 and at most 1, got {}", profile.wire_efficiency);
+  not_negative("/reduce_cache", profile.reduce_cache);
+  not_negative("/reduce_rate_beyond_cache", profile.reduce_rate_beyond_cache);
+  const auto efficiency = [&](const char* where, double value) {
+    // Written so that not-a-number fails too.
+    found.require(value > 0 && value <= 1, where, "must be more than 0 and at most 1, got {}", value);
+  };
+  efficiency("/wire_efficiency", profile.wire_efficiency);
+  efficiency("/eager_efficiency", profile.eager_efficiency);
   return found.take();
 }
 

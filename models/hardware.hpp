@@ -12,8 +12,9 @@ namespace weft {
 
 // A message of S bytes from a to b costs: send_overhead at a (sends of a step queue up behind one another), first_use
 // once per directed pair and channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step),
-// path latency, the transfer itself at wire_efficiency x link rate, and receive_overhead at b. A reduction of S bytes
-// costs reduce_launch + S / reduce_rate. Overheads of the receives of one step add up after the last has arrived.
+// path latency, the transfer itself at wire_efficiency x link rate (x eager_efficiency when S < rendezvous_threshold), and
+// receive_overhead at b. A reduction of S bytes costs reduce_launch + S / reduce_rate, or S / reduce_rate_beyond_cache when
+// the whole message of the collective is larger than reduce_cache. Overheads of the receives of one step add up after the last has arrived.
 struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};
@@ -23,11 +24,19 @@ struct HardwareProfile {
   Bytes rendezvous_threshold{INT64_MAX};  // never
   SimTime reduce_launch = {};
   BitsPerSecond reduce_rate{0};                     // 0: reductions take no time
+  Bytes reduce_cache{INT64_MAX};                    // never
+  BitsPerSecond reduce_rate_beyond_cache{0};        // 0: as in cache
   double wire_efficiency = 1.0;                     // goodput / link rate, in (0, 1]
+  double eager_efficiency = 1.0;                    // of that, below the threshold: flags beside the data, copies; in (0, 1]
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
+
+  // What a message asks of its links.
+  std::int64_t wire_bytes(std::int64_t bytes) const;
+  // The rate at which a collective of this message size reduces.
+  BitsPerSecond reduce_rate_for(Bytes message) const;
 };
 
-// Negative costs, an efficiency outside (0, 1].
+// Negative costs, efficiencies outside (0, 1].
 std::vector<Problem> problems(const HardwareProfile&);
 
 }  // namespace weft

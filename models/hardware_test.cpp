@@ -20,6 +20,28 @@ TEST_CASE("hardware: negative costs are refused, all of them at once") {
                                                   {"/reduce_rate", "must not be negative, got -8bps"}});
 }
 
+TEST_CASE("hardware: small messages may use more of the wire than their bytes, from the threshold on no message does") {
+  HardwareProfile profile;
+  profile.rendezvous_threshold = 64_KiB;
+  profile.eager_efficiency = 0.5;
+  CHECK(profile.wire_bytes(100) == 200);
+  CHECK(profile.wire_bytes(65'535) == 131'070);
+  CHECK(profile.wire_bytes(65'536) == 65'536);
+  CHECK(HardwareProfile{}.wire_bytes(100) == 100);
+}
+
+TEST_CASE("hardware: messages larger than the cache are reduced at memory's rate") {
+  HardwareProfile profile;
+  profile.reduce_rate = 80_Gbps;
+  profile.reduce_rate_beyond_cache = 40_Gbps;
+  CHECK(profile.reduce_rate_for(1_GiB) == 80_Gbps);
+  profile.reduce_cache = 32_MiB;
+  CHECK(profile.reduce_rate_for(32_MiB) == 80_Gbps);
+  CHECK(profile.reduce_rate_for(Bytes{(32_MiB).count + 1}) == 40_Gbps);
+  profile.reduce_rate_beyond_cache = {0};
+  CHECK(profile.reduce_rate_for(1_GiB) == 80_Gbps);
+}
+
 TEST_CASE("hardware: the wire's efficiency is in (0, 1]") {
   for (const double bad : {0.0, -0.5, 1.01, std::nan("")}) {
     CAPTURE(bad);

@@ -57,39 +57,42 @@ void TracingTransport::reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView 
 
 void write_trace(const std::string& path, const Settings& s, const std::vector<ClockOffset>& clocks, const std::vector<TracedRun>& runs) {
   using Json = nlohmann::ordered_json;
-  Json all = {{"format", "weft bench trace"},
-              {"schema", 1},
-              {"transport", s.transport},
-              {"collective", weft::name_of(s.collective)},
-              {"dtype", weft::name_of(s.dtype)},
-              {"op", weft::name_of(s.op)},
-              {"ranks", s.ranks},
-              {"root", s.root},
-              {"channels", s.cut.channels},
-              {"pieces", s.cut.pieces},
-              {"group", s.cut.group},
-              {"switches", s.switches},
-              {"connections", s.connections},
-              {"clocks", Json::array()},
-              {"runs", Json::array()}};
-  for (const ClockOffset& c : clocks) all["clocks"].push_back({{"offset_us", c.offset_us}, {"error_us", c.error_us}});
-  for (const TracedRun& run : runs) {
-    Json operations = Json::array();
-    for (const Record& r : run.records)
-      operations.push_back({{"rank", r.rank},
-                            {"op", name_of(r.operation)},
-                            {"peer", r.peer},
-                            {"channel", r.channel},
-                            {"step", r.step},
-                            {"message", r.message},
-                            {"bytes", r.bytes},
-                            {"start_us", r.start_us},
-                            {"end_us", r.end_us}});
-    all["runs"].push_back(
-        {{"algorithm", run.algorithm}, {"size_bytes", run.size_bytes}, {"times_us", run.times_us}, {"operations", std::move(operations)}});
-  }
   std::ofstream file(path);
-  file << all.dump(1) << '\n';
+  Json header = {{"format", "weft trace"},
+                 {"version", 1},
+                 {"system", fmt::format("weft bench, {} on {} ranks", s.transport, s.ranks)},
+                 {"clock", "microseconds of each rank's steady clock; less offset_us of \"clocks\" it is rank 0's"},
+                 {"clocks", Json::array()},
+                 {"ranks", s.ranks},
+                 {"collective", weft::name_of(s.collective)},
+                 {"dtype", weft::name_of(s.dtype)},
+                 {"op", weft::name_of(s.op)},
+                 {"root", s.root},
+                 {"transport", s.transport},
+                 {"connections", s.connections},
+                 {"channels", s.cut.channels},
+                 {"pieces", s.cut.pieces},
+                 {"group", s.cut.group},
+                 {"switches", s.switches}};
+  for (const ClockOffset& c : clocks) header["clocks"].push_back({{"offset_us", c.offset_us}, {"error_us", c.error_us}});
+  file << header.dump() << '\n';
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    const TracedRun& r = runs[run];
+    file << Json{{"run", run}, {"algorithm", r.algorithm}, {"size_bytes", r.size_bytes}, {"times_us", r.times_us}}.dump() << '\n';
+    for (const Record& record : r.records)
+      file << Json{{"run", run},
+                   {"rank", record.rank},
+                   {"op", name_of(record.operation)},
+                   {"peer", record.peer},
+                   {"channel", record.channel},
+                   {"step", record.step},
+                   {"message", record.message},
+                   {"bytes", record.bytes},
+                   {"start_us", record.start_us},
+                   {"end_us", record.end_us}}
+                  .dump()
+           << '\n';
+  }
   file.close();
   if (!file) throw InputError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
 }

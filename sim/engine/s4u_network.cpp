@@ -44,7 +44,9 @@ void connect_pairs(const Job& job, Routes& routes, S4uWorld& world) {
 
 NetworkRun run_s4u(const Job& job, const Fabric& fabric, Routes& routes, const RankMemory& memory) {
   const Schedule& s = job.schedule;
-  S4uWorld world(job.hardware, fabric.endpoints(), goodput_of_links(fabric, job.hardware));
+  HardwareProfile hardware = job.hardware;
+  hardware.reduce_rate = hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes});
+  S4uWorld world(hardware, fabric.endpoints(), goodput_of_links(fabric, job.hardware));
   connect_pairs(job, routes, world);
   const Buffer sizes_only{.layout = {job.elements, s.chunks}, .dtype = type_of_size(job.element_bytes)};
   std::deque<StepWindow> windows;

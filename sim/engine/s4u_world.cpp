@@ -104,8 +104,9 @@ struct S4uWorld::State final : S4uTransport::Directory {
       const bool meets = bytes >= static_cast<double>(hardware.rendezvous_threshold.count);
       return (paths.at(ends(from, to)).latency_s + (meets ? hardware.rendezvous.seconds() : 0.0)) / equal_latency_s;
     });
-    simgrid_compat::set_bandwidth_factor(zone, [](double size, const s4u::Host*, const s4u::Host*, const auto&, const auto&) {
-      return size == static_cast<double>(nothing_to_carry) ? 1e30 : 1.0;
+    simgrid_compat::set_bandwidth_factor(zone, [this](double size, const s4u::Host*, const s4u::Host*, const auto&, const auto&) {
+      if (size == static_cast<double>(nothing_to_carry)) return 1e30;
+      return size / static_cast<double>(hardware.wire_bytes(static_cast<std::int64_t>(size)));
     });
   }
 

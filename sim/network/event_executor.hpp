@@ -28,13 +28,20 @@ struct Job {
   std::int64_t element_bytes = 1;
   const HardwareProfile& hardware;
   std::span<const SimTime> start = {};  // when each rank begins; empty: all at 0
+  // Called as a rank is done with all steps before this one; returns what it computes before it goes on. For replays.
+  std::function<SimTime(int channel, int step, Rank rank, SimTime now)> before_step = {};
 };
 
 template <class Network>
 class EventExecutor {
  public:
   EventExecutor(const Job& job, Routes& routes, Network& network, std::vector<MessageRecord>* timeline)
-      : job_(job), routes_(routes), network_(network), timeline_(timeline), layout_{job.elements, job.schedule.chunks} {
+      : job_(job),
+        routes_(routes),
+        network_(network),
+        timeline_(timeline),
+        layout_{job.elements, job.schedule.chunks},
+        reduce_rate_(job.hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes})) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels)
       channels_.emplace_back(steps, job.schedule.ranks,
@@ -152,8 +159,8 @@ class EventExecutor {
 
   std::int64_t reduction_ps(std::int64_t bytes) {
     const HardwareProfile& hw = job_.hardware;
-    if (hw.reduce_rate.count == 0) return hw.reduce_launch.ps;
-    if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / hw.reduce_rate).ps;
+    if (reduce_rate_.count == 0) return hw.reduce_launch.ps;
+    if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
     return hw.reduce_launch.ps + last_reduction_ps_;
   }
 
@@ -168,6 +175,7 @@ class EventExecutor {
         run_.rank_finish[rank] = std::max(run_.rank_finish[rank], SimTime{now});
         return;
       }
+      if (job_.before_step) now += job_.before_step(static_cast<int>(p.channel), p.step, p.rank, SimTime{now}).ps;
       IndexedStep& step = window.at(p.step);
       const StepShape& shape = *step.shape;
       const Early early = early_[process_index(p)].take(p.step);
@@ -232,7 +240,7 @@ class EventExecutor {
                         shape.from(i), shape.to(i), route, load.reduces,       false};
     ++run_.messages;
     bytes_on_route_[route] += load.bytes;
-    network_.start(route, load.bytes, SimTime{at}, token);
+    network_.start(route, job_.hardware.wire_bytes(load.bytes), SimTime{at}, token);
   }
 
   void digest(IndexedStep& step, std::span<const Transfer> transfers) {
@@ -266,6 +274,7 @@ class EventExecutor {
   Network& network_;
   std::vector<MessageRecord>* timeline_;
   ChunkLayout layout_;
+  const BitsPerSecond reduce_rate_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;
   std::vector<Process> processes_;  // channel * ranks + rank

@@ -78,6 +78,9 @@ HardwareProfile any_hardware(Dice& dice) {
   hw.reduce_launch = dice.one_of({0_us, 4_us});
   hw.reduce_rate = dice.one_of({BitsPerSecond{0}, 200_Gbps});
   hw.wire_efficiency = dice.one_of({1.0, 0.93});
+  hw.eager_efficiency = dice.one_of({1.0, 0.5});
+  hw.reduce_cache = dice.one_of({Bytes{INT64_MAX}, 100_KB});
+  hw.reduce_rate_beyond_cache = dice.one_of({BitsPerSecond{0}, 70_Gbps});
   return hw;
 }
 

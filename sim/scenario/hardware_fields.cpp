@@ -19,7 +19,14 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                                                           "Messages of this size and more wait for their receiver."),
               optional("reduce_launch", &H::reduce_launch, "Fixed cost of each reduction."),
               optional_as<OrWord<BitsPerSecond, InstantReduction>>("reduce_rate", &H::reduce_rate, "Bytes reduced in a second."),
+              optional_as<OrWord<Bytes, AlwaysInCache>>("reduce_cache", &H::reduce_cache,
+                                                        "Collectives of larger messages reduce at reduce_rate_beyond_cache."),
+              optional_as<OrWord<BitsPerSecond, SameBeyondCache>>("reduce_rate_beyond_cache", &H::reduce_rate_beyond_cache,
+                                                                  "Bytes reduced in a second when they do not stay in cache."),
               optional("wire_efficiency", &H::wire_efficiency, "Goodput over link rate.", between(0.01, 1.0)),
+              optional("eager_efficiency", &H::eager_efficiency,
+                       "Goodput of messages below the rendezvous threshold over that of the others: flags sent beside the data, copies.",
+                       between(0.01, 1.0)),
           }};
 }
 

@@ -14,6 +14,14 @@ struct InstantReduction {
   static constexpr BitsPerSecond value{0};
   static constexpr const char* word = "unlimited";
 };
+struct AlwaysInCache {
+  static constexpr Bytes value{INT64_MAX};
+  static constexpr const char* word = "never";
+};
+struct SameBeyondCache {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "reduce_rate";
+};
 
 template <>
 struct Declared<HardwareProfile> {

@@ -12,6 +12,7 @@ struct ProfileFile {
   int schema = 1;
   std::string description;
   HardwareProfile profile;
+  Json calibration = Json(Json::value_t::discarded);
 };
 
 HardwareProfile& profile_of(ProfileFile& file) { return file.profile; }
@@ -33,15 +34,29 @@ Field<HardwareProfile> with_source(const Field<HardwareProfile>& plain) {
 }  // namespace
 
 template <>
+struct Form<Json> {
+  static std::string wanted() { return "an object"; }
+  static Json schema() { return {{"type", "object"}}; }
+  static Json write(const Json& value) { return value; }
+  static bool read(const Json& json, const Place& place, Input& in, Json& out) {
+    if (!json.is_object()) return in.unwanted(place, wanted(), json);
+    out = json;
+    return true;
+  }
+};
+
+template <>
 struct Declared<ProfileFile> {
   static Declaration<ProfileFile> declaration() {
     Declaration<HardwareProfile> parameters = Declared<HardwareProfile>::declaration();
     std::vector<Field<HardwareProfile>> sourced;
     for (const auto& field : parameters.fields)
       if (field.name != "profile") sourced.push_back(with_source(field));
-    Declaration<ProfileFile> out{.doc = "A hardware profile.",
-                                 .fields = {required("schema", &ProfileFile::schema, "Version of this format.", between(1, 1)),
-                                            optional("description", &ProfileFile::description, "What the profile stands for.")}};
+    Declaration<ProfileFile> out{
+        .doc = "A hardware profile.",
+        .fields = {required("schema", &ProfileFile::schema, "Version of this format.", between(1, 1)),
+                   optional("description", &ProfileFile::description, "What the profile stands for."),
+                   optional("calibration", &ProfileFile::calibration, "How `weft calibrate` came by it; for people.")}};
     for (auto& field : lifted<ProfileFile, HardwareProfile>(sourced, profile_of)) out.fields.push_back(std::move(field));
     return out;
   }

@@ -1,14 +1,12 @@
-// The `weft` program: arguments in, exit status out, and the one place that prints errors.
+#include "sim/cli/program.hpp"
+
 #include "collectives/bench/start.hpp"
 #include "kernels/nearest_name.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/form.hpp"
 
-#include <functional>
 #include <iostream>
-
-#include <CLI/CLI.hpp>
 
 namespace weft {
 namespace {
@@ -58,7 +56,7 @@ void refuse_unknown(const CLI::App& app) {
   throw InputError("weft: " + unknown_name("command", left.front(), commands_of(app)));
 }
 
-int run_program(int argc, char** argv) {
+int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   // Its arguments are its own: those of nccl-tests.
   if (argc > 1 && std::string_view(argv[1]) == "bench") return bench::start_bench(argc, argv);
 
@@ -94,6 +92,11 @@ int run_program(int argc, char** argv) {
   command("schema", "Print the JSON Schema of scenarios", [&] { return schema_command(std::cout); });
   CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
   add_scenarios(show, scenarios);
+  for (const Command& more : more_commands) {
+    CLI::App* added = app.add_subcommand(more.name, more.does);
+    added->allow_extras();
+    added->callback([&chosen, run_it = more.declare(*added)] { chosen = run_it; });
+  }
 
   try {
     app.parse(argc, argv);
@@ -108,16 +111,17 @@ int run_program(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace weft
 
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv, std::span<const Command> more_commands) {
   try {
-    return weft::run_program(argc, argv);
-  } catch (const weft::InputError& error) {
+    return run_chosen(argc, argv, more_commands);
+  } catch (const InputError& error) {
     for (const std::string& problem : error.problems()) std::cerr << problem << "\n";
-    return weft::exit_bad_input;
+    return exit_bad_input;
   } catch (const std::exception& error) {
     std::cerr << "weft: " << error.what() << "\n";
-    return weft::exit_run_failed;
+    return exit_run_failed;
   }
 }
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// The `weft` program, less main(): arguments in, exit status out, and the one place that prints errors. Commands of folders
+// above this one are handed in.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include <CLI/CLI.hpp>
+
+namespace weft {
+
+struct Command {
+  const char* name;
+  const char* does;
+  // Declares the command's arguments; what it returns runs the command and gives the exit status. Input that cannot be used
+  // is an InputError.
+  std::function<std::function<int()>(CLI::App&)> declare;
+};
+
+int run_program(int argc, char** argv, std::span<const Command> more_commands);
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+// `weft calibrate`: a hardware profile from measurements.
+#pragma once
+
+#include "sim/scenario/cases.hpp"
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct CalibrateArguments {
+  std::vector<std::string> data;
+  std::string scenario;
+  std::vector<std::string> set = {};     // "/pointer=value"
+  std::vector<std::string> fit = {};     // empty: default_fit()
+  std::string output = {};               // the profile; its plot stands beside it as .svg
+  std::vector<std::string> rename = {};  // "measured=ours"
+  std::vector<std::string> only = {};    // measured algorithms
+  std::string system = {};               // only measurements of systems with this in their name
+  std::string collective = {};
+  bool in_place = false;
+  bool skip_bad = false;
+  bool all = false;  // fit to every point, hold none out
+  int folds = 4;
+  int starts = 4;
+  std::uint64_t seed = 1;
+  double smallest_bytes = 0;
+};
+
+const std::vector<std::string>& default_fit();
+
+// Prints a table of what was chosen and how wrong it is; returns the exit status. Throws InputError.
+int calibrate_command(const CalibrateArguments&, std::ostream& out, std::ostream& err);
+
+}  // namespace weft

@@ -1,0 +1,85 @@
+#include "validation/commands.hpp"
+
+#include "validation/calibrate.hpp"
+#include "validation/replay/replay.hpp"
+#include "validation/validate.hpp"
+
+#include <array>
+#include <iostream>
+#include <memory>
+
+namespace weft {
+namespace {
+
+std::function<int()> declare_calibrate(CLI::App& command) {
+  const auto a = std::make_shared<CalibrateArguments>();
+  command.add_option("DATA", a->data, "Measurements: nccl-tests (text or JSON), OSU tables, CSV, traces of weft bench")->required();
+  command.add_option("--scenario", a->scenario, "The cluster they were measured on (JSON); its hardware is where the fit starts")
+      ->required()
+      ->type_name("FILE");
+  command.add_option("--set", a->set, "Set a key of the scenario: /pointer=value (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("POINTER=VALUE");
+  command.add_option("--fit", a->fit, "Parameters to choose: names of the hardware profile, pointers to times and rates of the scenario")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  command.add_option("-o,--output", a->output, "Write the profile here, and its plot beside it")->type_name("PROFILE");
+  command.add_option("--rename", a->rename, "What a measured algorithm is called here (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("MEASURED=OURS");
+  command.add_option("--only", a->only, "Use these measured algorithms only")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  command.add_option("--system", a->system, "Use measurements of systems with this in their name only")->type_name("TEXT");
+  command.add_option("--collective", a->collective, "What was measured, for files that do not say")->type_name("NAME");
+  command.add_option("--smallest", a->smallest_bytes, "Leave out smaller messages")->type_name("BYTES");
+  command.add_flag("--in-place", a->in_place, "Use the in-place times");
+  command.add_flag("--skip-bad", a->skip_bad, "Go on without lines that cannot be used");
+  command.add_flag("--all", a->all, "Fit to all points; otherwise every second size of a series is held out");
+  command.add_option("--folds", a->folds, "Cross-validation: parts of the fitted points (0: none)")
+      ->check(CLI::Range(0, 100))
+      ->type_name("K");
+  command.add_option("--starts", a->starts, "Starts of the search")->check(CLI::Range(1, 1000))->type_name("N");
+  command.add_option("--seed", a->seed, "Of the starts")->type_name("N");
+  return [a] { return calibrate_command(*a, std::cout, std::cerr); };
+}
+
+std::function<int()> declare_replay(CLI::App& command) {
+  const auto a = std::make_shared<ReplayArguments>();
+  command.add_option("TRACE", a->trace, "A trace of weft bench, or of an application (validation/README.md)")->required();
+  command.add_option("--scenario", a->scenario, "The cluster to simulate it on (JSON)")->required()->type_name("FILE");
+  command.add_option("--set", a->set, "Set a key of the scenario: /pointer=value (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("POINTER=VALUE");
+  command.add_option("--ranks", a->ranks, "The same operations by so many ranks instead of the trace's")->type_name("N");
+  command.add_option("--rename", a->rename, "What a traced algorithm is called here (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("MEASURED=OURS");
+  command.add_option("-o,--output", a->output, "Write all operations here, as CSV")->type_name("FILE");
+  command.add_flag("--skip-bad", a->skip_bad, "Go on without lines that cannot be used");
+  return [a] { return replay_command(*a, std::cout, std::cerr); };
+}
+
+std::function<int()> declare_validate(CLI::App& command) {
+  const auto a = std::make_shared<ValidateArguments>();
+  command.add_option("REFERENCE", a->references, "Reference files (JSON); without any, all that ship");
+  command.add_flag("--points", a->points, "Print every point");
+  command.add_flag("--check", a->check, "Fail if a held-out error grew, a claim no longer holds, or the documentation is out of date");
+  command.add_flag("--renew", a->renew, "Write the tables of the documentation and the errors that --check compares with");
+  return [a] { return validate_command(*a, std::cout, std::cerr); };
+}
+
+}  // namespace
+
+std::span<const Command> validation_commands() {
+  static const std::array commands = {
+      Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
+      Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},
+      Command{"validate", "Simulate everything measured or published that ships, and say how wrong we are", declare_validate},
+  };
+  return commands;
+}
+
+}  // namespace weft

@@ -1,0 +1,12 @@
+// The commands of this folder, for the program: calibrate, replay, validate.
+#pragma once
+
+#include "sim/cli/program.hpp"
+
+#include <span>
+
+namespace weft {
+
+std::span<const Command> validation_commands();
+
+}  // namespace weft

@@ -1,0 +1,180 @@
+#include "validation/fit/fit.hpp"
+
+#include "validation/testing.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+OpenScenario open_pair(const std::vector<std::string>& names) {
+  const ScratchFolder folder;
+  return OpenScenario(folder.file("pair.json", pair_scenario), {}, names);
+}
+
+// What a cluster with this profile would measure.
+std::vector<Measurement> measured_on(const HardwareProfile& truth, const std::vector<std::int64_t>& sizes) {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows;
+  for (const std::int64_t size : sizes) {
+    Measurement row{.system = "made", .ranks = 2, .collective = "allreduce", .algorithm = "ring", .size_bytes = size};
+    row.where = "made";
+    row.time_us = simulator.time_us({"allreduce", {"ring"}, 2, Bytes{size}}, truth);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+std::vector<std::int64_t> powers_of_two(int from, int to) {
+  std::vector<std::int64_t> out;
+  for (int i = from; i <= to; ++i) out.push_back(std::int64_t{1} << i);
+  return out;
+}
+
+const FittedParameter& named(const FitResult& result, const std::string& name) {
+  for (const FittedParameter& p : result.parameters)
+    if (p.parameter.name == name) return p;
+  throw std::logic_error("no such parameter");
+}
+
+}  // namespace
+
+TEST_CASE("simulator: an all-reduce, a latency and a bandwidth, by hand") {
+  Simulator simulator(open_pair({}).scenario());
+  HardwareProfile hardware;
+  hardware.send_overhead = 2_us;
+  // Two steps of 2 us overhead, 1 us of cable and half of 1 MB at 100 Gb/s.
+  CHECK(simulator.time_us({"allreduce", {"ring"}, 2, 1_MB}, hardware) == doctest::Approx(2 * (2 + 1 + 40)));
+  CHECK(simulator.time_us({"latency", {"latency"}, 2, 1_MB}, hardware) == doctest::Approx(2 + 1 + 80));
+  CHECK(simulator.time_us({"latency", {"latency"}, 2, 0_B}, hardware) == doctest::Approx(3));
+  // 64 messages, one behind the other, then the answer of 4 bytes.
+  CHECK(simulator.time_us({"bandwidth", {"bandwidth"}, 2, 1_MB}, hardware) == doctest::Approx((2 + 1 + 64 * 80 + 2 + 1 + 0.00032) / 64));
+}
+
+TEST_CASE("simulator: the wire's limit is the algorithm's least traffic over the link") {
+  const Simulator simulator(open_pair({}).scenario());
+  CHECK(simulator.wire_limit_us({"allreduce", {"ring"}, 2, 1_MB}) == doctest::Approx(80));
+  CHECK(simulator.wire_limit_us({"allgather", {"ring"}, 2, 1_MB}) == doctest::Approx(40));
+  CHECK(simulator.wire_limit_us({"barrier", {"dissemination"}, 2, 0_B}) == 0);
+}
+
+TEST_CASE("measured names: synonyms, libraries behind the name, renames") {
+  const auto ours = [](const std::string& name, const std::map<std::string, std::string>& renames = {}) {
+    const auto choice = algorithm_measured({.collective = "allreduce", .algorithm = name}, renames, {{"ring"}});
+    return choice ? choice->name : "";
+  };
+  CHECK(ours("ring_ompi") == "ring");
+  CHECK(ours("Ring") == "ring");
+  CHECK(ours("rabenseifner_ompi") == "halving_doubling");
+  CHECK(ours("recursive_doubling_over") == "recursive_doubling");
+  CHECK(ours("") == "ring");
+  CHECK(ours("bine_lat_over") == "");
+  CHECK(ours("bine_lat_over", {{"bine_lat_over", "recursive_doubling"}}) == "recursive_doubling");
+  CHECK(ours("ring", {{"ring", "nonsense"}}) == "");
+}
+
+TEST_CASE("points: every second size of a series is held out, and what cannot be used is told") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {64, 16, 32, 128, 256});
+  rows.push_back(rows.front());
+  rows.back().algorithm = "mystery", rows.back().where = "f:7";
+  rows.push_back(rows.front());
+  rows.back().ranks = 3, rows.back().where = "f:8";
+  const UsedMeasurements used = usable(rows, simulator, {});
+  REQUIRE(used.points.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(used.points[i].measured.size_bytes == std::int64_t{16} << i);
+    CHECK(used.points[i].fitted == (i % 2 == 0));
+  }
+  CHECK(used.left_out == Lines{"f:7: mystery of allreduce is no algorithm of Weft's; name one with --rename",
+                               "f:8: 3 ranks do not fit the scenario's 2 endpoints"});
+}
+
+TEST_CASE("points: a measurement faster than the wire allows is refused, with the reason") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {1'000'000});
+  rows[0].time_us = 40, rows[0].where = "f:3";
+  CHECK(problems_of([&] { usable(rows, simulator, {}); }) ==
+        Lines{"f:3: 1000000 bytes in 40 us is faster than the scenario's wire allows, 80 us at least without aggregation in the network"});
+}
+
+TEST_CASE("errors are summarised by median and the 95th percentile, nearest rank") {
+  const ErrorSummary e = summarise({-0.1, 0.3, 0.2, -0.05});
+  CHECK(e.points == 4);
+  CHECK(e.median == doctest::Approx(0.15));
+  CHECK(e.p95 == doctest::Approx(0.3));
+  CHECK(summarise({}).points == 0);
+}
+
+TEST_CASE("fit: the profile that made the measurements is found again, a protocol switch included") {
+  HardwareProfile truth;
+  truth.send_overhead = 6_us;
+  truth.rendezvous = 12_us;
+  truth.rendezvous_threshold = 32_KiB;
+  truth.wire_efficiency = 0.8;
+  truth.eager_efficiency = 0.5;
+  const OpenScenario open = open_pair({"send_overhead", "rendezvous", "rendezvous_threshold", "wire_efficiency", "eager_efficiency"});
+  Simulator simulator(open.scenario());
+  const UsedMeasurements used = usable(measured_on(truth, powers_of_two(3, 27)), simulator, {});
+  const FitResult result = fit(open, used.points, {});
+  CHECK(result.held_out.p95 < 0.02);
+  CHECK(named(result, "send_overhead").value == doctest::Approx(6e6).epsilon(0.03));
+  CHECK(named(result, "rendezvous").value == doctest::Approx(12e6).epsilon(0.05));
+  CHECK(named(result, "wire_efficiency").value == doctest::Approx(0.8).epsilon(0.02));
+  CHECK(named(result, "eager_efficiency").value == doctest::Approx(0.5).epsilon(0.05));
+  CHECK(named(result, "rendezvous_threshold").value > 16'384);
+  CHECK(named(result, "rendezvous_threshold").value <= 32'768 * 1.01);
+  CHECK(result.cross_validated.median < 0.02);
+}
+
+TEST_CASE("fit: the same seed gives the same answer") {
+  HardwareProfile truth;
+  truth.send_overhead = 3_us;
+  const OpenScenario open = open_pair({"send_overhead", "wire_efficiency"});
+  Simulator simulator(open.scenario());
+  const UsedMeasurements used = usable(measured_on(truth, powers_of_two(3, 20)), simulator, {});
+  const FitResult a = fit(open, used.points, {.folds = 0}), b = fit(open, used.points, {.folds = 0});
+  CHECK(a.simulated_us == b.simulated_us);
+  CHECK(a.parameters[0].value == b.parameters[0].value);
+}
+
+TEST_CASE("fit: what the data cannot determine stays as it was and is said so") {
+  HardwareProfile truth;
+  truth.send_overhead = 5_us;
+  // Small messages only: neither the wire nor the threshold show, and sender and receiver cannot be told apart.
+  const OpenScenario open = open_pair({"send_overhead", "receive_overhead", "wire_efficiency", "rendezvous"});
+  Simulator simulator(open.scenario());
+  const UsedMeasurements used = usable(measured_on(truth, powers_of_two(3, 10)), simulator, {});
+  const FitResult result = fit(open, used.points, {.folds = 0});
+  CHECK(!named(result, "wire_efficiency").determined);
+  CHECK(named(result, "wire_efficiency").value == 1);
+  CHECK(!named(result, "rendezvous").determined);
+  CHECK(named(result, "send_overhead").determined != named(result, "receive_overhead").determined);
+  CHECK(result.held_out.p95 < 0.01);
+}
+
+TEST_CASE("fit: a time of the scenario, by pointer") {
+  const ScratchFolder folder;
+  const OpenScenario open(folder.file("pair.json", pair_scenario), {}, {"/fabric/link/latency"});
+  Simulator simulator(open.scenario());
+  std::vector<Measurement> rows = measured_on({}, powers_of_two(3, 10));
+  for (Measurement& row : rows) row.time_us += 4;  // two steps, two cables: 1 us more for each
+  const FitResult result = fit(open, usable(rows, simulator, {}).points, {.folds = 0});
+  CHECK(result.parameters[0].value == doctest::Approx(1.5e6).epsilon(0.02));
+}
+
+TEST_CASE("fit: names that are no parameter are refused, all at once") {
+  const ScratchFolder folder;
+  const auto file = folder.file("pair.json", pair_scenario);
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"send_overhed", "first_use", "first_use"}); }).size() == 3);
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"send_overhed"}); }) ==
+        Lines{"--fit: unknown parameter \"send_overhed\" (did you mean \"send_overhead\"?)"});
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/nodes"}); }) ==
+        Lines{"--fit /fabric/nodes: only times and rates can be fitted, this is 2"});
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/nothing"}); }) ==
+        Lines{"--fit /fabric/nothing: there is nothing at this place of the scenario; `weft show` prints what is"});
+}

@@ -1,0 +1,163 @@
+#include "validation/fit/parameters.hpp"
+
+#include "sim/scenario/form.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+using Unit = HardwareParameter::Unit;
+
+template <SimTime HardwareProfile::*member>
+HardwareParameter time_parameter(std::string name) {
+  return {std::move(name),
+          Unit::picoseconds,
+          1e3,
+          1e10,
+          [](const HardwareProfile& p) { return static_cast<double>((p.*member).ps); },
+          [](HardwareProfile& p, double ps) { (p.*member).ps = ps <= 1.001e3 ? 0 : std::llround(ps); }};
+}
+template <BitsPerSecond HardwareProfile::*member>
+HardwareParameter rate_parameter(std::string name) {
+  constexpr double unlimited = 1e14;
+  return {std::move(name),
+          Unit::bits_per_second,
+          1e8,
+          unlimited,
+          [](const HardwareProfile& p) { return (p.*member).count == 0 ? unlimited : static_cast<double>((p.*member).count); },
+          [](HardwareProfile& p, double rate) { (p.*member).count = rate >= 0.999 * unlimited ? 0 : std::llround(rate); }};
+}
+template <Bytes HardwareProfile::*member>
+HardwareParameter size_parameter(std::string name) {
+  constexpr double never = 1e12;
+  return {std::move(name),
+          Unit::bytes,
+          1,
+          never,
+          [](const HardwareProfile& p) { return std::min(never, static_cast<double>((p.*member).count)); },
+          [](HardwareProfile& p, double bytes) { (p.*member).count = bytes >= 0.999 * never ? INT64_MAX : std::llround(bytes); }};
+}
+template <double HardwareProfile::*member>
+HardwareParameter fraction_parameter(std::string name) {
+  return {std::move(name),
+          Unit::fraction,
+          0.05,
+          1,
+          [](const HardwareProfile& p) { return p.*member; },
+          [](HardwareProfile& p, double value) { p.*member = value; }};
+}
+
+// The value that stands at a pointer of the resolved scenario.
+FitParameter open_pointer(const std::string& pointer, const Scenario& scenario) {
+  const Json json = to_json(scenario);
+  Json at;
+  try {
+    at = json.at(Json::json_pointer(pointer));
+  } catch (const Json::exception&) {
+    throw InputError(fmt::format("--fit {}: there is nothing at this place of the scenario; `weft show` prints what is", pointer));
+  }
+  if (at.is_string()) {
+    const std::string text = at.get<std::string>();
+    try {
+      const double ps = static_cast<double>(parse_time(text).ps);
+      return {pointer, Unit::picoseconds, 1e3, 1e10, ps};
+    } catch (const InputError&) {
+    }
+    try {
+      const double rate = static_cast<double>(parse_bandwidth(text).count);
+      return {pointer, Unit::bits_per_second, rate / 100, rate * 100, rate};
+    } catch (const InputError&) {
+    }
+  }
+  throw InputError(fmt::format("--fit {}: only times and rates can be fitted, this is {}", pointer, shown(at)));
+}
+
+}  // namespace
+
+const std::vector<HardwareParameter>& hardware_parameters() {
+  using H = HardwareProfile;
+  static const std::vector<HardwareParameter> all = {time_parameter<&H::send_overhead>("send_overhead"),
+                                                     time_parameter<&H::receive_overhead>("receive_overhead"),
+                                                     time_parameter<&H::first_use>("first_use"),
+                                                     time_parameter<&H::rendezvous>("rendezvous"),
+                                                     size_parameter<&H::rendezvous_threshold>("rendezvous_threshold"),
+                                                     time_parameter<&H::reduce_launch>("reduce_launch"),
+                                                     rate_parameter<&H::reduce_rate>("reduce_rate"),
+                                                     size_parameter<&H::reduce_cache>("reduce_cache"),
+                                                     rate_parameter<&H::reduce_rate_beyond_cache>("reduce_rate_beyond_cache"),
+                                                     fraction_parameter<&H::wire_efficiency>("wire_efficiency"),
+                                                     fraction_parameter<&H::eager_efficiency>("eager_efficiency")};
+  return all;
+}
+
+const HardwareParameter* find_hardware_parameter(std::string_view name) {
+  for (const HardwareParameter& parameter : hardware_parameters())
+    if (parameter.name == name) return &parameter;
+  return nullptr;
+}
+
+std::string shown(Unit unit, double value) {
+  switch (unit) {
+    case Unit::picoseconds:
+      return value <= 1.001e3 ? "0s" : to_string(SimTime{std::llround(value)});
+    case Unit::bytes:
+      return value >= 0.999e12 ? "never" : to_string(Bytes{std::llround(value)});
+    case Unit::bits_per_second:
+      return value >= 0.999e14 ? "unlimited" : to_string(BitsPerSecond{std::llround(value)});
+    case Unit::fraction:
+      return fmt::format("{:.4g}", value);
+  }
+  return {};
+}
+
+double FitParameter::coordinate(double value) const {
+  const double v = std::clamp(value, low, high);
+  return unit == Unit::fraction ? (v - low) / (high - low) : std::log(v / low) / std::log(high / low);
+}
+
+double FitParameter::value(double coordinate) const {
+  const double c = std::clamp(coordinate, 0.0, 1.0);
+  return unit == Unit::fraction ? low + c * (high - low) : low * std::pow(high / low, c);
+}
+
+OpenScenario::OpenScenario(std::filesystem::path file, std::vector<Setting> settings, const std::vector<std::string>& names)
+    : file_(std::move(file)), settings_(std::move(settings)) {
+  auto cases = load_cases(file_, settings_);
+  if (cases.size() != 1)
+    throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
+  scenario_ = std::move(cases.front().scenario);
+  std::vector<std::string> problems;
+  for (const std::string& name : names) {
+    if (std::ranges::count(names, name) > 1) problems.push_back(fmt::format("--fit: {} is named twice", name));
+    if (name.starts_with('/')) {
+      parameters_.push_back(open_pointer(name, scenario_));
+      has_pointers_ = true;
+    } else if (const HardwareParameter* hardware = find_hardware_parameter(name)) {
+      parameters_.push_back({name, hardware->unit, hardware->low, hardware->high, hardware->get(scenario_.hardware), hardware});
+    } else {
+      std::vector<std::string> allowed;
+      for (const HardwareParameter& parameter : hardware_parameters()) allowed.push_back(parameter.name);
+      problems.push_back("--fit: " + unknown_name("parameter", name, allowed));
+    }
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+HardwareProfile OpenScenario::hardware(const std::vector<double>& values) const {
+  HardwareProfile profile = scenario_.hardware;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].hardware) parameters_[i].hardware->set(profile, values[i]);
+  return profile;
+}
+
+Scenario OpenScenario::scenario(const std::vector<double>& values) const {
+  if (!has_pointers_) return scenario_;
+  std::vector<Setting> settings = settings_;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (!parameters_[i].hardware) settings.push_back({parameters_[i].name, Json(shown(parameters_[i].unit, values[i]))});
+  return load_cases(file_, settings).front().scenario;
+}
+
+}  // namespace weft

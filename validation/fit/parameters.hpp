@@ -1,0 +1,63 @@
+// What can be fitted: the parameters of a hardware profile by name, and values of the scenario by JSON pointer.
+#pragma once
+
+#include "sim/scenario/cases.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+// A parameter of a profile as one number, between bounds within which it is searched.
+struct HardwareParameter {
+  enum class Unit { picoseconds, bytes, bits_per_second, fraction };
+  std::string name;
+  Unit unit;
+  double low, high;  // a time at the low end is none, a rate at the high end is unlimited
+  double (*get)(const HardwareProfile&);
+  void (*set)(HardwareProfile&, double);
+};
+const std::vector<HardwareParameter>& hardware_parameters();
+const HardwareParameter* find_hardware_parameter(std::string_view name);
+
+// "12.5us", "25Gbps", "0.93": as a profile or scenario would write it.
+std::string shown(HardwareParameter::Unit unit, double value);
+
+// One of --fit: a name of the above, or a pointer such as "/fabric/fabric_link/latency".
+struct FitParameter {
+  std::string name;
+  HardwareParameter::Unit unit;
+  double low, high;
+  double initial;  // the profile's or the scenario's value
+  const HardwareParameter* hardware = nullptr;
+
+  // In [0, 1] and back; times, sizes and rates by their logarithm.
+  double coordinate(double value) const;
+  double value(double coordinate) const;
+};
+
+// A scenario file with some of its values open.
+class OpenScenario {
+ public:
+  // Throws InputError: a file that is not one case, a name that is no parameter, a pointer to what is no time or rate.
+  OpenScenario(std::filesystem::path file, std::vector<Setting> settings, const std::vector<std::string>& names);
+
+  const std::vector<FitParameter>& parameters() const { return parameters_; }
+  const Scenario& scenario() const { return scenario_; }
+  HardwareProfile hardware(const std::vector<double>& values) const;
+  // The scenario with the pointers' values set; the hardware is not touched.
+  Scenario scenario(const std::vector<double>& values) const;
+  bool has_pointers() const { return has_pointers_; }
+
+ private:
+  std::filesystem::path file_;
+  std::vector<Setting> settings_;
+  Scenario scenario_;
+  std::vector<FitParameter> parameters_;
+  bool has_pointers_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,106 @@
+#include "validation/fit/profile_text.hpp"
+
+#include "sim/scenario/hardware_fields.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace weft {
+namespace {
+
+// The command that makes the same file again, paths as they were given.
+std::string command_of(const CalibrateArguments& a) {
+  std::string out = "weft calibrate";
+  for (const std::string& file : a.data) out += " " + file;
+  out += " --scenario " + a.scenario;
+  for (const std::string& setting : a.set) out += " --set " + setting;
+  if (!a.fit.empty()) out += fmt::format(" --fit {}", fmt::join(a.fit, ","));
+  if (!a.only.empty()) out += fmt::format(" --only {}", fmt::join(a.only, ","));
+  if (!a.system.empty()) out += fmt::format(" --system \"{}\"", a.system);
+  for (const std::string& rename : a.rename) out += " --rename " + rename;
+  if (!a.collective.empty()) out += " --collective " + a.collective;
+  if (a.in_place) out += " --in-place";
+  if (a.skip_bad) out += " --skip-bad";
+  if (a.all) out += " --all";
+  if (a.smallest_bytes > 0) out += fmt::format(" --smallest {:.0f}", a.smallest_bytes);
+  if (a.starts != 4) out += fmt::format(" --starts {}", a.starts);
+  if (a.folds != 4) out += fmt::format(" --folds {}", a.folds);
+  if (a.seed != 1) out += fmt::format(" --seed {}", a.seed);
+  return out;
+}
+
+double to_digits(double value, double unit) { return std::round(value / unit) * unit; }
+
+Json errors_of(const ErrorSummary& e) {
+  return {{"points", e.points}, {"median", to_digits(e.median, 1e-4)}, {"p95", to_digits(e.p95, 1e-4)}};
+}
+
+Json valid_range(const std::vector<FitPoint>& points) {
+  std::set<std::string> collectives, algorithms;
+  std::set<int> ranks;
+  std::int64_t smallest = INT64_MAX, largest = 0;
+  for (const FitPoint& p : points) {
+    collectives.insert(p.measured.collective);
+    algorithms.insert(p.experiment.algorithm.name);
+    ranks.insert(p.experiment.ranks);
+    smallest = std::min(smallest, p.measured.size_bytes), largest = std::max(largest, p.measured.size_bytes);
+  }
+  return {{"collectives", collectives},
+          {"algorithms", algorithms},
+          {"ranks", ranks},
+          {"size", {to_string(Bytes{smallest}), to_string(Bytes{largest})}}};
+}
+
+}  // namespace
+
+std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result,
+                         const CalibrateArguments& arguments) {
+  std::vector<double> values;
+  for (const FittedParameter& p : result.parameters) values.push_back(p.value);
+  const HardwareProfile hardware = open.hardware(values);
+  const Json written = HardwareForm::write(hardware);
+  std::set<std::string> systems;
+  for (const FitPoint& p : points)
+    if (!p.measured.system.empty()) systems.insert(p.measured.system);
+
+  Json out = {{"schema", 1}};
+  out["description"] = fmt::format(
+      "Fitted to {}.", systems.empty() ? fmt::format("{}", fmt::join(arguments.data, ", ")) : fmt::format("{}", fmt::join(systems, "; ")));
+  for (const HardwareParameter& known : hardware_parameters()) {
+    const auto fitted = std::ranges::find_if(result.parameters, [&](const FittedParameter& p) { return p.parameter.name == known.name; });
+    std::string source = fmt::format("not fitted; from profile {}", open.scenario().hardware.name);
+    if (fitted != result.parameters.end())
+      source = fitted->determined ? "fitted, see calibration"
+                                  : fmt::format("the data does not determine it; from profile {}", open.scenario().hardware.name);
+    out[known.name] = {{"value", written.at(known.name)}, {"source", source}};
+  }
+  Json settings = Json::object(), undetermined = Json::array();
+  std::vector<std::string> residuals;  // one a line
+  for (const FittedParameter& p : result.parameters) {
+    if (!p.parameter.hardware) settings[p.parameter.name] = shown(p.parameter.unit, p.value);
+    if (!p.determined) undetermined.push_back(p.parameter.name);
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Measurement& m = points[i].measured;
+    residuals.push_back(
+        fmt::format("{}{{\"collective\": {}, \"algorithm\": {}, \"ranks\": {}, \"size_bytes\": {}, \"measured_us\": {}, \"simulated_us\": "
+                    "{:.3f}, \"fitted\": {}}}",
+                    "\n      ", Json(m.collective).dump(), Json(m.algorithm).dump(), points[i].experiment.ranks, m.size_bytes, m.time_us,
+                    result.simulated_us[i], points[i].fitted));
+  }
+  out["calibration"] = {{"command", command_of(arguments)},
+                        {"valid_for", valid_range(points)},
+                        {"fitted_error", errors_of(result.fitted)},
+                        {"held_out_error", errors_of(result.held_out)},
+                        {"cross_validated_error", errors_of(result.cross_validated)},
+                        {"undetermined", undetermined},
+                        {"scenario_settings", settings},
+                        {"residuals", "@"}};
+  std::string text = out.dump(2);
+  const std::string_view mark = "\"@\"";
+  text.replace(text.rfind(mark), mark.size(), fmt::format("[{}\n    ]", fmt::join(residuals, ",")));
+  return text + "\n";
+}
+
+}  // namespace weft

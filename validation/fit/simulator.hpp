@@ -1,0 +1,57 @@
+// What the flow network says to a measurement, in this process: no SimGrid engine around it, so it may be asked many times.
+#pragma once
+
+#include "models/routes.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "validation/measurements/measurement.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// What a measurement measured, in our words.
+struct Experiment {
+  std::string collective;  // of a measurement: also "latency" and "bandwidth"
+  AlgorithmChoice algorithm;
+  int ranks = 0;
+  Bytes size;
+};
+
+// The window of osu_bw: so many messages are on their way before the receiver answers.
+constexpr int bandwidth_window = 64;
+
+class Simulator {
+ public:
+  // Throws InputError if the fabric cannot be built.
+  explicit Simulator(Scenario scenario);
+  ~Simulator();
+  Simulator(Simulator&&) noexcept;
+  Simulator& operator=(Simulator&&) noexcept;
+
+  const Scenario& scenario() const { return scenario_; }
+
+  // Microseconds, as the measurement counts them: of "bandwidth", one message's share of the window.
+  double time_us(const Experiment& experiment, const HardwareProfile& hardware);
+
+  // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
+  double wire_limit_us(const Experiment& experiment) const;
+
+ private:
+  struct Prepared;
+  Prepared& prepared(const Experiment& experiment);
+
+  Scenario scenario_;
+  std::unique_ptr<Fabric> fabric_;
+  std::map<std::string, std::unique_ptr<Prepared>> prepared_;
+};
+
+// Which of our algorithms a measured name means: the name itself, a synonym ("rabenseifner", "tree"), either with the
+// library behind it ("ring_ompi"), or what `renames` says. No name: `otherwise`. Nothing: we do not have it.
+std::optional<AlgorithmChoice> algorithm_measured(const Measurement& measurement, const std::map<std::string, std::string>& renames,
+                                                  const std::vector<AlgorithmChoice>& otherwise);
+
+}  // namespace weft

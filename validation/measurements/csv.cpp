@@ -1,0 +1,161 @@
+// Our CSV: a line of column names, then one measurement a line. "size_bytes" and "time_us" must be there ("median_us" and
+// "median_MBps" stand for the time in summaries of many runs); other columns that we do not know are left alone.
+#include "validation/measurements/lines.hpp"
+
+#include <limits>
+
+namespace weft {
+namespace {
+
+// Fields of a line; a field in double quotes may hold commas, and "" is a quote in it.
+std::optional<std::vector<std::string>> fields_of(std::string_view line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"')
+      fields.back() += line[++i];
+    else if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      fields.emplace_back();
+    else
+      fields.back() += c;
+  }
+  if (quoted) return {};
+  return fields;
+}
+
+constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
+
+class Columns {
+ public:
+  // Says what is wrong with the names.
+  std::vector<std::string> set(const std::vector<std::string>& names) {
+    std::vector<std::string> problems;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string name(trimmed(names[i]));
+      if (!at_.emplace(name, i).second) problems.push_back(fmt::format("column \"{}\" is there twice", name));
+    }
+    const bool has_time = has("time_us") || has("median_us") || has("median_MBps");
+    if (!has("size_bytes")) problems.push_back(missing("size_bytes", names));
+    if (!has_time) problems.push_back(missing("time_us", names));
+    count_ = names.size();
+    return problems;
+  }
+  bool has(const std::string& name) const { return at_.contains(name); }
+  std::size_t count() const { return count_; }
+  std::string_view in(const std::vector<std::string>& fields, const std::string& name) const {
+    const auto at = at_.find(name);
+    return at == at_.end() ? std::string_view{} : trimmed(fields[at->second]);
+  }
+
+ private:
+  // A column of the same quantity in another unit is the likeliest slip.
+  static std::string missing(const std::string& wanted, const std::vector<std::string>& names) {
+    const std::string quantity = wanted.substr(0, wanted.find('_'));
+    std::string text = fmt::format("column \"{}\" is missing", wanted);
+    for (const std::string& name : names)
+      if (trimmed(name) == quantity || trimmed(name).starts_with(quantity + "_"))
+        return fmt::format("{}: \"{}\" must be given in {} and be called \"{}\"", text, trimmed(name),
+                           wanted == "time_us" ? "microseconds" : "bytes", wanted);
+    return fmt::format("{}; the columns are {}", text, fmt::join(names, ", "));
+  }
+
+  std::map<std::string, std::size_t> at_;
+  std::size_t count_ = 0;
+};
+
+class Reader {
+ public:
+  Reader(const Columns& columns, RowSink& sink) : columns_(columns), sink_(sink) {}
+
+  void read(std::size_t line, const std::vector<std::string>& fields) {
+    line_ = line, fields_ = &fields, good_ = true;
+    Measurement row;
+    row.source = text("source");
+    row.system = columns_.has("cloud") ? fmt::format("{} {} {}", text("cloud"), text("env"), text("device")) : std::string(text("system"));
+    row.nodes = count("nodes"), row.gpus = count("gpus"), row.ranks = count("ranks");
+    row.collective = columns_.has("benchmark") ? collective_of_benchmark() : std::string(text("collective"));
+    row.algorithm = text("algorithm");
+    if (row.collective == "latency" || row.collective == "bandwidth") row.ranks = 2;
+    if (const auto size = whole_number_in(text("size_bytes")))
+      row.size_bytes = *size;
+    else
+      wrong("size_bytes", "a whole number of bytes");
+    row.time_us = time_of(row);
+    if (!good_) return;
+    if (sink_.agrees(line, row, number_in(text("algbw_GBps")))) sink_.add(line, row);
+    if (text("inplace_time_us").empty()) return;
+    row.in_place = true;
+    row.time_us = number("inplace_time_us");
+    if (good_) sink_.add(line, row);
+  }
+
+ private:
+  std::string_view text(const char* column) const { return columns_.in(*fields_, column); }
+
+  void wrong(const char* column, std::string_view wanted) {
+    good_ = false;
+    sink_.problem(line_, fmt::format("{} must be {}, got \"{}\"", column, wanted, text(column)));
+  }
+  double number(const char* column) {
+    const auto value = number_in(text(column));
+    if (!value) wrong(column, "a number");
+    return value.value_or(0);
+  }
+  int count(const char* column) {
+    if (text(column).empty()) return 0;
+    const auto value = whole_number_in(text(column));
+    if (!value || *value < 0 || *value > 10'000'000) wrong(column, "a whole number, at least 0");
+    return static_cast<int>(value.value_or(0));
+  }
+  double time_of(const Measurement& row) {
+    if (!text("median_MBps").empty()) {
+      const double rate = number("median_MBps");
+      if (good_ && !(rate > 0)) wrong("median_MBps", "more than 0");
+      return static_cast<double>(row.size_bytes) / rate;
+    }
+    return number(columns_.has("time_us") ? "time_us" : "median_us");
+  }
+  std::string collective_of_benchmark() {
+    std::string_view name = text("benchmark");
+    if (name == "osu_latency") return "latency";
+    if (name == "osu_bw") return "bandwidth";
+    if (name.starts_with("osu_")) name.remove_prefix(4);
+    return std::string(name);
+  }
+
+  const Columns& columns_;
+  RowSink& sink_;
+  std::size_t line_ = 0;
+  const std::vector<std::string>* fields_ = nullptr;
+  bool good_ = true;
+};
+
+}  // namespace
+
+void read_csv(std::string_view text, RowSink& sink) {
+  Columns columns;
+  Reader reader(columns, sink);
+  bool has_header = false;
+  const auto lines = lines_in(text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (trimmed(lines[i]).empty() || lines[i].starts_with('#')) continue;
+    const auto fields = fields_of(lines[i]);
+    if (!fields) {
+      sink.problem(i + 1, "a double quote is not closed");
+    } else if (!has_header) {
+      has_header = true;
+      const auto problems = columns.set(*fields);
+      for (const std::string& problem : problems) sink.problem(i + 1, problem);
+      if (!problems.empty()) return;
+    } else if (fields->size() != columns.count()) {
+      sink.problem(i + 1, fmt::format("must have {} fields, as the first line has, got {}", columns.count(), fields->size()));
+    } else {
+      reader.read(i + 1, *fields);
+    }
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,106 @@
+#include "validation/measurements/lines.hpp"
+
+#include <charconv>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n\f\v";
+constexpr std::size_t most_problems = 50;
+
+template <class T>
+std::optional<T> parsed(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return {};
+  return value;
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(blanks);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string_view> lines_in(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    if (end == text.npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+std::vector<std::string_view> words_in(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const auto begin = line.find_first_not_of(blanks);
+    if (begin == line.npos) return words;
+    const auto end = std::min(line.find_first_of(blanks, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    line.remove_prefix(end);
+  }
+}
+
+std::optional<double> number_in(std::string_view text) {
+  const auto value = parsed<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<std::int64_t> whole_number_in(std::string_view text) { return parsed<std::int64_t>(text); }
+
+void RowSink::problem(std::size_t line, std::string_view text) {
+  problems_.push_back(line == 0 ? fmt::format("{}: {}", file_, text) : fmt::format("{}:{}: {}", file_, line, text));
+}
+
+bool RowSink::agrees(std::size_t line, const Measurement& row, std::optional<double> printed_gbps) {
+  if (!printed_gbps || *printed_gbps < 0.5 || row.time_us <= 0) return true;  // fewer digits than it takes
+  const double gbps = static_cast<double>(row.size_bytes) / row.time_us * 1e-3;
+  if (std::abs(gbps - *printed_gbps) <= 0.05 * gbps + 0.01) return true;
+  problem(line,
+          fmt::format("{} bytes in {:g} us are {:.4g} GB/s, but the line says {:g}; sizes must be in bytes, times in us, algbw in GB/s",
+                      row.size_bytes, row.time_us, gbps, *printed_gbps));
+  return false;
+}
+
+void RowSink::add(std::size_t line, Measurement row) {
+  if (row.source.empty()) row.source = file_;
+  row.where = fmt::format("{}:{}", file_, line);
+  if (row.collective.empty()) row.collective = options_.collective;
+  if (row.collective.empty()) return problem(line, "does not say which collective was measured; give it with --collective NAME");
+  if (row.size_bytes < 0) return problem(line, fmt::format("the size must not be negative, got {}", row.size_bytes));
+  if (!(row.time_us > 0)) return problem(line, fmt::format("the time must be more than 0 us, got {:g}", row.time_us));
+  for (const auto& [name, value] : {std::pair{"nodes", row.nodes}, {"gpus", row.gpus}, {"ranks", row.ranks}})
+    if (value < 0) return problem(line, fmt::format("{} must not be negative, got {}", name, value));
+  const Key key{row.system, row.nodes, row.gpus, row.ranks, row.collective, row.algorithm, row.size_bytes, row.in_place};
+  const auto [at, is_new] = seen_.emplace(key, row.where);
+  if (!is_new)
+    return problem(line, fmt::format("a second measurement of {} bytes ({}{}{}{}); the first is at {}", row.size_bytes, row.collective,
+                                     row.algorithm.empty() ? "" : ", ", row.algorithm, row.in_place ? ", in place" : "", at->second));
+  out_.rows.push_back(std::move(row));
+}
+
+Measurements RowSink::finish(std::string format) {
+  if (out_.rows.empty() && problems_.empty()) problem(0, fmt::format("holds no measurement (read as {})", format));
+  if (!problems_.empty() && (!options_.skip_bad || out_.rows.empty())) {
+    if (problems_.size() > most_problems) {
+      const std::size_t more = problems_.size() - most_problems;
+      problems_.resize(most_problems);
+      problems_.push_back(fmt::format("{}: and {} more lines like these", file_, more));
+    }
+    throw InputError(std::move(problems_));
+  }
+  out_.format = std::move(format);
+  out_.skipped = std::move(problems_);
+  return std::move(out_);
+}
+
+}  // namespace weft

@@ -1,0 +1,182 @@
+#include "validation/measurements/measurement.hpp"
+
+#include "sim/scenario/testing.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+constexpr const char* nccl_table = R"(# nccl-tests version 2.17.6 nccl-headers=22703 nccl-library=22703
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes 8 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   4101 on      node0 device  0 [0000:07:00] NVIDIA L40S
+#  Rank  1 Group  0 Pid   4102 on      node1 device  0 [0000:07:00] NVIDIA L40S
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+           8             2     float     sum      -1    13.24    0.00    0.00       0    12.25    0.00    0.00     N/A
+node0:4101:4101 [0] NCCL INFO something in between
+     1048576        262144     float     sum      -1    166.4    6.30    6.30       0    167.9    6.24    6.24       0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 3.2
+)";
+
+Measurements parse(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
+
+Lines problems_of(const std::string& text, const ReadOptions& options = {}) {
+  try {
+    parse(text, options);
+  } catch (const InputError& error) {
+    return error.problems();
+  }
+  return {};
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  text.replace(text.find(what), what.size(), with);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("measurements: an nccl-tests table gives both buffers, the ranks and the nodes") {
+  const Measurements read = parse(nccl_table);
+  CHECK(read.format == "an nccl-tests table");
+  REQUIRE(read.rows.size() == 4);
+  const Measurement& last = read.rows[3];
+  CHECK(last.collective == "allreduce");
+  CHECK(last.size_bytes == 1'048'576);
+  CHECK(last.time_us == 167.9);
+  CHECK(last.in_place);
+  CHECK(last.ranks == 2);
+  CHECK(last.nodes == 2);
+  CHECK(last.gpus == 1);
+  CHECK(last.where == "f:14");
+  CHECK(!read.rows[2].in_place);
+}
+
+TEST_CASE("measurements: old and new shapes of the nccl-tests table") {
+  SUBCASE("without the root's column and without the program's name, which busbw / algbw then tells") {
+    const Measurements read = parse(
+        "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+        "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)              (us)  (GB/s)  (GB/s)\n"
+        "  8388608  2097152  float  sum  1000.0  8.39  8.39  0e+00  1010.0  8.31  8.31  0e+00\n",
+        {.collective = "allreduce"});
+    CHECK(read.rows.size() == 2);
+  }
+  SUBCASE("statistics behind each block, a date at the end, the processor's time") {
+    const Measurements read = parse(
+        "# Collective test starting: ./build/reduce_scatter_perf\n"
+        "#       size         count      type   redop    root  cputime   algbw   busbw  #wrong i_min i_max i_p99 i_cv%\n"
+        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n"
+        "  8388608  2097152  float  sum  -1  1000.0  8.39  4.19  0  990 1010 1009 0.5  1010.0  8.31  4.15  0  990 1020 1009 0.7 2026-01-02 "
+        "10:11:12\n");
+    REQUIRE(read.rows.size() == 2);
+    CHECK(read.rows[1].time_us == 1010);
+    CHECK(read.rows[1].collective == "reduce_scatter");
+  }
+  SUBCASE("the out-of-place block left out") {
+    const Measurements read = parse(replaced(nccl_table, "   166.4    6.30    6.30       0 ", ""));
+    CHECK(read.rows.size() == 3);
+    CHECK(read.rows[2].in_place);
+  }
+}
+
+TEST_CASE("measurements: each bad line of an nccl-tests table is told, and can be skipped") {
+  const std::string text = replaced(replaced(nccl_table, "13.24", "-3"), "6.24       0", "6.24       7");
+  CHECK(problems_of(text) == Lines{"f:12: the time must be more than 0 us, got -3",
+                                   "f:14: 7 values of the result were wrong; the time of a wrong result is none"});
+  const Measurements read = parse(text, {.skip_bad = true});
+  CHECK(read.rows.size() == 2);
+  CHECK(read.skipped.size() == 2);
+  CHECK(problems_of(replaced(nccl_table, "166.4", "0.1664")) ==
+        Lines{"f:14: 1048576 bytes in 0.1664 us are 6302 GB/s, but the line says 6.3; sizes must be in bytes, times in us, algbw in GB/s"});
+  CHECK(problems_of(replaced(nccl_table, "1048576        262144", "8        262144")).front().find("second measurement of 8 bytes") !=
+        std::string::npos);
+  CHECK(problems_of(replaced(nccl_table, "1048576   ", "1048576.5")) ==
+        Lines{"f:14: the size must be a whole number of bytes, got \"1048576.5\""});
+  CHECK(problems_of(replaced(nccl_table, "float     sum", "float")) ==
+        Lines{"f:12: must have 13 fields, or 9 where only one buffer was measured, got 12"});
+  CHECK(problems_of(replaced(nccl_table, "(us)", "(ms)")).front() ==
+        "f:11: times must be in (us), the units are \"(B)    (elements)                               (ms)  (GB/s)  (GB/s)             "
+        "(us)  (GB/s)  (GB/s)\"");
+}
+
+TEST_CASE("measurements: nccl-tests JSON, with its quirks") {
+  const std::string text = R"({"version": 3, "args": ["./build/all_gather_perf", "-J", "x.json"], "env": ["HOME=/root"],
+    "config": {"devices": [{"rank": 0, "hostname": "a"}, {"rank": 1, "hostname": "b"}]},
+    "results": [{"size": 1048576, "count": 1, "type": "float", "redop": "none", "root": " -1 ",
+                 "out_of_place": {"time": 100.5, "alg_bw": 10.43, "bus_bw": 5.2, "nwrong": "0"},
+                 "in_place": {"cpu_time": 101.0, "alg_bw": "nan", "bus_bw": "nan", "nwrong": 0}}],
+    "out_of_bounds": {"count": 0, "okay": "true"}})";
+  const Measurements read = parse(text);
+  CHECK(read.format == "nccl-tests JSON");
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[0].collective == "allgather");
+  CHECK(read.rows[0].ranks == 2);
+  CHECK(read.rows[1].time_us == 101.0);
+  CHECK(problems_of(replaced(text, "100.5", "\"nan\"")) == Lines{"f: /results/0/out_of_place/time: must be a number, got \"nan\""});
+  CHECK(problems_of("{\"results\": 3}") == Lines{"f: /results: must be a list"});
+  CHECK(problems_of("{\"results\": [").size() == 1);
+}
+
+TEST_CASE("measurements: OSU tables of latency, bandwidth and collectives") {
+  const Measurements latency = parse("# OSU MPI Latency Test v7.1\n# Size          Latency (us)\n0   1.80\n8192    4.10\n");
+  REQUIRE(latency.rows.size() == 2);
+  CHECK(latency.rows[1].collective == "latency");
+  CHECK(latency.rows[1].ranks == 2);
+  const Measurements bandwidth = parse("# OSU MPI Bandwidth Test v7.1\n# Size      Bandwidth (MB/s)\n1000000    20000.0\n");
+  CHECK(bandwidth.rows[0].time_us == 50);
+  const Measurements allreduce = parse(
+      "# OSU MPI Allreduce Latency Test v5.8\n# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n4   3.2 3.0 "
+      "3.3 1000\n");
+  CHECK(allreduce.rows[0].collective == "allreduce");
+  CHECK(allreduce.rows[0].ranks == 0);
+  CHECK(problems_of("# OSU MPI Bi-Directional Bandwidth Test v7.1\n1 2\n") ==
+        Lines{"f:1: \"OSU MPI Bi-Directional Bandwidth Test v7.1\" is not a test that Weft simulates"});
+  CHECK(problems_of("# OSU MPI Latency Test v7.1\n# Size          Latency (ms)\n0   1.80\n") ==
+        Lines{"f:2: the values must be in (us), the columns are \"Size          Latency (ms)\""});
+}
+
+TEST_CASE("measurements: CSV, its columns by name") {
+  const Measurements read = parse(
+      "source,system,nodes,gpus,ranks,collective,algorithm,size_bytes,time_us,algbw_GBps,extra,inplace_time_us\n"
+      "\"a, b\",S,2,1,2,allreduce,ring,1024,20.68,0.05,x,21.43\n");
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[0].source == "a, b");
+  CHECK(read.rows[0].algorithm == "ring");
+  CHECK(read.rows[1].in_place);
+  CHECK(read.rows[1].time_us == 21.43);
+}
+
+TEST_CASE("measurements: what is wrong with a CSV file is told line by line") {
+  CHECK(problems_of("collective,size,time_ms\nallreduce,8,1\n") ==
+        Lines{"f:1: column \"size_bytes\" is missing: \"size\" must be given in bytes and be called \"size_bytes\"",
+              "f:1: column \"time_us\" is missing: \"time_ms\" must be given in microseconds and be called \"time_us\""});
+  const std::string header = "collective,ranks,size_bytes,time_us\n";
+  CHECK(
+      problems_of(
+          header +
+          "allreduce,2,8,1\nallreduce,2,8,2\nallreduce,2,16\nallreduce,two,16,3\nallreduce,2,1e3,3\nallreduce,2,32,-1\nallreduce,2,\"64,3\n"
+          "allreduce,2,64,nan\n") ==
+      Lines{"f:3: a second measurement of 8 bytes (allreduce); the first is at f:2",
+            "f:4: must have 4 fields, as the first line has, got 3", "f:5: ranks must be a whole number, at least 0, got \"two\"",
+            "f:6: size_bytes must be a whole number of bytes, got \"1e3\"", "f:7: the time must be more than 0 us, got -1",
+            "f:8: a double quote is not closed", "f:9: time_us must be a number, got \"nan\""});
+  CHECK(problems_of("size_bytes,time_us\n8,1\n") ==
+        Lines{"f:2: does not say which collective was measured; give it with --collective NAME"});
+  CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "broadcast"}).rows.size() == 1);
+}
+
+TEST_CASE("measurements: files of no known format, and empty ones") {
+  CHECK(problems_of("") == Lines{"f: is empty"});
+  CHECK(problems_of(" \n\n") == Lines{"f: is empty"});
+  CHECK(problems_of("hello\nworld\n") ==
+        Lines{"f: is none of: nccl-tests table or JSON, OSU table, CSV with size_bytes and time_us, Weft trace"});
+  CHECK(problems_of("collective,size_bytes,time_us\n") == Lines{"f: holds no measurement (read as CSV)"});
+}

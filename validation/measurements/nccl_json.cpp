@@ -1,0 +1,69 @@
+// What nccl-tests writes with -J (file version 3): one JSON object with "results".
+#include "sim/scenario/json_text.hpp"
+#include "validation/measurements/lines.hpp"
+
+#include <set>
+
+namespace weft {
+namespace {
+
+// Numbers are numbers, or strings that hold one ("nan" is none).
+std::optional<double> number_at(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end()) return {};
+  if (at->is_number()) return at->get<double>();
+  if (at->is_string()) return number_in(trimmed(at->get_ref<const std::string&>()));
+  return {};
+}
+
+void read_block(std::size_t index, const Json& result, const char* name, Measurement row, RowSink& sink) {
+  const auto at = result.find(name);
+  if (at == result.end() || !at->is_object()) return;
+  const auto time = at->contains("time") ? number_at(*at, "time") : number_at(*at, "cpu_time");
+  if (!time)
+    return sink.problem(0, fmt::format("/results/{}/{}/time: must be a number, got {}", index, name, shown(at->value("time", Json()))));
+  if (const auto wrong = number_at(*at, "nwrong"); wrong && *wrong != 0)
+    return sink.problem(0, fmt::format("/results/{}/{}/nwrong: {:g} values of the result were wrong; the time of a wrong result is none",
+                                       index, name, *wrong));
+  row.time_us = *time;
+  row.in_place = std::string_view(name) == "in_place";
+  if (sink.agrees(index + 1, row, number_at(*at, "alg_bw"))) sink.add(index + 1, std::move(row));
+}
+
+}  // namespace
+
+void read_nccl_json(std::string_view text, RowSink& sink) {
+  std::vector<Problem> problems;
+  const Json json = parse_json(text, problems);
+  for (const Problem& problem : problems) sink.problem(0, fmt::format("{}: {}", problem.where, problem.what));
+  if (!problems.empty()) return;
+  const auto results = json.find("results");
+  if (results == json.end() || !results->is_array()) return sink.problem(0, "/results: must be a list");
+
+  Measurement row;
+  if (const auto args = json.find("args"); args != json.end() && args->is_array() && !args->empty() && args->front().is_string())
+    row.collective = collective_of_nccl_program(args->front().get_ref<const std::string&>());
+  std::set<std::string> hosts;
+  if (const auto config = json.find("config"); config != json.end() && config->is_object())
+    if (const auto devices = config->find("devices"); devices != config->end() && devices->is_array())
+      for (const Json& device : *devices) {
+        ++row.ranks;
+        if (device.is_object() && device.contains("hostname")) hosts.insert(device.at("hostname").dump());
+      }
+  row.nodes = static_cast<int>(hosts.size());
+  row.gpus = row.nodes > 0 ? row.ranks / row.nodes : 0;
+
+  for (std::size_t i = 0; i < results->size(); ++i) {
+    const Json& result = (*results)[i];
+    const auto size = result.is_object() ? number_at(result, "size") : std::nullopt;
+    if (!size || *size != static_cast<double>(static_cast<std::int64_t>(*size))) {
+      sink.problem(0, fmt::format("/results/{}/size: must be a whole number of bytes", i));
+      continue;
+    }
+    row.size_bytes = static_cast<std::int64_t>(*size);
+    read_block(i, result, "out_of_place", row, sink);
+    read_block(i, result, "in_place", row, sink);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,132 @@
+#include "validation/references.hpp"
+
+#include "sim/scenario/fields.hpp"
+#include "sim/scenario/files.hpp"
+
+#include <algorithm>
+
+namespace weft {
+
+template <>
+struct Names<Claim::Quantity> {
+  static constexpr const char* kind = "quantity";
+  static const std::vector<std::pair<Claim::Quantity, std::string>>& values() {
+    static const std::vector<std::pair<Claim::Quantity, std::string>> all = {{Claim::Quantity::ratio, "ratio"},
+                                                                             {Claim::Quantity::difference_us, "difference_us"}};
+    return all;
+  }
+};
+
+// {"/pointer": value, ...}
+template <>
+struct Form<std::vector<Setting>> {
+  static std::string wanted() { return "an object of pointers and values"; }
+  static Json schema() { return {{"type", "object"}}; }
+  static Json write(const std::vector<Setting>& settings) {
+    Json out = Json::object();
+    for (const Setting& s : settings) out[s.pointer] = s.value;
+    return out;
+  }
+  static bool read(const Json& json, const Place& place, Input& in, std::vector<Setting>& out) {
+    if (!json.is_object()) return in.unwanted(place, wanted(), json);
+    for (const auto& [pointer, value] : json.items()) out.push_back({pointer, value});
+    return true;
+  }
+};
+// {"measured": "ours", ...}
+template <>
+struct Form<std::map<std::string, std::string>> {
+  static std::string wanted() { return "an object of names"; }
+  static Json schema() { return {{"type", "object"}}; }
+  static Json write(const std::map<std::string, std::string>& names) { return names; }
+  static bool read(const Json& json, const Place& place, Input& in, std::map<std::string, std::string>& out) {
+    if (!json.is_object()) return in.unwanted(place, wanted(), json);
+    for (const auto& [measured, ours] : json.items())
+      if (!Form<std::string>::read(ours, place.in(measured), in, out[measured])) return false;
+    return true;
+  }
+};
+template <>
+struct Form<std::filesystem::path> {
+  static std::string wanted() { return "a file's name"; }
+  static Json schema() { return {{"type", "string"}}; }
+  static Json write(const std::filesystem::path& path) { return path.string(); }
+  static bool read(const Json& json, const Place& place, Input& in, std::filesystem::path& out) {
+    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+    out = json.get<std::string>();
+    return true;
+  }
+};
+
+template <>
+struct Declared<ClaimSide> {
+  static Declaration<ClaimSide> declaration() {
+    return {.doc = "One side of a comparison.",
+            .fields = {optional("set", &ClaimSide::set, "Values of the scenario."),
+                       required("algorithm", &ClaimSide::algorithm, "By its name in the registry."),
+                       optional("ranks", &ClaimSide::ranks, "How many; all endpoints if not given.")}};
+  }
+};
+template <>
+struct Declared<Claim> {
+  static Declaration<Claim> declaration() {
+    return {
+        .doc = "A published comparison.",
+        .fields = {required("what", &Claim::what, "In a sentence."), required("published", &Claim::published, "As the source says it."),
+                   optional("quantity", &Claim::quantity, "Of the times of \"against\" and \"of\"."),
+                   optional("collective", &Claim::collective, "What is simulated."), required("of", &Claim::of, "The one it is about."),
+                   required("against", &Claim::against, "What it is compared with."), required("sizes", &Claim::sizes, "Message sizes."),
+                   optional("largest_only", &Claim::largest_only, "For an \"up to\"."),
+                   optional("at_least", &Claim::at_least, "Lower end."), optional("at_most", &Claim::at_most, "Upper end.")}};
+  }
+};
+template <>
+struct Declared<Selection> {
+  static Declaration<Selection> declaration() {
+    return {.doc = "Which rows of the files.",
+            .fields = {optional("rename", &Selection::renames, "What measured algorithms are called here."),
+                       optional("only", &Selection::only, "Measured algorithms."),
+                       optional("system", &Selection::system, "A part of the system's name."),
+                       optional("in_place", &Selection::in_place, "The in-place times."),
+                       optional("smallest_bytes", &Selection::smallest_bytes, "Leave out smaller messages.")}};
+  }
+};
+template <>
+struct Declared<Reference> {
+  static Declaration<Reference> declaration() {
+    return {.doc = "Something to be judged against.",
+            .fields = {required("name", &Reference::name, "Its name."), required("about", &Reference::about, "Its system, in a sentence."),
+                       optional("note", &Reference::note, "What the model lacks."),
+                       required("scenario", &Reference::scenario, "The scenario's file."),
+                       optional("measurements", &Reference::measurements, "Files of measurements."),
+                       optional("held_out", &Reference::held_out, "Files nothing was fitted to."),
+                       optional("select", &Reference::selection, "Which rows."),
+                       optional("claims", &Reference::claims, "Published comparisons.")}};
+  }
+};
+
+Reference read_reference(const std::filesystem::path& file) {
+  Input in;
+  Reference out;
+  const Json json = parse_json(read_file(file), in.problems);
+  if (in.problems.empty()) Form<Reference>::read(json, Place{}, in, out);
+  if (!in.problems.empty()) throw InputError(lines_of(file.string(), in.problems));
+  const auto beside = [&](std::filesystem::path& path) { path = (file.parent_path() / path).lexically_normal(); };
+  beside(out.scenario);
+  std::ranges::for_each(out.measurements, beside);
+  std::ranges::for_each(out.held_out, beside);
+  out.selection.hold_out = out.held_out.empty();
+  return out;
+}
+
+std::filesystem::path validation_folder() { return WEFT_VALIDATION_DIR; }
+
+std::vector<std::filesystem::path> shipped_references() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(validation_folder() / "references"))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// What Weft is judged against: measured series and published claims, each with the scenario that it is compared with.
+#pragma once
+
+#include "sim/scenario/cases.hpp"
+#include "validation/fit/fit.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// One thing to simulate, on the reference's scenario with some of its values set.
+struct ClaimSide {
+  std::vector<Setting> set = {};
+  std::string algorithm = {};
+  int ranks = 0;  // 0: all
+};
+
+// Times `against` compared with times `of`, size by size: a ratio, or a difference in microseconds. It must lie in [at_least, at_most] at
+// every size; of a published "up to", at the size where it is largest.
+struct Claim {
+  enum class Quantity { ratio, difference_us };
+  std::string what;
+  std::string published;  // as the source says it
+  Quantity quantity = Quantity::ratio;
+  std::string collective = "allreduce";
+  ClaimSide of, against;
+  std::vector<Bytes> sizes;
+  bool largest_only = false;
+  std::optional<double> at_least, at_most;
+};
+
+struct Reference {
+  std::string name;
+  std::string about;
+  std::string note;  // what the model lacks, where the errors are large
+  std::filesystem::path scenario;
+  std::vector<std::filesystem::path> measurements;  // every second size is held out, if `held_out` is empty
+  std::vector<std::filesystem::path> held_out;
+  Selection selection = {};
+  std::vector<Claim> claims = {};
+};
+
+// Throws InputError with every problem of the file.
+Reference read_reference(const std::filesystem::path& file);
+
+// The references that ship, in the order of their names.
+std::vector<std::filesystem::path> shipped_references();
+std::filesystem::path validation_folder();
+
+}  // namespace weft

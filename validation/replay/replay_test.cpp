@@ -1,0 +1,124 @@
+#include "validation/replay/replay.hpp"
+
+#include "sim/scenario/cases.hpp"
+#include "validation/testing.hpp"
+
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+const std::string two_ranks = R"({"format": "weft trace", "version": 1, "ranks": 2, "collective": "allreduce"})"
+                              "\n";
+
+std::string collective(int rank, int bytes, double start_us, double end_us, const std::string& op = "allreduce") {
+  return fmt::format(R"({{"rank": {}, "op": "{}", "bytes": {}, "start_us": {}, "end_us": {}}})"
+                     "\n",
+                     rank, op, bytes, start_us, end_us);
+}
+
+std::string message(int rank, const std::string& op, int peer, int step, int bytes, double start_us, double end_us) {
+  return fmt::format(R"({{"rank": {}, "op": "{}", "peer": {}, "step": {}, "bytes": {}, "start_us": {}, "end_us": {}}})"
+                     "\n",
+                     rank, op, peer, step, bytes, start_us, end_us);
+}
+
+// Both ranks send and receive in each of two steps, a ring all-reduce of 2 MB.
+std::string ring_messages() {
+  std::string out = R"({"run": 0, "algorithm": "ring", "size_bytes": 2000000, "times_us": [170, 180, 175]})"
+                    "\n";
+  for (int step = 0; step < 2; ++step)
+    for (int rank = 0; rank < 2; ++rank) {
+      out += message(rank, "send", 1 - rank, step, 1'000'000, 85 * step, 85 * step + 82);
+      out += message(rank, step == 0 ? "receive_reduce" : "receive", 1 - rank, step, 1'000'000, 85 * step, 85 * step + 82);
+    }
+  return out;
+}
+
+Scenario star_of(int nodes) {
+  const ScratchFolder folder;
+  return load_cases(folder.file("star.json", star_scenario(nodes))).front().scenario;
+}
+
+ReplayResult replayed(const std::string& text, int ranks = 0, int nodes = 2) {
+  const Trace trace = parse_trace(text, "t");
+  const Scenario scenario = star_of(nodes);
+  return replay(plan_replay(trace, trace.runs.front(), scenario, {.ranks = ranks}), scenario);
+}
+
+}  // namespace
+
+TEST_CASE("replay: messages of a schedule run again, step by step") {
+  const ReplayResult result = replayed(two_ranks + ring_messages());
+  REQUIRE(result.operations.size() == 2);
+  // 1 MB at 100 Gb/s and two cables.
+  CHECK(result.operations[0].name == "step 0");
+  CHECK(result.operations[0].bytes == 1'000'000);
+  CHECK(*result.operations[0].measured_us == doctest::Approx(82));
+  CHECK(result.operations[0].simulated_us == doctest::Approx(81));
+  CHECK(*result.measured_us == doctest::Approx(167));
+  CHECK(result.simulated_us == doctest::Approx(162));
+}
+
+TEST_CASE("replay: collectives keep what each rank computed between them") {
+  // 500,000 bytes take 42 us: two steps of 1 us and 20 us. Rank 1 starts 10 us later, and computes 100 us, rank 0 30 us.
+  const ReplayResult result = replayed(two_ranks + collective(0, 500'000, 0, 50) + collective(1, 500'000, 10, 52) +
+                                       collective(0, 500'000, 80, 200) + collective(1, 500'000, 152, 200));
+  REQUIRE(result.operations.size() == 2);
+  CHECK(*result.operations[0].measured_us == doctest::Approx(52));
+  CHECK(result.operations[0].simulated_us == doctest::Approx(52));
+  // Both are done at 52: rank 0 goes on at 82, rank 1 at 152, and then it takes 42 more.
+  CHECK(*result.operations[1].measured_us == doctest::Approx(120));
+  CHECK(result.operations[1].simulated_us == doctest::Approx(152 + 42 - 82));
+  CHECK(result.simulated_us == doctest::Approx(194));
+}
+
+TEST_CASE("replay: collectives of different kinds and sizes follow one another") {
+  const ReplayResult result = replayed(two_ranks + collective(0, 500'000, 0, 42) + collective(1, 500'000, 0, 42) +
+                                       collective(0, 1'000'000, 42, 63, "allgather") + collective(1, 1'000'000, 42, 63, "allgather"));
+  REQUIRE(result.operations.size() == 2);
+  CHECK(result.operations[1].simulated_us == doctest::Approx(41));  // one step of half the message
+}
+
+TEST_CASE("replay: the same operations on more ranks") {
+  const ReplayResult collectives = replayed(two_ranks + collective(0, 800'000, 0, 66) + collective(1, 800'000, 0, 66), 4, 4);
+  CHECK(!collectives.measured_us);
+  CHECK(collectives.simulated_us == doctest::Approx(6 * (1 + 16)));  // 6 steps of a quarter
+  const ReplayResult messages = replayed(two_ranks + ring_messages(), 4, 4);
+  CHECK(messages.simulated_us == doctest::Approx(6 * (1 + 40)));
+}
+
+TEST_CASE("replay: a trace that does not hold together is refused, line by line") {
+  const auto problems = [](const std::string& text, int ranks = 0) { return problems_of([&] { replayed(text, ranks); }); };
+  CHECK(problems(two_ranks + message(0, "send", 1, 0, 8, 0, 1)) ==
+        Lines{"t:2: rank 0 sends to rank 1 in step 0, which does not receive it"});
+  CHECK(problems(two_ranks + message(1, "receive", 0, 0, 8, 0, 1)) ==
+        Lines{"t:2: rank 1 receives from rank 0 in step 0, which does not send it"});
+  CHECK(problems(two_ranks + message(0, "send", 1, 0, 8, 0, 1) + message(1, "receive", 0, 0, 16, 0, 1)) ==
+        Lines{"t:2: 8 bytes are sent, but 16 received (line 3)"});
+  CHECK(problems(two_ranks + collective(0, 8, 0, 1)) == Lines{"t: rank 0 takes part in 1 collectives, rank 1 in 0"});
+  CHECK(problems(two_ranks + collective(0, 8, 0, 1) + collective(1, 16, 0, 1)) ==
+        Lines{"t:3: collective 0 of rank 1 is allreduce of 16 bytes, rank 0's is allreduce of 8 (line 2)"});
+  CHECK(problems(two_ranks + collective(0, 8, 0, 5) + collective(0, 8, 4, 6) + collective(1, 8, 0, 5) + collective(1, 8, 5, 6)) ==
+        Lines{"t:3: starts before the collective before it has ended (line 2); overlapping collectives cannot be replayed"});
+  CHECK(problems(two_ranks + collective(0, 8, 0, 1) + message(0, "send", 1, 0, 8, 0, 1)) ==
+        Lines{"t:3: a run holds either messages or collectives, not both"});
+  CHECK(problems(two_ranks + collective(0, 8, 0, 1) + collective(1, 8, 0, 1), 3) ==
+        Lines{"the trace's 3 ranks do not fit the scenario's 2 endpoints"});
+}
+
+TEST_CASE("replay: the command prints every operation and the total") {
+  const ScratchFolder folder;
+  const auto trace = folder.file("trace.jsonl", two_ranks + ring_messages());
+  const auto scenario = folder.file("pair.json", pair_scenario);
+  std::ostringstream out, err;
+  CHECK(replay_command({.trace = trace.string(), .scenario = scenario.string(), .output = (folder / "all.csv").string()}, out, err) == 0);
+  CHECK(out.str().find("step 1") != std::string::npos);
+  CHECK(out.str().find("total") != std::string::npos);
+  CHECK(out.str().find("-3.0 %") != std::string::npos);
+  CHECK(read_file(folder / "all.csv").find("0,\"step 0\",1000000,82.000,81.000\n") != std::string::npos);
+}

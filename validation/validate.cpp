@@ -1,0 +1,102 @@
+#include "validation/validate.hpp"
+
+#include "sim/scenario/files.hpp"
+#include "validation/validate_text.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+
+namespace weft {
+namespace {
+
+Scenario scenario_with(const std::filesystem::path& file, const std::vector<Setting>& settings) {
+  auto cases = load_cases(file, settings);
+  if (cases.size() != 1)
+    throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file.string(), cases.size()));
+  return std::move(cases.front().scenario);
+}
+
+std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator) {
+  std::vector<FitPoint> points;
+  const auto add = [&](const std::vector<std::filesystem::path>& files, bool fitted, bool by_rule) {
+    std::vector<Measurement> rows;
+    for (const auto& file : files) {
+      const Measurements read = read_measurements(file);
+      rows.insert(rows.end(), read.rows.begin(), read.rows.end());
+    }
+    for (FitPoint& point : usable(rows, simulator, reference.selection).points) {
+      if (!by_rule) point.fitted = fitted;
+      points.push_back(std::move(point));
+    }
+  };
+  add(reference.measurements, true, reference.held_out.empty());
+  add(reference.held_out, false, false);
+  return points;
+}
+
+JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario_file) {
+  const auto side = [&](const ClaimSide& s) { return Simulator(scenario_with(scenario_file, s.set)); };
+  Simulator of = side(claim.of), against = side(claim.against);
+  const auto time_us = [&](Simulator& simulator, const ClaimSide& s, Bytes size) {
+    const Scenario& scenario = simulator.scenario();
+    const int ranks = s.ranks > 0 ? s.ranks : static_cast<int>(endpoints(scenario.fabric.spec));
+    return simulator.time_us({claim.collective, {s.algorithm}, ranks, size}, scenario.hardware);
+  };
+  JudgedClaim out{claim, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  for (const Bytes size : claim.sizes) {
+    const double a = time_us(of, claim.of, size), b = time_us(against, claim.against, size);
+    const double value = claim.quantity == Claim::Quantity::ratio ? b / a : b - a;
+    out.lowest = std::min(out.lowest, value), out.highest = std::max(out.highest, value);
+  }
+  const double low = claim.largest_only ? out.highest : out.lowest;
+  out.holds = (!claim.at_least || low >= *claim.at_least) && (!claim.at_most || out.highest <= *claim.at_most);
+  return out;
+}
+
+}  // namespace
+
+Judgement judge(const Reference& reference) {
+  Simulator simulator(scenario_with(reference.scenario, {}));
+  Judgement out{reference, points_of(reference, simulator)};
+  std::vector<double> fitted, held_out;
+  for (const FitPoint& point : out.points) {
+    out.simulated_us.push_back(simulator.time_us(point.experiment, simulator.scenario().hardware));
+    (point.fitted ? fitted : held_out).push_back(out.simulated_us.back() / point.measured.time_us - 1);
+  }
+  out.fitted = summarise(std::move(fitted));
+  out.held_out = summarise(std::move(held_out));
+  for (const Claim& claim : reference.claims) out.claims.push_back(judge(claim, reference.scenario));
+  return out;
+}
+
+int validate_command(const ValidateArguments& a, std::ostream& out, std::ostream& err) {
+  std::vector<std::filesystem::path> files(a.references.begin(), a.references.end());
+  if (files.empty())
+    files = shipped_references();
+  else if (a.check || a.renew)
+    throw InputError("--check and --renew are about all references that ship; name none");
+  std::vector<Judgement> judgements;
+  for (const auto& file : files) judgements.push_back(judge(read_reference(file)));
+  out << table_of(judgements, a.points);
+
+  const auto folder = validation_folder();
+  const std::vector<std::pair<std::filesystem::path, std::string>> documents = {
+      {folder / "results.md", results_page(judgements)}, {folder / "README.md", with_summary(read_file(folder / "README.md"), judgements)}};
+  const auto baseline = folder / "baseline.json";
+  if (a.renew) {
+    for (const auto& [file, text] : documents) write_file(file, text);
+    write_file(baseline, baseline_text(judgements));
+  }
+  if (!a.check) return 0;
+  std::vector<std::string> failures = grown_errors(judgements, read_file(baseline));
+  for (const Judgement& judgement : judgements)
+    for (const JudgedClaim& claim : judgement.claims)
+      if (!claim.holds) failures.push_back(fmt::format("{}: no longer so: {}", judgement.reference.name, claim.claim.what));
+  for (const auto& [file, text] : documents)
+    if (read_file(file) != text) failures.push_back(fmt::format("{}: is not what `weft validate --renew` writes", file.string()));
+  for (const std::string& failure : failures) err << "weft: " << failure << "\n";
+  return failures.empty() ? 0 : 1;
+}
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// `weft validate`: every reference, simulated with the profile it has, in one table; and the same in the documentation.
+#pragma once
+
+#include "validation/references.hpp"
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct JudgedClaim {
+  Claim claim;
+  double lowest = 0, highest = 0;  // over the sizes
+  bool holds = false;
+};
+
+struct Judgement {
+  Reference reference;
+  std::vector<FitPoint> points;
+  std::vector<double> simulated_us = {};  // by point
+  ErrorSummary fitted = {}, held_out = {};
+  std::vector<JudgedClaim> claims = {};
+};
+
+Judgement judge(const Reference& reference);
+
+// A held-out error may not grow beyond what was committed, by more than these.
+constexpr double allowed_relative_growth = 0.05, allowed_absolute_growth = 0.002;
+
+struct ValidateArguments {
+  std::vector<std::string> references = {};  // files; empty: all that ship
+  bool points = false;                       // print every point, not only the summary
+  bool check = false;                        // compare with the committed errors and documentation
+  bool renew = false;                        // write them
+};
+
+// Exit status 1 if a check fails.
+int validate_command(const ValidateArguments&, std::ostream& out, std::ostream& err);
+
+}  // namespace weft

@@ -1,0 +1,129 @@
+#include "validation/validate_text.hpp"
+
+#include "sim/scenario/json_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
+std::string percent(const ErrorSummary& e, double ErrorSummary::*which) { return e.points > 0 ? percent(e.*which) : "-"; }
+
+std::string algorithm_of(const FitPoint& p) { return p.measured.algorithm.empty() ? p.experiment.algorithm.name : p.measured.algorithm; }
+
+std::string range_of(const JudgedClaim& c) {
+  const char* unit = c.claim.quantity == Claim::Quantity::ratio ? "x" : " us";
+  if (c.claim.largest_only) return fmt::format("up to {:.3g}{}", c.highest, unit);
+  return c.lowest == c.highest ? fmt::format("{:.3g}{}", c.lowest, unit) : fmt::format("{:.3g} to {:.3g}{}", c.lowest, c.highest, unit);
+}
+
+std::string error_of(const Judgement& j, std::size_t i) {
+  return fmt::format("{:+.1f} %", 100 * (j.simulated_us[i] / j.points[i].measured.time_us - 1));
+}
+
+std::string summary(const std::vector<Judgement>& judgements) {
+  std::string out =
+      "| reference | system | fitted to | median, 95th percentile | held out | median, 95th percentile |\n|---|---|---:|---:|---:|---:|\n";
+  for (const Judgement& j : judgements)
+    if (!j.points.empty())
+      out += fmt::format("| {} | {} | {} | {}, {} | {} | **{}**, {} |\n", j.reference.name, j.reference.about, j.fitted.points,
+                         percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), j.held_out.points,
+                         percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95));
+  bool first = true;
+  for (const Judgement& j : judgements)
+    for (const JudgedClaim& c : j.claims) {
+      if (std::exchange(first, false)) out += "\n| reference | claim | published | simulated | holds |\n|---|---|---|---|---|\n";
+      out += fmt::format("| {} | {} | {} | {} | {} |\n", j.reference.name, c.claim.what, c.claim.published, range_of(c),
+                         c.holds ? "yes" : "**no**");
+    }
+  for (const Judgement& j : judgements)
+    if (!j.reference.note.empty()) out += fmt::format("\n- {}: {}", j.reference.name, j.reference.note);
+  return out + "\n";
+}
+
+constexpr std::string_view begin_mark = "<!-- validate:begin -->\n", end_mark = "<!-- validate:end -->";
+
+}  // namespace
+
+std::string table_of(const std::vector<Judgement>& judgements, bool every_point) {
+  std::string out =
+      fmt::format("# {:<26} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "reference", "fitted", "median", "95th", "held out", "median", "95th");
+  for (const Judgement& j : judgements)
+    if (!j.points.empty())
+      out += fmt::format("  {:<26} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}\n", j.reference.name, j.fitted.points,
+                         percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), j.held_out.points,
+                         percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95));
+  for (const Judgement& j : judgements)
+    for (const JudgedClaim& c : j.claims)
+      out += fmt::format("# {}: {}; published: {}, simulated: {}: {}\n", j.reference.name, c.claim.what, c.claim.published, range_of(c),
+                         c.holds ? "holds" : "DOES NOT HOLD");
+  if (!every_point) return out;
+  out += fmt::format("#\n# {:<26} {:<12} {:<24} {:>5} {:>11} {:>14} {:>14} {:>9}\n", "reference", "collective", "algorithm", "ranks",
+                     "size (B)", "reference (us)", "simulated (us)", "error");
+  for (const Judgement& j : judgements)
+    for (std::size_t i = 0; i < j.points.size(); ++i) {
+      const FitPoint& p = j.points[i];
+      out += fmt::format("  {:<26} {:<12} {:<24} {:>5} {:>11} {:>14.2f} {:>14.2f} {:>9} {}\n", j.reference.name, p.measured.collective,
+                         algorithm_of(p), p.experiment.ranks, p.measured.size_bytes, p.measured.time_us, j.simulated_us[i], error_of(j, i),
+                         p.fitted ? "fitted" : "held out");
+    }
+  return out;
+}
+
+std::string results_page(const std::vector<Judgement>& judgements) {
+  std::string out =
+      "# Simulated against measured and published, point by point\n\nWritten by `weft validate --renew`; a test fails when it is out of "
+      "date.\n";
+  for (const Judgement& j : judgements) {
+    if (j.points.empty()) continue;
+    out += fmt::format(
+        "\n## {}\n\n{} {}\n\n| collective | algorithm | ranks | size (B) | reference (us) | simulated (us) | error | "
+        "|\n|---|---|---:|---:|---:|---:|---:|---|\n",
+        j.reference.name, j.reference.about, j.reference.note);
+    for (std::size_t i = 0; i < j.points.size(); ++i) {
+      const FitPoint& p = j.points[i];
+      out += fmt::format("| {} | {} | {} | {} | {:.2f} | {:.2f} | {} | {} |\n", p.measured.collective, algorithm_of(p), p.experiment.ranks,
+                         p.measured.size_bytes, p.measured.time_us, j.simulated_us[i], error_of(j, i), p.fitted ? "fitted" : "held out");
+    }
+  }
+  return out;
+}
+
+std::string with_summary(std::string_view text, const std::vector<Judgement>& judgements) {
+  const auto begin = text.find(begin_mark), end = text.find(end_mark);
+  if (begin == text.npos || end == text.npos || end < begin)
+    throw InputError("README.md: the markers <!-- validate:begin --> and <!-- validate:end --> are missing");
+  return std::string(text.substr(0, begin + begin_mark.size())) + summary(judgements) + std::string(text.substr(end));
+}
+
+std::string baseline_text(const std::vector<Judgement>& judgements) {
+  Json out = Json::object();
+  const auto rounded_up = [](double value) { return std::ceil(value * 1e4) / 1e4; };
+  for (const Judgement& j : judgements)
+    if (j.held_out.points > 0) out[j.reference.name] = {{"median", rounded_up(j.held_out.median)}, {"p95", rounded_up(j.held_out.p95)}};
+  return out.dump(2) + "\n";
+}
+
+std::vector<std::string> grown_errors(const std::vector<Judgement>& judgements, std::string_view baseline) {
+  std::vector<Problem> problems;
+  const Json committed = parse_json(baseline, problems);
+  if (!problems.empty()) throw InputError(fmt::format("baseline.json: {}: {}", problems.front().where, problems.front().what));
+  std::vector<std::string> grown;
+  for (const Judgement& j : judgements) {
+    if (j.held_out.points == 0) continue;
+    if (!committed.contains(j.reference.name)) {
+      grown.push_back(fmt::format("{}: is not in baseline.json", j.reference.name));
+      continue;
+    }
+    for (const auto& [key, now] : {std::pair{"median", j.held_out.median}, {"p95", j.held_out.p95}}) {
+      const double before = committed.at(j.reference.name).at(key).get<double>();
+      if (now > before * (1 + allowed_relative_growth) + allowed_absolute_growth)
+        grown.push_back(fmt::format("{}: the held-out error grew, {}: {} was {}", j.reference.name, key, percent(now), percent(before)));
+    }
+  }
+  return grown;
+}
+
+}  // namespace weft
