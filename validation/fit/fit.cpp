@@ -21,6 +21,7 @@ double loss(double log_ratio) { return knee * (std::sqrt(1 + (log_ratio / knee) 
 // everywhere make 0.012.
 constexpr double indifferent = 0.0005;
 
+// Three digits.
 double rounded(double value) {
   if (value == 0) return 0;
   const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 2);
@@ -95,6 +96,18 @@ class Search {
     return descend(std::move(best), free, options_.evaluations);
   }
 
+  // Where a threshold makes no difference to the fit it is put in the middle, by ratio, of all that does as well, at a power of two if
+  // there is one: no point was asked about the sizes in between, and libraries have thresholds of powers of two.
+  void center_sizes(Candidate& best, const std::vector<bool>& free) {
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      if (!free[i] || objective_.parameter(i).unit != HardwareParameter::Unit::bytes) continue;
+      const double low = edge(best, i, 0.98), high = edge(best, i, 1.02);
+      const double power = std::exp2(std::round(std::log2(low * high) / 2));
+      best.values[i] = power > low && power < high ? power : std::sqrt(low * high);
+      best.objective = objective_.at(best.values);
+    }
+  }
+
   Candidate descend(Candidate from, const std::vector<bool>& free, int evaluations_each) {
     std::vector<std::size_t> moving;
     for (std::size_t i = 0; i < free.size(); ++i)
@@ -138,6 +151,16 @@ class Search {
       if (free[i]) out.values[i] = objective_.parameter(i).value(static_cast<double>(random_() >> 11) * 0x1p-53);
     out.objective = objective_.at(out.values);
     return out;
+  }
+
+  // How far parameter i can go, by steps of this ratio, without any change.
+  double edge(const Candidate& best, std::size_t i, double ratio) {
+    Candidate here = best;
+    for (int step = 0; step < 400; ++step) {
+      here.values[i] *= ratio;
+      if (std::abs(objective_.at(here.values) - best.objective) > 1e-9) return here.values[i] / ratio;
+    }
+    return best.values[i];  // no end: the data says nothing about it
   }
 
   // The objective jumps where a threshold passes the size of a message, so thresholds are also tried one by one: at the powers of two
@@ -211,7 +234,9 @@ ErrorSummary cross_validate(const OpenScenario& open, const std::vector<const Fi
     Objective objective(open, training);
     std::vector<double> initial;
     for (const FitParameter& p : open.parameters()) initial.push_back(p.initial);
-    const Candidate best = Search(objective, options).from_many(initial, free);
+    Search search(objective, options);
+    Candidate best = search.from_many(initial, free);
+    search.center_sizes(best, free);
     Objective judge(open, tested);
     const auto judged = relative_errors(judge.simulated(best.values), tested);
     errors.insert(errors.end(), judged.begin(), judged.end());
@@ -240,10 +265,11 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   Candidate best = search.from_many(initial, std::vector<bool>(initial.size(), true));
   drop_undetermined(search, objective, options, best, result.parameters);
   std::vector<bool> free;
+  for (const FittedParameter& p : result.parameters) free.push_back(p.determined);
+  search.center_sizes(best, free);
   for (std::size_t i = 0; i < initial.size(); ++i) {
-    free.push_back(result.parameters[i].determined);
     // What is written has three digits: nobody should read more into it.
-    if (free.back()) best.values[i] = rounded(best.values[i]);
+    if (free[i] && best.values[i] != std::exp2(std::round(std::log2(best.values[i])))) best.values[i] = rounded(best.values[i]);
     result.parameters[i].value = best.values[i];
   }
 
