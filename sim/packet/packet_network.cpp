@@ -107,6 +107,8 @@ void PacketNetwork::handle(std::uint32_t event) {
       return fail(index);
     case Event::recover:
       return recover(index);
+    case Event::due:
+      return datagrams_->due(index);
   }
 }
 
