@@ -149,8 +149,9 @@ class RankRun {
     const Schedule& schedule = c.algorithm.schedule;
     if (channel == 0) fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
     run_once(c, channel, b_.world.at(rank_, channel));
+    if (channel != 0) return;
     const RankResult result{rank_, buffer_};
-    if (channel == 0) verdict_ = verify(schedule, b_.settings.op, b_.data, std::span(&result, 1));
+    verdict_ = verify(schedule, b_.settings.op, b_.data, std::span(&result, 1));
   }
 
   void trace(const Case& c, int channel) {
