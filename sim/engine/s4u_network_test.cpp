@@ -225,11 +225,11 @@ std::int64_t sensitivity_ps(const Case& c, std::span<const std::int64_t> referen
 
 }  // namespace
 
-TEST_CASE("simgrid network: flow says the same to a millionth, rank by rank, on random cases") {
+TEST_CASE("simgrid network: flow says the same to a millionth with awkward rates, latencies and sizes") {
   std::mt19937_64 random(20240607);
   double worst = 0;
   int grown = 0;
-  for (int agreeing = 0; agreeing < 300;) {
+  for (int agreeing = 0; agreeing < 100;) {
     const Case c = random_case(random);
     CAPTURE(agreeing);
     CAPTURE(c.schedule.name);
@@ -250,7 +250,7 @@ TEST_CASE("simgrid network: flow says the same to a millionth, rank by rank, on 
     // The rounding of flow to whole picoseconds has grown. An element is worth hundreds of picoseconds.
     CAPTURE(apart);
     REQUIRE(apart_ps < sensitivity_ps(c, reference.of_rank_ps) / 100);
-    REQUIRE(++grown <= 10);
+    REQUIRE(++grown <= 5);
   }
-  MESSAGE("largest relative difference of 300: " << worst << "; besides, " << grown << " in which rounding grows");
+  MESSAGE("largest relative difference of 100: " << worst << "; besides, " << grown << " in which rounding grows");
 }

@@ -23,6 +23,15 @@ using Factor = double(double size, const s4u::Host* from, const s4u::Host* to, c
 
 #if SIMGRID_VERSION < 40000
 
+// A host or a router as routes name it.
+using Place = simgrid::kernel::routing::NetPoint*;
+inline s4u::NetZone* add_floyd_zone(s4u::Engine&, const std::string& name) { return s4u::create_floyd_zone(name); }
+inline Place add_router(s4u::NetZone* zone, const std::string& name) { return zone->create_router(name); }
+inline Place place_of(const s4u::Host* host) { return host->get_netpoint(); }
+inline void add_cable_route(s4u::NetZone* zone, Place a, Place b, const s4u::Link* link) {
+  zone->add_route(a, b, nullptr, nullptr, {s4u::LinkInRoute(link)}, true);
+}
+
 inline constexpr const char* timing_precision = "surf/precision";
 inline constexpr const char* sharing_precision = "maxmin/precision";
 
@@ -39,6 +48,16 @@ inline s4u::ActorPtr add_actor(s4u::Engine&, const std::string& name, s4u::Host*
 }
 
 #else
+
+using Place = simgrid::kernel::routing::NetPoint*;
+inline s4u::NetZone* add_floyd_zone(s4u::Engine& engine, const std::string& name) {
+  return engine.get_netzone_root()->add_netzone_floyd(name);
+}
+inline Place add_router(s4u::NetZone* zone, const std::string& name) { return zone->add_router(name); }
+inline Place place_of(const s4u::Host* host) { return host->get_netpoint(); }
+inline void add_cable_route(s4u::NetZone* zone, Place a, Place b, const s4u::Link* link) {
+  zone->add_route(a, b, nullptr, nullptr, {s4u::LinkInRoute(link)}, true);
+}
 
 inline constexpr const char* timing_precision = "precision/timing";
 inline constexpr const char* sharing_precision = "precision/work-amount";
