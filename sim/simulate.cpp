@@ -4,6 +4,7 @@
 #include "collectives/verify.hpp"
 #include "models/link_load.hpp"
 #include "models/placement.hpp"
+#include "sim/engine/ns3_network.hpp"
 #include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
 
@@ -25,6 +26,8 @@ NetworkRun run_on(NetworkKind network, const Job& job, const Fabric& fabric, Rou
       return run_flow(job, fabric, routes, timeline);
     case NetworkKind::simgrid:
       return run_s4u(job, fabric, routes);
+    case NetworkKind::ns3:
+      return run_ns3(job, fabric, routes);
     default:
       throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(network)));
   }

@@ -18,6 +18,8 @@
 #include <numeric>
 #include <thread>
 
+#include <sched.h>
+
 namespace weft::bench {
 namespace {
 
@@ -149,8 +151,9 @@ class RankRun {
     const Schedule& schedule = c.algorithm.schedule;
     if (channel == 0) fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
     run_once(c, channel, b_.world.at(rank_, channel));
+    if (channel != 0) return;
     const RankResult result{rank_, buffer_};
-    if (channel == 0) verdict_ = verify(schedule, b_.settings.op, b_.data, std::span(&result, 1));
+    verdict_ = verify(schedule, b_.settings.op, b_.data, std::span(&result, 1));
   }
 
   void trace(const Case& c, int channel) {
@@ -234,6 +237,21 @@ class RankRun {
   std::vector<TracedRun> traced_;
 };
 
+// Where every thread can have a core, each gets its own, as mpirun does with processes: the scheduler may otherwise keep two
+// that wait for each other on one.
+void bind_to_core(std::size_t thread, std::size_t threads) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || threads > static_cast<std::size_t>(CPU_COUNT(&allowed))) return;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || thread-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    ::sched_setaffinity(0, sizeof one, &one);  // of this thread; without it the run is only slower
+    return;
+  }
+}
+
 // Runs every rank and channel of this process to its end, or to the first error, which is thrown.
 void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
   std::mutex mutex;
@@ -257,9 +275,14 @@ void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
   if (ranks.size() == 1 && channels == 1) {
     run(ranks.front(), 0);
   } else {
+    const std::size_t all = ranks.size() * static_cast<std::size_t>(channels);
     std::vector<std::thread> threads;
     for (RankRun& r : ranks)
-      for (int c = 0; c < channels; ++c) threads.emplace_back(run, std::ref(r), c);
+      for (int c = 0; c < channels; ++c)
+        threads.emplace_back([&, c, index = threads.size()] {
+          bind_to_core(index, all);
+          run(r, c);
+        });
     for (std::thread& t : threads) t.join();
   }
   if (!first) return;

@@ -168,6 +168,7 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--group", s.cut.group, "ranks in a group, for hierarchical_ring");
   app.add_option("--switches", s.switches, "of the BiGraph, for hdrm");
   app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str();
+  app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can");
   app.add_option("--hosts", s.hosts, "tcp: host:port of every rank, in order; without it all ranks run here")->delimiter(',');
   app.add_option("--rank", s.rank, "tcp: which of --hosts this process is");
   app.add_option("--patience", w.patience_s, "seconds without progress after which a run is given up")->capture_default_str();

@@ -33,6 +33,7 @@ struct Settings {
   std::string trace = {};
   std::chrono::milliseconds patience{30'000};
   int connections = 1;                  // tcp
+  bool zero_copy = false;               // tcp
   std::vector<std::string> hosts = {};  // tcp: the address of every rank
   Rank rank = -1;                       // tcp: which of them this process is; -1 starts them all here
 };
