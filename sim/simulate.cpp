@@ -4,6 +4,7 @@
 #include "collectives/verify.hpp"
 #include "models/link_load.hpp"
 #include "models/placement.hpp"
+#include "sim/engine/ns3_network.hpp"
 #include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
 
@@ -21,9 +22,14 @@ std::int64_t elements_in(Bytes size, const Schedule& schedule, DType dtype) {
 
 NetworkRun run_on(NetworkKind network, const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
   switch (network) {
-    case NetworkKind::flow: return run_flow(job, fabric, routes, timeline);
-    case NetworkKind::simgrid: return run_s4u(job, fabric, routes);
-    default: throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(network)));
+    case NetworkKind::flow:
+      return run_flow(job, fabric, routes, timeline);
+    case NetworkKind::simgrid:
+      return run_s4u(job, fabric, routes);
+    case NetworkKind::ns3:
+      return run_ns3(job, fabric, routes);
+    default:
+      throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(network)));
   }
 }
 
@@ -41,16 +47,6 @@ void find_busiest(const NetworkRun& run, const Fabric& fabric, Outcome& outcome)
 }
 
 }  // namespace
-
-Request request_of(const Scenario& scenario, const AlgorithmChoice& algorithm) {
-  Request request{.collective = scenario.workload.collective,
-                  .algorithm = algorithm.name,
-                  .ranks = scenario.workload.ranks,
-                  .root = scenario.workload.root,
-                  .settings = algorithm.settings};
-  if (const auto* bigraph = std::get_if<BiGraph>(&scenario.fabric.spec)) request.bigraph = BiGraphShape{bigraph->switches, bigraph->nodes_per_switch};
-  return request;
-}
 
 std::vector<int> placement_of(const Scenario& scenario, const AlgorithmChoice& algorithm) {
   // The ranks of HDRM's schedule are nodes already.
@@ -70,7 +66,9 @@ std::vector<SimTime> starts_of(const Scenario& scenario) {
 void require_correct(const Schedule& schedule, const Request& request) {
   std::vector<std::string> flaws = verify(schedule);
   const Price counted = traffic(schedule).counted, formula = price(request);
-  const auto text = [](const Price& p) { return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks); };
+  const auto text = [](const Price& p) {
+    return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks);
+  };
   if (counted != formula) flaws.push_back(fmt::format("it takes {}; its formula says {}", text(counted), text(formula)));
   if (!flaws.empty()) throw RunError(fmt::format("{} on {} ranks is wrong:\n{}", schedule.name, schedule.ranks, fmt::join(flaws, "\n")));
 }
@@ -100,6 +98,8 @@ Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Byt
                   .messages = run.messages,
                   .steps = schedule.steps(),
                   .max_flows_per_link = load.max_flows_per_link(),
+                  .most_shared_link = load.max_flows_per_link() > 0 ? fabric->link_name(load.between_switches.link) : "",
+                  .most_shared_step = load.between_switches.step,
                   .busiest_link = {},
                   .busiest_link_utilization = 0,
                   .events = run.events,

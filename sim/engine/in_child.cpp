@@ -65,7 +65,8 @@ Child::Child(const Work& work) {
   }
   if (pid_ == 0) {
     ::close(ends[0]);
-    for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGINT, SIGSEGV, SIGTERM}) ::signal(s, SIG_DFL);  // the parent's handlers are not for it
+    for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGINT, SIGSEGV, SIGTERM})
+      ::signal(s, SIG_DFL);  // the parent's handlers are not for it
     write_all(ends[1], outcome(work));
     ::_exit(0);  // nothing of the parent's (buffered output, exit handlers) is the child's to finish
   }
@@ -113,10 +114,14 @@ std::string Child::result() {
   if (received_.empty()) throw RunError(fmt::format("the simulating process ended with status {} and no result", WEXITSTATUS(status_)));
   std::string text = received_.substr(1);
   switch (received_.front()) {
-    case returned: return text;
-    case bad_input: throw InputError(lines(text));
-    case run_failed: throw RunError(text);
-    default: throw std::logic_error(text);
+    case returned:
+      return text;
+    case bad_input:
+      throw InputError(lines(text));
+    case run_failed:
+      throw RunError(text);
+    default:
+      throw std::logic_error(text);
   }
 }
 

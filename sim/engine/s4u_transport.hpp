@@ -33,6 +33,7 @@ class S4uTransport final : public Transport {
     virtual ~Directory() = default;
     virtual S4uPath& path(Rank from, Rank to) = 0;
     virtual simgrid::s4u::ActorPtr actor(Rank rank, int channel) = 0;
+    virtual std::uint64_t bytes_of_an_empty_message() const { return nothing_to_carry; }
   };
 
   S4uTransport(Directory& directory, const HardwareProfile& hardware, Rank rank, int channel)
@@ -45,7 +46,7 @@ class S4uTransport final : public Transport {
 
   void finish() { pay_debt(); }  // spends the time that the last step still costs
   std::int64_t messages_sent() const { return messages_sent_; }
-  std::string waiting() const;   // for whom, if for anybody
+  std::string waiting() const;  // for whom, if for anybody
 
  private:
   // The mailboxes of one direction of a pair. A message below the rendezvous threshold leaves without its receiver: its
@@ -78,7 +79,7 @@ class S4uTransport final : public Transport {
   std::deque<Pending> pending_;  // the first `started_` are of this step; addresses stay
   std::size_t started_ = 0;
   const Pending* waiting_for_ = nullptr;
-  SimTime debt_;                 // time spent on this step's receives and reductions, not yet slept
+  SimTime debt_;  // time spent on this step's receives and reductions, not yet slept
   std::int64_t messages_sent_ = 0;
 };
 

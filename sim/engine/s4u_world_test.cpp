@@ -56,7 +56,8 @@ NetworkRun one_message(const HardwareProfile& hw, std::size_t bytes, SimTime sen
   return world.run();
 }
 
-std::vector<std::int64_t> one_message_ends(const HardwareProfile& hw, std::size_t bytes, SimTime sender, SimTime receiver, int messages = 1) {
+std::vector<std::int64_t> one_message_ends(const HardwareProfile& hw, std::size_t bytes, SimTime sender, SimTime receiver,
+                                           int messages = 1) {
   return ends(2, [&] { return one_message(hw, bytes, sender, receiver, messages); });
 }
 
@@ -149,6 +150,32 @@ TEST_CASE("s4u: shares are equal also where an endpoint passes on what others se
     return world.run();
   });
   CHECK(finish == std::vector<std::int64_t>{161'000'000, 157'000'000, 161'000'000});
+}
+
+TEST_CASE("s4u: flows that come at one date all change the rates of those they meet") {
+  // A star of three endpoints, 10 kB/us, 1 us; up links are 0, 2, 4 and down links 1, 3, 5. From 7 us on 2->0 and 0->1 are
+  // alone, and have sent 10 kB each when 1->0 and 2->1 come at 8 us; then all four have 5 kB/us. 0->1 has its 30 kB at
+  // 12 us, 2->0 its 70 kB at 20; from then on 1->0 and 2->1 are alone, with 60 kB sent: 34 and 30 us.
+  const auto finish = ends(8, [] {
+    const std::array<BitsPerSecond, 6> rates{80_Gbps, 80_Gbps, 80_Gbps, 80_Gbps, 80_Gbps, 80_Gbps};
+    struct Message {
+      int from, to;
+      std::size_t bytes;
+      SimTime start;
+    };
+    S4uWorld world({}, 3, rates);
+    int rank = 0;
+    for (const Message& m : {Message{2, 0, 70'000, 6_us}, {2, 1, 160'000, 7_us}, {1, 0, 200'000, 7_us}, {0, 1, 30'000, 6_us}}) {
+      const std::array<Hop, 2> path{Hop{.link = 2 * m.from}, Hop{.link = 2 * m.to + 1}};
+      world.connect(m.from, m.to, path, 1_us);
+      world.add_actor(rank, 0, m.from, m.start, sends(rank + 1, m.bytes));
+      world.add_actor(rank + 1, 0, m.to, 0_us, receives(rank, m.bytes));
+      rank += 2;
+    }
+    return world.run();
+  });
+  CHECK(finish ==
+        std::vector<std::int64_t>{20'000'000, 20'000'000, 30'000'000, 30'000'000, 34'000'000, 34'000'000, 12'000'000, 12'000'000});
 }
 
 TEST_CASE("s4u: real data arrives, even if the sender writes on at once") {

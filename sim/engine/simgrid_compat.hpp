@@ -23,6 +23,12 @@ using Factor = double(double size, const s4u::Host* from, const s4u::Host* to, c
 
 #if SIMGRID_VERSION < 40000
 
+inline s4u::NetZone* add_floyd_zone(s4u::Engine&, const std::string& name) { return s4u::create_floyd_zone(name); }
+// A cable: one link is the route in both directions.
+inline void add_cable(s4u::NetZone* zone, const s4u::Host* a, const s4u::Host* b, const s4u::Link* link) {
+  zone->add_route(a->get_netpoint(), b->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(link)}, true);
+}
+
 inline constexpr const char* timing_precision = "surf/precision";
 inline constexpr const char* sharing_precision = "maxmin/precision";
 
@@ -40,10 +46,19 @@ inline s4u::ActorPtr add_actor(s4u::Engine&, const std::string& name, s4u::Host*
 
 #else
 
+inline s4u::NetZone* add_floyd_zone(s4u::Engine& engine, const std::string& name) {
+  return engine.get_netzone_root()->add_netzone_floyd(name);
+}
+inline void add_cable(s4u::NetZone* zone, const s4u::Host* a, const s4u::Host* b, const s4u::Link* link) {
+  zone->add_route(a, b, std::vector<s4u::LinkInRoute>{s4u::LinkInRoute(link)}, true);
+}
+
 inline constexpr const char* timing_precision = "precision/timing";
 inline constexpr const char* sharing_precision = "precision/work-amount";
 
-inline s4u::NetZone* add_full_zone(s4u::Engine& engine, const std::string& name) { return engine.get_netzone_root()->add_netzone_full(name); }
+inline s4u::NetZone* add_full_zone(s4u::Engine& engine, const std::string& name) {
+  return engine.get_netzone_root()->add_netzone_full(name);
+}
 inline s4u::Host* add_host(s4u::NetZone* zone, const std::string& name, double flops) { return zone->add_host(name, flops); }
 inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double bytes_per_s) { return zone->add_link(name, bytes_per_s); }
 inline void add_route(s4u::NetZone* zone, const s4u::Host* from, const s4u::Host* to, const std::vector<s4u::LinkInRoute>& links) {

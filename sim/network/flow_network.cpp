@@ -1,9 +1,9 @@
 #include "sim/network/flow_network.hpp"
 
-#include <cmath>
-
 #include "sim/engine/kernel_model.hpp"
 #include "sim/network/fluid.hpp"
+
+#include <cmath>
 
 namespace weft {
 namespace {

@@ -27,11 +27,15 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
   for (Problem& problem : out) {
     if (problem.where == "/algorithm")
       problem.where = at;
-    else if (problem.where == "/ranks" || problem.where == "/root")
-      problem.where = "/workload" + problem.where;
+    else if (problem.where == "/root")
+      problem.where = "/workload/root";
+    else if (problem.where == "/ranks")
+      problem = {"/workload/ranks", fmt::format("{} (for {})", problem.what, choice.name)};
     else if (problem.where == "/fabric/type")
       problem.what += fmt::format("; got \"{}\"", type_name(scenario.fabric.spec));
-    else if (!problem.where.starts_with("/fabric"))
+    else if (problem.where.starts_with("/fabric"))
+      problem.what += fmt::format(" (for {})", choice.name);
+    else
       problem.where = at + problem.where;
   }
   return out;

@@ -6,6 +6,8 @@
 #include "sim/scenario/profiles.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
+#include <set>
+
 namespace weft {
 namespace {
 
@@ -63,6 +65,23 @@ std::vector<std::vector<Setting>> settings_of(const Json& sweep, const Place& pl
   return {};
 }
 
+// The sweep comes last, so it would undo what is set.
+void refuse_swept(const std::vector<Setting>& settings, const std::vector<std::vector<Setting>>& cases, Input& in) {
+  const auto covers = [](const std::string& outer, const std::string& inner) {
+    return inner.starts_with(outer) && (inner.size() == outer.size() || inner[outer.size()] == '/');
+  };
+  std::set<std::string> swept;
+  for (const auto& axes : cases)
+    for (const Setting& axis : axes) swept.insert(axis.pointer);
+  for (const Setting& setting : settings)
+    for (const std::string& pointer : swept) {
+      if (!covers(pointer, setting.pointer)) continue;
+      in.problem({nullptr, setting.pointer},
+                 fmt::format("is set, and swept by \"{}\", which would undo it; --set /sweep={{}} drops the sweep", pointer));
+      break;
+    }
+}
+
 bool written(const Json& scenario, const char* pointer) { return scenario.contains(Json::json_pointer(pointer)); }
 
 // Fills in what follows from other keys.
@@ -90,6 +109,7 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
   }
   const Place of_sweep = root.in("sweep");
   const auto all_settings = settings_of(sweep, of_sweep, in);
+  refuse_swept(settings, all_settings, in);
   for (std::size_t i = 0; i < all_settings.size(); ++i) {
     const std::size_t before = in.problems.size();
     Json one = json;
@@ -134,6 +154,22 @@ Setting parse_setting(const std::string& text) {
 }
 
 Json to_json(const Scenario& scenario) { return Form<Scenario>::write(scenario); }
+
+Json to_json(const std::vector<Case>& cases) {
+  std::vector<Json> all;
+  for (const Case& one : cases) all.push_back(to_json(one.scenario));
+  Json out = all.front(), sweep = Json::array();
+  for (const Json& scenario : all) {
+    Json setting = Json::object();
+    for (const auto& item : scenario.items()) {
+      const auto differs = [&](const Json& other) { return !other.contains(item.key()) || other.at(item.key()) != item.value(); };
+      if (std::any_of(all.begin(), all.end(), differs)) setting["/" + item.key()] = item.value();
+    }
+    sweep.push_back(std::move(setting));
+  }
+  if (all.size() > 1) out["sweep"] = std::move(sweep);
+  return out;
+}
 
 Json scenario_schema() {
   Json out = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Weft scenario"}};

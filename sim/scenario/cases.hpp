@@ -38,6 +38,9 @@ Setting parse_setting(const std::string& text);
 // The scenario as JSON that reads back as the same scenario, every default written out.
 Json to_json(const Scenario&);
 
+// One scenario that stands for the same cases: of several, the first with a sweep over whole keys in which they differ.
+Json to_json(const std::vector<Case>&);
+
 // What `weft schema` prints.
 Json scenario_schema();
 

@@ -4,8 +4,6 @@
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <set>
 
 namespace weft {
 namespace {
@@ -52,35 +50,6 @@ void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
   }
 }
 
-void check_hdrm_placement(const Scenario& scenario, Input& in) {
-  const auto problem = [&](std::string what) { in.problems.push_back({"/placement", "hdrm " + std::move(what)}); };
-  const BiGraph* bigraph = std::get_if<BiGraph>(&scenario.fabric.spec);
-  if (!bigraph) return problem(fmt::format("needs a bigraph, got a {}", type_name(scenario.fabric.spec)));
-  const auto power_of_two = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
-  if (!power_of_two(bigraph->switches))
-    problem(fmt::format("needs a number of switches that is a power of two, got {}", bigraph->switches));
-  if (!power_of_two(bigraph->nodes_per_switch))
-    problem(fmt::format("needs a number of nodes per switch that is a power of two, got {}", bigraph->nodes_per_switch));
-  if (ranks_of(scenario) != bigraph->endpoints())
-    problem(fmt::format("needs all {} endpoints, got {} ranks", bigraph->endpoints(), ranks_of(scenario)));
-}
-
-void check_listed_placement(const Scenario& scenario, Input& in) {
-  const auto places = endpoints(scenario.fabric.spec);
-  const auto& nodes = scenario.placement.nodes;
-  std::set<int> taken;
-  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-    const auto problem = [&](std::string what) { in.problems.push_back({fmt::format("/placement/nodes/{}", rank), std::move(what)}); };
-    if (nodes[rank] < 0 || nodes[rank] >= places)
-      problem(fmt::format("must be an endpoint, between 0 and {}, got {}", places - 1, nodes[rank]));
-    else if (!taken.insert(nodes[rank]).second)
-      problem(fmt::format("endpoint {} has a rank already", nodes[rank]));
-  }
-  if (scenario.workload.ranks > 0 && nodes.size() < static_cast<std::size_t>(scenario.workload.ranks))
-    in.problems.push_back(
-        {"/placement/nodes", fmt::format("must list an endpoint for each of the {} ranks, got {}", scenario.workload.ranks, nodes.size())});
-}
-
 }  // namespace
 
 void check_compatibility(const Json& json, const Scenario& scenario, Input& in) {
@@ -103,8 +72,9 @@ void check_compatibility(const Json& json, const Scenario& scenario, Input& in) 
   check_ranks(scenario, in);
   if (!clean(in, "/workload/ranks")) return;
   check_algorithms(json, scenario, in);
-  if (placement_read && scenario.placement.policy == PlacementPolicy::hdrm) check_hdrm_placement(scenario, in);
-  if (placement_read && scenario.placement.policy == PlacementPolicy::list) check_listed_placement(scenario, in);
+  if (placement_read)
+    for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec))
+      in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
 }
 
 }  // namespace weft

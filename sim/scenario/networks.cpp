@@ -8,8 +8,8 @@ const std::vector<NetworkKind>& available_networks() {
   static const std::vector<NetworkKind> all = {
     NetworkKind::flow,
     NetworkKind::simgrid,
-#if WEFT_HAVE_NS3
-    NetworkKind::ns3,
+#if WEFT_HAS_NS3
+    NetworkKind::ns3
 #endif
   };
   return all;

@@ -81,7 +81,8 @@ std::optional<std::string> set_at(Json& whole, std::string_view pointer, Json va
     return fmt::format("{} is not a pointer: write for example \"/workload/size\"", shown(Json(pointer)));
   const auto tokens = tokens_of(pointer);
   if (tokens.size() > static_cast<std::size_t>(deepest_nesting)) return fmt::format("{} is too deep", shown(Json(pointer)));
-  Json* at = &whole;
+  Json changed = whole;
+  Json* at = &changed;
   const Json* shape = &schema;
   std::string so_far;
   for (const std::string& token : tokens) {
@@ -105,6 +106,7 @@ std::optional<std::string> set_at(Json& whole, std::string_view pointer, Json va
     so_far.append("/").append(escaped(token));
   }
   *at = std::move(value);
+  whole = std::move(changed);
   return std::nullopt;
 }
 

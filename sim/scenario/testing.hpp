@@ -30,6 +30,7 @@ inline std::vector<std::string> lines_for(const std::string& text, const std::ve
   if (in.problems.empty() || !json.is_null()) expand(std::move(json), settings, "f", in);
   return lines_of("f.json", in.problems);
 }
+inline std::vector<std::string> lines_for(const char* text) { return lines_for(std::string(text)); }
 inline std::vector<std::string> lines_for(const Json& json, const std::vector<Setting>& settings = {}) {
   return lines_for(json.dump(), settings);
 }

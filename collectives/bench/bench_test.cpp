@@ -1,0 +1,211 @@
+#include "collectives/bench/bench.hpp"
+
+#include "collectives/bench/measure.hpp"
+#include "collectives/bench/run_local.hpp"
+#include "collectives/bench/settings.hpp"
+#include "collectives/bench/table.hpp"
+#include "collectives/bench/worlds.hpp"
+#include "kernels/error.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace weft;
+using namespace weft::bench;
+
+namespace {
+
+Settings settings_of(std::vector<const char*> flags) {
+  flags.insert(flags.begin(), "bench");
+  return *parse(static_cast<int>(flags.size()), flags.data());
+}
+
+std::vector<std::string> problems_of(std::vector<const char*> flags) {
+  try {
+    settings_of(std::move(flags));
+  } catch (const InputError& e) {
+    return e.problems();
+  }
+  return {};
+}
+
+struct Heard {
+  std::vector<Row> rows;
+  std::vector<TracedRun> traces;
+  std::vector<ClockOffset> clocks;
+  Hear hear() {
+    return {.begin = [](const std::string&) {},
+            .row = [this](const Row& r) { rows.push_back(r); },
+            .traces = [this](const auto& c, const auto& t) { clocks = c, traces = t; }};
+  }
+};
+
+Heard measured_on_threads(std::vector<const char*> flags) {
+  const Settings s = settings_of(std::move(flags));
+  Heard heard;
+  measure(*threads_world(s), s, heard.hear());
+  return heard;
+}
+
+std::vector<std::string> tokens(const std::string& line) {
+  std::istringstream in(line);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+}  // namespace
+
+TEST_CASE("bench: sizes are binary multiples") {
+  CHECK(parse_size("8") == 8);
+  CHECK(parse_size("64K") == 64 << 10);
+  CHECK(parse_size("256MiB") == 256 << 20);
+  CHECK(parse_size("1G") == 1 << 30);
+  for (const char* wrong : {"", "K", "8KB", "-8", "1.5M", "8 K", "99999999999999999999", "2000000G"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_WITH_AS(parse_size(wrong),
+                         (std::string("a size is written 512, 64K, 256M or 1G, at most 1024G, got \"") + wrong + "\"").c_str(), InputError);
+  }
+}
+
+TEST_CASE("bench: all that is wrong with a command line is said at once") {
+  CHECK(problems_of({"--dtype", "float", "-b", "1M", "-e", "1K", "-f", "1", "--iterations", "0"}) ==
+        std::vector<std::string>{"--dtype: must be one of float16, bfloat16, float32, float64, int32, int64, uint8, got \"float\"",
+                                 "-e: must be at least -b = 1048576, got 1024", "-f: must be at least 2, got 1",
+                                 "--iterations: must be at least 1, got 0"});
+  CHECK(problems_of({"--op", "band"}) == std::vector<std::string>{"--op: band is not defined on float32"});
+  CHECK(problems_of({"-b", "2"}) == std::vector<std::string>{"-b: must hold one float32 of 4 bytes, got 2"});
+  CHECK(problems_of({"-n", "100000"}) == std::vector<std::string>{"-n: must be 1 to 1024, got 100000"});
+  CHECK(problems_of({"--transport", "tcp", "--hosts", "a:1,b:1", "-n", "3"}) ==
+        std::vector<std::string>{"-n: --hosts names 2 ranks, got 3", "--rank: must say which of the 2 hosts this is, 0 to 1, got -1"});
+  CHECK(problems_of({"--hosts", "a:1,b:1"}) == std::vector<std::string>{"--hosts, --rank: only for --transport tcp"});
+  CHECK(problems_of({"--trace", "/nowhere/trace.json"}) == std::vector<std::string>{"--trace: there is no folder /nowhere to write to"});
+  CHECK(problems_of({"--nonsense"}).size() == 1);
+}
+
+TEST_CASE("bench: what an algorithm forbids is bad input") {
+  CHECK_THROWS_WITH_AS(measured_on_threads({"--algorithm", "rink"}),
+                       doctest::Contains("--algorithm rink: /algorithm: unknown allreduce algorithm"), InputError);
+  CHECK_THROWS_WITH_AS(measured_on_threads({"--algorithm", "mpi"}), "--algorithm: \"mpi\" is the library's own and needs --transport mpi",
+                       InputError);
+}
+
+TEST_CASE("bench: every algorithm and size becomes a row with right data") {
+  const Heard heard = measured_on_threads(
+      {"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3", "-w", "1", "--channels", "2"});
+  REQUIRE(heard.rows.size() == 6);
+  for (const Row& r : heard.rows) {
+    CHECK(r.wrong == 0);
+    CHECK(r.times_us.size() == 3);
+    CHECK(r.quantile_us(0) <= r.median_us());
+    CHECK(r.median_us() <= r.quantile_us(1));
+  }
+  CHECK(heard.rows[1].size_bytes == 64);
+  CHECK(heard.rows[3].algorithm == "direct");
+}
+
+TEST_CASE("bench: all collectives run, counted as nccl-tests counts") {
+  for (const char* collective : {"allreduce", "reduce_scatter", "allgather", "broadcast", "reduce", "alltoall", "barrier"}) {
+    CAPTURE(collective);
+    const std::string algorithm = algorithm_names(*collective_named(collective)).front();
+    const Heard heard =
+        measured_on_threads({"-n", "4", "--collective", collective, "--algorithm", algorithm.c_str(), "-b", "64", "--iterations", "1"});
+    REQUIRE(heard.rows.size() == 1);
+    CHECK(heard.rows[0].wrong == 0);
+    const bool shared = std::string(collective).find("all") == 0 && std::string(collective) != "allreduce";
+    if (std::string(collective) != "barrier")
+      CHECK(heard.rows[0].count == (shared || std::string(collective) == "reduce_scatter" ? 4 : 16));
+  }
+}
+
+TEST_CASE("bench: busbw factors are those of nccl-tests") {
+  CHECK(bus_factor(Collective::allreduce, 4) == 1.5);
+  CHECK(bus_factor(Collective::alltoall, 4) == 0.75);
+  CHECK(bus_factor(Collective::broadcast, 4) == 1);
+}
+
+TEST_CASE("bench: a row reads like nccl-tests' with -I 1, and wrong data make the footer fail") {
+  const Settings s = settings_of({"-n", "4", "-b", "1M"});
+  std::ostringstream out;
+  Table table(out, s);
+  table.row(
+      {.algorithm = "ring", .size_bytes = 1'000'000, .count = 250'000, .times_us = {130, 100, 90}, .wrong = 2, .first_wrong = "rank 1"});
+  table.footer();
+  std::istringstream lines(out.str());
+  std::string line;
+  std::getline(lines, line);
+  // 1 MB in the median time of 100 us is 10 GB/s; the mean is 106.67, the standard deviation 17.0
+  CHECK(tokens(line) == std::vector<std::string>{"1000000", "250000", "float32", "sum", "-1", "100.00", "10.00", "15.00", "2", "90.00",
+                                                 "130.00", "130.00", "15.9"});
+  CHECK(out.str().find("# rank 1\n") != std::string::npos);
+  CHECK(out.str().find("# Out of bounds values : 2 FAILED\n") != std::string::npos);
+  CHECK(out.str().find("# Avg bus bandwidth    : 15\n") != std::string::npos);
+  CHECK(table.wrong() == 2);
+}
+
+TEST_CASE("bench: a trace holds every operation of one run") {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / fmt::format("weft_bench_test_{}.json", ::getpid());
+  const std::string path = file.string();
+  const Heard heard = measured_on_threads({"-n", "2", "-b", "1K", "--iterations", "2", "--trace", path.c_str()});
+  REQUIRE(heard.traces.size() == 1);
+  REQUIRE(heard.clocks.size() == 2);
+  CHECK(heard.traces[0].times_us.size() == 2);
+  CHECK(heard.traces[0].records.size() == 8);  // 2 steps of 2 ranks, each a send and a receive
+  for (const Record& r : heard.traces[0].records) {
+    CHECK(r.bytes == 512);
+    CHECK(r.peer == 1 - r.rank);
+    CHECK(r.start_us <= r.end_us);
+  }
+  write_trace(path, settings_of({"-n", "2"}), heard.clocks, heard.traces);
+  std::ifstream in(path);
+  const auto json = nlohmann::json::parse(in);
+  CHECK(json["format"] == "weft bench trace");
+  CHECK(json["runs"][0]["algorithm"] == "ring");
+  CHECK(json["runs"][0]["operations"].size() == 8);
+  CHECK(json["runs"][0]["operations"][0]["op"] == "receive_reduce");
+  std::filesystem::remove(file);
+}
+
+TEST_CASE("bench: local processes end with the worst status, and each complaint is heard once") {
+  const Settings s = settings_of({"-n", "3", "--transport", "tcp"});
+  CHECK(run_local_processes(s, [](Rank, const auto& addresses, const auto&) { return addresses.size() == 3 ? 0 : 1; }) == 0);
+  CHECK(run_local_processes(s, [](Rank r, const auto&, const auto&) { return r == 1 ? 1 : 0; }) == 1);
+  CHECK_THROWS_WITH_AS(run_local_processes(s, [](Rank, const auto&, const auto&) -> int { throw RunError("lost"); }), "lost", RunError);
+  CHECK_THROWS_WITH_AS(run_local_processes(s, [](Rank, const auto&, const auto&) -> int { throw InputError("bad"); }), "bad", InputError);
+  CHECK_THROWS_WITH_AS(run_local_processes(s,
+                                           [](Rank r, const auto&, const auto&) -> int {
+                                             if (r == 2) std::raise(SIGKILL);
+                                             return 0;
+                                           }),
+                       "rank 2 was ended by signal 9 (Killed)", RunError);
+}
+
+TEST_CASE("bench: over tcp a rank that is killed ends the run with one message and no hang") {
+  const Settings s = settings_of({"-n", "3", "--transport", "tcp", "-b", "1K", "--iterations", "100000"});
+  const auto die_early = [&](Rank rank, const std::vector<std::string>& addresses, const TcpListener& own) {
+    const auto world = tcp_world(s, rank, addresses, own);
+    if (rank == 1) std::raise(SIGKILL);
+    measure(*world, s, Heard().hear());
+    return 0;
+  };
+  CHECK_THROWS_WITH_AS(run_local_processes(s, die_early),
+                       "rank 1 is gone: its connection ended without a farewell\nrank 1 was ended by signal 9 (Killed)", RunError);
+}
+
+TEST_CASE("bench: clocks of processes on one host agree within the stated error") {
+  const Settings s = settings_of({"-n", "2", "--transport", "tcp", "-b", "1K", "--iterations", "1", "--trace", "unused.json"});
+  const auto compare = [&](Rank rank, const std::vector<std::string>& addresses, const TcpListener& own) {
+    Heard heard;
+    const auto world = tcp_world(s, rank, addresses, own);
+    measure(*world, s, heard.hear());
+    if (rank != 0) return 0;
+    const ClockOffset c = heard.clocks.at(1);
+    return std::abs(c.offset_us) <= c.error_us + 1 && c.error_us > 0 && !heard.traces.at(0).records.empty() ? 0 : 1;
+  };
+  CHECK(run_local_processes(s, compare) == 0);
+}

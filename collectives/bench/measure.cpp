@@ -1,0 +1,337 @@
+#include "collectives/bench/measure.hpp"
+
+#include "collectives/bench/plan.hpp"
+#include "collectives/bench/team.hpp"
+#include "collectives/reference.hpp"
+#include "kernels/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <thread>
+
+#include <sched.h>
+
+namespace weft::bench {
+namespace {
+
+constexpr int talk_channel = 4095;  // for tags of what the benchmark itself says
+constexpr int barrier_channel = 4094;
+constexpr int clock_rounds = 32;
+constexpr std::size_t page = 4096;
+
+// Page-aligned memory, touched so that no run pays for its first use.
+class Memory {
+ public:
+  std::byte* data() { return bytes_.get(); }
+  void resize(std::size_t size) {
+    const std::size_t pages = (size / page + 1) * page;
+    if (pages > size_) bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(page, size_ = pages)));
+    if (!bytes_) throw std::bad_alloc();
+    std::memset(bytes_.get(), 0, size_);
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte[], Free> bytes_;
+  std::size_t size_ = 0;
+};
+
+// What a rank tells rank 0 after every size; its times follow, then its records if it traced.
+struct Told {
+  std::int64_t wrong = 0;
+  std::int64_t records = 0;
+  std::array<char, 160> first_wrong = {};
+};
+
+template <class T>
+ByteSpan bytes_of(std::vector<T>& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+template <class T>
+ByteSpan bytes_of(T& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
+
+Tag talk(int what) { return tag_of({.channel = talk_channel, .step = what}); }
+void send_to(Transport& t, Rank to, int what, ByteView bytes) {
+  t.send(to, talk(what), bytes);
+  t.wait();
+}
+void receive_from(Transport& t, Rank from, int what, ByteSpan into) {
+  t.receive(from, talk(what), into);
+  t.wait();
+}
+
+struct Case {
+  const PlannedAlgorithm& algorithm;
+  std::int64_t elements;
+};
+
+// What is the same for all ranks of this process.
+struct Benchmark {
+  World& world;
+  const Settings& settings;
+  std::vector<PlannedAlgorithm> algorithms;
+  Schedule barrier;
+  const Hear& hear;
+  TestData data;
+};
+
+// One rank, run by one thread per channel. Channel 0's thread also talks to the other ranks.
+class RankRun {
+ public:
+  RankRun(const Benchmark& b, Rank rank) : b_(b), rank_(rank), team_(b.settings.cut.channels), records_(channels()) {}
+
+  void run(int channel) {
+    if (channel == 0 && !b_.settings.trace.empty()) compare_clocks();
+    for (const PlannedAlgorithm& a : b_.algorithms) {
+      if (channel == 0 && rank_ == 0) b_.hear.begin(a.name);
+      for (const std::int64_t elements : a.elements) measure({a, elements}, channel);
+    }
+    if (channel == 0 && rank_ == 0 && !b_.settings.trace.empty()) b_.hear.traces(clocks_, traced_);
+  }
+  void break_up() { team_.break_up(); }
+
+ private:
+  std::size_t channels() const { return static_cast<std::size_t>(b_.settings.cut.channels); }
+  Transport& transport() { return b_.world.at(rank_, 0); }
+
+  void measure(const Case& c, int channel) {
+    const Schedule& schedule = c.algorithm.schedule;
+    if (channel == 0) {
+      buffer_ = {{.elements = c.elements, .chunks = schedule.chunks}, b_.settings.dtype, nullptr};
+      memory_.resize(buffer_bytes(schedule, c.elements, b_.settings.dtype));
+      buffer_.data = memory_.data();
+      fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
+      times_us_.clear();
+      verdict_ = {};
+    }
+    for (int i = -b_.settings.warmup; i < b_.settings.iterations; ++i) {
+      const double time_us = run_once(c, channel, b_.world.at(rank_, channel));
+      if (channel == 0 && i >= 0) times_us_.push_back(time_us);
+    }
+    if (b_.settings.check) check_result(c, channel);
+    if (!b_.settings.trace.empty()) trace(c, channel);
+    if (channel == 0) report(c);
+  }
+
+  double run_once(const Case& c, int channel, Transport& transport_of_channel) {
+    if (channel == 0) wait_for_all_ranks();
+    team_.sync();
+    const double start = now_us();
+    const Schedule& schedule = c.algorithm.schedule;
+    if (c.algorithm.library) {
+      if (channel == 0) b_.world.run_library(schedule, b_.settings.op, rank_, buffer_);
+    } else {
+      FilteredSteps steps(schedule.channels[static_cast<std::size_t>(channel)], rank_);
+      run_blocking(steps, channel, b_.settings.op, buffer_, transport_of_channel);
+    }
+    team_.sync();
+    if (channel == 0 && b_.settings.op == ReduceOp::avg) finish_average(schedule, rank_, buffer_);
+    return now_us() - start;
+  }
+
+  void wait_for_all_ranks() {
+    FilteredSteps steps(b_.barrier.channels[0], rank_);
+    run_blocking(steps, barrier_channel, ReduceOp::sum, Buffer{{.elements = 0, .chunks = 1}, DType::uint8, nullptr}, transport());
+  }
+
+  void check_result(const Case& c, int channel) {
+    const Schedule& schedule = c.algorithm.schedule;
+    if (channel == 0) fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
+    run_once(c, channel, b_.world.at(rank_, channel));
+    if (channel != 0) return;
+    const RankResult result{rank_, buffer_};
+    verdict_ = verify(schedule, b_.settings.op, b_.data, std::span(&result, 1));
+  }
+
+  void trace(const Case& c, int channel) {
+    auto& records = records_[static_cast<std::size_t>(channel)];
+    records.clear();
+    TracingTransport tracing(b_.world.at(rank_, channel), rank_, records);
+    run_once(c, channel, tracing);
+  }
+
+  // Rank 0 collects; all others tell.
+  void report(const Case& c) {
+    Told told{.wrong = verdict_.wrong, .records = 0, .first_wrong = {}};
+    verdict_.first_wrong.copy(told.first_wrong.data(), told.first_wrong.size() - 1);
+    std::vector<Record> records;
+    for (const auto& of_channel : records_) records.insert(records.end(), of_channel.begin(), of_channel.end());
+    told.records = static_cast<std::int64_t>(records.size());
+    if (rank_ != 0) {
+      send_to(transport(), 0, 0, bytes_of(told));
+      send_to(transport(), 0, 1, bytes_of(times_us_));
+      send_to(transport(), 0, 2, bytes_of(records));
+      return;
+    }
+    const std::int64_t unit = static_cast<std::int64_t>(size_of(b_.settings.dtype));
+    Row row{.algorithm = c.algorithm.name, .size_bytes = c.elements * unit, .count = c.elements, .times_us = times_us_};
+    const Collective kind = b_.settings.collective;
+    if (kind == Collective::allgather || kind == Collective::reduce_scatter || kind == Collective::alltoall) row.count /= b_.settings.ranks;
+    add(row, told);
+    for (Rank other = 1; other < b_.settings.ranks; ++other) {
+      receive_from(transport(), other, 0, bytes_of(told));
+      receive_from(transport(), other, 1, bytes_of(times_us_));
+      std::vector<Record> theirs(static_cast<std::size_t>(told.records));
+      receive_from(transport(), other, 2, bytes_of(theirs));
+      records.insert(records.end(), theirs.begin(), theirs.end());
+      for (std::size_t i = 0; i < row.times_us.size(); ++i) row.times_us[i] = std::max(row.times_us[i], times_us_[i]);
+      add(row, told);
+    }
+    b_.hear.row(row);
+    if (!b_.settings.trace.empty()) traced_.push_back({c.algorithm.name, row.size_bytes, row.times_us, std::move(records)});
+  }
+
+  static void add(Row& row, const Told& told) {
+    if (row.wrong == 0 && told.wrong > 0) row.first_wrong = told.first_wrong.data();
+    row.wrong += told.wrong;
+  }
+
+  // Rank 0 answers every other rank's question after the time; the quickest answer is the best.
+  void compare_clocks() {
+    clocks_.assign(static_cast<std::size_t>(b_.settings.ranks), {});
+    if (b_.world.one_clock()) return;
+    for (Rank other = 1; other < b_.settings.ranks; ++other) {
+      ClockOffset best{.error_us = HUGE_VAL};
+      double time = 0;
+      for (int round = 0; round < clock_rounds; ++round) {
+        if (rank_ == 0) {
+          receive_from(transport(), other, 3, {});
+          time = now_us();
+          send_to(transport(), other, 3, bytes_of(time));
+        } else if (rank_ == other) {
+          const double asked = now_us();
+          transport().receive(0, talk(3), bytes_of(time));
+          transport().send(0, talk(3), {});
+          transport().wait();
+          const double heard = now_us();
+          if ((heard - asked) / 2 < best.error_us) best = {(asked + heard) / 2 - time, (heard - asked) / 2};
+        }
+      }
+      if (rank_ == other) send_to(transport(), 0, 4, bytes_of(best));
+      if (rank_ == 0) receive_from(transport(), other, 4, bytes_of(clocks_[static_cast<std::size_t>(other)]));
+    }
+  }
+
+  const Benchmark& b_;
+  const Rank rank_;
+  Team team_;
+  Memory memory_;
+  Buffer buffer_;
+  std::vector<double> times_us_;
+  Verdict verdict_;
+  std::vector<std::vector<Record>> records_;  // of each channel
+  std::vector<ClockOffset> clocks_;           // rank 0's, of all
+  std::vector<TracedRun> traced_;
+};
+
+// Where every thread can have a core, each gets its own, as mpirun does with processes: the scheduler may otherwise keep two
+// that wait for each other on one.
+void bind_to_core(std::size_t thread, std::size_t threads) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || threads > static_cast<std::size_t>(CPU_COUNT(&allowed))) return;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || thread-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    ::sched_setaffinity(0, sizeof one, &one);  // of this thread; without it the run is only slower
+    return;
+  }
+}
+
+// Runs every rank and channel of this process to its end, or to the first error, which is thrown.
+void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto stop = [&](const std::string& reason) {
+    {
+      const std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+    }
+    world.fail(reason);
+    for (RankRun& r : ranks) r.break_up();
+  };
+  const auto run = [&](RankRun& rank, int channel) {
+    try {
+      rank.run(channel);
+    } catch (const Team::Broken&) {  // another thread's error is the one to report
+    } catch (const std::exception& e) {
+      stop(e.what());
+    }
+  };
+  if (ranks.size() == 1 && channels == 1) {
+    run(ranks.front(), 0);
+  } else {
+    const std::size_t all = ranks.size() * static_cast<std::size_t>(channels);
+    std::vector<std::thread> threads;
+    for (RankRun& r : ranks)
+      for (int c = 0; c < channels; ++c)
+        threads.emplace_back([&, c, index = threads.size()] {
+          bind_to_core(index, all);
+          run(r, c);
+        });
+    for (std::thread& t : threads) t.join();
+  }
+  if (!first) return;
+  if (const std::string report = world.report(); !report.empty()) throw RunError(report);
+  std::rethrow_exception(first);
+}
+
+}  // namespace
+
+double Row::quantile_us(double part) const {
+  std::vector<double> sorted = times_us;
+  std::sort(sorted.begin(), sorted.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(part * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+}
+
+double Row::variation_percent() const {
+  const double n = static_cast<double>(times_us.size());
+  const double mean = std::accumulate(times_us.begin(), times_us.end(), 0.0) / n;
+  double squares = 0;
+  for (const double t : times_us) squares += (t - mean) * (t - mean);
+  return mean > 0 ? 100 * std::sqrt(squares / n) / mean : 0;
+}
+
+double bus_factor(Collective collective, int ranks) {
+  const double n = ranks;
+  switch (collective) {
+    case Collective::allreduce:
+      return 2 * (n - 1) / n;
+    case Collective::reduce_scatter:
+    case Collective::allgather:
+    case Collective::alltoall:
+      return (n - 1) / n;
+    default:
+      return 1;
+  }
+}
+
+void measure(World& world, const Settings& settings, const Hear& hear) {
+  const bool exact = settings.ranks <= most_ranks_summed_exactly(settings.dtype);
+  const Benchmark benchmark{.world = world,
+                            .settings = settings,
+                            .algorithms = plan(settings, world),
+                            .barrier = build({.collective = Collective::barrier, .algorithm = "dissemination", .ranks = settings.ranks}),
+                            .hear = hear,
+                            .data = {.values = exact ? Values::whole : Values::real}};
+  std::deque<RankRun> ranks;
+  for (const Rank r : world.here()) ranks.emplace_back(benchmark, r);
+  run_all(world, ranks, settings.cut.channels);
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,48 @@
+#include "collectives/bench/worlds.hpp"
+#include "collectives/mpi.hpp"
+#include "kernels/error.hpp"
+
+#include <cstdio>
+#include <exception>
+
+#include <fmt/format.h>
+
+namespace weft::bench {
+namespace {
+
+class Mpi final : public World {
+ public:
+  explicit Mpi(MpiWorld& mpi) : mpi_(mpi) {}
+  int ranks() const override { return mpi_.ranks(); }
+  std::vector<Rank> here() const override { return {mpi_.rank()}; }
+  Transport& at(Rank, int channel) override { return mpi_.at(channel); }
+  void fail(const std::string& reason) override { mpi_.fail(reason); }
+  std::string_view library() const override { return "mpi"; }
+  bool library_runs(Collective collective, DType dtype, ReduceOp op) const override { return MpiWorld::has(collective, dtype, op); }
+  void run_library(const Schedule& s, ReduceOp op, Rank, const Buffer& b) override { mpi_.run(s, b.dtype, op, b.data, b.layout.elements); }
+
+ private:
+  MpiWorld& mpi_;
+};
+
+}  // namespace
+
+int run_mpi(const Settings& settings, const std::function<int(World&, const Settings&)>& run) {
+  MpiWorld mpi({.channels = settings.cut.channels, .patience = settings.patience});
+  try {
+    if (settings.ranks != 0 && settings.ranks != mpi.ranks())
+      throw InputError(fmt::format("-n: mpirun started {} ranks, got {}", mpi.ranks(), settings.ranks));
+    Settings ours = settings;
+    ours.ranks = mpi.ranks();
+    Mpi world(mpi);
+    return run(world, ours);
+  } catch (const InputError&) {  // every rank finds the same and ends by itself
+    if (mpi.rank() == 0) throw;
+    return 2;
+  } catch (const std::exception& e) {
+    std::fputs(fmt::format("weft bench: {}\n", e.what()).c_str(), stderr);
+    mpi.abort();
+  }
+}
+
+}  // namespace weft::bench

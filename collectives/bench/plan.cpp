@@ -1,0 +1,54 @@
+#include "collectives/bench/plan.hpp"
+
+#include "kernels/error.hpp"
+
+#include <fmt/format.h>
+
+namespace weft::bench {
+namespace {
+
+Schedule library_schedule(const Settings& s) {
+  Schedule schedule{.name = "library", .collective = s.collective, .ranks = s.ranks, .chunks = s.ranks, .root = s.root};
+  if (s.collective == Collective::alltoall) schedule.extra_chunks = s.ranks;
+  return schedule;
+}
+
+std::vector<std::int64_t> sizes(const Settings& s, const Schedule& schedule) {
+  if (s.collective == Collective::barrier) return {0};
+  std::vector<std::int64_t> all;
+  for (std::int64_t bytes = s.first_bytes; bytes <= s.last_bytes; bytes *= s.factor) {
+    std::int64_t elements = bytes / static_cast<std::int64_t>(size_of(s.dtype));
+    if (s.collective == Collective::alltoall) elements -= elements % schedule.chunks;  // defined for equal chunks
+    if (all.empty() || all.back() != elements) all.push_back(elements);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<PlannedAlgorithm> plan(const Settings& s, const World& world) {
+  std::vector<PlannedAlgorithm> all;
+  std::vector<std::string> problems;
+  for (const std::string& name : s.algorithms) {
+    PlannedAlgorithm planned{.name = name, .schedule = {}, .library = name == world.library() || name == "mpi", .elements = {}};
+    if (planned.library && world.library() != name) {
+      problems.push_back(fmt::format("--algorithm: \"{}\" is the library's own and needs --transport {}", name, name));
+    } else if (planned.library && !world.library_runs(s.collective, s.dtype, s.op)) {
+      problems.push_back(fmt::format("--algorithm: \"{}\" has no {} of {} {} to compare with", name, name_of(s.collective),
+                                     name_of(s.dtype), name_of(s.op)));
+    } else if (planned.library) {
+      planned.schedule = library_schedule(s);
+    } else {
+      const Request request = request_of(s, name);
+      for (const Problem& p : constraints(request)) problems.push_back(fmt::format("--algorithm {}: {}: {}", name, p.where, p.what));
+      if (problems.empty()) planned.schedule = build(request);
+    }
+    if (!problems.empty()) continue;
+    planned.elements = sizes(s, planned.schedule);
+    all.push_back(std::move(planned));
+  }
+  if (!problems.empty()) throw InputError(problems);
+  return all;
+}
+
+}  // namespace weft::bench

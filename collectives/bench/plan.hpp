@@ -1,0 +1,24 @@
+// Which schedules and sizes a benchmark runs.
+#pragma once
+
+#include "collectives/bench/settings.hpp"
+#include "collectives/bench/world.hpp"
+#include "collectives/schedule.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft::bench {
+
+struct PlannedAlgorithm {
+  std::string name;
+  Schedule schedule;  // of the library's own: only what it does, no steps
+  bool library = false;
+  std::vector<std::int64_t> elements;  // of each size
+};
+
+// Throws InputError with all that forbids it.
+std::vector<PlannedAlgorithm> plan(const Settings&, const World&);
+
+}  // namespace weft::bench

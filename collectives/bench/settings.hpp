@@ -1,0 +1,54 @@
+// What `weft bench` is asked to run, from its command line.
+#pragma once
+
+#include "collectives/registry.hpp"
+#include "collectives/schedule.hpp"
+#include "kernels/dtype.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::bench {
+
+struct Settings {
+  std::string transport = "threads";
+  std::vector<std::string> algorithms = {"ring"};
+  Collective collective = Collective::allreduce;
+  AlgorithmSettings cut = {};
+  int switches = 0;  // of the BiGraph that hdrm is placed on
+  int ranks = 0;
+  Rank root = 0;
+  std::int64_t first_bytes = 1 << 10;
+  std::int64_t last_bytes = 16 << 20;
+  int factor = 4;
+  DType dtype = DType::float32;
+  ReduceOp op = ReduceOp::sum;
+  int iterations = 20;
+  int warmup = 5;
+  bool check = true;
+  std::string trace = {};
+  std::chrono::milliseconds patience{30'000};
+  int connections = 1;                  // tcp
+  bool zero_copy = false;               // tcp
+  std::vector<std::string> hosts = {};  // tcp: the address of every rank
+  Rank rank = -1;                       // tcp: which of them this process is; -1 starts them all here
+};
+
+// The transports of this build: "mpi" is there where MPI was found.
+const std::vector<std::string>& transports();
+
+// Settings, or nothing where the command line asked for help, which is then printed. Throws InputError with all problems.
+std::optional<Settings> parse(int argc, const char* const* argv);
+
+// "8", "64K", "256M", "1G": binary multiples; the letter may be followed by "iB".
+std::int64_t parse_size(std::string_view text);
+
+Request request_of(const Settings&, const std::string& algorithm);
+// What all processes of a run must agree on, in words.
+std::string job_of(const Settings&);
+
+}  // namespace weft::bench

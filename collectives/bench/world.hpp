@@ -1,0 +1,31 @@
+// The ranks of a benchmark, as far as this process runs them.
+#pragma once
+
+#include "collectives/blocking.hpp"
+#include "collectives/schedule.hpp"
+#include "collectives/transport.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::bench {
+
+class World {
+ public:
+  virtual ~World() = default;
+  virtual int ranks() const = 0;
+  virtual std::vector<Rank> here() const = 0;  // those this process runs
+  virtual Transport& at(Rank, int channel) = 0;
+  virtual void fail(const std::string& reason) = 0;  // ends the run on all ranks
+  // All there is to say about why the run ended; "" where what was thrown says it.
+  virtual std::string report() const { return {}; }
+  virtual bool one_clock() const { return false; }  // all ranks read the same clock
+
+  // The collectives that the transport's library has itself, as a yardstick: its name, and one call.
+  virtual std::string_view library() const { return {}; }
+  virtual bool library_runs(Collective, DType, ReduceOp) const { return false; }
+  virtual void run_library(const Schedule&, ReduceOp, Rank, const Buffer&) {}
+};
+
+}  // namespace weft::bench

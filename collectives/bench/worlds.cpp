@@ -1,0 +1,59 @@
+#include "collectives/bench/worlds.hpp"
+
+#include "collectives/tcp.hpp"
+#include "collectives/threads.hpp"
+
+namespace weft::bench {
+namespace {
+
+class Threads final : public World {
+ public:
+  explicit Threads(const Settings& s) : ranks_(s.ranks), world_(s.ranks, s.cut.channels, {.patience = s.patience}) {}
+  int ranks() const override { return ranks_; }
+  std::vector<Rank> here() const override {
+    std::vector<Rank> all;
+    for (Rank r = 0; r < ranks_; ++r) all.push_back(r);
+    return all;
+  }
+  Transport& at(Rank rank, int channel) override { return world_.at(rank, channel); }
+  void fail(const std::string& reason) override { world_.fail(reason); }
+  std::string report() const override { return world_.report(); }
+  bool one_clock() const override { return true; }
+
+ private:
+  int ranks_;
+  ThreadsWorld world_;
+};
+
+class Tcp final : public World {
+ public:
+  Tcp(const Settings& s, Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener)
+      : ranks_(s.ranks),
+        rank_(rank),
+        world_(rank, addresses, listener,
+               {.channels = s.cut.channels,
+                .connections = s.connections,
+                .zero_copy = s.zero_copy,
+                .patience = s.patience,
+                .meeting = s.patience,
+                .job = job_of(s)}) {}
+  int ranks() const override { return ranks_; }
+  std::vector<Rank> here() const override { return {rank_}; }
+  Transport& at(Rank, int channel) override { return world_.at(channel); }
+  void fail(const std::string& reason) override { world_.fail(reason); }
+
+ private:
+  int ranks_;
+  Rank rank_;
+  TcpWorld world_;
+};
+
+}  // namespace
+
+std::unique_ptr<World> threads_world(const Settings& s) { return std::make_unique<Threads>(s); }
+
+std::unique_ptr<World> tcp_world(const Settings& s, Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener) {
+  return std::make_unique<Tcp>(s, rank, addresses, listener);
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,75 @@
+#include "collectives/verify.hpp"
+#include "models/deadlock.hpp"
+#include "models/link_load.hpp"
+#include "sim/cli/commands.hpp"
+#include "sim/results/describe.hpp"
+#include "sim/results/plan.hpp"
+#include "sim/simulate.hpp"
+
+#include <ostream>
+
+namespace weft {
+namespace {
+
+bool check_fabric(const Fabric& fabric, std::ostream& out) {
+  try {
+    const DeadlockCheck result = check_deadlock(fabric);
+    if (result.can_deadlock()) {
+      out << fmt::format("  FAILED  routes: a lossless fabric can deadlock: {}\n", describe_cycle(fabric, result));
+      return false;
+    }
+    out << fmt::format("  ok      routes: no deadlock; {} dependencies of {} channels close no cycle\n", result.dependencies,
+                       result.channels);
+  } catch (const InputError& error) {
+    out << fmt::format("  ?       routes: deadlock not checked: {}\n", error.what());
+  }
+  return true;
+}
+
+std::string load_text(const LinkLoad& load, const Fabric& fabric) {
+  if (load.max_flows_per_link() == 0) return "no flow between switches";
+  return fmt::format("at most {} flow{} a step on a link between switches (step {}, {})", load.max_flows_per_link(),
+                     load.max_flows_per_link() == 1 ? "" : "s", load.between_switches.step, fabric.link_name(load.between_switches.link));
+}
+
+// HDRM is the one that promises to have every link between switches for itself.
+bool keeps_promise(const AlgorithmChoice& algorithm, const LinkLoad& load) {
+  return algorithm.name != "hdrm" || load.max_flows_per_link() <= 1;
+}
+
+bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm, const Fabric& fabric, std::ostream& out) {
+  const Request request = request_of(scenario, algorithm);
+  const Schedule schedule = build(request);
+  try {
+    require_correct(schedule, request);
+  } catch (const RunError& error) {
+    out << fmt::format("  FAILED  {}: {}\n", label(algorithm), error.what());
+    return false;
+  }
+  Routes routes(fabric, scenario.fabric.ecmp);
+  const std::vector<int> placement = placement_of(scenario, algorithm);
+  const LinkLoad load = link_load(schedule, placement, routes);
+  const Price cost = price(request);
+  const bool good = keeps_promise(algorithm, load);
+  out << fmt::format("  {}  {}: a correct {}; {} steps and {} messages, as its formula says; {}\n", good ? "ok    " : "FAILED",
+                     label(algorithm), name_of(request.collective), cost.steps, cost.messages, load_text(load, fabric));
+  return good;
+}
+
+}  // namespace
+
+int check_command(const ScenarioArguments& arguments, std::ostream& out) {
+  bool good = true;
+  for (const Case& one : load_all(arguments)) {
+    const Scenario& scenario = one.scenario;
+    const std::string axes = axes_label(one);
+    out << fmt::format("{}{}{}: {}, {} ranks\n", scenario.name, axes.empty() ? "" : ", ", axes, describe(scenario.fabric.spec),
+                       scenario.workload.ranks);
+    const auto fabric = build(scenario.fabric.spec);
+    good &= check_fabric(*fabric, out);
+    for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) good &= check_algorithm(scenario, algorithm, *fabric, out);
+  }
+  return good ? exit_ok : exit_run_failed;
+}
+
+}  // namespace weft

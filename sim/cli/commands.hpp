@@ -1,0 +1,41 @@
+// What each command of `weft` does. Input that cannot be used is an InputError; the result is the exit status.
+#pragma once
+
+#include "sim/scenario/cases.hpp"
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+enum ExitStatus : int { exit_ok = 0, exit_run_failed = 1, exit_bad_input = 2 };
+
+struct ScenarioArguments {
+  std::vector<std::string> files;
+  std::vector<std::string> set;  // "/pointer=value"
+  std::string network;           // empty: the scenario's
+};
+
+// The cases of all files; throws InputError with the problems of all files.
+std::vector<Case> load_all(const ScenarioArguments&);
+
+struct RunArguments {
+  ScenarioArguments scenarios;
+  std::string output;
+  bool trace = false;
+  bool quiet = false;
+};
+
+int run_command(const RunArguments&, std::ostream& out, std::ostream& err);
+int check_command(const ScenarioArguments&, std::ostream& out);
+
+enum class TopologyFormat { summary, dot, json, simgrid };
+int topo_command(const ScenarioArguments&, TopologyFormat, std::ostream& out);
+
+int show_command(const ScenarioArguments&, std::ostream& out);
+int list_command(std::ostream& out);
+int schema_command(std::ostream& out);
+
+}  // namespace weft

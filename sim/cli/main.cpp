@@ -1,0 +1,123 @@
+// The `weft` program: arguments in, exit status out, and the one place that prints errors.
+#include "collectives/bench/start.hpp"
+#include "kernels/nearest_name.hpp"
+#include "sim/cli/commands.hpp"
+#include "sim/results/version.hpp"
+#include "sim/scenario/form.hpp"
+
+#include <functional>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+namespace weft {
+namespace {
+
+struct Arguments {
+  RunArguments run;
+  bool dot = false, json = false, simgrid = false;
+};
+
+TopologyFormat format_of(const Arguments& a) {
+  if (a.dot + a.json + a.simgrid > 1) throw InputError("weft topo: give one of --dot, --json and --simgrid");
+  return a.dot ? TopologyFormat::dot : a.json ? TopologyFormat::json : a.simgrid ? TopologyFormat::simgrid : TopologyFormat::summary;
+}
+
+void add_scenarios(CLI::App* command, ScenarioArguments& arguments) {
+  command->add_option("FILE", arguments.files, "Scenario files (JSON)")->required();
+  command->add_option("--set", arguments.set, "Set a key of the scenario: /pointer=value (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("POINTER=VALUE");
+  command->add_option("--network", arguments.network, "Simulate on this network: flow, packet, simgrid, ns3")->type_name("NAME");
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_snames()) out.push_back("-" + name);
+  return out;
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) out.push_back(command->get_name());
+  return out;
+}
+
+// CLI11 stops at the first thing it does not know; this says what was meant.
+void refuse_unknown(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands())
+    for (const std::string& left : command->remaining())
+      throw InputError(fmt::format("weft {}: {}", command->get_name(), unknown_name("argument", left, flags_of(*command))));
+  if (!app.get_subcommands().empty()) return;
+  const auto left = app.remaining();
+  if (left.empty()) throw InputError("weft: a command is missing; write one of " + quoted_list(commands_of(app)));
+  if (left.front().starts_with("-")) throw InputError("weft: " + unknown_name("argument", left.front(), flags_of(app)));
+  throw InputError("weft: " + unknown_name("command", left.front(), commands_of(app)));
+}
+
+int run_program(int argc, char** argv) {
+  // Its arguments are its own: those of nccl-tests.
+  if (argc > 1 && std::string_view(argv[1]) == "bench") return bench::start_bench(argc, argv);
+
+  CLI::App app("Weft simulates collective operations on GPU clusters.", "weft");
+  app.set_version_flag("--version", fmt::format("weft {} ({})", version(), commit()));
+  app.allow_extras();
+  app.require_subcommand(0, 1);
+
+  Arguments a;
+  ScenarioArguments& scenarios = a.run.scenarios;
+  std::function<int()> chosen;
+  const auto command = [&](const char* name, const char* does, std::function<int()> what) {
+    CLI::App* added = app.add_subcommand(name, does);
+    added->allow_extras();
+    added->callback([&chosen, what = std::move(what)] { chosen = what; });
+    return added;
+  };
+  CLI::App* run = command("run", "Simulate scenarios and print a table", [&] { return run_command(a.run, std::cout, std::cerr); });
+  add_scenarios(run, scenarios);
+  run->add_option("-o,--output", a.run.output, "Write results.csv and results.json into this folder")->type_name("DIR");
+  run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o)");
+  run->add_flag("--quiet", a.run.quiet, "No progress bar");
+  CLI::App* check = command("check", "Prove schedules correct, count flows on links, look for deadlock",
+                            [&] { return check_command(scenarios, std::cout); });
+  add_scenarios(check, scenarios);
+  CLI::App* topo = command("topo", "Describe or draw the fabric", [&] { return topo_command(scenarios, format_of(a), std::cout); });
+  add_scenarios(topo, scenarios);
+  topo->add_flag("--dot", a.dot, "As Graphviz");
+  topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
+  topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
+  app.add_subcommand("bench", "Run an algorithm for real: threads, TCP, MPI (weft bench --help)");
+  command("list", "List algorithms, fabrics, networks, hardware profiles, types", [&] { return list_command(std::cout); });
+  command("schema", "Print the JSON Schema of scenarios", [&] { return schema_command(std::cout); });
+  CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
+  add_scenarios(show, scenarios);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {  // --help, --version
+    return app.exit(done);
+  } catch (const CLI::ParseError& error) {
+    refuse_unknown(app);  // says more where it can
+    throw InputError(std::string("weft: ") + error.what());
+  }
+  refuse_unknown(app);
+  return chosen();
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  try {
+    return weft::run_program(argc, argv);
+  } catch (const weft::InputError& error) {
+    for (const std::string& problem : error.problems()) std::cerr << problem << "\n";
+    return weft::exit_bad_input;
+  } catch (const std::exception& error) {
+    std::cerr << "weft: " << error.what() << "\n";
+    return weft::exit_run_failed;
+  }
+}

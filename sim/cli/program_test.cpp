@@ -1,0 +1,169 @@
+// The program as its users meet it: what it prints and its exit status.
+#include "sim/scenario/testing.hpp"
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace weft;
+
+namespace {
+
+struct Ran {
+  int status = -1;
+  std::string printed;  // stdout and stderr together
+};
+
+Ran weft_program(const std::string& arguments) {
+  Ran out;
+  FILE* pipe = ::popen((std::string(WEFT_BINARY) + " " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::array<char, 4096> buffer;
+  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.printed.append(buffer.data(), n);
+  out.status = WEXITSTATUS(::pclose(pipe));
+  return out;
+}
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_program_{}", ::getpid())) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return (path_ / name).string();
+  }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string small_scenario() {
+  Json json = good_scenario();
+  json["workload"]["size"] = "64KiB";
+  return json.dump();
+}
+
+// results.json without what depends on the machine's speed.
+Json but_for_wall_time(const std::filesystem::path& file) {
+  Json out = Json::parse(read_file(file));
+  for (Json& row : out["rows"]) row.erase("wall_s");
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("run prints a table, writes the files and exits with 0") {
+  const Folder folder;
+  const std::string file = folder.write("small.json", small_scenario());
+  const Ran ran = weft_program("run " + file + " --trace --quiet -o " + (folder / "out").string());
+  CAPTURE(ran.printed);
+  CHECK(ran.status == 0);
+  CHECK(ran.printed.find("busbw") != std::string::npos);
+  CHECK(ran.printed.find(" hdrm ") != std::string::npos);
+  CHECK(read_file(folder / "out/results.csv").starts_with("scenario,fabric,network,"));
+  CHECK(Json::parse(read_file(folder / "out/trace.json"))["traceEvents"].size() > 32);
+  CHECK(but_for_wall_time(folder / "out/results.json")["rows"].size() == 2);
+}
+
+TEST_CASE("the same scenario twice gives the same results, but for wall time") {
+  const Folder folder;
+  Json json = Json::parse(small_scenario());
+  json["placement"] = "random";
+  json["start_skew"] = {{"max", "10us"}};
+  const std::string file = folder.write("small.json", json.dump());
+  REQUIRE(weft_program("run " + file + " -o " + (folder / "a").string()).status == 0);
+  REQUIRE(weft_program("run " + file + " -o " + (folder / "b").string()).status == 0);
+  CHECK(but_for_wall_time(folder / "a/results.json") == but_for_wall_time(folder / "b/results.json"));
+  REQUIRE(weft_program("run " + file + " --set /seed=2 -o " + (folder / "c").string()).status == 0);
+  CHECK(but_for_wall_time(folder / "a/results.json")["rows"] != but_for_wall_time(folder / "c/results.json")["rows"]);
+}
+
+TEST_CASE("bad input exits with 2 and says where, before anything runs") {
+  const Folder folder;
+  const std::string good = folder.write("good.json", small_scenario()), empty = folder.write("empty.json", ""),
+                    cut = folder.write("cut.json", small_scenario().substr(0, 40));
+  const std::vector<std::pair<std::string, std::string>> commands = {
+      {"run " + empty, empty + ": the text is empty; a JSON object was expected\n"},
+      {"check " + cut, cut + ": line 1, column 41: the text ends in the middle of the JSON (truncated?)\n"},
+      {"show /nowhere.json", "/nowhere.json: cannot be read: No such file or directory\n"},
+      {"show /", "/: cannot be read: it is a folder\n"},
+      {"run " + good + " -o /proc/weft", "-o /proc/weft: cannot be written to: No such file or directory\n"},
+      {"run " + good + " -o " + good, "-o " + good + ": cannot be written to: Not a directory\n"},
+      {"run " + good + " --trace", "--trace: needs -o DIR, where trace.json goes\n"},
+      {"run " + good + " --set x", "--set: must be /pointer=value, such as /workload/size=1MiB, got \"x\"\n"},
+      {"run " + good + " --network flw",
+       good + ": /network: unknown network \"flw\" (did you mean \"flow\"?); allowed: \"flow\", \"packet\", \"simgrid\", \"ns3\"\n"},
+      {"run", "weft: FILE is required\n"},
+      {"rnu x.json",
+       "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", "
+       "\"show\"\n"},
+      {"", "weft: a command is missing; write one of \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", \"show\"\n"},
+      {"topo " + good + " --dto",
+       "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
+       "\"--json\", \"--simgrid\", \"-h\"\n"},
+      {"topo " + good + " --dot --json", "weft topo: give one of --dot, --json and --simgrid\n"},
+  };
+  for (const auto& one : commands) {
+    CAPTURE(one.first);
+    const Ran ran = weft_program(one.first);
+    CHECK(ran.status == 2);
+    CHECK(ran.printed == one.second);
+  }
+}
+
+TEST_CASE("the problems of several files come together") {
+  const Folder folder;
+  const std::string a = folder.write("a.json", ""), b = folder.write("b.json", "[]");
+  CHECK(weft_program("check " + a + " " + b).printed ==
+        a + ": the text is empty; a JSON object was expected\n" + b + ": must be an object, got []\n");
+}
+
+TEST_CASE("check proves what it can, and fails for a fabric that can deadlock") {
+  const Folder folder;
+  const std::string good = folder.write("good.json", small_scenario());
+  const Ran ran = weft_program("check " + good);
+  CAPTURE(ran.printed);
+  CHECK(ran.status == 0);
+  CHECK(ran.printed.find("ok      hdrm: a correct allreduce; 10 steps and 320 messages, as its formula says; at most 1 flow a step") !=
+        std::string::npos);
+  const Ran unsafe = weft_program("check " + good + " --set /fabric/priorities=1");
+  CHECK(unsafe.status == 1);
+  CHECK(unsafe.printed.find("FAILED  routes: a lossless fabric can deadlock: ") != std::string::npos);
+}
+
+TEST_CASE("topo writes a graph that a scenario can hold") {
+  const Folder folder;
+  const std::string good = folder.write("good.json", small_scenario());
+  const Ran graph = weft_program("topo --json " + good);
+  REQUIRE(graph.status == 0);
+  Json json = good_scenario();
+  json["fabric"] = Json::parse(graph.printed);
+  json["workload"]["algorithm"] = "ring";
+  CHECK(lines_for(json) == Lines{});
+  CHECK(weft_program("topo --dot " + good).printed.find("upper0") != std::string::npos);
+  CHECK(weft_program("topo --simgrid " + good).printed.find("<platform") != std::string::npos);
+  CHECK(
+      weft_program("topo " + good).printed.find("32 endpoints, 8 switches, 96 directed links of which 32 between switches, 2 priorities") !=
+      std::string::npos);
+}
+
+TEST_CASE("show, schema, list and version print what they promise") {
+  const Folder folder;
+  const std::string good = folder.write("good.json", small_scenario());
+  const Ran shown_once = weft_program("show " + good);
+  REQUIRE(shown_once.status == 0);
+  CHECK(weft_program("show " + folder.write("good.json", shown_once.printed)).printed == shown_once.printed);
+  CHECK(weft_program("schema").printed == scenario_schema().dump(2) + "\n");
+  const std::string list = weft_program("list").printed;
+  for (const char* name : {"halving_doubling", "dragonfly", "simgrid", "eflops_testbed", "bfloat16", "bor"})
+    CHECK_MESSAGE(list.find(name) != list.npos, name);
+  CHECK(weft_program("--version").printed.starts_with("weft "));
+  CHECK(weft_program("--version").status == 0);
+  CHECK(weft_program("run --help").status == 0);
+}

@@ -1,0 +1,95 @@
+#include "models/deadlock.hpp"
+#include "models/fabric_export.hpp"
+#include "sim/cli/commands.hpp"
+#include "sim/results/describe.hpp"
+#include "sim/results/plan.hpp"
+#include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/profiles.hpp"
+#include "sim/scenario/scenario_fields.hpp"
+
+#include <ostream>
+
+namespace weft {
+namespace {
+
+void summarize(const Case& one, std::ostream& out) {
+  const FabricChoice& choice = one.scenario.fabric;
+  const auto fabric = build(choice.spec);
+  int between_switches = 0;
+  for (LinkId id = 0; id < fabric->links(); ++id) between_switches += fabric->between_switches(id) ? 1 : 0;
+  const auto devices = static_cast<int>(boost::num_vertices(fabric->graph()));
+  out << fmt::format("{}: {}\n", one.scenario.name, describe(choice.spec));
+  if (const std::string links = describe_links(choice.spec); !links.empty()) out << fmt::format("  {}\n", links);
+  out << fmt::format("  {} endpoints, {} switches, {} directed links of which {} between switches, {} priorit{}\n", fabric->endpoints(),
+                     devices - fabric->endpoints(), fabric->links(), between_switches, fabric->priorities(),
+                     fabric->priorities() == 1 ? "y" : "ies");
+  if (const auto* tree = std::get_if<FatTree>(&choice.spec)) out << fmt::format("  oversubscription {}\n", tree->oversubscription());
+  if (fabric->endpoints() > 1)
+    out << fmt::format("  {} path(s) from the first endpoint to the last; ecmp {}\n", fabric->path_count(0, fabric->endpoints() - 1),
+                       describe(choice.ecmp));
+}
+
+void heading(const char* text, std::ostream& out) { out << text << ":\n"; }
+
+template <class E>
+void names(const char* title, std::ostream& out) {
+  heading(title, out);
+  out << "  " << fmt::format("{}\n", fmt::join(Form<E>::names(), " "));
+}
+
+}  // namespace
+
+int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std::ostream& out) {
+  const std::vector<Case> cases = load_all(arguments);
+  if (format != TopologyFormat::summary && cases.size() > 1)
+    throw InputError(
+        fmt::format("{}: stands for {} cases, and one fabric can be written; write --set /sweep={{}} and the values of one case",
+                    arguments.files.front(), cases.size()));
+  for (const Case& one : cases) {
+    if (format == TopologyFormat::summary) {
+      summarize(one, out);
+      continue;
+    }
+    const auto fabric = build(one.scenario.fabric.spec);
+    if (format == TopologyFormat::dot) to_dot(*fabric, out);
+    if (format == TopologyFormat::json) to_json(*fabric, out);
+    if (format == TopologyFormat::simgrid) to_simgrid_xml(*fabric, one.scenario.fabric.ecmp, out);
+  }
+  return exit_ok;
+}
+
+int show_command(const ScenarioArguments& arguments, std::ostream& out) {
+  out << to_json(load_all(arguments)).dump(2) << "\n";
+  return exit_ok;
+}
+
+int schema_command(std::ostream& out) {
+  out << scenario_schema().dump(2) << "\n";
+  return exit_ok;
+}
+
+int list_command(std::ostream& out) {
+  for (const auto& [collective, name] : Names<Collective>::values()) {
+    heading(fmt::format("{} algorithms", name).c_str(), out);
+    for (const Algorithm& algorithm : algorithms())
+      if (algorithm.collective == collective)
+        out << fmt::format("  {:<22} {} ({})\n", algorithm.name, algorithm.description, algorithm.source);
+  }
+  heading("fabrics", out);
+  std::string last;
+  for (const auto& alternative : Form<FabricChoice>::declaration().alternatives) {
+    out << fmt::format("  {:<22} {}\n", alternative.name == last ? "" : alternative.name, alternative.doc);
+    last = alternative.name;
+  }
+  heading("networks of this build", out);
+  for (const NetworkKind kind : available_networks()) out << "  " << name_of(kind);
+  out << "\n";
+  heading("hardware profiles", out);
+  for (const std::string& name : ProfileLibrary::beside("").names()) out << "  " << name;
+  out << "\n";
+  names<DType>("dtypes", out);
+  names<ReduceOp>("ops", out);
+  return exit_ok;
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+#include "sim/results/plan.hpp"
+
+#include "sim/results/describe.hpp"
+
+#include <utility>
+
+namespace weft {
+
+std::vector<RowRequest> rows_of(const std::vector<Case>& cases) {
+  std::vector<RowRequest> out;
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    for (const Bytes size : cases[i].scenario.workload.sizes)
+      for (const AlgorithmChoice& algorithm : cases[i].scenario.workload.algorithms)
+        out.push_back({.case_index = i, .scenario = &cases[i].scenario, .algorithm = &algorithm, .size = size});
+  return out;
+}
+
+std::string axes_label(const Case& one) {
+  std::vector<std::string> parts;
+  bool fabric_described = false;
+  for (const Setting& axis : one.axes) {
+    if (axis.pointer == "/workload/algorithm" || axis.pointer == "/workload/size") continue;
+    if (axis.pointer == "/fabric" || (axis.pointer.starts_with("/fabric/") && axis.value.is_number())) {
+      if (!std::exchange(fabric_described, true)) parts.push_back(describe(one.scenario.fabric.spec));
+      continue;
+    }
+    const std::string value = axis.value.is_string() ? axis.value.get<std::string>() : shown(axis.value);
+    parts.push_back(fmt::format("{}={}", axis.pointer.substr(1), value));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string label(const RowRequest& request, const std::vector<Case>& cases) {
+  const std::string axes = axes_label(cases[request.case_index]);
+  return fmt::format("{}: {}, {}{}{}", request.scenario->name, label(*request.algorithm), to_string(request.size), axes.empty() ? "" : ", ",
+                     axes);
+}
+
+}  // namespace weft

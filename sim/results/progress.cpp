@@ -1,0 +1,30 @@
+#include "sim/results/progress.hpp"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace weft {
+
+Progress::Progress(std::size_t total, bool wanted) : total_(total), shown_(wanted && ::isatty(STDERR_FILENO) == 1) {}
+
+void Progress::done(const std::string& last) {
+  ++done_;
+  if (!shown_) return;
+  constexpr std::size_t width = 79;
+  fmt::print(stderr, "\r\x1b[K{}", progress_line(done_, total_, last, width));
+  std::fflush(stderr);
+}
+
+void Progress::clear() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+}
+
+std::string progress_line(std::size_t done, std::size_t total, const std::string& last, std::size_t width) {
+  constexpr std::size_t cells = 24;
+  const std::size_t full = total > 0 ? done * cells / total : cells;
+  return fmt::format("[{}{}] {}/{}  {}", std::string(full, '#'), std::string(cells - full, '-'), done, total, last).substr(0, width);
+}
+
+}  // namespace weft

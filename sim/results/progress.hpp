@@ -1,0 +1,27 @@
+// A progress bar on stderr, for people only: nothing is printed unless stderr is a terminal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace weft {
+
+class Progress {
+ public:
+  Progress(std::size_t total, bool wanted);
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void done(const std::string& last);  // one more
+  void clear();
+
+ private:
+  std::size_t total_, done_ = 0;
+  bool shown_;
+};
+
+// "[#####-----] 5/10  quickstart: ring, 256KiB", cut to the width.
+std::string progress_line(std::size_t done, std::size_t total, const std::string& last, std::size_t width);
+
+}  // namespace weft

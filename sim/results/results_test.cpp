@@ -1,0 +1,184 @@
+#include "sim/results/describe.hpp"
+#include "sim/results/progress.hpp"
+#include "sim/results/row.hpp"
+#include "sim/results/table.hpp"
+#include "sim/results/writers.hpp"
+#include "sim/scenario/testing.hpp"
+
+#include <unistd.h>
+
+using namespace weft;
+
+namespace {
+
+Row some_row() {
+  // 1 MB in 100 us on 4 ranks
+  return {.scenario = "first",
+          .fabric = "bigraph",
+          .algorithm = "ring",
+          .ranks = 4,
+          .size = 1_MB,
+          .time = 100_us,
+          .wire_bytes_per_rank = 1500_KB,
+          .messages = 24,
+          .steps = 6,
+          .max_flows_per_link = 2,
+          .most_shared_link = "lower1->upper3",
+          .most_shared_step = 5,
+          .busiest_link = "upper0->lower1",
+          .busiest_link_utilization = 0.5,
+          .wall_s = 0.25,
+          .bottleneck = 1000_Gbps};
+}
+
+struct Run {
+  std::vector<Case> cases;
+  std::vector<Result> results;
+};
+
+// The good scenario's rows, "hdrm" twice as fast as "ring".
+Run some_run(const Json& json) {
+  Run out{.cases = cases_of(json), .results = {}};
+  for (const RowRequest& request : rows_of(out.cases)) {
+    Row row = some_row();
+    row.algorithm = label(*request.algorithm);
+    row.size = request.size;
+    if (row.algorithm == "hdrm") row.time = 50_us;
+    out.results.push_back({.request = request, .row = row});
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("busbw has nccl-tests' factors") {
+  Row row = some_row();
+  CHECK(algbw_GBps(row) == doctest::Approx(10.0));
+  CHECK(busbw_GBps(row) == doctest::Approx(15.0));  // 2 * 3/4
+  for (const auto collective : {Collective::reduce_scatter, Collective::allgather, Collective::alltoall})
+    CHECK(busbw_factor(collective, 4) == 0.75);
+  for (const auto collective : {Collective::broadcast, Collective::reduce}) CHECK(busbw_factor(collective, 4) == 1.0);
+  row.time = SimTime{};  // nothing to move: no bandwidth, not an infinite one
+  CHECK(busbw_GBps(row) == 0.0);
+}
+
+TEST_CASE("bus bandwidth above the bottleneck link is called out, unless switches aggregate") {
+  Row row = some_row();
+  row.bottleneck = 120_Gbps;  // 15 GB/s: just what it has
+  CHECK(too_fast(row) == "");
+  row.bottleneck = 100_Gbps;
+  CHECK(too_fast(row) ==
+        "ring 1MB on bigraph (4 ranks): busbw 15.0000 GB/s passes the 12.5000 GB/s of the bottleneck link; this is a bug in the model");
+  row.aggregates = true;
+  CHECK(too_fast(row) == "");
+}
+
+TEST_CASE("a row survives the way from a worker unchanged") {
+  Row row = some_row();
+  row.time = SimTime{123'456'789'012'345};
+  row.busiest_link_utilization = 0.1 + 0.2;
+  CHECK(row_from_text(to_text(row)) == row);
+  CHECK_THROWS_AS(row_from_text("{}"), std::logic_error);
+}
+
+TEST_CASE("results.csv has the contract's columns, then the swept pointers") {
+  Json json = good_scenario();
+  json["sweep"] = Json::parse(R"([{"/seed": 1}, {"/fabric/link": {"bandwidth": "1Gbps", "latency": "1us"}}])");
+  const Run run = some_run(json);
+  const std::string csv = to_csv(run.results, run.cases);
+  CHECK(csv.substr(0, csv.find('\n')) ==
+        "scenario,fabric,network,algorithm,collective,ranks,size_bytes,dtype,time_us,algbw_GBps,busbw_GBps,wire_bytes_per_rank,messages,"
+        "steps,"
+        "max_flows_per_link,busiest_link,busiest_link_utilization,wall_s,/seed,/fabric/link");
+  CAPTURE(csv);
+  CHECK(csv.find("\nfirst,bigraph,flow,ring,allreduce,4,262144,float32,100.0,2.62144,3.9321600000000005,1500000,24,6,2,upper0->lower1,0.5,"
+                 "0.25,1,\n") != csv.npos);
+  CHECK(csv.find(",0.25,,\"{\"\"bandwidth\"\":\"\"1Gbps\"\",\"\"latency\"\":\"\"1us\"\"}\"\n") != csv.npos);
+}
+
+TEST_CASE("results.json says where the rows come from, and what failed") {
+  Run run = some_run(good_scenario());
+  run.results[1].row.reset();
+  run.results[1].failure = "no";
+  const Json json = Json::parse(to_json(run.results, run.cases));
+  CHECK(json["kind"] == "simulated");
+  CHECK(json["order"] == "own_step");
+  CHECK(json["weft"].contains("commit"));
+  CHECK(json["cases"][0]["scenario"]["fabric"]["ecmp"]["seed"] == 1);
+  CHECK(json["cases"][0]["scenario"]["workload"]["ranks"] == 32);
+  CHECK(json["rows"].size() == 3);
+  CHECK(json["rows"][0]["busbw_GBps"] == busbw_GBps(*run.results[0].row));
+  CHECK(json["failed"] == Json::parse(R"([{"case": 0, "algorithm": "hdrm", "size_bytes": 262144, "why": "no"}])"));
+}
+
+TEST_CASE("the table marks the fastest of a size and says what was in effect") {
+  const Run run = some_run(good_scenario());
+  const std::string table = to_table(run.results, run.cases);
+  CHECK(table.find("fabric bigraph, 8 switches x 4 nodes; host_link 100Gbps 500ns, fabric_link 100Gbps 500ns; ecmp hash (seed 1)") !=
+        table.npos);
+  CHECK(table.find("hardware ideal, network flow, order own_step, seed 1") != table.npos);
+  CHECK(table.find("# hdrm: step 5 puts 2 flows on lower1->upper3\n") != table.npos);
+  std::size_t marks = 0, rows = 0;
+  for (std::size_t at = 0; at < table.size(); at = table.find('\n', at) + 1) {
+    const std::string line = table.substr(at, table.find('\n', at) - at);
+    if (line.starts_with("#")) continue;
+    ++rows;
+    CHECK((line.find("hdrm") != line.npos) == (line.find('*') != line.npos));
+    marks += line.find('*') != line.npos ? 1U : 0U;
+  }
+  CHECK(rows == 4);
+  CHECK(marks == 2);
+}
+
+TEST_CASE("cases are compared side by side") {
+  Json json = good_scenario();
+  json["sweep"] = Json::parse(R"([{}, {"/fabric/switches": 16, "/workload/algorithm": ["ring"]}])");
+  const Run run = some_run(json);
+  const std::string table = to_table(run.results, run.cases);
+  CHECK(table.find("bigraph, 8 switches x 4 nodes         100.00          50.00*") != table.npos);
+  CHECK(table.find("bigraph, 16 switches x 4 nodes        100.00              -") != table.npos);
+}
+
+TEST_CASE("files are replaced whole, and there is never an empty one") {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("weft_results_{}", ::getpid());
+  prepare_output(folder / "made" / "on the way");
+  Run run = some_run(good_scenario());
+  write_results(folder, run.results, run.cases);
+  CHECK(read_file(folder / "results.csv") == to_csv(run.results, run.cases));
+  CHECK(!std::filesystem::exists(folder / "results.csv.tmp"));
+  CHECK(!std::filesystem::exists(folder / "trace.json"));
+  for (Result& result : run.results) result.row.reset();
+  write_results(folder / "made", run.results, run.cases);
+  CHECK(!std::filesystem::exists(folder / "made" / "results.csv"));
+  CHECK_THROWS_WITH_AS(prepare_output(folder / "results.csv"), doctest::Contains("cannot be written to"), InputError);
+  CHECK_THROWS_WITH_AS(prepare_output("/proc/weft"), doctest::Contains("-o /proc/weft: cannot be written to: "), InputError);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a trace is JSON with a slice for each message") {
+  const std::vector<MessageRecord> messages = {
+      {.channel = 0, .step = 2, .from = 1, .to = 3, .bytes = 64, .posted = 1_us, .active = 2_us, .ended = 4_us}};
+  std::vector<Result> results(2);
+  results[0].trace = trace_events(messages, 0, "ring \"1\"");
+  results[1].trace = trace_events(messages, 1, "hdrm");
+  const Json trace = Json::parse(to_trace(results));
+  REQUIRE(trace["traceEvents"].size() == 4);
+  CHECK(trace["traceEvents"][0]["args"]["name"] == "ring \"1\"");
+  CHECK(
+      trace["traceEvents"][1] ==
+      Json::parse(
+          R"({"ph": "X", "name": "step 2 to 3", "pid": 0, "tid": 1, "ts": 2.0, "dur": 2.0, "args": {"bytes": 64, "channel": 0, "waited_us": 1.0}})"));
+}
+
+TEST_CASE("the progress bar fills up and keeps to its width") {
+  CHECK(progress_line(0, 4, "x", 79) == "[------------------------] 0/4  x");
+  CHECK(progress_line(2, 4, "x", 79) == "[############------------] 2/4  x");
+  CHECK(progress_line(4, 4, std::string(200, 'x'), 79).size() == 79);
+}
+
+TEST_CASE("the slowest endpoint of a graph is found over all its cables") {
+  GraphFabric graph{
+      .nodes = {"a", "b"}, .switches = {"s"}, .links = {{"a", "s", 10_Gbps, 1_us}, {"a", "s", 10_Gbps, 1_us}, {"s", "b", 25_Gbps, 1_us}}};
+  CHECK(slowest_endpoint(graph) == 20_Gbps);
+  CHECK(slowest_endpoint(Star{.nodes = 2, .host_link = {7_Gbps, 1_us}}) == 7_Gbps);
+}

@@ -1,0 +1,61 @@
+// One simulated row: what a run of one algorithm at one size on one case says.
+#pragma once
+
+#include "collectives/schedule.hpp"
+#include "kernels/dtype.hpp"
+#include "models/units.hpp"
+#include "sim/scenario/json_text.hpp"
+#include "sim/scenario/scenario.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct Row {
+  std::string scenario = {};
+  std::string fabric = {};  // its type
+  NetworkKind network = NetworkKind::flow;
+  std::string algorithm = {};  // label() of the choice
+  Collective collective = Collective::allreduce;
+  int ranks = 0;
+  Bytes size = {};
+  DType dtype = DType::float32;
+  ReduceOp op = ReduceOp::sum;
+  Rank root = 0;
+  SimTime time = {};
+  Bytes wire_bytes_per_rank = {};  // the most that any NIC sent
+  std::int64_t messages = 0;
+  int steps = 0;
+  int max_flows_per_link = 0;
+  std::string most_shared_link = {};  // the link of max_flows_per_link, empty if there is none, and the first step that is so
+  int most_shared_step = 0;
+  std::string busiest_link = {};          // empty: nothing crossed a link
+  double busiest_link_utilization = 0.0;  // bytes carried / (capacity x time)
+  double wall_s = 0.0;                    // of simulating this row
+  BitsPerSecond bottleneck = {};          // the slowest endpoint link, which busbw cannot pass; 0: not known
+  bool aggregates = false;                // switches reduce on the way, so busbw may pass it
+  friend bool operator==(const Row&, const Row&) = default;
+};
+
+double algbw_GBps(const Row&);               // size / time
+double busbw_factor(Collective, int ranks);  // nccl-tests' (doc/PERFORMANCE.md)
+double busbw_GBps(const Row&);
+
+// "ring 1MiB on star (4 ranks): busbw 13.1 GB/s passes ..." or empty: no fabric moves more than its links do.
+std::string too_fast(const Row&);
+
+// The columns of results.csv and the keys of a row in results.json, in this order.
+struct Column {
+  std::string name;
+  std::function<Json(const Row&)> value;
+};
+const std::vector<Column>& columns();
+
+// For the way from a worker process to the runner: everything, exactly.
+std::string to_text(const Row&);
+Row row_from_text(const std::string&);
+
+}  // namespace weft

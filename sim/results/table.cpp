@@ -1,0 +1,146 @@
+#include "sim/results/table.hpp"
+
+#include "sim/results/describe.hpp"
+#include "sim/results/version.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace weft {
+namespace {
+
+// One algorithm's time at one size, so that the fastest can be found.
+bool fastest(const Result& result, const std::vector<const Result*>& group) {
+  if (!result.row) return false;
+  const auto same_size = [&](const Result* other) { return other->row && other->request.size == result.request.size; };
+  return std::count_if(group.begin(), group.end(), same_size) > 1 && std::none_of(group.begin(), group.end(), [&](const Result* other) {
+           return same_size(other) && other->row->time < result.row->time;
+         });
+}
+
+std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t cases) {
+  const Scenario& s = one.scenario;
+  std::string out;
+  const std::string axes = axes_label(one);
+  out += fmt::format("# {}{}{}\n", s.name, cases > 1 ? fmt::format(", case {} of {}", number + 1, cases) : "",
+                     axes.empty() ? "" : ": " + axes);
+  const std::string links = describe_links(s.fabric.spec);
+  out += fmt::format("#   fabric {}{}{}; ecmp {}\n", describe(s.fabric.spec), links.empty() ? "" : "; ", links, describe(s.fabric.ecmp));
+  out += fmt::format("#   {} on {} of {} endpoints, placement {}", name_of(s.workload.collective), s.workload.ranks,
+                     endpoints(s.fabric.spec), describe(s.placement));
+  if (s.start_skew) out += fmt::format(", starts within {} (seed {})", to_string(s.start_skew->max), s.start_skew->seed);
+  out += fmt::format("\n#   hardware {}, network {}, order {}, seed {}\n", s.hardware.name, name_of(s.network), order_policy, s.seed);
+  return out;
+}
+
+struct Layout {
+  std::size_t algorithm = 9;  // width of the widest name
+  std::size_t link = 12;
+};
+
+std::string header(const Layout& w) {
+  std::string out =
+      fmt::format("#\n#{:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13} {:>9} {:>9}   {:>13} {:>6}  {:<{}} {:>5}\n", "size", "count", "type",
+                  "redop", "algorithm", w.algorithm, "time", "algbw", "busbw", "NIC sends", "flows", "busiest link", w.link, "used");
+  out += fmt::format("#{:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13} {:>9} {:>9}   {:>13} {:>6}  {:<{}} {:>5}\n", "(B)", "(elements)", "", "",
+                     "", w.algorithm, "(us)", "(GB/s)", "(GB/s)", "(B)", "a link", "", w.link, "(%)");
+  return out;
+}
+
+std::string line(const Row& row, bool is_fastest, const Layout& w) {
+  return fmt::format(" {:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13.2f} {:>9.3f} {:>9.3f} {} {:>13} {:>6}  {:<{}} {:>5.1f}\n", row.size.count,
+                     row.size.count / static_cast<std::int64_t>(size_of(row.dtype)), name_of(row.dtype), name_of(row.op), row.algorithm,
+                     w.algorithm, static_cast<double>(row.time.ps) / 1e6, algbw_GBps(row), busbw_GBps(row), is_fastest ? '*' : ' ',
+                     row.wire_bytes_per_rank.count, row.max_flows_per_link, row.busiest_link.empty() ? "-" : row.busiest_link, w.link,
+                     100.0 * row.busiest_link_utilization);
+}
+
+// Where flows meet, once for each algorithm of a case: it does not depend on the size.
+std::string congestion(const std::vector<const Result*>& group) {
+  std::vector<std::string> notes;
+  for (const Result* result : group) {
+    if (!result->row || result->row->max_flows_per_link < 2) continue;
+    const Row& row = *result->row;
+    std::string note = fmt::format("# {}: step {} puts {} flows on {}\n", row.algorithm, row.most_shared_step, row.max_flows_per_link,
+                                   row.most_shared_link);
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+  }
+  return fmt::format("{}", fmt::join(notes, ""));
+}
+
+Layout layout_of(const std::vector<Result>& results) {
+  Layout out;
+  for (const Result& result : results) {
+    out.algorithm = std::max(out.algorithm, label(*result.request.algorithm).size());
+    if (result.row) out.link = std::max(out.link, result.row->busiest_link.size());
+  }
+  return out;
+}
+
+// All cases side by side: a block for each size, a line for each case, a column for each algorithm.
+std::string comparison(const std::vector<Result>& results, const std::vector<Case>& cases) {
+  std::vector<std::string> algorithms;
+  std::vector<Bytes> sizes;
+  std::map<std::tuple<Bytes, std::size_t, std::string>, const Result*> cells;
+  for (const Result& result : results) {
+    const std::string name = label(*result.request.algorithm);
+    if (std::find(algorithms.begin(), algorithms.end(), name) == algorithms.end()) algorithms.push_back(name);
+    if (std::find(sizes.begin(), sizes.end(), result.request.size) == sizes.end()) sizes.push_back(result.request.size);
+    cells[{result.request.size, result.request.case_index, name}] = &result;
+  }
+  std::vector<std::string> names;
+  std::size_t width = 4;
+  for (const Case& one : cases) {
+    const std::string axes = axes_label(one);
+    names.push_back(axes.empty() ? describe(one.scenario.fabric.spec) : axes);
+    width = std::max(width, names.back().size());
+  }
+  std::string out;
+  for (const Bytes size : sizes) {
+    out += fmt::format("#\n# time (us), {}\n# {:<{}}", to_string(size), "case", width);
+    for (const auto& name : algorithms) out += fmt::format("  {:>{}} ", name, std::max<std::size_t>(12, name.size()));
+    out += "\n";
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      std::vector<const Result*> here;
+      for (const auto& name : algorithms)
+        if (const auto cell = cells.find({size, i, name}); cell != cells.end()) here.push_back(cell->second);
+      if (here.empty()) continue;
+      out += fmt::format("  {:<{}}", names[i], width);
+      for (const auto& name : algorithms) {
+        const auto cell = cells.find({size, i, name});
+        const Row* row = cell != cells.end() && cell->second->row ? &*cell->second->row : nullptr;
+        const std::string time = row ? fmt::format("{:.2f}", static_cast<double>(row->time.ps) / 1e6) : "-";
+        out += fmt::format("  {:>{}}{}", time, std::max<std::size_t>(12, name.size()), row && fastest(*cell->second, here) ? '*' : ' ');
+      }
+      out += "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_table(const std::vector<Result>& results, const std::vector<Case>& cases) {
+  const Layout layout = layout_of(results);
+  std::string out = fmt::format("# weft {} ({}), simulated\n", version(), commit());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    std::vector<const Result*> group;
+    for (const Result& result : results)
+      if (result.request.case_index == i) group.push_back(&result);
+    if (group.empty()) continue;
+    out += "#\n" + what_was_in_effect(cases[i], i, cases.size()) + header(layout);
+    for (const Result* result : group) {
+      if (result->row)
+        out += line(*result->row, fastest(*result, group), layout);
+      else
+        out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
+    }
+    out += congestion(group);
+  }
+  if (cases.size() > 1) out += comparison(results, cases);
+  const bool marks = std::any_of(cases.begin(), cases.end(), [](const Case& one) { return one.scenario.workload.algorithms.size() > 1; });
+  if (marks) out += "#\n# * fastest of its case and size\n";
+  return out;
+}
+
+}  // namespace weft

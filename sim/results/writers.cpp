@@ -1,0 +1,124 @@
+#include "sim/results/writers.hpp"
+
+#include "sim/results/version.hpp"
+#include "sim/scenario/files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <unistd.h>
+
+namespace weft {
+namespace {
+
+std::string csv_field(const Json& value) {
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (text.find_first_of(",\"\r\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2U : 1U, c);
+  return quoted + "\"";
+}
+
+std::vector<std::string> swept_pointers(const std::vector<Case>& cases) {
+  std::vector<std::string> out;
+  for (const Case& one : cases)
+    for (const Setting& axis : one.axes)
+      if (std::find(out.begin(), out.end(), axis.pointer) == out.end()) out.push_back(axis.pointer);
+  return out;
+}
+
+Json axes_of(const Case& one) {
+  Json out = Json::object();
+  for (const Setting& axis : one.axes) out[axis.pointer] = axis.value;
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& fields) { return fmt::format("{}\n", fmt::join(fields, ",")); }
+
+}  // namespace
+
+std::string to_csv(const std::vector<Result>& results, const std::vector<Case>& cases) {
+  const std::vector<std::string> axes = swept_pointers(cases);
+  std::vector<std::string> header;
+  for (const Column& column : columns()) header.push_back(column.name);
+  for (const std::string& pointer : axes) header.push_back(csv_field(pointer));
+  std::string out = joined(header);
+  for (const Result& result : results) {
+    if (!result.row) continue;
+    std::vector<std::string> fields;
+    for (const Column& column : columns()) fields.push_back(csv_field(column.value(*result.row)));
+    const Json settings = axes_of(cases[result.request.case_index]);
+    for (const std::string& pointer : axes) fields.push_back(settings.contains(pointer) ? csv_field(settings.at(pointer)) : "");
+    out += joined(fields);
+  }
+  return out;
+}
+
+std::string to_json(const std::vector<Result>& results, const std::vector<Case>& cases) {
+  Json resolved = Json::array(), rows = Json::array(), failed = Json::array();
+  for (const Case& one : cases) {
+    Json entry = {{"axes", axes_of(one)}, {"scenario", to_json(one.scenario)}};
+    entry["hardware_sources"] = one.scenario.hardware.sources;
+    resolved.push_back(std::move(entry));
+  }
+  for (const Result& result : results) {
+    Json line = Json::object();
+    line["case"] = result.request.case_index;
+    if (result.row) {
+      for (const Column& column : columns()) line[column.name] = column.value(*result.row);
+      rows.push_back(std::move(line));
+    } else {
+      line["algorithm"] = label(*result.request.algorithm);
+      line["size_bytes"] = result.request.size.count;
+      line["why"] = result.failure.empty() ? "not finished" : result.failure;
+      failed.push_back(std::move(line));
+    }
+  }
+  Json out = {{"schema", 1}, {"kind", "simulated"}, {"weft", {{"version", version()}, {"commit", commit()}}}, {"order", order_policy}};
+  out["cases"] = std::move(resolved);
+  out["rows"] = std::move(rows);
+  if (!failed.empty()) out["failed"] = std::move(failed);
+  return out.dump(2) + "\n";
+}
+
+std::string trace_events(const std::vector<MessageRecord>& messages, std::size_t row_number, const std::string& row_label) {
+  const auto us = [](SimTime time) { return Json(static_cast<double>(time.ps) / 1e6).dump(); };
+  Json process = {{"ph", "M"}, {"name", "process_name"}, {"pid", row_number}};
+  process["args"]["name"] = row_label;
+  std::string out = process.dump();
+  for (const MessageRecord& m : messages)
+    out += fmt::format(
+        ",\n{{\"ph\":\"X\",\"name\":\"step {} to {}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},"
+        "\"args\":{{\"bytes\":{},\"channel\":{},\"waited_us\":{}}}}}",
+        m.step, m.to, row_number, m.from, us(m.active), us(m.ended - m.active), m.bytes, m.channel, us(m.active - m.posted));
+  return out;
+}
+
+std::string to_trace(const std::vector<Result>& results) {
+  std::string events;
+  for (const Result& result : results)
+    if (!result.trace.empty()) events.append(events.empty() ? "" : ",\n").append(result.trace);
+  return fmt::format("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", events);
+}
+
+void prepare_output(const std::filesystem::path& folder) {
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(fmt::format("-o {}: cannot be written to: {}", folder.string(), why));
+  };
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) refuse(failed.message());
+  if (!std::filesystem::is_directory(folder, failed)) refuse("it is not a folder");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
+}
+
+void write_results(const std::filesystem::path& folder, const std::vector<Result>& results, const std::vector<Case>& cases) {
+  if (std::none_of(results.begin(), results.end(), [](const Result& o) { return o.row.has_value(); })) return;
+  write_file(folder / "results.csv", to_csv(results, cases));
+  write_file(folder / "results.json", to_json(results, cases));
+  if (std::any_of(results.begin(), results.end(), [](const Result& o) { return !o.trace.empty(); }))
+    write_file(folder / "trace.json", to_trace(results));
+}
+
+}  // namespace weft

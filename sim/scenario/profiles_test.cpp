@@ -1,0 +1,85 @@
+#include "sim/scenario/profiles.hpp"
+
+#include "sim/scenario/hardware_fields.hpp"
+#include "sim/scenario/testing.hpp"
+
+#include <fstream>
+
+#include <unistd.h>
+
+using namespace weft;
+
+namespace {
+
+// A folder of its own, gone with the test.
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / ("weft_profiles_" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return path_ / name;
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("the shipped profiles are read, and every number of each has a source") {
+  const auto library = ProfileLibrary::beside("");
+  CHECK(library.names() == std::vector<std::string>{"eflops_simulator", "eflops_testbed", "ideal"});
+  for (const std::string& name : library.names()) {
+    CAPTURE(name);
+    const HardwareProfile& profile = library.load(name);
+    CHECK(profile.name == name);
+    CHECK(problems(profile).empty());
+    for (const auto& field : Form<HardwareProfile>::declaration().fields)
+      if (field.name != "profile") CHECK_MESSAGE(profile.sources.contains(field.name), field.name);
+  }
+}
+
+TEST_CASE("ideal is the profile in which nothing costs time but the wire") {
+  CHECK(Form<HardwareProfile>::write(ProfileLibrary::beside("").load("ideal")) == Form<HardwareProfile>::write(HardwareProfile{}));
+}
+
+TEST_CASE("the eflops_simulator profile gives the paper's 130 us by the derivation it states") {
+  // 12 steps of overhead and 3 links of 500 ns; 2 * 63/64 * 256 KiB at 100 Gb/s
+  const SimTime overhead = ProfileLibrary::beside("").load("eflops_simulator").send_overhead;
+  const SimTime time = 12 * (overhead + 1500_ns) + 516096_B / 100_Gbps;
+  CHECK(time.microseconds() == doctest::Approx(130.0).epsilon(1e-4));
+}
+
+TEST_CASE("a profile beside the scenario comes before the project's") {
+  const Folder folder;
+  std::filesystem::create_directories(folder.path() / "hardware");
+  folder.write("hardware/ideal.json", R"({"schema": 1, "send_overhead": {"value": "3us", "source": "a test"}})");
+  const auto library = ProfileLibrary::beside(folder.path() / "scenario.json");
+  CHECK(library.load("ideal").send_overhead == 3_us);
+  CHECK(library.load("ideal").sources.at("send_overhead") == "a test");
+  CHECK(library.load("eflops_testbed").first_use > SimTime{});
+}
+
+TEST_CASE("a profile whose numbers have no source, or are wrong, is refused") {
+  const Folder folder;
+  const auto file = folder.write("p.json", R"({"schema": 1, "send_overhead": "3us", "rendezvous": {"value": "3us", "source": ""},
+      "first_use": {"value": 3, "source": "a test"}, "sendoverhead": 1, "wire_efficiency": {"value": 1.5, "source": "a test"}})");
+  const std::string at = file.string();
+  try {
+    read_profile(file);
+    FAIL("was read");
+  } catch (const InputError& error) {
+    CHECK(
+        error.problems() ==
+        Lines{
+            at + ": /sendoverhead: unknown key (did you mean \"send_overhead\"?)",
+            at + ": /send_overhead: must be an object {\"value\": a time such as \"500ns\", \"source\": where it comes from}, got \"3us\"",
+            at + ": /first_use/value: a bare number has no unit: write a time with s, ms, us, ns or ps, such as \"500ns\"; got 3",
+            at + ": /rendezvous/source: must say where the value comes from",
+            at + ": /wire_efficiency/value: must be between 0.01 and 1.0, got 1.5"});
+  }
+}
