@@ -177,6 +177,8 @@ class PacketNetwork {
 
   // packet_network.cpp
   std::uint32_t add_hops(std::span<const Hop> hops);
+  // Several hops that leave one node, side by side, after the hop that leads to it (none: they are the first).
+  std::uint32_t add_branches(std::span<const Hop> hops, std::uint32_t before);
 
   // forwarding.cpp: links, queues and switches
   std::uint32_t queue_index(std::uint32_t port, int priority) const { return port * classes_ + static_cast<std::uint32_t>(priority); }
