@@ -176,10 +176,8 @@ class RankRun {
       send_to(transport(), 0, 2, bytes_of(records));
       return;
     }
-    const std::int64_t unit = static_cast<std::int64_t>(size_of(b_.settings.dtype));
-    Row row{.algorithm = c.algorithm.name, .size_bytes = c.elements * unit, .count = c.elements, .times_us = times_us_};
-    const Collective kind = b_.settings.collective;
-    if (kind == Collective::allgather || kind == Collective::reduce_scatter || kind == Collective::alltoall) row.count /= b_.settings.ranks;
+    Row row = row_of(b_.settings, c.algorithm.name, c.elements);
+    row.times_us = times_us_;
     add(row, told);
     for (Rank other = 1; other < b_.settings.ranks; ++other) {
       receive_from(transport(), other, 0, bytes_of(told));
@@ -321,14 +319,22 @@ double bus_factor(Collective collective, int ranks) {
   }
 }
 
+TestData test_data(const Settings& s) { return {.values = s.ranks <= most_ranks_summed_exactly(s.dtype) ? Values::whole : Values::real}; }
+
+Row row_of(const Settings& s, const std::string& algorithm, std::int64_t elements) {
+  Row row{.algorithm = algorithm, .size_bytes = elements * static_cast<std::int64_t>(size_of(s.dtype)), .count = elements};
+  const Collective c = s.collective;
+  if (c == Collective::allgather || c == Collective::reduce_scatter || c == Collective::alltoall) row.count /= s.ranks;
+  return row;
+}
+
 void measure(World& world, const Settings& settings, const Hear& hear) {
-  const bool exact = settings.ranks <= most_ranks_summed_exactly(settings.dtype);
   const Benchmark benchmark{.world = world,
                             .settings = settings,
                             .algorithms = plan(settings, world),
                             .barrier = build({.collective = Collective::barrier, .algorithm = "dissemination", .ranks = settings.ranks}),
                             .hear = hear,
-                            .data = {.values = exact ? Values::whole : Values::real}};
+                            .data = test_data(settings)};
   std::deque<RankRun> ranks;
   for (const Rank r : world.here()) ranks.emplace_back(benchmark, r);
   run_all(world, ranks, settings.cut.channels);
