@@ -4,8 +4,10 @@
 #include "collectives/verify.hpp"
 #include "models/link_load.hpp"
 #include "models/placement.hpp"
+#include "sim/engine/ns3_network.hpp"
 #include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/packet/packet_run.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,8 +25,12 @@ NetworkRun run_on(NetworkKind network, const Job& job, const Fabric& fabric, Rou
   switch (network) {
     case NetworkKind::flow:
       return run_flow(job, fabric, routes, timeline);
+    case NetworkKind::packet:
+      return run_packet(job, fabric, routes, PacketSettings{}, timeline);
     case NetworkKind::simgrid:
       return run_s4u(job, fabric, routes);
+    case NetworkKind::ns3:
+      return run_ns3(job, fabric, routes);
     default:
       throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(network)));
   }
@@ -95,6 +101,8 @@ Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Byt
                   .messages = run.messages,
                   .steps = schedule.steps(),
                   .max_flows_per_link = load.max_flows_per_link(),
+                  .most_shared_link = load.max_flows_per_link() > 0 ? fabric->link_name(load.between_switches.link) : "",
+                  .most_shared_step = load.between_switches.step,
                   .busiest_link = {},
                   .busiest_link_utilization = 0,
                   .events = run.events,

@@ -19,8 +19,10 @@ struct Outcome {
   std::int64_t wire_bytes_per_rank = 0;  // the most any rank sent
   std::int64_t messages = 0;
   int steps = 0;
-  int max_flows_per_link = 0;  // between switches, in one step
-  std::string busiest_link;    // by bytes carried / (capacity x time); empty if nothing was carried
+  int max_flows_per_link = 0;    // between switches, in one step
+  std::string most_shared_link;  // where that is, and in which step first; empty if no flow crosses switches
+  int most_shared_step = 0;
+  std::string busiest_link;  // by bytes carried / (capacity x time); empty if nothing was carried
   double busiest_link_utilization = 0;
   std::uint64_t events = 0, solves = 0;
   double wall_s = 0;  // of the network simulation alone
