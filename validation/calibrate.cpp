@@ -1,6 +1,5 @@
 #include "validation/calibrate.hpp"
 
-#include "sim/results/version.hpp"
 #include "sim/scenario/files.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/fit/profile_text.hpp"

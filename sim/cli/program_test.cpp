@@ -99,7 +99,6 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"run " + good + " --set x", "--set: must be /pointer=value, such as /workload/size=1MiB, got \"x\"\n"},
       {"run " + good + " --network flw",
        good + ": /network: unknown network \"flw\" (did you mean \"flow\"?); allowed: \"flow\", \"packet\", \"simgrid\", \"ns3\"\n"},
-      {"run " + good + " --network packet", good + ": /network: \"packet\" is not in this build; available: \"flow\", \"simgrid\"\n"},
       {"run", "weft: FILE is required\n"},
       {"rnu x.json",
        "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", "

@@ -52,19 +52,15 @@ class Ns3World final : public S4uTransport::Directory {
   Ns3World(const Job& job, const Fabric& fabric, Routes& routes) : job_(job), fabric_(fabric), routes_(routes), engine_(ns3_engine()) {
     s4u::NetZone* zone = simgrid_compat::add_floyd_zone(engine_, "fabric");
     const auto devices = boost::num_vertices(fabric.graph());
-    std::vector<simgrid_compat::Place> places;
-    for (NodeId id = 0; id < static_cast<NodeId>(devices); ++id) {
-      const bool is_endpoint = fabric.device(id).kind == DeviceKind::endpoint;
-      if (is_endpoint) hosts_[id] = simgrid_compat::add_host(zone, fmt::format("device{}", id), 1.0);
-      places.push_back(is_endpoint ? simgrid_compat::place_of(hosts_[id]) : simgrid_compat::add_router(zone, fmt::format("device{}", id)));
-    }
+    // Switches are hosts too: all that ns-3 sees is nodes that forward.
+    for (std::size_t id = 0; id < devices; ++id) hosts_.push_back(simgrid_compat::add_host(zone, fmt::format("device{}", id), 1.0));
     std::set<std::pair<NodeId, NodeId>> cabled;
     for (LinkId id = 0; id < fabric.links(); ++id) {
       const NodeId a = fabric.from(id), b = fabric.to(id);
       if (!cabled.emplace(std::min(a, b), std::max(a, b)).second) continue;  // its other direction; ns-3's cables have both
       s4u::Link* link = simgrid_compat::add_link(zone, fmt::format("cable{}", id), fabric.link(id).bandwidth.bytes_per_second());
       link->set_latency(fabric.link(id).latency.seconds());
-      simgrid_compat::add_cable_route(zone, places[static_cast<std::size_t>(a)], places[static_cast<std::size_t>(b)], link);
+      simgrid_compat::add_cable(zone, hosts_[static_cast<std::size_t>(a)], hosts_[static_cast<std::size_t>(b)], link);
     }
     zone->seal();
     s4u::Engine::on_platform_created();  // as after reading a platform file: here ns-3 computes its routes
@@ -80,7 +76,7 @@ class Ns3World final : public S4uTransport::Directory {
       for (Rank rank = 0; rank < s.ranks; ++rank) {
         S4uTransport& transport =
             *transports_.emplace_back(std::make_unique<S4uTransport>(*this, job_.hardware, rank, static_cast<int>(channel)));
-        s4u::Host* host = hosts_.at(fabric_.node_of(job_.placement[static_cast<std::size_t>(rank)]));
+        s4u::Host* host = hosts_[static_cast<std::size_t>(fabric_.node_of(job_.placement[static_cast<std::size_t>(rank)]))];
         actors_[{rank, static_cast<int>(channel)}] = simgrid_compat::add_actor(
             engine_, fmt::format("rank{}/{}", rank, channel), host, [this, &window, &transport, &sizes_only, rank, channel] {
               play(window, transport, sizes_only, rank, static_cast<int>(channel));
@@ -130,7 +126,7 @@ class Ns3World final : public S4uTransport::Directory {
   const Fabric& fabric_;
   Routes& routes_;
   s4u::Engine& engine_;
-  std::map<NodeId, s4u::Host*> hosts_;
+  std::vector<s4u::Host*> hosts_;  // by NodeId
   std::map<std::pair<Rank, Rank>, S4uPath> paths_;
   std::map<std::pair<Rank, int>, s4u::ActorPtr> actors_;
   std::vector<std::unique_ptr<S4uTransport>> transports_;

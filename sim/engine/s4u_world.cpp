@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <string>
 #include <unordered_map>
 
 #include <simgrid/kernel/routing/NetPoint.hpp>
@@ -30,9 +31,9 @@ constexpr double equal_latency_s = 1.0;
 #endif
 #endif
 #ifdef WEFT_SANITIZED
-constexpr const char* context_factory = "contexts/factory:thread";
+constexpr const char* context_factory = "--cfg=contexts/factory:thread";
 #else
-constexpr const char* context_factory = "contexts/factory:raw";
+constexpr const char* context_factory = "--cfg=contexts/factory:raw";
 #endif
 
 s4u::Engine& configured_engine() {
@@ -40,13 +41,14 @@ s4u::Engine& configured_engine() {
   xbt_log_control_set("root.thresh:critical");
   xbt_log_control_set("ker_engine.app:file:/dev/null");  // a deadlock is ours to report
   xbt_log_control_set("ker_engine.add:0");
-  static int argc = 1;
-  static char name[] = "weft";
-  static char* argv[] = {name, nullptr};
+  // The factory is chosen when the engine is made; SimGrid takes what it understands out of the arguments.
+  static std::string name = "weft", factory = context_factory;
+  static char* argv[] = {name.data(), factory.data(), nullptr};
+  static int argc = 2;
   static s4u::Engine engine(&argc, argv);
   for (const char* setting :
        {"network/model:CM02", "network/optim:Lazy", "network/crosstraffic:0", "network/TCP-gamma:0", "network/weight-S:0",
-        "network/loopback-bw:1e30", "network/loopback-lat:0", "cpu/model:Cas01", "cpu/optim:Lazy", "host/model:default", context_factory,
+        "network/loopback-bw:1e30", "network/loopback-lat:0", "cpu/model:Cas01", "cpu/optim:Lazy", "host/model:default",
         "contexts/stack-size:128", "contexts/guard-size:0", "contexts/nthreads:1"})
     s4u::Engine::set_config(setting);
   // A hundredth of a picosecond, and rates to all the digits there are.

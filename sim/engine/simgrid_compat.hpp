@@ -23,13 +23,10 @@ using Factor = double(double size, const s4u::Host* from, const s4u::Host* to, c
 
 #if SIMGRID_VERSION < 40000
 
-// A host or a router as routes name it.
-using Place = simgrid::kernel::routing::NetPoint*;
 inline s4u::NetZone* add_floyd_zone(s4u::Engine&, const std::string& name) { return s4u::create_floyd_zone(name); }
-inline Place add_router(s4u::NetZone* zone, const std::string& name) { return zone->create_router(name); }
-inline Place place_of(const s4u::Host* host) { return host->get_netpoint(); }
-inline void add_cable_route(s4u::NetZone* zone, Place a, Place b, const s4u::Link* link) {
-  zone->add_route(a, b, nullptr, nullptr, {s4u::LinkInRoute(link)}, true);
+// A cable: one link is the route in both directions.
+inline void add_cable(s4u::NetZone* zone, const s4u::Host* a, const s4u::Host* b, const s4u::Link* link) {
+  zone->add_route(a->get_netpoint(), b->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(link)}, true);
 }
 
 inline constexpr const char* timing_precision = "surf/precision";
@@ -49,14 +46,11 @@ inline s4u::ActorPtr add_actor(s4u::Engine&, const std::string& name, s4u::Host*
 
 #else
 
-using Place = simgrid::kernel::routing::NetPoint*;
 inline s4u::NetZone* add_floyd_zone(s4u::Engine& engine, const std::string& name) {
   return engine.get_netzone_root()->add_netzone_floyd(name);
 }
-inline Place add_router(s4u::NetZone* zone, const std::string& name) { return zone->add_router(name); }
-inline Place place_of(const s4u::Host* host) { return host->get_netpoint(); }
-inline void add_cable_route(s4u::NetZone* zone, Place a, Place b, const s4u::Link* link) {
-  zone->add_route(a, b, nullptr, nullptr, {s4u::LinkInRoute(link)}, true);
+inline void add_cable(s4u::NetZone* zone, const s4u::Host* a, const s4u::Host* b, const s4u::Link* link) {
+  zone->add_route(a, b, std::vector<s4u::LinkInRoute>{s4u::LinkInRoute(link)}, true);
 }
 
 inline constexpr const char* timing_precision = "precision/timing";

@@ -21,6 +21,7 @@ double loss(double log_ratio) { return knee * (std::sqrt(1 + (log_ratio / knee) 
 // everywhere make 0.012.
 constexpr double indifferent = 0.0005;
 
+// Three digits.
 double rounded(double value) {
   if (value == 0) return 0;
   const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 2);
@@ -33,10 +34,17 @@ class Objective {
   Objective(const OpenScenario& open, std::vector<const FitPoint*> points)
       : open_(open), points_(std::move(points)), simulator_(open.scenario()) {
     values_.reserve(open.parameters().size());
-    for (const FitParameter& p : open.parameters()) values_.push_back(p.initial);
+    double largest = 1;
+    for (const FitPoint* p : points_) largest = std::max(largest, static_cast<double>(p->measured.size_bytes));
+    for (FitParameter p : open.parameters()) {
+      values_.push_back(p.initial);
+      // A threshold outside of what was measured makes no difference.
+      if (p.unit == HardwareParameter::Unit::bytes) p.low = 16, p.high = 2 * largest;
+      parameters_.push_back(p);
+    }
   }
 
-  const FitParameter& parameter(std::size_t i) const { return open_.parameters()[i]; }
+  const FitParameter& parameter(std::size_t i) const { return parameters_[i]; }
   std::size_t parameters() const { return values_.size(); }
   const std::vector<FitPoint const*>& points() const { return points_; }
   int evaluations() const { return evaluations_; }
@@ -65,6 +73,7 @@ class Objective {
  private:
   const OpenScenario& open_;
   std::vector<const FitPoint*> points_;
+  std::vector<FitParameter> parameters_;
   Simulator simulator_;
   std::vector<double> values_;
   std::vector<double> pointers_;
@@ -85,9 +94,8 @@ class Search {
     Candidate best{base, objective_.at(base)};
     if (std::ranges::find(free, true) == free.end()) return best;
     for (int start = 0; start < options_.starts; ++start) {
-      // Most of the space is absurd: of several draws the best one is a start, the first time `base` among them.
       Candidate draw = start == 0 ? best : Candidate{};
-      for (int i = 0; i < 8 * static_cast<int>(std::ranges::count(free, true)); ++i) keep_better(draw, drawn(base, free));
+      keep_better(draw, explore(base, free, start));
       keep_better(best, descend(std::move(draw), free, options_.evaluations));
       if (options_.say) options_.say(fmt::format("start {} of {}: mean loss {:.4f}", start + 1, options_.starts, best.objective));
     }
@@ -95,30 +103,61 @@ class Search {
     return descend(std::move(best), free, options_.evaluations);
   }
 
+  // Where a threshold makes no difference to the fit it is put in the middle, by ratio, of all that does as well, at a power of two if
+  // there is one: no point was asked about the sizes in between, and libraries have thresholds of powers of two.
+  void center_sizes(Candidate& best, const std::vector<bool>& free) {
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      if (!free[i] || objective_.parameter(i).unit != HardwareParameter::Unit::bytes) continue;
+      const double low = edge(best, i, 0.98), high = edge(best, i, 1.02);
+      const double power = std::exp2(std::round(std::log2(low * high) / 2));
+      best.values[i] = power > low && power < high ? power : std::sqrt(low * high);
+      best.objective = objective_.at(best.values);
+    }
+  }
+
   Candidate descend(Candidate from, const std::vector<bool>& free, int evaluations_each) {
-    std::vector<std::size_t> moving;
-    for (std::size_t i = 0; i < free.size(); ++i)
-      if (free[i]) moving.push_back(i);
+    const auto moving = indices_of(free);
     if (moving.empty()) return from;
     nlopt::opt optimizer(nlopt::LN_SBPLX, static_cast<unsigned>(moving.size()));
-    optimizer.set_lower_bounds(0.0);
-    optimizer.set_upper_bounds(1.0);
     optimizer.set_initial_step(0.05);
     optimizer.set_xtol_abs(1e-4);
     optimizer.set_ftol_abs(1e-6);
     optimizer.set_maxeval(evaluations_each * static_cast<int>(moving.size()));
+    Coordinates x;
+    for (const std::size_t i : moving) x.push_back(std::clamp(objective_.parameter(i).coordinate(from.values[i]), 0.001, 0.999));
+    return run(optimizer, std::move(x), from, moving);
+  }
+
+ private:
+  static void keep_better(Candidate& best, const Candidate& other) {
+    if (other.objective < best.objective) best = other;
+  }
+
+  // Controlled random search (Kaelo & Ali 2006) over the whole space, coarsely: it has many valleys.
+  Candidate explore(const std::vector<double>& base, const std::vector<bool>& free, int start) {
+    nlopt::srand(static_cast<unsigned long>(options_.seed) * 1000 + static_cast<unsigned long>(start));
+    const auto moving = indices_of(free);
+    nlopt::opt optimizer(nlopt::GN_CRS2_LM, static_cast<unsigned>(moving.size()));
+    optimizer.set_maxeval(options_.evaluations * static_cast<int>(moving.size()));
+    Coordinates x;
+    for (std::size_t k = 0; k < moving.size(); ++k) x.push_back(static_cast<double>(random_() >> 11) * 0x1p-53);
+    return run(optimizer, std::move(x), {base}, moving);
+  }
+
+  // Lets the optimizer vary the coordinates `moving` of `from`; the best that it met.
+  Candidate run(nlopt::opt& optimizer, Coordinates x, const Candidate& from, const std::vector<std::size_t>& moving) {
+    optimizer.set_lower_bounds(0.0);
+    optimizer.set_upper_bounds(1.0);
     Candidate best = from;
-    auto f = [&](const Coordinates& x) {
+    auto f = [&](const Coordinates& at) {
       Candidate here{from.values};
-      for (std::size_t k = 0; k < moving.size(); ++k) here.values[moving[k]] = objective_.parameter(moving[k]).value(x[k]);
+      for (std::size_t k = 0; k < moving.size(); ++k) here.values[moving[k]] = objective_.parameter(moving[k]).value(at[k]);
       here.objective = objective_.at(here.values);
       keep_better(best, here);
       return here.objective;
     };
     using F = decltype(f);
-    optimizer.set_min_objective([](const Coordinates& x, Coordinates&, void* data) { return (*static_cast<F*>(data))(x); }, &f);
-    Coordinates x;
-    for (const std::size_t i : moving) x.push_back(std::clamp(objective_.parameter(i).coordinate(from.values[i]), 0.001, 0.999));
+    optimizer.set_min_objective([](const Coordinates& at, Coordinates&, void* data) { return (*static_cast<F*>(data))(at); }, &f);
     double value = 0;
     try {
       optimizer.optimize(x, value);
@@ -127,17 +166,21 @@ class Search {
     return best;
   }
 
- private:
-  static void keep_better(Candidate& best, const Candidate& other) {
-    if (other.objective < best.objective) best = other;
+  static std::vector<std::size_t> indices_of(const std::vector<bool>& free) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < free.size(); ++i)
+      if (free[i]) out.push_back(i);
+    return out;
   }
 
-  Candidate drawn(const std::vector<double>& base, const std::vector<bool>& free) {
-    Candidate out{base};
-    for (std::size_t i = 0; i < free.size(); ++i)
-      if (free[i]) out.values[i] = objective_.parameter(i).value(static_cast<double>(random_() >> 11) * 0x1p-53);
-    out.objective = objective_.at(out.values);
-    return out;
+  // How far parameter i can go, by steps of this ratio, without any change.
+  double edge(const Candidate& best, std::size_t i, double ratio) {
+    Candidate here = best;
+    for (int step = 0; step < 400; ++step) {
+      here.values[i] *= ratio;
+      if (std::abs(objective_.at(here.values) - best.objective) > 1e-9) return here.values[i] / ratio;
+    }
+    return best.values[i];  // no end: the data says nothing about it
   }
 
   // The objective jumps where a threshold passes the size of a message, so thresholds are also tried one by one: at the powers of two
@@ -211,7 +254,9 @@ ErrorSummary cross_validate(const OpenScenario& open, const std::vector<const Fi
     Objective objective(open, training);
     std::vector<double> initial;
     for (const FitParameter& p : open.parameters()) initial.push_back(p.initial);
-    const Candidate best = Search(objective, options).from_many(initial, free);
+    Search search(objective, options);
+    Candidate best = search.from_many(initial, free);
+    search.center_sizes(best, free);
     Objective judge(open, tested);
     const auto judged = relative_errors(judge.simulated(best.values), tested);
     errors.insert(errors.end(), judged.begin(), judged.end());
@@ -240,10 +285,11 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   Candidate best = search.from_many(initial, std::vector<bool>(initial.size(), true));
   drop_undetermined(search, objective, options, best, result.parameters);
   std::vector<bool> free;
+  for (const FittedParameter& p : result.parameters) free.push_back(p.determined);
+  search.center_sizes(best, free);
   for (std::size_t i = 0; i < initial.size(); ++i) {
-    free.push_back(result.parameters[i].determined);
     // What is written has three digits: nobody should read more into it.
-    if (free.back()) best.values[i] = rounded(best.values[i]);
+    if (free[i] && best.values[i] != std::exp2(std::round(std::log2(best.values[i])))) best.values[i] = rounded(best.values[i]);
     result.parameters[i].value = best.values[i];
   }
 

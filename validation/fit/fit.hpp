@@ -65,8 +65,8 @@ struct FitResult {
   int evaluations = 0;
 };
 
-// Derivative-free (NLopt's Sbplx, Rowan 1990) from several starts, all drawn from the seed. Loss: pseudo-Huber of log(simulated /
-// measured), so that a few wild measurements do not decide.
+// Derivative-free (NLopt: controlled random search, then Sbplx, Rowan 1990) from several starts, all drawn from the seed. Loss:
+// pseudo-Huber of log(simulated / measured), so that a few wild measurements do not decide.
 FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, const FitOptions& options);
 
 }  // namespace weft

@@ -159,7 +159,7 @@ TEST_CASE("fit: what the data cannot determine stays as it was and is said so") 
 
 TEST_CASE("fit: a time of the scenario, by pointer") {
   const ScratchFolder folder;
-  const OpenScenario open(folder.file("pair.json", pair_scenario), {}, {"/fabric/link/latency"});
+  const OpenScenario open(folder.file("pair.json", pair_scenario), {}, {"/fabric/host_link/latency"});
   Simulator simulator(open.scenario());
   std::vector<Measurement> rows = measured_on({}, powers_of_two(3, 10));
   for (Measurement& row : rows) row.time_us += 4;  // two steps, two cables: 1 us more for each

@@ -1,6 +1,8 @@
 #include "validation/fit/parameters.hpp"
 
+#include "sim/scenario/files.hpp"
 #include "sim/scenario/form.hpp"
+#include "sim/scenario/profiles.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +23,7 @@ HardwareParameter time_parameter(std::string name) {
 }
 template <BitsPerSecond HardwareProfile::*member>
 HardwareParameter rate_parameter(std::string name) {
-  constexpr double unlimited = 1e14;
+  static constexpr double unlimited = 1e14;
   return {std::move(name),
           Unit::bits_per_second,
           1e8,
@@ -31,7 +33,7 @@ HardwareParameter rate_parameter(std::string name) {
 }
 template <Bytes HardwareProfile::*member>
 HardwareParameter size_parameter(std::string name) {
-  constexpr double never = 1e12;
+  static constexpr double never = 1e12;
   return {std::move(name),
           Unit::bytes,
           1,
@@ -122,9 +124,9 @@ double FitParameter::value(double coordinate) const {
   return unit == Unit::fraction ? low + c * (high - low) : low * std::pow(high / low, c);
 }
 
-OpenScenario::OpenScenario(std::filesystem::path file, std::vector<Setting> settings, const std::vector<std::string>& names)
-    : file_(std::move(file)), settings_(std::move(settings)) {
-  auto cases = load_cases(file_, settings_);
+OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting>& settings, const std::vector<std::string>& names)
+    : file_(std::move(file)) {
+  auto cases = load_cases(file_, settings);
   if (cases.size() != 1)
     throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
   scenario_ = std::move(cases.front().scenario);
@@ -154,10 +156,14 @@ HardwareProfile OpenScenario::hardware(const std::vector<double>& values) const 
 
 Scenario OpenScenario::scenario(const std::vector<double>& values) const {
   if (!has_pointers_) return scenario_;
-  std::vector<Setting> settings = settings_;
+  Json resolved = to_json(scenario_);
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (!parameters_[i].hardware) settings.push_back({parameters_[i].name, Json(shown(parameters_[i].unit, values[i]))});
-  return load_cases(file_, settings).front().scenario;
+    if (!parameters_[i].hardware) resolved[Json::json_pointer(parameters_[i].name)] = shown(parameters_[i].unit, values[i]);
+  const ProfileLibrary profiles = ProfileLibrary::beside(file_);
+  Input in{.profiles = &profiles};
+  auto cases = expand(std::move(resolved), {}, scenario_.name, in);
+  if (!in.problems.empty()) throw InputError(lines_of(file_.string(), in.problems));
+  return std::move(cases.front().scenario);
 }
 
 }  // namespace weft

@@ -26,7 +26,7 @@ const HardwareParameter* find_hardware_parameter(std::string_view name);
 // "12.5us", "25Gbps", "0.93": as a profile or scenario would write it.
 std::string shown(HardwareParameter::Unit unit, double value);
 
-// One of --fit: a name of the above, or a pointer such as "/fabric/fabric_link/latency".
+// One of --fit: a name of the above, or a pointer into the scenario as `weft show` prints it, such as "/fabric/host_link/latency".
 struct FitParameter {
   std::string name;
   HardwareParameter::Unit unit;
@@ -43,7 +43,7 @@ struct FitParameter {
 class OpenScenario {
  public:
   // Throws InputError: a file that is not one case, a name that is no parameter, a pointer to what is no time or rate.
-  OpenScenario(std::filesystem::path file, std::vector<Setting> settings, const std::vector<std::string>& names);
+  OpenScenario(std::filesystem::path file, const std::vector<Setting>& settings, const std::vector<std::string>& names);
 
   const std::vector<FitParameter>& parameters() const { return parameters_; }
   const Scenario& scenario() const { return scenario_; }
@@ -54,7 +54,6 @@ class OpenScenario {
 
  private:
   std::filesystem::path file_;
-  std::vector<Setting> settings_;
   Scenario scenario_;
   std::vector<FitParameter> parameters_;
   bool has_pointers_ = false;

@@ -1,7 +1,9 @@
 // The table that nccl-tests prints: a row is "size count type redop root | time algbw busbw #wrong | the same in place".
 #include "validation/measurements/lines.hpp"
 
+#include <algorithm>
 #include <set>
+#include <span>
 
 namespace weft {
 namespace {
