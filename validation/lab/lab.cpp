@@ -53,7 +53,7 @@ class Measuring {
     const std::string name = fmt::format("{}_{}", label(algorithm), to_string(size));
     const std::string table = lab::run_bench({hosts_of(scenario_, algorithm, plan_), bench_arguments(algorithm, size, expected_us, name)});
     if (!arguments_.output.empty()) write_file(std::filesystem::path(arguments_.output) / (name + ".txt"), table);
-    const Measurements read = parse_measurements(table, name);
+    const Measurements read = parse_measurements(table, name, {.collective = std::string(name_of(scenario_.workload.collective))});
     if (read.rows.empty()) throw RunError(fmt::format("weft bench printed no result:\n{}", table));
     return read.rows.front();
   }

@@ -61,13 +61,21 @@ class Drawing {
     name_everything();
     add_bridges();
     add_cables();
-    add_routes();
+    for (int e = 0; e < fabric_.endpoints(); ++e) add_host(e);
     for (const auto& [key, line] : tables_) add(Tool::bridge, out_.bridges_in, line);
-    for (LinkId link = 0; link < fabric_.links(); ++link) add_bucket(link);
+    for (const std::string& in : out_.namespaces)
+      for (LinkId link = 0; link < fabric_.links(); ++link)
+        if (namespace_of(fabric_.from(link)) == in) add_bucket(link);
     return std::move(out_);
   }
 
  private:
+  // Of a cable.
+  struct End {
+    std::string port;
+    NodeId at;
+  };
+
   template <class... Lines>
   void add(Tool tool, const std::string& in, Lines... lines) {
     (out_.commands.push_back({tool, in, std::move(lines)}), ...);
@@ -100,40 +108,37 @@ class Drawing {
             fmt::format("link set {} addrgenmode none up", bridge_name(node)));
   }
 
+  // From the side of a switch, if there is one: so most of them are one batch.
   void add_cables() {
-    const std::vector<Cable> cables = cables_of(fabric_);
-    for (const Cable& c : cables) {
-      const NodeId a = fabric_.from(c.there), b = fabric_.to(c.there);
-      add(Tool::ip, namespace_of(a),
-          fmt::format("link add {} mtu {} type veth peer name {} mtu {} netns {}", port_name(c.there), out_.packet_bytes,
-                      c.back ? port_name(*c.back) : far_name(c.there), out_.packet_bytes, namespace_of(b)));
+    for (const Cable& c : cables_of(fabric_)) {
+      End near{port_name(c.there), fabric_.from(c.there)};
+      End far{c.back ? port_name(*c.back) : far_name(c.there), fabric_.to(c.there)};
+      if (endpoint(near.at) >= 0) std::swap(near, far);
+      add(Tool::ip, namespace_of(near.at),
+          fmt::format("link add {} mtu {} type veth peer name {} mtu {} netns {}", near.port, out_.packet_bytes, far.port,
+                      out_.packet_bytes, namespace_of(far.at)));
+      ends_.insert(ends_.end(), {near, far});
     }
-    for (const Cable& c : cables) {
-      set_up(port_name(c.there), fabric_.from(c.there));
-      set_up(c.back ? port_name(*c.back) : far_name(c.there), fabric_.to(c.there));
-    }
+    for (const End& end : ends_)
+      if (endpoint(end.at) < 0) plug_into_bridge(end);
   }
 
   // Packets go one by one (gso_max_segs 1): a bucket would let several of them pass as one.
-  void set_up(const std::string& port, NodeId at) {
-    if (endpoint(at) < 0) {
-      add(Tool::ip, out_.bridges_in, fmt::format("link set {} gso_max_segs 1 addrgenmode none master {}", port, bridge_name(at)),
-          fmt::format("link set {} type bridge_slave learning off flood off mcast_flood off bcast_flood off", port),
-          fmt::format("link set {} up", port));
-      return;
-    }
-    const Host& host = out_.hosts[static_cast<std::size_t>(endpoint(at))];
-    add(Tool::ip, host.in,
-        fmt::format("link set {} address {} gso_max_segs 1 addrgenmode none arp off up", port, hardware_address(endpoint(at))));
+  void plug_into_bridge(const End& end) {
+    add(Tool::ip, out_.bridges_in, fmt::format("link set {} gso_max_segs 1 addrgenmode none master {}", end.port, bridge_name(end.at)),
+        fmt::format("link set {} type bridge_slave learning off flood off mcast_flood off bcast_flood off", end.port),
+        fmt::format("link set {} up", end.port));
   }
 
-  void add_routes() {
-    for (int from = 0; from < fabric_.endpoints(); ++from) {
-      const Host& host = out_.hosts[static_cast<std::size_t>(from)];
-      add(Tool::ip, host.in, std::string("link set lo up"), fmt::format("addr add {}/32 dev lo", host.address));
-      for (int to = 0; to < fabric_.endpoints(); ++to)
-        if (to != from) add_route(from, to);
-    }
+  void add_host(int e) {
+    const Host& host = out_.hosts[static_cast<std::size_t>(e)];
+    add(Tool::ip, host.in, std::string("link set lo up"), fmt::format("addr add {}/32 dev lo", host.address));
+    for (const End& end : ends_)
+      if (endpoint(end.at) == e)
+        add(Tool::ip, host.in,
+            fmt::format("link set {} address {} gso_max_segs 1 addrgenmode none arp off up", end.port, hardware_address(e)));
+    for (int to = 0; to < fabric_.endpoints(); ++to)
+      if (to != e) add_route(e, to);
   }
 
   // No packet is lost in the lab, so there is nothing to probe for: the window is open from the start.
@@ -158,7 +163,7 @@ class Drawing {
     const std::int64_t room = std::min<std::int64_t>(window_bytes * fabric_.endpoints(), INT32_MAX);
     add(Tool::tc, namespace_of(fabric_.from(link)),
         fmt::format("qdisc add dev {} root tbf rate {}bit burst {} limit {}", port_name(link), fabric_.link(link).bandwidth.count,
-                    2 * frame, room));
+                    frame * 5 / 4, room));
   }
 
   const Fabric& fabric_;
@@ -166,6 +171,7 @@ class Drawing {
   std::string prefix_;
   Plan out_;
   std::vector<int> endpoint_of_;
+  std::vector<End> ends_;
   std::map<std::pair<NodeId, int>, std::string> tables_;  // by switch and destination
 };
 
