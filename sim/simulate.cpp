@@ -7,6 +7,7 @@
 #include "sim/engine/ns3_network.hpp"
 #include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/packet/packet_run.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +25,8 @@ NetworkRun run_on(NetworkKind network, const Job& job, const Fabric& fabric, Rou
   switch (network) {
     case NetworkKind::flow:
       return run_flow(job, fabric, routes, timeline);
+    case NetworkKind::packet:
+      return run_packet(job, fabric, routes, PacketSettings{}, timeline);
     case NetworkKind::simgrid:
       return run_s4u(job, fabric, routes);
     case NetworkKind::ns3:

@@ -49,7 +49,6 @@ struct Datagram {
   Address from = nobody;
   Address to = nobody;          // an agent or a group
   std::int32_t wire_bytes = 0;  // on every link, all headers included; more than 0
-  std::int8_t priority = 0;     // the queue it uses where the fabric has several
   bool congested = false;       // set by the network where queues are long (ECN); survives on the way, never cleared by it
   Header header = {};
   Payload payload = {};

@@ -19,12 +19,12 @@ class DctcpWindow {
   // `newly` more packets are acknowledged, all up to `upto`; the sender's next is `next`.
   void acknowledged(std::uint32_t newly, bool marked, std::uint32_t upto, std::uint32_t next, double gain) {
     seen_ += newly;
-    if (marked) seen_marked_ += newly;
-    if (!marked && packets_ < threshold_)
-      packets_ += newly;  // slow start
-    else if (!marked)
-      packets_ += static_cast<double>(newly) / packets_;
-    if (marked) threshold_ = std::min(threshold_, packets_);  // a mark ends slow start
+    if (marked) {
+      seen_marked_ += newly;
+      threshold_ = std::min(threshold_, packets_);  // a mark ends slow start
+    } else if (next - upto + newly >= packets()) {  // a window that was not used up is large enough
+      packets_ += packets_ < threshold_ ? newly : newly / packets_;
+    }
     if (upto >= window_end_) {
       if (seen_ > 0) share_ += gain * (static_cast<double>(seen_marked_) / seen_ - share_);
       if (seen_marked_ > 0) packets_ = threshold_ = std::max(1.0, packets_ * (1 - share_ / 2));

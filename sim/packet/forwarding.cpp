@@ -14,6 +14,7 @@ void PacketNetwork::arrive(std::uint32_t index) {
     ++corrupted_;
     return discard(packet);
   }
+  if (packet.is() == PacketKind::datagram) return datagrams_->arrived(packet);
   if (hop.nexts == 0)
     return packet.is() == PacketKind::data ? received(packet, now_) : answered(packet.flow, packet.is(), packet.sequence, packet.marked);
   forward(packet, hop.next);
@@ -202,6 +203,7 @@ void PacketNetwork::recover(std::uint32_t index) {
 
 // The packet is no more: its end is told nothing.
 void PacketNetwork::discard(const Packet& packet) {
+  if (packet.is() == PacketKind::datagram) return datagrams_->discarded(packet);
   --flows_[packet.flow].outstanding;
   release_if_done(packet.flow);
 }

@@ -1,5 +1,7 @@
 #include "sim/packet/packet_network.hpp"
 
+#include <algorithm>
+
 namespace weft {
 namespace {
 
@@ -78,6 +80,26 @@ std::uint32_t PacketNetwork::add_hops(std::span<const Hop> hops) {
   return first;
 }
 
+std::uint32_t PacketNetwork::add_branches(std::span<const Hop> hops, std::uint32_t before) {
+  const auto first = static_cast<std::uint32_t>(hops_.size());
+  for (const Hop& hop : hops)
+    hops_.push_back({.link = static_cast<std::uint32_t>(hop.link),
+                     .before = before,
+                     .next = 0,
+                     .nexts = 0,
+                     .priority = static_cast<std::uint8_t>(hop.priority),
+                     .faster_next = false});
+  if (before == none) return first;
+  HopEntry& parent = hops_[before];
+  parent.next = first;
+  parent.nexts = static_cast<std::uint16_t>(hops.size());
+  const auto faster = [&](const Hop& hop) {
+    return ports_[static_cast<std::size_t>(hop.link)].bits_per_second > ports_[parent.link].bits_per_second;
+  };
+  parent.faster_next = std::ranges::any_of(hops, faster);
+  return first;
+}
+
 void PacketNetwork::handle(std::uint32_t event) {
   const std::uint32_t index = event & ((1u << event_bits) - 1);
   switch (static_cast<Event>(event >> event_bits)) {
@@ -107,6 +129,8 @@ void PacketNetwork::handle(std::uint32_t event) {
       return fail(index);
     case Event::recover:
       return recover(index);
+    case Event::due:
+      return datagrams_->due(index);
   }
 }
 

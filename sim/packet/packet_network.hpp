@@ -24,6 +24,15 @@
 
 namespace weft {
 
+// Who is told of the datagrams in a PacketNetwork: of each at the end of each of its hops, and of those that get lost.
+class DatagramSink {
+ public:
+  virtual ~DatagramSink() = default;
+  virtual void arrived(const Packet& packet) = 0;
+  virtual void discarded(const Packet& packet) = 0;
+  virtual void due(std::uint32_t event) = 0;  // the date it was scheduled for has come
+};
+
 class PacketNetwork {
  public:
   using RouteIndex = std::uint32_t;
@@ -64,13 +73,17 @@ class PacketNetwork {
   // is one, else the queues that cannot be served. "" if nothing waits.
   std::string stall() const;
 
+  // Messages whose sender does not know yet that all of it has arrived.
+  std::size_t in_flight() const { return flows_.size() - free_flows_.size(); }
+
  private:
+  friend class DatagramNetwork;
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr std::uint32_t unknown = UINT32_MAX - 1;
   static constexpr std::int64_t never = EventQueue::never;
   static constexpr int most_priorities = 8;
 
-  enum class Event : std::uint32_t { arrive, serve, pause, resume, start, end, timer, pace, feedback, fail, recover };
+  enum class Event : std::uint32_t { arrive, serve, pause, resume, start, end, timer, pace, feedback, fail, recover, due };
   static constexpr int event_bits = 28;
   void schedule(std::int64_t date, Event kind, std::uint32_t index) {
     queue_.push(date, (static_cast<std::uint32_t>(kind) << event_bits) | index);
@@ -164,6 +177,8 @@ class PacketNetwork {
 
   // packet_network.cpp
   std::uint32_t add_hops(std::span<const Hop> hops);
+  // Several hops that leave one node, side by side, after the hop that leads to it (none: they are the first).
+  std::uint32_t add_branches(std::span<const Hop> hops, std::uint32_t before);
 
   // forwarding.cpp: links, queues and switches
   std::uint32_t queue_index(std::uint32_t port, int priority) const { return port * classes_ + static_cast<std::uint32_t>(priority); }
@@ -244,6 +259,7 @@ class PacketNetwork {
   std::vector<Feedback> feedback_;
   std::vector<std::uint32_t> free_feedback_;
   std::vector<std::uint32_t> ended_;
+  DatagramSink* datagrams_ = nullptr;
   std::vector<LinkId> opposite_;  // by link: the same cable's other direction, found when first needed
 
   std::uint64_t events_ = 0;

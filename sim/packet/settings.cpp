@@ -85,9 +85,9 @@ std::vector<Problem> problems(const PacketSettings& s) {
   found.require(s.acknowledgement.count >= 0 && s.acknowledgement <= most, "/acknowledgement", "must be between 0 B and {}, got {}",
                 to_string(most), to_string(s.acknowledgement));
   found.within(1, 1'000'000, "/acknowledge_every", s.acknowledge_every);
-  found.require(s.window.count / std::max<std::int64_t>(1, s.packet.count) >= s.acknowledge_every, "/acknowledge_every",
-                "must not be more than the {} packets of a window, got {}", s.window.count / std::max<std::int64_t>(1, s.packet.count),
-                s.acknowledge_every);
+  if (s.packet.count > 0 && s.window >= s.packet)
+    found.require(s.acknowledge_every <= s.window.count / s.packet.count, "/acknowledge_every",
+                  "must not be more than the {} packets of a window, got {}", s.window.count / s.packet.count, s.acknowledge_every);
   found.require(s.timeout.ps > 0, "/timeout", "must be more than 0 s, got {}", to_string(s.timeout));
   found.within(0, 40, "/retries", s.retries);
   check_faults(s.faults, found);

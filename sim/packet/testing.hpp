@@ -27,6 +27,13 @@ struct Wires {
     network.start(route, bytes.count, at, static_cast<std::uint32_t>(ends.size()));
     ends.push_back(SimTime::never());
   }
+  // On a path of one's own choice; do not mix with send().
+  void send_over(std::span<const Hop> hops, Bytes bytes) {
+    SimTime latency;
+    for (const Hop& hop : hops) latency += fabric.link(hop.link).latency;
+    network.start(network.add_route(hops, latency), bytes.count, {}, static_cast<std::uint32_t>(ends.size()));
+    ends.push_back(SimTime::never());
+  }
   // To the last event; by message: when it ended, never() if it did not.
   std::vector<SimTime> run() {
     while (network.next_date() != SimTime::never())

@@ -7,6 +7,7 @@ namespace weft {
 const std::vector<NetworkKind>& available_networks() {
   static const std::vector<NetworkKind> all = {
     NetworkKind::flow,
+    NetworkKind::packet,
     NetworkKind::simgrid,
 #if WEFT_HAS_NS3
     NetworkKind::ns3
