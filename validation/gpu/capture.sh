@@ -24,8 +24,15 @@ while getopts b:o:e:h option; do
   esac
 done
 shift $((OPTIND - 1))
+all=(tests kernels enqueue graph collectives trace nccl sanitizer)
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(tests kernels enqueue graph collectives trace nccl sanitizer); fi
+if ((${#parts[@]} == 0)); then parts=("${all[@]}"); fi
+for name in "${parts[@]}"; do
+  if [[ " ${all[*]} " != *" $name "* ]]; then
+    echo "there is no part \"$name\": it must be one of ${all[*]}" >&2
+    exit 2
+  fi
+done
 
 bin=$build/bin
 if [[ ! -x $bin/weft_bench ]]; then echo "$bin/weft_bench is missing: build it, or name the build with -b" >&2; exit 2; fi
@@ -134,11 +141,6 @@ run_part() {
       sanitize initcheck "$bin/cuda_tests"
       sanitize racecheck "$bin/kernels_tests"
       sanitize synccheck "$bin/kernels_tests"
-      ;;
-    *)
-      echo "there is no part \"$1\"" >&2
-      usage >&2
-      exit 2
       ;;
   esac
 }
