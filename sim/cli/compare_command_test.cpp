@@ -111,8 +111,9 @@ TEST_CASE("bench --compare refuses what the scenario cannot hold") {
       {good_scenario(), "--switches 4", path + ": /fabric/switches: must be those of --switches, 4, got 8\n"},
       {Json::array(), "", path + ": must be an object, got []\n"},
   };
-  for (const auto& [scenario, flags, message] : wrong) {
-    CAPTURE(message);
+  for (const auto& one : wrong) {
+    const auto& [scenario, flags, message] = one;
+    INFO(std::get<2>(one));
     const ScenarioFile file(scenario);
     const Ran out = ran(weft_program + " bench " + flags + " --compare " + file.path());
     CHECK(out.status == 2);
