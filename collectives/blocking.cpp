@@ -1,5 +1,6 @@
 #include "collectives/blocking.hpp"
 
+#include "collectives/overlaps.hpp"
 #include "kernels/reduce.hpp"
 
 #include <algorithm>
@@ -9,52 +10,6 @@ namespace weft {
 namespace {
 
 constexpr std::size_t scratch_alignment = 64;
-
-// Chunks [begin, end) that this rank reads or writes in the step.
-struct Access {
-  int begin, end;
-  std::uint32_t transfer;
-  bool write;
-};
-
-// Of each access, whether anything else in the step touches the same chunks. Only a write that is alone may happen before
-// the step's reads are over, and only a local read that is alone may wait until its turn among the writes.
-class Overlaps {
- public:
-  void find(const RankStep& s) {
-    accesses_.clear();
-    for (const auto i : s.sends) add_read(s, i);
-    for (const auto i : s.locals) add_read(s, i), add_write(s, i);
-    for (const auto i : s.receives) add_write(s, i);
-    std::sort(accesses_.begin(), accesses_.end(), [](const Access& a, const Access& b) { return a.begin < b.begin; });
-    shared_writes_.clear();
-    shared_reads_.clear();
-    int reach = 0;
-    for (std::size_t a = 0; a < accesses_.size(); ++a) {
-      const Access& access = accesses_[a];
-      const bool meets_next = a + 1 < accesses_.size() && accesses_[a + 1].begin < access.end;
-      if (access.begin < reach || meets_next) (access.write ? shared_writes_ : shared_reads_).push_back(access.transfer);
-      reach = std::max(reach, access.end);
-    }
-    std::sort(shared_writes_.begin(), shared_writes_.end());
-    std::sort(shared_reads_.begin(), shared_reads_.end());
-  }
-  bool writes_alone(std::uint32_t i) const { return !std::binary_search(shared_writes_.begin(), shared_writes_.end(), i); }
-  bool reads_alone(std::uint32_t i) const { return !std::binary_search(shared_reads_.begin(), shared_reads_.end(), i); }
-
- private:
-  void add_read(const RankStep& s, std::uint32_t i) {
-    const Transfer& t = s.transfers[i];
-    accesses_.push_back({t.chunk, t.chunk + t.count, i, false});
-  }
-  void add_write(const RankStep& s, std::uint32_t i) {
-    const Transfer& t = s.transfers[i];
-    accesses_.push_back({t.into, t.into + t.count, i, true});
-  }
-
-  std::vector<Access> accesses_;
-  std::vector<std::uint32_t> shared_writes_, shared_reads_;
-};
 
 // Memory for what a step must hold aside. Grows to the largest step and is then reused.
 class Scratch {
@@ -105,7 +60,7 @@ class RankRun {
   Tag tag(const RankStep& s, std::uint32_t i) const { return tag_of({.channel = channel_, .step = s.step, .position = i}); }
 
   void prepare(const RankStep& s) {
-    overlaps_.find(s);
+    overlaps_.find(s.transfers, s.sends, s.receives, s.locals);
     std::size_t bytes = 0;
     for (const auto i : s.receives) bytes += Scratch::rounded(destination(s.transfers[i]).size());
     for (const auto i : s.locals) bytes += Scratch::rounded(source(s.transfers[i]).size());
@@ -206,14 +161,17 @@ void run_blocking(RankSteps& steps, int channel, ReduceOp op, const Buffer& buff
   while (steps.next(step)) run.run(step);
 }
 
+std::pair<int, int> averaged_chunks(const Schedule& s, Rank rank) {
+  if (s.collective == Collective::allreduce) return {0, s.chunks};
+  if (s.collective == Collective::reduce && rank == s.root) return {0, s.chunks};
+  if (s.collective == Collective::reduce_scatter) return {block_begin(s, rank), block_begin(s, rank + 1)};
+  return {0, 0};
+}
+
 void finish_average(const Schedule& s, Rank rank, const Buffer& buffer) {
-  const auto divide = [&](int first, int end) {
-    const ByteSpan part = buffer.chunks(first, end - first);
-    if (part.data() != nullptr) scale_average(buffer.dtype, part.data(), part.size() / size_of(buffer.dtype), s.ranks);
-  };
-  if (s.collective == Collective::allreduce) divide(0, s.chunks);
-  if (s.collective == Collective::reduce && rank == s.root) divide(0, s.chunks);
-  if (s.collective == Collective::reduce_scatter) divide(block_begin(s, rank), block_begin(s, rank + 1));
+  const auto [first, end] = averaged_chunks(s, rank);
+  const ByteSpan part = buffer.chunks(first, end - first);
+  if (part.data() != nullptr && !part.empty()) scale_average(buffer.dtype, part.data(), part.size() / size_of(buffer.dtype), s.ranks);
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -76,6 +77,9 @@ class WindowedSteps final : public RankSteps {
 // Runs this rank's part of one channel. For `avg` the values are summed; dividing is finish_average's part, once all
 // channels of the rank are done.
 void run_blocking(RankSteps& steps, int channel, ReduceOp op, const Buffer& buffer, Transport& transport);
+
+// Chunks [first, second): what this rank holds of the result of a collective that reduces.
+std::pair<int, int> averaged_chunks(const Schedule&, Rank);
 
 // Divides what this rank holds of the result by the number of ranks.
 void finish_average(const Schedule&, Rank, const Buffer&);

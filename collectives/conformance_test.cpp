@@ -54,10 +54,11 @@ class FaultyRanks final : public ThreadsRanks {
 };
 
 // Every rank a thread with sockets of its own, as far apart as processes on one host.
-template <int connections>
+template <int connections, bool zero_copy = false>
 class TcpRanks {
  public:
-  TcpRanks(int ranks, conformance::Patience patience) : settings_{.connections = connections, .patience = patience} {
+  TcpRanks(int ranks, conformance::Patience patience)
+      : settings_{.connections = connections, .zero_copy = zero_copy, .patience = patience} {
     for (Rank r = 0; r < ranks; ++r) {
       listeners_.emplace_back("127.0.0.1:0");
       addresses_.push_back(listeners_.back().address());
@@ -101,6 +102,8 @@ TEST_CASE("conformance: tcp carries messages") { conformance::carries_messages<T
 TEST_CASE("conformance: tcp ends in time") { conformance::ends_in_time<TcpRanks<1>>(); }
 TEST_CASE("conformance: tcp with several connections carries messages") { conformance::carries_messages<TcpRanks<3>>(); }
 TEST_CASE("conformance: tcp with several connections ends in time") { conformance::ends_in_time<TcpRanks<3>>(); }
+TEST_CASE("conformance: tcp without copies carries messages") { conformance::carries_messages<TcpRanks<2, true>>(); }
+TEST_CASE("conformance: tcp without copies ends in time") { conformance::ends_in_time<TcpRanks<2, true>>(); }
 
 TEST_CASE("faulty: a lost message is found, and who waits for it is said") {
   ThreadsWorld world(2, 1, {.patience = 100ms});

@@ -93,8 +93,8 @@ struct Schedule {
   std::vector<Steps> channels = std::vector<Steps>(1);
 
   Step& add_step() { return channels.front().add(); }
-  int steps() const;                   // of the longest channel
-  std::int64_t messages() const;       // transfers between different ranks; walks the schedule
+  int steps() const;              // of the longest channel
+  std::int64_t messages() const;  // transfers between different ranks; walks the schedule
 };
 
 // Cuts `elements` into `chunks` pieces that differ by at most one element.

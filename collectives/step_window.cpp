@@ -5,8 +5,8 @@ namespace {
 
 // Counting sort of the transfers that `keep` selects by the rank that `key` gives.
 template <class Keep, class Key>
-void index_by(std::span<const Transfer> transfers, int ranks, std::vector<std::uint32_t>& begin, std::vector<std::uint32_t>& out,
-              Keep keep, Key key) {
+void index_by(std::span<const Transfer> transfers, int ranks, std::vector<std::uint32_t>& begin, std::vector<std::uint32_t>& out, Keep keep,
+              Key key) {
   begin.assign(static_cast<std::size_t>(ranks) + 1, 0);
   std::uint32_t kept = 0;
   for (const Transfer& t : transfers)

@@ -2,6 +2,8 @@
 // and forgotten when the last has left it, so a schedule of millions of transfers is never held whole.
 #pragma once
 
+#include "collectives/schedule.hpp"
+
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -9,18 +11,16 @@
 #include <span>
 #include <vector>
 
-#include "collectives/schedule.hpp"
-
 namespace weft {
 
 // Which transfers of a step each rank sends and receives. Steps whose transfers join the same ranks in the same order
 // share one shape. Local transfers (from == to) are in neither list; they are in `locals`.
 struct StepShape {
-  std::vector<std::uint32_t> send_begin, sends;    // rank r sends transfers sends[send_begin[r] .. send_begin[r + 1])
+  std::vector<std::uint32_t> send_begin, sends;  // rank r sends transfers sends[send_begin[r] .. send_begin[r + 1])
   std::vector<std::uint32_t> receive_begin, receives;
   std::vector<std::uint32_t> local_begin, locals;
-  std::vector<std::uint64_t> ends;                 // (from, to) of each transfer, to recognise an equal step
-  std::vector<std::uint32_t> routes;               // the executor's: the route of each transfer, empty until it fills it
+  std::vector<std::uint64_t> ends;    // (from, to) of each transfer, to recognise an equal step
+  std::vector<std::uint32_t> routes;  // the executor's: the route of each transfer, empty until it fills it
 
   Rank from(std::uint32_t transfer) const { return static_cast<Rank>(ends[transfer] >> 32); }
   Rank to(std::uint32_t transfer) const { return static_cast<Rank>(ends[transfer] & 0xffffffffu); }
@@ -43,11 +43,11 @@ struct Load {
 };
 
 struct IndexedStep {
-  Step step;                                       // empty in a window that digests its steps
+  Step step;  // empty in a window that digests its steps
   std::shared_ptr<StepShape> shape;
-  int ranks_inside = 0;                            // ranks that have not left this step yet
-  std::vector<Load> loads;                         // the executor's: one per transfer, or one that stands for all
-  std::vector<std::int64_t> posted;                // the executor's: when each transfer was posted; empty if it does not ask
+  int ranks_inside = 0;              // ranks that have not left this step yet
+  std::vector<Load> loads;           // the executor's: one per transfer, or one that stands for all
+  std::vector<std::int64_t> posted;  // the executor's: when each transfer was posted; empty if it does not ask
 
   std::span<const Transfer> transfers() const { return step.transfers(); }
   const Load& load(std::uint32_t transfer) const { return loads.size() == 1 ? loads.front() : loads[transfer]; }

@@ -26,6 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t spread_from = 256 * 1024;          // smaller messages use one connection
+constexpr std::size_t zero_copy_from = 64 * 1024;        // below that, pinning pages costs more than copying them
 constexpr std::size_t piece_unit = 64;                   // pieces begin at whole elements, aligned
 constexpr std::size_t bounce_size = 128 * 1024;          // what is reduced on arrival passes through a cache-sized window
 constexpr std::chrono::milliseconds longest_sleep{100};  // then look whether another channel's thread ended the run
@@ -146,6 +147,7 @@ class TcpWorld::Endpoint final : public Transport {
         c.socket = std::move(sockets[peer][k]);
         c.peer = static_cast<Rank>(peer);
         c.index = static_cast<int>(k);
+        c.zero_copy = shared.settings.zero_copy && c.socket.open() && c.socket.allow_zero_copy();
       }
   }
 
@@ -172,7 +174,7 @@ class TcpWorld::Endpoint final : public Transport {
     for (;;) {
       if (shared_.failed) throw RunError(shared_.reason);
       bool sending = false;
-      for (Connection& c : connections_) sending |= !write(c);
+      for (Connection& c : connections_) sending |= !write(c) || c.unfinished > 0;
       if (!sending && missing_ == 0) break;
       sleep_until_something_moves();
     }
@@ -191,6 +193,8 @@ class TcpWorld::Endpoint final : public Transport {
     int index = 0;
     std::deque<Outgoing> out;
     std::size_t written = 0;  // of the first of `out`, its frame included
+    bool zero_copy = false;
+    std::uint32_t unfinished = 0;  // writes without copy: the kernel still reads our memory
 
     Frame frame;
     std::size_t frame_read = 0;
@@ -250,7 +254,15 @@ class TcpWorld::Endpoint final : public Transport {
       const Outgoing& o = c.out.front();
       const ByteView frame = std::as_bytes(std::span(&o.frame, 1));
       const std::size_t frame_done = std::min(c.written, frame.size());
-      const auto put = c.socket.write_some(frame.subspan(frame_done), o.bytes.subspan(c.written - frame_done));
+      const ByteView frame_rest = frame.subspan(frame_done), rest = o.bytes.subspan(c.written - frame_done);
+      const bool without_copy = c.zero_copy && rest.size() >= zero_copy_from;
+      std::optional<std::size_t> put;
+      if (!without_copy)
+        put = c.socket.write_some(frame_rest, rest);
+      else if (!frame_rest.empty())
+        put = c.socket.write_some(frame_rest, {});  // a frame does not outlive its write
+      else if ((put = c.socket.write_some_without_copy(rest)) && *put > 0)
+        ++c.unfinished;
       if (!put) return c.socket.close(), false;
       if (*put == 0) return false;
       moved();
@@ -260,6 +272,14 @@ class TcpWorld::Endpoint final : public Transport {
       c.out.pop_front();
     }
     return true;
+  }
+
+  void finish_writes(Connection& c) {
+    const Socket::Finished finished = c.socket.finished_writes();
+    if (finished.writes == 0) return;
+    moved();
+    c.unfinished -= finished.writes;
+    if (finished.copied) c.zero_copy = false;
   }
 
   void read(Connection& c) {
@@ -333,6 +353,7 @@ class TcpWorld::Endpoint final : public Transport {
     something_moved_ = false;
     for (std::size_t i = 0; i < polled_.size(); ++i) {
       if (polled_[i].revents == 0) continue;
+      if (i < connections_.size() && connections_[i].unfinished > 0) finish_writes(connections_[i]);
       if (i >= connections_.size())
         shared_.listen(static_cast<Rank>(i - connections_.size()));
       else if ((polled_[i].revents & ~POLLOUT) != 0)

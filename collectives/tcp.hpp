@@ -19,6 +19,7 @@ namespace weft {
 struct TcpSettings {
   int channels = 1;
   int connections = 1;                         // per peer and channel; large messages are spread over them
+  bool zero_copy = false;                      // send large messages from their own memory, where the kernel can
   std::chrono::milliseconds patience{30'000};  // a wait in which nothing moves for this long ends the run
   std::chrono::milliseconds meeting{30'000};   // all ranks must have been found within this time
   std::string job = {};                        // what is run, at most 200 characters: the same on all ranks

@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/errqueue.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -140,6 +141,42 @@ std::optional<std::size_t> Socket::write_some(std::span<const std::byte> head, s
   if (try_again_later()) return 0;
   return std::nullopt;
 }
+
+#if defined(SO_ZEROCOPY) && defined(MSG_ZEROCOPY)
+bool Socket::allow_zero_copy() const {
+  const int on = 1;
+  return ::setsockopt(descriptor_, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on) == 0;
+}
+
+std::optional<std::size_t> Socket::write_some_without_copy(std::span<const std::byte> bytes) const {
+  const ssize_t put = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_ZEROCOPY);
+  if (put >= 0) return static_cast<std::size_t>(put);
+  if (try_again_later() || errno == ENOBUFS) return 0;  // too much is pinned already: later
+  return std::nullopt;
+}
+
+Socket::Finished Socket::finished_writes() const {
+  Finished finished;
+  for (;;) {
+    alignas(cmsghdr) std::array<char, 256> space;
+    msghdr message{};
+    message.msg_control = space.data();
+    message.msg_controllen = space.size();
+    if (::recvmsg(descriptor_, &message, MSG_ERRQUEUE) < 0) return finished;
+    for (const cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, const_cast<cmsghdr*>(c))) {
+      sock_extended_err notice;
+      std::memcpy(&notice, CMSG_DATA(c), sizeof notice);
+      if (notice.ee_origin != SO_EE_ORIGIN_ZEROCOPY) continue;
+      finished.writes += notice.ee_data - notice.ee_info + 1;
+      finished.copied |= (notice.ee_code & SO_EE_CODE_ZEROCOPY_COPIED) != 0;
+    }
+  }
+}
+#else
+bool Socket::allow_zero_copy() const { return false; }
+std::optional<std::size_t> Socket::write_some_without_copy(std::span<const std::byte> bytes) const { return write_some(bytes, {}); }
+Socket::Finished Socket::finished_writes() const { return {}; }
+#endif
 
 TcpListener::TcpListener(const std::string& address) : host_(address.substr(0, address.rfind(':'))) {
   const Addresses found = resolve(address, AI_PASSIVE);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,6 +35,15 @@ class Socket {
   // What is possible without waiting: bytes moved, 0 if none, or nothing if the connection is over.
   std::optional<std::size_t> read_some(std::span<std::byte> into) const;
   std::optional<std::size_t> write_some(std::span<const std::byte> head, std::span<const std::byte> body) const;
+
+  // Writing without a copy, where the kernel offers it: the bytes must stay as they are until the write is finished.
+  bool allow_zero_copy() const;
+  std::optional<std::size_t> write_some_without_copy(std::span<const std::byte> bytes) const;
+  struct Finished {
+    std::uint32_t writes = 0;  // without copy, that are over
+    bool copied = false;       // the kernel copied all the same, as it does on the loopback: not worth its price here
+  };
+  Finished finished_writes() const;
 
  private:
   int descriptor_ = -1;

@@ -21,10 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Long enough for a small message between two running cores, short against a time slice. In between the core is given
-// away, since the awaited thread may be the one that waits for it.
+// Long enough for a small message between two running cores, short against a time slice.
 constexpr std::chrono::microseconds spin_time{50};
-constexpr int spins_before_yield = 256;
 constexpr std::size_t most_waits_reported = 16;
 
 void relax() {
@@ -159,9 +157,8 @@ class ThreadsWorld::Endpoint final : public Transport {
 
   void wait_for_event(std::uint32_t seen) {
     if (shared_.spins)
-      for (const auto until = Clock::now() + spin_time; Clock::now() < until; std::this_thread::yield())
-        for (int i = 0; i < spins_before_yield; ++i, relax())
-          if (events_.load(std::memory_order_acquire) != seen) return;
+      for (const auto until = Clock::now() + spin_time; Clock::now() < until; relax())
+        if (events_.load(std::memory_order_acquire) != seen) return;
     std::unique_lock lock(mutex_);
     sleeping_.store(true);
     std::optional<std::uint64_t> progress;

@@ -11,9 +11,9 @@ namespace weft {
 enum class DType { float16, bfloat16, float32, float64, int32, int64, uint8 };
 enum class ReduceOp { sum, min, max, prod, avg, band, bor };
 
-std::size_t size_of(DType);                         // bytes of one element
-std::string_view name_of(DType);                    // "float32"
-std::string_view name_of(ReduceOp);                 // "sum"
+std::size_t size_of(DType);          // bytes of one element
+std::string_view name_of(DType);     // "float32"
+std::string_view name_of(ReduceOp);  // "sum"
 std::optional<DType> dtype_named(std::string_view);
 std::optional<ReduceOp> op_named(std::string_view);
 std::span<const DType> all_dtypes();

@@ -161,19 +161,20 @@ TEST_CASE("every backend gives the same bits, for every type and operation, wher
   for (const auto& on : backends())
     for (DType type : all_dtypes())
       for (ReduceOp op : all_ops())
-        for (const auto& [into, x, y] : {Offsets{0, 0, 0}, Offsets{1, 1, 1}, Offsets{3, 3, 0}, Offsets{0, 1, 2}}) {
+        for (const Offsets& at : {Offsets{0, 0, 0}, Offsets{1, 1, 1}, Offsets{3, 3, 0}, Offsets{0, 1, 2}}) {
           if (!defined(op, type)) continue;
           CAPTURE(on.name);
           CAPTURE(std::string(name_of(type)));
           CAPTURE(std::string(name_of(op)));
-          CAPTURE(into);
-          CAPTURE(x);
-          CAPTURE(y);
+          CAPTURE(at.into);
+          CAPTURE(at.a);
+          CAPTURE(at.b);
           const std::size_t size = size_of(type), count = bytes / size - 5;
           std::vector<std::uint64_t> out(bytes / 8, 42), expected(bytes / 8, 42);
-          const auto run = [&, into = into, x = x, y = y](auto kernel, std::vector<std::uint64_t>& to) {
-            kernel(type, op, reinterpret_cast<std::byte*>(to.data()) + into * size, reinterpret_cast<const std::byte*>(a.data()) + x * size,
-                   reinterpret_cast<const std::byte*>(b.data()) + y * size, count);
+          const auto run = [&](auto kernel, std::vector<std::uint64_t>& to) {
+            kernel(type, op, reinterpret_cast<std::byte*>(to.data()) + at.into * size,
+                   reinterpret_cast<const std::byte*>(a.data()) + at.a * size, reinterpret_cast<const std::byte*>(b.data()) + at.b * size,
+                   count);
           };
           run([](auto... args) { reduce_into(InstructionSet::baseline, args...); }, expected);
           run(on.reduce_into, out);

@@ -47,8 +47,8 @@ struct Hop {
 
 // What a flow may claim of the links that it shares.
 struct FlowClaim {
-  double weight = 1;            // flows with one bottleneck share it in proportion to their weights
-  BitsPerSecond ceiling{0};     // the most that one flow gets; 0: what its links give
+  double weight = 1;         // flows with one bottleneck share it in proportion to their weights
+  BitsPerSecond ceiling{0};  // the most that one flow gets; 0: what its links give
   friend bool operator==(const FlowClaim&, const FlowClaim&) = default;
 };
 
@@ -92,9 +92,9 @@ class Fabric {
  protected:
   NodeId add_switch(std::string name);
   NodeId add_endpoint(std::string name);
-  NodeId add_device(Device device);  // of any kind but endpoint
+  NodeId add_device(Device device);                                                // of any kind but endpoint
   LinkId add_link(NodeId from, NodeId to, LinkSpec spec, bool in_server = false);  // one direction
-  LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);     // both: a->b is the returned id, b->a the next
+  LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);                             // both: a->b is the returned id, b->a the next
 
   // The next endpoint, on its cable. Where all endpoints come before any other cable, the links of endpoint e are
   // up_link(e) and down_link(e).

@@ -47,7 +47,8 @@ Measured measure(const Question& question, Run run) {
   const std::string bytes = in_child([&] {
     const auto fabric = build(question.fabric);
     Request request{.algorithm = question.algorithm, .ranks = fabric->endpoints()};
-    if (const auto* bigraph = std::get_if<BiGraph>(&question.fabric)) request.bigraph = BiGraphShape{bigraph->switches, bigraph->nodes_per_switch};
+    if (const auto* bigraph = std::get_if<BiGraph>(&question.fabric))
+      request.bigraph = BiGraphShape{bigraph->switches, bigraph->nodes_per_switch};
     const Schedule schedule = build(request);
     const std::vector<int> placement = place(question.placement, request.ranks, question.fabric);
     Routes routes(*fabric, Ecmp{});
@@ -55,8 +56,12 @@ Measured measure(const Question& question, Run run) {
     const Job job{schedule, placement, (256_MiB).count / 4, 4, hardware, {}};
     const double before = cpu_seconds();
     const NetworkRun result = run(job, *fabric, routes);
-    Measured m{.cpu_s = cpu_seconds() - before, .finish_us = result.finish.microseconds(), .messages = result.messages,
-               .events = result.events, .solves = result.solves, .solved_flows = result.solved_flows};
+    Measured m{.cpu_s = cpu_seconds() - before,
+               .finish_us = result.finish.microseconds(),
+               .messages = result.messages,
+               .events = result.events,
+               .solves = result.solves,
+               .solved_flows = result.solved_flows};
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     m.peak_kib = usage.ru_maxrss;
@@ -72,9 +77,12 @@ Measured measure(const Question& question, Run run) {
 int main(int argc, char** argv) {
   bool quick = false, reference = true;
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--quick") quick = true;
-    else if (std::string_view(argv[i]) == "--no-reference") reference = false;
-    else return fmt::print(stderr, "{}: unknown flag; allowed: --quick, --no-reference\n", argv[i]), 2;
+    if (std::string_view(argv[i]) == "--quick")
+      quick = true;
+    else if (std::string_view(argv[i]) == "--no-reference")
+      reference = false;
+    else
+      return fmt::print(stderr, "{}: unknown flag; allowed: --quick, --no-reference\n", argv[i]), 2;
   }
   constexpr LinkSpec wire{100_Gbps, 500_ns};
   fmt::print("# all-reduce of 256 MiB, ideal hardware, 100 Gb/s links of 500 ns; cpu: seconds of the simulation on one core\n");
@@ -83,8 +91,9 @@ int main(int argc, char** argv) {
   const auto row = [&](const Question& question, std::string_view fabric, bool compare) {
     const Measured flow = measure(question, [](const Job& j, const Fabric& f, Routes& r) { return run_flow(j, f, r); });
     fmt::print("  {:<9} {:>5} {:<17} {:<8} {:>9} {:>12.3f} {:>9.4f} {:>9.1f} {:>10} {:>8} {:>12} {:>7}", fabric, endpoints(question.fabric),
-               question.algorithm, question.placement.policy == PlacementPolicy::random ? "random" : "linear", flow.messages, flow.finish_us, flow.cpu_s,
-               flow.cpu_s / static_cast<double>(flow.messages) * 1e9, flow.events, flow.solves, flow.solved_flows, flow.peak_kib / 1024);
+               question.algorithm, question.placement.policy == PlacementPolicy::random ? "random" : "linear", flow.messages,
+               flow.finish_us, flow.cpu_s, flow.cpu_s / static_cast<double>(flow.messages) * 1e9, flow.events, flow.solves,
+               flow.solved_flows, flow.peak_kib / 1024);
     if (compare && reference) {
       const Measured simgrid = measure(question, [](const Job& j, const Fabric& f, Routes& r) { return run_s4u(j, f, r); });
       fmt::print(" {:>8.3f} {:>6.1f}x", simgrid.cpu_s, simgrid.cpu_s / flow.cpu_s);
@@ -92,7 +101,9 @@ int main(int argc, char** argv) {
     fmt::print("\n");
     std::fflush(stdout);
   };
-  struct Shape { int switches, nodes_per_switch; };
+  struct Shape {
+    int switches, nodes_per_switch;
+  };
   for (const Shape s : {Shape{16, 4}, Shape{32, 8}, Shape{64, 16}}) {
     if (quick && s.switches > 16) break;
     const BiGraph bigraph{.switches = s.switches, .nodes_per_switch = s.nodes_per_switch, .host_link = wire, .fabric_link = wire};
@@ -100,5 +111,6 @@ int main(int argc, char** argv) {
   }
   const int k = quick ? 4 : 16;  // k^3 / 4 = 1024
   const FatTree fat_tree{.k = k, .host_link = wire, .fabric_link = wire};
-  for (const char* algorithm : {"halving_doubling", "ring"}) row({fat_tree, algorithm, {.policy = PlacementPolicy::random, .seed = 1}}, "fat_tree", false);
+  for (const char* algorithm : {"halving_doubling", "ring"})
+    row({fat_tree, algorithm, {.policy = PlacementPolicy::random, .seed = 1}}, "fat_tree", false);
 }

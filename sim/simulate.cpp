@@ -5,8 +5,10 @@
 #include "models/link_load.hpp"
 #include "models/placement.hpp"
 #include "models/server/server_fabric.hpp"
+#include "sim/engine/ns3_network.hpp"
 #include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/packet/packet_run.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -22,9 +24,16 @@ std::int64_t elements_in(Bytes size, const Schedule& schedule, DType dtype) {
 
 NetworkRun run_on(NetworkKind network, const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
   switch (network) {
-    case NetworkKind::flow: return run_flow(job, fabric, routes, timeline);
-    case NetworkKind::simgrid: return run_s4u(job, fabric, routes);
-    default: throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(network)));
+    case NetworkKind::flow:
+      return run_flow(job, fabric, routes, timeline);
+    case NetworkKind::packet:
+      return run_packet(job, fabric, routes, PacketSettings{}, timeline);
+    case NetworkKind::simgrid:
+      return run_s4u(job, fabric, routes);
+    case NetworkKind::ns3:
+      return run_ns3(job, fabric, routes);
+    default:
+      throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(network)));
   }
 }
 
@@ -61,7 +70,9 @@ std::vector<SimTime> starts_of(const Scenario& scenario) {
 void require_correct(const Schedule& schedule, const Request& request) {
   std::vector<std::string> flaws = verify(schedule);
   const Price counted = traffic(schedule).counted, formula = price(request);
-  const auto text = [](const Price& p) { return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks); };
+  const auto text = [](const Price& p) {
+    return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks);
+  };
   if (counted != formula) flaws.push_back(fmt::format("it takes {}; its formula says {}", text(counted), text(formula)));
   if (!flaws.empty()) throw RunError(fmt::format("{} on {} ranks is wrong:\n{}", schedule.name, schedule.ranks, fmt::join(flaws, "\n")));
 }
@@ -91,6 +102,8 @@ Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Byt
                   .messages = run.messages,
                   .steps = schedule.steps(),
                   .max_flows_per_link = load.max_flows_per_link(),
+                  .most_shared_link = load.max_flows_per_link() > 0 ? fabric->link_name(load.between_switches.link) : "",
+                  .most_shared_step = load.between_switches.step,
                   .busiest_link = {},
                   .busiest_link_utilization = 0,
                   .copies = run.copies,

@@ -13,18 +13,20 @@
 namespace weft {
 
 struct Outcome {
-  SimTime time;                             // from the first rank's start to the last rank's end
+  SimTime time;  // from the first rank's start to the last rank's end
   int ranks = 0;
-  Bytes size;                               // simulated: `size` rounded down to whole elements (alltoall: equal blocks)
-  std::int64_t wire_bytes_per_rank = 0;     // the most any rank sent
+  Bytes size;                            // simulated: `size` rounded down to whole elements (alltoall: equal blocks)
+  std::int64_t wire_bytes_per_rank = 0;  // the most any rank sent
   std::int64_t messages = 0;
   int steps = 0;
-  int max_flows_per_link = 0;               // between switches, in one step
-  std::string busiest_link;                 // by bytes carried / (capacity x time); empty if nothing was carried
+  int max_flows_per_link = 0;    // between switches, in one step
+  std::string most_shared_link;  // where that is, and in which step first; empty if no flow crosses switches
+  int most_shared_step = 0;
+  std::string busiest_link;  // by bytes carried / (capacity x time); empty if nothing was carried
   double busiest_link_utilization = 0;
-  std::vector<CopyRecord> copies;           // beside the collective
+  std::vector<CopyRecord> copies;  // beside the collective
   std::uint64_t events = 0, solves = 0;
-  double wall_s = 0;                        // of the network simulation alone
+  double wall_s = 0;  // of the network simulation alone
 };
 
 // Once per process for networks that use SimGrid's engine (all of them so far). Throws RunError when the schedule is wrong

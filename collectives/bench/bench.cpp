@@ -6,8 +6,12 @@
 #include "collectives/bench/table.hpp"
 #include "collectives/bench/worlds.hpp"
 #include "kernels/error.hpp"
+#if WEFT_HAVE_CUDA
+#include "collectives/cuda/executor.hpp"
+#endif
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -18,11 +22,12 @@ namespace weft::bench {
 namespace {
 
 // This process's part of a run. Returns its exit status.
-int run(World& world, const Settings& settings) {
+template <class AnyWorld>
+int run(AnyWorld& world, const Settings& settings) {
   Table table(std::cout, settings);
   bool begun = false;
   const auto begin = [&](const std::string& algorithm) {
-    if (!std::exchange(begun, true)) table.header(std::string(world.library()));
+    if (!std::exchange(begun, true)) table.header(world);
     table.begin(algorithm);
   };
   measure(world, settings,
@@ -33,10 +38,31 @@ int run(World& world, const Settings& settings) {
   return table.wrong() > 0 ? 1 : 0;
 }
 
+void print_error(const std::string& text) { std::fputs(("weft bench: " + text + "\n").c_str(), stderr); }
+
+#if WEFT_HAVE_CUDA
+int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
+  settings.ranks = world->ranks();
+  try {
+    return run(*world, settings);
+  } catch (const cuda::StuckError& e) {  // what the devices may still use is not freed; nor would the runtime's own end come
+    print_error(e.what());
+    std::fflush(nullptr);
+    std::_Exit(1);
+  }
+}
+#endif
+
 int run_transport(const Settings& settings) {
   if (settings.transport == "threads") return run(*threads_world(settings), settings);
 #if WEFT_HAVE_MPI
-  if (settings.transport == "mpi") return run_mpi(settings, run);
+  if (settings.transport == "mpi") return run_mpi(settings, run<World>);
+#endif
+#if WEFT_HAVE_CUDA
+  if (settings.transport == "cuda") return run_on_gpus(cuda_world(settings), settings);
+#endif
+#if WEFT_HAVE_NCCL
+  if (settings.transport == "nccl") return run_on_gpus(nccl_world(settings), settings);
 #endif
   if (!settings.hosts.empty())
     return run(*tcp_world(settings, settings.rank, settings.hosts, TcpListener(settings.hosts[static_cast<std::size_t>(settings.rank)])),
@@ -45,8 +71,6 @@ int run_transport(const Settings& settings) {
     return run(*tcp_world(settings, rank, addresses, own), settings);
   });
 }
-
-void print_error(const std::string& text) { std::fputs(("weft bench: " + text + "\n").c_str(), stderr); }
 
 }  // namespace
 

@@ -18,6 +18,8 @@
 #include <numeric>
 #include <thread>
 
+#include <sched.h>
+
 namespace weft::bench {
 namespace {
 
@@ -149,8 +151,9 @@ class RankRun {
     const Schedule& schedule = c.algorithm.schedule;
     if (channel == 0) fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
     run_once(c, channel, b_.world.at(rank_, channel));
+    if (channel != 0) return;
     const RankResult result{rank_, buffer_};
-    if (channel == 0) verdict_ = verify(schedule, b_.settings.op, b_.data, std::span(&result, 1));
+    verdict_ = verify(schedule, b_.settings.op, b_.data, std::span(&result, 1));
   }
 
   void trace(const Case& c, int channel) {
@@ -173,10 +176,8 @@ class RankRun {
       send_to(transport(), 0, 2, bytes_of(records));
       return;
     }
-    const std::int64_t unit = static_cast<std::int64_t>(size_of(b_.settings.dtype));
-    Row row{.algorithm = c.algorithm.name, .size_bytes = c.elements * unit, .count = c.elements, .times_us = times_us_};
-    const Collective kind = b_.settings.collective;
-    if (kind == Collective::allgather || kind == Collective::reduce_scatter || kind == Collective::alltoall) row.count /= b_.settings.ranks;
+    Row row = row_of(b_.settings, c.algorithm.name, c.elements);
+    row.times_us = times_us_;
     add(row, told);
     for (Rank other = 1; other < b_.settings.ranks; ++other) {
       receive_from(transport(), other, 0, bytes_of(told));
@@ -234,6 +235,21 @@ class RankRun {
   std::vector<TracedRun> traced_;
 };
 
+// Where every thread can have a core, each gets its own, as mpirun does with processes: the scheduler may otherwise keep two
+// that wait for each other on one.
+void bind_to_core(std::size_t thread, std::size_t threads) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || threads > static_cast<std::size_t>(CPU_COUNT(&allowed))) return;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || thread-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    ::sched_setaffinity(0, sizeof one, &one);  // of this thread; without it the run is only slower
+    return;
+  }
+}
+
 // Runs every rank and channel of this process to its end, or to the first error, which is thrown.
 void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
   std::mutex mutex;
@@ -257,9 +273,14 @@ void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
   if (ranks.size() == 1 && channels == 1) {
     run(ranks.front(), 0);
   } else {
+    const std::size_t all = ranks.size() * static_cast<std::size_t>(channels);
     std::vector<std::thread> threads;
     for (RankRun& r : ranks)
-      for (int c = 0; c < channels; ++c) threads.emplace_back(run, std::ref(r), c);
+      for (int c = 0; c < channels; ++c)
+        threads.emplace_back([&, c, index = threads.size()] {
+          bind_to_core(index, all);
+          run(r, c);
+        });
     for (std::thread& t : threads) t.join();
   }
   if (!first) return;
@@ -298,14 +319,22 @@ double bus_factor(Collective collective, int ranks) {
   }
 }
 
+TestData test_data(const Settings& s) { return {.values = s.ranks <= most_ranks_summed_exactly(s.dtype) ? Values::whole : Values::real}; }
+
+Row row_of(const Settings& s, const std::string& algorithm, std::int64_t elements) {
+  Row row{.algorithm = algorithm, .size_bytes = elements * static_cast<std::int64_t>(size_of(s.dtype)), .count = elements};
+  const Collective c = s.collective;
+  if (c == Collective::allgather || c == Collective::reduce_scatter || c == Collective::alltoall) row.count /= s.ranks;
+  return row;
+}
+
 void measure(World& world, const Settings& settings, const Hear& hear) {
-  const bool exact = settings.ranks <= most_ranks_summed_exactly(settings.dtype);
   const Benchmark benchmark{.world = world,
                             .settings = settings,
                             .algorithms = plan(settings, world),
                             .barrier = build({.collective = Collective::barrier, .algorithm = "dissemination", .ranks = settings.ranks}),
                             .hear = hear,
-                            .data = {.values = exact ? Values::whole : Values::real}};
+                            .data = test_data(settings)};
   std::deque<RankRun> ranks;
   for (const Rank r : world.here()) ranks.emplace_back(benchmark, r);
   run_all(world, ranks, settings.cut.channels);

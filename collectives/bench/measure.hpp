@@ -2,8 +2,10 @@
 #pragma once
 
 #include "collectives/bench/settings.hpp"
+#include "collectives/bench/stream_world.hpp"
 #include "collectives/bench/trace.hpp"
 #include "collectives/bench/world.hpp"
+#include "collectives/reference.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -35,8 +37,15 @@ struct Hear {
   std::function<void(const std::vector<ClockOffset>&, const std::vector<TracedRun>&)> traces;
 };
 
+// What every run starts from, and a row without its times.
+TestData test_data(const Settings&);
+Row row_of(const Settings&, const std::string& algorithm, std::int64_t elements);
+
 // Called once in every process of the run; `hear` is called in rank 0's. Throws RunError, and InputError where an
 // algorithm cannot run on so many ranks.
 void measure(World&, const Settings&, const Hear& hear);
+
+// The same on streams: one thread of one process runs all ranks. Times are those of the devices.
+void measure(StreamWorld&, const Settings&, const Hear& hear);
 
 }  // namespace weft::bench

@@ -13,12 +13,18 @@ Schedule library_schedule(const Settings& s) {
   return schedule;
 }
 
-std::vector<std::int64_t> sizes(const Settings& s, const Schedule& schedule) {
+// Where blocks of one size only are defined.
+bool equal_blocks(const Settings& s, const std::string& algorithm) {
+  const bool blocks = s.collective == Collective::allgather || s.collective == Collective::reduce_scatter;
+  return s.collective == Collective::alltoall || (algorithm == "nccl" && blocks);
+}
+
+std::vector<std::int64_t> sizes(const Settings& s, const PlannedAlgorithm& planned) {
   if (s.collective == Collective::barrier) return {0};
   std::vector<std::int64_t> all;
   for (std::int64_t bytes = s.first_bytes; bytes <= s.last_bytes; bytes *= s.factor) {
     std::int64_t elements = bytes / static_cast<std::int64_t>(size_of(s.dtype));
-    if (s.collective == Collective::alltoall) elements -= elements % schedule.chunks;  // defined for equal chunks
+    if (equal_blocks(s, planned.name)) elements -= elements % planned.schedule.chunks;
     if (all.empty() || all.back() != elements) all.push_back(elements);
   }
   return all;
@@ -26,14 +32,15 @@ std::vector<std::int64_t> sizes(const Settings& s, const Schedule& schedule) {
 
 }  // namespace
 
-std::vector<PlannedAlgorithm> plan(const Settings& s, const World& world) {
+std::vector<PlannedAlgorithm> plan(const Settings& s, const Medium& medium) {
   std::vector<PlannedAlgorithm> all;
   std::vector<std::string> problems;
   for (const std::string& name : s.algorithms) {
-    PlannedAlgorithm planned{.name = name, .schedule = {}, .library = name == world.library() || name == "mpi", .elements = {}};
-    if (planned.library && world.library() != name) {
+    PlannedAlgorithm planned{
+        .name = name, .schedule = {}, .library = name == medium.library() || name == "mpi" || name == "nccl", .elements = {}};
+    if (planned.library && medium.library() != name) {
       problems.push_back(fmt::format("--algorithm: \"{}\" is the library's own and needs --transport {}", name, name));
-    } else if (planned.library && !world.library_runs(s.collective, s.dtype, s.op)) {
+    } else if (planned.library && !medium.library_runs(s.collective, s.dtype, s.op)) {
       problems.push_back(fmt::format("--algorithm: \"{}\" has no {} of {} {} to compare with", name, name_of(s.collective),
                                      name_of(s.dtype), name_of(s.op)));
     } else if (planned.library) {
@@ -44,7 +51,7 @@ std::vector<PlannedAlgorithm> plan(const Settings& s, const World& world) {
       if (problems.empty()) planned.schedule = build(request);
     }
     if (!problems.empty()) continue;
-    planned.elements = sizes(s, planned.schedule);
+    planned.elements = sizes(s, planned);
     all.push_back(std::move(planned));
   }
   if (!problems.empty()) throw InputError(problems);

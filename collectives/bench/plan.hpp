@@ -19,6 +19,6 @@ struct PlannedAlgorithm {
 };
 
 // Throws InputError with all that forbids it.
-std::vector<PlannedAlgorithm> plan(const Settings&, const World&);
+std::vector<PlannedAlgorithm> plan(const Settings&, const Medium&);
 
 }  // namespace weft::bench

@@ -32,6 +32,15 @@ std::vector<Collective> all_collectives() {
   return all;
 }
 
+// Why this build cannot run a transport that others can; "" for all that are not such.
+std::string_view left_out(std::string_view transport) {
+  if (!WEFT_HAVE_MPI && transport == "mpi") return "this build has no MPI: configure it again where MPI is found";
+  if (!WEFT_HAVE_CUDA && (transport == "cuda" || transport == "nccl"))
+    return "this build has no CUDA: configure it again where nvcc 12 or newer is found";
+  if (!WEFT_HAVE_NCCL && transport == "nccl") return "this build has no NCCL: configure it again where NCCL is found, or with NCCL_ROOT";
+  return {};
+}
+
 // The command line as it is written, before it is understood.
 struct Written {
   std::string collective = "allreduce", dtype = "float32", op = "sum", first = "1K", last;
@@ -68,8 +77,14 @@ class Reader {
     refuse_if(!(written.patience_s > 0), "--patience: must be more than 0 seconds, got {}", written.patience_s);
     refuse_if(!defined(settings.op, settings.dtype), "--op: {} is not defined on {}", name_of(settings.op), name_of(settings.dtype));
     const auto& known = transports();
-    refuse_if(std::find(known.begin(), known.end(), settings.transport) == known.end(), "--transport: must be one of {}, got \"{}\"",
-              fmt::join(known, ", "), settings.transport);
+    const std::string_view missing = left_out(settings.transport);
+    refuse_if(!missing.empty(), "--transport {}: {}", settings.transport, missing);
+    refuse_if(missing.empty() && std::find(known.begin(), known.end(), settings.transport) == known.end(),
+              "--transport: must be one of {}, got \"{}\"", fmt::join(known, ", "), settings.transport);
+    const bool streams = settings.transport == "cuda" || settings.transport == "nccl";
+    refuse_if(settings.graph && !streams, "--graph: only for --transport cuda and nccl");
+    refuse_if(settings.transport == "nccl" && settings.collective == Collective::barrier,
+              "--collective barrier: carries no data, and NCCL nothing else");
     interpret_ranks();
   }
 
@@ -110,7 +125,7 @@ class Reader {
     } else {
       refuse_if(settings.rank >= 0, "--rank: needs --hosts");
     }
-    if (settings.ranks == 0 && settings.transport != "mpi") settings.ranks = 2;
+    if (settings.ranks == 0 && settings.transport != "mpi" && settings.transport != "nccl") settings.ranks = 2;
   }
 };
 
@@ -122,6 +137,12 @@ const std::vector<std::string>& transports() {
     "tcp",
 #if WEFT_HAVE_MPI
     "mpi",
+#endif
+#if WEFT_HAVE_CUDA
+    "cuda",
+#endif
+#if WEFT_HAVE_NCCL
+    "nccl",
 #endif
   };
   return names;
@@ -147,13 +168,16 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   Settings& s = reader.settings;
   Written& w = reader.written;
   CLI::App app{"Runs collectives for real and prints how long they took, in the table of nccl-tests", "weft bench"};
-  const std::string mpi_note = transports().back() == "mpi" ? "" : "; built without MPI";
-  app.add_option("--transport", s.transport, fmt::format("{}{}", fmt::join(transports(), ", "), mpi_note))->capture_default_str();
-  app.add_option("--algorithm", w.algorithms, "one or several, in the order to run; \"mpi\" is the library's own, on --transport mpi")
+  std::string transport_help = fmt::format("{}", fmt::join(transports(), ", "));
+  for (const std::string_view name : {"mpi", "cuda", "nccl"})
+    if (!left_out(name).empty()) transport_help += fmt::format("; built without {}", name);
+  app.add_option("--transport", s.transport, transport_help)->capture_default_str();
+  app.add_option("--algorithm", w.algorithms,
+                 "one or several, in the order to run; \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--collective", w.collective, names_of(all_collectives()))->capture_default_str();
-  app.add_option("-n,--ranks", s.ranks, "ranks to run; 2 by default, with mpi those that mpirun started");
+  app.add_option("-n,--ranks", s.ranks, "ranks to run; 2 by default, with mpi those that mpirun started, with nccl one on each GPU");
   app.add_option("-b,--minbytes", w.first, "smallest size")->capture_default_str();
   app.add_option("-e,--maxbytes", w.last, "largest size; the smallest by default");
   app.add_option("-f,--stepfactor", s.factor, "from one size to the next")->capture_default_str();
@@ -168,9 +192,11 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--group", s.cut.group, "ranks in a group, for hierarchical_ring");
   app.add_option("--switches", s.switches, "of the BiGraph, for hdrm");
   app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str();
+  app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can");
   app.add_option("--hosts", s.hosts, "tcp: host:port of every rank, in order; without it all ranks run here")->delimiter(',');
   app.add_option("--rank", s.rank, "tcp: which of --hosts this process is");
   app.add_option("--patience", w.patience_s, "seconds without progress after which a run is given up")->capture_default_str();
+  app.add_flag("--graph", s.graph, "cuda, nccl: capture the collective in a CUDA graph and replay it, instead of enqueueing it");
   app.add_option("--trace", s.trace, "file to write every operation of one more run of each size to");
   try {
     app.parse(argc, argv);

@@ -31,13 +31,15 @@ struct Settings {
   int warmup = 5;
   bool check = true;
   std::string trace = {};
+  bool graph = false;  // cuda, nccl: replay a graph instead of enqueueing
   std::chrono::milliseconds patience{30'000};
   int connections = 1;                  // tcp
+  bool zero_copy = false;               // tcp
   std::vector<std::string> hosts = {};  // tcp: the address of every rank
   Rank rank = -1;                       // tcp: which of them this process is; -1 starts them all here
 };
 
-// The transports of this build: "mpi" is there where MPI was found.
+// The transports of this build: "mpi", "cuda" and "nccl" are there where MPI, CUDA and NCCL were found.
 const std::vector<std::string>& transports();
 
 // Settings, or nothing where the command line asked for help, which is then printed. Throws InputError with all problems.

@@ -27,16 +27,18 @@ double algbw(const Row& r) { return r.median_us() > 0 ? static_cast<double>(r.si
 
 }  // namespace
 
-void Table::header(const std::string& library) const {
+void Table::header(const Medium& medium) const {
   const Settings& s = settings_;
-  out_ << fmt::format("# weft bench: {} over {}{}\n", name_of(s.collective), s.transport, library.empty() ? "" : " (" + library + ")")
+  out_ << fmt::format("# weft bench: {} over {}{}\n", name_of(s.collective), s.transport,
+                      medium.library().empty() ? "" : fmt::format(" ({})", medium.library()))
        << fmt::format(
               "# nThread 1 nGpus 0 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} iters: {} agg iters: 1 validation: {}"
-              " graph: 0\n#\n",
-              s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0)
+              " graph: {}\n#\n",
+              s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.graph ? 1 : 0)
        << fmt::format("# {} ranks, channels {}, pieces {}; time is the median over the iterations of the slowest rank's\n", s.ranks,
                       s.cut.channels, s.cut.pieces)
        << fmt::format("# host {}\n", host_name());
+  if (const std::string about = medium.about(); !about.empty()) out_ << fmt::format("# {}\n", about);
 }
 
 void Table::begin(const std::string& algorithm) {

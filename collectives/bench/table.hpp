@@ -4,6 +4,7 @@
 
 #include "collectives/bench/measure.hpp"
 #include "collectives/bench/settings.hpp"
+#include "collectives/bench/world.hpp"
 
 #include <iosfwd>
 #include <string>
@@ -15,7 +16,7 @@ class Table {
  public:
   Table(std::ostream& out, const Settings& settings) : out_(out), settings_(settings) {}
 
-  void header(const std::string& library) const;
+  void header(const Medium&) const;
   void begin(const std::string& algorithm);
   void row(const Row&);
   void footer();

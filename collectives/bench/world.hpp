@@ -11,20 +11,27 @@
 
 namespace weft::bench {
 
-class World {
+// What carries a benchmark's messages.
+class Medium {
  public:
-  virtual ~World() = default;
+  virtual ~Medium() = default;
   virtual int ranks() const = 0;
+  // What belongs beside every result, as the device; "" where there is nothing to say.
+  virtual std::string about() const { return {}; }
+
+  // The collectives that the medium's library has itself, as a yardstick: its name, and what it can.
+  virtual std::string_view library() const { return {}; }
+  virtual bool library_runs(Collective, DType, ReduceOp) const { return false; }
+};
+
+class World : public Medium {
+ public:
   virtual std::vector<Rank> here() const = 0;  // those this process runs
   virtual Transport& at(Rank, int channel) = 0;
   virtual void fail(const std::string& reason) = 0;  // ends the run on all ranks
   // All there is to say about why the run ended; "" where what was thrown says it.
   virtual std::string report() const { return {}; }
   virtual bool one_clock() const { return false; }  // all ranks read the same clock
-
-  // The collectives that the transport's library has itself, as a yardstick: its name, and one call.
-  virtual std::string_view library() const { return {}; }
-  virtual bool library_runs(Collective, DType, ReduceOp) const { return false; }
   virtual void run_library(const Schedule&, ReduceOp, Rank, const Buffer&) {}
 };
 

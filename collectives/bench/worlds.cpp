@@ -30,9 +30,13 @@ class Tcp final : public World {
   Tcp(const Settings& s, Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener)
       : ranks_(s.ranks),
         rank_(rank),
-        world_(
-            rank, addresses, listener,
-            {.channels = s.cut.channels, .connections = s.connections, .patience = s.patience, .meeting = s.patience, .job = job_of(s)}) {}
+        world_(rank, addresses, listener,
+               {.channels = s.cut.channels,
+                .connections = s.connections,
+                .zero_copy = s.zero_copy,
+                .patience = s.patience,
+                .meeting = s.patience,
+                .job = job_of(s)}) {}
   int ranks() const override { return ranks_; }
   std::vector<Rank> here() const override { return {rank_}; }
   Transport& at(Rank, int channel) override { return world_.at(channel); }

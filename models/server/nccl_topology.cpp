@@ -40,7 +40,7 @@ struct NvLink {
 };
 
 constexpr SimTime through_switch = 150_ns, through_root = 200_ns, between_sockets = 500_ns, to_nvswitch = 300_ns;  // server_presets.cpp
-constexpr BitsPerSecond inside_host = 5000_GBps;  // NCCL's LOC_BW
+constexpr BitsPerSecond inside_host = 5000_GBps;                                                                   // NCCL's LOC_BW
 
 class Reader {
  public:
@@ -80,7 +80,8 @@ class Reader {
   }
 
   static Tree parse(std::string_view text) {
-    if (text.size() > max_topology_bytes) throw InputError(fmt::format("has {} bytes, at most {} are allowed", text.size(), max_topology_bytes));
+    if (text.size() > max_topology_bytes)
+      throw InputError(fmt::format("has {} bytes, at most {} are allowed", text.size(), max_topology_bytes));
     refuse_depth(text);
     std::istringstream in{std::string(text)};
     Tree tree;
@@ -250,7 +251,8 @@ class Reader {
         found_.require(peer->second != link.gpu, link.place + "/target", "must be another GPU, got \"{}\" itself", link.target);
         if (link.gpu < peer->second) to_gpu[{link.gpu, peer->second}].count += rate.count;  // the other end lists it too
       } else {
-        found_.require(false, link.place + "/target", "must be the busid of a GPU or an NVSwitch (tclass 0x068000), got \"{}\"", link.target);
+        found_.require(false, link.place + "/target", "must be the busid of a GPU or an NVSwitch (tclass 0x068000), got \"{}\"",
+                       link.target);
       }
     }
     if (!to_switch.empty()) server_.nvswitches.push_back("nvswitch");

@@ -51,7 +51,9 @@ const ServerLink& link(const Server& s, const std::string& from, const std::stri
   return s.links.front();
 }
 
-std::string nvlinks(const char* gpu, const char* targets) { return "<gpu dev=\"" + std::string(gpu) + "\" sm=\"90\">" + targets + "</gpu>"; }
+std::string nvlinks(const char* gpu, const char* targets) {
+  return "<gpu dev=\"" + std::string(gpu) + "\" sm=\"90\">" + targets + "</gpu>";
+}
 
 }  // namespace
 
@@ -81,7 +83,8 @@ TEST_CASE("nccl topology: version 2, AMD sockets, a width of 0 and NICs without 
 }
 
 TEST_CASE("nccl topology: all NVSwitches are one, and direct NVLinks count once") {
-  const char* to_switches = R"(<nvlink target="0000:a0:00.0" count="4" tclass="0x068000"/><nvlink target="0000:a1:00.0" count="5" tclass="0x068000"/>)";
+  const char* to_switches =
+      R"(<nvlink target="0000:a0:00.0" count="4" tclass="0x068000"/><nvlink target="0000:a1:00.0" count="5" tclass="0x068000"/>)";
   std::string xml = with(R"(<gpu dev="0" sm="70" rank="0" gdr="1"/>)", nvlinks("0", to_switches));
   const Server switched = read_nccl_topology(xml);
   CHECK(switched.nvswitches == std::vector<std::string>{"nvswitch"});
@@ -99,7 +102,8 @@ TEST_CASE("nccl topology: two ports of a card share its slot, and a NIC below a 
   const Server s = read_nccl_topology(with("</nic>", R"(<net name="mlx5_1" dev="1" speed="100000"/></nic>)"));
   CHECK(link(s, "pci-0000:12:00.0", "net1").bandwidth == 100_Gbps);
   CHECK(link(s, "pci-0000:10:00.0", "pci-0000:12:00.0").pcie.has_value());
-  const Server eth = read_nccl_topology(with("</system>", R"(<cpu numaid="2" arch="x86_64"><nic><net dev="7" speed="25000"/></nic></cpu></system>)"));
+  const Server eth =
+      read_nccl_topology(with("</system>", R"(<cpu numaid="2" arch="x86_64"><nic><net dev="7" speed="25000"/></nic></cpu></system>)"));
   CHECK(link(eth, "socket2", "net7").bandwidth == 25_Gbps);
 }
 
@@ -125,11 +129,15 @@ TEST_CASE("nccl topology: a cycle, a NIC-less server, unknown NVLink ends and te
         "/nics: must be between 1 and 256, got 0");
   CHECK(problems_of(with(R"(<gpu dev="0" sm="70" rank="0" gdr="1"/>)",
                          nvlinks("0", R"(<nvlink target="0000:99:00.0" count="2" tclass="0x030200"/>)"))) ==
-        "/system/cpu[0]/pci[0]/pci[0]/gpu[0]/nvlink[0]/target: must be the busid of a GPU or an NVSwitch (tclass 0x068000), got \"0000:99:00.0\"");
+        "/system/cpu[0]/pci[0]/pci[0]/gpu[0]/nvlink[0]/target: must be the busid of a GPU or an NVSwitch (tclass 0x068000), got "
+        "\"0000:99:00.0\"");
   std::string many;
   for (int i = 2; i < 10'000; ++i)
-    many += "<pci busid=\"g" + std::to_string(i) + "\" class=\"0x0302\" link_speed=\"8 GT/s\" link_width=\"16\"><gpu dev=\"" + std::to_string(i) + "\"/></pci>";
-  CHECK(problems_of(with("</system>", "<cpu numaid=\"2\">" + many + "</cpu></system>")).find("/gpus: must be between 1 and 256, got 10000") == 0);
+    many += "<pci busid=\"g" + std::to_string(i) + "\" class=\"0x0302\" link_speed=\"8 GT/s\" link_width=\"16\"><gpu dev=\"" +
+            std::to_string(i) + "\"/></pci>";
+  CHECK(
+      problems_of(with("</system>", "<cpu numaid=\"2\">" + many + "</cpu></system>")).find("/gpus: must be between 1 and 256, got 10000") ==
+      0);
   std::string deep = "<system version=\"1\">";
   for (int i = 0; i < 100'000; ++i) deep += "<pci>";
   CHECK(problems_of(deep) == "elements are nested more than 64 deep");

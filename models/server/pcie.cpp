@@ -32,9 +32,10 @@ constexpr std::array<Generation, 6> generations = {{{2.5, 8.0 / 10, packets_data
 std::vector<Problem> problems(const PcieLink& link) {
   Problems found;
   found.within(1, static_cast<std::int64_t>(generations.size()), "/generation", link.generation);
-  found.require(link.width == 1 || link.width == 2 || link.width == 4 || link.width == 8 || link.width == 12 || link.width == 16,
-                "/width", "must be 1, 2, 4, 8, 12 or 16 lanes, got {}", link.width);
-  const bool is_payload = link.max_payload >= 64 && link.max_payload <= 4096 && std::has_single_bit(static_cast<unsigned>(link.max_payload));
+  found.require(link.width == 1 || link.width == 2 || link.width == 4 || link.width == 8 || link.width == 12 || link.width == 16, "/width",
+                "must be 1, 2, 4, 8, 12 or 16 lanes, got {}", link.width);
+  const bool is_payload =
+      link.max_payload >= 64 && link.max_payload <= 4096 && std::has_single_bit(static_cast<unsigned>(link.max_payload));
   found.require(is_payload, "/max_payload", "must be a power of two from 64 to 4096 bytes, got {}", link.max_payload);
   return found.take();
 }

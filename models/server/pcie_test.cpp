@@ -42,5 +42,6 @@ TEST_CASE("pcie: what no slot has is refused") {
   CHECK(problems(PcieLink{}).empty());
   CHECK(problems(PcieLink{.generation = 7}) == std::vector<Problem>{{"/generation", "must be between 1 and 6, got 7"}});
   CHECK(problems(PcieLink{.width = 3}) == std::vector<Problem>{{"/width", "must be 1, 2, 4, 8, 12 or 16 lanes, got 3"}});
-  CHECK(problems(PcieLink{.max_payload = 100}) == std::vector<Problem>{{"/max_payload", "must be a power of two from 64 to 4096 bytes, got 100"}});
+  CHECK(problems(PcieLink{.max_payload = 100}) ==
+        std::vector<Problem>{{"/max_payload", "must be a power of two from 64 to 4096 bytes, got 100"}});
 }

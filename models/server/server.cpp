@@ -63,8 +63,8 @@ void check_tree(const Server& server, const Kinds& kinds, Problems& found) {
     if (is_nvlink(a, b) || (a == DeviceKind::socket && b == DeviceKind::socket)) continue;
     const std::string from = root(link.from), to = root(link.to);
     if (from == to)
-      found.require(false, fmt::format("/links/{}", i), "closes a cycle: \"{}\" and \"{}\" are joined already, and PCIe is a tree", link.from,
-                    link.to);
+      found.require(false, fmt::format("/links/{}", i), "closes a cycle: \"{}\" and \"{}\" are joined already, and PCIe is a tree",
+                    link.from, link.to);
     else
       above[from] = to;
   }
@@ -76,8 +76,8 @@ void check_nics_of_gpus(const Server& server, const Kinds& kinds, Problems& foun
                 server.gpus.size(), server.nic_of_gpu.size());
   for (std::size_t i = 0; i < server.nic_of_gpu.size(); ++i) {
     const auto nic = kinds.find(server.nic_of_gpu[i]);
-    found.require(nic != kinds.end() && nic->second == DeviceKind::nic, fmt::format("/nic_of_gpu/{}", i), "must be one of the NICs, got \"{}\"",
-                  server.nic_of_gpu[i]);
+    found.require(nic != kinds.end() && nic->second == DeviceKind::nic, fmt::format("/nic_of_gpu/{}", i),
+                  "must be one of the NICs, got \"{}\"", server.nic_of_gpu[i]);
   }
 }
 
@@ -89,10 +89,10 @@ std::vector<Problem> problems(const Server& server) {
   const Kinds kinds = check_devices(server, found);
   for (std::size_t i = 0; i < server.links.size(); ++i) check_link(server.links[i], fmt::format("/links/{}", i), kinds, found);
   found.check_link("/memory", server.memory);
-  found.require(server.inter_socket_weight > 0 && server.inter_socket_weight <= 1, "/inter_socket_weight", "must be more than 0 and at most 1, got {}",
-                server.inter_socket_weight);
-  found.require(server.root_complex_payload == 0 || problems(PcieLink{.max_payload = server.root_complex_payload}).empty(), "/root_complex_payload",
-                "must be 0 or a power of two from 64 to 4096 bytes, got {}", server.root_complex_payload);
+  found.require(server.inter_socket_weight > 0 && server.inter_socket_weight <= 1, "/inter_socket_weight",
+                "must be more than 0 and at most 1, got {}", server.inter_socket_weight);
+  found.require(server.root_complex_payload == 0 || problems(PcieLink{.max_payload = server.root_complex_payload}).empty(),
+                "/root_complex_payload", "must be 0 or a power of two from 64 to 4096 bytes, got {}", server.root_complex_payload);
   check_nics_of_gpus(server, kinds, found);
   if (!found.none()) return found.take();
   check_tree(server, kinds, found);

@@ -164,7 +164,8 @@ void check_wiring(const FabricSpec& ports, const Server& server, Problems& found
   if (tree && tree->three_tiers())
     found.require(tree->k / 2 % nics == 0, "/server", "has {} NICs, and the {} ports of a switch are no multiple of it", nics, tree->k / 2);
   if (server.wiring != Wiring::rails) return;
-  found.require(per_switch > 0, "/server/wiring", "rails need as many ports on every switch; on a {} write \"one_switch\"", type_name(ports));
+  found.require(per_switch > 0, "/server/wiring", "rails need as many ports on every switch; on a {} write \"one_switch\"",
+                type_name(ports));
   if (per_switch == 0) return;
   const auto switches = weft::endpoints(ports) / per_switch;
   found.require(switches % nics == 0, "/server/wiring", "rails need a multiple of {} switches with ports, one for each NIC; the {} has {}",

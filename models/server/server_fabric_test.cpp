@@ -59,12 +59,13 @@ TEST_CASE("servers: inside a server the policy holds, and GPUs of one NIC meet i
 
 TEST_CASE("servers: all paths hold on every fabric") {
   const Server server = with_policy("two_nic", PeerPolicy::pcie_nic);
-  const FabricSpec specs[] = {two_on_a_star,
-                              BiGraph{.switches = 8, .nodes_per_switch = 2, .host_link = link_100g, .fabric_link = link_100g},
-                              FatTree{.leaves = 2, .nodes_per_leaf = 2, .spines = 2, .host_link = link_100g, .fabric_link = link_100g},
-                              FatTree{.k = 4, .host_link = link_100g, .fabric_link = link_100g},
-                              Torus{.dims = {2, 3}, .nodes_per_switch = 1, .host_link = link_100g, .fabric_link = link_100g},
-                              GraphFabric{.nodes = {"a", "b"}, .switches = {"s"}, .links = {{"a", "s", 100_Gbps, 1_us}, {"b", "s", 100_Gbps, 1_us}}}};
+  const FabricSpec specs[] = {
+      two_on_a_star,
+      BiGraph{.switches = 8, .nodes_per_switch = 2, .host_link = link_100g, .fabric_link = link_100g},
+      FatTree{.leaves = 2, .nodes_per_leaf = 2, .spines = 2, .host_link = link_100g, .fabric_link = link_100g},
+      FatTree{.k = 4, .host_link = link_100g, .fabric_link = link_100g},
+      Torus{.dims = {2, 3}, .nodes_per_switch = 1, .host_link = link_100g, .fabric_link = link_100g},
+      GraphFabric{.nodes = {"a", "b"}, .switches = {"s"}, .links = {{"a", "s", 100_Gbps, 1_us}, {"b", "s", 100_Gbps, 1_us}}}};
   for (const FabricSpec& spec : specs) {
     CAPTURE(type_name(spec));
     const auto fabric = build(spec, server);

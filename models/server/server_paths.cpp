@@ -10,9 +10,7 @@
 namespace weft {
 namespace {
 
-bool passes_on(DeviceKind kind) {
-  return kind == DeviceKind::socket || kind == DeviceKind::pcie_switch || kind == DeviceKind::nvswitch;
-}
+bool passes_on(DeviceKind kind) { return kind == DeviceKind::socket || kind == DeviceKind::pcie_switch || kind == DeviceKind::nvswitch; }
 
 }  // namespace
 

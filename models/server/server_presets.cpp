@@ -61,12 +61,11 @@ Server eflops(std::string name, int nics) {
   s.memory = {128_GBps, 90_ns};
   s.inter_socket_weight = 0.5;
   s.root_complex_payload = 64;
-  s.sources = {
-      {"devices", "Dong et al., EFLOPS, HPCA 2020: dual socket, PEX 9797 with x16 upstream, V100 PCIe, ConnectX-5 100 Gb/s"},
-      {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 10 GB/s between Skylake sockets"},
-      {"memory", "Intel Xeon Scalable (Skylake): six channels of DDR4-2666, 128 GB/s"},
-      {"inter_socket_weight", "assumed: EFLOPS says that peer-to-peer traffic between sockets has low priority, without a number"},
-      {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"}};
+  s.sources = {{"devices", "Dong et al., EFLOPS, HPCA 2020: dual socket, PEX 9797 with x16 upstream, V100 PCIe, ConnectX-5 100 Gb/s"},
+               {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 10 GB/s between Skylake sockets"},
+               {"memory", "Intel Xeon Scalable (Skylake): six channels of DDR4-2666, 128 GB/s"},
+               {"inter_socket_weight", "assumed: EFLOPS says that peer-to-peer traffic between sockets has low priority, without a number"},
+               {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"}};
   return s;
 }
 
@@ -97,8 +96,9 @@ Server dgx_h100() {
   add_nvswitch(s, BitsPerSecond{370'800'000'000 * 8});
   s.memory = {BitsPerSecond{307'200'000'000 * 8}, 90_ns};
   s.root_complex_payload = 64;
-  s.sources = {{"devices", "NVIDIA DGX H100 user guide: 2 Xeon 8480C, 8 H100, 8 ConnectX-7; a PCIe 5 switch for each GPU and NIC: "
-                           "topology file in aliyun/SimAI#128"},
+  s.sources = {{"devices",
+                "NVIDIA DGX H100 user guide: 2 Xeon 8480C, 8 H100, 8 ConnectX-7; a PCIe 5 switch for each GPU and NIC: "
+                "topology file in aliyun/SimAI#128"},
                {"nvswitch", "NVIDIA NCCL, src/graph/topo.h: 20.6 GB/s of the 25 GB/s of an NVLink 4, 18 links a GPU"},
                {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 22 GB/s between Sapphire Rapids sockets"},
                {"memory", "Intel Xeon 8480C: eight channels of DDR5-4800, 307.2 GB/s"},

@@ -64,8 +64,8 @@ int check_command(const ScenarioArguments& arguments, std::ostream& out) {
   for (const Case& one : load_all(arguments)) {
     const Scenario& scenario = one.scenario;
     const std::string axes = axes_label(one);
-    out << fmt::format("{}{}{}: {}, {} ranks\n", scenario.name, axes.empty() ? "" : ", ", axes, describe(scenario.fabric.spec, scenario.server),
-                       scenario.workload.ranks);
+    out << fmt::format("{}{}{}: {}, {} ranks\n", scenario.name, axes.empty() ? "" : ", ", axes,
+                       describe(scenario.fabric.spec, scenario.server), scenario.workload.ranks);
     const auto fabric = build(scenario.fabric.spec, scenario.server);
     good &= check_fabric(*fabric, out);
     for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) good &= check_algorithm(scenario, algorithm, *fabric, out);

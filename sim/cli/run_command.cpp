@@ -7,6 +7,7 @@
 #include "sim/simulate.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <ostream>
 
 namespace weft {
@@ -32,11 +33,32 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .messages = outcome.messages,
           .steps = outcome.steps,
           .max_flows_per_link = outcome.max_flows_per_link,
+          .most_shared_link = outcome.most_shared_link,
+          .most_shared_step = outcome.most_shared_step,
           .busiest_link = outcome.busiest_link,
           .busiest_link_utilization = outcome.busiest_link_utilization,
           .wall_s = outcome.wall_s,
           .bottleneck = slowest_endpoint(scenario),
           .copies = copies};
+}
+
+// What went wrong, and the exit status.
+int report(const std::vector<Result>& results, const std::vector<Case>& cases, std::ostream& err) {
+  int status = exit_ok;
+  std::size_t not_run = 0;
+  for (const Result& result : results) {
+    if (result.row) {
+      if (const std::string warning = too_fast(*result.row); !warning.empty())
+        err << "weft: warning: " << label(result.request, cases) << ": " << warning << "\n";
+    } else if (result.failure == interrupted_row) {
+      ++not_run;
+    } else {
+      err << "weft: " << label(result.request, cases) << ": " << result.failure << "\n";
+      status = std::max<int>(status, result.bad_input ? exit_bad_input : exit_run_failed);
+    }
+  }
+  if (not_run > 0) err << fmt::format("weft: interrupted; {} of {} rows were not simulated\n", not_run, results.size());
+  return not_run > 0 ? exit_run_failed : status;
 }
 
 }  // namespace
@@ -65,22 +87,20 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   const std::vector<RowRequest> requests = rows_of(cases);
 
   Progress progress(requests.size(), !arguments.quiet);
-  const auto on_done = [&](const Result& result) { progress.done(label(result.request, cases)); };
+  auto written = std::chrono::steady_clock::now();
+  const auto on_done = [&](const Result& last, const std::vector<Result>& so_far) {
+    progress.done(label(last.request, cases));
+    constexpr std::chrono::seconds between{5};  // what is done survives a run that is killed
+    if (arguments.output.empty() || std::chrono::steady_clock::now() - written < between) return;
+    write_results(arguments.output, so_far, cases);
+    written = std::chrono::steady_clock::now();
+  };
   const std::vector<Result> results = run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done});
   progress.clear();
 
   out << to_table(results, cases) << std::flush;
   if (!arguments.output.empty()) write_results(arguments.output, results, cases);
-  int status = exit_ok;
-  for (const Result& result : results) {
-    if (!result.row) {
-      err << "weft: " << label(result.request, cases) << ": " << result.failure << "\n";
-      status = exit_run_failed;
-    } else if (const std::string warning = too_fast(*result.row); !warning.empty()) {
-      err << "weft: warning: " << label(result.request, cases) << ": " << warning << "\n";
-    }
-  }
-  return status;
+  return report(results, cases, err);
 }
 
 }  // namespace weft

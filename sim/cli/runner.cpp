@@ -54,6 +54,9 @@ void collect(Worker& worker, Result& result) {
     const auto end = sent.find('\n');
     result.row = row_from_text(sent.substr(0, end));
     result.trace = sent.substr(end + 1);
+  } catch (const InputError& error) {
+    result.failure = error.what();
+    result.bad_input = true;
   } catch (const std::exception& error) {
     result.failure = error.what();
   }
@@ -83,12 +86,12 @@ std::vector<Result> run_rows(const std::vector<RowRequest>& requests, const std:
       const auto here = worker++;
       if (ready.revents == 0 || here->child.read_some()) continue;
       collect(*here, results[here->row]);
-      if (options.on_done) options.on_done(results[here->row]);
+      if (options.on_done) options.on_done(results[here->row], results);
       workers.erase(here);
     }
   }
   for (Result& result : results)
-    if (!result.row && result.failure.empty()) result.failure = "interrupted";
+    if (!result.row && result.failure.empty()) result.failure = interrupted_row;
   return results;  // workers still under way are ended by ~Child
 }
 

@@ -12,10 +12,14 @@ namespace weft {
 // Simulates one row, in a process of its own. `messages` is null unless a timeline is wanted.
 using RunRow = std::function<Row(const RowRequest&, std::vector<MessageRecord>* messages)>;
 
+// The failure of a row that was not simulated because the run was interrupted.
+inline constexpr const char* interrupted_row = "interrupted";
+
 struct RunOptions {
   unsigned workers = 0;  // 0: one for each core
   bool trace = false;
-  std::function<void(const Result&)> on_done = {};  // as rows finish, in any order
+  // As rows finish, in any order: the one that has, and all so far.
+  std::function<void(const Result&, const std::vector<Result>&)> on_done = {};
 };
 
 // Never throws for a row: one whose process dies or throws has no row and says why. After SIGINT or SIGTERM no further row

@@ -28,7 +28,8 @@ TEST_CASE("results come back in the order of the rows, whichever ends first") {
     if (request.algorithm->name == "ring") ::usleep(50'000);
     return row_named(request, messages);
   };
-  const auto results = run(cases, slow_first, {.workers = 2, .on_done = [&](const Result& r) { done.push_back(r.row->scenario); }});
+  const auto results = run(
+      cases, slow_first, {.workers = 2, .on_done = [&](const Result& r, const std::vector<Result>&) { done.push_back(r.row->scenario); }});
   REQUIRE(results.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) {
     CAPTURE(i);
@@ -38,18 +39,22 @@ TEST_CASE("results come back in the order of the rows, whichever ends first") {
   CHECK(done.front() == "hdrm");
 }
 
-TEST_CASE("a worker that throws or dies costs its row, with the reason, and no other") {
+TEST_CASE("a worker that throws or dies costs its row, with the reason") {
   const auto cases = cases_of(good_scenario());
   const auto results = run(cases, [](const RowRequest& request, std::vector<MessageRecord>* messages) {
     if (request.algorithm->name == "ring" && request.size == 256_KiB) throw RunError("rank 1 waits for rank 2");
     if (request.algorithm->name == "hdrm" && request.size == 256_KiB) std::abort();
     if (request.algorithm->name == "ring") ::_exit(3);
+    if (request.algorithm->name == "hdrm") throw InputError("too many ranks");
     return row_named(request, messages);
   });
+  REQUIRE(results.size() == 4);
   CHECK(results[0].failure == "rank 1 waits for rank 2");
   CHECK(results[1].failure == "the simulating process died: Aborted");
   CHECK(results[2].failure == "the simulating process ended with status 3 and no result");
-  CHECK(results[3].row.has_value());
+  CHECK(results[3].failure == "too many ranks");
+  CHECK(results[3].bad_input);
+  CHECK(!results[0].bad_input);
   CHECK(!results[0].row.has_value());
 }
 
@@ -60,7 +65,7 @@ TEST_CASE("an interrupt ends what runs, starts nothing more and keeps what is do
                              if (request.algorithm->name == "hdrm") ::sleep(60);
                              return row_named(request, messages);
                            },
-                           {.workers = 1, .on_done = [](const Result&) { std::raise(SIGINT); }});
+                           {.workers = 1, .on_done = [](const Result&, const std::vector<Result>&) { std::raise(SIGINT); }});
   CHECK(results[0].row.has_value());
   for (std::size_t i = 1; i < 4; ++i) CHECK(results[i].failure == "interrupted");
 }

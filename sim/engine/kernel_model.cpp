@@ -1,9 +1,9 @@
 #include "sim/engine/kernel_model.hpp"
 
+#include "sim/engine/simgrid_compat.hpp"
+
 #include <algorithm>
 #include <memory>
-
-#include "sim/engine/simgrid_compat.hpp"
 
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>

@@ -8,14 +8,14 @@
 #include <vector>
 
 namespace weft {
-namespace {
 
-// Sizes in bytes are all that a run without data needs to know of its elements.
 DType type_of_size(std::int64_t bytes) {
   for (const DType type : {DType::uint8, DType::float16, DType::float32, DType::float64})
     if (static_cast<std::int64_t>(size_of(type)) == bytes) return type;
   throw std::logic_error(fmt::format("internal error: elements of {} bytes", bytes));
 }
+
+namespace {
 
 // Tells the world the path of every pair that exchanges messages, asking for routes in the order of the schedule.
 void connect_pairs(const Job& job, const Fabric& fabric, Routes& routes, S4uWorld& world) {
@@ -35,9 +35,10 @@ void connect_pairs(const Job& job, const Fabric& fabric, Routes& routes, S4uWorl
         if (connected[static_cast<std::size_t>(id)]) continue;
         connected[static_cast<std::size_t>(id)] = true;
         if (routes.claim(id) != FlowClaim{})
-          throw InputError(fmt::format("network \"simgrid\" shares links in equal parts, but messages from {} to {} have a claim of their own "
-                                       "(PCIe arbitration in the server): use network \"flow\"",
-                                       fabric.device(fabric.node_of(from)).name, fabric.device(fabric.node_of(to)).name));
+          throw InputError(
+              fmt::format("network \"simgrid\" shares links in equal parts, but messages from {} to {} have a claim of their own "
+                          "(PCIe arbitration in the server): use network \"flow\"",
+                          fabric.device(fabric.node_of(from)).name, fabric.device(fabric.node_of(to)).name));
         world.connect(from, to, routes.hops(id), routes.latency(id));
       }
     }

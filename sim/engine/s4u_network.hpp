@@ -18,6 +18,9 @@ struct RankMemory {
   ReduceOp op = ReduceOp::sum;
 };
 
+// A type with elements of so many bytes: all that a run without data needs to know of its elements.
+DType type_of_size(std::int64_t bytes);
+
 // Runs `job` on `fabric`. Once per process: call it through in_child(). Throws RunError, saying who waits for whom, when no
 // progress is possible.
 NetworkRun run_s4u(const Job& job, const Fabric& fabric, Routes& routes, const RankMemory& memory = {});

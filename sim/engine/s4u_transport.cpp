@@ -44,7 +44,7 @@ void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {
   simgrid::s4u::Mailbox* box = mailbox(boxes, rank_, to, meets(bytes));
   Pending& p = add_pending();
   p.peer = to, p.tag = tag, p.receives = false;
-  p.comm = box->put_async(payload, bytes.empty() ? nothing_to_carry : bytes.size());
+  p.comm = box->put_async(payload, bytes.empty() ? directory_.bytes_of_an_empty_message() : bytes.size());
 }
 
 void S4uTransport::wait() {

@@ -33,6 +33,7 @@ class S4uTransport final : public Transport {
     virtual ~Directory() = default;
     virtual S4uPath& path(Rank from, Rank to) = 0;
     virtual simgrid::s4u::ActorPtr actor(Rank rank, int channel) = 0;
+    virtual std::uint64_t bytes_of_an_empty_message() const { return nothing_to_carry; }
   };
 
   S4uTransport(Directory& directory, const HardwareProfile& hardware, Rank rank, int channel)

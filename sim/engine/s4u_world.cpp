@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <string>
 #include <unordered_map>
 
 #include <simgrid/kernel/routing/NetPoint.hpp>
@@ -21,19 +22,34 @@ namespace s4u = simgrid::s4u;
 // route has this latency, all of it on its first link, and the true one is reached by the latency factor of its ends.
 constexpr double equal_latency_s = 1.0;
 
+// Sanitizers know the stacks of threads, not those that SimGrid swaps.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEFT_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WEFT_SANITIZED
+#endif
+#endif
+#ifdef WEFT_SANITIZED
+constexpr const char* context_factory = "--cfg=contexts/factory:thread";
+#else
+constexpr const char* context_factory = "--cfg=contexts/factory:raw";
+#endif
+
 s4u::Engine& configured_engine() {
   // No line for every setting; what makes SimGrid stop still shows.
   xbt_log_control_set("root.thresh:critical");
   xbt_log_control_set("ker_engine.app:file:/dev/null");  // a deadlock is ours to report
   xbt_log_control_set("ker_engine.add:0");
-  static int argc = 1;
-  static char name[] = "weft";
-  static char* argv[] = {name, nullptr};
+  // The factory is chosen when the engine is made; SimGrid takes what it understands out of the arguments.
+  static std::string name = "weft", factory = context_factory;
+  static char* argv[] = {name.data(), factory.data(), nullptr};
+  static int argc = 2;
   static s4u::Engine engine(&argc, argv);
   for (const char* setting :
        {"network/model:CM02", "network/optim:Lazy", "network/crosstraffic:0", "network/TCP-gamma:0", "network/weight-S:0",
         "network/loopback-bw:1e30", "network/loopback-lat:0", "cpu/model:Cas01", "cpu/optim:Lazy", "host/model:default",
-        "contexts/factory:raw", "contexts/stack-size:128", "contexts/guard-size:0", "contexts/nthreads:1"})
+        "contexts/stack-size:128", "contexts/guard-size:0", "contexts/nthreads:1"})
     s4u::Engine::set_config(setting);
   // A hundredth of a picosecond, and rates to all the digits there are.
   s4u::Engine::set_config(simgrid_compat::timing_precision, 1e-14);

@@ -23,6 +23,12 @@ using Factor = double(double size, const s4u::Host* from, const s4u::Host* to, c
 
 #if SIMGRID_VERSION < 40000
 
+inline s4u::NetZone* add_floyd_zone(s4u::Engine&, const std::string& name) { return s4u::create_floyd_zone(name); }
+// A cable: one link is the route in both directions.
+inline void add_cable(s4u::NetZone* zone, const s4u::Host* a, const s4u::Host* b, const s4u::Link* link) {
+  zone->add_route(a->get_netpoint(), b->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(link)}, true);
+}
+
 inline constexpr const char* timing_precision = "surf/precision";
 inline constexpr const char* sharing_precision = "maxmin/precision";
 
@@ -39,6 +45,13 @@ inline s4u::ActorPtr add_actor(s4u::Engine&, const std::string& name, s4u::Host*
 }
 
 #else
+
+inline s4u::NetZone* add_floyd_zone(s4u::Engine& engine, const std::string& name) {
+  return engine.get_netzone_root()->add_netzone_floyd(name);
+}
+inline void add_cable(s4u::NetZone* zone, const s4u::Host* a, const s4u::Host* b, const s4u::Link* link) {
+  zone->add_route(a, b, std::vector<s4u::LinkInRoute>{s4u::LinkInRoute(link)}, true);
+}
 
 inline constexpr const char* timing_precision = "precision/timing";
 inline constexpr const char* sharing_precision = "precision/work-amount";

@@ -1,8 +1,8 @@
 #include "sim/network/background_copies.hpp"
 
-#include <algorithm>
-
 #include "kernels/error.hpp"
+
+#include <algorithm>
 
 namespace weft {
 

@@ -1,13 +1,13 @@
 // Copies to and from host memory beside a collective, as flows of their own on the same fluid network.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "models/server/host_copies.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/network/network_run.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace weft {
 
@@ -18,7 +18,7 @@ class BackgroundCopies {
   BackgroundCopies(std::span<const HostCopies> copies, const Fabric& fabric, FluidNetwork& network);
 
   static bool is_copy(std::uint32_t token) { return token & token_bit; }
-  void ended(std::uint32_t token);               // a copy has ended now; the next one of its stream is on its way
+  void ended(std::uint32_t token);  // a copy has ended now; the next one of its stream is on its way
   bool all_ended_once() const { return unfinished_ == 0; }
   std::vector<CopyRecord> result() const;
 
@@ -28,7 +28,7 @@ class BackgroundCopies {
   struct Stream {
     FluidNetwork::RouteIndex route;
     std::int64_t bytes;
-    SimTime period, scheduled, begun;            // of the copy under way
+    SimTime period, scheduled, begun;  // of the copy under way
     CopyRecord record;
   };
   void begin(std::uint32_t index, SimTime at);

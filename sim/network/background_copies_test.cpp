@@ -1,10 +1,10 @@
 #include "sim/network/background_copies.hpp"
 
-#include <doctest/doctest.h>
-
 #include "collectives/registry.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/network/flow_network.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace weft;
 
@@ -12,10 +12,11 @@ namespace {
 
 const FabricSpec one_server = Star{.nodes = 1, .host_link = {100_Gbps, 500_ns}};
 
-NetworkRun run(const Server& server, const std::string& algorithm, std::int64_t bytes, const std::vector<HostCopies>& copies, const FabricSpec& spec = one_server) {
+NetworkRun run(const Server& server, const std::string& algorithm, std::int64_t bytes, const std::vector<HostCopies>& copies,
+               const FabricSpec& spec = one_server) {
   const auto fabric = build(spec, server);
-  const Schedule schedule = build(Request{.collective = bytes == 0 ? Collective::barrier : Collective::allreduce, .algorithm = algorithm,
-                                          .ranks = fabric->endpoints()});
+  const Schedule schedule = build(Request{
+      .collective = bytes == 0 ? Collective::barrier : Collective::allreduce, .algorithm = algorithm, .ranks = fabric->endpoints()});
   std::vector<int> placement;
   for (int e = 0; e < fabric->endpoints(); ++e) placement.push_back(e);
   Routes routes(*fabric, {});

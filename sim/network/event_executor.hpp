@@ -3,6 +3,13 @@
 // models/hardware.hpp. Two events a message: it reaches its links, it ends.
 #pragma once
 
+#include "collectives/step_window.hpp"
+#include "kernels/error.hpp"
+#include "models/hardware.hpp"
+#include "models/routes.hpp"
+#include "models/server/host_copies.hpp"
+#include "sim/network/network_run.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -12,34 +19,33 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/step_window.hpp"
-#include "kernels/error.hpp"
-#include "models/hardware.hpp"
-#include "models/routes.hpp"
-#include "models/server/host_copies.hpp"
-#include "sim/network/network_run.hpp"
-
 namespace weft {
 
 // What is run: `schedule` on ranks placed at endpoints, for a message of `elements` elements.
 struct Job {
   const Schedule& schedule;
-  std::span<const int> placement;              // rank -> endpoint
+  std::span<const int> placement;  // rank -> endpoint
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
   const HardwareProfile& hardware;
-  std::span<const SimTime> start = {};         // when each rank begins; empty: all at 0
-  std::span<const HostCopies> copies = {};     // beside the schedule, on the `flow` network only
+  std::span<const SimTime> start = {};      // when each rank begins; empty: all at 0
+  std::span<const HostCopies> copies = {};  // beside the schedule, on the `flow` network only
 };
 
 template <class Network>
 class EventExecutor {
  public:
   EventExecutor(const Job& job, Routes& routes, Network& network, std::vector<MessageRecord>* timeline)
-      : job_(job), routes_(routes), network_(network), timeline_(timeline), layout_{job.elements, job.schedule.chunks}, first_route_(network.routes()) {
+      : job_(job),
+        routes_(routes),
+        network_(network),
+        timeline_(timeline),
+        layout_{job.elements, job.schedule.chunks},
+        first_route_(network.routes()) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels)
-      channels_.emplace_back(steps, job.schedule.ranks, [this](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers); });
+      channels_.emplace_back(steps, job.schedule.ranks,
+                             [this](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers); });
     for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
       for (Rank rank = 0; rank < job.schedule.ranks; ++rank) processes_.push_back({.channel = channel, .rank = rank});
     run_.rank_finish.resize(ranks);
@@ -49,8 +55,7 @@ class EventExecutor {
   }
 
   void begin() {
-    for (Process& p : processes_)
-      enter(p, job_.start.empty() ? 0 : job_.start[static_cast<std::size_t>(p.rank)].ps);
+    for (Process& p : processes_) enter(p, job_.start.empty() ? 0 : job_.start[static_cast<std::size_t>(p.rank)].ps);
   }
 
   bool finished() const { return unfinished_ == 0; }
@@ -106,10 +111,10 @@ class EventExecutor {
     std::uint32_t channel = 0;
     Rank rank = 0;
     int step = 0;
-    int pending = 0;                           // own sends and receives of the step that have not ended
+    int pending = 0;  // own sends and receives of the step that have not ended
     std::int64_t entered = 0;
-    std::int64_t free_at = 0;                  // when the overheads of its sends are over
-    std::int64_t work = 0;                     // what it has to do after its transfers: receive overheads, reductions
+    std::int64_t free_at = 0;  // when the overheads of its sends are over
+    std::int64_t work = 0;     // what it has to do after its transfers: receive overheads, reductions
   };
   // Messages that ended before their receiver reached the step.
   struct Early {
@@ -215,7 +220,8 @@ class EventExecutor {
     if (receiver.step == sender.step && receiver.pending > 0) start_rendezvous(sender, step, i, sender.free_at, receiver.entered);
   }
 
-  void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t receiver_entered) {
+  void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted,
+                        std::int64_t receiver_entered) {
     start(either_end, step, i, posted, std::max(posted, receiver_entered) + job_.hardware.rendezvous.ps);
   }
 
@@ -231,7 +237,8 @@ class EventExecutor {
     const StepShape& shape = *step.shape;
     const Load& load = step.load(i);
     const std::uint32_t route = shape.routes[i];
-    messages_[token] = {load.bytes, posted, at, either_end.channel, either_end.step, shape.from(i), shape.to(i), route, load.reduces, false};
+    messages_[token] = {load.bytes,    posted,      at,    either_end.channel, either_end.step,
+                        shape.from(i), shape.to(i), route, load.reduces,       false};
     ++run_.messages;
     bytes_on_route_[route - first_route_] += load.bytes;
     network_.start(route, load.bytes, SimTime{at}, token);
@@ -252,7 +259,8 @@ class EventExecutor {
         shape.routes.push_back(UINT32_MAX);
         continue;
       }
-      const RouteId id = routes_.of(job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]);
+      const RouteId id =
+          routes_.of(job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]);
       while (network_.routes() - first_route_ <= static_cast<std::size_t>(id)) {
         const auto next = static_cast<RouteId>(network_.routes() - first_route_);
         network_.add_route(routes_.hops(next), routes_.latency(next), routes_.claim(next));
@@ -267,12 +275,12 @@ class EventExecutor {
   Network& network_;
   std::vector<MessageRecord>* timeline_;
   ChunkLayout layout_;
-  const std::size_t first_route_;              // others may have routes in the network before ours
+  const std::size_t first_route_;  // others may have routes in the network before ours
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;
-  std::vector<Process> processes_;             // channel * ranks + rank
-  std::vector<EarlyRing> early_;               // by process
-  std::vector<bool> peers_met_;                // by process and peer
+  std::vector<Process> processes_;  // channel * ranks + rank
+  std::vector<EarlyRing> early_;    // by process
+  std::vector<bool> peers_met_;     // by process and peer
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
   std::vector<std::int64_t> bytes_on_route_;

@@ -55,8 +55,13 @@ class EventQueue {
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   static constexpr int recent_bits = 12;
-  struct Node { std::uint32_t payload, next; };
-  struct Bucket { std::int64_t date; std::uint32_t head, tail; };
+  struct Node {
+    std::uint32_t payload, next;
+  };
+  struct Bucket {
+    std::int64_t date;
+    std::uint32_t head, tail;
+  };
   struct Item {
     std::int64_t date;
     std::uint32_t sequence, bucket;

@@ -1,10 +1,10 @@
 #include "sim/network/event_queue.hpp"
 
-#include <doctest/doctest.h>
-
 #include <map>
 #include <random>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 using namespace weft;
 

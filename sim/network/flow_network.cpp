@@ -1,10 +1,10 @@
 #include "sim/network/flow_network.hpp"
 
-#include <cmath>
-
 #include "sim/engine/kernel_model.hpp"
 #include "sim/network/background_copies.hpp"
 #include "sim/network/fluid.hpp"
+
+#include <cmath>
 
 namespace weft {
 namespace {
@@ -12,7 +12,10 @@ namespace {
 class FlowSimulation final : public EventSource {
  public:
   FlowSimulation(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline)
-      : fabric_(fabric), routes_(routes), network_(goodput_of_links(fabric, job.hardware)), copies_(job.copies, fabric, network_),
+      : fabric_(fabric),
+        routes_(routes),
+        network_(goodput_of_links(fabric, job.hardware)),
+        copies_(job.copies, fabric, network_),
         executor_(job, routes, network_, timeline) {
     executor_.begin();
   }

@@ -1,12 +1,12 @@
 // The `flow` network: the fluid model driven by the event executor inside SimGrid's engine.
 #pragma once
 
-#include <vector>
-
 #include "models/fabric.hpp"
 #include "models/routes.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/network/network_run.hpp"
+
+#include <vector>
 
 namespace weft {
 

@@ -6,9 +6,9 @@
 #include "models/bigraph.hpp"
 #include "models/star.hpp"
 
-#include <doctest/doctest.h>
-
 #include <numeric>
+
+#include <doctest/doctest.h>
 
 using namespace weft;
 
@@ -40,8 +40,13 @@ TEST_CASE("flow: ring takes 2(n-1) steps of latency plus one chunk") {
 }
 
 TEST_CASE("flow: overheads add to each step of a ring") {
-  const HardwareProfile hardware{.send_overhead = 2_us, .receive_overhead = 1_us, .first_use = 30_us, .rendezvous = 3_us,
-                                 .rendezvous_threshold = 1_MB, .reduce_launch = 5_us, .reduce_rate = 400_Gbps};
+  const HardwareProfile hardware{.send_overhead = 2_us,
+                                 .receive_overhead = 1_us,
+                                 .first_use = 30_us,
+                                 .rendezvous = 3_us,
+                                 .rendezvous_threshold = 1_MB,
+                                 .reduce_launch = 5_us,
+                                 .reduce_rate = 400_Gbps};
   // 4 ranks, 1 MB chunks. Reduce-scatter step: 2 + 3 (rendezvous) + 1 (wire latency) + 80 + 1 + 5 + 20 us, three times;
   // gather step: 2 + 3 + 1 + 80 + 1, three times; the first send meets its peer: 30.
   CHECK(run(ring_allreduce(4), 4_MB, hardware).finish == SimTime{3 * (112_us).ps + 3 * (87_us).ps + (30_us).ps});

@@ -1,9 +1,9 @@
 #include "sim/network/fluid.hpp"
 
+#include "kernels/error.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include "kernels/error.hpp"
 
 namespace weft {
 

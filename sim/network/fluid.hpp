@@ -8,13 +8,13 @@
 // its links needs no solving, and its duration is the exact integer quotient, rounded up to a picosecond.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "models/fabric.hpp"
 #include "models/units.hpp"
 #include "sim/network/event_queue.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace weft {
 
@@ -69,40 +69,42 @@ class FluidNetwork {
     std::int64_t latency_ps;
     std::int64_t bits_per_second;  // of its narrowest link, or its ceiling
     std::uint32_t first_hop, hops;
-    LinkId narrowest;              // no_link: the ceiling is lower
+    LinkId narrowest;  // no_link: the ceiling is lower
     double weight;
-    double ceiling;                // bits per second; infinite if there is none
+    double ceiling;  // bits per second; infinite if there is none
   };
   struct Flow {
-    double remaining_bits;         // at updated_ps
-    double rate;                   // bits per second; 0 until first settled
-    double next_rate;              // while solving: what it is about to be
+    double remaining_bits;  // at updated_ps
+    double rate;            // bits per second; 0 until first settled
+    double next_rate;       // while solving: what it is about to be
     std::int64_t updated_ps;
     std::int64_t end_ps;
     std::int64_t bytes;
     std::uint32_t route;
     std::uint32_t token;
-    std::uint32_t problem;         // the last sharing problem it was part of
-    LinkId bottleneck;             // the saturated link that decided its rate; no_link: its ceiling did
+    std::uint32_t problem;  // the last sharing problem it was part of
+    LinkId bottleneck;      // the saturated link that decided its rate; no_link: its ceiling did
     bool active;
-    bool frozen;                   // while solving: next_rate is decided
+    bool frozen;  // while solving: next_rate is decided
   };
   // A flow's place in the list of a link: entry = flow * stride_ + hop.
-  struct Entry { std::uint32_t next, previous; };
+  struct Entry {
+    std::uint32_t next, previous;
+  };
   struct LinkState {
     double capacity;
-    std::uint32_t head;            // of its list of entries
+    std::uint32_t head;  // of its list of entries
     std::uint32_t flows;
-    double left;                   // while solving: capacity not yet given away
-    std::uint32_t unfrozen;        // while solving: members without a rate
-    std::uint32_t problem;         // the last sharing problem it was part of
+    double left;             // while solving: capacity not yet given away
+    std::uint32_t unfrozen;  // while solving: members without a rate
+    std::uint32_t problem;   // the last sharing problem it was part of
   };
-  struct Bottleneck {              // a link shared by several flows; or one used by `flow` alone, or its ceiling
-    double share;                  // for each unit of weight
+  struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its ceiling
+    double share;      // for each unit of weight
     LinkId link;
     std::uint32_t flow;
   };
-  struct LargerShare {             // for a heap with the smallest share on top, ties in a fixed order
+  struct LargerShare {  // for a heap with the smallest share on top, ties in a fixed order
     bool operator()(const Bottleneck& a, const Bottleneck& b) const {
       if (a.share != b.share) return a.share > b.share;
       return a.link != b.link ? a.link > b.link : a.flow > b.flow;
@@ -151,7 +153,7 @@ class FluidNetwork {
   std::int64_t alone_ps(std::int64_t bytes, std::int64_t bits_per_second);
 
   std::int64_t now_ = 0;
-  EventQueue queue_;                          // payload: flow * 2 + (1 if it ends, 0 if it reaches its links)
+  EventQueue queue_;  // payload: flow * 2 + (1 if it ends, 0 if it reaches its links)
   std::vector<Route> routes_;
   std::vector<LinkId> hops_;
   std::vector<LinkState> links_;
@@ -160,16 +162,18 @@ class FluidNetwork {
   std::vector<Entry> entries_;
   std::uint32_t stride_ = 4;
 
-  std::vector<std::uint32_t> joined_;         // flows that reached their links at this date
-  std::vector<LinkId> loosened_;              // links that a flow left at this date while others stay
+  std::vector<std::uint32_t> joined_;  // flows that reached their links at this date
+  std::vector<LinkId> loosened_;       // links that a flow left at this date while others stay
   std::uint32_t problem_ = 0;
-  std::vector<std::uint32_t> members_;        // flows of the sharing problem at hand
-  std::vector<LinkId> member_links_;          // their links that more than one flow uses
+  std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
+  std::vector<LinkId> member_links_;    // their links that more than one flow uses
   std::vector<Bottleneck> bottlenecks_;
-  bool claims_ = false;                       // some route has a weight or a ceiling
-  std::vector<double> unfrozen_weight_;       // by link, while solving with claims: of its members without a rate
+  bool claims_ = false;                  // some route has a weight or a ceiling
+  std::vector<double> unfrozen_weight_;  // by link, while solving with claims: of its members without a rate
 
-  struct Quotient { std::int64_t bytes = -1, bits_per_second = 0, ps = 0; };
+  struct Quotient {
+    std::int64_t bytes = -1, bits_per_second = 0, ps = 0;
+  };
   std::vector<Quotient> quotients_ = std::vector<Quotient>(64);
 
   std::uint64_t events_ = 0, solves_ = 0, solved_flows_ = 0;

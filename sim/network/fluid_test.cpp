@@ -1,12 +1,12 @@
 #include "sim/network/fluid.hpp"
 
-#include <doctest/doctest.h>
-
 #include <array>
 #include <cmath>
 #include <map>
 #include <random>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 using namespace weft;
 
@@ -113,13 +113,13 @@ TEST_CASE("fluid: what a flow cannot use for another bottleneck goes to the othe
 TEST_CASE("fluid: a flow that leaves frees a chain of others") {
   // Links 0 and 1 of 100 Gb/s. a on 0, b on both, c on 1: 50 Gb/s each. a (0.5 MB) ends at 80 us; then b is still held to 50 by c
   // on link 1, so nothing changes for b and c: 1 MB each at 160 us.
-  CHECK(ends_of({100_Gbps, 100_Gbps}, {{{{0, 0}}, 0_us, 500'000, 0_us},
-                                       {{{0, 0}, {1, 0}}, 0_us, 1'000'000, 0_us},
-                                       {{{1, 0}}, 0_us, 1'000'000, 0_us}}) == std::vector{80_us, 160_us, 160_us});
+  CHECK(ends_of({100_Gbps, 100_Gbps},
+                {{{{0, 0}}, 0_us, 500'000, 0_us}, {{{0, 0}, {1, 0}}, 0_us, 1'000'000, 0_us}, {{{1, 0}}, 0_us, 1'000'000, 0_us}}) ==
+        std::vector{80_us, 160_us, 160_us});
   // The same with c shorter: c (0.5 MB) leaves at 80 us too, so b has both links: 0.5 MB more at 100 Gb/s, 40 us.
-  CHECK(ends_of({100_Gbps, 100_Gbps}, {{{{0, 0}}, 0_us, 500'000, 0_us},
-                                       {{{0, 0}, {1, 0}}, 0_us, 1'000'000, 0_us},
-                                       {{{1, 0}}, 0_us, 500'000, 0_us}}) == std::vector{80_us, 120_us, 80_us});
+  CHECK(ends_of({100_Gbps, 100_Gbps},
+                {{{{0, 0}}, 0_us, 500'000, 0_us}, {{{0, 0}, {1, 0}}, 0_us, 1'000'000, 0_us}, {{{1, 0}}, 0_us, 500'000, 0_us}}) ==
+        std::vector{80_us, 120_us, 80_us});
 }
 
 TEST_CASE("fluid: flows share their bottleneck in proportion to their weights") {

@@ -1,10 +1,10 @@
 // What a network says about one schedule run on it.
 #pragma once
 
+#include "models/units.hpp"
+
 #include <cstdint>
 #include <vector>
-
-#include "models/units.hpp"
 
 namespace weft {
 
@@ -13,25 +13,25 @@ struct CopyRecord {
   int endpoint = 0;
   bool to_host = false;
   std::int64_t count = 0, bytes = 0;
-  SimTime busy;                              // their durations, summed
+  SimTime busy;  // their durations, summed
 };
 
 struct NetworkRun {
-  SimTime finish;                            // the last rank's last end
-  std::vector<SimTime> rank_finish;          // when each rank was done with all of its channels
-  std::vector<std::int64_t> bytes_on_link;   // payload bytes that crossed each link, by LinkId
-  std::vector<CopyRecord> copies;            // their bytes are not among those of links
+  SimTime finish;                           // the last rank's last end
+  std::vector<SimTime> rank_finish;         // when each rank was done with all of its channels
+  std::vector<std::int64_t> bytes_on_link;  // payload bytes that crossed each link, by LinkId
+  std::vector<CopyRecord> copies;           // their bytes are not among those of links
   std::int64_t messages = 0;
-  std::uint64_t events = 0;                  // events handled; 0 if the network does not count them
-  std::uint64_t solves = 0;                  // sharing problems solved; flows alone on their links need none
-  std::uint64_t solved_flows = 0;            // flows in these problems, summed
+  std::uint64_t events = 0;        // events handled; 0 if the network does not count them
+  std::uint64_t solves = 0;        // sharing problems solved; flows alone on their links need none
+  std::uint64_t solved_flows = 0;  // flows in these problems, summed
 };
 
 // One message of a run, for the timeline. `posted` is when the sender was ready; the message occupies its links in
 // [active, ended].
 struct MessageRecord {
   int channel = 0, step = 0;
-  int from = 0, to = 0;                      // ranks
+  int from = 0, to = 0;  // ranks
   std::int64_t bytes = 0;
   SimTime posted, active, ended;
 };

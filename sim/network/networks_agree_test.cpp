@@ -5,13 +5,13 @@
 #include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
+
+#include <doctest/doctest.h>
 
 using namespace weft;
 
@@ -44,11 +44,26 @@ FabricSpec any_fabric(Dice& dice) {
       const int switches = dice.one_of({4, 8});
       return BiGraph{.switches = switches, .nodes_per_switch = 1 + dice.below(switches / 2), .host_link = host, .fabric_link = inner};
     }
-    case 1: return FatTree{.leaves = 2 + dice.below(4), .nodes_per_leaf = 1 + dice.below(5), .spines = 1 + dice.below(3), .host_link = host, .fabric_link = inner};
-    case 2: return FatTree{.k = 4, .host_link = host, .fabric_link = inner};
-    case 3: return Star{.nodes = 2 + dice.below(20), .host_link = host};
-    case 4: return Torus{.dims = {2 + dice.below(3), 2 + dice.below(3)}, .host_link = host, .fabric_link = inner};
-    default: return Dragonfly{.groups = 3, .routers_per_group = 2, .nodes_per_router = 2, .global_links_per_router = 1, .host_link = host, .fabric_link = inner, .global_link = inner};
+    case 1:
+      return FatTree{.leaves = 2 + dice.below(4),
+                     .nodes_per_leaf = 1 + dice.below(5),
+                     .spines = 1 + dice.below(3),
+                     .host_link = host,
+                     .fabric_link = inner};
+    case 2:
+      return FatTree{.k = 4, .host_link = host, .fabric_link = inner};
+    case 3:
+      return Star{.nodes = 2 + dice.below(20), .host_link = host};
+    case 4:
+      return Torus{.dims = {2 + dice.below(3), 2 + dice.below(3)}, .host_link = host, .fabric_link = inner};
+    default:
+      return Dragonfly{.groups = 3,
+                       .routers_per_group = 2,
+                       .nodes_per_router = 2,
+                       .global_links_per_router = 1,
+                       .host_link = host,
+                       .fabric_link = inner,
+                       .global_link = inner};
   }
 }
 
@@ -111,7 +126,7 @@ std::vector<double> rank_seconds(const NetworkRun& run) {
 
 }  // namespace
 
-TEST_CASE("flow and SimGrid's own network agree to a millionth on 400 random cases, rank by rank") {
+TEST_CASE("flow and SimGrid's own network agree to a millionth on 400 cases of round numbers, where many events coincide") {
   int congested = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     const Case c = any_case(seed);

@@ -22,6 +22,7 @@ struct Result {
   RowRequest request;
   std::optional<Row> row = {};  // or why there is none:
   std::string failure = {};
+  bool bad_input = false;  // the failure is the scenario's
   std::string trace = {};  // Perfetto events, when asked for
 };
 

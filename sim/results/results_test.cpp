@@ -23,6 +23,8 @@ Row some_row() {
           .messages = 24,
           .steps = 6,
           .max_flows_per_link = 2,
+          .most_shared_link = "lower1->upper3",
+          .most_shared_step = 5,
           .busiest_link = "upper0->lower1",
           .busiest_link_utilization = 0.5,
           .wall_s = 0.25,
@@ -115,6 +117,7 @@ TEST_CASE("the table marks the fastest of a size and says what was in effect") {
   CHECK(table.find("fabric bigraph, 8 switches x 4 nodes; host_link 100Gbps 500ns, fabric_link 100Gbps 500ns; ecmp hash (seed 1)") !=
         table.npos);
   CHECK(table.find("hardware ideal, network flow, order own_step, seed 1") != table.npos);
+  CHECK(table.find("# hdrm: step 5 puts 2 flows on lower1->upper3\n") != table.npos);
   std::size_t marks = 0, rows = 0;
   for (std::size_t at = 0; at < table.size(); at = table.find('\n', at) + 1) {
     const std::string line = table.substr(at, table.find('\n', at) - at);

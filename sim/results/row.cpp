@@ -90,6 +90,8 @@ struct Declared<Row> {
                        required("messages", &R::messages, ""),
                        required("steps", &R::steps, ""),
                        required("max_flows", &R::max_flows_per_link, ""),
+                       required("most_shared_link", &R::most_shared_link, ""),
+                       required("most_shared_step", &R::most_shared_step, ""),
                        required("busiest_link", &R::busiest_link, ""),
                        required("utilization", &R::busiest_link_utilization, ""),
                        required("wall_s", &R::wall_s, ""),

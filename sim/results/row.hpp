@@ -41,6 +41,8 @@ struct Row {
   std::int64_t messages = 0;
   int steps = 0;
   int max_flows_per_link = 0;
+  std::string most_shared_link = {};  // the link of max_flows_per_link, empty if there is none, and the first step that is so
+  int most_shared_step = 0;
   std::string busiest_link = {};          // empty: nothing crossed a link
   double busiest_link_utilization = 0.0;  // bytes carried / (capacity x time)
   double wall_s = 0.0;                    // of simulating this row

@@ -64,10 +64,24 @@ std::string copies_of(const Row& row) {
   for (const CopyResult& copy : row.copies) groups[{copy.to_host, fmt::format("{:.3f}", copy.GBps())}].push_back(copy.gpu);
   std::string out;
   for (const auto& [what, gpus] : groups) {
-    const std::string who = gpus.size() > 8 ? fmt::format("{} GPUs, the first {}", gpus.size(), gpus.front()) : fmt::format("GPU {}", fmt::join(gpus, ", "));
+    const std::string who =
+        gpus.size() > 8 ? fmt::format("{} GPUs, the first {}", gpus.size(), gpus.front()) : fmt::format("GPU {}", fmt::join(gpus, ", "));
     out += fmt::format("#   copies {} {}: {} GB/s each\n", what.first ? "from" : "to", who, what.second);
   }
   return out;
+}
+
+// Where flows meet, once for each algorithm of a case: it does not depend on the size.
+std::string congestion(const std::vector<const Result*>& group) {
+  std::vector<std::string> notes;
+  for (const Result* result : group) {
+    if (!result->row || result->row->max_flows_per_link < 2) continue;
+    const Row& row = *result->row;
+    std::string note = fmt::format("# {}: step {} puts {} flows on {}\n", row.algorithm, row.most_shared_step, row.max_flows_per_link,
+                                   row.most_shared_link);
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+  }
+  return fmt::format("{}", fmt::join(notes, ""));
 }
 
 Layout layout_of(const std::vector<Result>& results) {
@@ -137,6 +151,7 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }
+    out += congestion(group);
   }
   if (cases.size() > 1) out += comparison(results, cases);
   const bool marks = std::any_of(cases.begin(), cases.end(), [](const Case& one) { return one.scenario.workload.algorithms.size() > 1; });

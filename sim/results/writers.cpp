@@ -78,7 +78,7 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
     } else {
       line["algorithm"] = label(*result.request.algorithm);
       line["size_bytes"] = result.request.size.count;
-      line["why"] = result.failure;
+      line["why"] = result.failure.empty() ? "not finished" : result.failure;
       failed.push_back(std::move(line));
     }
   }

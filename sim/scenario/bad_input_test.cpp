@@ -1,6 +1,8 @@
 // What is wrong with a scenario is said with place, found and allowed, all of it at once.
 #include "sim/scenario/testing.hpp"
 
+#include <algorithm>
+
 using namespace weft;
 
 TEST_CASE("a good scenario has no problems") { CHECK(lines_for(good_scenario()) == Lines{}); }
@@ -137,8 +139,6 @@ TEST_CASE("names of algorithms, networks, placements and profiles are suggested"
   CHECK(lines_for(with("/workload/algorithm", "hrdm"))
             .front()
             .starts_with("f.json: /workload/algorithm/name: unknown name \"hrdm\" (did you mean \"hdrm\"?)"));
-  CHECK(lines_for(with("/network", "packet")) ==
-        Lines{"f.json: /network: \"packet\" is not in this build; available: \"flow\", \"simgrid\""});
   CHECK(lines_for(with("/placement", "randm"))
             .front()
             .starts_with("f.json: /placement/policy: unknown policy \"randm\" (did you mean \"random\"?)"));
@@ -150,4 +150,16 @@ TEST_CASE("names of algorithms, networks, placements and profiles are suggested"
   broadcast["workload"]["collective"] = "broadcast";
   CHECK(lines_for(broadcast) ==
         Lines{"f.json: /workload/algorithm: unknown broadcast algorithm \"hdrm\", must be one of binomial_tree, scatter_allgather, chain"});
+}
+
+TEST_CASE("a network that this build has not is refused with those it has") {
+  std::string available;
+  for (const NetworkKind kind : available_networks()) available += fmt::format("{}\"{}\"", available.empty() ? "" : ", ", name_of(kind));
+  for (const NetworkKind kind : {NetworkKind::flow, NetworkKind::packet, NetworkKind::simgrid, NetworkKind::ns3}) {
+    const std::string name(name_of(kind));
+    CAPTURE(name);
+    const bool here = std::ranges::count(available_networks(), kind) > 0;
+    CHECK(lines_for(with("/network", name)) ==
+          (here ? Lines{} : Lines{fmt::format("f.json: /network: \"{}\" is not in this build; available: {}", name, available)}));
+  }
 }

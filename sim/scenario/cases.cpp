@@ -165,9 +165,10 @@ Json to_json(const std::vector<Case>& cases) {
   Json out = all.front(), sweep = Json::array();
   for (const Json& scenario : all) {
     Json setting = Json::object();
-    for (const auto& [key, value] : scenario.items())
-      if (std::any_of(all.begin(), all.end(), [&](const Json& other) { return !other.contains(key) || other.at(key) != value; }))
-        setting["/" + key] = value;
+    for (const auto& item : scenario.items()) {
+      const auto differs = [&](const Json& other) { return !other.contains(item.key()) || other.at(item.key()) != item.value(); };
+      if (std::any_of(all.begin(), all.end(), differs)) setting["/" + item.key()] = item.value();
+    }
     sweep.push_back(std::move(setting));
   }
   if (all.size() > 1) out["sweep"] = std::move(sweep);

@@ -44,18 +44,24 @@ void check_ranks(const Scenario& scenario, Input& in) {
     in.problems.push_back({"/workload/ranks", fmt::format("must be at most {}, the endpoints of the fabric, got {}", places, ranks)});
 }
 
+void check_server(const Scenario& scenario, Input& in) {
+  if (scenario.server.is_sub_node() || scenario.network == NetworkKind::flow || scenario.network == NetworkKind::simgrid) return;
+  in.problems.push_back(
+      {"/network", fmt::format("\"{}\" knows no PCIe: servers of several devices need \"flow\" (or \"simgrid\", where nothing "
+                               "congested crosses a socket)",
+                               name_of(scenario.network))});
+}
+
 void check_copies(const Scenario& scenario, Input& in) {
   if (scenario.copies.empty() || !clean(in, "/copies")) return;
-  if (scenario.server.is_sub_node())
-    in.problems.push_back({"/copies", "need a server with host memory; a sub_node has none"});
+  if (scenario.server.is_sub_node()) in.problems.push_back({"/copies", "need a server with host memory; a sub_node has none"});
   if (scenario.network != NetworkKind::flow)
     in.problems.push_back({"/copies", fmt::format("run on the network \"flow\" only, got \"{}\"", name_of(scenario.network))});
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
   for (std::size_t i = 0; i < scenario.copies.size(); ++i)
     for (std::size_t k = 0; k < scenario.copies[i].gpus.size(); ++k)
       if (const int gpu = scenario.copies[i].gpus[k]; gpu < 0 || gpu >= places)
-        in.problems.push_back(
-            {fmt::format("/copies/{}/gpus/{}", i, k), fmt::format("must be between 0 and {}, got {}", places - 1, gpu)});
+        in.problems.push_back({fmt::format("/copies/{}/gpus/{}", i, k), fmt::format("must be between 0 and {}, got {}", places - 1, gpu)});
 }
 
 void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
@@ -84,6 +90,7 @@ void check_compatibility(const Json& json, const Scenario& scenario, Input& in) 
   }
   if (workload_read) check_workload(json, scenario.workload, in);
   if (fabric_good) check_copies(scenario, in);
+  if (fabric_good) check_server(scenario, in);
   if (!fabric_good || !workload_read) return;
   check_ranks(scenario, in);
   if (!clean(in, "/workload/ranks")) return;

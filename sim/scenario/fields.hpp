@@ -85,7 +85,9 @@ bool in_range(const T& value, const Range<T>& range, const Json& found, const Pl
 template <class F, class S, class T>
 Field<S> make_field(std::string name, T S::*member, std::string doc, bool is_required, Range<T> range) {
   Field<S> field{.name = std::move(name), .doc = std::move(doc), .is_required = is_required};
+  // Types without an order have no range.
   field.read = [member, range](const Json& json, const Place& place, Input& in, S& out) {
+    static_cast<void>(range);
     T value{};
     if (!F::read(json, place, in, value)) return false;
     if constexpr (std::totally_ordered<T>)
@@ -95,6 +97,7 @@ Field<S> make_field(std::string name, T S::*member, std::string doc, bool is_req
   };
   field.write = [member](const S& from) { return F::write(from.*member); };
   field.schema = [range] {
+    static_cast<void>(range);
     Json out = F::schema();
     if constexpr (std::is_arithmetic_v<T>) {
       if (range.low) out["minimum"] = *range.low;

@@ -5,7 +5,14 @@
 namespace weft {
 
 const std::vector<NetworkKind>& available_networks() {
-  static const std::vector<NetworkKind> all = {NetworkKind::flow, NetworkKind::simgrid};
+  static const std::vector<NetworkKind> all = {
+    NetworkKind::flow,
+    NetworkKind::packet,
+    NetworkKind::simgrid,
+#if WEFT_HAS_NS3
+    NetworkKind::ns3
+#endif
+  };
   return all;
 }
 

@@ -122,8 +122,9 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
     }
     if (takes_group) fields.push_back(group_field("Ranks in a group; the GPUs of a server when not given."));
     if (staggers)
-      fields.push_back(group_field("Ranks in a group, through which each channel goes from another rank on (a ring for each NIC); with several "
-                                   "channels the GPUs of a server when not given."));
+      fields.push_back(
+          group_field("Ranks in a group, through which each channel goes from another rank on (a ring for each NIC); with several "
+                      "channels the GPUs of a server when not given."));
     if (can_be_cut) {
       fields.push_back(optional("channels", &Settings::channels, "Parts of the message, each a copy of the algorithm.", at_least(1)));
       fields.push_back(optional("pieces", &Settings::pieces, "Pieces of each part that follow one another.", at_least(1)));
@@ -171,16 +172,17 @@ Declaration<Scenario> Declared<Scenario>::declaration() {
   using S = Scenario;
   return {
       .doc = "A Weft scenario: one cluster and what runs on it.",
-      .fields = {editor_field(), schema_field(), optional("name", &S::name, "Goes with every result; the file's name when not given."),
-                 optional("description", &S::description, "For the reader."), required("fabric", &S::fabric, "The network."),
-                 optional_as<ServerForm>("server", &S::server,
-                                         "What a node of the fabric is: a preset, a description, or an NCCL topology file. Endpoints are GPUs."),
-                 optional_as<HardwareForm>("hardware", &S::hardware, "Overheads: a profile of scenarios/hardware/, or overrides of one."),
-                 optional("network", &S::network, "How transfers are simulated."), required("workload", &S::workload, "What the ranks do."),
-                 optional("placement", &S::placement, "Which endpoint each rank sits on."),
-                 optional("copies", &S::copies, "Copies between GPUs and host memory while the collective runs (data loading, prefetch)."),
-                 optional("start_skew", &S::start_skew, "Random starts of the ranks."),
-                 optional("seed", &S::seed, "Of every random stream without a seed of its own."), sweep_field()}};
+      .fields = {
+          editor_field(), schema_field(), optional("name", &S::name, "Goes with every result; the file's name when not given."),
+          optional("description", &S::description, "For the reader."), required("fabric", &S::fabric, "The network."),
+          optional_as<ServerForm>("server", &S::server,
+                                  "What a node of the fabric is: a preset, a description, or an NCCL topology file. Endpoints are GPUs."),
+          optional_as<HardwareForm>("hardware", &S::hardware, "Overheads: a profile of scenarios/hardware/, or overrides of one."),
+          optional("network", &S::network, "How transfers are simulated."), required("workload", &S::workload, "What the ranks do."),
+          optional("placement", &S::placement, "Which endpoint each rank sits on."),
+          optional("copies", &S::copies, "Copies between GPUs and host memory while the collective runs (data loading, prefetch)."),
+          optional("start_skew", &S::start_skew, "Random starts of the ranks."),
+          optional("seed", &S::seed, "Of every random stream without a seed of its own."), sweep_field()}};
 }
 
 }  // namespace weft

@@ -28,19 +28,20 @@ Field<S> written_if(Field<S> field, bool (*wanted)(const S&)) {
 Field<Server> topology_field() {
   return {.name = "nccl_topology",
           .doc = "An NCCL topology file (NCCL_TOPO_DUMP_FILE), relative to the scenario.",
-          .read = [](const Json& json, const Place& place, Input& in, Server& out) {
-            std::string file;
-            if (!Form<std::string>::read(json, place, in, file)) return false;
-            const auto path = in.folder / file;
-            try {
-              out = read_nccl_topology(read_file(path, max_topology_bytes));
-              return true;
-            } catch (const InputError& error) {
-              for (const std::string& problem : error.problems())
-                in.problem(place, problem.starts_with(path.string()) ? problem : path.string() + ": " + problem);
-              return false;
-            }
-          },
+          .read =
+              [](const Json& json, const Place& place, Input& in, Server& out) {
+                std::string file;
+                if (!Form<std::string>::read(json, place, in, file)) return false;
+                const auto path = in.folder / file;
+                try {
+                  out = read_nccl_topology(read_file(path, max_topology_bytes));
+                  return true;
+                } catch (const InputError& error) {
+                  for (const std::string& problem : error.problems())
+                    in.problem(place, problem.starts_with(path.string()) ? problem : path.string() + ": " + problem);
+                  return false;
+                }
+              },
           .write = [](const Server&) { return Json(Json::value_t::discarded); },
           .schema =
               [] {
@@ -52,14 +53,16 @@ Field<Server> topology_field() {
 Field<Server> preset_field() {
   return {.name = "preset",
           .doc = "The server that the other keys override.",
-          .read = [](const Json& json, const Place& place, Input& in, Server& out) {
-            std::string name;
-            if (!Form<std::string>::read(json, place, in, name)) return false;
-            const auto& known = server_presets();
-            if (std::find(known.begin(), known.end(), name) == known.end()) return in.problem(place, unknown_name("server", name, known));
-            out = server_preset(name);
-            return true;
-          },
+          .read =
+              [](const Json& json, const Place& place, Input& in, Server& out) {
+                std::string name;
+                if (!Form<std::string>::read(json, place, in, name)) return false;
+                const auto& known = server_presets();
+                if (std::find(known.begin(), known.end(), name) == known.end())
+                  return in.problem(place, unknown_name("server", name, known));
+                out = server_preset(name);
+                return true;
+              },
           .write = [](const Server& server) { return server.preset.empty() ? Json(Json::value_t::discarded) : Json(server.preset); },
           .schema =
               [] {
@@ -104,24 +107,23 @@ Declaration<ServerLink> Declared<ServerLink>::declaration() {
 
 Declaration<Server> Declared<Server>::declaration() {
   using S = Server;
-  return {.doc = "What a node of the fabric is. Its endpoints are GPUs, and each NIC has a cable to the fabric.",
-          .fields = {preset_field(),
-                     topology_field(),
-                     optional("sockets", &S::sockets, "Names of the CPU sockets, each with its host memory."),
-                     optional("pcie_switches", &S::pcie_switches, "Names of the PCIe switches."),
-                     optional("nvswitches", &S::nvswitches, "Names of the NVSwitches."),
-                     optional("gpus", &S::gpus, "Names of the GPUs, in the order of endpoints."),
-                     optional("nics", &S::nics, "Names of the NICs, in the order of the fabric's ports."),
-                     optional("links", &S::links, "The links between them."),
-                     optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
-                     optional("policy", &S::policy, "How messages go from GPU to GPU of one server without NVLink."),
-                     written_if<S>(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC of each GPU; the nearest when not given."),
-                                   [](const S& server) { return !server.nic_of_gpu.empty(); }),
-                     optional("wiring", &S::wiring, "one_switch: NICs take neighbouring ports; rails: each NIC is on a switch of its own."),
-                     optional("inter_socket_weight", &S::inter_socket_weight,
-                              "Share of a congested flow that crosses from socket to socket, against 1 of others."),
-                     optional("root_complex_payload", &S::root_complex_payload,
-                              "Bytes of data in a packet of a flow between devices that passes through a socket; 0: as the links have.")}};
+  return {
+      .doc = "What a node of the fabric is. Its endpoints are GPUs, and each NIC has a cable to the fabric.",
+      .fields = {preset_field(), topology_field(), optional("sockets", &S::sockets, "Names of the CPU sockets, each with its host memory."),
+                 optional("pcie_switches", &S::pcie_switches, "Names of the PCIe switches."),
+                 optional("nvswitches", &S::nvswitches, "Names of the NVSwitches."),
+                 optional("gpus", &S::gpus, "Names of the GPUs, in the order of endpoints."),
+                 optional("nics", &S::nics, "Names of the NICs, in the order of the fabric's ports."),
+                 optional("links", &S::links, "The links between them."),
+                 optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
+                 optional("policy", &S::policy, "How messages go from GPU to GPU of one server without NVLink."),
+                 written_if<S>(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC of each GPU; the nearest when not given."),
+                               [](const S& server) { return !server.nic_of_gpu.empty(); }),
+                 optional("wiring", &S::wiring, "one_switch: NICs take neighbouring ports; rails: each NIC is on a switch of its own."),
+                 optional("inter_socket_weight", &S::inter_socket_weight,
+                          "Share of a congested flow that crosses from socket to socket, against 1 of others."),
+                 optional("root_complex_payload", &S::root_complex_payload,
+                          "Bytes of data in a packet of a flow between devices that passes through a socket; 0: as the links have.")}};
 }
 
 Declaration<HostCopies> Declared<HostCopies>::declaration() {
@@ -131,12 +133,11 @@ Declaration<HostCopies> Declared<HostCopies>::declaration() {
     if (json.is_array() && json.empty()) return in.problem(place, "names no GPU: write \"all\" or at least one");
     return read(json, place, in, out);
   };
-  return {.doc = "Copies that each of some GPUs repeats until the collective has ended, at least once.",
-          .fields = {gpus,
-                     optional("direction", &C::direction, "Which way."),
-                     required("bytes", &C::bytes, "Of each copy.", at_least(Bytes{1})),
-                     optional("start", &C::start, "When the first begins."),
-                     optional("period", &C::period, "From the start of one to the start of the next; 0s: back to back.")}};
+  return {
+      .doc = "Copies that each of some GPUs repeats until the collective has ended, at least once.",
+      .fields = {gpus, optional("direction", &C::direction, "Which way."),
+                 required("bytes", &C::bytes, "Of each copy.", at_least(Bytes{1})), optional("start", &C::start, "When the first begins."),
+                 optional("period", &C::period, "From the start of one to the start of the next; 0s: back to back.")}};
 }
 
 Json ServerForm::schema() {
@@ -164,7 +165,8 @@ bool ServerForm::read(const Json& json, const Place& place, Input& in, Server& o
   if (preset && topology) good = in.problem(place.in("nccl_topology"), "cannot stand beside \"preset\"");
   for (const char* key : structure)
     if ((preset || topology) && json.contains(key))
-      good = in.problem(place.in(key), fmt::format("cannot stand beside \"{}\", which has its devices", preset ? "preset" : "nccl_topology"));
+      good =
+          in.problem(place.in(key), fmt::format("cannot stand beside \"{}\", which has its devices", preset ? "preset" : "nccl_topology"));
   out = Server{};
   if (!preset && !topology) out.preset.clear();
   good &= Form<Server>::read(json, place, in, out);

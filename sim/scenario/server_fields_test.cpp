@@ -39,9 +39,10 @@ TEST_CASE("a server is named, changed, or described, and written so that it read
 }
 
 TEST_CASE("what is wrong with a server is said at its place") {
-  CHECK(lines_for(on_star("two_nik")) ==
-        Lines{"f.json: /server: unknown server \"two_nik\" (did you mean \"two_nic\"?); allowed: \"sub_node\", \"single_nic\", \"two_nic\", "
-              "\"congestionless\", \"dgx_a100\", \"dgx_h100\""});
+  CHECK(
+      lines_for(on_star("two_nik")) ==
+      Lines{"f.json: /server: unknown server \"two_nik\" (did you mean \"two_nic\"?); allowed: \"sub_node\", \"single_nic\", \"two_nic\", "
+            "\"congestionless\", \"dgx_a100\", \"dgx_h100\""});
   CHECK(lines_for(on_star(Json::object())) ==
         Lines{"f.json: /server: says nothing of its devices: give \"preset\", \"nccl_topology\", or a description with \"gpus\""});
   CHECK(lines_for(on_star(Json{{"preset", "two_nic"}, {"gpus", Json::array({"g"})}})) ==
@@ -52,10 +53,11 @@ TEST_CASE("what is wrong with a server is said at its place") {
   server["links"][0]["pcie"]["generation"] = 7;
   server["links"][1]["to"] = "g7";
   server["links"][2]["bandwidth"] = 200;
-  CHECK(lines_for(on_star(server)) ==
-        Lines{"f.json: /server/links/0/pcie/generation: must be between 1 and 6, got 7",
-              "f.json: /server/links/2/bandwidth: a bare number has no unit: write a rate with bps, Kbps, Mbps, Gbps, MBps or GBps, such as "
-              "\"100Gbps\"; got 200"});
+  CHECK(
+      lines_for(on_star(server)) ==
+      Lines{"f.json: /server/links/0/pcie/generation: must be between 1 and 6, got 7",
+            "f.json: /server/links/2/bandwidth: a bare number has no unit: write a rate with bps, Kbps, Mbps, Gbps, MBps or GBps, such as "
+            "\"100Gbps\"; got 200"});
   server = described();
   server["links"][1]["to"] = "g7";
   CHECK(lines_for(on_star(server)) == Lines{"f.json: /server/links/1/to: must be a device of the server, got \"g7\""});
@@ -64,7 +66,7 @@ TEST_CASE("what is wrong with a server is said at its place") {
 TEST_CASE("algorithms see servers: groups are their GPUs, hdrm needs a NIC for each GPU") {
   Json json = on_star("two_nic");
   json["workload"]["algorithm"] = Json::parse(R"(["hierarchical_ring", {"name": "ring", "channels": 2}, "ring"])");
-  const auto& algorithms = cases_of(json).front().scenario.workload.algorithms;
+  const auto algorithms = cases_of(json).front().scenario.workload.algorithms;
   CHECK(label(algorithms[0]) == "hierarchical_ring(group=4)");
   CHECK(label(algorithms[1]) == "ring(group=4,channels=2)");
   CHECK(label(algorithms[2]) == "ring");

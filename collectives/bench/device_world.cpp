@@ -1,0 +1,55 @@
+#include "collectives/bench/device_world.hpp"
+
+#include "collectives/bench/worlds.hpp"
+#include "kernels/error.hpp"
+
+#include <set>
+
+#include <fmt/format.h>
+
+namespace weft::bench {
+
+int visible_devices() {
+  const int devices = cuda::device_count();
+  if (devices == 0)
+    throw InputError(
+        "no CUDA device is visible: --transport cuda and nccl need a GPU with its driver, and CUDA_VISIBLE_DEVICES not to hide it");
+  return devices;
+}
+
+DeviceWorld::DeviceWorld(const Settings& s, std::vector<int> devices, cuda::Messenger* messenger)
+    : devices_(std::move(devices)),
+      carriage_(messenger == nullptr ? StreamPlanSettings::Carriage::pull : StreamPlanSettings::Carriage::messages),
+      executor_({.devices = devices_, .messenger = messenger, .patience = s.patience}) {}
+
+std::string DeviceWorld::about() const {
+  const std::set<int> different(devices_.begin(), devices_.end());
+  bool reads = true;
+  for (Rank a = 0; a < ranks(); ++a)
+    for (Rank b = 0; b < ranks(); ++b) reads = reads && executor_.reads(a, b);
+  return fmt::format("{} ranks on {} GPU{}: {}{}", ranks(), different.size(), different.size() == 1 ? "" : "s",
+                     cuda::describe_devices(devices_), reads ? "" : "; some without peer access");
+}
+
+void DeviceWorld::prepare(const StreamJob& job) {
+  StreamPlan plan = plan_streams(job.schedule, {.elements = job.elements,
+                                                .dtype = job.dtype,
+                                                .op = job.op,
+                                                .carriage = carriage_,
+                                                .reads = [this](Rank reader, Rank owner) { return executor_.reads(reader, owner); },
+                                                .marks = job.marks});
+  marked_ = plan.marked;
+  executor_.prepare(std::move(plan));
+}
+
+std::vector<ClockOffset> DeviceWorld::clocks() const {
+  std::vector<ClockOffset> all;
+  for (const cuda::Executor::Clock& c : executor_.clocks()) all.push_back({c.offset_us, c.error_us});
+  return all;
+}
+
+std::unique_ptr<StreamWorld> cuda_world(const Settings& s) {
+  return std::make_unique<DeviceWorld>(s, cuda::devices_of_ranks(s.ranks, visible_devices()), nullptr);
+}
+
+}  // namespace weft::bench

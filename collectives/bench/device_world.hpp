@@ -1,0 +1,43 @@
+// The streams of GPUs, as a world of the benchmark.
+#pragma once
+
+#include "collectives/bench/settings.hpp"
+#include "collectives/bench/stream_world.hpp"
+#include "collectives/cuda/executor.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft::bench {
+
+// How many GPUs are visible. Throws InputError if none is.
+int visible_devices();
+
+class DeviceWorld : public StreamWorld {
+ public:
+  // Transfers are pulled from memory to memory, or go as messages where there is a messenger.
+  DeviceWorld(const Settings&, std::vector<int> devices, cuda::Messenger*);
+
+  int ranks() const override { return static_cast<int>(devices_.size()); }
+  std::string about() const override;
+  void prepare(const StreamJob&) override;
+  void write(Rank rank, ByteView bytes) override { executor_.write(rank, bytes); }
+  void read(Rank rank, ByteSpan bytes) const override { executor_.read(rank, bytes); }
+  void capture() override { executor_.capture(); }
+  double run() override { return executor_.run(); }
+  std::vector<MarkedOperation> marked() const override { return marked_; }
+  std::vector<double> marks_us() const override { return executor_.marks_us(); }
+  std::vector<ClockOffset> clocks() const override;
+
+ protected:
+  cuda::Executor& executor() { return executor_; }
+
+ private:
+  const std::vector<int> devices_;
+  const StreamPlanSettings::Carriage carriage_;
+  cuda::Executor executor_;
+  std::vector<MarkedOperation> marked_;
+};
+
+}  // namespace weft::bench

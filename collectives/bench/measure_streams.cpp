@@ -1,0 +1,155 @@
+#include "collectives/bench/measure.hpp"
+#include "collectives/bench/plan.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace weft::bench {
+namespace {
+
+Operation operation_of(MarkedOperation::What what) {
+  switch (what) {
+    case MarkedOperation::What::send:
+      return Operation::send;
+    case MarkedOperation::What::receive:
+      return Operation::receive;
+    case MarkedOperation::What::receive_reduce:
+      return Operation::receive_reduce;
+    case MarkedOperation::What::reduce:
+      break;
+  }
+  return Operation::reduce;
+}
+
+// On rank 0's clock: every run compares the clocks anew.
+std::vector<Record> records_of(const StreamWorld& world) {
+  const std::vector<double> times_us = world.marks_us();
+  const std::vector<ClockOffset> clocks = world.clocks();
+  std::vector<Record> records;
+  for (const MarkedOperation& m : world.marked()) {
+    const double offset_us = clocks[static_cast<std::size_t>(m.rank)].offset_us;
+    records.push_back({m.rank, operation_of(m.what), m.peer, m.channel, m.step, m.message, m.bytes,
+                       times_us[static_cast<std::size_t>(m.start)] - offset_us, times_us[static_cast<std::size_t>(m.end)] - offset_us});
+  }
+  return records;
+}
+
+// One algorithm at one size.
+class StreamRun {
+ public:
+  StreamRun(StreamWorld& world, const Settings& settings, const PlannedAlgorithm& algorithm, std::int64_t elements)
+      : world_(world),
+        settings_(settings),
+        algorithm_(algorithm),
+        elements_(elements),
+        bytes_(buffer_bytes(algorithm.schedule, elements, settings.dtype)) {}
+
+  Row measure() {
+    Row row = row_of(settings_, algorithm_.name, elements_);
+    prepare(false);
+    for (int i = -settings_.warmup; i < settings_.iterations; ++i) {
+      const double time_us = world_.run();
+      if (i >= 0) row.times_us.push_back(time_us);
+    }
+    if (settings_.check) check(row);
+    return row;
+  }
+  TracedRun trace(const Row& row) {
+    prepare(true);
+    world_.run();
+    return {algorithm_.name, row.size_bytes, row.times_us, records_of(world_)};
+  }
+
+ private:
+  void prepare(bool marks) {
+    world_.prepare({.schedule = algorithm_.schedule,
+                    .library = algorithm_.library,
+                    .elements = elements_,
+                    .dtype = settings_.dtype,
+                    .op = settings_.op,
+                    .marks = marks});
+    fill_all();
+    if (!settings_.graph) return;
+    world_.run();
+    world_.capture();
+    fill_all();
+  }
+
+  void fill_all() {
+    for_ranks([&](Rank r, const Buffer& buffer) {
+      fill(algorithm_.schedule, settings_.op, test_data(settings_), r, buffer);
+      world_.write(r, {buffer.data, bytes_});
+    });
+  }
+  void check(Row& row) {
+    fill_all();
+    world_.run();
+    std::vector<Verdict> verdicts(static_cast<std::size_t>(settings_.ranks));
+    for_ranks([&](Rank r, const Buffer& buffer) {
+      world_.read(r, {buffer.data, bytes_});
+      const RankResult result{r, buffer};
+      verdicts[static_cast<std::size_t>(r)] = verify(algorithm_.schedule, settings_.op, test_data(settings_), std::span(&result, 1));
+    });
+    for (const Verdict& v : verdicts) {
+      if (row.wrong == 0 && v.wrong > 0) row.first_wrong = v.first_wrong;
+      row.wrong += v.wrong;
+    }
+  }
+
+  // Calls `what` for every rank, with memory on the host; as many at once as there are cores, since the host's part of a
+  // check takes far longer than the device's. The first error is thrown.
+  template <class What>
+  void for_ranks(What what) {
+    const int workers = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, settings_.ranks);
+    std::atomic<int> next = 0;
+    std::exception_ptr error;
+    const auto work = [&] {
+      try {
+        const std::unique_ptr<std::byte[]> memory(new std::byte[bytes_]);
+        const Buffer buffer{{.elements = elements_, .chunks = algorithm_.schedule.chunks}, settings_.dtype, memory.get()};
+        for (Rank r; (r = next++) < settings_.ranks;) what(r, buffer);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!error) error = std::current_exception();
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 1; i < workers; ++i) threads.emplace_back(work);
+    work();
+    for (std::thread& t : threads) t.join();
+    if (error) std::rethrow_exception(error);
+  }
+
+  StreamWorld& world_;
+  const Settings& settings_;
+  const PlannedAlgorithm& algorithm_;
+  const std::int64_t elements_;
+  const std::size_t bytes_;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+void measure(StreamWorld& world, const Settings& settings, const Hear& hear) {
+  std::vector<ClockOffset> clocks(static_cast<std::size_t>(settings.ranks));
+  std::vector<TracedRun> traced;
+  for (const PlannedAlgorithm& algorithm : plan(settings, world)) {
+    hear.begin(algorithm.name);
+    for (const std::int64_t elements : algorithm.elements) {
+      StreamRun run(world, settings, algorithm, elements);
+      const Row row = run.measure();
+      hear.row(row);
+      if (settings.trace.empty()) continue;
+      traced.push_back(run.trace(row));
+      const auto compared = world.clocks();
+      for (std::size_t r = 0; r < clocks.size(); ++r) clocks[r].error_us = std::max(clocks[r].error_us, compared[r].error_us);
+    }
+  }
+  if (!settings.trace.empty()) hear.traces(clocks, traced);
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,41 @@
+// The ranks of a benchmark on streams, all in this process: one thread enqueues what they do and waits for the end.
+#pragma once
+
+#include "collectives/bench/trace.hpp"
+#include "collectives/bench/world.hpp"
+#include "collectives/stream/plan.hpp"
+#include "collectives/transport.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace weft::bench {
+
+struct StreamJob {
+  const Schedule& schedule;
+  bool library = false;  // the library's own collective instead, on the memory of the schedule
+  std::int64_t elements = 0;
+  DType dtype = DType::float32;
+  ReduceOp op = ReduceOp::sum;
+  bool marks = false;
+};
+
+class StreamWorld : public Medium {
+ public:
+  // Takes the job as what run() does. The memory of the ranks is theirs until the next.
+  virtual void prepare(const StreamJob&) = 0;
+  // From the host into a rank's message and back, for several ranks at once by several threads.
+  virtual void write(Rank, ByteView) = 0;
+  virtual void read(Rank, ByteSpan) const = 0;
+  // Makes a graph of the job, which run() then replays. It must have run before.
+  virtual void capture() = 0;
+  // Returns the microseconds it took, by the devices' clock.
+  virtual double run() = 0;
+
+  // Of the last run of a job with marks: what they enclose, the time of each by the clock of its rank, and these clocks.
+  virtual std::vector<MarkedOperation> marked() const = 0;
+  virtual std::vector<double> marks_us() const = 0;
+  virtual std::vector<ClockOffset> clocks() const = 0;
+};
+
+}  // namespace weft::bench

@@ -1,0 +1,196 @@
+#include "sim/packet/datagram_network.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+
+DatagramNetwork::DatagramNetwork(PacketNetwork& network, Routes& routes, PayloadPool* pool)
+    : network_(network),
+      routes_(routes),
+      pool_(pool),
+      program_at_(boost::num_vertices(routes.fabric().graph()), nobody),
+      agents_at_(boost::num_vertices(routes.fabric().graph())) {
+  check(network.datagrams_ == nullptr, "a packet network with two datagram networks");
+  check(program_at_.size() < 1u << 21, "a fabric of {} devices", program_at_.size());
+  endpoint_at_.resize(program_at_.size(), -1);
+  for (int e = 0; e < routes.fabric().endpoints(); ++e) endpoint_at_[static_cast<std::size_t>(routes.fabric().node_of(e))] = e;
+  network.datagrams_ = this;
+}
+
+void DatagramNetwork::add(Address address, Place place) {
+  check(address == static_cast<Address>(places_.size()) && address < 1 << 21, "address {} is placed after {} others", address,
+        places_.size());
+  places_.push_back(std::move(place));
+}
+
+void DatagramNetwork::place(Address address, int endpoint, Agent& agent, SimTime start, AgentCost cost) {
+  const NodeId node = routes_.fabric().node_of(endpoint);
+  agents_at_[static_cast<std::size_t>(node)].push_back(address);
+  add(address,
+      {.agent = &agent, .node = node, .endpoint = endpoint, .start = start, .delay_ps = cost.delay.ps, .interval_ps = interval_of(cost)});
+}
+
+void DatagramNetwork::program(Address address, NodeId at, Agent& agent, AgentCost cost) {
+  Address& program = program_at_[static_cast<std::size_t>(at)];
+  check(routes_.fabric().device(at).kind == DeviceKind::network_switch && program == nobody, "{} cannot be programmed",
+        routes_.fabric().device(at).name);
+  program = address;
+  add(address, {.agent = &agent, .node = at, .start = {}, .delay_ps = cost.delay.ps, .interval_ps = interval_of(cost)});
+}
+
+void DatagramNetwork::group(Address address, std::vector<Address> members) {
+  for (const Address member : members) check(place_of(member).endpoint >= 0, "address {} of a group is not at an endpoint", member);
+  add(address, {.members = std::move(members)});
+}
+
+std::int64_t DatagramNetwork::interval_of(AgentCost cost) {
+  return cost.packets_per_second == 0 ? 0 : (1'000'000'000'000 + cost.packets_per_second - 1) / cost.packets_per_second;
+}
+
+DatagramNetwork::Place& DatagramNetwork::place_of(Address address) {
+  check(address >= 0 && address < static_cast<Address>(places_.size()), "a datagram for address {}, which nobody has", address);
+  return places_[static_cast<std::size_t>(address)];
+}
+
+void DatagramNetwork::begin() {
+  for (Address a = 0; a < static_cast<Address>(places_.size()); ++a)
+    if (places_[static_cast<std::size_t>(a)].agent)
+      schedule(place_of(a).start.ps, {.what = Due::start, .agent = a, .timer = 0, .datagram = {}});
+}
+
+bool DatagramNetwork::finished() const {
+  return std::ranges::all_of(places_, [](const Place& p) { return !p.agent || p.agent->finished(); });
+}
+
+std::string DatagramNetwork::waiting() const {
+  std::string text = "no progress is possible:";
+  for (const Place& p : places_) {
+    if (!p.agent || p.agent->finished()) continue;
+    if (text.size() > 4000) return text + "\n  ...";
+    text += fmt::format("\n  {}: {}", routes_.fabric().device(p.node).name, p.agent->waiting());
+  }
+  return text;
+}
+
+void DatagramNetwork::schedule(std::int64_t date, Pending pending) {
+  std::uint32_t index;
+  if (free_pending_.empty()) {
+    index = static_cast<std::uint32_t>(pending_.size());
+    pending_.push_back(std::move(pending));
+  } else {
+    index = free_pending_.back();
+    free_pending_.pop_back();
+    pending_[index] = std::move(pending);
+  }
+  network_.schedule(date, PacketNetwork::Event::due, index);
+}
+
+void DatagramNetwork::due(std::uint32_t event) {
+  Pending p = std::move(pending_[event]);
+  free_pending_.push_back(event);
+  current_ = p.agent;
+  Agent& agent = *place_of(p.agent).agent;
+  switch (p.what) {
+    case Due::start:
+      return agent.start(*this);
+    case Due::timer:
+      return agent.on_timer(*this, p.timer);
+    case Due::delivery:
+      return agent.on_datagram(*this, std::move(p.datagram));
+  }
+}
+
+void DatagramNetwork::set_timer(std::int64_t after_ps, std::uint64_t name) {
+  check(after_ps >= 0, "a timer {} ps ago", -after_ps);
+  schedule(network_.now_ + after_ps, {.what = Due::timer, .agent = current_, .timer = name, .datagram = {}});
+}
+
+void DatagramNetwork::send(Datagram datagram) {
+  check(datagram.wire_bytes > 0 && datagram.wire_bytes < 1 << 24, "a datagram of {} bytes", datagram.wire_bytes);
+  ++sent_;
+  const Branch branch = branch_of(place_of(current_).node, datagram);
+  check(branch.count > 0, "a datagram from {} to {} has nowhere to go from {}", datagram.from, datagram.to, current_);
+  std::uint32_t record;
+  if (free_records_.empty()) {
+    record = static_cast<std::uint32_t>(records_.size());
+    records_.emplace_back();
+  } else {
+    record = free_records_.back();
+    free_records_.pop_back();
+  }
+  const Packet packet{.flow = record,
+                      .sequence = 0,
+                      .hop = 0,
+                      .bytes = static_cast<std::uint32_t>(datagram.wire_bytes) & 0xffffffu,
+                      .kind = static_cast<std::uint32_t>(PacketKind::datagram) & 7u,
+                      .marked = 0,
+                      .corrupt = 0};
+  records_[record].datagram = std::move(datagram);
+  records_[record].references = branch.count;
+  for (std::uint32_t i = 0; i < branch.count; ++i) network_.forward(packet, branch.first + i);
+}
+
+// A datagram is at the end of a hop: a programmable switch takes it; else it goes on, to each of the hops that follow.
+void DatagramNetwork::arrived(const Packet& packet) {
+  const PacketNetwork::HopEntry hop = network_.hops_[packet.hop];
+  const NodeId node = routes_.fabric().to(static_cast<LinkId>(hop.link));
+  const Address program = program_at_[static_cast<std::size_t>(node)];
+  if (program != nobody) {
+    if (packet.corrupt) {
+      ++network_.corrupted_;
+      return release(packet.flow);
+    }
+    return hand_over(program, take(packet.flow, packet.marked));
+  }
+  if (hop.nexts == 0) return deliver_at(node, packet);
+  records_[packet.flow].references += hop.nexts - 1u;
+  for (std::uint32_t i = 0; i < hop.nexts; ++i) network_.forward(packet, hop.next + i);
+}
+
+void DatagramNetwork::deliver_at(NodeId node, const Packet& packet) {
+  const Address to = records_[packet.flow].datagram.to;
+  const Place& place = place_of(to);
+  if (place.agent) {
+    check(place.node == node, "a datagram for {} ends at {}", routes_.fabric().device(place.node).name, routes_.fabric().device(node).name);
+    return hand_over(to, take(packet.flow, packet.marked));
+  }
+  const Datagram datagram = take(packet.flow, packet.marked);
+  for (const Address a : agents_at_[static_cast<std::size_t>(node)])
+    if (std::ranges::count(place.members, a) > 0) hand_over(a, datagram);
+}
+
+// Through the agent's pipeline.
+void DatagramNetwork::hand_over(Address to, Datagram datagram) {
+  Place& place = place_of(to);
+  const std::int64_t taken = std::max(network_.now_, place.free_at);
+  place.free_at = taken + place.interval_ps;
+  const std::int64_t date = taken + place.delay_ps;
+  if (date > network_.now_) return schedule(date, {.what = Due::delivery, .agent = to, .timer = 0, .datagram = std::move(datagram)});
+  current_ = to;
+  place.agent->on_datagram(*this, std::move(datagram));
+}
+
+Datagram DatagramNetwork::take(std::uint32_t record, bool congested) {
+  Record& r = records_[record];
+  Datagram datagram = r.references == 1 ? std::move(r.datagram) : r.datagram;
+  datagram.congested = datagram.congested || congested;
+  release(record);
+  return datagram;
+}
+
+void DatagramNetwork::release(std::uint32_t record) {
+  if (--records_[record].references > 0) return;
+  records_[record].datagram = {};
+  free_records_.push_back(record);
+}
+
+void run_agents(PacketNetwork& network, DatagramNetwork& agents) {
+  agents.begin();
+  while (!agents.finished()) {
+    if (network.next_date() == SimTime::never()) throw RunError(agents.waiting() + "\n" + network.stall());
+    network.advance([](std::uint32_t) {});
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+// Agents on the packet network: endpoints send datagrams, programmable switches on the way see each that passes and may
+// consume it, change it, or send others. collectives/in_network/datagram.hpp says what agents may rely on.
+#pragma once
+
+#include "collectives/in_network/datagram.hpp"
+#include "models/fabric.hpp"
+#include "models/routes.hpp"
+#include "sim/packet/packet_network.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace weft {
+
+// What it takes to hand a datagram to an agent: a switch's pipeline, a host's receive path. Datagrams queue up for it.
+struct AgentCost {
+  SimTime delay = {};                   // of each
+  std::int64_t packets_per_second = 0;  // at most; 0: no limit
+};
+
+class DatagramNetwork final : public DatagramSink, private Wire {
+ public:
+  // Without a pool datagrams carry sizes only. All three, and the agents, must outlive this object, the pool the agents.
+  DatagramNetwork(PacketNetwork& network, Routes& routes, PayloadPool* pool = nullptr);
+
+  // Addresses are dense, from 0, each placed once; places come before groups.
+  void place(Address address, int endpoint, Agent& agent, SimTime start = {}, AgentCost cost = {});
+  void program(Address address, NodeId at, Agent& agent, AgentCost cost = {});
+  void group(Address address, std::vector<Address> members);
+
+  // Schedules the start of every agent. Then advance the network until finished(), or until it has nothing pending.
+  void begin();
+  bool finished() const;
+  std::string waiting() const;  // what each agent that has not finished waits for
+
+  std::size_t datagrams_in_flight() const { return records_.size() - free_records_.size(); }
+  std::int64_t sent() const { return sent_; }
+
+ private:
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  struct Place {
+    Agent* agent = nullptr;  // none: a group
+    NodeId node = -1;
+    int endpoint = -1;  // -1: a switch
+    SimTime start = {};
+    std::int64_t delay_ps = 0, interval_ps = 0;
+    std::int64_t free_at = 0;  // when its pipeline takes the next
+    std::vector<Address> members = {};
+  };
+  struct Record {  // a datagram in the network; the copies of a multicast share it
+    Datagram datagram;
+    std::uint32_t references = 0;
+  };
+  struct Branch {  // the hops a datagram takes from a node
+    std::uint32_t first = none, count = 0;
+  };
+  enum class Due : std::uint8_t { start, timer, delivery };
+  struct Pending {
+    Due what;
+    Address agent;
+    std::uint64_t timer;
+    Datagram datagram;
+  };
+  struct TreeNode {  // of a shortest-path tree
+    NodeId parent;
+    LinkId link;  // from the parent
+  };
+
+  // DatagramSink
+  void arrived(const Packet& packet) override;
+  void discarded(const Packet& packet) override { release(packet.flow); }
+  void due(std::uint32_t event) override;
+
+  // Wire, of the agent that is being called
+  std::int64_t now_ps() const override { return network_.now().ps; }
+  void send(Datagram datagram) override;
+  void set_timer(std::int64_t after_ps, std::uint64_t name) override;
+  Payload new_payload() override { return pool_ ? pool_->take() : Payload(); }
+
+  Place& place_of(Address address);
+  void add(Address address, Place place);
+  static std::int64_t interval_of(AgentCost cost);
+  void deliver_at(NodeId node, const Packet& packet);
+  void hand_over(Address to, Datagram datagram);
+  void call(Address to, Due what, std::uint64_t timer, Datagram datagram);
+  void schedule(std::int64_t date, Pending pending);
+  Datagram take(std::uint32_t record, bool congested);
+  void release(std::uint32_t record);
+
+  // datagram_routes.cpp: where datagrams go
+  Branch branch_of(NodeId at, const Datagram& datagram);
+  Branch path(NodeId at, const Place& from, const Place& to);
+  Branch tree(NodeId at, NodeId root, Address group);
+  void grow_tree(NodeId root, Address group);
+  static std::uint64_t tree_key(NodeId at, NodeId root, Address group);
+  std::vector<std::vector<Hop>> tree_hops(NodeId root, Address group);
+  std::vector<Hop> path_between(NodeId from, NodeId to);
+  std::vector<TreeNode> shortest_paths(NodeId root, std::uint64_t salt) const;
+  std::vector<Hop> there_and_back(NodeId node) const;
+
+  PacketNetwork& network_;
+  Routes& routes_;
+  PayloadPool* pool_;
+  std::vector<Place> places_;                    // by address
+  std::vector<Address> program_at_;              // by node: the agent of a programmable switch, or nobody
+  std::vector<std::vector<Address>> agents_at_;  // by endpoint node
+  std::vector<int> endpoint_at_;                 // by node; -1: a switch
+  std::deque<Record> records_;
+  std::vector<std::uint32_t> free_records_;
+  std::deque<Pending> pending_;
+  std::vector<std::uint32_t> free_pending_;
+  std::unordered_map<std::uint64_t, Branch> paths_;  // by where, from whose node, to whose
+  std::unordered_map<std::uint64_t, Branch> trees_;  // by where, root and group
+  Address current_ = nobody;                         // whose callback runs
+  std::int64_t sent_ = 0;
+};
+
+// Runs until every agent has finished. Throws RunError, saying what each waits for, when nothing is pending before.
+void run_agents(PacketNetwork& network, DatagramNetwork& agents);
+
+}  // namespace weft

@@ -1,0 +1,211 @@
+// Links, queues and switches: how a packet gets from one end of its route to the other.
+#include "sim/packet/packet_network.hpp"
+
+#include <algorithm>
+
+namespace weft {
+
+void PacketNetwork::arrive(std::uint32_t index) {
+  Port& port = ports_[index];
+  const Packet packet = port.wire.pop().packet;
+  if (!port.wire.empty()) schedule(port.wire.front().date, Event::arrive, index);
+  const HopEntry& hop = hops_[packet.hop];
+  if (packet.corrupt && (hop.nexts == 0 || settings_.switching == Switching::store_and_forward)) {
+    ++corrupted_;
+    return discard(packet);
+  }
+  if (packet.is() == PacketKind::datagram) return datagrams_->arrived(packet);
+  if (hop.nexts == 0)
+    return packet.is() == PacketKind::data ? received(packet, now_) : answered(packet.flow, packet.is(), packet.sequence, packet.marked);
+  forward(packet, hop.next);
+}
+
+void PacketNetwork::forward(Packet packet, std::uint32_t hop_index) {
+  const HopEntry& hop = hops_[hop_index];
+  packet.hop = hop_index;
+  Port& port = ports_[hop.link];
+  const bool idle = port.waiting == 0 && port.free_at <= now_ && !port.down && (port.paused >> hop.priority & 1) == 0;
+  if (idle)
+    transmit(port, hop.link, packet);
+  else
+    wait(packet, hop);
+}
+
+// Joins the queue of its next link, or is dropped.
+void PacketNetwork::wait(Packet packet, const HopEntry& hop) {
+  Port& port = ports_[hop.link];
+  Queue& queue = queues_[queue_index(hop.link, hop.priority)];
+  if (port.down || !admits(port, hop, packet.bytes)) {
+    ++queue.dropped;
+    return discard(packet);
+  }
+  if (buffered(port, hop)) {
+    if (settings_.ecn.on && marks(queue)) {
+      packet.marked = 1;
+      ++queue.marked;
+    }
+    Switch& at = switches_[port.at_switch];
+    at.used += packet.bytes;
+    at.high_water = std::max(at.high_water, at.used);
+    if (settings_.pfc.on && hop.before != none) {
+      Queue& from = queues_[queue_index(hops_[hop.before].link, hops_[hop.before].priority)];
+      from.ingress += packet.bytes;
+      if (!from.stopped && from.ingress > settings_.pfc.xoff.count) tell(from, hops_[hop.before], Event::pause);
+    }
+  }
+  queue.bytes += packet.bytes;
+  queue.high_water = std::max(queue.high_water, queue.bytes);
+  queue.packets.push(packet);
+  ++port.waiting;
+  wake(hop.link);
+}
+
+bool PacketNetwork::admits(const Port& port, const HopEntry& hop, std::uint32_t bytes) const {
+  if (settings_.pfc.on || !buffered(port, hop)) return true;
+  const std::int64_t free = settings_.switch_buffer.count - switches_[port.at_switch].used;
+  const std::int64_t length = queues_[queue_index(hop.link, hop.priority)].bytes;
+  return bytes <= free && static_cast<double>(length) < settings_.dynamic_threshold * static_cast<double>(free);
+}
+
+bool PacketNetwork::marks(Queue& queue) {
+  const EcnSettings& ecn = settings_.ecn;
+  if (queue.bytes < ecn.min.count) return false;
+  if (queue.bytes >= ecn.max.count) return true;
+  const double share = static_cast<double>(queue.bytes - ecn.min.count) / static_cast<double>((ecn.max - ecn.min).count);
+  return queue.chance.happens(Chance::of(share * ecn.probability));
+}
+
+// Something waits at the port: serves it now, or when it is free.
+void PacketNetwork::wake(std::uint32_t index) {
+  Port& port = ports_[index];
+  if (port.serve_pending || port.down) return;
+  if (port.free_at <= now_) return serve(index);
+  port.serve_pending = true;
+  schedule(port.free_at, Event::serve, index);
+}
+
+// Sends the next packet of a free port: control first, then the priorities in turn.
+void PacketNetwork::serve(std::uint32_t index) {
+  Port& port = ports_[index];
+  if (port.down || port.free_at > now_) return;
+  Packet packet;
+  bool found = take_next(port, index, control_, packet);
+  for (int i = 0; i < control_ && !found; ++i) {
+    const int priority = port.turn + 1 < control_ ? port.turn + 1 : 0;
+    port.turn = static_cast<std::uint8_t>(priority);
+    if ((port.paused >> priority & 1) == 0) found = take_next(port, index, priority, packet);
+  }
+  if (!found) return;
+  transmit(port, index, packet);
+  if (port.waiting > 0 && !port.serve_pending) {
+    port.serve_pending = true;
+    schedule(port.free_at, Event::serve, index);
+  }
+}
+
+// The next packet of one priority: what waits there and what messages have to send take turns.
+bool PacketNetwork::take_next(Port& port, std::uint32_t index, int priority, Packet& packet) {
+  Queue& queue = queues_[queue_index(index, priority)];
+  if (queue.packets.empty() || (queue.flows_turn && queue.first_flow != none)) {
+    queue.flows_turn = false;
+    if (take_from_flow(queue, port, packet)) return true;
+  }
+  if (queue.packets.empty()) return false;
+  queue.flows_turn = true;
+  packet = take_packet(port, queue);
+  return true;
+}
+
+Packet PacketNetwork::take_packet(Port& port, Queue& queue) {
+  const Packet packet = queue.packets.pop();
+  const HopEntry& hop = hops_[packet.hop];
+  queue.bytes -= packet.bytes;
+  --port.waiting;
+  if (!buffered(port, hop)) return packet;
+  switches_[port.at_switch].used -= packet.bytes;
+  if (settings_.pfc.on && hop.before != none) {
+    Queue& from = queues_[queue_index(hops_[hop.before].link, hops_[hop.before].priority)];
+    from.ingress -= packet.bytes;
+    if (from.stopped && from.ingress <= settings_.pfc.xon.count) tell(from, hops_[hop.before], Event::resume);
+  }
+  return packet;
+}
+
+void PacketNetwork::transmit(Port& port, std::uint32_t index, Packet packet) {
+  const HopEntry& hop = hops_[packet.hop];
+  const std::int64_t lasts = duration(port, packet.bytes);
+  port.free_at = now_ + lasts;
+  port.carried += packet.bytes;
+  ++packet_hops_;
+  if (!losses_.empty()) {
+    if (losses_[index].happens(loss_)) {
+      ++lost_;
+      return discard(packet);
+    }
+    if (losses_[index].happens(corruption_)) packet.corrupt = 1;
+  }
+  std::int64_t date = now_ + port.delay_ps;
+  if (hop.nexts == 0) {
+    date += lasts;
+    if (packet.is() == PacketKind::data && !packet.corrupt && !answers(packet)) return received(packet, date);
+  } else {
+    date += hop.faster_next ? head_start(port, hop, packet.bytes, lasts) : std::min(lasts, port.head_ps);
+  }
+  port.wire.push({packet, date});
+  if (port.wire.size() == 1) schedule(date, Event::arrive, index);
+}
+
+// How long after its start a packet may be sent on by the fastest of the next links without running dry.
+std::int64_t PacketNetwork::head_start(const Port& port, const HopEntry& hop, std::uint32_t bytes, std::int64_t lasts) const {
+  std::int64_t least = lasts;
+  for (std::uint32_t i = 0; i < hop.nexts; ++i) least = std::min(least, duration(ports_[hops_[hop.next + i].link], bytes));
+  return std::min(lasts, std::max(port.head_ps, lasts - least));
+}
+
+// The far end of a link tells its sender to stop or to go on.
+void PacketNetwork::tell(Queue& queue, const HopEntry& hop, Event what) {
+  queue.stopped = what == Event::pause;
+  schedule(now_ + ports_[hop.link].delay_ps, what, hop.link * most_priorities + hop.priority);
+}
+
+void PacketNetwork::paused(std::uint32_t index) {
+  const std::uint32_t link = index / most_priorities, priority = index % most_priorities;
+  Queue& queue = queues_[queue_index(link, static_cast<int>(priority))];
+  ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused | 1u << priority);
+  ++queue.pauses;
+  queue.paused_since = now_;
+}
+
+void PacketNetwork::resumed(std::uint32_t index) {
+  const std::uint32_t link = index / most_priorities, priority = index % most_priorities;
+  Queue& queue = queues_[queue_index(link, static_cast<int>(priority))];
+  ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused & ~(1u << priority));
+  queue.paused_ps += now_ - queue.paused_since;
+  if (ports_[link].waiting > 0) wake(link);
+}
+
+void PacketNetwork::fail(std::uint32_t index) {
+  Port& port = ports_[index];
+  port.down = true;
+  for (int priority = 0; priority <= control_; ++priority) {
+    Queue& queue = queues_[queue_index(index, priority)];
+    while (!queue.packets.empty()) {
+      ++queue.dropped;
+      discard(take_packet(port, queue));
+    }
+  }
+}
+
+void PacketNetwork::recover(std::uint32_t index) {
+  ports_[index].down = false;
+  if (ports_[index].waiting > 0) wake(index);
+}
+
+// The packet is no more: its end is told nothing.
+void PacketNetwork::discard(const Packet& packet) {
+  if (packet.is() == PacketKind::datagram) return datagrams_->discarded(packet);
+  --flows_[packet.flow].outstanding;
+  release_if_done(packet.flow);
+}
+
+}  // namespace weft

@@ -1,0 +1,162 @@
+#include "sim/packet/packet_network.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+LinkId link_named(const Fabric& fabric, const std::string& name, std::vector<std::string>& problems) {
+  for (LinkId id = 0; id < fabric.links(); ++id)
+    if (fabric.link_name(id) == name) return id;
+  problems.push_back(fmt::format("packet: the fabric has no link \"{}\"", name));
+  return 0;
+}
+
+}  // namespace
+
+PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> rates, const PacketSettings& settings)
+    : fabric_(fabric),
+      settings_(settings),
+      classes_(static_cast<std::uint32_t>(fabric.priorities()) + 1),
+      control_(fabric.priorities()),
+      full_bytes_(static_cast<std::uint32_t>((settings.packet + settings.header).count)),
+      fixed_window_(settings.transport == PacketTransport::fixed_window
+                        ? static_cast<std::uint32_t>(settings.window.count / settings.packet.count)
+                        : UINT32_MAX),
+      order_matters_(!settings.pfc.on || settings.faults.any()),
+      loss_(Chance::of(settings.faults.loss)),
+      corruption_(Chance::of(settings.faults.corruption)) {
+  std::vector<std::string> lines;
+  for (const Problem& p : problems(settings)) lines.push_back(fmt::format("packet: {} {}", p.where.substr(1), p.what));
+  if (fabric.priorities() > most_priorities)
+    lines.push_back(fmt::format("packet: at most {} priorities are possible, the fabric uses {}", most_priorities, fabric.priorities()));
+  std::vector<std::uint32_t> failing;
+  for (const LinkFailure& f : settings.faults.failures) failing.push_back(static_cast<std::uint32_t>(link_named(fabric, f.link, lines)));
+  if (!lines.empty()) throw InputError(std::move(lines));
+
+  const bool window = settings.transport == PacketTransport::fixed_window || settings.transport == PacketTransport::dctcp;
+  acknowledged_ = window || order_matters_;
+  ports_.resize(rates.size());
+  queues_.resize(rates.size() * classes_);
+  switches_.resize(boost::num_vertices(fabric.graph()));
+  for (std::uint32_t link = 0; link < rates.size(); ++link) {
+    Port& port = ports_[link];
+    const NodeId at = fabric.from(static_cast<LinkId>(link));
+    constexpr std::int64_t bit_ps = 8'000'000'000'000;
+    port.bits_per_second = rates[link].count;
+    port.full_ps = (Bytes{full_bytes_} / rates[link]).ps;
+    port.head_ps = settings.switching == Switching::cut_through ? (settings.cut_through_after / rates[link]).ps : never;
+    port.delay_ps = fabric.link(static_cast<LinkId>(link)).latency.ps;
+    if (bit_ps % rates[link].count == 0) port.ps_per_byte = bit_ps / rates[link].count;
+    port.at_switch = fabric.device(at).kind == DeviceKind::network_switch ? static_cast<std::uint32_t>(at) : none;
+    for (int p = 0; p <= control_; ++p) queues_[queue_index(link, p)].chance = Chance(settings.seed, queue_index(link, p));
+    if (settings.faults.loss > 0 || settings.faults.corruption > 0) losses_.emplace_back(~settings.seed, link);
+  }
+  for (std::size_t i = 0; i < failing.size(); ++i) {
+    const LinkFailure& f = settings.faults.failures[i];
+    schedule(f.at.ps, Event::fail, failing[i]);
+    if (f.until != SimTime::never()) schedule(f.until.ps, Event::recover, failing[i]);
+  }
+}
+
+PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
+  check(claim == FlowClaim{}, "packets know no weights");
+  check(!hops.empty(), "a route without links");
+  routes_.push_back({.latency_ps = latency.ps, .first_hop = add_hops(hops), .hops = static_cast<std::uint32_t>(hops.size())});
+  return static_cast<RouteIndex>(routes_.size() - 1);
+}
+
+std::uint32_t PacketNetwork::add_hops(std::span<const Hop> hops) {
+  const auto first = static_cast<std::uint32_t>(hops_.size());
+  const auto rate = [&](std::uint32_t i) { return ports_[static_cast<std::size_t>(hops[i].link)].bits_per_second; };
+  for (std::uint32_t i = 0; i < hops.size(); ++i) {
+    const bool last = i + 1 == hops.size();
+    hops_.push_back({.link = static_cast<std::uint32_t>(hops[i].link),
+                     .before = i == 0 ? none : first + i - 1,
+                     .next = first + i + 1,
+                     .nexts = static_cast<std::uint16_t>(last ? 0 : 1),
+                     .priority = static_cast<std::uint8_t>(hops[i].priority),
+                     .faster_next = !last && rate(i + 1) > rate(i)});
+  }
+  return first;
+}
+
+std::uint32_t PacketNetwork::add_branches(std::span<const Hop> hops, std::uint32_t before) {
+  const auto first = static_cast<std::uint32_t>(hops_.size());
+  for (const Hop& hop : hops)
+    hops_.push_back({.link = static_cast<std::uint32_t>(hop.link),
+                     .before = before,
+                     .next = 0,
+                     .nexts = 0,
+                     .priority = static_cast<std::uint8_t>(hop.priority),
+                     .faster_next = false});
+  if (before == none) return first;
+  HopEntry& parent = hops_[before];
+  parent.next = first;
+  parent.nexts = static_cast<std::uint16_t>(hops.size());
+  const auto faster = [&](const Hop& hop) {
+    return ports_[static_cast<std::size_t>(hop.link)].bits_per_second > ports_[parent.link].bits_per_second;
+  };
+  parent.faster_next = std::ranges::any_of(hops, faster);
+  return first;
+}
+
+void PacketNetwork::handle(std::uint32_t event) {
+  const std::uint32_t index = event & ((1u << event_bits) - 1);
+  switch (static_cast<Event>(event >> event_bits)) {
+    case Event::arrive:
+      return arrive(index);
+    case Event::serve:
+      ports_[index].serve_pending = false;
+      return serve(index);
+    case Event::pause:
+      return paused(index);
+    case Event::resume:
+      return resumed(index);
+    case Event::start:
+      return begin(index);
+    case Event::end:
+      flows_[index].ended = true;
+      ended_.push_back(flows_[index].token);
+      return release_if_done(index);
+    case Event::timer:
+      return timer(index);
+    case Event::pace:
+      flows_[index].pace_pending = false;
+      return offer(index);
+    case Event::feedback:
+      return give_feedback(index);
+    case Event::fail:
+      return fail(index);
+    case Event::recover:
+      return recover(index);
+    case Event::due:
+      return datagrams_->due(index);
+  }
+}
+
+PacketReport PacketNetwork::report() const {
+  PacketReport r{
+      .queues = {}, .wire_bytes = {}, .switch_high_water = {}, .packet_hops = packet_hops_, .packets = packets_, .resent = resent_};
+  r.lost = lost_, r.corrupted = corrupted_, r.timeouts = timeouts_, r.notifications = notifications_;
+  for (std::uint32_t link = 0; link < ports_.size(); ++link) {
+    r.wire_bytes.push_back(ports_[link].carried);
+    for (int priority = 0; priority <= control_; ++priority) {
+      const Queue& q = queues_[queue_index(link, priority)];
+      const bool still = (ports_[link].paused >> priority & 1) != 0;
+      const QueueReport queue{.link = static_cast<LinkId>(link),
+                              .priority = priority,
+                              .high_water = Bytes{q.high_water},
+                              .marked = q.marked,
+                              .dropped = q.dropped,
+                              .pauses = q.pauses,
+                              .paused = SimTime{q.paused_ps + (still ? now_ - q.paused_since : 0)}};
+      r.marked += q.marked, r.dropped += q.dropped, r.pauses += q.pauses;
+      if (!queue.quiet()) r.queues.push_back(queue);
+    }
+  }
+  for (const Switch& s : switches_) r.switch_high_water.push_back(Bytes{s.high_water});
+  return r;
+}
+
+}  // namespace weft

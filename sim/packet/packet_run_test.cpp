@@ -1,0 +1,83 @@
+#include "sim/packet/packet_run.hpp"
+
+#include "collectives/algorithms/ring.hpp"
+#include "collectives/registry.hpp"
+#include "models/bigraph.hpp"
+#include "models/star.hpp"
+#include "sim/network/flow_network.hpp"
+
+#include <cmath>
+#include <numeric>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+constexpr LinkSpec wire{100_Gbps, 500_ns};
+
+struct Both {
+  NetworkRun packet, flow;
+  PacketReport report;
+  double ratio() const { return packet.finish.seconds() / flow.finish.seconds(); }
+};
+
+Both run(const Schedule& schedule, const Fabric& fabric, Bytes message, const PacketSettings& settings = {},
+         const HardwareProfile& hardware = {}) {
+  std::vector<int> linear(static_cast<std::size_t>(schedule.ranks));
+  std::iota(linear.begin(), linear.end(), 0);
+  Routes routes(fabric, Ecmp{});
+  const Job job{schedule, linear, message.count / 4, 4, hardware, {}};
+  Both both;
+  both.packet = run_packet_bare(job, fabric, routes, settings, nullptr, &both.report);
+  both.flow = run_flow_bare(job, fabric, routes);
+  return both;
+}
+
+}  // namespace
+
+TEST_CASE("packet: ring takes the time of the flow model and the headers at each switch") {
+  const auto star = build(Star{.nodes = 16, .host_link = wire});
+  const Both both = run(ring_allreduce(16), *star, 16_MiB);
+  // 30 steps, 64 bytes at 100 Gb/s each.
+  CHECK(both.packet.finish == both.flow.finish + 30 * (64_B / 100_Gbps));
+  CHECK(both.packet.messages == both.flow.messages);
+  CHECK(both.packet.bytes_on_link == both.flow.bytes_on_link);
+  CHECK(both.report.queues.empty());
+}
+
+TEST_CASE("packet: uncongested ring and HDRM are within a tenth of the flow model, whatever the packets and the transport") {
+  const auto bigraph = build(BiGraph{.switches = 8, .nodes_per_switch = 4, .host_link = wire, .fabric_link = wire});
+  const Schedule hdrm = build(Request{.algorithm = "hdrm", .ranks = 32, .bigraph = BiGraphShape{8, 4}});
+  for (const Bytes packet : {1_KiB, 4_KiB, 64_KiB})
+    for (const PacketTransport transport :
+         {PacketTransport::rdma, PacketTransport::dcqcn, PacketTransport::dctcp, PacketTransport::fixed_window}) {
+      CAPTURE(packet.count);
+      CAPTURE(name_of(transport));
+      const PacketSettings settings{.packet = packet, .transport = transport};
+      CHECK(std::abs(run(hdrm, *bigraph, 8_MiB, settings).ratio() - 1) < 0.1);
+      CHECK(std::abs(run(ring_allreduce(32), *bigraph, 8_MiB, settings).ratio() - 1) < 0.1);
+    }
+}
+
+TEST_CASE("packet: wire efficiency stretches packets as it stretches flows") {
+  const auto star = build(Star{.nodes = 4, .host_link = wire});
+  CHECK(run(ring_allreduce(4), *star, 4_MB, {}, {.wire_efficiency = 0.8}).ratio() == doctest::Approx(1).epsilon(0.001));
+}
+
+TEST_CASE("packet: congested halving-doubling ends, near what fair sharing gives") {
+  const auto bigraph = build(BiGraph{.switches = 8, .nodes_per_switch = 4, .host_link = wire, .fabric_link = wire});
+  const Both both = run(build(Request{.algorithm = "halving_doubling", .ranks = 32}), *bigraph, 8_MiB);
+  CHECK(both.flow.solves > 0);
+  CHECK(both.ratio() > 0.95);
+  CHECK(both.ratio() < 1.5);
+}
+
+TEST_CASE("packet: a run whose peers are lost ends with an error") {
+  const auto star = build(Star{.nodes = 2, .host_link = wire});
+  PacketSettings settings{.transport = PacketTransport::rdma};
+  settings.faults.failures = {{"node0->switch", 0_us}};
+  settings.retries = 0;
+  CHECK_THROWS_WITH_AS(run(ring_allreduce(2), *star, 1_MB, settings), doctest::Contains("gets no answer from node"), RunError);
+}

@@ -1,0 +1,106 @@
+#include "models/bigraph.hpp"
+#include "models/graph_fabric.hpp"
+#include "models/star.hpp"
+#include "sim/packet/testing.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+using test::Wires;
+
+namespace {
+
+constexpr LinkSpec wire{100_Gbps, 500_ns};
+
+PacketSettings lossless() {
+  return {.packet = 1_KB, .ecn = {.on = false}, .pfc = {.xoff = 50_KB, .xon = 40_KB}, .transport = PacketTransport::rdma};
+}
+
+const QueueReport* of_link(const PacketReport& report, LinkId link) {
+  const auto found = std::ranges::find(report.queues, link, &QueueReport::link);
+  return found == report.queues.end() ? nullptr : &*found;
+}
+
+// Nodes on the switches of one part talk to each other over the switches of the other: each message u -> u + 1 turns on the
+// switch that makes the four links between switches a cycle.
+std::vector<SimTime> turn_in_circles(const Fabric& fabric, std::string* stall) {
+  Wires wires(fabric, lossless());
+  struct Way {
+    int from, to, turn;
+  };
+  for (const Way way : {Way{0, 1, 0}, {2, 3, 1}, {1, 0, 1}, {3, 2, 0}}) {
+    std::vector<Hop> hops;
+    fabric.append_path(way.from, way.to, way.turn, hops);
+    wires.send_over(hops, 5_MB);
+  }
+  auto ends = wires.run();
+  if (stall) *stall = wires.network.stall();
+  return ends;
+}
+
+}  // namespace
+
+TEST_CASE("packet: pauses travel to the senders, and nothing is lost") {
+  // Three senders behind x, one receiver behind y, with a tenth of the rate between y and it.
+  const auto fabric = build(GraphFabric{.nodes = {"a", "b", "c", "d"},
+                                        .switches = {"x", "y"},
+                                        .links = {{"a", "x", 100_Gbps, 500_ns},
+                                                  {"b", "x", 100_Gbps, 500_ns},
+                                                  {"c", "x", 100_Gbps, 500_ns},
+                                                  {"x", "y", 100_Gbps, 500_ns},
+                                                  {"y", "d", 10_Gbps, 500_ns}}});
+  Wires wires(*fabric, lossless());
+  for (int from = 0; from < 3; ++from) wires.send(from, 3, 1_MB);
+  const auto ends = wires.run();
+  const PacketReport r = wires.network.report();
+  CHECK(r.dropped == 0);
+  CHECK(r.packets == 3'000);
+  CHECK(r.packet_hops == 9'000);
+  for (const char* link : {"a->x", "b->x", "c->x", "x->y"}) {
+    CAPTURE(link);
+    const QueueReport* queue = of_link(r, wires.link(link));
+    REQUIRE(queue);
+    CHECK(queue->pauses > 0);
+    CHECK(queue->paused > 100_us);
+  }
+  // 3 MB at 10 Gb/s, never starved by the pauses.
+  CHECK(std::ranges::max_element(ends)->microseconds() == doctest::Approx(2'400).epsilon(0.002));
+  // In y: xoff, and what comes in the round trip of a pause: 1 us at 100 Gb/s, 12.5 kB, and two packets.
+  const auto y = static_cast<std::size_t>(fabric->to(wires.link("x->y")));
+  CHECK(r.switch_high_water[y] <= 50_KB + 12'500_B + 2_KB);
+  CHECK(r.switch_high_water[y] > 50_KB);
+}
+
+TEST_CASE("packet: xoff on one link does not stop another priority or another link") {
+  const auto star = build(Star{.nodes = 4, .host_link = wire});
+  Wires wires(*star, lossless());
+  wires.send(0, 3, 1_MB);
+  wires.send(1, 3, 1_MB);
+  wires.send(2, 0, 1_MB);  // a different way
+  const auto ends = wires.run();
+  CHECK(ends[2] == 1'000_ns + 80_us + 64 * 80_ps);
+  CHECK(of_link(wires.network.report(), 2 * 2) == nullptr);
+}
+
+TEST_CASE("packet: a BiGraph of one priority deadlocks when both parts turn, and the cycle is named") {
+  const BiGraph shape{.switches = 4, .nodes_per_switch = 1, .host_link = wire, .fabric_link = wire, .priorities = 1};
+  std::string stall;
+  const auto ends = turn_in_circles(*build(shape), &stall);
+  CHECK(std::ranges::count(ends, SimTime::never()) == 4);
+  CHECK(stall ==
+        "deadlock: each of these queues is paused until the next one drains: upper0->lower0 (priority 0) -> lower0->upper1 (priority 0) -> "
+        "upper1->lower1 (priority 0) -> lower1->upper0 (priority 0) -> back to upper0->lower0");
+}
+
+TEST_CASE("packet: with two priorities the same load ends") {
+  const BiGraph shape{.switches = 4, .nodes_per_switch = 1, .host_link = wire, .fabric_link = wire, .priorities = 2};
+  std::string stall;
+  const auto ends = turn_in_circles(*build(shape), &stall);
+  CHECK(std::ranges::count(ends, SimTime::never()) == 0);
+  CHECK(stall == "");
+  // Each link between switches carries two messages, 10 MB: 800 us.
+  CHECK(std::ranges::max_element(ends)->microseconds() == doctest::Approx(800).epsilon(0.1));
+}

@@ -1,0 +1,242 @@
+// Messages and their transports: what is sent when, what is answered, what is sent again.
+#include "sim/packet/opposite_links.hpp"
+#include "sim/packet/packet_network.hpp"
+
+#include <algorithm>
+
+namespace weft {
+
+void PacketNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
+  const std::int64_t packet = settings_.packet.count;
+  const std::int64_t packets = std::max<std::int64_t>(1, (bytes + packet - 1) / packet);
+  check(packets < INT32_MAX, "a message of {} packets", packets);
+  // A message of no bytes is one packet all the same.
+  const std::int64_t last = std::max<std::int64_t>(1, bytes - (packets - 1) * packet + settings_.header.count);
+  std::uint32_t index;
+  if (free_flows_.empty()) {
+    index = static_cast<std::uint32_t>(flows_.size());
+    flows_.emplace_back();
+  } else {
+    index = free_flows_.back();
+    free_flows_.pop_back();
+  }
+  Flow& flow = flows_[index];
+  Flow fresh;
+  fresh.route = route;
+  fresh.token = token;
+  fresh.packets = static_cast<std::uint32_t>(packets);
+  fresh.last_bytes = static_cast<std::uint32_t>(last);
+  fresh.pace_pending = flow.pace_pending;
+  fresh.timer_at = flow.timer_at;
+  flow = fresh;
+  schedule(at.ps, Event::start, index);
+}
+
+void PacketNetwork::begin(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  const RouteState& route = routes_[flow.route];
+  if (route.memory != none) {
+    flow.congestion = memories_[route.memory];
+    flow.congestion.window.restart();
+  } else {
+    const Port& port = ports_[hops_[route.first_hop].link];
+    flow.congestion = {DctcpWindow(static_cast<double>(settings_.window.count / settings_.packet.count)),
+                       DcqcnRate(static_cast<double>(port.bits_per_second))};
+  }
+  flow.active = true;
+  offer(index);
+}
+
+// Queues the message at its NIC if it has something that may be sent now; at the date of its pace if it may be sent then.
+void PacketNetwork::offer(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  if (!flow.active || flow.queued || !ready(flow)) return;
+  if (flow.send_at > now_) {
+    if (!flow.pace_pending) schedule(flow.send_at, Event::pace, index);
+    flow.pace_pending = true;
+    return;
+  }
+  const HopEntry& hop = hops_[routes_[flow.route].first_hop];
+  enqueue(flow, index, ports_[hop.link], queues_[queue_index(hop.link, hop.priority)]);
+  wake(hop.link);
+}
+
+void PacketNetwork::enqueue(Flow& flow, std::uint32_t index, Port& port, Queue& queue) {
+  flow.queued = true;
+  flow.after = none;
+  (queue.first_flow == none ? queue.first_flow : flows_[queue.last_flow].after) = index;
+  queue.last_flow = index;
+  ++port.waiting;
+}
+
+// The next packet of the message whose turn it is; the message goes to the end of the queue if it has more.
+bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
+  while (queue.first_flow != none) {
+    const std::uint32_t index = queue.first_flow;
+    Flow& flow = flows_[index];
+    queue.first_flow = flow.after;
+    flow.queued = false;
+    --port.waiting;
+    if (!ready(flow)) {
+      release_if_done(index);
+      continue;
+    }
+    packet = {.flow = index,
+              .sequence = flow.next,
+              .hop = routes_[flow.route].first_hop,
+              .bytes = packet_bytes(flow, flow.next) & 0xffffffu,
+              .kind = static_cast<std::uint32_t>(PacketKind::data),
+              .marked = 0,
+              .corrupt = 0};
+    ++packets_;
+    if (flow.next < flow.highest) ++resent_;
+    flow.highest = std::max(flow.highest, ++flow.next);
+    ++flow.outstanding;
+    if (order_matters_ && flow.deadline == never) arm(index, now_ + settings_.timeout.ps);
+    if (settings_.transport == PacketTransport::dcqcn) flow.send_at = now_ + flow.congestion.rate.sent(now_, packet.bytes, settings_.dcqcn);
+    if (flow.send_at > now_)
+      offer(index);
+    else if (ready(flow))
+      enqueue(flow, index, port, queue);
+    return true;
+  }
+  return false;
+}
+
+// Whether something leaves the receiver because of this packet, so that it cannot be received before its date.
+bool PacketNetwork::answers(const Packet& packet) const {
+  return settings_.acknowledgement.count > 0 && (acknowledged_ || (packet.marked && settings_.transport == PacketTransport::dcqcn));
+}
+
+// A data packet is at its end at `date`, now or later.
+void PacketNetwork::received(const Packet& packet, std::int64_t date) {
+  Flow& flow = flows_[packet.flow];
+  --flow.outstanding;
+  if (packet.marked && settings_.transport == PacketTransport::dcqcn && date >= flow.notify_at) {
+    flow.notify_at = date + settings_.dcqcn.notification_interval.ps;
+    answer(packet.flow, PacketKind::notification, true, date);
+  }
+  if (!order_matters_ || packet.sequence == flow.expected) return received_in_order(packet, date);
+  if (packet.sequence < flow.expected) return answer(packet.flow, PacketKind::acknowledgement, packet.marked, date);
+  if (!flow.refused) answer(packet.flow, PacketKind::negative, packet.marked, date);
+  flow.refused = true;
+}
+
+void PacketNetwork::received_in_order(const Packet& packet, std::int64_t date) {
+  Flow& flow = flows_[packet.flow];
+  const bool complete = ++flow.expected == flow.packets;
+  flow.refused = false;
+  flow.arrives_at = std::max(flow.arrives_at, date);
+  if (complete) schedule(flow.arrives_at, Event::end, packet.flow);
+  if (!acknowledged_) return;
+  const bool at_once = complete || (packet.marked && settings_.transport == PacketTransport::dctcp);
+  if (++flow.unanswered >= static_cast<std::uint32_t>(settings_.acknowledge_every) || at_once)
+    answer(packet.flow, PacketKind::acknowledgement, packet.marked, date);
+}
+
+// Leaves the receiver at `date`, which is now for an answer that has a size.
+void PacketNetwork::answer(std::uint32_t index, PacketKind kind, bool marked, std::int64_t date) {
+  Flow& flow = flows_[index];
+  if (kind != PacketKind::notification) flow.unanswered = 0;
+  ++flow.outstanding;
+  const std::uint32_t back = settings_.acknowledgement.count > 0 ? way_back(routes_[flow.route]) : none;
+  if (back != none)
+    return forward({.flow = index,
+                    .sequence = flow.expected,
+                    .hop = back,
+                    .bytes = static_cast<std::uint32_t>(settings_.acknowledgement.count) & 0xffffffu,
+                    .kind = static_cast<std::uint32_t>(kind) & 7u,
+                    .marked = marked,
+                    .corrupt = 0},
+                   back);
+  std::uint32_t record;
+  if (free_feedback_.empty()) {
+    record = static_cast<std::uint32_t>(feedback_.size());
+    feedback_.emplace_back();
+  } else {
+    record = free_feedback_.back();
+    free_feedback_.pop_back();
+  }
+  feedback_[record] = {index, flow.expected, kind, marked};
+  schedule(date + routes_[flow.route].latency_ps, Event::feedback, record);
+}
+
+void PacketNetwork::give_feedback(std::uint32_t index) {
+  const Feedback f = feedback_[index];
+  free_feedback_.push_back(index);
+  answered(f.flow, f.kind, f.sequence, f.marked);
+}
+
+// An answer has come back to the sender.
+void PacketNetwork::answered(std::uint32_t index, PacketKind kind, std::uint32_t sequence, bool marked) {
+  Flow& flow = flows_[index];
+  --flow.outstanding;
+  if (kind == PacketKind::notification) {
+    ++notifications_;
+    flow.congestion.rate.notified(now_, settings_.dcqcn);
+  } else if (sequence >= flow.acked) {
+    const std::uint32_t newly = sequence - flow.acked;
+    flow.acked = sequence;
+    flow.next = std::max(flow.next, sequence);
+    if (newly > 0) flow.tries = 0;
+    if (newly > 0 && order_matters_) arm(index, flow.next > flow.acked ? now_ + settings_.timeout.ps : never);
+    if (newly > 0) flow.congestion.window.acknowledged(newly, marked, sequence, flow.next, settings_.dctcp_gain);
+    if (kind == PacketKind::negative) {
+      flow.congestion.window.lost(sequence, flow.next);
+      flow.next = sequence;
+    }
+  }
+  offer(index);
+  release_if_done(index);
+}
+
+// The way of the answers: the links of the route backwards, in the control class; none where a cable has one direction only.
+std::uint32_t PacketNetwork::way_back(RouteState& route) {
+  if (route.back != unknown) return route.back;
+  if (opposite_.empty()) opposite_ = opposite_links(fabric_);
+  std::vector<Hop> hops;
+  for (std::uint32_t i = route.hops; i-- > 0;) hops.push_back({opposite_[hops_[route.first_hop + i].link], control_});
+  const bool whole = std::ranges::none_of(hops, [](const Hop& hop) { return hop.link < 0; });
+  return route.back = whole ? add_hops(hops) : none;
+}
+
+void PacketNetwork::arm(std::uint32_t index, std::int64_t deadline) {
+  Flow& flow = flows_[index];
+  flow.deadline = deadline;
+  if (deadline >= flow.timer_at) return;  // the pending event will look at it
+  flow.timer_at = deadline;
+  schedule(deadline, Event::timer, index);
+}
+
+void PacketNetwork::timer(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  if (flow.timer_at != now_) return;  // an earlier one was set since
+  flow.timer_at = never;
+  if (!flow.active || flow.deadline == never) return;
+  if (flow.deadline > now_) return arm(index, flow.deadline);
+  ++timeouts_;
+  if (++flow.tries > settings_.retries) give_up(flow);
+  flow.congestion.window.timed_out();
+  flow.next = flow.acked;
+  arm(index, now_ + (settings_.timeout.ps << flow.tries));
+  offer(index);
+}
+
+void PacketNetwork::release_if_done(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  if (!flow.active || !flow.ended || flow.queued || flow.outstanding > 0 || (acknowledged_ && flow.acked < flow.packets)) return;
+  flow.active = false;
+  flow.deadline = never;
+  free_flows_.push_back(index);
+  RouteState& route = routes_[flow.route];
+  const bool learned =
+      settings_.transport == PacketTransport::dctcp || (settings_.transport == PacketTransport::dcqcn && flow.congestion.rate.limited());
+  if (route.memory == none && !learned) return;
+  if (route.memory == none) {
+    route.memory = static_cast<std::uint32_t>(memories_.size());
+    memories_.emplace_back();
+  }
+  memories_[route.memory] = flow.congestion;
+}
+
+}  // namespace weft
