@@ -2,6 +2,7 @@
 #include "collectives/bench/start.hpp"
 #include "kernels/nearest_name.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cli/compare_command.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/form.hpp"
 
@@ -60,7 +61,8 @@ void refuse_unknown(const CLI::App& app) {
 
 int run_program(int argc, char** argv) {
   // Its arguments are its own: those of nccl-tests.
-  if (argc > 1 && std::string_view(argv[1]) == "bench") return bench::start_bench(argc, argv);
+  if (argc > 1 && std::string_view(argv[1]) == "bench")
+    return asks_to_compare(argc - 1, argv + 1) ? compare_command(argc - 1, argv + 1, std::cout) : bench::start_bench(argc, argv);
 
   CLI::App app("Weft simulates collective operations on GPU clusters.", "weft");
   app.set_version_flag("--version", fmt::format("weft {} ({})", version(), commit()));
