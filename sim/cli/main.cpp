@@ -92,7 +92,7 @@ int run_program(int argc, char** argv) {
   topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
   topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
   app.add_subcommand("bench", "Run an algorithm for real: threads, TCP, MPI (weft bench --help)");
-  command("list", "List algorithms, fabrics, networks, hardware profiles, types", [&] { return list_command(std::cout); });
+  command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });
   command("schema", "Print the JSON Schema of scenarios", [&] { return schema_command(std::cout); });
   CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
   add_scenarios(show, scenarios);
