@@ -1,6 +1,8 @@
 #include "validation/commands.hpp"
 
+#include "collectives/bench/start.hpp"
 #include "validation/calibrate.hpp"
+#include "validation/compare/compare_command.hpp"
 #include "validation/replay/replay.hpp"
 #include "validation/validate.hpp"
 
@@ -10,6 +12,10 @@
 
 namespace weft {
 namespace {
+
+int bench_or_compare(int argc, char** argv) {
+  return asks_to_compare(argc, argv) ? compare_command(argc, argv, std::cout) : bench::start_bench(argc, argv);
+}
 
 std::function<int()> declare_calibrate(CLI::App& command) {
   const auto a = std::make_shared<CalibrateArguments>();
@@ -75,6 +81,7 @@ std::function<int()> declare_validate(CLI::App& command) {
 
 std::span<const Command> validation_commands() {
   static const std::array commands = {
+      Command{"bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare},
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
       Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},
       Command{"validate", "Simulate everything measured or published that ships, and say how wrong we are", declare_validate},

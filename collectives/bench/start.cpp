@@ -19,7 +19,7 @@ int start_bench(int argc, char** argv) {
   const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size());
   const std::string path(self.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   const std::string program = path.substr(0, path.rfind('/') + 1) + "weft_bench";
-  std::vector<char*> arguments(argv + 1, argv + argc);
+  std::vector<char*> arguments(argv, argv + argc);
   arguments.push_back(nullptr);
   ::execv(program.c_str(), arguments.data());
   std::fputs(fmt::format("weft bench: cannot start {}: {}\n", program, std::strerror(errno)).c_str(), stderr);
@@ -27,9 +27,9 @@ int start_bench(int argc, char** argv) {
 }
 
 int run_bench(const std::vector<std::string>& arguments) {
-  std::string weft = "weft", bench = "bench";
+  std::string bench = "bench";
   std::vector<std::string> copies = arguments;
-  std::vector<char*> all = {weft.data(), bench.data()};
+  std::vector<char*> all = {bench.data()};
   for (std::string& argument : copies) all.push_back(argument.data());
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();

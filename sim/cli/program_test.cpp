@@ -103,7 +103,9 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"rnu x.json",
        "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", "
        "\"show\"\n"},
-      {"", "weft: a command is missing; write one of \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", \"show\"\n"},
+      {"",
+       "weft: a command is missing; write one of \"run\", \"check\", \"topo\", \"list\", \"schema\", \"show\", \"bench\", \"calibrate\", "
+       "\"replay\", \"validate\"\n"},
       {"topo " + good + " --dto",
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
        "\"--json\", \"--simgrid\", \"-h\"\n"},

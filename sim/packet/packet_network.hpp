@@ -42,7 +42,7 @@ class PacketNetwork {
   PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> rates, const PacketSettings& settings);
 
   // Routes are numbered in the order they are added.
-  RouteIndex add_route(std::span<const Hop> hops, SimTime latency);
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {});
   std::size_t routes() const { return routes_.size(); }
 
   // A message of `bytes` is ready at `at` (not before now); when its last byte has arrived, `token` goes to `on_end`.

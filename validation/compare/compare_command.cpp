@@ -1,13 +1,14 @@
-#include "sim/cli/compare_command.hpp"
+#include "validation/compare/compare_command.hpp"
 
 #include "collectives/bench/start.hpp"
-#include "sim/cli/comparison.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/results/describe.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 #include "sim/simulate.hpp"
+#include "validation/compare/comparison.hpp"
+#include "validation/measurements/trace.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -118,14 +119,6 @@ std::optional<Asked> read(int argc, const char* const* argv) {
   return out;
 }
 
-// The runs in a trace, without their operations: only these can be many.
-Json read_runs(const std::string& path) {
-  std::ifstream file(path);
-  if (file.peek() == std::ifstream::traits_type::eof()) return {};
-  return Json::parse(
-      file, [](int, Json::parse_event_t event, Json& parsed) { return event != Json::parse_event_t::key || parsed != "operations"; });
-}
-
 SimTime simulated(const Scenario& scenario, const std::string& algorithm, std::int64_t size_bytes) {
   for (const AlgorithmChoice& choice : scenario.workload.algorithms)
     if (choice.name == algorithm)
@@ -183,18 +176,16 @@ int compare_command(int argc, const char* const* argv, std::ostream& out) {
   out.flush();
   if (const int status = bench::run_bench(arguments); status != 0) return status;
 
-  const Json measured = read_runs(trace.path());
-  if (measured.is_null()) return 0;  // not rank 0's process, which hears of every time
+  if (fs::file_size(trace.path()) == 0) return 0;  // not rank 0's process, which hears of every time
+  const Trace measured = read_trace(trace.path());
   bench::Settings& settings = asked->settings;
   if (!settings.trace.empty()) fs::copy_file(trace.path(), settings.trace, fs::copy_options::overwrite_existing);
-  if (std::exchange(settings.ranks, measured.at("ranks").get<int>()) != settings.ranks) asked->scenario = scenario_of(settings);
+  if (std::exchange(settings.ranks, measured.ranks) != settings.ranks) asked->scenario = scenario_of(settings);
   std::vector<Compared> rows;
-  for (const Json& run : measured.at("runs")) {
-    const auto algorithm = run.at("algorithm").get<std::string>();
-    if (is_library(algorithm)) continue;
-    const auto size = run.at("size_bytes").get<std::int64_t>();
-    rows.push_back({size, algorithm, median(run.at("times_us").get<std::vector<double>>()),
-                    simulated(asked->scenario, algorithm, size).microseconds()});
+  for (const TraceRun& run : measured.runs) {
+    if (is_library(run.algorithm)) continue;
+    rows.push_back(
+        {run.size_bytes, run.algorithm, median(run.times_us), simulated(asked->scenario, run.algorithm, run.size_bytes).microseconds()});
   }
   out << header(*asked) << to_table(rows) << std::flush;
   return 0;

@@ -1,6 +1,7 @@
-#include "sim/cli/compare_command.hpp"
+#include "validation/compare/compare_command.hpp"
 
 #include "sim/scenario/testing.hpp"
+#include "validation/measurements/trace.hpp"
 
 #include <array>
 #include <cstdio>
@@ -86,7 +87,7 @@ TEST_CASE("bench --compare keeps the trace that was asked for") {
   const Ran out = ran(weft_program + " bench --trace " + trace + " -b 1K --iterations 1 --compare " + file.path());
   CAPTURE(out.printed);
   CHECK(out.status == 0);
-  CHECK(Json::parse(read_file(trace)).at("runs").at(0).at("operations").size() == 8);
+  CHECK(read_trace(trace).runs.at(0).operations.size() == 8);
   std::filesystem::remove(trace);
 }
 

@@ -1,4 +1,4 @@
-#include "sim/cli/comparison.hpp"
+#include "validation/compare/comparison.hpp"
 
 #include <doctest/doctest.h>
 
