@@ -214,4 +214,18 @@ Schedule channels(const Schedule& schedule, int n) {
   return beside(parts);
 }
 
+Schedule staggered(const Schedule& schedule, int group) {
+  check(group >= 1 && schedule.ranks % group == 0, "groups of {} do not divide {} ranks", group, schedule.ranks);
+  check(!gives_blocks_to_ranks(schedule.collective), "{} gives blocks to ranks", schedule.name);
+  Schedule result = schedule;
+  const int n = static_cast<int>(schedule.channels.size());
+  for (int c = 0; c < n; ++c) {
+    const int turn = static_cast<int>(std::int64_t{c} * group / n);
+    const auto turned = [=](Rank r) { return r / group * group + (r % group + turn) % group; };
+    Steps& channel = result.channels[static_cast<std::size_t>(c)];
+    channel = changed(channel, [=](Transfer& t) { t.from = turned(t.from), t.to = turned(t.to); });
+  }
+  return result;
+}
+
 }  // namespace weft

@@ -43,4 +43,9 @@ Schedule pipelined(const Schedule& schedule, int pieces);
 // The message cut in the same way into n parts, each a copy of the schedule on channels of its own: concurrent streams.
 Schedule channels(const Schedule& schedule, int n);
 
+// Channel c of n goes through each group of neighbouring ranks from rank c * group / n of it on, so that a ring enters and
+// leaves a group at other ranks in every channel: one ring for each NIC of a server. For collectives that do not give
+// blocks to ranks; `group` divides the ranks.
+Schedule staggered(const Schedule& schedule, int group);
+
 }  // namespace weft

@@ -46,6 +46,7 @@ std::string divisors_of(int n) {
 void groups_divide(const Request& q, Problems& problems) {
   const int g = q.settings.group;
   if (q.ranks < 1) return;
+  if (g == 0 && find_algorithm(q.collective, q.algorithm)->staggers) return;
   if (g == 0)
     problems.push_back({"/group", fmt::format("hierarchical_ring needs the ranks of a group: one of {}", divisors_of(q.ranks))});
   else if (g < 0 || q.ranks % g != 0)
@@ -85,6 +86,8 @@ const std::array table = {
               .collective = Collective::allreduce,
               .description = "Chunks go around a ring of ranks twice, first adding, then copying.",
               .source = "Patarasuk & Yuan 2009",
+              .staggers = true,
+              .constrain = groups_divide,
               WEFT_OF_RANKS(ring_allreduce)},
     Algorithm{.name = "halving_doubling",
               .collective = Collective::allreduce,
@@ -290,7 +293,7 @@ std::vector<Problem> constraints(const Request& request) {
         {"/ranks", fmt::format("must be 1 to {} for {} {}, got {}", a->most_ranks, a->name, name_of(a->collective), request.ranks)});
   if (request.ranks >= 1 && (request.root < 0 || request.root >= request.ranks))
     problems.push_back({"/root", fmt::format("must be a rank, 0 to {}, got {}", request.ranks - 1, request.root)});
-  if (request.settings.group != 0 && !a->takes_group)
+  if (request.settings.group != 0 && !a->takes_group && !a->staggers)
     problems.push_back({"/group", fmt::format("{} {} has no groups, got {}", a->name, name_of(a->collective), request.settings.group)});
   check_cuts(*a, request, problems);
   if (a->constrain != nullptr) a->constrain(request, problems);
@@ -300,7 +303,8 @@ std::vector<Problem> constraints(const Request& request) {
 
 Schedule build(const Request& request) {
   const Algorithm& a = allowed(request);
-  return channels(pipelined(a.build(request), request.settings.pieces), request.settings.channels);
+  const Schedule cut = channels(pipelined(a.build(request), request.settings.pieces), request.settings.channels);
+  return a.staggers && request.settings.group > 1 ? staggered(cut, request.settings.group) : cut;
 }
 
 Price price(const Request& request) {

@@ -16,7 +16,7 @@ namespace weft {
 
 // Settings that stand beside an algorithm's name.
 struct AlgorithmSettings {
-  int group = 0;     // ranks in a group, for hierarchical_ring; 0 is not given
+  int group = 0;     // ranks in a group, such as the GPUs of a server; 0 is not given
   int channels = 1;  // concurrent parts of the message, each a copy of the algorithm
   int pieces = 1;    // pieces of each part that follow one another through the algorithm (pipelining)
   friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
@@ -39,6 +39,7 @@ struct Algorithm {
   // The steps of one transfer each may be cut (channels, pieces); algorithms that move ranges of ranks' blocks may not.
   bool can_be_cut = true;
   bool takes_group = false;
+  bool staggers = false;  // may take a group, through which each channel then goes from another rank on
   int most_ranks = 1 << 20;
   void (*constrain)(const Request&, std::vector<Problem>&) = nullptr;  // what else must hold
   Schedule (*build)(const Request&) = nullptr;                         // uncut

@@ -95,13 +95,32 @@ TEST_CASE("an unknown algorithm is refused with the names there are and the near
 TEST_CASE("numbers that cannot be are refused, all at once") {
   CHECK(lines({.algorithm = "ring", .ranks = 0}) == "/ranks: must be 1 to 1048576 for ring allreduce, got 0");
   CHECK(lines({.algorithm = "direct", .ranks = 1'000'000'000}) == "/ranks: must be 1 to 4096 for direct allreduce, got 1000000000");
-  CHECK(lines({.algorithm = "ring", .ranks = 4, .root = 4, .settings = {.group = 2, .channels = 0, .pieces = -1}}) ==
+  CHECK(lines({.algorithm = "ring", .ranks = 4, .root = 4, .settings = {.group = 3, .channels = 0, .pieces = -1}}) ==
         "/root: must be a rank, 0 to 3, got 4\n"
-        "/group: ring allreduce has no groups, got 2\n"
         "/channels: must be 1 to 65536, got 0\n"
-        "/pieces: must be 1 to 65536, got -1");
+        "/pieces: must be 1 to 65536, got -1\n"
+        "/group: must divide the 4 ranks (1, 2, 4), got 3");
+  CHECK(lines({.algorithm = "direct", .ranks = 4, .settings = {.group = 2}}) == "/group: direct allreduce has no groups, got 2");
   CHECK(lines({.algorithm = "ring", .ranks = 1024, .settings = {.channels = 65536, .pieces = 65536}}) ==
         "/pieces: cut the message of 1024 chunks into 4294967296 parts; together they may be 268435456");
+}
+
+TEST_CASE("a ring with groups enters and leaves each group at other ranks in every channel") {
+  const Schedule s = build({.algorithm = "ring", .ranks = 8, .settings = {.group = 4, .channels = 2}});
+  CHECK(verify(s).empty());
+  Step step;
+  std::set<std::pair<Rank, Rank>> across[2];
+  for (std::size_t c = 0; c < 2; ++c)
+    for (int k = 0; k < s.channels[c].count(); ++k) {
+      s.channels[c].produce(k, step);
+      for (const Transfer& t : step.transfers())
+        if (t.from / 4 != t.to / 4) across[c].emplace(t.from, t.to);
+    }
+  CHECK(across[0] == std::set<std::pair<Rank, Rank>>{{3, 4}, {7, 0}});
+  CHECK(across[1] == std::set<std::pair<Rank, Rank>>{{1, 6}, {5, 2}});  // through 2, 3, 0, 1 of each group
+  for (const Request& q : {Request{.algorithm = "ring", .ranks = 12, .settings = {.group = 4, .channels = 4, .pieces = 3}},
+                           Request{.algorithm = "ring", .ranks = 6, .settings = {.group = 3, .channels = 2}}})
+    check_right(q);
 }
 
 TEST_CASE("algorithms that move ranges of ranks' blocks refuse to be cut") {

@@ -19,15 +19,16 @@ using ChannelGraph = boost::compressed_sparse_row_graph<boost::directedS, boost:
                                                         std::uint32_t, std::uint32_t>;
 using Dependency = std::pair<std::uint32_t, std::uint32_t>;
 
-// The devices that an endpoint has links to, then those it has links from.
+// The devices that an endpoint's port has cables to, then those it has cables from.
 std::vector<NodeId> neighbours(const Fabric& fabric, int endpoint) {
-  const auto node = static_cast<std::size_t>(fabric.node_of(endpoint));
+  const Graph& graph = fabric.graph();
+  const auto node = static_cast<std::size_t>(fabric.port_of(endpoint));
   std::vector<NodeId> ids;
-  for (auto [edge, end] = boost::out_edges(node, fabric.graph()); edge != end; ++edge)
-    ids.push_back(static_cast<NodeId>(boost::target(*edge, fabric.graph())));
+  for (auto [edge, end] = boost::out_edges(node, graph); edge != end; ++edge)
+    if (!graph[*edge].in_server) ids.push_back(static_cast<NodeId>(boost::target(*edge, graph)));
   ids.push_back(-1);
-  for (auto [edge, end] = boost::in_edges(node, fabric.graph()); edge != end; ++edge)
-    ids.push_back(static_cast<NodeId>(boost::source(*edge, fabric.graph())));
+  for (auto [edge, end] = boost::in_edges(node, graph); edge != end; ++edge)
+    if (!graph[*edge].in_server) ids.push_back(static_cast<NodeId>(boost::source(*edge, graph)));
   return ids;
 }
 
@@ -84,10 +85,11 @@ class DependencyRecorder {
     seen_.resize(bits);
   }
 
-  // Links to and from endpoints are left out: nothing comes before the one, nothing after the other.
+  // Links to and from ports are left out: what a port sends waits for no buffer of the fabric, what it gets it takes.
   void record(const std::vector<Hop>& path) {
-    for (std::size_t i = 1; i + 2 < path.size(); ++i) {
+    for (std::size_t i = 0; i + 1 < path.size(); ++i) {
       const Hop a = path[i], b = path[i + 1];
+      if (!fabric_.between_switches(a.link) || !fabric_.between_switches(b.link)) continue;
       const Followers& followers = followers_[static_cast<std::size_t>(a.link)];
       seen_[followers.first_bit + static_cast<std::size_t>(a.priority) * followers.width +
             position_[static_cast<std::size_t>(b.link)] * priorities_ + static_cast<std::size_t>(b.priority)] = true;

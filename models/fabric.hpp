@@ -14,9 +14,9 @@
 namespace weft {
 
 using NodeId = std::int32_t;  // a device: an endpoint, a switch
-using LinkId = std::int32_t;  // one direction of a cable
+using LinkId = std::int32_t;  // one direction of a cable, or of a link inside a server
 
-enum class DeviceKind { endpoint, network_switch };
+enum class DeviceKind { endpoint, network_switch, nic, socket, memory, pcie_switch, nvswitch };
 
 struct Device {
   std::string name;  // a path: "upper3/node1", "leaf0", "spine2"
@@ -27,6 +27,8 @@ struct Link {
   LinkId id = 0;
   BitsPerSecond bandwidth;
   SimTime latency;
+  // Inside a server: its bandwidth is what messages get of it. Other links are wires, of which they get wire_efficiency.
+  bool in_server = false;
 };
 
 // Link bandwidth and latency as a scenario gives them.
@@ -41,6 +43,13 @@ struct Hop {
   LinkId link = 0;
   int priority = 0;
   friend bool operator==(const Hop&, const Hop&) = default;
+};
+
+// What a flow may claim of the links that it shares.
+struct FlowClaim {
+  double weight = 1;         // flows with one bottleneck share it in proportion to their weights
+  BitsPerSecond ceiling{0};  // the most that one flow gets; 0: what its links give
+  friend bool operator==(const FlowClaim&, const FlowClaim&) = default;
 };
 
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Device, Link>;
@@ -65,15 +74,27 @@ class Fabric {
 
   // How many equal-cost paths lead from one endpoint to another (at least 1 for different endpoints), and the
   // `choice`-th of them, appended to `path`. Endpoints must differ. Endpoints do not forward, and what a path does between
-  // switches depends only on the switches that its two ends hang on.
+  // switches depends only on the ports of its two ends.
   virtual int path_count(int from, int to) const = 0;
   virtual void append_path(int from, int to, int choice, std::vector<Hop>& path) const = 0;
+
+  // What messages from one endpoint to another claim.
+  virtual FlowClaim claim(int from, int to) const;
+
+  // The device by which the endpoint hangs on the fabric's switches: itself, or the NIC that it uses in its server.
+  virtual NodeId port_of(int endpoint) const { return node_of(endpoint); }
+
+  // Copies between an endpoint and the host memory next to it; false where there is no such memory.
+  enum class Copy { to_endpoint, to_host };
+  virtual bool append_copy_path(int endpoint, Copy direction, std::vector<Hop>& path) const;
+  virtual FlowClaim copy_claim(int endpoint) const;
 
  protected:
   NodeId add_switch(std::string name);
   NodeId add_endpoint(std::string name);
-  LinkId add_link(NodeId from, NodeId to, LinkSpec spec);  // one direction
-  LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);     // both: a->b is the returned id, b->a the next
+  NodeId add_device(Device device);                                                // of any kind but endpoint
+  LinkId add_link(NodeId from, NodeId to, LinkSpec spec, bool in_server = false);  // one direction
+  LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);                             // both: a->b is the returned id, b->a the next
 
   // The next endpoint, on its cable. Where all endpoints come before any other cable, the links of endpoint e are
   // up_link(e) and down_link(e).
@@ -85,8 +106,6 @@ class Fabric {
   int priorities_ = 1;
 
  private:
-  NodeId add_device(Device device);
-
   std::vector<NodeId> endpoint_nodes_;
   // By link: what the graph knows of its edge, without a walk to it.
   struct Ends {

@@ -58,13 +58,32 @@ std::string xml_quoted(std::string_view text) {
   return fmt::format("\"{}\"", escaped(text, "&<>\"", instead));
 }
 
+const char* dot_shape(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::endpoint:
+      return "box";
+    case DeviceKind::nic:
+      return "component";
+    case DeviceKind::socket:
+      return "box3d";
+    case DeviceKind::memory:
+      return "cylinder";
+    case DeviceKind::pcie_switch:
+      return "trapezium";
+    case DeviceKind::nvswitch:
+      return "hexagon";
+    case DeviceKind::network_switch:
+      return "ellipse";
+  }
+  return "ellipse";
+}
+
 }  // namespace
 
 void to_dot(const Fabric& fabric, std::ostream& out) {
   out << "digraph fabric {\n  layout=neato; overlap=false; splines=true;\n";
-  for_each_device(fabric, [&](const Device& device) {
-    out << "  " << dot_quoted(device.name) << (device.kind == DeviceKind::endpoint ? " [shape=box];\n" : " [shape=ellipse];\n");
-  });
+  for_each_device(fabric,
+                  [&](const Device& device) { out << "  " << dot_quoted(device.name) << " [shape=" << dot_shape(device.kind) << "];\n"; });
   for_each_cable(fabric, [&](LinkId id, bool both_ways) {
     out << "  " << dot_quoted(fabric.device(fabric.from(id)).name) << " -> " << dot_quoted(fabric.device(fabric.to(id)).name)
         << " [label=" << dot_quoted(to_string(fabric.link(id).bandwidth) + " " + to_string(fabric.link(id).latency))

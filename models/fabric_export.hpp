@@ -7,11 +7,13 @@
 
 namespace weft {
 
-// Graphviz: endpoints as boxes, switches as ellipses, an edge for each cable and an arrow for each one-way link.
+// Graphviz: endpoints as boxes, switches as ellipses, the devices of servers each in a shape of their own; an edge for each
+// cable and an arrow for each one-way link.
 void to_dot(const Fabric& fabric, std::ostream& out);
 
 // {"type": "graph", "nodes": [...], "switches": [...], "links": [...]}: a scenario's own form of an explicit fabric, with
-// bandwidth and latency as quantities. A link that goes one way only says "bidirectional": false.
+// bandwidth and latency as quantities. The devices of servers stand among the switches. A link that goes one way only says "bidirectional":
+// false.
 void to_json(const Fabric& fabric, std::ostream& out);
 
 // A SimGrid platform, version 4.1: a host for each endpoint, a link for each direction, and a route for each pair of

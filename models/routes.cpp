@@ -78,6 +78,7 @@ RouteId Routes::add_route(int from, int to) {
   first_hop_.push_back(hops_.size());
   latency_.push_back(latency);
   bandwidth_.push_back(bandwidth);
+  claim_.push_back(fabric_.claim(from, to));
   return static_cast<RouteId>(latency_.size() - 1);
 }
 
@@ -95,16 +96,16 @@ int Routes::choose(int from, int to) {
   return 0;
 }
 
-// The first and the last link, those of the endpoints, do not count: the choices share them, and where they are the busiest
-// no choice would look better than another.
+// Links of endpoints do not count: the choices share them, and where they are the busiest no choice would look better than
+// another.
 int Routes::least_loaded(int from, int to, int choices) {
   int best = 0, fewest = std::numeric_limits<int>::max();
   for (int choice = 0; choice < choices && fewest > 0; ++choice) {
     candidate_.clear();
     fabric_.append_path(from, to, choice, candidate_);
     int busiest = 0;
-    for (std::size_t i = 1; i + 1 < candidate_.size(); ++i)
-      busiest = std::max(busiest, flows_[static_cast<std::size_t>(candidate_[i].link)]);
+    for (const Hop& hop : candidate_)
+      if (fabric_.between_switches(hop.link)) busiest = std::max(busiest, flows_[static_cast<std::size_t>(hop.link)]);
     if (busiest < fewest) best = choice, fewest = busiest;
   }
   return best;

@@ -31,6 +31,8 @@ class Routes {
   SimTime latency(RouteId id) const { return latency_[static_cast<std::size_t>(id)]; }            // sum over the path
   BitsPerSecond bandwidth(RouteId id) const { return bandwidth_[static_cast<std::size_t>(id)]; }  // least on the path
 
+  FlowClaim claim(RouteId id) const { return claim_[static_cast<std::size_t>(id)]; }
+
   const Fabric& fabric() const { return fabric_; }
   Ecmp ecmp() const { return ecmp_; }
 
@@ -55,6 +57,7 @@ class Routes {
   std::vector<std::size_t> first_hop_{0};
   std::vector<SimTime> latency_;
   std::vector<BitsPerSecond> bandwidth_;
+  std::vector<FlowClaim> claim_;
   std::vector<int> flows_;      // by link, in the current step; least_loaded only
   std::vector<LinkId> loaded_;  // the links with flows
   std::vector<Hop> candidate_;  // scratch

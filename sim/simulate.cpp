@@ -4,6 +4,7 @@
 #include "collectives/verify.hpp"
 #include "models/link_load.hpp"
 #include "models/placement.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/engine/ns3_network.hpp"
 #include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
@@ -52,9 +53,9 @@ void find_busiest(const NetworkRun& run, const Fabric& fabric, Outcome& outcome)
 }  // namespace
 
 std::vector<int> placement_of(const Scenario& scenario, const AlgorithmChoice& algorithm) {
-  // The ranks of HDRM's schedule are nodes already.
-  const Placement placement = algorithm.name == "hdrm" ? Placement{} : scenario.placement;
-  return place(placement, scenario.workload.ranks, scenario.fabric.spec);
+  // The ranks of HDRM's schedule are ports already.
+  if (algorithm.name == "hdrm") return endpoints_of_ports(scenario.fabric.spec, scenario.server);
+  return place(scenario.placement, scenario.workload.ranks, scenario.fabric.spec, scenario.server);
 }
 
 std::vector<SimTime> starts_of(const Scenario& scenario) {
@@ -77,7 +78,7 @@ void require_correct(const Schedule& schedule, const Request& request) {
 }
 
 Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline) {
-  const auto fabric = build(scenario.fabric.spec);
+  const auto fabric = build(scenario.fabric.spec, scenario.server);
   const Request request = request_of(scenario, algorithm);
   const Schedule schedule = build(request);
   require_correct(schedule, request);
@@ -89,7 +90,7 @@ Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Byt
 
   const std::int64_t elements = elements_in(size, schedule, scenario.workload.dtype);
   const auto element_bytes = static_cast<std::int64_t>(size_of(scenario.workload.dtype));
-  const Job job{schedule, placement, elements, element_bytes, scenario.hardware, starts};
+  const Job job{schedule, placement, elements, element_bytes, scenario.hardware, starts, scenario.copies};
   const auto before = std::chrono::steady_clock::now();
   const NetworkRun run = run_on(scenario.network, job, *fabric, routes, timeline);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
@@ -105,6 +106,7 @@ Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Byt
                   .most_shared_step = load.between_switches.step,
                   .busiest_link = {},
                   .busiest_link_utilization = 0,
+                  .copies = run.copies,
                   .events = run.events,
                   .solves = run.solves,
                   .wall_s = wall.count()};

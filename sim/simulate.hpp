@@ -24,6 +24,7 @@ struct Outcome {
   int most_shared_step = 0;
   std::string busiest_link;  // by bytes carried / (capacity x time); empty if nothing was carried
   double busiest_link_utilization = 0;
+  std::vector<CopyRecord> copies;  // beside the collective
   std::uint64_t events = 0, solves = 0;
   double wall_s = 0;  // of the network simulation alone
 };

@@ -27,18 +27,18 @@ TEST_CASE("calibrate: from a file of measurements to a profile that a scenario c
   std::ostringstream out, err;
   const CalibrateArguments arguments{.data = {folder.file("data.csv", measured()).string()},
                                      .scenario = folder.file("pair.json", pair_scenario).string(),
-                                     .fit = {"send_overhead", "wire_efficiency", "first_use"},
+                                     .fit = {"send_overhead", "wire_efficiency", "rendezvous"},
                                      .output = (folder / "made.json").string(),
                                      .folds = 3};
   CHECK(calibrate_command(arguments, out, err) == 0);
-  CHECK(out.str().find("first_use") != std::string::npos);
+  CHECK(out.str().find("rendezvous") != std::string::npos);
   CHECK(out.str().find("does not determine it") != std::string::npos);
 
   const HardwareProfile profile = read_profile(folder / "made.json");
   CHECK(profile.send_overhead.microseconds() == doctest::Approx(5).epsilon(0.02));
   CHECK(profile.wire_efficiency == doctest::Approx(0.8).epsilon(0.01));
   CHECK(profile.sources.at("send_overhead") == "fitted, see calibration");
-  CHECK(profile.sources.at("first_use") == "the data does not determine it; from profile ideal");
+  CHECK(profile.sources.at("rendezvous") == "the data does not determine it; from profile ideal");
   CHECK(profile.sources.at("reduce_rate") == "not fitted; from profile ideal");
 
   const Json written = Json::parse(read_file(folder / "made.json"));
@@ -46,7 +46,7 @@ TEST_CASE("calibrate: from a file of measurements to a profile that a scenario c
   CHECK(calibration.at("valid_for").at("size") == Json({"8B", "8MiB"}));
   CHECK(calibration.at("residuals").size() == 11);
   CHECK(calibration.at("held_out_error").at("points") == 5);
-  CHECK(calibration.at("command").get<std::string>().find("--fit send_overhead,wire_efficiency,first_use") != std::string::npos);
+  CHECK(calibration.at("command").get<std::string>().find("--fit send_overhead,wire_efficiency,rendezvous") != std::string::npos);
   CHECK(read_file(folder / "made.svg").starts_with("<svg"));
 }
 
@@ -60,6 +60,6 @@ TEST_CASE("calibrate: what is wrong is told") {
         Lines{"none of the measurements can be simulated by this scenario"});
   CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"x"}}) == Lines{"--rename x: must be MEASURED=OURS"});
   const std::string nowhere = (folder / "nowhere.csv").string();
-  CHECK(problems({.data = {nowhere, folder.file("empty.csv", "").string()}, .scenario = scenario}).size() == 2);
+  CHECK(problems({.data = {nowhere, folder.file("empty.csv", "\n").string()}, .scenario = scenario}).size() == 2);
   CHECK(problems({.data = {data}, .scenario = nowhere}).size() == 1);
 }

@@ -1,6 +1,8 @@
 #include "validation/commands.hpp"
 
+#include "collectives/bench/start.hpp"
 #include "validation/calibrate.hpp"
+#include "validation/compare/compare_command.hpp"
 #include "validation/lab/lab.hpp"
 #include "validation/replay/replay.hpp"
 #include "validation/validate.hpp"
@@ -11,6 +13,10 @@
 
 namespace weft {
 namespace {
+
+int bench_or_compare(int argc, char** argv) {
+  return asks_to_compare(argc, argv) ? compare_command(argc, argv, std::cout) : bench::start_bench(argc, argv);
+}
 
 std::function<int()> declare_calibrate(CLI::App& command) {
   const auto a = std::make_shared<CalibrateArguments>();
@@ -84,7 +90,9 @@ std::function<int()> declare_lab(CLI::App& command) {
       ->allow_extra_args(false)
       ->type_name("NAME,...");
   command.add_option("-o,--output", a->output, "Keep the tables and traces of weft bench in this folder")->type_name("DIR");
-  command.add_option("--time", a->row_s, "About how many seconds each algorithm is run at each size")->check(CLI::PositiveNumber)->type_name("S");
+  command.add_option("--time", a->row_s, "About how many seconds each algorithm is run at each size")
+      ->check(CLI::PositiveNumber)
+      ->type_name("S");
   command.add_option("--check", a->allowed_percent, "Fail if the median error is larger, or the order of algorithms wrong")
       ->check(CLI::PositiveNumber)
       ->type_name("PERCENT");
@@ -96,6 +104,7 @@ std::function<int()> declare_lab(CLI::App& command) {
 
 std::span<const Command> validation_commands() {
   static const std::array commands = {
+      Command{"bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare},
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
       Command{"lab", "Build a scenario's fabric on this machine, run it for real and compare (root)", declare_lab},
       Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},

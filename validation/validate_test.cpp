@@ -53,10 +53,10 @@ TEST_CASE("validate: a held-out error that grows fails, and one that is not comm
 TEST_CASE("validate: the summary goes between its markers") {
   const Made made;
   const std::vector<Judgement> judged = {judge(read_reference(made.file))};
-  const std::string page = "before\n<!-- validate:begin -->\nold\n<!-- validate:end -->\nafter\n";
+  const std::string page = "before\n<!-- validate:begin -->\nstale text\n<!-- validate:end -->\nafter\n";
   const std::string renewed = with_summary(page, judged);
   CHECK(renewed.starts_with("before\n<!-- validate:begin -->\n| reference"));
-  CHECK(renewed.find("old") == renewed.npos);
+  CHECK(renewed.find("stale text") == renewed.npos);
   CHECK(renewed.find("| made | twice the rate is faster | up to 2x | up to 1.95x | yes |") != renewed.npos);
   CHECK(renewed.ends_with("<!-- validate:end -->\nafter\n"));
   CHECK(with_summary(renewed, judged) == renewed);

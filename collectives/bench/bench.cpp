@@ -77,7 +77,11 @@ int run_transport(const Settings& settings) {
 int bench_main(int argc, const char* const* argv) {
   try {
     const auto settings = parse(argc, argv);
-    return settings ? run_transport(*settings) : 0;
+    if (!settings) return 0;
+    if (!settings->compare.empty())
+      throw InputError(
+          "--compare: there is no simulator in this program; use `weft bench` of a build with the simulator (WEFT_SIMULATOR=ON)");
+    return run_transport(*settings);
   } catch (const InputError& e) {
     for (const std::string& problem : e.problems()) print_error(problem);
     return 2;

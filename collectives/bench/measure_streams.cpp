@@ -76,7 +76,6 @@ class StreamRun {
     if (!settings_.graph) return;
     world_.run();
     world_.capture();
-    fill_all();
   }
 
   void fill_all() {

@@ -198,6 +198,8 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--patience", w.patience_s, "seconds without progress after which a run is given up")->capture_default_str();
   app.add_flag("--graph", s.graph, "cuda, nccl: capture the collective in a CUDA graph and replay it, instead of enqueueing it");
   app.add_option("--trace", s.trace, "file to write every operation of one more run of each size to");
+  app.add_option("--compare", s.compare, "with the simulator: the scenario to print, simulated, beside what was measured")
+      ->type_name("SCENARIO");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

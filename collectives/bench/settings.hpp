@@ -31,7 +31,8 @@ struct Settings {
   int warmup = 5;
   bool check = true;
   std::string trace = {};
-  bool graph = false;  // cuda, nccl: replay a graph instead of enqueueing
+  std::string compare = {};  // a scenario; for the program that holds the simulator
+  bool graph = false;        // cuda, nccl: replay a graph instead of enqueueing
   std::chrono::milliseconds patience{30'000};
   int connections = 1;                  // tcp
   bool zero_copy = false;               // tcp

@@ -1,13 +1,15 @@
 #include "collectives/bench/start.hpp"
 
+#include "kernels/error.hpp"
+
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <string>
-#include <vector>
 
-#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace weft::bench {
@@ -17,11 +19,34 @@ int start_bench(int argc, char** argv) {
   const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size());
   const std::string path(self.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   const std::string program = path.substr(0, path.rfind('/') + 1) + "weft_bench";
-  std::vector<char*> arguments(argv + 1, argv + argc);
+  std::vector<char*> arguments(argv, argv + argc);
   arguments.push_back(nullptr);
   ::execv(program.c_str(), arguments.data());
   std::fputs(fmt::format("weft bench: cannot start {}: {}\n", program, std::strerror(errno)).c_str(), stderr);
   return 2;
+}
+
+int run_bench(const std::vector<std::string>& arguments) {
+  std::string bench = "bench";
+  std::vector<std::string> copies = arguments;
+  std::vector<char*> all = {bench.data()};
+  for (std::string& argument : copies) all.push_back(argument.data());
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) throw RunError(fmt::format("cannot start weft_bench: {}", std::strerror(errno)));
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(1);
+    const int status = start_bench(static_cast<int>(all.size()), all.data());
+    std::fflush(stderr);
+    ::_exit(status);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) throw RunError(fmt::format("cannot wait for weft_bench: {}", std::strerror(errno)));
+  if (WIFSIGNALED(status))
+    throw RunError(fmt::format("weft_bench was ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status))));
+  return WEXITSTATUS(status);
 }
 
 }  // namespace weft::bench

@@ -1,6 +1,7 @@
 #include "collectives/verify.hpp"
 #include "models/deadlock.hpp"
 #include "models/link_load.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/results/describe.hpp"
 #include "sim/results/plan.hpp"
@@ -63,9 +64,9 @@ int check_command(const ScenarioArguments& arguments, std::ostream& out) {
   for (const Case& one : load_all(arguments)) {
     const Scenario& scenario = one.scenario;
     const std::string axes = axes_label(one);
-    out << fmt::format("{}{}{}: {}, {} ranks\n", scenario.name, axes.empty() ? "" : ", ", axes, describe(scenario.fabric.spec),
-                       scenario.workload.ranks);
-    const auto fabric = build(scenario.fabric.spec);
+    out << fmt::format("{}{}{}: {}, {} ranks\n", scenario.name, axes.empty() ? "" : ", ", axes,
+                       describe(scenario.fabric.spec, scenario.server), scenario.workload.ranks);
+    const auto fabric = build(scenario.fabric.spec, scenario.server);
     good &= check_fabric(*fabric, out);
     for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) good &= check_algorithm(scenario, algorithm, *fabric, out);
   }

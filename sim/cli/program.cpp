@@ -1,6 +1,5 @@
 #include "sim/cli/program.hpp"
 
-#include "collectives/bench/start.hpp"
 #include "kernels/nearest_name.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/results/version.hpp"
@@ -57,8 +56,8 @@ void refuse_unknown(const CLI::App& app) {
 }
 
 int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
-  // Its arguments are its own: those of nccl-tests.
-  if (argc > 1 && std::string_view(argv[1]) == "bench") return bench::start_bench(argc, argv);
+  for (const Command& more : more_commands)
+    if (more.run && argc > 1 && std::string_view(argv[1]) == more.name) return more.run(argc - 1, argv + 1);
 
   CLI::App app("Weft simulates collective operations on GPU clusters.", "weft");
   app.set_version_flag("--version", fmt::format("weft {} ({})", version(), commit()));
@@ -87,13 +86,13 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   topo->add_flag("--dot", a.dot, "As Graphviz");
   topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
   topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
-  app.add_subcommand("bench", "Run an algorithm for real: threads, TCP, MPI (weft bench --help)");
-  command("list", "List algorithms, fabrics, networks, hardware profiles, types", [&] { return list_command(std::cout); });
+  command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });
   command("schema", "Print the JSON Schema of scenarios", [&] { return schema_command(std::cout); });
   CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
   add_scenarios(show, scenarios);
   for (const Command& more : more_commands) {
     CLI::App* added = app.add_subcommand(more.name, more.does);
+    if (more.run) continue;
     added->allow_extras();
     added->callback([&chosen, run_it = more.declare(*added)] { chosen = run_it; });
   }

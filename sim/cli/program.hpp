@@ -15,6 +15,8 @@ struct Command {
   // Declares the command's arguments; what it returns runs the command and gives the exit status. Input that cannot be used
   // is an InputError.
   std::function<std::function<int()>(CLI::App&)> declare;
+  // Instead of that: reads its arguments by itself and runs. argv[0] is the command's name.
+  std::function<int(int argc, char** argv)> run = {};
 };
 
 int run_program(int argc, char** argv, std::span<const Command> more_commands);

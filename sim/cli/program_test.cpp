@@ -101,9 +101,11 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
        good + ": /network: unknown network \"flw\" (did you mean \"flow\"?); allowed: \"flow\", \"packet\", \"simgrid\", \"ns3\"\n"},
       {"run", "weft: FILE is required\n"},
       {"rnu x.json",
-       "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", "
-       "\"show\"\n"},
-      {"", "weft: a command is missing; write one of \"run\", \"check\", \"topo\", \"bench\", \"list\", \"schema\", \"show\"\n"},
+       "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"check\", \"topo\", \"list\", \"schema\", \"show\", "
+       "\"bench\", \"calibrate\", \"replay\", \"validate\"\n"},
+      {"",
+       "weft: a command is missing; write one of \"run\", \"check\", \"topo\", \"list\", \"schema\", \"show\", \"bench\", \"calibrate\", "
+       "\"replay\", \"validate\"\n"},
       {"topo " + good + " --dto",
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
        "\"--json\", \"--simgrid\", \"-h\"\n"},

@@ -16,6 +16,8 @@ namespace {
 Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages) {
   const Scenario& scenario = *request.scenario;
   const Outcome outcome = simulate(scenario, *request.algorithm, request.size, messages);
+  std::vector<CopyResult> copies;
+  for (const CopyRecord& c : outcome.copies) copies.push_back({c.endpoint, c.to_host, c.count, Bytes{c.bytes}, c.busy});
   return {.scenario = scenario.name,
           .fabric = std::string(type_name(scenario.fabric.spec)),
           .network = scenario.network,
@@ -36,7 +38,8 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .busiest_link = outcome.busiest_link,
           .busiest_link_utilization = outcome.busiest_link_utilization,
           .wall_s = outcome.wall_s,
-          .bottleneck = slowest_endpoint(scenario.fabric.spec)};
+          .bottleneck = slowest_endpoint(scenario),
+          .copies = copies};
 }
 
 // What went wrong, and the exit status.

@@ -1,5 +1,6 @@
 #include "models/deadlock.hpp"
 #include "models/fabric_export.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/results/describe.hpp"
 #include "sim/results/plan.hpp"
@@ -14,16 +15,18 @@ namespace {
 
 void summarize(const Case& one, std::ostream& out) {
   const FabricChoice& choice = one.scenario.fabric;
-  const auto fabric = build(choice.spec);
-  int between_switches = 0;
+  const Server& server = one.scenario.server;
+  const auto fabric = build(choice.spec, server);
+  int between_switches = 0, switches = 0;
   for (LinkId id = 0; id < fabric->links(); ++id) between_switches += fabric->between_switches(id) ? 1 : 0;
-  const auto devices = static_cast<int>(boost::num_vertices(fabric->graph()));
-  out << fmt::format("{}: {}\n", one.scenario.name, describe(choice.spec));
+  const auto devices = static_cast<NodeId>(boost::num_vertices(fabric->graph()));
+  for (NodeId id = 0; id < devices; ++id) switches += fabric->device(id).kind == DeviceKind::network_switch ? 1 : 0;
+  out << fmt::format("{}: {}\n", one.scenario.name, describe(choice.spec, server));
   if (const std::string links = describe_links(choice.spec); !links.empty()) out << fmt::format("  {}\n", links);
   out << fmt::format("  {} endpoints, {} switches, {} directed links of which {} between switches, {} priorit{}\n", fabric->endpoints(),
-                     devices - fabric->endpoints(), fabric->links(), between_switches, fabric->priorities(),
-                     fabric->priorities() == 1 ? "y" : "ies");
+                     switches, fabric->links(), between_switches, fabric->priorities(), fabric->priorities() == 1 ? "y" : "ies");
   if (const auto* tree = std::get_if<FatTree>(&choice.spec)) out << fmt::format("  oversubscription {}\n", tree->oversubscription());
+  for (const auto& [what, source] : server.sources) out << fmt::format("  {}: {}\n", what, source);
   if (fabric->endpoints() > 1)
     out << fmt::format("  {} path(s) from the first endpoint to the last; ecmp {}\n", fabric->path_count(0, fabric->endpoints() - 1),
                        describe(choice.ecmp));
@@ -50,7 +53,7 @@ int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std:
       summarize(one, out);
       continue;
     }
-    const auto fabric = build(one.scenario.fabric.spec);
+    const auto fabric = build(one.scenario.fabric.spec, one.scenario.server);
     if (format == TopologyFormat::dot) to_dot(*fabric, out);
     if (format == TopologyFormat::json) to_json(*fabric, out);
     if (format == TopologyFormat::simgrid) to_simgrid_xml(*fabric, one.scenario.fabric.ecmp, out);
@@ -81,6 +84,8 @@ int list_command(std::ostream& out) {
     out << fmt::format("  {:<22} {}\n", alternative.name == last ? "" : alternative.name, alternative.doc);
     last = alternative.name;
   }
+  heading("servers", out);
+  for (const std::string& name : server_presets()) out << fmt::format("  {:<22} {}\n", name, description_of(name));
   heading("networks of this build", out);
   for (const NetworkKind kind : available_networks()) out << "  " << name_of(kind);
   out << "\n";

@@ -18,7 +18,7 @@ DType type_of_size(std::int64_t bytes) {
 namespace {
 
 // Tells the world the path of every pair that exchanges messages, asking for routes in the order of the schedule.
-void connect_pairs(const Job& job, Routes& routes, S4uWorld& world) {
+void connect_pairs(const Job& job, const Fabric& fabric, Routes& routes, S4uWorld& world) {
   std::vector<bool> connected;
   Step step;
   for (int k = 0; k < job.schedule.steps(); ++k) {
@@ -34,6 +34,11 @@ void connect_pairs(const Job& job, Routes& routes, S4uWorld& world) {
         if (static_cast<std::size_t>(id) >= connected.size()) connected.resize(static_cast<std::size_t>(id) + 1);
         if (connected[static_cast<std::size_t>(id)]) continue;
         connected[static_cast<std::size_t>(id)] = true;
+        if (routes.claim(id) != FlowClaim{})
+          throw InputError(
+              fmt::format("network \"simgrid\" shares links in equal parts, but messages from {} to {} have a claim of their own "
+                          "(PCIe arbitration in the server): use network \"flow\"",
+                          fabric.device(fabric.node_of(from)).name, fabric.device(fabric.node_of(to)).name));
         world.connect(from, to, routes.hops(id), routes.latency(id));
       }
     }
@@ -47,7 +52,7 @@ NetworkRun run_s4u(const Job& job, const Fabric& fabric, Routes& routes, const R
   HardwareProfile hardware = job.hardware;
   hardware.reduce_rate = hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes});
   S4uWorld world(hardware, fabric.endpoints(), goodput_of_links(fabric, job.hardware));
-  connect_pairs(job, routes, world);
+  connect_pairs(job, fabric, routes, world);
   const Buffer sizes_only{.layout = {job.elements, s.chunks}, .dtype = type_of_size(job.element_bytes)};
   std::deque<StepWindow> windows;
   for (std::size_t channel = 0; channel < s.channels.size(); ++channel) {

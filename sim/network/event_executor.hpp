@@ -7,6 +7,7 @@
 #include "kernels/error.hpp"
 #include "models/hardware.hpp"
 #include "models/routes.hpp"
+#include "models/server/host_copies.hpp"
 #include "sim/network/network_run.hpp"
 
 #include <algorithm>
@@ -27,7 +28,8 @@ struct Job {
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
   const HardwareProfile& hardware;
-  std::span<const SimTime> start = {};  // when each rank begins; empty: all at 0
+  std::span<const SimTime> start = {};      // when each rank begins; empty: all at 0
+  std::span<const HostCopies> copies = {};  // beside the schedule, on the `flow` network only
   // Called as a rank is done with all steps before this one; returns what it computes before it goes on. For replays.
   std::function<SimTime(int channel, int step, Rank rank, SimTime now)> before_step = {};
 };
@@ -41,6 +43,7 @@ class EventExecutor {
         network_(network),
         timeline_(timeline),
         layout_{job.elements, job.schedule.chunks},
+        first_route_(network.routes()),
         reduce_rate_(job.hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes})) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels)
@@ -59,6 +62,8 @@ class EventExecutor {
   }
 
   bool finished() const { return unfinished_ == 0; }
+  // No message is under way that could change anything.
+  bool stuck() const { return !finished() && messages_.size() == free_messages_.size(); }
 
   // A message has ended now.
   void ended(std::uint32_t token) {
@@ -87,7 +92,7 @@ class EventExecutor {
     for (const SimTime t : run_.rank_finish) run_.finish = std::max(run_.finish, t);
     return std::move(run_);
   }
-  std::span<const std::int64_t> bytes_on_route() const { return bytes_on_route_; }
+  std::span<const std::int64_t> bytes_on_route() const { return bytes_on_route_; }  // by RouteId
 
   // Who waits for whom, for a run that makes no progress.
   std::string waiting() const {
@@ -239,7 +244,7 @@ class EventExecutor {
     messages_[token] = {load.bytes,    posted,      at,    either_end.channel, either_end.step,
                         shape.from(i), shape.to(i), route, load.reduces,       false};
     ++run_.messages;
-    bytes_on_route_[route] += load.bytes;
+    bytes_on_route_[route - first_route_] += load.bytes;
     network_.start(route, job_.hardware.wire_bytes(load.bytes), SimTime{at}, token);
   }
 
@@ -260,12 +265,12 @@ class EventExecutor {
       }
       const RouteId id =
           routes_.of(job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]);
-      while (network_.routes() <= static_cast<std::size_t>(id)) {
-        const auto next = static_cast<RouteId>(network_.routes());
-        network_.add_route(routes_.hops(next), routes_.latency(next));
+      while (network_.routes() - first_route_ <= static_cast<std::size_t>(id)) {
+        const auto next = static_cast<RouteId>(network_.routes() - first_route_);
+        network_.add_route(routes_.hops(next), routes_.latency(next), routes_.claim(next));
         bytes_on_route_.push_back(0);
       }
-      shape.routes.push_back(static_cast<std::uint32_t>(id));
+      shape.routes.push_back(static_cast<std::uint32_t>(first_route_) + static_cast<std::uint32_t>(id));
     }
   }
 
@@ -274,6 +279,7 @@ class EventExecutor {
   Network& network_;
   std::vector<MessageRecord>* timeline_;
   ChunkLayout layout_;
+  const std::size_t first_route_;  // others may have routes in the network before ours
   const BitsPerSecond reduce_rate_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;

@@ -17,7 +17,8 @@ NetworkRun run_flow(const Job& job, const Fabric& fabric, Routes& routes, std::v
 // The same without an engine around it: for tests and for measuring what the engine costs.
 NetworkRun run_flow_bare(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline = nullptr);
 
-// Link rates as messages see them: wire_efficiency x the rate of the link, in whole bits per second.
+// Link rates as messages see them, in whole bits per second: wire_efficiency x the rate of the link, and inside servers the
+// rate itself.
 std::vector<BitsPerSecond> goodput_of_links(const Fabric& fabric, const HardwareProfile& hardware);
 
 }  // namespace weft

@@ -13,17 +13,25 @@ FluidNetwork::FluidNetwork(std::vector<BitsPerSecond> capacity_of_link) {
     links_.push_back({.capacity = static_cast<double>(capacity.count), .head = none, .flows = 0, .left = 0, .unfrozen = 0, .problem = 0});
 }
 
-FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency) {
+FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
   check(!hops.empty(), "a route needs a link");
+  check(claim.weight > 0 && claim.ceiling.count >= 0, "a route of weight {} and ceiling {}", claim.weight, claim.ceiling.count);
   Route route{.latency_ps = latency.ps,
               .bits_per_second = INT64_MAX,
               .first_hop = static_cast<std::uint32_t>(hops_.size()),
               .hops = static_cast<std::uint32_t>(hops.size()),
-              .narrowest = hops.front().link};
+              .narrowest = hops.front().link,
+              .weight = claim.weight,
+              .ceiling = claim.ceiling.count > 0 ? static_cast<double>(claim.ceiling.count) : HUGE_VAL};
   for (const Hop& hop : hops) {
     hops_.push_back(hop.link);
     const auto capacity = static_cast<std::int64_t>(links_[static_cast<std::size_t>(hop.link)].capacity);
     if (capacity < route.bits_per_second) route.bits_per_second = capacity, route.narrowest = hop.link;
+  }
+  if (static_cast<double>(route.bits_per_second) > route.ceiling) route.bits_per_second = claim.ceiling.count, route.narrowest = no_link;
+  if (claim != FlowClaim{}) {
+    claims_ = true;
+    unfrozen_weight_.resize(links_.size());
   }
   if (route.hops > stride_) widen_stride(route.hops);
   routes_.push_back(route);
@@ -126,13 +134,18 @@ void FluidNetwork::settle() {
   if (members_.empty()) return;
 
   ++solves_;
+  claims_ ? solve<true>() : solve<false>();
+  for (const std::uint32_t flow : members_) set_rate(flow, flows_[flow].next_rate);
+}
+
+template <bool claims>
+void FluidNetwork::solve() {
   for (int round = 0;; ++round) {
-    share_out();
-    if (!admit_unsettled()) break;
+    share_out<claims>();
+    if (!admit_unsettled<claims>()) break;
     // Changes that keep spreading are followed a whole neighbourhood at a time.
     if (round >= 4) admit_neighbours();
   }
-  for (const std::uint32_t flow : members_) set_rate(flow, flows_[flow].next_rate);
 }
 
 void FluidNetwork::admit(std::uint32_t flow) {
@@ -166,7 +179,8 @@ void FluidNetwork::admit_neighbours() {
 
 // Progressive filling of what non-members leave of each link: the link with the smallest share fixes the rate of its
 // members, which lowers what is left to others. Shares only grow while that goes on, so an outdated one in the heap is
-// found out when it comes up.
+// found out when it comes up. All shares are for each unit of weight.
+template <bool claims>
 void FluidNetwork::share_out() {
   solved_flows_ += members_.size();
   bottlenecks_.clear();
@@ -174,15 +188,19 @@ void FluidNetwork::share_out() {
     LinkState& link = links_[static_cast<std::size_t>(id)];
     link.left = link.capacity;
     link.unfrozen = 0;
+    double weight = 0;
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
       const Flow& flow = flows_[entry / stride_];
-      if (flow.problem == problem_)
-        ++link.unfrozen;
-      else
+      if (flow.problem != problem_) {
         link.left -= flow.rate;
+        continue;
+      }
+      ++link.unfrozen;
+      if constexpr (claims) weight += weight_of<claims>(flow);
     }
     link.left = std::max(0.0, link.left);
-    bottlenecks_.push_back({link.left / link.unfrozen, id, none});
+    if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] = weight;
+    bottlenecks_.push_back({link.left / unfrozen_weight<claims>(id), id, none});
   }
   for (const std::uint32_t flow : members_) {
     flows_[flow].frozen = false;
@@ -195,7 +213,15 @@ void FluidNetwork::share_out() {
       else if (link.capacity < alone.share)
         alone.share = link.capacity, alone.link = id;
     }
-    if (alone.share < most) bottlenecks_.push_back(alone);
+    if constexpr (claims) {
+      const Route& route = routes_[flows_[flow].route];
+      if (route.ceiling < alone.share) alone.share = route.ceiling, alone.link = no_link;
+      if (alone.share >= most) continue;
+      alone.share /= route.weight;
+      bottlenecks_.push_back(alone);
+    } else if (alone.share < most) {
+      bottlenecks_.push_back(alone);
+    }
   }
   std::ranges::make_heap(bottlenecks_, LargerShare{});
   for (std::size_t to_freeze = members_.size(); to_freeze > 0;) {
@@ -204,13 +230,13 @@ void FluidNetwork::share_out() {
     bottlenecks_.pop_back();
     if (least.flow != none) {
       if (flows_[least.flow].frozen) continue;
-      give(least.flow, least.share, least.link);
+      give<claims>(least.flow, least.share, least.link);
       --to_freeze;
       continue;
     }
     const LinkState& link = links_[static_cast<std::size_t>(least.link)];
     if (link.unfrozen == 0) continue;
-    const double share = link.left / link.unfrozen;
+    const double share = link.left / unfrozen_weight<claims>(least.link);
     if (share > least.share) {
       bottlenecks_.push_back({share, least.link, none});
       std::ranges::push_heap(bottlenecks_, LargerShare{});
@@ -219,14 +245,16 @@ void FluidNetwork::share_out() {
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
       const std::uint32_t flow = entry / stride_;
       if (flows_[flow].problem != problem_ || flows_[flow].frozen) continue;
-      give(flow, least.share, least.link);
+      give<claims>(flow, least.share, least.link);
       --to_freeze;
     }
   }
 }
 
-void FluidNetwork::give(std::uint32_t flow, double rate, LinkId bottleneck) {
+template <bool claims>
+void FluidNetwork::give(std::uint32_t flow, double share, LinkId bottleneck) {
   Flow& f = flows_[flow];
+  const double rate = share * weight_of<claims>(f);
   f.frozen = true;
   f.next_rate = rate;
   f.bottleneck = bottleneck;
@@ -234,11 +262,14 @@ void FluidNetwork::give(std::uint32_t flow, double rate, LinkId bottleneck) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
     link.left = std::max(0.0, link.left - rate);
     --link.unfrozen;
+    if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] -= weight_of<claims>(f);
   }
 }
 
 // Admits the non-members that the members' next rates leave without a bottleneck, or faster than a member on the
-// member's bottleneck. False if there are none: then all rates together are max-min fair.
+// member's bottleneck. False if there are none: then all rates together are max-min fair. With weights it is rates for each
+// unit of weight that are compared.
+template <bool claims>
 bool FluidNetwork::admit_unsettled() {
   const std::size_t before = members_.size();
   for (std::size_t i = 0, links = member_links_.size(); i < links; ++i) {
@@ -252,15 +283,17 @@ bool FluidNetwork::admit_unsettled() {
         continue;
       }
       load += flow.next_rate;
-      fastest_member = std::max(fastest_member, flow.next_rate);
-      if (flow.bottleneck == id) slowest_held = std::min(slowest_held, flow.next_rate);
+      const double share = flow.next_rate / weight_of<claims>(flow);
+      fastest_member = std::max(fastest_member, share);
+      if (flow.bottleneck == id) slowest_held = std::min(slowest_held, share);
     }
     const bool saturated = load >= link.capacity * (1 - tolerance);
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
       const Flow& flow = flows_[entry / stride_];
       if (flow.problem == problem_) continue;
-      const bool freed = flow.bottleneck == id && (!saturated || fastest_member > flow.rate * (1 + tolerance));
-      const bool too_fast = flow.rate > slowest_held * (1 + tolerance);
+      const double share = flow.rate / weight_of<claims>(flow);
+      const bool freed = flow.bottleneck == id && (!saturated || fastest_member > share * (1 + tolerance));
+      const bool too_fast = share > slowest_held * (1 + tolerance);
       if (freed || too_fast) admit(entry / stride_);
     }
   }

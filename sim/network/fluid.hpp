@@ -25,7 +25,7 @@ class FluidNetwork {
   explicit FluidNetwork(std::vector<BitsPerSecond> capacity_of_link);
 
   // Routes are numbered in the order they are added.
-  RouteIndex add_route(std::span<const Hop> hops, SimTime latency);
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {});
   std::size_t routes() const { return routes_.size(); }
 
   // `bytes` leave at `at` (not before now), use the links of the route from one path latency later, and end when they
@@ -62,13 +62,16 @@ class FluidNetwork {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr LinkId no_link = -1;
   static constexpr double tolerance = 1e-9;  // relative, when rates are compared
 
   struct Route {
     std::int64_t latency_ps;
-    std::int64_t bits_per_second;  // of its narrowest link
+    std::int64_t bits_per_second;  // of its narrowest link, or its ceiling
     std::uint32_t first_hop, hops;
-    LinkId narrowest;
+    LinkId narrowest;  // no_link: the ceiling is lower
+    double weight;
+    double ceiling;  // bits per second; infinite if there is none
   };
   struct Flow {
     double remaining_bits;  // at updated_ps
@@ -80,7 +83,7 @@ class FluidNetwork {
     std::uint32_t route;
     std::uint32_t token;
     std::uint32_t problem;  // the last sharing problem it was part of
-    LinkId bottleneck;      // the saturated link that decided its rate
+    LinkId bottleneck;      // the saturated link that decided its rate; no_link: its ceiling did
     bool active;
     bool frozen;  // while solving: next_rate is decided
   };
@@ -96,8 +99,8 @@ class FluidNetwork {
     std::uint32_t unfrozen;  // while solving: members without a rate
     std::uint32_t problem;   // the last sharing problem it was part of
   };
-  struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone
-    double share;
+  struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its ceiling
+    double share;      // for each unit of weight
     LinkId link;
     std::uint32_t flow;
   };
@@ -126,9 +129,25 @@ class FluidNetwork {
   void admit(std::uint32_t flow);
   void admit_slowed_by(std::uint32_t flow);
   void admit_neighbours();
+  // `claims` says whether any route has a claim of its own; without, weights and ceilings cost nothing.
+  template <bool claims>
+  void solve();
+  template <bool claims>
   void share_out();
+  template <bool claims>
   bool admit_unsettled();
-  void give(std::uint32_t flow, double rate, LinkId bottleneck);
+  template <bool claims>
+  void give(std::uint32_t flow, double share, LinkId bottleneck);
+  template <bool claims>
+  double weight_of(const Flow& flow) const {
+    if constexpr (claims) return routes_[flow.route].weight;
+    return 1.0;
+  }
+  template <bool claims>
+  double unfrozen_weight(LinkId id) const {
+    if constexpr (claims) return unfrozen_weight_[static_cast<std::size_t>(id)];
+    return links_[static_cast<std::size_t>(id)].unfrozen;
+  }
   void set_rate(std::uint32_t flow, double rate);
   void widen_stride(std::uint32_t hops);
   std::int64_t alone_ps(std::int64_t bytes, std::int64_t bits_per_second);
@@ -149,6 +168,8 @@ class FluidNetwork {
   std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
   std::vector<LinkId> member_links_;    // their links that more than one flow uses
   std::vector<Bottleneck> bottlenecks_;
+  bool claims_ = false;                  // some route has a weight or a ceiling
+  std::vector<double> unfrozen_weight_;  // by link, while solving with claims: of its members without a rate
 
   struct Quotient {
     std::int64_t bytes = -1, bits_per_second = 0, ps = 0;

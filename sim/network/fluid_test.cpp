@@ -1,5 +1,6 @@
 #include "sim/network/fluid.hpp"
 
+#include <array>
 #include <cmath>
 #include <map>
 #include <random>
@@ -16,18 +17,20 @@ struct Demand {
   SimTime latency;
   std::int64_t bytes;
   SimTime at;
+  FlowClaim claim = {};
 };
 
 std::vector<SimTime> ends_of(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands) {
   FluidNetwork network(capacity);
   std::vector<SimTime> ends(demands.size());
   for (std::uint32_t i = 0; i < demands.size(); ++i)
-    network.start(network.add_route(demands[i].hops, demands[i].latency), demands[i].bytes, demands[i].at, i);
+    network.start(network.add_route(demands[i].hops, demands[i].latency, demands[i].claim), demands[i].bytes, demands[i].at, i);
   while (network.next_date() != SimTime::never()) network.advance([&](std::uint32_t token) { ends[token] = network.now(); });
   return ends;
 }
 
-// The textbook: at every event all rates again, by filling all links together until none can take more.
+// The textbook: at every event all rates again, by raising the rates of all flows together, each in proportion to its
+// weight, until a link or a ceiling stops some, and so on with the others.
 std::vector<double> ends_by_the_book(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands) {
   const std::size_t n = demands.size();
   std::vector<double> start(n), left(n), rate(n), end(n, -1);
@@ -49,17 +52,25 @@ std::vector<double> ends_by_the_book(const std::vector<BitsPerSecond>& capacity,
       double least = HUGE_VAL;
       std::vector<double> share(capacity.size(), HUGE_VAL);
       for (std::size_t l = 0; l < capacity.size(); ++l) {
-        double room = static_cast<double>(capacity[l].count);
-        int waiting = 0;
+        double room = static_cast<double>(capacity[l].count), waiting = 0;
         for (std::size_t i = 0; i < n; ++i)
           for (const Hop& hop : demands[i].hops)
-            if (hop.link == static_cast<LinkId>(l)) room -= rate[i], waiting += !frozen[i];
+            if (hop.link == static_cast<LinkId>(l)) room -= rate[i], waiting += frozen[i] ? 0 : demands[i].claim.weight;
         if (waiting > 0) least = std::min(least, share[l] = room / waiting);
       }
-      if (least == HUGE_VAL) break;
+      const auto ceiling = [&](std::size_t i) {
+        const FlowClaim& claim = demands[i].claim;
+        return claim.ceiling.count > 0 ? static_cast<double>(claim.ceiling.count) / claim.weight : HUGE_VAL;
+      };
       for (std::size_t i = 0; i < n; ++i)
+        if (!frozen[i]) least = std::min(least, ceiling(i));
+      if (least == HUGE_VAL) break;
+      const auto stop = [&](std::size_t i) { rate[i] = least * demands[i].claim.weight, frozen[i] = true; };
+      for (std::size_t i = 0; i < n; ++i) {
+        if (!frozen[i] && ceiling(i) <= least * (1 + 1e-12)) stop(i);
         for (const Hop& hop : demands[i].hops)
-          if (!frozen[i] && share[static_cast<std::size_t>(hop.link)] <= least * (1 + 1e-12)) rate[i] = least, frozen[i] = true;
+          if (!frozen[i] && share[static_cast<std::size_t>(hop.link)] <= least * (1 + 1e-12)) stop(i);
+      }
     }
     for (std::size_t i = 0; i < n; ++i)
       if (active[i]) next = std::min(next, now + left[i] / rate[i]);
@@ -111,7 +122,24 @@ TEST_CASE("fluid: a flow that leaves frees a chain of others") {
         std::vector{80_us, 120_us, 80_us});
 }
 
-TEST_CASE("fluid: random flows end when the textbook's complete solution at every event says") {
+TEST_CASE("fluid: flows share their bottleneck in proportion to their weights") {
+  // 100 Gb/s for weights 3 and 1: 75 and 25 Gb/s. a: 750 kB in 80 us; b has had 250 kB by then, and 750 kB more alone in 60 us.
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 750'000, 0_us, {.weight = 3}}, {{{0, 0}}, 0_us, 1'000'000, 0_us, {.weight = 1}}}) ==
+        std::vector{80_us, 140_us});
+  // Alone, a weight is worth nothing.
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.weight = 0.25}}}) == std::vector{80_us});
+}
+
+TEST_CASE("fluid: a flow does not pass its ceiling, and what it leaves goes to the others") {
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.ceiling = 20_Gbps}}}) == std::vector{400_us});
+  // a at 20 Gb/s, b at 80: 1 MB in 100 us. Then a goes on at 20.
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.ceiling = 20_Gbps}}, {{{0, 0}}, 0_us, 1'000'000, 0_us}}) ==
+        std::vector{400_us, 100_us});
+  // A ceiling above the fair share is not felt.
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.ceiling = 60_Gbps}}, {{{0, 0}}, 0_us, 500'000, 0_us}})[1] == 80_us);
+}
+
+void compare_with_the_book(bool claims) {
   std::mt19937_64 random(11);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   for (int round = 0; round < 400; ++round) {
@@ -126,6 +154,9 @@ TEST_CASE("fluid: random flows end when the textbook's complete solution at ever
       d.latency = SimTime{static_cast<std::int64_t>(below(3)) * 500'000};
       d.bytes = static_cast<std::int64_t>(1 + below(8)) * 125'000;
       d.at = SimTime{static_cast<std::int64_t>(below(4)) * 7'000'000};
+      if (!claims) continue;
+      d.claim.weight = std::array{1.0, 1.0, 0.5, 0.1, 3.0, 0.7}[below(6)];
+      if (below(3) == 0) d.claim.ceiling = static_cast<std::int64_t>(1 + below(9)) * 7_Gbps;
     }
     const auto ends = ends_of(capacity, demands);
     const auto expected = ends_by_the_book(capacity, demands);
@@ -135,6 +166,10 @@ TEST_CASE("fluid: random flows end when the textbook's complete solution at ever
     }
   }
 }
+
+TEST_CASE("fluid: random flows end when the textbook's complete solution at every event says") { compare_with_the_book(false); }
+
+TEST_CASE("fluid: random flows with weights and ceilings end when the textbook says") { compare_with_the_book(true); }
 
 TEST_CASE("fluid: routes longer than those before leave running flows in place") {
   FluidNetwork network({100_Gbps, 100_Gbps, 100_Gbps, 100_Gbps, 100_Gbps, 100_Gbps});

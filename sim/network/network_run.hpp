@@ -8,10 +8,19 @@
 
 namespace weft {
 
+// What became of the copies between one GPU and host memory beside the collective; only those that ended.
+struct CopyRecord {
+  int endpoint = 0;
+  bool to_host = false;
+  std::int64_t count = 0, bytes = 0;
+  SimTime busy;  // their durations, summed
+};
+
 struct NetworkRun {
   SimTime finish;                           // the last rank's last end
   std::vector<SimTime> rank_finish;         // when each rank was done with all of its channels
   std::vector<std::int64_t> bytes_on_link;  // payload bytes that crossed each link, by LinkId
+  std::vector<CopyRecord> copies;           // their bytes are not among those of links
   std::int64_t messages = 0;
   std::uint64_t events = 0;        // events handled; 0 if the network does not count them
   std::uint64_t solves = 0;        // sharing problems solved; flows alone on their links need none

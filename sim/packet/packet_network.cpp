@@ -59,7 +59,8 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
   }
 }
 
-PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency) {
+PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
+  check(claim == FlowClaim{}, "packets know no weights");
   check(!hops.empty(), "a route without links");
   routes_.push_back({.latency_ps = latency.ps, .first_hop = add_hops(hops), .hops = static_cast<std::uint32_t>(hops.size())});
   return static_cast<RouteIndex>(routes_.size() - 1);

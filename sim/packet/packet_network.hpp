@@ -10,12 +10,12 @@
 #pragma once
 
 #include "models/fabric.hpp"
-#include "sim/network/event_queue.hpp"
 #include "sim/packet/chance.hpp"
 #include "sim/packet/congestion.hpp"
 #include "sim/packet/packet.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/packet/settings.hpp"
+#include "sim/packet/wheel_queue.hpp"
 
 #include <cstdint>
 #include <span>
@@ -42,7 +42,7 @@ class PacketNetwork {
   PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> rates, const PacketSettings& settings);
 
   // Routes are numbered in the order they are added.
-  RouteIndex add_route(std::span<const Hop> hops, SimTime latency);
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {});
   std::size_t routes() const { return routes_.size(); }
 
   // A message of `bytes` is ready at `at` (not before now); when its last byte has arrived, `token` goes to `on_end`.
@@ -80,7 +80,7 @@ class PacketNetwork {
   friend class DatagramNetwork;
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr std::uint32_t unknown = UINT32_MAX - 1;
-  static constexpr std::int64_t never = EventQueue::never;
+  static constexpr std::int64_t never = WheelQueue::never;
   static constexpr int most_priorities = 8;
 
   enum class Event : std::uint32_t { arrive, serve, pause, resume, start, end, timer, pace, feedback, fail, recover, due };
@@ -246,7 +246,7 @@ class PacketNetwork {
   std::uint64_t loss_, corruption_;  // probabilities as Chance takes them
 
   std::int64_t now_ = 0;
-  EventQueue queue_;
+  WheelQueue queue_;
   std::vector<Port> ports_;       // by link
   std::vector<Queue> queues_;     // port * classes_ + priority
   std::vector<Switch> switches_;  // by node

@@ -3,6 +3,7 @@
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace weft {
@@ -60,6 +61,36 @@ BitsPerSecond slowest_endpoint(const FabricSpec& spec) {
         }
       },
       spec);
+}
+
+BitsPerSecond slowest_endpoint(const Scenario& scenario) {
+  const Server& server = scenario.server;
+  const BitsPerSecond port = slowest_endpoint(scenario.fabric.spec);
+  if (server.is_sub_node()) return port;
+  std::map<std::string, double> out_of;
+  for (const ServerLink& link : server.links)
+    for (const std::string& end : {link.from, link.to}) out_of[end] += static_cast<double>(link.spec().bandwidth.count);
+  double slowest = HUGE_VAL;
+  for (const std::string& gpu : server.gpus) slowest = std::min(slowest, out_of[gpu]);
+  const double n = scenario.workload.ranks, servers = std::ceil(n / server.gpu_count());
+  // g ranks of a server share its NICs, and (servers - 1) / servers of their data leaves it, against (n - 1) / n counted.
+  if (servers > 1 && scenario.placement.policy == PlacementPolicy::linear)
+    slowest = std::min(slowest, server.nic_count() * static_cast<double>(port.count) * ((n - 1) / n) / ((servers - 1) / servers));
+  return {static_cast<std::int64_t>(std::min(slowest, 9e18))};
+}
+
+std::string describe(const FabricSpec& spec, const Server& server) {
+  if (server.is_sub_node()) return describe(spec);
+  return fmt::format("{}; servers {}: {} GPUs, {} NIC{}, policy {}{}", describe(spec),
+                     server.preset.empty() ? "as described" : server.preset, server.gpu_count(), server.nic_count(),
+                     server.nic_count() == 1 ? "" : "s", Form<PeerPolicy>::write(server.policy).get<std::string>(),
+                     server.wiring == Wiring::rails ? ", on rails" : "");
+}
+
+std::string describe(const HostCopies& copies) {
+  const std::string gpus = copies.gpus.empty() ? "all GPUs" : fmt::format("GPU {}", fmt::join(copies.gpus, ", "));
+  return fmt::format("{} {} on {}, {}", to_string(copies.bytes), Form<Fabric::Copy>::write(copies.direction).get<std::string>(), gpus,
+                     copies.period.ps == 0 ? "back to back" : "every " + to_string(copies.period));
 }
 
 std::string describe(const Placement& placement) {

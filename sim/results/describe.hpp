@@ -7,11 +7,15 @@
 
 namespace weft {
 
-std::string describe(const FabricSpec&);        // "bigraph, 16 switches x 4 nodes"
-std::string describe_links(const FabricSpec&);  // "host_link 100Gbps 500ns, fabric_link 100Gbps 500ns"
-// The rate of the endpoint with the slowest connection to the fabric: no bus bandwidth passes it.
+std::string describe(const FabricSpec&);                 // "bigraph, 16 switches x 4 nodes"
+std::string describe(const FabricSpec&, const Server&);  // and "; servers two_nic: 4 GPUs, 2 NICs, policy pcie_upi"
+std::string describe_links(const FabricSpec&);           // "host_link 100Gbps 500ns, fabric_link 100Gbps 500ns"
+// The rate of the endpoint with the slowest connection to the fabric: no bus bandwidth passes it. With servers of several
+// GPUs: what the NICs of a server carry, as bus bandwidth, or what a GPU sends if all ranks are in one server.
 BitsPerSecond slowest_endpoint(const FabricSpec&);
-std::string describe(const Placement&);  // "random (seed 3)"
-std::string describe(const Ecmp&);       // "hash (seed 1)"
+BitsPerSecond slowest_endpoint(const Scenario&);
+std::string describe(const HostCopies&);  // "64MiB host_to_gpu on all GPUs, back to back"
+std::string describe(const Placement&);   // "random (seed 3)"
+std::string describe(const Ecmp&);        // "hash (seed 1)"
 
 }  // namespace weft

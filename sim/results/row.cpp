@@ -61,6 +61,16 @@ const std::vector<Column>& columns() {
 }
 
 template <>
+struct Declared<CopyResult> {
+  static Declaration<CopyResult> declaration() {
+    using C = CopyResult;
+    return {.doc = "Copies on their way from a worker.",
+            .fields = {required("gpu", &C::gpu, ""), required("to_host", &C::to_host, ""), required("count", &C::count, ""),
+                       required("bytes", &C::bytes, ""), required("busy", &C::busy, "")}};
+  }
+};
+
+template <>
 struct Declared<Row> {
   static Declaration<Row> declaration() {
     using R = Row;
@@ -86,7 +96,8 @@ struct Declared<Row> {
                        required("utilization", &R::busiest_link_utilization, ""),
                        required("wall_s", &R::wall_s, ""),
                        required("bottleneck", &R::bottleneck, ""),
-                       required("aggregates", &R::aggregates, "")}};
+                       required("aggregates", &R::aggregates, ""),
+                       required("copies", &R::copies, "")}};
   }
 };
 

@@ -14,6 +14,17 @@
 
 namespace weft {
 
+// The copies between one GPU and host memory that ended beside the collective.
+struct CopyResult {
+  int gpu = 0;
+  bool to_host = false;
+  std::int64_t count = 0;
+  Bytes bytes;   // of all of them
+  SimTime busy;  // their durations, summed
+  double GBps() const { return busy.ps > 0 ? static_cast<double>(bytes.count) * 1000.0 / static_cast<double>(busy.ps) : 0.0; }
+  friend bool operator==(const CopyResult&, const CopyResult&) = default;
+};
+
 struct Row {
   std::string scenario = {};
   std::string fabric = {};  // its type
@@ -37,6 +48,7 @@ struct Row {
   double wall_s = 0.0;                    // of simulating this row
   BitsPerSecond bottleneck = {};          // the slowest endpoint link, which busbw cannot pass; 0: not known
   bool aggregates = false;                // switches reduce on the way, so busbw may pass it
+  std::vector<CopyResult> copies = {};
   friend bool operator==(const Row&, const Row&) = default;
 };
 

@@ -1,5 +1,6 @@
 #include "sim/results/table.hpp"
 
+#include "models/server/server_fabric.hpp"
 #include "sim/results/describe.hpp"
 #include "sim/results/version.hpp"
 
@@ -25,9 +26,11 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
   out += fmt::format("# {}{}{}\n", s.name, cases > 1 ? fmt::format(", case {} of {}", number + 1, cases) : "",
                      axes.empty() ? "" : ": " + axes);
   const std::string links = describe_links(s.fabric.spec);
-  out += fmt::format("#   fabric {}{}{}; ecmp {}\n", describe(s.fabric.spec), links.empty() ? "" : "; ", links, describe(s.fabric.ecmp));
+  out += fmt::format("#   fabric {}{}{}; ecmp {}\n", describe(s.fabric.spec, s.server), links.empty() ? "" : "; ", links,
+                     describe(s.fabric.ecmp));
+  for (const HostCopies& copies : s.copies) out += fmt::format("#   copies of {}\n", describe(copies));
   out += fmt::format("#   {} on {} of {} endpoints, placement {}", name_of(s.workload.collective), s.workload.ranks,
-                     endpoints(s.fabric.spec), describe(s.placement));
+                     endpoints(s.fabric.spec, s.server), describe(s.placement));
   if (s.start_skew) out += fmt::format(", starts within {} (seed {})", to_string(s.start_skew->max), s.start_skew->seed);
   out += fmt::format("\n#   hardware {}, network {}, order {}, seed {}\n", s.hardware.name, name_of(s.network), order_policy, s.seed);
   return out;
@@ -53,6 +56,19 @@ std::string line(const Row& row, bool is_fastest, const Layout& w) {
                      w.algorithm, static_cast<double>(row.time.ps) / 1e6, algbw_GBps(row), busbw_GBps(row), is_fastest ? '*' : ' ',
                      row.wire_bytes_per_rank.count, row.max_flows_per_link, row.busiest_link.empty() ? "-" : row.busiest_link, w.link,
                      100.0 * row.busiest_link_utilization);
+}
+
+// GPUs whose copies went the same way at the same rate stand together.
+std::string copies_of(const Row& row) {
+  std::map<std::pair<bool, std::string>, std::vector<int>> groups;
+  for (const CopyResult& copy : row.copies) groups[{copy.to_host, fmt::format("{:.3f}", copy.GBps())}].push_back(copy.gpu);
+  std::string out;
+  for (const auto& [what, gpus] : groups) {
+    const std::string who =
+        gpus.size() > 8 ? fmt::format("{} GPUs, the first {}", gpus.size(), gpus.front()) : fmt::format("GPU {}", fmt::join(gpus, ", "));
+    out += fmt::format("#   copies {} {}: {} GB/s each\n", what.first ? "from" : "to", who, what.second);
+  }
+  return out;
 }
 
 // Where flows meet, once for each algorithm of a case: it does not depend on the size.
@@ -131,7 +147,7 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     out += "#\n" + what_was_in_effect(cases[i], i, cases.size()) + header(layout);
     for (const Result* result : group) {
       if (result->row)
-        out += line(*result->row, fastest(*result, group), layout);
+        out += line(*result->row, fastest(*result, group), layout) + copies_of(*result->row);
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }

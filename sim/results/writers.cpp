@@ -60,6 +60,7 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
   for (const Case& one : cases) {
     Json entry = {{"axes", axes_of(one)}, {"scenario", to_json(one.scenario)}};
     entry["hardware_sources"] = one.scenario.hardware.sources;
+    if (!one.scenario.server.sources.empty()) entry["server_sources"] = one.scenario.server.sources;
     resolved.push_back(std::move(entry));
   }
   for (const Result& result : results) {
@@ -67,6 +68,12 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
     line["case"] = result.request.case_index;
     if (result.row) {
       for (const Column& column : columns()) line[column.name] = column.value(*result.row);
+      for (const CopyResult& copy : result.row->copies)
+        line["copies"].push_back({{"gpu", copy.gpu},
+                                  {"direction", copy.to_host ? "gpu_to_host" : "host_to_gpu"},
+                                  {"count", copy.count},
+                                  {"bytes", copy.bytes.count},
+                                  {"bandwidth_GBps", copy.GBps()}});
       rows.push_back(std::move(line));
     } else {
       line["algorithm"] = label(*result.request.algorithm);

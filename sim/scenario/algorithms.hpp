@@ -12,7 +12,10 @@ namespace weft {
 // Each name once, whatever the collective, in the registry's order.
 std::vector<std::string> algorithm_names();
 
-// What the registry is asked for; `ranks` as in the workload, or all endpoints.
+// A group that is not given is the GPUs of a server.
+AlgorithmChoice with_server_defaults(const Scenario&, AlgorithmChoice);
+
+// What the registry is asked for; `ranks` as in the workload, or all endpoints. On a BiGraph its nodes are the ports of NICs.
 Request request_of(const Scenario&, const AlgorithmChoice&);
 
 // The registry's constraints, with places relative to the scenario; `at` is the algorithm's own.

@@ -1,5 +1,6 @@
 #include "sim/scenario/cases.hpp"
 
+#include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/compatibility.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/pointer.hpp"
@@ -87,7 +88,8 @@ bool written(const Json& scenario, const char* pointer) { return scenario.contai
 // Fills in what follows from other keys.
 void resolve(const Json& as_written, const std::string& name, Scenario& scenario) {
   if (scenario.name.empty()) scenario.name = name;
-  if (scenario.workload.ranks == 0) scenario.workload.ranks = static_cast<int>(endpoints(scenario.fabric.spec));
+  scenario.workload.ranks = request_of(scenario, {}).ranks;
+  for (AlgorithmChoice& choice : scenario.workload.algorithms) choice = with_server_defaults(scenario, choice);
   if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;
   if (!written(as_written, "/placement/seed")) scenario.placement.seed = scenario.seed;
   if (scenario.start_skew && !written(as_written, "/start_skew/seed")) scenario.start_skew->seed = scenario.seed;
@@ -123,8 +125,10 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
     in.problems.resize(before);
     for (Problem& problem : found.problems)
       if (std::find(in.problems.begin(), in.problems.end(), problem) == in.problems.end()) in.problems.push_back(std::move(problem));
-    resolve(one, name, scenario);
-    if (in.problems.empty()) out.push_back({std::move(scenario), all_settings[i]});
+    if (in.problems.empty()) {
+      resolve(one, name, scenario);
+      out.push_back({std::move(scenario), all_settings[i]});
+    }
     constexpr std::size_t enough = 1000;
     if (in.problems.size() > enough) break;
   }
@@ -134,7 +138,7 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
 std::vector<Case> load_cases(const std::filesystem::path& file, const std::vector<Setting>& settings) {
   const std::string text = read_file(file);
   const ProfileLibrary profiles = ProfileLibrary::beside(file);
-  Input in{.profiles = &profiles};
+  Input in{.profiles = &profiles, .folder = file.parent_path()};
   Json json = parse_json(text, in.problems);
   std::vector<Case> cases;
   const bool readable = in.problems.empty() || !json.is_null();

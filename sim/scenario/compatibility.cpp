@@ -1,5 +1,6 @@
 #include "sim/scenario/compatibility.hpp"
 
+#include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
@@ -21,7 +22,7 @@ std::string element(const Json& json, const char* pointer, std::size_t i) {
 }
 
 int ranks_of(const Scenario& scenario) {
-  return scenario.workload.ranks > 0 ? scenario.workload.ranks : static_cast<int>(endpoints(scenario.fabric.spec));
+  return scenario.workload.ranks > 0 ? scenario.workload.ranks : static_cast<int>(endpoints(scenario.fabric.spec, scenario.server));
 }
 
 void check_workload(const Json& json, const Workload& workload, Input& in) {
@@ -37,10 +38,30 @@ void check_workload(const Json& json, const Workload& workload, Input& in) {
 }
 
 void check_ranks(const Scenario& scenario, Input& in) {
-  const auto places = endpoints(scenario.fabric.spec);
+  const auto places = endpoints(scenario.fabric.spec, scenario.server);
   const int ranks = ranks_of(scenario);
   if (ranks > places)
     in.problems.push_back({"/workload/ranks", fmt::format("must be at most {}, the endpoints of the fabric, got {}", places, ranks)});
+}
+
+void check_server(const Scenario& scenario, Input& in) {
+  if (scenario.server.is_sub_node() || scenario.network == NetworkKind::flow || scenario.network == NetworkKind::simgrid) return;
+  in.problems.push_back(
+      {"/network", fmt::format("\"{}\" knows no PCIe: servers of several devices need \"flow\" (or \"simgrid\", where nothing "
+                               "congested crosses a socket)",
+                               name_of(scenario.network))});
+}
+
+void check_copies(const Scenario& scenario, Input& in) {
+  if (scenario.copies.empty() || !clean(in, "/copies")) return;
+  if (scenario.server.is_sub_node()) in.problems.push_back({"/copies", "need a server with host memory; a sub_node has none"});
+  if (scenario.network != NetworkKind::flow)
+    in.problems.push_back({"/copies", fmt::format("run on the network \"flow\" only, got \"{}\"", name_of(scenario.network))});
+  const auto places = endpoints(scenario.fabric.spec, scenario.server);
+  for (std::size_t i = 0; i < scenario.copies.size(); ++i)
+    for (std::size_t k = 0; k < scenario.copies[i].gpus.size(); ++k)
+      if (const int gpu = scenario.copies[i].gpus[k]; gpu < 0 || gpu >= places)
+        in.problems.push_back({fmt::format("/copies/{}/gpus/{}", i, k), fmt::format("must be between 0 and {}, got {}", places - 1, gpu)});
 }
 
 void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
@@ -54,10 +75,10 @@ void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
 
 void check_compatibility(const Json& json, const Scenario& scenario, Input& in) {
   const bool fabric_read = clean(in, "/fabric"), workload_read = clean(in, "/workload"), placement_read = clean(in, "/placement");
-  bool fabric_good = fabric_read;
+  bool fabric_good = fabric_read && clean(in, "/server");
   if (fabric_read)
-    for (Problem& problem : problems(scenario.fabric.spec)) {
-      in.problems.push_back({"/fabric" + problem.where, std::move(problem.what)});
+    for (Problem& problem : problems(scenario.fabric.spec, fabric_good ? scenario.server : Server{})) {
+      in.problems.push_back(std::move(problem));
       fabric_good = false;
     }
   const auto& available = available_networks();
@@ -68,12 +89,14 @@ void check_compatibility(const Json& json, const Scenario& scenario, Input& in) 
         {"/network", fmt::format("\"{}\" is not in this build; available: {}", name_of(scenario.network), quoted_list(names))});
   }
   if (workload_read) check_workload(json, scenario.workload, in);
+  if (fabric_good) check_copies(scenario, in);
+  if (fabric_good) check_server(scenario, in);
   if (!fabric_good || !workload_read) return;
   check_ranks(scenario, in);
   if (!clean(in, "/workload/ranks")) return;
   check_algorithms(json, scenario, in);
   if (placement_read)
-    for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec))
+    for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server))
       in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
 }
 

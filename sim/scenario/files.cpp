@@ -18,6 +18,14 @@ std::string read_file(const std::filesystem::path& file) {
   return std::move(content).str();
 }
 
+std::string read_file(const std::filesystem::path& file, std::size_t most_bytes) {
+  std::error_code unknown;
+  const auto bytes = std::filesystem::is_regular_file(file, unknown) ? std::filesystem::file_size(file, unknown) : 0;
+  if (!unknown && bytes > most_bytes)
+    throw InputError(fmt::format("{}: has {} bytes, at most {} are allowed", file.string(), bytes, most_bytes));
+  return read_file(file);
+}
+
 void write_file(const std::filesystem::path& file, std::string_view content) {
   check(!content.empty(), "nobody writes an empty {}", file.string());
   const std::filesystem::path temporary = file.string() + ".tmp";

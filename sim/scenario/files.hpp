@@ -12,6 +12,8 @@ namespace weft {
 
 // The whole file; throws InputError "PATH: cannot be read: why".
 std::string read_file(const std::filesystem::path& file);
+// The same for a file of at most so many bytes: refused when it is longer.
+std::string read_file(const std::filesystem::path& file, std::size_t most_bytes);
 
 // Replaces the file in one go: written beside under a temporary name, then renamed. Throws RunError.
 void write_file(const std::filesystem::path& file, std::string_view content);

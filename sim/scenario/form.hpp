@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <concepts>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -18,10 +19,11 @@ namespace weft {
 
 class ProfileLibrary;
 
-// What is known while reading: the problems so far, and where hardware profiles are looked up.
+// What is known while reading: the problems so far, and where hardware profiles and other files are looked up.
 struct Input {
   std::vector<Problem> problems = {};
   const ProfileLibrary* profiles = nullptr;
+  std::filesystem::path folder = {};  // that file names are relative to
 
   bool problem(const Place& place, std::string what) {
     problems.push_back({place.pointer(), std::move(what)});

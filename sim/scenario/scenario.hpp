@@ -7,6 +7,8 @@
 #include "models/fabric_spec.hpp"
 #include "models/hardware.hpp"
 #include "models/placement.hpp"
+#include "models/server/host_copies.hpp"
+#include "models/server/server.hpp"
 #include "models/units.hpp"
 
 #include <cstdint>
@@ -20,8 +22,6 @@ enum class NetworkKind { flow, packet, simgrid, ns3 };
 std::string_view name_of(NetworkKind);
 // Those this build can run, the default first.
 const std::vector<NetworkKind>& available_networks();
-
-enum class ServerKind { sub_node };  // one GPU with its own NIC
 
 struct FabricChoice {
   FabricSpec spec;
@@ -60,12 +60,13 @@ struct Scenario {
   std::string name;
   std::string description;
   FabricChoice fabric;
-  ServerKind server = ServerKind::sub_node;
+  Server server;
   HardwareProfile hardware;
   NetworkKind network = NetworkKind::flow;
   Workload workload;
   Placement placement;
   std::optional<StartSkew> start_skew;
+  std::vector<HostCopies> copies;
   std::uint64_t seed = 1;  // of every random stream that has no seed of its own
 };
 

@@ -63,6 +63,13 @@ Field<Scenario> editor_field() {
           .wanted = "a string"};
 }
 
+// 0 is not given.
+Field<AlgorithmSettings> group_field(std::string doc) {
+  auto field = optional("group", &AlgorithmSettings::group, std::move(doc), at_least(1));
+  field.write = [](const AlgorithmSettings& s) { return s.group > 0 ? Json(s.group) : Json(Json::value_t::discarded); };
+  return field;
+}
+
 Alternative<Placement> placed(std::string name, PlacementPolicy policy, std::string doc, std::vector<Field<Placement>> fields = {}) {
   return {.name = std::move(name),
           .doc = std::move(doc),
@@ -90,10 +97,6 @@ const std::vector<std::pair<NetworkKind, std::string>>& Names<NetworkKind>::valu
       {NetworkKind::flow, "flow"}, {NetworkKind::packet, "packet"}, {NetworkKind::simgrid, "simgrid"}, {NetworkKind::ns3, "ns3"}};
   return all;
 }
-const std::vector<std::pair<ServerKind, std::string>>& Names<ServerKind>::values() {
-  static const std::vector<std::pair<ServerKind, std::string>> all = {{ServerKind::sub_node, "sub_node"}};
-  return all;
-}
 
 std::string_view name_of(NetworkKind kind) {
   for (const auto& [value, name] : Names<NetworkKind>::values())
@@ -109,14 +112,19 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
   for (const std::string& name : algorithm_names()) {
     std::vector<Field<Settings>> fields;
     std::string doc;
-    bool takes_group = false, can_be_cut = false;
+    bool takes_group = false, staggers = false, can_be_cut = false;
     for (const Algorithm& algorithm : algorithms()) {  // for one collective or another
       if (algorithm.name != name) continue;
       takes_group |= algorithm.takes_group;
+      staggers |= algorithm.staggers;
       can_be_cut |= algorithm.can_be_cut;
       doc += fmt::format("{}{}: {}", doc.empty() ? "" : " ", name_of(algorithm.collective), algorithm.description);
     }
-    if (takes_group) fields.push_back(required("group", &Settings::group, "Ranks in a group, such as the GPUs of a server.", at_least(1)));
+    if (takes_group) fields.push_back(group_field("Ranks in a group; the GPUs of a server when not given."));
+    if (staggers)
+      fields.push_back(
+          group_field("Ranks in a group, through which each channel goes from another rank on (a ring for each NIC); with several "
+                      "channels the GPUs of a server when not given."));
     if (can_be_cut) {
       fields.push_back(optional("channels", &Settings::channels, "Parts of the message, each a copy of the algorithm.", at_least(1)));
       fields.push_back(optional("pieces", &Settings::pieces, "Pieces of each part that follow one another.", at_least(1)));
@@ -164,14 +172,17 @@ Declaration<Scenario> Declared<Scenario>::declaration() {
   using S = Scenario;
   return {
       .doc = "A Weft scenario: one cluster and what runs on it.",
-      .fields = {editor_field(), schema_field(), optional("name", &S::name, "Goes with every result; the file's name when not given."),
-                 optional("description", &S::description, "For the reader."), required("fabric", &S::fabric, "The network."),
-                 optional("server", &S::server, "What an endpoint is: sub_node is one GPU with its own NIC."),
-                 optional_as<HardwareForm>("hardware", &S::hardware, "Overheads: a profile of scenarios/hardware/, or overrides of one."),
-                 optional("network", &S::network, "How transfers are simulated."), required("workload", &S::workload, "What the ranks do."),
-                 optional("placement", &S::placement, "Which endpoint each rank sits on."),
-                 optional("start_skew", &S::start_skew, "Random starts of the ranks."),
-                 optional("seed", &S::seed, "Of every random stream without a seed of its own."), sweep_field()}};
+      .fields = {
+          editor_field(), schema_field(), optional("name", &S::name, "Goes with every result; the file's name when not given."),
+          optional("description", &S::description, "For the reader."), required("fabric", &S::fabric, "The network."),
+          optional_as<ServerForm>("server", &S::server,
+                                  "What a node of the fabric is: a preset, a description, or an NCCL topology file. Endpoints are GPUs."),
+          optional_as<HardwareForm>("hardware", &S::hardware, "Overheads: a profile of scenarios/hardware/, or overrides of one."),
+          optional("network", &S::network, "How transfers are simulated."), required("workload", &S::workload, "What the ranks do."),
+          optional("placement", &S::placement, "Which endpoint each rank sits on."),
+          optional("copies", &S::copies, "Copies between GPUs and host memory while the collective runs (data loading, prefetch)."),
+          optional("start_skew", &S::start_skew, "Random starts of the ranks."),
+          optional("seed", &S::seed, "Of every random stream without a seed of its own."), sweep_field()}};
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include "sim/scenario/fields.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/scenario/server_fields.hpp"
 
 namespace weft {
 
@@ -26,11 +27,6 @@ template <>
 struct Names<NetworkKind> {
   static constexpr const char* kind = "network";
   static const std::vector<std::pair<NetworkKind, std::string>>& values();
-};
-template <>
-struct Names<ServerKind> {
-  static constexpr const char* kind = "server";
-  static const std::vector<std::pair<ServerKind, std::string>>& values();
 };
 template <>
 struct Names<EcmpPolicy> {

@@ -171,8 +171,9 @@ TEST_CASE("fit: names that are no parameter are refused, all at once") {
   const ScratchFolder folder;
   const auto file = folder.file("pair.json", pair_scenario);
   CHECK(problems_of([&] { OpenScenario(file, {}, {"send_overhed", "first_use", "first_use"}); }).size() == 3);
-  CHECK(problems_of([&] { OpenScenario(file, {}, {"send_overhed"}); }) ==
-        Lines{"--fit: unknown parameter \"send_overhed\" (did you mean \"send_overhead\"?)"});
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"send_overhed"}); })
+            .front()
+            .starts_with("--fit: unknown parameter \"send_overhed\" (did you mean \"send_overhead\"?)"));
   CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/nodes"}); }) ==
         Lines{"--fit /fabric/nodes: only times and rates can be fitted, this is 2"});
   CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/nothing"}); }) ==

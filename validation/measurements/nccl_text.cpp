@@ -37,7 +37,7 @@ void read_header_line(std::size_t line, std::string_view text, Header& header) {
     header.has_statistics = has("i_min");
   }
   if (has("(B)") && has("(elements)")) {
-    header.time_in_us = has("(us)");
+    header.time_in_us = has("(us)") && !has("(ms)") && !has("(s)");
     header.units_line = line;
   }
 }

@@ -168,7 +168,7 @@ class Reader {
 
   Trace finish() {
     std::erase_if(trace_.runs, [](const TraceRun& r) { return r.operations.empty() && r.times_us.empty(); });
-    if (trace_.runs.empty()) problems_.push_back(fmt::format("{}: holds no operation", trace_.file));
+    if (trace_.runs.empty() && problems_.empty()) problems_.push_back(fmt::format("{}: holds no operation", trace_.file));
     if (!problems_.empty() && (!skip_bad_ || trace_.runs.empty())) throw InputError(std::move(problems_));
     trace_.skipped = std::move(problems_);
     return std::move(trace_);

@@ -1,0 +1,248 @@
+// For tests: as much of the CUDA runtime as the executor calls, on the host. Work is done when it is enqueued (or, captured,
+// when the graph is launched), and what CUDA forbids ends the program: work on another device's stream, an event recorded on
+// another device, a wait for what was never recorded, a capture that streams join or leave the wrong way.
+//   WEFT_FAKE_DEVICES=n   that many devices, 1 by default          WEFT_FAKE_PEERS=0   none can read another's memory
+#include "kernels/cuda/reduce.hpp"
+#include "kernels/reduce.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+namespace {
+
+int environment(const char* name, int otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::atoi(value);
+}
+
+int device_count() { return environment("WEFT_FAKE_DEVICES", 1); }
+
+thread_local int current_device = 0;
+double now_us = 0;  // every operation takes 1 us
+
+struct FakeStream {
+  int device = 0;
+  bool captured = false;
+  bool joined = true;  // within a capture: nothing was enqueued since the last event that leads back to the origin
+};
+struct Event {
+  int device = 0;
+  double time_us = -1;
+  FakeStream* captured_in = nullptr;
+  int polls = 0;
+};
+struct Graph {
+  std::vector<std::function<void()>> work;
+};
+
+FakeStream legacy;
+std::set<FakeStream*> streams;
+Graph* capturing = nullptr;
+FakeStream* capture_origin = nullptr;
+
+void require(bool ok, const char* what) {
+  if (ok) return;
+  std::fprintf(stderr, "fake CUDA runtime: %s\n", what);
+  std::abort();
+}
+
+FakeStream* of(cudaStream_t s) { return s == nullptr ? &legacy : reinterpret_cast<FakeStream*>(s); }
+Event* of(cudaEvent_t e) { return reinterpret_cast<Event*>(e); }
+
+void enqueue(cudaStream_t stream, std::function<void()> work) {
+  FakeStream* s = of(stream);
+  require(capturing == nullptr || s->captured, "work on a stream that is not part of the capture");
+  const auto timed = [work = std::move(work)] { work(), now_us += 1; };
+  s->joined = s == capture_origin;
+  if (capturing != nullptr)
+    capturing->work.push_back(timed);
+  else
+    timed();
+}
+
+void enqueue_kernel(cudaStream_t stream, std::function<void()> work) {
+  require(of(stream)->device == current_device, "a kernel on a stream of another device");
+  enqueue(stream, std::move(work));
+}
+
+void not_in_capture() { require(capturing == nullptr, "a call that is not allowed during a capture"); }
+
+}  // namespace
+
+namespace weft::cuda {
+
+void reduce(DType type, ReduceOp op, void* into, const void* from, std::size_t count, Stream stream) {
+  enqueue_kernel(stream, [=] { weft::reduce(type, op, into, from, count); });
+}
+
+void scale_average(DType type, void* data, std::size_t count, int ranks, Stream stream) {
+  enqueue_kernel(stream, [=] { weft::scale_average(type, data, count, ranks); });
+}
+
+}  // namespace weft::cuda
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = device_count();
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  require(device >= 0 && device < device_count(), "there is no such device");
+  current_device = device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  std::strcpy(properties->name, "host");
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = environment("WEFT_FAKE_PEERS", 1);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  require(peer != current_device, "peer access to the device itself");
+  return cudaErrorPeerAccessAlreadyEnabled;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+const char* cudaGetErrorString(cudaError_t) { return "an error of the fake runtime"; }
+const char* cudaGetErrorName(cudaError_t) { return "fake"; }
+
+cudaError_t cudaMalloc(void** data, size_t bytes) {
+  not_in_capture();
+  *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return *data == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+cudaError_t cudaFree(void* data) {
+  not_in_capture();
+  std::free(data);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream) {
+  enqueue(stream, [=] { std::memset(data, value, bytes); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  auto* made = new FakeStream{.device = current_device};
+  streams.insert(made);
+  *stream = reinterpret_cast<cudaStream_t>(made);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  streams.erase(of(stream));
+  delete of(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  not_in_capture();
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = reinterpret_cast<cudaEvent_t>(new Event{.device = current_device});
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete of(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  Event* e = of(event);
+  require(e->device == of(stream)->device, "an event recorded on a stream of another device");
+  if (capturing != nullptr && of(stream)->captured && flags == cudaEventRecordDefault) {
+    e->captured_in = of(stream);
+    return cudaSuccess;
+  }
+  e->captured_in = nullptr;
+  enqueue(stream, [e] { e->time_us = now_us, e->polls = 0; });
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  FakeStream* s = of(stream);
+  if (capturing == nullptr) {
+    require(of(event)->time_us >= 0, "a wait for an event that was never recorded");
+    return cudaSuccess;
+  }
+  FakeStream* from = of(event)->captured_in;
+  require(from != nullptr && from->captured, "a wait within a capture for an event outside of it");
+  s->captured = true;
+  if (s == capture_origin)
+    from->joined = true;
+  else
+    s->joined = false;
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  not_in_capture();
+  require(of(event)->time_us >= 0, "a question after an event that was never recorded");
+  return of(event)->polls++ == 0 ? cudaErrorNotReady : cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  require(of(start)->device == of(end)->device, "a time between events of two devices");
+  require(of(start)->time_us >= 0 && of(end)->time_us >= 0, "a time between events that were not both recorded");
+  *milliseconds = static_cast<float>((of(end)->time_us - of(start)->time_us) / 1000);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  not_in_capture();
+  capturing = new Graph;
+  capture_origin = of(stream);
+  capture_origin->captured = capture_origin->joined = true;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  require(capturing != nullptr && of(stream) == capture_origin, "a capture ends where it did not begin");
+  for (FakeStream* s : streams) {
+    require(!s->captured || s->joined, "a stream has not joined the capture's origin at its end");
+    s->captured = false;
+    s->joined = true;
+  }
+  *graph = reinterpret_cast<cudaGraph_t>(capturing);
+  capturing = nullptr;
+  capture_origin = nullptr;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  *executable = reinterpret_cast<cudaGraphExec_t>(new Graph(*reinterpret_cast<Graph*>(graph)));
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  enqueue(stream, [executable] {
+    for (const auto& work : reinterpret_cast<Graph*>(executable)->work) work();
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete reinterpret_cast<Graph*>(graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  delete reinterpret_cast<Graph*>(executable);
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,286 @@
+#include "models/server/nccl_topology.hpp"
+
+#include "models/validation.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include <boost/property_tree/ptree.hpp>
+#include <boost/property_tree/xml_parser.hpp>
+
+namespace weft {
+namespace {
+
+using Tree = boost::property_tree::ptree;
+
+// An element, with its place for messages.
+struct Element {
+  const Tree& tree;
+  std::string place;
+
+  std::optional<std::string> attribute(const char* name) const {
+    const auto value = tree.get_optional<std::string>(Tree::path_type(std::string("<xmlattr>/") + name, '/'));
+    return value ? std::optional<std::string>(*value) : std::nullopt;
+  }
+};
+
+struct Cpu {
+  std::string socket, arch, vendor;
+  int family = 0, model = 0;
+};
+
+struct NvLink {
+  std::string gpu, target, target_class, place;
+  int count = 0, sm = 0;
+};
+
+constexpr SimTime through_switch = 150_ns, through_root = 200_ns, between_sockets = 500_ns, to_nvswitch = 300_ns;  // server_presets.cpp
+constexpr BitsPerSecond inside_host = 5000_GBps;                                                                   // NCCL's LOC_BW
+
+class Reader {
+ public:
+  Server read(std::string_view text) {
+    Tree document = parse(text);
+    const auto system = document.find("system");
+    if (system == document.not_found()) throw InputError("has no element <system>");
+    const Element root{system->second, "/system"};
+    const std::string version = root.attribute("version").value_or("");
+    found_.require(version == "1" || version == "2", "/system/version", "must be \"1\" or \"2\", got \"{}\"", version);
+    for_each_child(root, [&](const std::string& name, const Element& child) {
+      if (name == "cpu") read_cpu(child);
+    });
+    found_.require(!cpus_.empty(), "/system", "has no element <cpu>");
+    connect_sockets();
+    connect_nvlinks();
+    for (const Element& link : pci_links_) connect_pci_link(link);
+    if (found_.none())
+      for (auto& [where, what] : problems(server_)) found_.require(false, where, "{}", what);
+    std::vector<std::string> lines;
+    for (const auto& [where, what] : found_.take()) lines.push_back(fmt::format("{}{}{}", where, where.empty() ? "" : ": ", what));
+    if (!lines.empty()) throw InputError(std::move(lines));
+    return std::move(server_);
+  }
+
+ private:
+  // The parser calls itself for each level.
+  static void refuse_depth(std::string_view text) {
+    constexpr int most = 64;
+    int depth = 0;
+    for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+      if (text[i] == '/' && text[i + 1] == '>') --depth;
+      if (text[i] != '<' || text[i + 1] == '!' || text[i + 1] == '?') continue;
+      depth += text[i + 1] == '/' ? -1 : 1;
+      if (depth > most) throw InputError(fmt::format("elements are nested more than {} deep", most));
+    }
+  }
+
+  static Tree parse(std::string_view text) {
+    if (text.size() > max_topology_bytes)
+      throw InputError(fmt::format("has {} bytes, at most {} are allowed", text.size(), max_topology_bytes));
+    refuse_depth(text);
+    std::istringstream in{std::string(text)};
+    Tree tree;
+    try {
+      boost::property_tree::read_xml(in, tree, boost::property_tree::xml_parser::no_comments);
+    } catch (const boost::property_tree::xml_parser_error& error) {
+      throw InputError(fmt::format("line {}: is not XML: {}", error.line(), error.message()));
+    }
+    return tree;
+  }
+
+  template <class Visit>
+  void for_each_child(const Element& element, Visit visit) {
+    std::map<std::string, int> seen;
+    for (const auto& [name, tree] : element.tree) {
+      if (name.starts_with("<")) continue;  // attributes, text
+      visit(name, Element{tree, fmt::format("{}/{}[{}]", element.place, name, seen[name]++)});
+    }
+  }
+
+  std::string required(const Element& element, const char* name, const char* allowed) {
+    const auto value = element.attribute(name);
+    found_.require(value && !value->empty(), element.place, "has no {}: write {}", name, allowed);
+    return value.value_or("");
+  }
+
+  std::optional<std::int64_t> whole(const Element& element, const char* name, std::optional<std::int64_t> otherwise) {
+    const auto text = element.attribute(name);
+    if (!text && otherwise) return otherwise;
+    std::int64_t value = 0;
+    const std::string digits = text.value_or("");
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error == std::errc{} && end == digits.data() + digits.size()) return value;
+    found_.require(false, fmt::format("{}/{}", element.place, name), "must be a whole number, got \"{}\"", digits);
+    return std::nullopt;
+  }
+
+  void read_cpu(const Element& element) {
+    Cpu cpu{.socket = fmt::format("socket{}", element.attribute("numaid").value_or(std::to_string(cpus_.size()))),
+            .arch = element.attribute("arch").value_or(""),
+            .vendor = element.attribute("vendor").value_or("")};
+    cpu.family = static_cast<int>(whole(element, "familyid", 0).value_or(0));
+    cpu.model = static_cast<int>(whole(element, "modelid", 0).value_or(0));
+    server_.sockets.push_back(cpu.socket);
+    // Peer-to-peer packets are cut to 64 bytes by Intel CPUs (NCCL: INTEL_P2P_OVERHEAD).
+    if (cpu.vendor == "GenuineIntel") server_.root_complex_payload = 64;
+    cpus_.push_back(cpu);
+    for_each_child(element, [&](const std::string& name, const Element& child) {
+      if (name == "pci") read_pci(child, cpu.socket, true);
+      if (name == "nic") read_nets(child, cpu.socket, std::nullopt, inside_host);
+    });
+  }
+
+  std::optional<PcieLink> link_of(const Element& element) {
+    const std::string speed = required(element, "link_speed", "\"8.0 GT/s PCIe\" or another generation's");
+    if (speed.empty()) return std::nullopt;
+    char* end = nullptr;
+    const double gigatransfers = std::strtod(speed.c_str(), &end);
+    PcieLink link{.generation = pcie_generation(gigatransfers)};
+    const std::string where = element.place + "/link_speed";
+    const bool known = std::string_view(end).starts_with(" GT/s") && link.generation > 0;
+    found_.require(known, where, "must be 2.5, 5, 8, 16, 32 or 64 GT/s, got \"{}\"", speed);
+    const auto text = element.attribute("link_width");
+    const auto width = text && text->empty() ? 0 : whole(element, "link_width", 0);
+    if (!known || !width) return std::nullopt;
+    link.width = *width == 0 ? 16 : static_cast<int>(std::min<std::int64_t>(*width, 1000));  // as NCCL reads it
+    const auto wrong = problems(link);
+    for (const auto& [place, what] : wrong) found_.require(false, element.place + "/link_width", "{}", what);
+    return wrong.empty() ? std::optional{link} : std::nullopt;
+  }
+
+  void read_pci(const Element& element, const std::string& above, bool at_root) {
+    const std::string bus = required(element, "busid", "the address of the device");
+    const auto pcie = link_of(element);
+    if (!bus.empty() && !buses_.insert(bus).second) {
+      found_.require(false, element.place + "/busid", "stands in the file twice, got \"{}\": the tree would have a cycle", bus);
+      return;
+    }
+    const SimTime latency = at_root ? through_root : through_switch;
+    bool is_switch = element.attribute("class").value_or("").starts_with("0x0604");
+    int nets = 0;
+    for_each_child(element, [&](const std::string& name, const Element& child) {
+      if (name == "pci" || name == "pcilink") is_switch = true;
+      if (name == "nic") nets += static_cast<int>(child.tree.count("net"));
+    });
+    std::string here = above;
+    if (is_switch || nets > 1) {  // the ports of one card share its slot
+      here = fmt::format("pci-{}", bus);
+      server_.pcie_switches.push_back(here);
+      connect(above, here, pcie, {}, latency);
+    }
+    for_each_child(element, [&](const std::string& name, const Element& child) {
+      if (name == "pci") read_pci(child, here, false);
+      if (name == "pcilink") pci_links_.push_back(child), pci_link_from_.push_back(here);
+      if (name == "gpu") read_gpu(child, bus, above, pcie, latency);
+      if (name == "nic") read_nets(child, here, pcie, {});
+    });
+  }
+
+  void read_gpu(const Element& element, const std::string& bus, const std::string& above, std::optional<PcieLink> pcie, SimTime latency) {
+    const std::string gpu = fmt::format("gpu{}", required(element, "dev", "the GPU's number"));
+    const int sm = static_cast<int>(whole(element, "sm", 0).value_or(0));
+    server_.gpus.push_back(gpu);
+    gpu_at_[bus] = gpu;
+    connect(above, gpu, pcie, {}, latency);
+    for_each_child(element, [&](const std::string& name, const Element& child) {
+      if (name != "nvlink") return;
+      const int count = static_cast<int>(whole(child, "count", 1).value_or(0));
+      nvlinks_.push_back({gpu, child.attribute("target").value_or(""), child.attribute("tclass").value_or(""), child.place, count, sm});
+    });
+  }
+
+  void read_nets(const Element& nic, const std::string& above, std::optional<PcieLink> pcie, BitsPerSecond otherwise) {
+    for_each_child(nic, [&](const std::string& name, const Element& net) {
+      if (name != "net") return;
+      const std::string device = fmt::format("net{}", required(net, "dev", "the NIC's number"));
+      auto megabits = whole(net, "speed", 10'000).value_or(0);
+      if (megabits <= 0) megabits = 10'000;  // as NCCL reads it
+      found_.require(megabits <= 10'000'000, net.place + "/speed", "must be at most 10000000 Mbit/s, got {}", megabits);
+      server_.nics.push_back(device);
+      const BitsPerSecond speed{std::min<std::int64_t>(megabits, 10'000'000) * 1'000'000};
+      const BitsPerSecond slot = pcie ? pcie_rate(*pcie) : otherwise;
+      if (slot.count > 0 && speed < slot)
+        connect(above, device, {}, speed, through_switch);
+      else
+        connect(above, device, pcie, pcie ? BitsPerSecond{} : otherwise, through_switch);
+    });
+  }
+
+  // Without a speed there is a problem already, and nothing to connect.
+  void connect(const std::string& from, const std::string& to, std::optional<PcieLink> pcie, BitsPerSecond bandwidth, SimTime latency) {
+    if (pcie || bandwidth.count > 0) server_.links.push_back({from, to, pcie, bandwidth, latency});
+  }
+
+  // NCCL's topo.h and topo.cc, GB/s.
+  static BitsPerSecond between(const Cpu& cpu) {
+    if (cpu.arch == "ppc64") return 32_GBps;
+    if (cpu.arch == "arm64") return 6_GBps;
+    if (cpu.vendor == "AuthenticAMD") return 16_GBps;
+    if (cpu.vendor != "GenuineIntel") return 10_GBps;
+    if (cpu.family == 6 && cpu.model >= 0xCF) return 40_GBps;  // Emerald Rapids
+    if (cpu.family == 6 && cpu.model >= 0x8F) return 22_GBps;  // Sapphire Rapids
+    return cpu.family == 6 && cpu.model >= 0x55 ? 10_GBps : 6_GBps;
+  }
+
+  static BitsPerSecond of_nvlink(int sm) {
+    if (sm >= 100) return BitsPerSecond{40'100'000'000 * 8};
+    if (sm >= 90) return BitsPerSecond{20'600'000'000 * 8};
+    if (sm == 86) return 12_GBps;
+    return sm >= 70 ? 20_GBps : 18_GBps;
+  }
+
+  void connect_sockets() {
+    for (std::size_t a = 0; a < cpus_.size(); ++a)
+      for (std::size_t b = a + 1; b < cpus_.size(); ++b) connect(cpus_[a].socket, cpus_[b].socket, {}, between(cpus_[a]), between_sockets);
+  }
+
+  void connect_nvlinks() {
+    std::map<std::string, BitsPerSecond> to_switch;
+    std::map<std::pair<std::string, std::string>, BitsPerSecond> to_gpu;
+    for (const NvLink& link : nvlinks_) {
+      found_.require(link.count >= 1 && link.count <= 64, link.place + "/count", "must be between 1 and 64, got {}", link.count);
+      const BitsPerSecond rate = std::max(0, std::min(link.count, 64)) * of_nvlink(link.sm);
+      if (link.target_class.starts_with("0x0680")) {
+        to_switch[link.gpu].count += rate.count;
+      } else if (const auto peer = gpu_at_.find(link.target); peer != gpu_at_.end()) {
+        found_.require(peer->second != link.gpu, link.place + "/target", "must be another GPU, got \"{}\" itself", link.target);
+        if (link.gpu < peer->second) to_gpu[{link.gpu, peer->second}].count += rate.count;  // the other end lists it too
+      } else {
+        found_.require(false, link.place + "/target", "must be the busid of a GPU or an NVSwitch (tclass 0x068000), got \"{}\"",
+                       link.target);
+      }
+    }
+    if (!to_switch.empty()) server_.nvswitches.push_back("nvswitch");
+    for (const auto& [gpu, rate] : to_switch) connect(gpu, "nvswitch", {}, rate, to_nvswitch);
+    for (const auto& [ends, rate] : to_gpu) connect(ends.first, ends.second, {}, rate, to_nvswitch);
+  }
+
+  void connect_pci_link(const Element& link) {
+    const std::string from = pci_link_from_[static_cast<std::size_t>(&link - pci_links_.data())];
+    const std::string target = required(link, "target", "the busid of a bridge");
+    const std::string to = "pci-" + target;
+    const bool known = std::find(server_.pcie_switches.begin(), server_.pcie_switches.end(), to) != server_.pcie_switches.end();
+    found_.require(known || target.empty(), link.place + "/target", "must be the busid of a bridge, got \"{}\"", target);
+    if (known && from < to) connect(from, to, {}, inside_host, through_switch);  // the other end lists it too
+  }
+
+  Problems found_;
+  Server server_{.preset = ""};
+  std::vector<Cpu> cpus_;
+  std::set<std::string> buses_;
+  std::map<std::string, std::string> gpu_at_;  // by busid
+  std::vector<NvLink> nvlinks_;
+  std::vector<Element> pci_links_;
+  std::vector<std::string> pci_link_from_;
+};
+
+}  // namespace
+
+Server read_nccl_topology(std::string_view xml) { return Reader{}.read(xml); }
+
+}  // namespace weft

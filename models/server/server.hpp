@@ -1,0 +1,82 @@
+// A server: its devices, the links between them, and how messages go through it.
+//
+// Sockets, PCIe switches and NVSwitches pass messages on; GPUs, NICs and host memory do not. A message between two GPUs of
+// a server takes NVLink where it joins them, and else goes by the policy. A message to another server goes through the
+// sender's NIC, the fabric and the receiver's NIC.
+#pragma once
+
+#include "kernels/error.hpp"
+#include "models/fabric.hpp"
+#include "models/server/pcie.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+// How a message goes from GPU to GPU of one server, where no NVLink joins them.
+enum class PeerPolicy {
+  pcie_upi,  // over PCIe and the links between sockets
+  pcie_nic,  // over PCIe, but through the NICs where the way crosses from socket to socket
+  nic,       // out through the sender's NIC and back through the receiver's ("top of server")
+};
+
+// Which ports of the fabric the NICs of a server take.
+enum class Wiring {
+  one_switch,  // neighbouring ports, those of one switch
+  rails,       // NIC i of as many servers as a switch has ports on switch i: each NIC of a server on a switch of its own
+};
+
+// Both directions of a link inside a server. `pcie` gives the rate, or `bandwidth` does.
+struct ServerLink {
+  std::string from;
+  std::string to;
+  std::optional<PcieLink> pcie = {};
+  BitsPerSecond bandwidth = {};
+  SimTime latency = {};
+  LinkSpec spec() const { return {pcie ? pcie_rate(*pcie) : bandwidth, latency}; }
+  friend bool operator==(const ServerLink&, const ServerLink&) = default;
+};
+
+struct Server {
+  std::string preset = "sub_node";  // empty: described
+  std::vector<std::string> sockets = {};
+  std::vector<std::string> pcie_switches = {};
+  std::vector<std::string> nvswitches = {};
+  std::vector<std::string> gpus = {};  // in the order of endpoints
+  std::vector<std::string> nics = {};  // in the order of ports
+  std::vector<ServerLink> links = {};
+  LinkSpec memory = {BitsPerSecond{1'024'000'000'000}, SimTime{90'000}};  // host memory of each socket: 128 GB/s
+  PeerPolicy policy = PeerPolicy::pcie_upi;
+  std::vector<std::string> nic_of_gpu = {};  // by GPU; empty: the nearest, of several the one with fewest GPUs
+  Wiring wiring = Wiring::one_switch;
+  // Congested flows share PCIe in inverse proportion to the round-trip time of their credits. A flow that crosses from
+  // socket to socket has this factor besides: below 1 it has low priority.
+  double inter_socket_weight = 1;
+  // Bytes of data in each packet of a flow between devices that passes through a socket; 0: as the links have.
+  int root_complex_payload = 0;
+  std::map<std::string, std::string> sources = {};  // what -> where it is published
+
+  // One GPU with its own NIC is what an endpoint of a fabric is by itself.
+  bool is_sub_node() const { return gpus.empty(); }
+  int gpu_count() const { return is_sub_node() ? 1 : static_cast<int>(gpus.size()); }
+  int nic_count() const { return is_sub_node() ? 1 : static_cast<int>(nics.size()); }
+  friend bool operator==(const Server&, const Server&) = default;
+};
+
+inline constexpr int max_gpus_per_server = 256;
+inline constexpr int max_devices_per_server = 2048;
+
+// What keeps a server from being built, every problem at its place ("/links/3/from").
+std::vector<Problem> problems(const Server&);
+
+// Servers known by name, sub_node first.
+const std::vector<std::string>& server_presets();
+Server server_preset(std::string_view name);  // one of them
+std::string_view description_of(std::string_view preset);
+
+}  // namespace weft

@@ -1,0 +1,187 @@
+#include "models/server/server_paths.hpp"
+
+#include "models/validation.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <unordered_map>
+
+namespace weft {
+namespace {
+
+bool passes_on(DeviceKind kind) { return kind == DeviceKind::socket || kind == DeviceKind::pcie_switch || kind == DeviceKind::nvswitch; }
+
+}  // namespace
+
+ServerPaths::ServerPaths(const Server& server) : gpus_(server.gpus.size()) {
+  std::unordered_map<std::string, int> ids;
+  const auto add = [&](const std::string& name, DeviceKind kind) {
+    ids.emplace(name, static_cast<int>(devices_.size()));
+    devices_.push_back({name, kind});
+  };
+  for (const std::string& name : server.sockets) add(name, DeviceKind::socket);
+  for (const std::string& name : server.sockets) add(name + "/memory", DeviceKind::memory);
+  for (const std::string& name : server.pcie_switches) add(name, DeviceKind::pcie_switch);
+  for (const std::string& name : server.nvswitches) add(name, DeviceKind::nvswitch);
+  first_nic_ = static_cast<int>(devices_.size());
+  for (const std::string& name : server.nics) add(name, DeviceKind::nic);
+  first_gpu_ = static_cast<int>(devices_.size());
+  for (const std::string& name : server.gpus) add(name, DeviceKind::endpoint);
+
+  links_out_.resize(devices_.size());
+  const auto connect = [&](int a, int b, LinkSpec spec, std::optional<PcieLink> pcie) {
+    for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+      links_out_[static_cast<std::size_t>(from)].push_back(static_cast<int>(links_.size()));
+      links_.push_back({from, to, spec, pcie});
+    }
+  };
+  for (const ServerLink& link : server.links) connect(ids.at(link.from), ids.at(link.to), link.spec(), link.pcie);
+  const int sockets = static_cast<int>(server.sockets.size());
+  for (int socket = 0; socket < sockets; ++socket) connect(sockets + socket, socket, server.memory, {});
+
+  std::vector<std::vector<int>> host;  // by GPU: ways over PCIe and sockets
+  for (std::size_t gpu = 0; gpu < gpus_; ++gpu) host.push_back(search(first_gpu_ + static_cast<int>(gpu), false));
+  choose_nics(server, host);
+  choose_peers(server, host);
+  for (const auto& ways : host) to_memory_.push_back(nearest(ways, DeviceKind::memory).value_or(Path{}));
+  claim_links(server);
+}
+
+std::vector<int> ServerPaths::search(int from, bool nvlink) const {
+  std::vector<int> last_link(devices_.size(), -1);
+  std::queue<int> next;
+  for (next.push(from); !next.empty(); next.pop()) {
+    const int at = next.front();
+    if (at != from && !passes_on(kind(at))) continue;
+    for (const int id : links_out_[static_cast<std::size_t>(at)]) {
+      const int to = links_[static_cast<std::size_t>(id)].to;
+      int& last = last_link[static_cast<std::size_t>(to)];
+      if (is_nvlink(kind(at), kind(to)) != nvlink || to == from || last >= 0) continue;
+      last = id;
+      next.push(to);
+    }
+  }
+  return last_link;
+}
+
+std::optional<ServerPaths::Path> ServerPaths::walk(const std::vector<int>& last_link, int to) const {
+  Path path;
+  for (int link = last_link[static_cast<std::size_t>(to)]; link >= 0;
+       link = last_link[static_cast<std::size_t>(links_[static_cast<std::size_t>(link)].from)])
+    path.push_back(link);
+  std::reverse(path.begin(), path.end());
+  return path.empty() ? std::nullopt : std::optional{path};
+}
+
+std::optional<ServerPaths::Path> ServerPaths::nearest(const std::vector<int>& last_link, DeviceKind wanted) const {
+  std::optional<Path> best;
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    if (devices_[d].kind == wanted)
+      if (auto path = walk(last_link, static_cast<int>(d)); path && (!best || path->size() < best->size())) best = std::move(path);
+  return best;
+}
+
+void ServerPaths::choose_nics(const Server& server, const std::vector<std::vector<int>>& host) {
+  std::vector<int> users(server.nics.size());
+  for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
+    std::optional<Path> best;
+    int chosen = 0;
+    for (int nic = 0; nic < static_cast<int>(server.nics.size()); ++nic) {
+      if (!server.nic_of_gpu.empty() && server.nic_of_gpu[gpu] != server.nics[static_cast<std::size_t>(nic)]) continue;
+      auto path = walk(host[gpu], first_nic_ + nic);
+      if (!path) continue;
+      const auto rank = [&](const Path& p, int n) { return std::pair{p.size(), users[static_cast<std::size_t>(n)]}; };
+      if (!best || rank(*path, nic) < rank(*best, chosen)) best = std::move(path), chosen = nic;
+    }
+    if (best) ++users[static_cast<std::size_t>(chosen)];
+    nic_of_.push_back(chosen);
+    to_nic_.push_back(best.value_or(Path{}));
+  }
+}
+
+void ServerPaths::choose_peers(const Server& server, const std::vector<std::vector<int>>& host) {
+  peer_.resize(gpus_ * gpus_);
+  for (std::size_t from = 0; from < gpus_; ++from) {
+    const std::vector<int> nvlink = search(first_gpu_ + static_cast<int>(from), true);
+    for (std::size_t to = 0; to < gpus_; ++to) {
+      if (from == to) continue;
+      const int device = first_gpu_ + static_cast<int>(to);
+      Path& path = peer_[pair(static_cast<int>(from), static_cast<int>(to))];
+      const auto joined = walk(nvlink, device), pcie = walk(host[from], device);
+      if (joined)
+        path = *joined;
+      else if (pcie && (server.policy == PeerPolicy::pcie_upi || (server.policy == PeerPolicy::pcie_nic && !crosses_sockets(*pcie))))
+        path = *pcie;
+    }
+  }
+}
+
+// The nearest GPU and NIC set the measure of a credit's round trip.
+void ServerPaths::claim_links(const Server& server) {
+  SimTime shortest = SimTime::never();
+  for (const Path& path : to_nic_)
+    if (!path.empty()) shortest = std::min(shortest, latency(path));
+  const auto claim = [&](const Path& path, bool between_devices) {
+    FlowClaim out;
+    if (path.empty()) return out;
+    const SimTime way = latency(path);
+    if (shortest.ps > 0 && way.ps > 0) out.weight = static_cast<double>(shortest.ps) / static_cast<double>(way.ps);
+    if (crosses_sockets(path)) out.weight *= server.inter_socket_weight;
+    if (!between_devices || server.root_complex_payload == 0 || !passes_socket(path)) return out;
+    for (const int id : path) {
+      const auto& pcie = links_[static_cast<std::size_t>(id)].pcie;
+      if (!pcie) continue;
+      PcieLink cut = *pcie;
+      cut.max_payload = std::min(cut.max_payload, server.root_complex_payload);
+      const BitsPerSecond rate = pcie_rate(cut);
+      if (out.ceiling.count == 0 || rate < out.ceiling) out.ceiling = rate;
+    }
+    return out;
+  };
+  for (std::size_t i = 0; i < peer_.size(); ++i) {
+    const bool over_pcie = std::ranges::none_of(peer_[i], [&](int id) {
+      const DirectedLink& link = links_[static_cast<std::size_t>(id)];
+      return is_nvlink(kind(link.from), kind(link.to));
+    });
+    peer_claim_.push_back(over_pcie ? claim(peer_[i], true) : FlowClaim{});
+  }
+  for (const Path& path : to_nic_) nic_claim_.push_back(claim(path, true));
+  for (const Path& path : to_memory_) memory_claim_.push_back(claim(path, false));
+}
+
+bool ServerPaths::crosses_sockets(const Path& path) const {
+  return std::ranges::any_of(path, [&](int id) {
+    const DirectedLink& link = links_[static_cast<std::size_t>(id)];
+    return kind(link.from) == DeviceKind::socket && kind(link.to) == DeviceKind::socket;
+  });
+}
+
+bool ServerPaths::passes_socket(const Path& path) const {
+  return std::ranges::any_of(path, [&](int id) { return kind(links_[static_cast<std::size_t>(id)].to) == DeviceKind::socket; });
+}
+
+SimTime ServerPaths::latency(const Path& path) const {
+  SimTime sum;
+  for (const int id : path) sum += links_[static_cast<std::size_t>(id)].spec.latency;
+  return sum;
+}
+
+ServerPaths::Path ServerPaths::back(Path path) {
+  std::reverse(path.begin(), path.end());
+  for (int& id : path) id ^= 1;
+  return path;
+}
+
+std::vector<Problem> ServerPaths::gaps() const {
+  Problems found;
+  const auto name = [&](std::size_t gpu) { return devices_[static_cast<std::size_t>(first_gpu_) + gpu].name; };
+  for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
+    const std::string where = fmt::format("/gpus/{}", gpu);
+    found.require(!to_nic_[gpu].empty(), where, "\"{}\" has no way over PCIe to a NIC", name(gpu));
+    found.require(!to_memory_[gpu].empty(), where, "\"{}\" has no way over PCIe to a socket", name(gpu));
+  }
+  return found.take();
+}
+
+}  // namespace weft

@@ -1,0 +1,80 @@
+// The ways through one server.
+#pragma once
+
+#include "kernels/error.hpp"
+#include "models/server/server.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+inline bool is_nvlink(DeviceKind a, DeviceKind b) {
+  return a == DeviceKind::nvswitch || b == DeviceKind::nvswitch || (a == DeviceKind::endpoint && b == DeviceKind::endpoint);
+}
+
+class ServerPaths {
+ public:
+  using Path = std::vector<int>;  // directed links, by index
+
+  // `server` has sound names and links.
+  explicit ServerPaths(const Server& server);
+
+  // Sockets, their memories, switches, NVSwitches, NICs, and then the GPUs.
+  const std::vector<Device>& devices() const { return devices_; }
+  int first_nic() const { return first_nic_; }
+  int first_gpu() const { return first_gpu_; }
+
+  struct DirectedLink {
+    int from, to;  // devices
+    LinkSpec spec;
+    std::optional<PcieLink> pcie;
+  };
+  // Link i of the server is 2i there and 2i + 1 back; those of the memories follow.
+  const std::vector<DirectedLink>& links() const { return links_; }
+
+  // GPUs without a way to a NIC or to host memory; everything below needs this to be empty. Two GPUs always have a way then:
+  // through their NICs.
+  std::vector<Problem> gaps() const;
+
+  // From GPU to GPU inside the server; empty: through their NICs.
+  const Path& peer(int from, int to) const { return peer_[pair(from, to)]; }
+  FlowClaim peer_claim(int from, int to) const { return peer_claim_[pair(from, to)]; }
+
+  int nic_of(int gpu) const { return nic_of_[static_cast<std::size_t>(gpu)]; }
+  const Path& to_nic(int gpu) const { return to_nic_[static_cast<std::size_t>(gpu)]; }
+  FlowClaim nic_claim(int gpu) const { return nic_claim_[static_cast<std::size_t>(gpu)]; }
+
+  const Path& to_memory(int gpu) const { return to_memory_[static_cast<std::size_t>(gpu)]; }
+  FlowClaim memory_claim(int gpu) const { return memory_claim_[static_cast<std::size_t>(gpu)]; }
+
+  // The same way in the other direction.
+  static Path back(Path path);
+
+ private:
+  // The last link of the shortest way to each device, -1 without one; of equal ways that over the first links.
+  std::vector<int> search(int from, bool nvlink) const;
+  std::optional<Path> walk(const std::vector<int>& last_link, int to) const;
+  std::optional<Path> nearest(const std::vector<int>& last_link, DeviceKind kind) const;
+  void choose_nics(const Server& server, const std::vector<std::vector<int>>& host);
+  void choose_peers(const Server& server, const std::vector<std::vector<int>>& host);
+  void claim_links(const Server& server);
+  bool crosses_sockets(const Path& path) const;
+  bool passes_socket(const Path& path) const;
+  SimTime latency(const Path& path) const;
+  std::size_t pair(int from, int to) const { return static_cast<std::size_t>(from) * gpus_ + static_cast<std::size_t>(to); }
+  DeviceKind kind(int device) const { return devices_[static_cast<std::size_t>(device)].kind; }
+
+  std::vector<Device> devices_;
+  std::vector<DirectedLink> links_;
+  std::vector<std::vector<int>> links_out_;  // by device
+  int first_nic_ = 0, first_gpu_ = 0;
+  std::size_t gpus_ = 0;
+  std::vector<Path> peer_;
+  std::vector<int> nic_of_;
+  std::vector<Path> to_nic_, to_memory_;
+  std::vector<FlowClaim> peer_claim_, nic_claim_, memory_claim_;
+};
+
+}  // namespace weft

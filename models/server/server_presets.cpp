@@ -1,0 +1,145 @@
+// Servers from public data. PCIe rates follow from generation and width (pcie.cpp); every other number names its source.
+#include "kernels/error.hpp"
+#include "models/server/server.hpp"
+
+namespace weft {
+namespace {
+
+constexpr PcieLink gen3{.generation = 3}, gen4{.generation = 4}, gen5{.generation = 5};
+
+// A PCIe switch passes a packet on in about 150 ns (Broadcom PEX 9797 and PEX 88096 product briefs).
+constexpr SimTime through_switch = 150_ns;
+// Half of the median time of a 64 B DMA read from host memory, about 550 ns (Neugebauer et al. 2018, figure 6), less memory.
+constexpr SimTime through_root = 200_ns;
+// Peer-to-peer writes take 2.25 to 2.5 us across sockets and 1.7 to 2.0 us within one (p2p_a100_8gpu_pcie_dualsocket).
+constexpr SimTime between_sockets = 500_ns;
+// NCCL 2.x, src/graph/tuning.cc: 0.6 us for each NVLink hop from GPU to GPU, here half of it to and from the NVSwitch.
+constexpr SimTime to_nvswitch = 300_ns;
+
+ServerLink pcie(std::string from, std::string to, PcieLink link, SimTime latency) {
+  return {.from = std::move(from), .to = std::move(to), .pcie = link, .bandwidth = {}, .latency = latency};
+}
+
+ServerLink wire(std::string from, std::string to, BitsPerSecond bandwidth, SimTime latency) {
+  return {.from = std::move(from), .to = std::move(to), .pcie = {}, .bandwidth = bandwidth, .latency = latency};
+}
+
+std::string numbered(const char* what, int i) { return fmt::format("{}{}", what, i); }
+
+// Two sockets, a PCIe switch on each root port, GPUs dealt to the switches in equal numbers, no NICs yet.
+Server dual_socket(std::string name, int switches, int gpus, PcieLink generation, BitsPerSecond inter_socket) {
+  Server s{.preset = std::move(name), .sockets = {"socket0", "socket1"}};
+  s.links.push_back(wire("socket0", "socket1", inter_socket, between_sockets));
+  for (int i = 0; i < switches; ++i) {
+    s.pcie_switches.push_back(numbered("switch", i));
+    s.links.push_back(pcie(numbered("socket", i * 2 / switches), s.pcie_switches.back(), generation, through_root));
+  }
+  for (int i = 0; i < gpus; ++i) {
+    s.gpus.push_back(numbered("gpu", i));
+    s.links.push_back(pcie(numbered("switch", i * switches / gpus), s.gpus.back(), generation, through_switch));
+  }
+  return s;
+}
+
+void add_nics(Server& s, int nics, PcieLink generation) {
+  const int switches = static_cast<int>(s.pcie_switches.size());
+  for (int i = 0; i < nics; ++i) {
+    s.nics.push_back(numbered("nic", i));
+    s.links.push_back(pcie(numbered("switch", i * switches / nics), s.nics.back(), generation, through_switch));
+  }
+}
+
+void add_nvswitch(Server& s, BitsPerSecond of_each_gpu) {
+  s.nvswitches = {"nvswitch"};
+  for (const std::string& gpu : s.gpus) s.links.push_back(wire(gpu, "nvswitch", of_each_gpu, to_nvswitch));
+}
+
+// The server of EFLOPS: two Skylake sockets, a PEX 9797 on an x16 root port of each, two V100 PCIe below each switch.
+Server eflops(std::string name, int nics) {
+  Server s = dual_socket(std::move(name), 2, 4, gen3, 10_GBps);
+  add_nics(s, nics, gen3);
+  s.memory = {128_GBps, 90_ns};
+  s.inter_socket_weight = 0.5;
+  s.root_complex_payload = 64;
+  s.sources = {{"devices", "Dong et al., EFLOPS, HPCA 2020: dual socket, PEX 9797 with x16 upstream, V100 PCIe, ConnectX-5 100 Gb/s"},
+               {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 10 GB/s between Skylake sockets"},
+               {"memory", "Intel Xeon Scalable (Skylake): six channels of DDR4-2666, 128 GB/s"},
+               {"inter_socket_weight", "assumed: EFLOPS says that peer-to-peer traffic between sockets has low priority, without a number"},
+               {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"}};
+  return s;
+}
+
+Server single_nic() { return eflops("single_nic", 1); }
+Server two_nic() { return eflops("two_nic", 2); }
+
+Server congestionless() {
+  Server s = eflops("congestionless", 4);
+  s.policy = PeerPolicy::nic;
+  return s;
+}
+
+Server dgx_a100() {
+  Server s = dual_socket("dgx_a100", 4, 8, gen4, 16_GBps);
+  add_nics(s, 8, gen4);
+  add_nvswitch(s, 240_GBps);
+  s.memory = {BitsPerSecond{204'800'000'000 * 8}, 90_ns};
+  s.sources = {{"devices", "NVIDIA DGX A100 user guide: 2 EPYC 7742, 8 A100, 4 PCIe 4 switches with 2 GPUs and 2 of 8 ConnectX-6 each"},
+               {"nvswitch", "NVIDIA NCCL, src/graph/topo.h: 20 GB/s of the 25 GB/s of an NVLink 3, 12 links a GPU"},
+               {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 16 GB/s between AMD sockets"},
+               {"memory", "AMD EPYC 7742: eight channels of DDR4-3200, 204.8 GB/s"}};
+  return s;
+}
+
+Server dgx_h100() {
+  Server s = dual_socket("dgx_h100", 8, 8, gen5, 22_GBps);
+  add_nics(s, 8, gen5);
+  add_nvswitch(s, BitsPerSecond{370'800'000'000 * 8});
+  s.memory = {BitsPerSecond{307'200'000'000 * 8}, 90_ns};
+  s.root_complex_payload = 64;
+  s.sources = {{"devices",
+                "NVIDIA DGX H100 user guide: 2 Xeon 8480C, 8 H100, 8 ConnectX-7; a PCIe 5 switch for each GPU and NIC: "
+                "topology file in aliyun/SimAI#128"},
+               {"nvswitch", "NVIDIA NCCL, src/graph/topo.h: 20.6 GB/s of the 25 GB/s of an NVLink 4, 18 links a GPU"},
+               {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 22 GB/s between Sapphire Rapids sockets"},
+               {"memory", "Intel Xeon 8480C: eight channels of DDR5-4800, 307.2 GB/s"},
+               {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"}};
+  return s;
+}
+
+struct Preset {
+  std::string_view name, description;
+  Server (*make)();
+};
+
+constexpr Preset presets[] = {
+    {"sub_node", "One GPU with its own NIC: what a node of the fabric is by itself.", [] { return Server{}; }},
+    {"single_nic", "EFLOPS: 4 GPUs below two PCIe 3 switches on two sockets, all behind one NIC.", single_nic},
+    {"two_nic", "The same with a NIC below each PCIe switch.", two_nic},
+    {"congestionless", "The same with a NIC for each GPU; messages between its GPUs go out through the NICs.", congestionless},
+    {"dgx_a100", "8 A100 on NVSwitch, 8 NICs in pairs below PCIe 4 switches.", dgx_a100},
+    {"dgx_h100", "8 H100 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_h100},
+};
+
+const Preset& preset(std::string_view name) {
+  for (const Preset& p : presets)
+    if (p.name == name) return p;
+  check(false, "no server preset {}", name);
+  return presets[0];
+}
+
+}  // namespace
+
+const std::vector<std::string>& server_presets() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Preset& p : presets) all.emplace_back(p.name);
+    return all;
+  }();
+  return names;
+}
+
+Server server_preset(std::string_view name) { return preset(name).make(); }
+
+std::string_view description_of(std::string_view name) { return preset(name).description; }
+
+}  // namespace weft

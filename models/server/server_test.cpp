@@ -1,0 +1,132 @@
+#include "models/server/server.hpp"
+
+#include "models/server/server_paths.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+std::string drawn(const ServerPaths& paths, const ServerPaths::Path& path) {
+  std::string names;
+  for (const int id : path) {
+    const auto& link = paths.links()[static_cast<std::size_t>(id)];
+    if (names.empty()) names = paths.devices()[static_cast<std::size_t>(link.from)].name;
+    names += " " + paths.devices()[static_cast<std::size_t>(link.to)].name;
+  }
+  return names;
+}
+
+std::string line(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const auto& [where, what] : problems) text += where + ": " + what + "\n";
+  return text;
+}
+
+Server with_policy(const char* preset, PeerPolicy policy) {
+  Server s = server_preset(preset);
+  s.policy = policy;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("server: every preset can be built, and each of its numbers has a source") {
+  CHECK(server_presets().front() == "sub_node");
+  for (const std::string& name : server_presets()) {
+    CAPTURE(name);
+    const Server s = server_preset(name);
+    CHECK(line(problems(s)) == "");
+    CHECK(s.preset == name);
+    CHECK(!description_of(name).empty());
+    if (!s.is_sub_node()) CHECK(s.sources.contains("devices"));
+    if (s.inter_socket_weight != 1) CHECK(s.sources.contains("inter_socket_weight"));
+  }
+}
+
+TEST_CASE("server: the policy decides how a message goes from GPU to GPU") {
+  const ServerPaths upi(with_policy("two_nic", PeerPolicy::pcie_upi));
+  CHECK(drawn(upi, upi.peer(0, 1)) == "gpu0 switch0 gpu1");
+  CHECK(drawn(upi, upi.peer(0, 2)) == "gpu0 switch0 socket0 socket1 switch1 gpu2");
+  const ServerPaths mixed(with_policy("two_nic", PeerPolicy::pcie_nic));
+  CHECK(drawn(mixed, mixed.peer(0, 1)) == "gpu0 switch0 gpu1");
+  CHECK(drawn(mixed, mixed.peer(0, 2)) == "");  // through the NICs
+  const ServerPaths nic(with_policy("two_nic", PeerPolicy::nic));
+  CHECK(drawn(nic, nic.peer(0, 1)) == "");
+  CHECK(drawn(nic, nic.to_nic(3)) == "gpu3 switch1 nic1");
+  CHECK(drawn(nic, nic.to_memory(3)) == "gpu3 switch1 socket1 socket1/memory");
+  CHECK(drawn(nic, ServerPaths::back(nic.to_memory(3))) == "socket1/memory socket1 switch1 gpu3");
+  // NVLink comes before every policy.
+  const ServerPaths dgx(with_policy("dgx_a100", PeerPolicy::nic));
+  CHECK(drawn(dgx, dgx.peer(0, 7)) == "gpu0 nvswitch gpu7");
+  CHECK(dgx.peer_claim(0, 7) == FlowClaim{});
+}
+
+TEST_CASE("server: GPUs use the nearest NIC and share several equally near ones out, unless told otherwise") {
+  const auto nics = [](const Server& s) {
+    const ServerPaths paths(s);
+    std::vector<int> out;
+    for (int gpu = 0; gpu < s.gpu_count(); ++gpu) out.push_back(paths.nic_of(gpu));
+    return out;
+  };
+  CHECK(nics(server_preset("single_nic")) == std::vector{0, 0, 0, 0});
+  CHECK(nics(server_preset("two_nic")) == std::vector{0, 0, 1, 1});
+  CHECK(nics(server_preset("congestionless")) == std::vector{0, 1, 2, 3});
+  Server told = server_preset("congestionless");
+  told.nic_of_gpu = {"nic0", "nic0", "nic3", "nic3"};
+  CHECK(nics(told) == std::vector{0, 0, 3, 3});
+}
+
+TEST_CASE("server: claims follow the way: credits by round trip, sockets by their weight, cut packets by their rate") {
+  const Server s = server_preset("single_nic");
+  const ServerPaths paths(s);
+  // gpu0 - switch0 - nic0: 2 x 150 ns, the shortest way. gpu2 to nic0: 150 + 200 + 500 + 200 + 150 = 1200 ns, between sockets.
+  CHECK(paths.nic_claim(0) == FlowClaim{});
+  CHECK(paths.nic_claim(2).weight == doctest::Approx(300.0 / 1200 * 0.5));
+  CHECK(paths.nic_claim(2).ceiling == pcie_rate({.generation = 3, .width = 16, .max_payload = 64}));
+  CHECK(paths.peer_claim(0, 1) == FlowClaim{});
+  CHECK(paths.peer_claim(0, 2) == paths.nic_claim(2));
+  // Host memory: 150 + 200 + 90 ns; nothing is cut.
+  CHECK(paths.memory_claim(0).weight == doctest::Approx(300.0 / 440));
+  CHECK(paths.memory_claim(0).ceiling.count == 0);
+}
+
+TEST_CASE("server: what cannot be built is refused, everything at once") {
+  Server s{.preset = ""};
+  s.sockets = {"s"};
+  s.gpus = {"g0", "g0"};
+  s.nics = {"n"};
+  s.links = {{"g0", "x", PcieLink{.generation = 9}, {}, {}}, {"g0", "g0", {}, {}, {}}};
+  CHECK(line(problems(s)) ==
+        "/gpus/1: names \"g0\" a second time\n"
+        "/links/0/to: must be a device of the server, got \"x\"\n"
+        "/links/0/pcie/generation: must be between 1 and 6, got 9\n"
+        "/links/1: must join two devices, got \"g0\" twice\n"
+        "/links/1: has no speed: give \"pcie\" or \"bandwidth\"\n");
+  s = server_preset("two_nic");
+  s.inter_socket_weight = 0;
+  s.root_complex_payload = 65;
+  s.nic_of_gpu = {"nic0", "gpu0"};
+  CHECK(line(problems(s)) ==
+        "/inter_socket_weight: must be more than 0 and at most 1, got 0\n"
+        "/root_complex_payload: must be 0 or a power of two from 64 to 4096 bytes, got 65\n"
+        "/nic_of_gpu: must name the NIC of each of 4 GPUs, got 2\n"
+        "/nic_of_gpu/1: must be one of the NICs, got \"gpu0\"\n");
+}
+
+TEST_CASE("server: a cycle of PCIe links, a device without a way and ten thousand GPUs are refused") {
+  Server s = server_preset("two_nic");
+  s.links.push_back({"switch0", "switch1", PcieLink{}, {}, {}});
+  CHECK(problems(s).empty());  // two trees may touch: the ways stay unique in each socket
+  s.links.push_back({"switch0", "socket0", PcieLink{}, {}, {}});
+  CHECK(line(problems(s)) == "/links/10: closes a cycle: \"switch0\" and \"socket0\" are joined already, and PCIe is a tree\n");
+  s = server_preset("two_nic");
+  s.gpus.push_back("gpu4");
+  CHECK(line(problems(s)) ==
+        "/gpus/4: \"gpu4\" has no way over PCIe to a NIC\n"
+        "/gpus/4: \"gpu4\" has no way over PCIe to a socket\n");
+  s = server_preset("two_nic");
+  for (int i = 4; i < 10'000; ++i) s.gpus.push_back("gpu" + std::to_string(i));
+  CHECK(line(problems(s)) == "/gpus: must be between 1 and 256, got 10000\n: has 10006 devices, at most 2048 are allowed\n");
+}

@@ -1,0 +1,179 @@
+#include "sim/scenario/server_fields.hpp"
+
+#include "models/server/nccl_topology.hpp"
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/scenario_fields.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+// What a preset or a topology file says already.
+constexpr const char* structure[] = {"sockets", "pcie_switches", "nvswitches", "gpus", "nics", "links", "memory"};
+
+struct AllGpus {
+  static const std::vector<int> value;
+  static constexpr const char* word = "all";
+};
+const std::vector<int> AllGpus::value = {};
+
+template <class S>
+Field<S> written_if(Field<S> field, bool (*wanted)(const S&)) {
+  const auto write = field.write;
+  field.write = [write, wanted](const S& s) { return wanted(s) ? write(s) : Json(Json::value_t::discarded); };
+  return field;
+}
+
+Field<Server> topology_field() {
+  return {.name = "nccl_topology",
+          .doc = "An NCCL topology file (NCCL_TOPO_DUMP_FILE), relative to the scenario.",
+          .read =
+              [](const Json& json, const Place& place, Input& in, Server& out) {
+                std::string file;
+                if (!Form<std::string>::read(json, place, in, file)) return false;
+                const auto path = in.folder / file;
+                try {
+                  out = read_nccl_topology(read_file(path, max_topology_bytes));
+                  return true;
+                } catch (const InputError& error) {
+                  for (const std::string& problem : error.problems())
+                    in.problem(place, problem.starts_with(path.string()) ? problem : path.string() + ": " + problem);
+                  return false;
+                }
+              },
+          .write = [](const Server&) { return Json(Json::value_t::discarded); },
+          .schema =
+              [] {
+                return Json{{"type", "string"}};
+              },
+          .wanted = "a file name"};
+}
+
+Field<Server> preset_field() {
+  return {.name = "preset",
+          .doc = "The server that the other keys override.",
+          .read =
+              [](const Json& json, const Place& place, Input& in, Server& out) {
+                std::string name;
+                if (!Form<std::string>::read(json, place, in, name)) return false;
+                const auto& known = server_presets();
+                if (std::find(known.begin(), known.end(), name) == known.end())
+                  return in.problem(place, unknown_name("server", name, known));
+                out = server_preset(name);
+                return true;
+              },
+          .write = [](const Server& server) { return server.preset.empty() ? Json(Json::value_t::discarded) : Json(server.preset); },
+          .schema =
+              [] {
+                return Json{{"enum", server_presets()}};
+              },
+          .wanted = "one of " + quoted_list(server_presets())};
+}
+
+}  // namespace
+
+const std::vector<std::pair<PeerPolicy, std::string>>& Names<PeerPolicy>::values() {
+  static const std::vector<std::pair<PeerPolicy, std::string>> all = {
+      {PeerPolicy::pcie_upi, "pcie_upi"}, {PeerPolicy::pcie_nic, "pcie_nic"}, {PeerPolicy::nic, "nic"}};
+  return all;
+}
+const std::vector<std::pair<Wiring, std::string>>& Names<Wiring>::values() {
+  static const std::vector<std::pair<Wiring, std::string>> all = {{Wiring::one_switch, "one_switch"}, {Wiring::rails, "rails"}};
+  return all;
+}
+const std::vector<std::pair<Fabric::Copy, std::string>>& Names<Fabric::Copy>::values() {
+  static const std::vector<std::pair<Fabric::Copy, std::string>> all = {{Fabric::Copy::to_endpoint, "host_to_gpu"},
+                                                                        {Fabric::Copy::to_host, "gpu_to_host"}};
+  return all;
+}
+
+Declaration<PcieLink> Declared<PcieLink>::declaration() {
+  return {.doc = "A PCIe link: its rate follows from encoding and packet overhead.",
+          .fields = {required("generation", &PcieLink::generation, "1 to 6.", between(1, 6)),
+                     optional("width", &PcieLink::width, "Lanes.", between(1, 16)),
+                     optional("max_payload", &PcieLink::max_payload, "Bytes of data in a packet (MPS).", between(64, 4096))}};
+}
+
+Declaration<ServerLink> Declared<ServerLink>::declaration() {
+  using L = ServerLink;
+  return {.doc = "A link inside a server, the same in both directions.",
+          .fields = {required("from", &L::from, "A device."), required("to", &L::to, "A device."),
+                     optional("pcie", &L::pcie, "Its rate, if it is PCIe."),
+                     written_if<L>(optional("bandwidth", &L::bandwidth, "Its rate, if it is not.", at_least(BitsPerSecond{1})),
+                                   [](const L& link) { return !link.pcie; }),
+                     optional("latency", &L::latency, "Time from one device to the other.")}};
+}
+
+Declaration<Server> Declared<Server>::declaration() {
+  using S = Server;
+  return {
+      .doc = "What a node of the fabric is. Its endpoints are GPUs, and each NIC has a cable to the fabric.",
+      .fields = {preset_field(), topology_field(), optional("sockets", &S::sockets, "Names of the CPU sockets, each with its host memory."),
+                 optional("pcie_switches", &S::pcie_switches, "Names of the PCIe switches."),
+                 optional("nvswitches", &S::nvswitches, "Names of the NVSwitches."),
+                 optional("gpus", &S::gpus, "Names of the GPUs, in the order of endpoints."),
+                 optional("nics", &S::nics, "Names of the NICs, in the order of the fabric's ports."),
+                 optional("links", &S::links, "The links between them."),
+                 optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
+                 optional("policy", &S::policy, "How messages go from GPU to GPU of one server without NVLink."),
+                 written_if<S>(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC of each GPU; the nearest when not given."),
+                               [](const S& server) { return !server.nic_of_gpu.empty(); }),
+                 optional("wiring", &S::wiring, "one_switch: NICs take neighbouring ports; rails: each NIC is on a switch of its own."),
+                 optional("inter_socket_weight", &S::inter_socket_weight,
+                          "Share of a congested flow that crosses from socket to socket, against 1 of others."),
+                 optional("root_complex_payload", &S::root_complex_payload,
+                          "Bytes of data in a packet of a flow between devices that passes through a socket; 0: as the links have.")}};
+}
+
+Declaration<HostCopies> Declared<HostCopies>::declaration() {
+  using C = HostCopies;
+  auto gpus = optional_as<OrWord<std::vector<int>, AllGpus>>("gpus", &C::gpus, "Endpoints: GPUs of all servers, counted through.");
+  gpus.read = [read = gpus.read](const Json& json, const Place& place, Input& in, C& out) {
+    if (json.is_array() && json.empty()) return in.problem(place, "names no GPU: write \"all\" or at least one");
+    return read(json, place, in, out);
+  };
+  return {
+      .doc = "Copies that each of some GPUs repeats until the collective has ended, at least once.",
+      .fields = {gpus, optional("direction", &C::direction, "Which way."),
+                 required("bytes", &C::bytes, "Of each copy.", at_least(Bytes{1})), optional("start", &C::start, "When the first begins."),
+                 optional("period", &C::period, "From the start of one to the start of the next; 0s: back to back.")}};
+}
+
+Json ServerForm::schema() {
+  Json object = Form<Server>::schema();
+  for (auto& property : object["properties"].items()) property.value().erase("default");  // those of the preset
+  return {{"oneOf", Json::array({{{"enum", server_presets()}, {"description", "Short for an object with only \"preset\"."}}, object})},
+          {"x-shorthand", "preset"}};
+}
+
+Json ServerForm::write(const Server& server) {
+  if (server.is_sub_node()) return server.preset;
+  Json out = Form<Server>::write(server);
+  if (!server.preset.empty())
+    for (const char* key : structure) out.erase(key);
+  return out;
+}
+
+bool ServerForm::read(const Json& json, const Place& place, Input& in, Server& out) {
+  if (json.is_string()) return preset_field().read(json, place, in, out);
+  if (!json.is_object()) return in.unwanted(place, wanted(), json);
+  const bool preset = json.contains("preset"), topology = json.contains("nccl_topology");
+  if (!preset && !topology && !json.contains("gpus"))
+    return in.problem(place, "says nothing of its devices: give \"preset\", \"nccl_topology\", or a description with \"gpus\"");
+  bool good = true;
+  if (preset && topology) good = in.problem(place.in("nccl_topology"), "cannot stand beside \"preset\"");
+  for (const char* key : structure)
+    if ((preset || topology) && json.contains(key))
+      good =
+          in.problem(place.in(key), fmt::format("cannot stand beside \"{}\", which has its devices", preset ? "preset" : "nccl_topology"));
+  out = Server{};
+  if (!preset && !topology) out.preset.clear();
+  good &= Form<Server>::read(json, place, in, out);
+  if (good && out.is_sub_node() && preset)
+    for (const auto& item : json.items())
+      if (item.key() != "preset") good = in.problem(place.in(item.key()), "means nothing for a sub_node, which has no devices inside");
+  return good;
+}
+
+}  // namespace weft

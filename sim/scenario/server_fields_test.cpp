@@ -1,0 +1,123 @@
+#include "sim/scenario/server_fields.hpp"
+
+#include "sim/scenario/testing.hpp"
+
+#include <fstream>
+
+#include <unistd.h>
+
+using namespace weft;
+
+namespace {
+
+// One described server: a socket with a GPU and a NIC.
+Json described() {
+  return Json::parse(R"({
+    "sockets": ["s"], "gpus": ["g0", "g1"], "nics": ["n"],
+    "links": [{"from": "s", "to": "g0", "pcie": {"generation": 4}, "latency": "100ns"}, {"from": "s", "to": "g1", "pcie": {"generation": 4, "width": 8}},
+              {"from": "s", "to": "n", "bandwidth": "200Gbps", "latency": "100ns"}]})");
+}
+
+Json on_star(Json server) {
+  Json out = with("/fabric", Json::parse(R"({"type": "star", "nodes": 4, "link": {"bandwidth": "100Gbps", "latency": "500ns"}})"));
+  out["workload"]["algorithm"] = "ring";
+  out["server"] = std::move(server);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a server is named, changed, or described, and written so that it reads back") {
+  for (const Json& server : {Json("two_nic"), Json{{"preset", "dgx_a100"}, {"policy", "nic"}}, described()}) {
+    CAPTURE(server.dump());
+    const Scenario scenario = cases_of(on_star(server)).front().scenario;
+    CHECK(scenario.workload.ranks == 4 * scenario.server.gpu_count());
+    CHECK(cases_of(to_json(scenario)).front().scenario.server == scenario.server);
+  }
+  CHECK(cases_of(on_star("sub_node")).front().scenario.server == Server{});
+  CHECK(to_json(cases_of(on_star("sub_node")).front().scenario).at("server") == "sub_node");
+}
+
+TEST_CASE("what is wrong with a server is said at its place") {
+  CHECK(
+      lines_for(on_star("two_nik")) ==
+      Lines{"f.json: /server: unknown server \"two_nik\" (did you mean \"two_nic\"?); allowed: \"sub_node\", \"single_nic\", \"two_nic\", "
+            "\"congestionless\", \"dgx_a100\", \"dgx_h100\""});
+  CHECK(lines_for(on_star(Json::object())) ==
+        Lines{"f.json: /server: says nothing of its devices: give \"preset\", \"nccl_topology\", or a description with \"gpus\""});
+  CHECK(lines_for(on_star(Json{{"preset", "two_nic"}, {"gpus", Json::array({"g"})}})) ==
+        Lines{"f.json: /server/gpus: cannot stand beside \"preset\", which has its devices"});
+  CHECK(lines_for(on_star(Json{{"preset", "sub_node"}, {"policy", "nic"}})) ==
+        Lines{"f.json: /server/policy: means nothing for a sub_node, which has no devices inside"});
+  Json server = described();
+  server["links"][0]["pcie"]["generation"] = 7;
+  server["links"][1]["to"] = "g7";
+  server["links"][2]["bandwidth"] = 200;
+  CHECK(
+      lines_for(on_star(server)) ==
+      Lines{"f.json: /server/links/0/pcie/generation: must be between 1 and 6, got 7",
+            "f.json: /server/links/2/bandwidth: a bare number has no unit: write a rate with bps, Kbps, Mbps, Gbps, MBps or GBps, such as "
+            "\"100Gbps\"; got 200"});
+  server = described();
+  server["links"][1]["to"] = "g7";
+  CHECK(lines_for(on_star(server)) == Lines{"f.json: /server/links/1/to: must be a device of the server, got \"g7\""});
+}
+
+TEST_CASE("algorithms see servers: groups are their GPUs, hdrm needs a NIC for each GPU") {
+  Json json = on_star("two_nic");
+  json["workload"]["algorithm"] = Json::parse(R"(["hierarchical_ring", {"name": "ring", "channels": 2}, "ring"])");
+  const auto algorithms = cases_of(json).front().scenario.workload.algorithms;
+  CHECK(label(algorithms[0]) == "hierarchical_ring(group=4)");
+  CHECK(label(algorithms[1]) == "ring(group=4,channels=2)");
+  CHECK(label(algorithms[2]) == "ring");
+  json = with("/workload/algorithm", "hdrm");
+  json["fabric"]["nodes_per_switch"] = 1;
+  json["server"] = "congestionless";
+  CHECK(cases_of(json).front().scenario.workload.ranks == 32);
+  json["server"] = "two_nic";
+  CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm: hdrm needs a NIC for each GPU; the server has 4 GPUs and 2 NICs"});
+}
+
+TEST_CASE("copies name GPUs that are there, need host memory, and run on the flow network") {
+  Json json = on_star("two_nic");
+  json["copies"] = Json::parse(R"([{"gpus": [0, 16], "bytes": "1MiB", "period": "1ms"}, {"gpus": "all", "bytes": "1MiB"}])");
+  CHECK(lines_for(json) == Lines{"f.json: /copies/0/gpus/1: must be between 0 and 15, got 16"});
+  json["copies"][0]["gpus"] = Json::array();
+  CHECK(lines_for(json) == Lines{"f.json: /copies/0/gpus: names no GPU: write \"all\" or at least one"});
+  json["copies"][0]["gpus"] = Json::array({1});
+  json["network"] = "simgrid";
+  CHECK(lines_for(json) == Lines{"f.json: /copies: run on the network \"flow\" only, got \"simgrid\""});
+  json["network"] = "flow";
+  CHECK(cases_of(json).front().scenario.copies.size() == 2);
+  json["server"] = "sub_node";
+  CHECK(lines_for(json) == Lines{"f.json: /copies: need a server with host memory; a sub_node has none"});
+}
+
+TEST_CASE("an NCCL topology file stands beside the scenario; what is wrong with it is said with its name") {
+  const auto folder = std::filesystem::temp_directory_path() / ("weft_servers_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "topo.xml") << R"(<system version="1"><cpu numaid="0">
+    <pci busid="1" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="80"/></pci>
+    <pci busid="2" class="0x020700" link_speed="16.0 GT/s PCIe" link_width="16"><nic><net dev="0" speed="200000"/></nic></pci></cpu></system>)";
+  std::ofstream(folder / "bad.xml") << "<system version=\"1\">";
+  const auto read = [&](const char* file) {
+    std::ofstream(folder / "s.json") << on_star(Json{{"nccl_topology", file}, {"policy", "nic"}}).dump();
+    return load_cases(folder / "s.json").front().scenario;
+  };
+  const Scenario scenario = read("topo.xml");
+  CHECK(scenario.server.gpus == std::vector<std::string>{"gpu0"});
+  CHECK(scenario.server.policy == PeerPolicy::nic);
+  CHECK(cases_of(to_json(scenario)).front().scenario.server == scenario.server);
+  std::string message;
+  for (const char* file : {"bad.xml", "none.xml"}) {
+    try {
+      read(file);
+    } catch (const InputError& error) {
+      message += std::string(error.what()) + "\n";
+    }
+  }
+  CHECK(message.find("s.json: /server/nccl_topology: ") != std::string::npos);
+  CHECK(message.find("bad.xml: line 1: is not XML") != std::string::npos);
+  CHECK(message.find("none.xml: cannot be read: ") != std::string::npos);
+  std::filesystem::remove_all(folder);
+}
