@@ -73,6 +73,7 @@ class Measuring {
                                     "--pieces",     std::to_string(s.pieces)};
     const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
     if (s.group > 0) add({"--group", std::to_string(s.group)});
+    if (s.servers > 0) add({"--servers", std::to_string(s.servers)});
     if (const auto* bigraph = std::get_if<BiGraph>(&scenario_.fabric.spec)) add({"--switches", std::to_string(bigraph->switches)});
     if (!has_flag(arguments_.bench, "-w") && !has_flag(arguments_.bench, "--warmup")) add({"-w", "1"});
     if (!has_flag(arguments_.bench, "--iterations"))

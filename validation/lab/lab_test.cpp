@@ -39,7 +39,7 @@ TEST_CASE("eight hosts on a switch run every algorithm right, as fast as predict
   INFO(out.str());
   CHECK(out.str().find("# lab_star: 8 hosts and 1 switches on this machine, 16 links of 200Mbps, packets of 5000 B\n") == 0);
   CHECK(out.str().find("packets dropped: 0\n") != std::string::npos);
-  CHECK(out.str().find("predicted: 7 points") != std::string::npos);
+  CHECK(out.str().find("predicted: 10 points") != std::string::npos);
   CHECK_FALSE(any_of_process(::getpid()));
 }
 

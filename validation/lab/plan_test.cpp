@@ -96,12 +96,12 @@ TEST_CASE("two hosts on a switch are three namespaces, two cables, four buckets"
                                  "ip -n weft-7-net link add p3 mtu 5000 type veth peer name p2 mtu 5000 netns weft-7-h1"});
   CHECK(lines_with(p, "fdb") == std::vector<std::string>{"bridge -n weft-7-net fdb replace 02:57:45:46:54:00 dev p1 master static",
                                                          "bridge -n weft-7-net fdb replace 02:57:45:46:54:01 dev p3 master static"});
-  // Two frames of 5000 B and a header of 14 B; 8 MiB of room for each host.
+  // Five quarters of a frame of 5000 B and a header of 14 B; 8 MiB of room for each host.
   CHECK(lines_with(p, "tbf") ==
-        std::vector<std::string>{"tc -n weft-7-net qdisc add dev p1 root tbf rate 200000000bit burst 10028 limit 16777216",
-                                 "tc -n weft-7-net qdisc add dev p3 root tbf rate 200000000bit burst 10028 limit 16777216",
-                                 "tc -n weft-7-h0 qdisc add dev p0 root tbf rate 200000000bit burst 10028 limit 16777216",
-                                 "tc -n weft-7-h1 qdisc add dev p2 root tbf rate 200000000bit burst 10028 limit 16777216"});
+        std::vector<std::string>{"tc -n weft-7-net qdisc add dev p1 root tbf rate 200000000bit burst 6267 limit 16777216",
+                                 "tc -n weft-7-net qdisc add dev p3 root tbf rate 200000000bit burst 6267 limit 16777216",
+                                 "tc -n weft-7-h0 qdisc add dev p0 root tbf rate 200000000bit burst 6267 limit 16777216",
+                                 "tc -n weft-7-h1 qdisc add dev p2 root tbf rate 200000000bit burst 6267 limit 16777216"});
   CHECK(lines_with(p, "-h1 route") ==
         std::vector<std::string>{"ip -n weft-7-h1 route add 198.18.0.1/32 dev p2 src 198.18.0.2 initcwnd 209 congctl reno"});
 }
