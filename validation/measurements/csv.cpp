@@ -26,7 +26,6 @@ std::optional<std::vector<std::string>> fields_of(std::string_view line) {
   return fields;
 }
 
-
 class Columns {
  public:
   // Says what is wrong with the names.
