@@ -1,0 +1,70 @@
+#include "collectives/in_network/atp.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace weft {
+namespace {
+
+bool holds(std::span<const int> set, int one) { return std::ranges::find(set, one) != set.end(); }
+
+}  // namespace
+
+std::vector<Problem> problems(const AtpSettings& s) {
+  std::vector<Problem> out;
+  const auto at_least = [&](const char* where, std::int64_t value, std::int64_t least) {
+    if (value < least) out.push_back({where, fmt::format("must be at least {}, got {}", least, value)});
+  };
+  at_least("/values_per_packet", s.values_per_packet, 1);
+  at_least("/aggregators", s.aggregators, 1);
+  at_least("/initial_window", s.initial_window, 1);
+  at_least("/largest_window", s.largest_window, s.initial_window);
+  at_least("/timeout", s.timeout_ps, 1);
+  if (s.largest_window > 1 << 20) out.push_back({"/largest_window", fmt::format("must be at most {}, got {}", 1 << 20, s.largest_window)});
+  const std::int64_t payload = std::int64_t{4} * s.values_per_packet;
+  if (s.packet_bytes <= payload || s.packet_bytes > 65536)
+    out.push_back(
+        {"/packet_bytes", fmt::format("must be more than the payload of {} bytes and at most 65536, got {}", payload, s.packet_bytes)});
+  return out;
+}
+
+AtpTree plan_atp_tree(std::span<const int> worker_switch, int server_switch, std::span<const int> programmable) {
+  AtpTree out;
+  const auto workers = worker_switch.size();
+  out.members.resize(workers);
+  std::map<int, std::vector<int>> below;  // workers by switch, in the order of the switches
+  for (std::size_t w = 0; w < workers; ++w) below[worker_switch[w]].push_back(static_cast<int>(w));
+  const bool one_switch = below.size() == 1 && below.begin()->first == server_switch;
+  const bool second_level = holds(programmable, server_switch) && !one_switch;
+
+  // Level 1: racks with a switch of their own that aggregates. Workers of the server's rack meet at level 2 at once, unless
+  // there are no others.
+  for (const auto& [at, members] : below) {
+    const bool aggregates = holds(programmable, at) && (at != server_switch || one_switch);
+    const int rack = static_cast<int>(out.workers_of.size());
+    if (aggregates) {
+      if (members.size() > AtpBits::capacity)
+        throw InputError(fmt::format("{} workers meet at a switch, and a packet has bits for {}", members.size(), AtpBits::capacity));
+      for (std::size_t bit = 0; bit < members.size(); ++bit)
+        out.members[static_cast<std::size_t>(members[bit])] = {
+            .level = 1, .bit = static_cast<int>(bit), .rack = rack, .edge = 0, .fan_in_1 = static_cast<int>(members.size())};
+      out.workers_of.push_back(members);
+      out.workers_at.push_back(members);
+    } else {
+      for (const int w : members) {
+        const int own = static_cast<int>(out.workers_of.size());
+        out.members[static_cast<std::size_t>(w)] = {.level = 2, .bit = own, .rack = own, .edge = second_level ? 1 : 2};
+        out.workers_of.push_back({w});
+        out.workers_at.emplace_back();
+      }
+    }
+  }
+  out.racks = static_cast<int>(out.workers_of.size());
+  if (out.racks > AtpBits::capacity && (second_level || out.racks > UINT16_MAX))
+    throw InputError(
+        fmt::format("{} racks and workers meet at the server's switch, and a packet has bits for {}", out.racks, AtpBits::capacity));
+  for (AtpMember& m : out.members) m.fan_in_2 = second_level ? out.racks : 0;
+  return out;
+}
+
+}  // namespace weft

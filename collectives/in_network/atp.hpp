@@ -1,0 +1,89 @@
+// ATP, best-effort in-network aggregation for several jobs (Lao et al., NSDI 2021): what its worker, parameter server and
+// switch agree on. A flow is one job's traffic with one of its parameter servers; its packets are numbered from 0.
+#pragma once
+
+#include "collectives/in_network/datagram.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace weft {
+
+struct AtpSettings {
+  int values_per_packet = 62;             // 32-bit integers: 248 of 306 bytes (paper, section 5)
+  int packet_bytes = 306;                 // on the wire, all headers included
+  int aggregators = 4096;                 // of each switch, shared by all jobs
+  int initial_window = 50;                // packets, 60 kB at 100 Gb/s round trips (section 3.5.2)
+  int largest_window = 1024;              // packets; servers keep results of twice as many
+  std::int64_t timeout_ps = 500'000'000;  // without progress; doubled each time in a row
+};
+
+// Every value that cannot be, with its place below the algorithm.
+std::vector<Problem> problems(const AtpSettings&);
+
+// Who has added its values: workers of a rack at level 1; racks and workers without a programmable switch of their own at
+// level 2.
+struct AtpBits {
+  static constexpr int capacity = 128;
+  std::array<std::uint64_t, 2> words{};
+
+  static AtpBits one(int bit) {
+    AtpBits out;
+    out.words[static_cast<std::size_t>(bit / 64)] = std::uint64_t{1} << (bit % 64);
+    return out;
+  }
+  bool overlaps(const AtpBits& other) const { return (words[0] & other.words[0]) != 0 || (words[1] & other.words[1]) != 0; }
+  void add(const AtpBits& other) { words[0] |= other.words[0], words[1] |= other.words[1]; }
+  int count() const { return std::popcount(words[0]) + std::popcount(words[1]); }
+};
+
+enum class AtpKind : std::uint8_t { gradient, parameter };
+
+struct AtpHeader {
+  AtpBits bits = {};  // whose values these are
+  std::int32_t flow = 0;
+  std::uint32_t sequence = 0;
+  std::uint32_t finished = 0;  // the sender knows that all sequences below this are
+  std::uint16_t fan_in_1 = 0;  // workers below the switch of level 1
+  std::uint16_t fan_in_2 = 0;  // racks and workers that meet at level 2; 0: nobody does
+  std::uint16_t rack = 0;      // bit at level 2 of the sender's rack
+  AtpKind kind = AtpKind::gradient;
+  std::uint8_t level = 1;     // of `bits`
+  std::uint8_t edge = 0;      // the next aggregation is that of level edge + 1; 2: there is none
+  std::uint8_t resend = 0;    // sent again, or passed by a switch that had no aggregator for it: pass it on
+  std::uint8_t marked = 0;    // congestion met by anything that went in here (ECN)
+  std::uint8_t overflow = 0;  // a sum did not fit into 32 bits
+};
+static_assert(sizeof(AtpHeader) == 40);
+
+// One member of a flow: what its worker writes into every gradient.
+struct AtpMember {
+  int level = 1, bit = 0, rack = 0;
+  int edge = 0;
+  int fan_in_1 = 0, fan_in_2 = 0;
+};
+
+// How a flow is added up: which of its workers meet at which switch. Built by plan_atp_flow().
+struct AtpTree {
+  std::vector<AtpMember> members;            // by worker
+  std::vector<std::vector<int>> workers_of;  // by bit of level 2: the workers behind it
+  std::vector<std::vector<int>> workers_at;  // by rack and bit of level 1; empty racks have no level 1
+  int racks = 0;
+};
+
+// `worker_switch` and `server_switch` are edge switches by any numbers; `programmable` says which of them aggregate. Throws
+// InputError where more meet at a switch than a packet has bits for.
+AtpTree plan_atp_tree(std::span<const int> worker_switch, int server_switch, std::span<const int> programmable);
+
+// The values of one worker, by packet; the last packet's may be padded with zeros. A run of sizes only has none.
+class PacketValues {
+ public:
+  virtual ~PacketValues() = default;
+  virtual void read(std::uint32_t packet, std::span<std::int32_t> values) = 0;
+  virtual void write(std::uint32_t packet, std::span<const std::int32_t> sums) = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+#include "collectives/in_network/atp_server.hpp"
+
+#include "kernels/quantise.hpp"
+
+#include <algorithm>
+
+namespace weft {
+
+// A worker is at most largest_window packets ahead of the oldest result it lacks, and a result needs all workers: so what
+// any worker may still ask for is at most so far below base_, and what it may send at most so far above.
+AtpServer::AtpServer(const AtpSettings& settings, const AtpTree& tree, const Place& place)
+    : settings_(settings),
+      tree_(tree),
+      place_(place),
+      words_((tree.members.size() + 63) / 64),
+      behind_(tree.workers_of.size(), Words(words_, 0)),
+      results_(2 * static_cast<std::size_t>(settings.largest_window)),
+      counted_(results_.size() * words_, 0),
+      workers_(words_, 0) {
+  for (std::size_t bit = 0; bit < behind_.size(); ++bit)
+    for (const int w : tree.workers_of[bit]) behind_[bit][static_cast<std::size_t>(w / 64)] |= std::uint64_t{1} << (w % 64);
+}
+
+void AtpServer::on_datagram(Wire& wire, Datagram datagram) {
+  const auto h = datagram.header.as<AtpHeader>();
+  if (h.kind != AtpKind::gradient || h.flow != place_.flow || h.sequence >= place_.packets) return;
+  ++statistics_.received;
+  if (h.sequence < base_ || (result_of(h.sequence).sequence == h.sequence && result_of(h.sequence).missing == 0)) {
+    if (h.resend) {
+      ++statistics_.answered;
+      send(wire, h.sequence, h.bits.count() == 1 && h.level <= 2 ? datagram.from : place_.workers);
+    }
+    return;
+  }
+  if (h.sequence - base_ >= results_.size() / 2) return;  // no worker of ours is so far ahead
+  Result& r = result_of(h.sequence);
+  if (r.missing < 0 || r.sequence != h.sequence) open(h.sequence);
+  datagram.congested |= h.marked != 0;
+  if (h.level == 2 && h.bits.count() == tree_.racks) {  // all there is: whatever had come before is in it
+    ++statistics_.whole;
+    r.missing = 0;
+    r.marked |= datagram.congested;
+    r.overflow = h.overflow != 0;
+    r.sum = std::move(datagram.payload);
+  } else {
+    add(r, datagram, h);
+  }
+  if (r.missing > 0) return;
+  while (base_ < place_.packets && result_of(base_).sequence == base_ && result_of(base_).missing == 0) ++base_;
+  send(wire, h.sequence, place_.workers);
+}
+
+void AtpServer::open(std::uint32_t sequence) {
+  result_of(sequence) = {.sequence = sequence, .missing = static_cast<int>(tree_.members.size())};
+  std::ranges::fill(counted(sequence), 0);
+}
+
+void AtpServer::read_workers(const AtpHeader& h) {
+  std::ranges::fill(workers_, 0);
+  for (std::size_t word = 0; word < h.bits.words.size(); ++word)
+    for (std::uint64_t bits = h.bits.words[word]; bits != 0; bits &= bits - 1) {
+      const std::size_t bit = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      if (h.level == 2) {
+        for (std::size_t i = 0; i < words_; ++i) workers_[i] |= behind_[bit][i];
+      } else {
+        const int w = tree_.workers_at[h.rack][bit];
+        workers_[static_cast<std::size_t>(w / 64)] |= std::uint64_t{1} << (w % 64);
+      }
+    }
+}
+
+void AtpServer::add(Result& r, const Datagram& datagram, const AtpHeader& h) {
+  read_workers(h);
+  const std::span<std::uint64_t> have = counted(h.sequence);
+  int more = 0;
+  for (std::size_t i = 0; i < words_; ++i) {
+    if ((have[i] & workers_[i]) != 0) {  // a sum cannot be taken apart: those of it that are missing will send again
+      ++statistics_.ignored;
+      return;
+    }
+    more += std::popcount(workers_[i]);
+  }
+  for (std::size_t i = 0; i < words_; ++i) have[i] |= workers_[i];
+  ++statistics_.merged;
+  r.missing -= more;
+  r.marked |= datagram.congested;
+  r.overflow |= h.overflow != 0;
+  if (!r.sum) {
+    r.sum = datagram.payload;
+  } else {
+    r.sum.make_own();
+    r.overflow |= add_saturating(r.sum.mutable_values(), datagram.payload.values()) > 0;
+  }
+}
+
+void AtpServer::send(Wire& wire, std::uint32_t sequence, Address to) {
+  const Result& r = result_of(sequence);
+  check(r.sequence == sequence && r.missing == 0, "packet {} of flow {} was asked for and is no longer kept", sequence, place_.flow);
+  Datagram d{.from = place_.self, .to = to, .wire_bytes = settings_.packet_bytes};
+  d.header.set(AtpHeader{.flow = place_.flow,
+                         .sequence = sequence,
+                         .finished = base_,
+                         .kind = AtpKind::parameter,
+                         .marked = r.marked,
+                         .overflow = r.overflow});
+  d.payload = r.sum;
+  wire.send(std::move(d));
+}
+
+std::string AtpServer::waiting() const {
+  std::string who;
+  const Result& r = results_[base_ % results_.size()];
+  if (r.missing > 0 && r.sequence == base_) {
+    const std::uint64_t* have = counted_.data() + base_ % results_.size() * words_;
+    int named = 0;
+    for (std::size_t w = 0; w < tree_.members.size() && named < 8; ++w)
+      if ((have[w / 64] >> (w % 64) & 1) == 0) who += fmt::format("{}{}", named++ ? ", " : "", w);
+    if (named < r.missing) who += ", ...";
+  } else {
+    who = "all";
+  }
+  return fmt::format("packet {} of {} of flow {} from its workers {}", base_, place_.packets, place_.flow, who);
+}
+
+}  // namespace weft

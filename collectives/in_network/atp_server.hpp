@@ -1,0 +1,63 @@
+// ATP's parameter server: finishes what the switches left over. Its multicast of a result is the acknowledgement.
+#pragma once
+
+#include "collectives/in_network/atp.hpp"
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+class AtpServer final : public Agent {
+ public:
+  struct Place {
+    Address self = nobody, workers = nobody;  // the group of all workers of the flow
+    std::int32_t flow = 0;
+    std::uint32_t packets = 0;
+  };
+  struct Statistics {
+    std::int64_t received = 0;  // gradients
+    std::int64_t whole = 0;     // sequences that came as one sum of all workers
+    std::int64_t merged = 0;    // gradients added here
+    std::int64_t ignored = 0;   // whose workers were all or partly counted
+    std::int64_t answered = 0;  // results sent again
+  };
+
+  // The settings and the tree must outlive the agent. Keeps the results of 2 largest_window packets.
+  AtpServer(const AtpSettings& settings, const AtpTree& tree, const Place& place);
+
+  void on_datagram(Wire& wire, Datagram datagram) override;
+  void on_timer(Wire&, std::uint64_t) override {}
+  bool finished() const override { return base_ == place_.packets; }
+  std::string waiting() const override;
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  using Words = std::vector<std::uint64_t>;  // a bit for each worker
+  struct Result {
+    std::uint32_t sequence = 0;
+    int missing = -1;  // workers; -1: nothing has come
+    bool marked = false, overflow = false;
+    Payload sum = {};
+  };
+
+  Result& result_of(std::uint32_t sequence) { return results_[sequence % results_.size()]; }
+  std::span<std::uint64_t> counted(std::uint32_t sequence) { return {counted_.data() + sequence % results_.size() * words_, words_}; }
+  void open(std::uint32_t sequence);
+  void read_workers(const AtpHeader& h);
+  void add(Result& r, const Datagram& datagram, const AtpHeader& h);
+  void send(Wire& wire, std::uint32_t sequence, Address to);
+
+  const AtpSettings& settings_;
+  const AtpTree& tree_;
+  Place place_;
+  std::size_t words_;
+  std::vector<Words> behind_;    // by bit of level 2
+  std::vector<Result> results_;  // by sequence, a ring
+  std::vector<std::uint64_t> counted_;
+  Words workers_;           // of the gradient at hand
+  std::uint32_t base_ = 0;  // all below are finished
+  Statistics statistics_;
+};
+
+}  // namespace weft

@@ -1,0 +1,131 @@
+#include "collectives/in_network/atp_switch.hpp"
+
+#include "kernels/quantise.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+// A finaliser of 64 bits (Steele, Lea & Flood 2014): all bits of the input move all of the output.
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+AtpSwitch::AtpSwitch(const AtpSettings& settings, int flows, std::vector<Address> attached)
+    : settings_(settings),
+      attached_(std::move(attached)),
+      aggregators_(static_cast<std::size_t>(settings.aggregators)),
+      finished_(static_cast<std::size_t>(flows), 0) {}
+
+AtpSwitch::Aggregator& AtpSwitch::aggregator_of(std::int32_t flow, std::uint32_t sequence) {
+  const std::uint64_t key = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(flow)) << 32) | sequence;
+  return aggregators_[mixed(key + 0x9e3779b97f4a7c15) % aggregators_.size()];
+}
+
+int AtpSwitch::claimed() const {
+  return static_cast<int>(std::ranges::count_if(aggregators_, [&](const Aggregator& a) { return a.flow >= 0 && !stale(a); }));
+}
+
+void AtpSwitch::on_datagram(Wire& wire, Datagram datagram) {
+  auto h = datagram.header.as<AtpHeader>();
+  check(h.flow >= 0 && static_cast<std::size_t>(h.flow) < finished_.size(), "a packet of flow {}, which was not announced", h.flow);
+  std::uint32_t& finished = finished_[static_cast<std::size_t>(h.flow)];
+  finished = std::max(finished, h.finished);
+  if (h.kind == AtpKind::parameter) {
+    Aggregator& a = aggregator_of(h.flow, h.sequence);
+    if (holds(a, h)) free(a);
+    return wire.send(std::move(datagram));
+  }
+  h.marked |= datagram.congested;
+  datagram.header.set(h);
+  const bool here = h.edge == 0 || (h.edge == 1 && std::ranges::find(attached_, datagram.to) != attached_.end());
+  if (!here) return wire.send(std::move(datagram));
+  on_gradient(wire, std::move(datagram), h);
+}
+
+void AtpSwitch::on_gradient(Wire& wire, Datagram datagram, AtpHeader h) {
+  ++statistics_.gradients;
+  Aggregator& a = aggregator_of(h.flow, h.sequence);
+  if (h.resend) {
+    // Only where the sender meets its first aggregator; further up, what is sent again passes.
+    if (h.level == h.edge + 1 && holds(a, h)) return on_resend(wire, std::move(datagram), h, a);
+    return pass(wire, std::move(datagram), h);
+  }
+  if (h.sequence < finished_[static_cast<std::size_t>(h.flow)]) {  // an old copy: its result is on the way, or was there
+    ++statistics_.duplicates;
+    return;
+  }
+  if (a.flow >= 0 && !holds(a, h)) {
+    if (!stale(a)) {
+      ++statistics_.collisions;
+      return pass(wire, std::move(datagram), h);
+    }
+    free(a);
+  }
+  if (a.flow < 0) {
+    a.flow = h.flow, a.sequence = h.sequence;
+    statistics_.most_in_use = std::max(statistics_.most_in_use, ++in_use_);
+  } else if (a.bits.overlaps(h.bits)) {
+    ++statistics_.duplicates;
+    return;
+  }
+  add(a, datagram, h);
+  if (a.bits.count() < (h.edge == 0 ? h.fan_in_1 : h.fan_in_2)) return;
+  ++statistics_.completed;
+  send_sum(wire, std::move(datagram), h, a, true);
+}
+
+void AtpSwitch::on_resend(Wire& wire, Datagram datagram, AtpHeader h, Aggregator& a) {
+  if (a.bits.overlaps(h.bits)) {
+    free(a);
+    return pass(wire, std::move(datagram), h);
+  }
+  add(a, datagram, h);
+  ++statistics_.flushed;
+  send_sum(wire, std::move(datagram), h, a, false);
+  free(a);
+}
+
+void AtpSwitch::pass(Wire& wire, Datagram datagram, AtpHeader h) {
+  h.resend = 1;
+  h.edge = static_cast<std::uint8_t>(h.edge == 0 ? 1 : 2);
+  datagram.header.set(h);
+  wire.send(std::move(datagram));
+}
+
+void AtpSwitch::send_sum(Wire& wire, Datagram datagram, AtpHeader h, const Aggregator& a, bool whole) {
+  h.marked = a.marked;
+  h.overflow = a.overflow;
+  h.bits = a.bits;
+  if (whole && h.edge == 0) h.bits = AtpBits::one(h.rack), h.level = 2;
+  h.resend = !whole;
+  h.edge = static_cast<std::uint8_t>(h.edge == 0 && h.fan_in_2 > 0 ? 1 : 2);
+  datagram.header.set(h);
+  datagram.payload = a.sum;
+  wire.send(std::move(datagram));
+}
+
+void AtpSwitch::add(Aggregator& to, const Datagram& datagram, const AtpHeader& h) {
+  ++statistics_.aggregated;
+  to.marked |= h.marked != 0;
+  to.overflow |= h.overflow != 0;
+  if (!to.sum) {
+    to.sum = datagram.payload;
+  } else {
+    to.sum.make_own();
+    to.overflow |= add_saturating(to.sum.mutable_values(), datagram.payload.values()) > 0;
+  }
+  to.bits.add(h.bits);
+}
+
+void AtpSwitch::free(Aggregator& aggregator) {
+  aggregator = {};
+  --in_use_;
+}
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+// ATP's switch program: an array of aggregators, found by a hash of flow and sequence, shared by all jobs without any
+// reservation. Packets that find theirs taken are passed on to the parameter server as they are.
+#pragma once
+
+#include "collectives/in_network/atp.hpp"
+
+#include <vector>
+
+namespace weft {
+
+class AtpSwitch final : public Agent {
+ public:
+  struct Statistics {
+    std::int64_t gradients = 0;   // seen while they might have been aggregated here
+    std::int64_t aggregated = 0;  // of them: added to an aggregator
+    std::int64_t collisions = 0;  // of them: passed on because another packet's aggregator was in the way
+    std::int64_t duplicates = 0;
+    std::int64_t flushed = 0;  // partial sums sent on because a worker sent again
+    std::int64_t completed = 0;
+    int most_in_use = 0;
+  };
+
+  // `attached` are the servers whose edge switch this is. `flows` numbers flows from 0.
+  AtpSwitch(const AtpSettings& settings, int flows, std::vector<Address> attached);
+
+  void on_datagram(Wire& wire, Datagram datagram) override;
+  void on_timer(Wire&, std::uint64_t) override {}
+
+  // Aggregators that hold a packet which is not known to have been delivered everywhere.
+  int claimed() const;
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  struct Aggregator {
+    std::int32_t flow = -1;  // free
+    std::uint32_t sequence = 0;
+    AtpBits bits = {};
+    bool marked = false, overflow = false;
+    Payload sum = {};
+  };
+
+  void on_gradient(Wire& wire, Datagram datagram, AtpHeader h);
+  void on_resend(Wire& wire, Datagram datagram, AtpHeader h, Aggregator& aggregator);
+  void pass(Wire& wire, Datagram datagram, AtpHeader h);
+  void send_sum(Wire& wire, Datagram datagram, AtpHeader h, const Aggregator& aggregator, bool whole);
+  void add(Aggregator& to, const Datagram& datagram, const AtpHeader& h);
+  void free(Aggregator& aggregator);
+  Aggregator& aggregator_of(std::int32_t flow, std::uint32_t sequence);
+  bool stale(const Aggregator& a) const { return a.flow >= 0 && a.sequence < finished_[static_cast<std::size_t>(a.flow)]; }
+  bool holds(const Aggregator& a, const AtpHeader& h) const { return a.flow == h.flow && a.sequence == h.sequence; }
+
+  const AtpSettings& settings_;
+  std::vector<Address> attached_;
+  std::vector<Aggregator> aggregators_;
+  std::vector<std::uint32_t> finished_;  // by flow: nobody needs an aggregate of a sequence below this
+  int in_use_ = 0;
+  Statistics statistics_;
+};
+
+}  // namespace weft

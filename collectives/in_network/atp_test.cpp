@@ -1,0 +1,227 @@
+#include "collectives/in_network/atp.hpp"
+
+#include "collectives/in_network/atp_server.hpp"
+#include "collectives/in_network/atp_switch.hpp"
+#include "collectives/in_network/atp_worker.hpp"
+#include "collectives/in_network/testing.hpp"
+
+#include <deque>
+
+#include <doctest/doctest.h>
+
+namespace weft {
+namespace {
+
+struct JobShape {
+  std::vector<int> worker_switch;
+  int server_switch = 0;
+  std::uint32_t packets = 1;
+  std::vector<std::int64_t> start_ps = {};
+};
+
+// Several jobs on one network, each with one server. Addresses: workers and server of each job, switches, groups.
+class World {
+ public:
+  World(const AtpSettings& settings, const std::vector<JobShape>& jobs, const std::vector<int>& programmable, Mischief mischief,
+        std::uint64_t seed)
+      : settings_(settings), pool_(settings.values_per_packet), network_(seed, mischief, &pool_) {
+    Address next = 0;
+    std::vector<std::vector<Address>> attached(8);
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const JobShape& job = jobs[j];
+      trees_.push_back(plan_atp_tree(job.worker_switch, job.server_switch, programmable));
+      const Address first = next;
+      const auto n = static_cast<Address>(job.worker_switch.size());
+      const Address server = first + n, group = 1000 + static_cast<Address>(j);
+      next = server + 1;
+      std::vector<Address> members;
+      for (Address w = 0; w < n; ++w) {
+        const auto i = static_cast<std::size_t>(w);
+        values_.emplace_back(seed * 100 + values_.size(), job.packets, static_cast<std::size_t>(settings.values_per_packet));
+        workers_.emplace_back(settings_, AtpWorker::Place{first + w, server, static_cast<int>(j), trees_.back().members[i], job.packets},
+                              &values_.back());
+        network_.place(first + w, job.worker_switch[i], workers_.back(), job.start_ps.empty() ? 0 : job.start_ps[i]);
+        members.push_back(first + w);
+      }
+      servers_.emplace_back(settings_, trees_.back(), AtpServer::Place{server, group, static_cast<int>(j), job.packets});
+      network_.place(server, job.server_switch, servers_.back());
+      network_.group(group, members);
+      attached[static_cast<std::size_t>(job.server_switch)].push_back(server);
+      workers_of_.push_back(n);
+    }
+    for (const int at : programmable) {
+      switches_.emplace_back(settings_, static_cast<int>(jobs.size()), attached[static_cast<std::size_t>(at)]);
+      network_.program(2000 + at, at, switches_.back());
+    }
+  }
+
+  TestNetwork& network() { return network_; }
+  const std::deque<AtpWorker>& workers() const { return workers_; }
+  const std::deque<AtpServer>& servers() const { return servers_; }
+  const std::deque<AtpSwitch>& switches() const { return switches_; }
+  PayloadPool& pool() { return pool_; }
+
+  void check_sums() const {
+    std::size_t first = 0;
+    for (const Address n : workers_of_) {
+      std::vector<std::int32_t> sum(values_[first].own().size(), 0);
+      for (std::size_t w = 0; w < static_cast<std::size_t>(n); ++w)
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values_[first + w].own()[i];
+      for (std::size_t w = 0; w < static_cast<std::size_t>(n); ++w) {
+        CHECK(workers_[first + w].finished());
+        CHECK_MESSAGE(values_[first + w].sums() == sum, "worker " << first + w);
+      }
+      first += static_cast<std::size_t>(n);
+    }
+    for (const AtpServer& s : servers_) CHECK(s.finished());
+    for (const AtpSwitch& s : switches_) CHECK(s.claimed() == 0);
+  }
+
+ private:
+  AtpSettings settings_;
+  PayloadPool pool_;
+  std::deque<AtpTree> trees_;
+  std::deque<TestValues> values_;
+  std::deque<AtpWorker> workers_;
+  std::deque<AtpServer> servers_;
+  std::deque<AtpSwitch> switches_;
+  std::vector<Address> workers_of_;
+  TestNetwork network_;
+};
+
+const AtpSettings small{
+    .values_per_packet = 2, .packet_bytes = 306, .aggregators = 64, .initial_window = 8, .largest_window = 32, .timeout_ps = 30'000'000};
+
+JobShape any_job(std::mt19937_64& random) {
+  JobShape job;
+  const int racks = 1 + static_cast<int>(random() % 3);
+  const auto workers = 1 + random() % 7;
+  for (std::uint64_t w = 0; w < workers; ++w) {
+    job.worker_switch.push_back(static_cast<int>(random() % static_cast<std::uint64_t>(racks)));
+    job.start_ps.push_back(random() % 4 == 0 ? static_cast<std::int64_t>(random() % 100'000'000) : 0);
+  }
+  job.server_switch = static_cast<int>(random() % 4);
+  job.packets = 1 + static_cast<std::uint32_t>(random() % 60);
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("atp: without trouble every packet is one sum of all workers, and a switch sends a single copy up") {
+  AtpSettings roomy = small;
+  roomy.aggregators = 1 << 20;  // no two packets in one
+  World world(roomy, {{{0, 0, 0, 0}, 0, 100}}, {0}, {.most_delay_ps = 1}, 1);
+  world.network().run();
+  world.check_sums();
+  CHECK(world.servers()[0].statistics().received == 100);
+  CHECK(world.servers()[0].statistics().whole == 100);
+  CHECK(world.switches()[0].statistics().aggregated == 400);
+  CHECK(world.switches()[0].statistics().most_in_use <= small.largest_window);
+  for (const AtpWorker& w : world.workers()) CHECK(w.statistics().resent == 0);
+}
+
+TEST_CASE("atp: two levels add up racks of different sizes, the server's own among them") {
+  for (const int server : {0, 1, 2, 3}) {
+    CAPTURE(server);
+    World world(small, {{{0, 0, 0, 1, 2, 2}, server, 50}}, {0, 1, 2, 3}, {.most_delay_ps = 1}, 2);
+    world.network().run();
+    world.check_sums();
+    CHECK(world.servers()[0].statistics().whole + world.switches()[0].statistics().collisions > 0);
+    CHECK(world.servers()[0].statistics().received >= 50);
+  }
+}
+
+TEST_CASE("atp: whatever is lost, doubled, reordered, marked or collides, every worker has the exact sum and no aggregator stays claimed") {
+  std::int64_t collisions = 0, resent = 0, flushed = 0, merged = 0, timeouts = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    std::mt19937_64 random(seed);
+    AtpSettings settings = small;
+    settings.aggregators = random() % 2 ? 1 + static_cast<int>(random() % 8) : 64;
+    std::vector<JobShape> jobs(1 + random() % 3);
+    for (JobShape& job : jobs) job = any_job(random);
+    std::vector<int> programmable;
+    for (int at = 0; at < 4; ++at)
+      if (random() % 4) programmable.push_back(at);
+    const auto p = [&](double most) { return random() % 2 ? most * static_cast<double>(random() % 1000) / 1000 : 0; };
+    const Mischief mischief{.loss = p(0.1), .doubling = p(0.1), .marking = p(0.2), .most_delay_ps = random() % 2 ? 1'000'000 : 40'000'000};
+    CAPTURE(seed);
+    World world(settings, jobs, programmable, mischief, seed);
+    world.network().run(5'000'000);
+    REQUIRE_FALSE(world.network().pending());
+    world.check_sums();
+    for (const AtpSwitch& s : world.switches()) collisions += s.statistics().collisions, flushed += s.statistics().flushed;
+    for (const AtpWorker& w : world.workers()) resent += w.statistics().resent, timeouts += w.statistics().timeouts;
+    for (const AtpServer& s : world.servers()) merged += s.statistics().merged;
+  }
+  CHECK(collisions > 10'000);  // so that these paths have been gone
+  CHECK(resent > 10'000);
+  CHECK(flushed > 1'000);
+  CHECK(merged > 10'000);
+  CHECK(timeouts > 1'000);
+}
+
+TEST_CASE("atp: a worker that is gone leaves the others waiting, and the server says for whom") {
+  World world(small, {{{0, 0, 0}, 0, 10}}, {0}, {.most_delay_ps = 1}, 3);
+  world.network().crash(1);
+  world.network().run(10'000);
+  CHECK_FALSE(world.workers()[0].finished());
+  CHECK(world.workers()[0].waiting() == "packet 0 of 10 of flow 0 to come back from its parameter server");
+  CHECK(world.servers()[0].waiting() == "packet 0 of 10 of flow 0 from its workers 1");
+}
+
+TEST_CASE("atp: one aggregator for everything still gives the right sums, by the server") {
+  AtpSettings one = small;
+  one.aggregators = 1;
+  World world(one, {{{0, 0, 0, 0}, 0, 40}, {{0, 0}, 0, 40}}, {0}, {.most_delay_ps = 1000}, 4);
+  world.network().run();
+  world.check_sums();
+  CHECK(world.switches()[0].statistics().collisions > 100);
+}
+
+TEST_CASE("atp: marks halve the window, once for what was on its way, and grow it by one each window") {
+  World world(small, {{{0}, 1, 400}}, {0, 1}, {.marking = 0.05, .most_delay_ps = 1}, 5);
+  world.network().run();
+  world.check_sums();
+  const auto& s = world.workers()[0].statistics();
+  CHECK(s.marks > 20);
+  CHECK(s.smallest_window < small.initial_window);
+  CHECK(s.smallest_window >= 1);
+  CHECK(s.resent == 0);
+}
+
+TEST_CASE("atp: sums that do not fit into 32 bits are told, not wrapped") {
+  class Huge final : public PacketValues {
+    void read(std::uint32_t, std::span<std::int32_t> v) override { std::ranges::fill(v, 1'500'000'000); }
+    void write(std::uint32_t, std::span<const std::int32_t> v) override { CHECK(v[0] == INT32_MAX); }
+  } huge;
+  const AtpTree tree = plan_atp_tree(std::vector{0, 0}, 0, std::vector{0});
+  PayloadPool pool(2);
+  TestNetwork network(1, {}, &pool);
+  AtpWorker a(small, {0, 2, 0, tree.members[0], 3}, &huge), b(small, {1, 2, 0, tree.members[1], 3}, &huge);
+  AtpServer server(small, tree, {2, 9, 0, 3});
+  AtpSwitch program(small, 1, {2});
+  network.place(0, 0, a);
+  network.place(1, 0, b);
+  network.place(2, 0, server);
+  network.program(3, 0, program);
+  network.group(9, {0, 1});
+  network.run();
+  CHECK(a.statistics().overflow);
+  CHECK(b.statistics().overflow);
+}
+
+TEST_CASE("atp: more workers at a switch than a packet has bits for are refused, and so are settings that cannot be") {
+  CHECK_THROWS_WITH_AS(plan_atp_tree(std::vector<int>(129, 0), 1, std::vector{0, 1}),
+                       "129 workers meet at a switch, and a packet has bits for 128", InputError);
+  CHECK(plan_atp_tree(std::vector<int>(128, 0), 1, std::vector{0, 1}).members[127].fan_in_1 == 128);
+  CHECK(plan_atp_tree(std::vector<int>(1000, 0), 1, std::vector<int>{}).racks == 1000);  // nobody aggregates
+  CHECK(problems(AtpSettings{}).empty());
+  std::string all;
+  for (const Problem& p : problems(AtpSettings{.values_per_packet = 80, .aggregators = 0, .largest_window = 3}))
+    all += p.where + ": " + p.what + "\n";
+  CHECK(all ==
+        "/aggregators: must be at least 1, got 0\n/largest_window: must be at least 50, got 3\n"
+        "/packet_bytes: must be more than the payload of 320 bytes and at most 65536, got 306\n");
+}
+
+}  // namespace weft

@@ -1,0 +1,148 @@
+#include "collectives/in_network/switchml.hpp"
+
+#include "kernels/quantise.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace weft {
+
+std::vector<Problem> problems(const SwitchmlSettings& s) {
+  std::vector<Problem> out;
+  const auto at_least = [&](const char* where, std::int64_t value, std::int64_t least) {
+    if (value < least) out.push_back({where, fmt::format("must be at least {}, got {}", least, value)});
+  };
+  at_least("/values_per_packet", s.values_per_packet, 1);
+  at_least("/slots", s.slots, 1);
+  at_least("/timeout", s.timeout_ps, 1);
+  const std::int64_t payload = std::int64_t{4} * s.values_per_packet;
+  if (s.packet_bytes <= payload || s.packet_bytes > 65536)
+    out.push_back(
+        {"/packet_bytes", fmt::format("must be more than the payload of {} bytes and at most 65536, got {}", payload, s.packet_bytes)});
+  return out;
+}
+
+SwitchmlWorker::SwitchmlWorker(const SwitchmlSettings& settings, const Place& place, PacketValues* values)
+    : settings_(settings), place_(place), values_(values), slots_(static_cast<std::size_t>(place.slots)) {}
+
+void SwitchmlWorker::start(Wire& wire) {
+  for (std::uint32_t slot = 0; slot < slots_.size() && slot < place_.packets; ++slot) {
+    slots_[slot].packet = slot;
+    ++statistics_.sent;
+    send(wire, slot);
+    arm(wire, slot, settings_.timeout_ps);
+  }
+}
+
+void SwitchmlWorker::send(Wire& wire, std::uint32_t slot) {
+  Slot& s = slots_[slot];
+  s.sent_ps = wire.now_ps();
+  Datagram d{.from = place_.self, .to = place_.at, .wire_bytes = settings_.packet_bytes};
+  d.header.set(SwitchmlHeader{.packet = s.packet,
+                              .job = place_.job,
+                              .slot = slot,
+                              .worker = static_cast<std::uint16_t>(place_.worker),
+                              .version = static_cast<std::uint8_t>(s.packet / slots_.size() % 2)});
+  d.payload = wire.new_payload();
+  if (values_ && d.payload) values_->read(s.packet, d.payload.mutable_values());
+  wire.send(std::move(d));
+}
+
+void SwitchmlWorker::on_datagram(Wire& wire, Datagram datagram) {
+  const auto h = datagram.header.as<SwitchmlHeader>();
+  if (h.job != place_.job || h.slot >= slots_.size() || slots_[h.slot].packet != h.packet) {
+    ++statistics_.duplicates;
+    return;
+  }
+  Slot& s = slots_[h.slot];
+  if (values_ && datagram.payload) values_->write(h.packet, datagram.payload.values());
+  statistics_.overflow |= h.overflow != 0;
+  ++done_;
+  const std::uint64_t next = std::uint64_t{s.packet} + slots_.size();
+  s.packet = next < place_.packets ? static_cast<std::uint32_t>(next) : UINT32_MAX;  // nobody's
+  if (s.packet == UINT32_MAX) return;
+  ++statistics_.sent;
+  send(wire, h.slot);
+}
+
+void SwitchmlWorker::arm(Wire& wire, std::uint32_t slot, std::int64_t after_ps) { wire.set_timer(after_ps, slot); }
+
+// One timer of each slot is always on its way.
+void SwitchmlWorker::on_timer(Wire& wire, std::uint64_t name) {
+  const auto slot = static_cast<std::uint32_t>(name);
+  Slot& s = slots_[slot];
+  if (s.packet == UINT32_MAX) return;
+  const std::int64_t left = s.sent_ps + settings_.timeout_ps - wire.now_ps();
+  if (left > 0) return arm(wire, slot, left);
+  ++statistics_.resent;
+  send(wire, slot);
+  arm(wire, slot, settings_.timeout_ps);
+}
+
+std::string SwitchmlWorker::waiting() const {
+  if (slots_.empty()) return fmt::format("a share of the switch's slots for job {}", place_.job);
+  return fmt::format("{} of {} packets of job {} to come back from the switch", place_.packets - done_, place_.packets, place_.job);
+}
+
+SwitchmlSwitch::SwitchmlSwitch(const SwitchmlSettings& settings, Address self, std::vector<SwitchmlPool> jobs)
+    : settings_(settings), self_(self), jobs_(std::move(jobs)) {
+  std::size_t slots = 0, bits = 0;
+  for (const SwitchmlPool& job : jobs_) {
+    first_slot_.push_back(slots);
+    first_bit_.push_back(bits);
+    slots += static_cast<std::size_t>(job.slots);
+    bits += 2 * static_cast<std::size_t>(job.slots) * static_cast<std::size_t>(job.workers);
+  }
+  check(slots <= static_cast<std::size_t>(settings.slots), "{} slots are given out of {}", slots, settings.slots);
+  versions_.resize(2 * slots);
+  seen_.resize(bits);
+}
+
+// Algorithm 3 of Sapio et al., with the packet's number kept beside each sum, so that copies from earlier rounds of a slot are
+// told apart however late they come. A worker that sends in a version has the result of the other one, for which all
+// workers had the result of this version's round before: so that may be overwritten.
+void SwitchmlSwitch::on_datagram(Wire& wire, Datagram datagram) {
+  if (datagram.to != self_) return wire.send(std::move(datagram));
+  const auto h = datagram.header.as<SwitchmlHeader>();
+  const auto job = static_cast<std::size_t>(h.job);
+  const SwitchmlPool& pool = jobs_[job];
+  const auto workers = static_cast<std::size_t>(pool.workers);
+  const std::size_t own = 2 * std::size_t{h.slot} + h.version;  // among the versions of the job
+  Version& v = versions_[2 * first_slot_[job] + own];
+  const std::span<char> seen(seen_.data() + first_bit_[job] + own * workers, workers);
+  if (v.started && h.packet < v.packet) {
+    ++statistics_.duplicates;
+    return;
+  }
+  if (!v.started || h.packet > v.packet) {
+    v = {.started = true, .packet = h.packet};
+    std::ranges::fill(seen, char{0});
+  }
+  if (seen[h.worker]) {
+    ++statistics_.duplicates;
+    if (v.count < pool.workers) return;
+    ++statistics_.answered;
+    return reply(wire, v, h, datagram.from);
+  }
+  seen[h.worker] = 1;
+  ++statistics_.aggregated;
+  if (v.count++ == 0) {
+    v.sum = std::move(datagram.payload);
+  } else if (v.sum) {
+    v.sum.make_own();
+    v.overflow |= add_saturating(v.sum.mutable_values(), datagram.payload.values()) > 0;
+  }
+  if (v.count < pool.workers) return;
+  ++statistics_.completed;
+  reply(wire, v, h, pool.group);
+}
+
+void SwitchmlSwitch::reply(Wire& wire, const Version& v, SwitchmlHeader h, Address to) {
+  h.overflow = v.overflow;
+  Datagram d{.from = self_, .to = to, .wire_bytes = settings_.packet_bytes};
+  d.header.set(h);
+  d.payload = v.sum;
+  wire.send(std::move(d));
+}
+
+}  // namespace weft

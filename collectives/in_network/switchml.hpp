@@ -1,0 +1,108 @@
+// SwitchML (Sapio et al., NSDI 2021), the baseline of ATP: one switch adds everything up in a pool of slots that is split
+// between the jobs beforehand. No parameter server, no window: a worker has as many packets on their way as its job has slots.
+#pragma once
+
+#include "collectives/in_network/atp.hpp"
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct SwitchmlSettings {
+  int values_per_packet = 32;  // 128 of 180 bytes (Lao et al. 2021, section 5)
+  int packet_bytes = 180;
+  int slots = 512;                          // of the switch, for all jobs; each holds two versions
+  std::int64_t timeout_ps = 1'000'000'000;  // 1 ms (same place)
+};
+
+std::vector<Problem> problems(const SwitchmlSettings&);
+
+// A job's share of the pool.
+struct SwitchmlPool {
+  int workers = 1;
+  int slots = 0;
+  Address group = nobody;  // of the workers
+};
+
+struct SwitchmlHeader {
+  std::uint32_t packet = 0;
+  std::int32_t job = 0;
+  std::uint32_t slot = 0;
+  std::uint16_t worker = 0;
+  std::uint8_t version = 0;
+  std::uint8_t overflow = 0;
+};
+static_assert(sizeof(SwitchmlHeader) == 16);
+
+class SwitchmlWorker final : public Agent {
+ public:
+  struct Place {
+    Address self = nobody, at = nobody;  // the switch
+    std::int32_t job = 0;
+    int worker = 0;
+    int slots = 0;  // of the job
+    std::uint32_t packets = 0;
+  };
+  struct Statistics {
+    std::int64_t sent = 0, resent = 0, duplicates = 0;
+    bool overflow = false;
+  };
+
+  SwitchmlWorker(const SwitchmlSettings& settings, const Place& place, PacketValues* values = nullptr);
+
+  void start(Wire& wire) override;
+  void on_datagram(Wire& wire, Datagram datagram) override;
+  void on_timer(Wire& wire, std::uint64_t slot) override;
+  bool finished() const override { return done_ == place_.packets; }
+  std::string waiting() const override;
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  struct Slot {
+    std::uint32_t packet = 0;  // on its way, if it is one of the job's
+    std::int64_t sent_ps = 0;
+  };
+  void send(Wire& wire, std::uint32_t slot);
+  void arm(Wire& wire, std::uint32_t slot, std::int64_t after_ps);
+
+  const SwitchmlSettings& settings_;
+  Place place_;
+  PacketValues* values_;
+  std::vector<Slot> slots_;
+  std::uint32_t done_ = 0;
+  Statistics statistics_;
+};
+
+class SwitchmlSwitch final : public Agent {
+ public:
+  struct Statistics {
+    std::int64_t aggregated = 0, duplicates = 0, answered = 0, completed = 0;
+  };
+
+  SwitchmlSwitch(const SwitchmlSettings& settings, Address self, std::vector<SwitchmlPool> jobs);
+
+  void on_datagram(Wire& wire, Datagram datagram) override;
+  void on_timer(Wire&, std::uint64_t) override {}
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  struct Version {
+    bool started = false, overflow = false;
+    std::uint32_t packet = 0;
+    int count = 0;  // of workers that have been added
+    Payload sum = {};
+  };
+
+  void reply(Wire& wire, const Version& v, SwitchmlHeader h, Address to);
+
+  const SwitchmlSettings& settings_;
+  Address self_;
+  std::vector<SwitchmlPool> jobs_;
+  std::vector<std::size_t> first_slot_, first_bit_;  // by job
+  std::vector<Version> versions_;                    // slot * 2 + version
+  std::vector<char> seen_;                           // of each version, by worker of its job
+  Statistics statistics_;
+};
+
+}  // namespace weft
