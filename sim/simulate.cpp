@@ -22,18 +22,19 @@ std::int64_t elements_in(Bytes size, const Schedule& schedule, DType dtype) {
   return schedule.collective == Collective::alltoall ? elements / schedule.chunks * schedule.chunks : elements;
 }
 
-NetworkRun run_on(NetworkKind network, const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
-  switch (network) {
+NetworkRun run_on(const Scenario& scenario, const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline,
+                  PacketReport& report) {
+  switch (scenario.network) {
     case NetworkKind::flow:
       return run_flow(job, fabric, routes, timeline);
     case NetworkKind::packet:
-      return run_packet(job, fabric, routes, PacketSettings{}, timeline);
+      return run_packet(job, fabric, routes, scenario.packet.value_or(PacketSettings{}), timeline, &report);
     case NetworkKind::simgrid:
       return run_s4u(job, fabric, routes);
     case NetworkKind::ns3:
       return run_ns3(job, fabric, routes);
     default:
-      throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(network)));
+      throw InputError(fmt::format("network \"{}\" is not part of this build", name_of(scenario.network)));
   }
 }
 
@@ -92,7 +93,8 @@ Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Byt
   const auto element_bytes = static_cast<std::int64_t>(size_of(scenario.workload.dtype));
   const Job job{schedule, placement, elements, element_bytes, scenario.hardware, starts, scenario.copies};
   const auto before = std::chrono::steady_clock::now();
-  const NetworkRun run = run_on(scenario.network, job, *fabric, routes, timeline);
+  PacketReport report;
+  const NetworkRun run = run_on(scenario, job, *fabric, routes, timeline, report);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
 
   Outcome outcome{.time = run.finish,

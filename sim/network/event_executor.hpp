@@ -34,6 +34,7 @@ struct Job {
   std::function<SimTime(int channel, int step, Rank rank, SimTime now)> before_step = {};
 };
 
+// `network` numbers its routes as `routes` does: nobody else adds any (a Lane, shared_network.hpp).
 template <class Network>
 class EventExecutor {
  public:
@@ -43,7 +44,6 @@ class EventExecutor {
         network_(network),
         timeline_(timeline),
         layout_{job.elements, job.schedule.chunks},
-        first_route_(network.routes()),
         reduce_rate_(job.hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes})) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels)
@@ -244,7 +244,7 @@ class EventExecutor {
     messages_[token] = {load.bytes,    posted,      at,    either_end.channel, either_end.step,
                         shape.from(i), shape.to(i), route, load.reduces,       false};
     ++run_.messages;
-    bytes_on_route_[route - first_route_] += load.bytes;
+    bytes_on_route_[route] += load.bytes;
     network_.start(route, job_.hardware.wire_bytes(load.bytes), SimTime{at}, token);
   }
 
@@ -265,12 +265,12 @@ class EventExecutor {
       }
       const RouteId id =
           routes_.of(job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]);
-      while (network_.routes() - first_route_ <= static_cast<std::size_t>(id)) {
-        const auto next = static_cast<RouteId>(network_.routes() - first_route_);
+      while (network_.routes() <= static_cast<std::size_t>(id)) {
+        const auto next = static_cast<RouteId>(network_.routes());
         network_.add_route(routes_.hops(next), routes_.latency(next), routes_.claim(next));
-        bytes_on_route_.push_back(0);
       }
-      shape.routes.push_back(static_cast<std::uint32_t>(first_route_) + static_cast<std::uint32_t>(id));
+      bytes_on_route_.resize(network_.routes());
+      shape.routes.push_back(static_cast<std::uint32_t>(id));
     }
   }
 
@@ -279,7 +279,6 @@ class EventExecutor {
   Network& network_;
   std::vector<MessageRecord>* timeline_;
   ChunkLayout layout_;
-  const std::size_t first_route_;  // others may have routes in the network before ours
   const BitsPerSecond reduce_rate_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;

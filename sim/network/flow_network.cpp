@@ -1,55 +1,26 @@
 #include "sim/network/flow_network.hpp"
 
-#include "sim/engine/kernel_model.hpp"
-#include "sim/network/background_copies.hpp"
+#include "sim/network/background_flows.hpp"
 #include "sim/network/fluid.hpp"
+#include "sim/network/schedule_driver.hpp"
 
 #include <cmath>
 
 namespace weft {
 namespace {
 
-class FlowSimulation final : public EventSource {
- public:
-  FlowSimulation(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline)
-      : fabric_(fabric),
-        routes_(routes),
-        network_(goodput_of_links(fabric, job.hardware)),
-        copies_(job.copies, fabric, network_),
-        executor_(job, routes, network_, timeline) {
-    executor_.begin();
-  }
-
-  // Copies go on for ever; the run is over when the collective is and each stream has a result.
-  SimTime next_date() const override {
-    const bool over = executor_.finished() ? copies_.all_ended_once() : executor_.stuck();
-    return over ? SimTime::never() : network_.next_date();
-  }
-  void advance() override {
-    network_.advance([this](std::uint32_t token) { BackgroundCopies::is_copy(token) ? copies_.ended(token) : executor_.ended(token); });
-  }
-
-  NetworkRun result() {
-    if (!executor_.finished()) throw RunError(executor_.waiting());
-    NetworkRun run = executor_.result();
-    run.events = network_.events();
-    run.solves = network_.solves();
-    run.solved_flows = network_.solved_flows();
-    run.copies = copies_.result();
-    run.bytes_on_link.resize(static_cast<std::size_t>(fabric_.links()));
-    for (std::size_t route = 0; route < executor_.bytes_on_route().size(); ++route)
-      for (const Hop& hop : routes_.hops(static_cast<RouteId>(route)))
-        run.bytes_on_link[static_cast<std::size_t>(hop.link)] += executor_.bytes_on_route()[route];
-    return run;
-  }
-
- private:
-  const Fabric& fabric_;
-  Routes& routes_;
-  FluidNetwork network_;
-  BackgroundCopies copies_;
-  EventExecutor<FluidNetwork> executor_;
-};
+NetworkRun run(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline, Around around) {
+  SharedNetwork<FluidNetwork> network(goodput_of_links(fabric, job.hardware));
+  BackgroundCopies copies(job.copies, fabric, network);
+  ScheduleDriver driver(job, routes, network, {}, {}, timeline);
+  run_to_end(network, around);
+  NetworkRun run = driver.result();
+  run.events = network.model().events();
+  run.solves = network.model().solves();
+  run.solved_flows = network.model().solved_flows();
+  run.copies = copies.result();
+  return run;
+}
 
 }  // namespace
 
@@ -65,15 +36,11 @@ std::vector<BitsPerSecond> goodput_of_links(const Fabric& fabric, const Hardware
 }
 
 NetworkRun run_flow(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
-  FlowSimulation simulation(job, fabric, routes, timeline);
-  run_in_engine(simulation);
-  return simulation.result();
+  return run(job, fabric, routes, timeline, Around::engine);
 }
 
 NetworkRun run_flow_bare(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
-  FlowSimulation simulation(job, fabric, routes, timeline);
-  while (simulation.next_date() != SimTime::never()) simulation.advance();
-  return simulation.result();
+  return run(job, fabric, routes, timeline, Around::nothing);
 }
 
 }  // namespace weft

@@ -21,6 +21,7 @@ namespace weft {
 class FluidNetwork {
  public:
   using RouteIndex = std::uint32_t;
+  static constexpr int dates_at_once = 1;  // of the engine's turns: a date is enough work
 
   explicit FluidNetwork(std::vector<BitsPerSecond> capacity_of_link);
 

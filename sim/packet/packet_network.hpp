@@ -36,6 +36,7 @@ class DatagramSink {
 class PacketNetwork {
  public:
   using RouteIndex = std::uint32_t;
+  static constexpr int dates_at_once = 10'000;  // packets have more dates than the engine can go through
 
   // `rates`: by link, as packets see them (goodput_of_links). The fabric must outlive the network. Throws InputError for
   // settings with problems or failures of links that do not exist.

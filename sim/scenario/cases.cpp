@@ -92,6 +92,8 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
   for (AlgorithmChoice& choice : scenario.workload.algorithms) choice = with_server_defaults(scenario, choice);
   if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;
   if (!written(as_written, "/placement/seed")) scenario.placement.seed = scenario.seed;
+  if (scenario.network == NetworkKind::packet && !scenario.packet) scenario.packet.emplace();
+  if (scenario.packet && !written(as_written, "/packet/seed")) scenario.packet->seed = scenario.seed;
   if (scenario.start_skew && !written(as_written, "/start_skew/seed")) scenario.start_skew->seed = scenario.seed;
 }
 

@@ -64,6 +64,23 @@ void check_copies(const Scenario& scenario, Input& in) {
         in.problems.push_back({fmt::format("/copies/{}/gpus/{}", i, k), fmt::format("must be between 0 and {}, got {}", places - 1, gpu)});
 }
 
+void check_packet(const PacketSettings& packet, const FabricChoice& fabric, const Server& server, bool fabric_good, Input& in) {
+  for (Problem& problem : problems(packet)) in.problems.push_back({"/packet" + problem.where, std::move(problem.what)});
+  const std::vector<LinkFailure>& failures = packet.faults.failures;
+  if (failures.empty() || !fabric_good) return;
+  const auto built = build(fabric.spec, server);
+  std::vector<std::string> names;
+  for (LinkId id = 0; id < built->links(); ++id) names.push_back(built->link_name(id));
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    if (std::find(names.begin(), names.end(), failures[i].link) != names.end()) continue;
+    const auto near = nearest_name(failures[i].link, names);
+    in.problems.push_back(
+        {fmt::format("/packet/faults/failures/{}/link", i),
+         fmt::format("the fabric has no link {}{}", shown(Json(failures[i].link)),
+                     near ? fmt::format(" (did you mean \"{}\"?)", *near) : fmt::format("; it has links such as \"{}\"", names.front()))});
+  }
+}
+
 void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
   for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
     const std::string at = element(json, "/workload/algorithm", i);
@@ -91,6 +108,7 @@ void check_compatibility(const Json& json, const Scenario& scenario, Input& in) 
   if (workload_read) check_workload(json, scenario.workload, in);
   if (fabric_good) check_copies(scenario, in);
   if (fabric_good) check_server(scenario, in);
+  if (scenario.packet && clean(in, "/packet")) check_packet(*scenario.packet, scenario.fabric, scenario.server, fabric_good, in);
   if (!fabric_good || !workload_read) return;
   check_ranks(scenario, in);
   if (!clean(in, "/workload/ranks")) return;

@@ -10,6 +10,7 @@
 #include "models/server/host_copies.hpp"
 #include "models/server/server.hpp"
 #include "models/units.hpp"
+#include "sim/packet/settings.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -63,6 +64,7 @@ struct Scenario {
   Server server;
   HardwareProfile hardware;
   NetworkKind network = NetworkKind::flow;
+  std::optional<PacketSettings> packet;  // given, or resolved for the network "packet"
   Workload workload;
   Placement placement;
   std::optional<StartSkew> start_skew;

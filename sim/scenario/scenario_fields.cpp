@@ -1,6 +1,7 @@
 #include "sim/scenario/scenario_fields.hpp"
 
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/packet_fields.hpp"
 
 namespace weft {
 namespace {
@@ -184,7 +185,9 @@ Declaration<Scenario> Declared<Scenario>::declaration() {
           optional_as<ServerForm>("server", &S::server,
                                   "What a node of the fabric is: a preset, a description, or an NCCL topology file. Endpoints are GPUs."),
           optional_as<HardwareForm>("hardware", &S::hardware, "Overheads: a profile of scenarios/hardware/, or overrides of one."),
-          optional("network", &S::network, "How transfers are simulated."), required("workload", &S::workload, "What the ranks do."),
+          optional("network", &S::network, "How transfers are simulated."),
+          optional("packet", &S::packet, "Settings of the network \"packet\"; of no effect on others."),
+          required("workload", &S::workload, "What the ranks do."),
           optional("placement", &S::placement, "Which endpoint each rank sits on."),
           optional("copies", &S::copies, "Copies between GPUs and host memory while the collective runs (data loading, prefetch)."),
           optional("start_skew", &S::start_skew, "Random starts of the ranks."),

@@ -1,4 +1,4 @@
-#include "sim/network/background_copies.hpp"
+#include "sim/network/background_flows.hpp"
 
 #include "collectives/registry.hpp"
 #include "models/server/server_fabric.hpp"

@@ -1,0 +1,146 @@
+// One network model used by several at the same time: jobs that run schedules, agents, flows in the background. Each of
+// them is a Driver and has a Lane: the interface of the network, with routes and tokens of its own.
+//
+//   SharedNetwork<PacketNetwork> network(fabric, goodput_of_links(fabric, hardware), settings);
+//   ScheduleDriver first(job, {}, routes, network), second(other, {}, routes, network);  // schedule_driver.hpp
+//   DatagramNetwork datagrams(network.model(), routes);                                 // with its agents placed
+//   AgentDriver agents(datagrams, network);                                             // packet/agent_driver.hpp
+//   run_to_end(network, Around::engine);
+#pragma once
+
+#include "kernels/error.hpp"
+#include "models/fabric.hpp"
+#include "models/units.hpp"
+#include "sim/engine/kernel_model.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+class Driver {
+ public:
+  // Nothing of a stuck driver is under way: others cannot help it. Neither stuck nor finished is ever left again.
+  enum class State { running, stuck, finished };
+
+  virtual ~Driver() = default;
+  virtual void begin() = 0;                     // at date 0, in the order the drivers joined
+  virtual void ended(std::uint32_t token) = 0;  // a message of its lane has ended now; may start others
+  virtual State state() const = 0;              // the run is over when none is running
+  virtual std::string waiting() const = 0;      // who waits for whom, while it has not finished
+};
+
+// What a driver sees of the network: FluidNetwork's and PacketNetwork's interface.
+template <class Network>
+class Lane {
+ public:
+  using RouteIndex = std::uint32_t;
+  static constexpr int token_bits = 26;  // and so many messages under way
+  static constexpr std::uint32_t most_lanes = 1u << (32 - token_bits);
+
+  Lane(Network& network, std::uint32_t number) : network_(network), tag_(number << token_bits) {
+    check(number < most_lanes, "more than {} drivers of one network", most_lanes);
+  }
+
+  // Numbered from 0 in the order they are added, whatever other lanes add.
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}) {
+    routes_.push_back(network_.add_route(hops, latency, claim));
+    return static_cast<RouteIndex>(routes_.size() - 1);
+  }
+  std::size_t routes() const { return routes_.size(); }
+
+  void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
+    check(token < 1u << token_bits, "{} messages of one driver under way", token);
+    network_.start(routes_[route], bytes, at, tag_ | token);
+  }
+
+  SimTime now() const { return network_.now(); }
+  SimTime latency(RouteIndex route) const { return network_.latency(routes_[route]); }
+
+ private:
+  Network& network_;
+  const std::uint32_t tag_;
+  std::vector<std::uint32_t> routes_;  // the network's, by ours
+};
+
+template <class Network>
+class SharedNetwork final : public EventSource {
+ public:
+  template <class... Args>
+  explicit SharedNetwork(Args&&... args) : network_(std::forward<Args>(args)...) {}
+  SharedNetwork(const SharedNetwork&) = delete;
+  SharedNetwork& operator=(const SharedNetwork&) = delete;
+
+  Network& model() { return network_; }
+
+  // For the constructor of a driver, which must outlive the run.
+  Lane<Network>& join(Driver& driver) {
+    check(!begun_, "a driver joins a network that runs");
+    drivers_.push_back(&driver);
+    return lanes_.emplace_back(network_, static_cast<std::uint32_t>(lanes_.size()));
+  }
+
+  // Call once, before it is advanced.
+  void begin() {
+    begun_ = true;
+    for (Driver* driver : drivers_) driver->begin();
+  }
+
+  // What is left to happen when no driver is running, such as timers and flows in the background, nobody waits for.
+  SimTime next_date() const override {
+    while (running_ < drivers_.size() && drivers_[running_]->state() != Driver::State::running) ++running_;
+    return failure_ || running_ == drivers_.size() ? SimTime::never() : network_.next_date();
+  }
+
+  // Several dates at once where the model has more of them than the engine can go through: nothing else happens in
+  // between. An exception must not cross the engine: it comes out in require_finished().
+  void advance() override {
+    try {
+      for (int dates = 0; dates < Network::dates_at_once && next_date() != SimTime::never(); ++dates)
+        network_.advance([this](std::uint32_t token) {
+          constexpr int bits = Lane<Network>::token_bits;
+          drivers_[token >> bits]->ended(token & ((1u << bits) - 1));
+        });
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  // After the run. Throws RunError, saying who waits for whom, when not all drivers have finished.
+  void require_finished() const {
+    if (failure_) std::rethrow_exception(failure_);
+    std::string waiting;
+    for (const Driver* driver : drivers_)
+      if (driver->state() != Driver::State::finished) waiting += (waiting.empty() ? "" : "\n") + driver->waiting();
+    if (waiting.empty()) return;
+    if constexpr (requires { network_.stall(); })
+      if (const std::string stall = network_.stall(); !stall.empty()) waiting += "\n" + stall;
+    throw RunError(waiting);
+  }
+
+ private:
+  Network network_;
+  std::deque<Lane<Network>> lanes_;
+  std::vector<Driver*> drivers_;     // by lane
+  mutable std::size_t running_ = 0;  // those before it are not running any more
+  std::exception_ptr failure_;
+  bool begun_ = false;
+};
+
+// How a shared network is run to its end: in SimGrid's engine (once per process), or without an engine around it.
+enum class Around { engine, nothing };
+
+template <class Network>
+void run_to_end(SharedNetwork<Network>& network, Around around) {
+  network.begin();
+  if (around == Around::engine) run_in_engine(network);
+  while (network.next_date() != SimTime::never()) network.advance();
+  network.require_finished();
+}
+
+}  // namespace weft

@@ -1,0 +1,120 @@
+#include "sim/network/shared_network.hpp"
+
+#include "collectives/algorithms/ring.hpp"
+#include "collectives/registry.hpp"
+#include "models/fabric_spec.hpp"
+#include "sim/network/background_flows.hpp"
+#include "sim/network/flow_network.hpp"
+#include "sim/network/fluid.hpp"
+#include "sim/network/schedule_driver.hpp"
+#include "sim/packet/packet_network.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+constexpr LinkSpec wire{100_Gbps, 500_ns};
+const HardwareProfile ideal;
+
+template <class Network>
+SharedNetwork<Network> shared(const Fabric& fabric) {
+  if constexpr (std::is_same_v<Network, PacketNetwork>)
+    return SharedNetwork<Network>(fabric, goodput_of_links(fabric, ideal), PacketSettings{});
+  else
+    return SharedNetwork<Network>(goodput_of_links(fabric, ideal));
+}
+
+Job job_of(const Schedule& schedule, const std::vector<int>& placement, Bytes message) {
+  return {.schedule = schedule, .placement = placement, .elements = message.count / 4, .element_bytes = 4, .hardware = ideal};
+}
+
+// Two leaves and one spine: what leaves a leaf shares one cable.
+std::unique_ptr<Fabric> one_cable() {
+  return build(FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 1, .host_link = wire, .fabric_link = wire});
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("shared network: two rings over one cable take twice the time of one, and the same", Network, FluidNetwork,
+                   PacketNetwork) {
+  const auto fabric = one_cable();
+  const Schedule ring = ring_allreduce(2);
+  const std::vector<int> first{0, 4}, second{1, 5};
+  SimTime alone;
+  {
+    Routes routes(*fabric, {});
+    auto network = shared<Network>(*fabric);
+    ScheduleDriver driver(job_of(ring, first, 16_MiB), routes, network);
+    run_to_end(network, Around::nothing);
+    alone = driver.result().finish;
+  }
+  Routes routes(*fabric, {});
+  auto network = shared<Network>(*fabric);
+  ScheduleDriver a(job_of(ring, first, 16_MiB), routes, network, {}, "a");
+  ScheduleDriver b(job_of(ring, second, 16_MiB), routes, network, {}, "b");
+  run_to_end(network, Around::nothing);
+  const double slowdown = a.result().finish.seconds() / alone.seconds();
+  CHECK(slowdown == doctest::Approx(2).epsilon(0.01));
+  CHECK(b.result().finish.seconds() == doctest::Approx(a.result().finish.seconds()).epsilon(0.001));
+}
+
+TEST_CASE_TEMPLATE("shared network: jobs that share no link do not notice each other", Network, FluidNetwork, PacketNetwork) {
+  const auto fabric = one_cable();
+  const Schedule ring = ring_allreduce(4);
+  const std::vector<int> left{0, 1, 2, 3}, right{7, 6, 5, 4};
+  SimTime alone;
+  for (const bool both : {false, true}) {
+    Routes routes(*fabric, {});
+    auto network = shared<Network>(*fabric);
+    ScheduleDriver a(job_of(ring, left, 1_MiB), routes, network);
+    std::optional<ScheduleDriver<Network>> b;
+    if (both) b.emplace(job_of(ring, right, 3_MiB), routes, network);
+    run_to_end(network, Around::nothing);
+    if (!both) alone = a.result().finish;
+    CHECK(a.result().finish == alone);
+  }
+}
+
+TEST_CASE_TEMPLATE("shared network: iterations follow each other after the pause", Network, FluidNetwork, PacketNetwork) {
+  const auto fabric = one_cable();
+  const Schedule ring = ring_allreduce(4);
+  const std::vector<int> placement{0, 1, 2, 3};
+  Routes routes(*fabric, {});
+  auto network = shared<Network>(*fabric);
+  ScheduleDriver driver(job_of(ring, placement, 1_MiB), routes, network, {.iterations = 3, .compute = 1_ms});
+  run_to_end(network, Around::nothing);
+  const auto& iterations = driver.iterations();
+  REQUIRE(iterations.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CAPTURE(i);
+    CHECK(iterations[i].time() == iterations[0].time());
+    if (i > 0) CHECK(iterations[i].begin == iterations[i - 1].end + 1_ms);
+  }
+  const NetworkRun run = driver.result();
+  CHECK(run.messages == 3 * 6 * 4);
+  CHECK(run.finish == iterations[2].end);
+}
+
+TEST_CASE("shared network: who waits for whom is said of each job that does not finish") {
+  const auto fabric = one_cable();
+  const Schedule ring = ring_allreduce(2);
+  const std::vector<int> placement{0, 4};
+  class Never final : public Driver {
+   public:
+    explicit Never(SharedNetwork<FluidNetwork>& network) { network.join(*this); }
+    void begin() override {}
+    void ended(std::uint32_t) override {}
+    State state() const override { return State::running; }
+    std::string waiting() const override { return "never waits for a thing that does not come"; }
+  };
+  Routes routes(*fabric, {});
+  auto network = shared<FluidNetwork>(*fabric);
+  ScheduleDriver good(job_of(ring, placement, 1_MiB), routes, network);
+  Never bad(network);
+  CHECK_THROWS_WITH_AS(run_to_end(network, Around::nothing), "never waits for a thing that does not come", RunError);
+  CHECK(good.state() == Driver::State::finished);
+}
