@@ -7,6 +7,7 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/ns3_network.hpp"
 #include "sim/engine/s4u_network.hpp"
+#include "sim/in_network/in_network.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/packet/packet_run.hpp"
 
@@ -51,6 +52,35 @@ void find_busiest(const NetworkRun& run, const Fabric& fabric, Outcome& outcome)
   outcome.busiest_link_utilization = most;
 }
 
+// The steps of such an all-reduce are two: gradients up, parameters down.
+Outcome simulate_in_network(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size) {
+  const auto fabric = build(scenario.fabric.spec, scenario.server);
+  Routes routes(*fabric, scenario.fabric.ecmp);
+  const std::vector<int> placement = placement_of(scenario, algorithm);
+  const std::vector<SimTime> starts = starts_of(scenario);
+  const std::int64_t elements = size.count / 4;
+  const auto before = std::chrono::steady_clock::now();
+  PacketReport report;
+  const InNetworkRun run = run_in_network(scenario, algorithm, elements, placement, starts, *fabric, routes, report);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
+  Outcome outcome{.time = run.network.finish,
+                  .ranks = scenario.workload.ranks,
+                  .size = Bytes{elements * 4},
+                  .messages = run.network.messages,
+                  .steps = 2,
+                  .aggregates = true,
+                  .notes = run.notes,
+                  .events = run.network.events,
+                  .solves = run.network.solves,
+                  .wall_s = wall.count()};
+  for (LinkId id = 0; id < fabric->links(); ++id)
+    if (fabric->device(fabric->from(id)).kind == DeviceKind::endpoint)
+      outcome.wire_bytes_per_rank = std::max(outcome.wire_bytes_per_rank, run.network.bytes_on_link[static_cast<std::size_t>(id)]);
+  if (!starts.empty()) outcome.time = run.network.finish - *std::ranges::min_element(starts);
+  find_busiest(run.network, *fabric, outcome);
+  return outcome;
+}
+
 }  // namespace
 
 std::vector<int> placement_of(const Scenario& scenario, const AlgorithmChoice& algorithm) {
@@ -79,6 +109,7 @@ void require_correct(const Schedule& schedule, const Request& request) {
 }
 
 Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline) {
+  if (is_in_network(algorithm.name)) return simulate_in_network(scenario, algorithm, size);
   const auto fabric = build(scenario.fabric.spec, scenario.server);
   const Request request = request_of(scenario, algorithm);
   const Schedule schedule = build(request);

@@ -19,12 +19,14 @@ struct Outcome {
   std::int64_t wire_bytes_per_rank = 0;  // the most any rank sent
   std::int64_t messages = 0;
   int steps = 0;
-  int max_flows_per_link = 0;    // between switches, in one step
-  std::string most_shared_link;  // where that is, and in which step first; empty if no flow crosses switches
+  int max_flows_per_link = 0;         // between switches, in one step
+  std::string most_shared_link = {};  // where that is, and in which step first; empty if no flow crosses switches
   int most_shared_step = 0;
-  std::string busiest_link;  // by bytes carried / (capacity x time); empty if nothing was carried
+  std::string busiest_link = {};  // by bytes carried / (capacity x time); empty if nothing was carried
   double busiest_link_utilization = 0;
-  std::vector<CopyRecord> copies;  // beside the collective
+  bool aggregates = false;              // switches add on the way
+  std::vector<std::string> notes = {};  // what else there is to say, a line each
+  std::vector<CopyRecord> copies = {};  // beside the collective
   std::uint64_t events = 0, solves = 0;
   double wall_s = 0;  // of the network simulation alone
 };

@@ -39,6 +39,10 @@ bool keeps_promise(const AlgorithmChoice& algorithm, const LinkLoad& load) {
 }
 
 bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm, const Fabric& fabric, std::ostream& out) {
+  if (is_in_network(algorithm.name)) {
+    out << fmt::format("  -       {}: agents, not a schedule: every sum is compared while it runs on \"packet\"\n", label(algorithm));
+    return true;
+  }
   const Request request = request_of(scenario, algorithm);
   const Schedule schedule = build(request);
   try {

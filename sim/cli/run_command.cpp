@@ -39,6 +39,8 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .busiest_link_utilization = outcome.busiest_link_utilization,
           .wall_s = outcome.wall_s,
           .bottleneck = slowest_endpoint(scenario),
+          .aggregates = outcome.aggregates,
+          .notes = outcome.notes,
           .copies = copies};
 }
 

@@ -17,10 +17,10 @@ struct CopyRecord {
 };
 
 struct NetworkRun {
-  SimTime finish;                           // the last rank's last end
-  std::vector<SimTime> rank_finish;         // when each rank was done with all of its channels
-  std::vector<std::int64_t> bytes_on_link;  // payload bytes that crossed each link, by LinkId
-  std::vector<CopyRecord> copies;           // their bytes are not among those of links
+  SimTime finish;                                // the last rank's last end
+  std::vector<SimTime> rank_finish = {};         // when each rank was done with all of its channels
+  std::vector<std::int64_t> bytes_on_link = {};  // payload bytes that crossed each link, by LinkId
+  std::vector<CopyRecord> copies = {};           // their bytes are not among those of links
   std::int64_t messages = 0;
   std::uint64_t events = 0;        // events handled; 0 if the network does not count them
   std::uint64_t solves = 0;        // sharing problems solved; flows alone on their links need none

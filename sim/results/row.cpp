@@ -97,6 +97,7 @@ struct Declared<Row> {
                        required("wall_s", &R::wall_s, ""),
                        required("bottleneck", &R::bottleneck, ""),
                        required("aggregates", &R::aggregates, ""),
+                       required("notes", &R::notes, ""),
                        required("copies", &R::copies, "")}};
   }
 };

@@ -48,6 +48,7 @@ struct Row {
   double wall_s = 0.0;                    // of simulating this row
   BitsPerSecond bottleneck = {};          // the slowest endpoint link, which busbw cannot pass; 0: not known
   bool aggregates = false;                // switches reduce on the way, so busbw may pass it
+  std::vector<std::string> notes = {};    // what else there is to say, a line each
   std::vector<CopyResult> copies = {};
   friend bool operator==(const Row&, const Row&) = default;
 };

@@ -81,6 +81,10 @@ std::string congestion(const std::vector<const Result*>& group) {
                                    row.most_shared_link);
     if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
   }
+  for (const Result* result : group)
+    if (result->row)
+      for (const std::string& note : result->row->notes)
+        notes.push_back(fmt::format("# {} {}: {}\n", result->row->algorithm, to_string(result->request.size), note));
   return fmt::format("{}", fmt::join(notes, ""));
 }
 

@@ -10,6 +10,7 @@ std::vector<std::string> algorithm_names() {
   std::vector<std::string> names;
   for (const Algorithm& algorithm : algorithms())
     if (std::find(names.begin(), names.end(), algorithm.name) == names.end()) names.emplace_back(algorithm.name);
+  for (const InNetworkAlgorithm& algorithm : in_network_algorithms()) names.emplace_back(algorithm.name);
   return names;
 }
 
@@ -35,7 +36,43 @@ Request request_of(const Scenario& scenario, const AlgorithmChoice& choice) {
   return out;
 }
 
+namespace {
+
+std::vector<Problem> in_network_problems(const Scenario& scenario, const AlgorithmChoice& choice, const std::string& at) {
+  std::vector<Problem> out;
+  const Workload& w = scenario.workload;
+  const auto problem = [&](std::string where, std::string what) { out.push_back({std::move(where), std::move(what)}); };
+  if (w.collective != Collective::allreduce) problem(at, fmt::format("{} is an allreduce, not a {}", choice.name, name_of(w.collective)));
+  if (w.op != ReduceOp::sum) problem("/workload/op", fmt::format("switches add; {} cannot do \"{}\"", choice.name, name_of(w.op)));
+  if (!scenario.server.is_sub_node()) problem(at, fmt::format("{} runs on servers of one GPU and one NIC (\"sub_node\")", choice.name));
+  if (scenario.network != NetworkKind::flow && scenario.network != NetworkKind::packet)
+    problem("/network", fmt::format("\"{}\" has no programmable switches, which {} needs; \"flow\" and \"packet\" have",
+                                    name_of(scenario.network), choice.name));
+  if (w.dtype != DType::float32 && w.dtype != DType::int32)
+    problem("/workload/dtype",
+            fmt::format("{} adds 32-bit values: float32 (as fixed point) or int32, got {}", choice.name, name_of(w.dtype)));
+  const auto take = [&](std::vector<Problem> of_settings) {
+    for (Problem& p : of_settings) {
+      if (p.where == "/values_per_packet") p = {"/payload", "must hold at least one value of 4 bytes"};
+      if (p.where == "/packet_bytes") p.where = "/packet";
+      problem(at + p.where, p.what);
+    }
+  };
+  if (choice.name == "atp") {
+    take(problems(settings_of(choice.atp)));
+    const auto places = endpoints(scenario.fabric.spec, scenario.server);
+    if (choice.atp.servers > places)
+      problem(at + "/servers", fmt::format("must be at most {}, the endpoints of the fabric, got {}", places, choice.atp.servers));
+  } else {
+    take(problems(settings_of(choice.switchml)));
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<Problem> algorithm_problems(const Scenario& scenario, const AlgorithmChoice& choice, const std::string& at) {
+  if (is_in_network(choice.name)) return in_network_problems(scenario, choice, at);
   const bool on_ports = choice.name == "hdrm" && std::holds_alternative<BiGraph>(scenario.fabric.spec);
   if (on_ports && !has_nic_for_each_gpu(scenario.server))
     return {{at, fmt::format("hdrm needs a NIC for each GPU; the server has {} GPUs and {} NICs", scenario.server.gpu_count(),

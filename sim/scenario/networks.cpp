@@ -26,6 +26,24 @@ std::string label(const AlgorithmChoice& choice) {
   add("servers", choice.settings.servers, plain.servers);
   add("channels", choice.settings.channels, plain.channels);
   add("pieces", choice.settings.pieces, plain.pieces);
+  const auto add_bytes = [&](const char* name, Bytes value, Bytes unless) {
+    if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, to_string(value));
+  };
+  if (choice.name == "atp") {
+    const AtpChoice of_atp;
+    add("servers", choice.atp.servers, of_atp.servers);
+    add("aggregators", choice.atp.aggregators, of_atp.aggregators);
+    add_bytes("payload", choice.atp.payload, of_atp.payload);
+    add_bytes("packet", choice.atp.packet, of_atp.packet);
+    add("initial_window", choice.atp.initial_window, of_atp.initial_window);
+    add("largest_window", choice.atp.largest_window, of_atp.largest_window);
+  }
+  if (choice.name == "switchml") {
+    const SwitchmlChoice of_switchml;
+    add("slots", choice.switchml.slots, of_switchml.slots);
+    add_bytes("payload", choice.switchml.payload, of_switchml.payload);
+    add_bytes("packet", choice.switchml.packet, of_switchml.packet);
+  }
   return settings.empty() ? choice.name : fmt::format("{}({})", choice.name, settings);
 }
 

@@ -11,6 +11,7 @@
 #include "models/server/server.hpp"
 #include "models/units.hpp"
 #include "sim/packet/settings.hpp"
+#include "sim/scenario/in_network_choice.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -30,10 +31,12 @@ struct FabricChoice {
   friend bool operator==(const FabricChoice&, const FabricChoice&) = default;
 };
 
-// An algorithm by its name in the registry.
+// An algorithm by its name in the registry, or among the in-network ones.
 struct AlgorithmChoice {
   std::string name;
   AlgorithmSettings settings = {};
+  AtpChoice atp = {};            // of "atp"
+  SwitchmlChoice switchml = {};  // of "switchml"
   friend bool operator==(const AlgorithmChoice&, const AlgorithmChoice&) = default;
 };
 // "hierarchical_ring(group=4)"

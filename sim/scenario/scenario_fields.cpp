@@ -71,6 +71,31 @@ Field<AlgorithmSettings> group_field(std::string doc) {
   return field;
 }
 
+std::vector<Field<AtpChoice>> atp_fields() {
+  using C = AtpChoice;
+  auto servers = optional("servers", &C::servers,
+                          "Parameter servers, each of an equal share. When not given: one, where the fabric has a place without a "
+                          "rank, else as many as ranks, at most 8, among them.",
+                          at_least(1));
+  servers.write = [](const C& c) { return c.servers > 0 ? Json(c.servers) : Json(Json::value_t::discarded); };
+  return {servers,
+          optional("aggregators", &C::aggregators, "Of each edge switch, for all jobs.", at_least(1)),
+          optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
+          optional("packet", &C::packet, "On the wire, payload included."),
+          optional("initial_window", &C::initial_window, "Packets.", at_least(1)),
+          optional("largest_window", &C::largest_window, "Packets.", at_least(1)),
+          optional("timeout", &C::timeout, "Without progress before a packet is sent again."),
+          optional("switch_delay", &C::switch_delay, "Of each packet in a switch that aggregates.")};
+}
+
+std::vector<Field<SwitchmlChoice>> switchml_fields() {
+  using C = SwitchmlChoice;
+  return {optional("slots", &C::slots, "Of the switch.", at_least(1)), optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
+          optional("packet", &C::packet, "On the wire, payload included."),
+          optional("timeout", &C::timeout, "Of a packet before it is sent again."),
+          optional("switch_delay", &C::switch_delay, "Of each packet in the switch.")};
+}
+
 Alternative<Placement> placed(std::string name, PlacementPolicy policy, std::string doc, std::vector<Field<Placement>> fields = {}) {
   return {.name = std::move(name),
           .doc = std::move(doc),
@@ -111,6 +136,7 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
   const auto settings_of = +[](A& choice) -> Settings& { return choice.settings; };
   Declaration<A> out{.doc = "An algorithm; its settings go beside its name.", .tag = "name", .shorthand = true};
   for (const std::string& name : algorithm_names()) {
+    if (is_in_network(name)) continue;
     std::vector<Field<Settings>> fields;
     std::string doc;
     bool takes_group = false, takes_servers = false, staggers = false, can_be_cut = false;
@@ -142,6 +168,18 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                                 .select = [name](A& choice) { choice.name = name; },
                                 .selected = [name](const A& choice) { return choice.name == name; }});
   }
+  const auto in_network = [&](std::size_t which, std::vector<Field<A>> fields) {
+    const InNetworkAlgorithm& a = in_network_algorithms()[which];
+    out.alternatives.push_back({.name = std::string(a.name),
+                                .doc = fmt::format("allreduce: {}", a.description),
+                                .fields = std::move(fields),
+                                .select = [name = std::string(a.name)](A& choice) { choice.name = name; },
+                                .selected = [name = std::string(a.name)](const A& choice) { return choice.name == name; }});
+  };
+  in_network(0, lifted<A, AtpChoice>(
+                    atp_fields(), +[](A& choice) -> AtpChoice& { return choice.atp; }));
+  in_network(1, lifted<A, SwitchmlChoice>(
+                    switchml_fields(), +[](A& choice) -> SwitchmlChoice& { return choice.switchml; }));
   return out;
 }
 

@@ -1,0 +1,31 @@
+// Runs an in-network all-reduce of a scenario: on `packet` with the agents themselves, which carry values and whose sums are
+// compared, on `flow` with aggregation and multicast trees as single flows.
+#pragma once
+
+#include "models/routes.hpp"
+#include "sim/network/network_run.hpp"
+#include "sim/packet/packet_report.hpp"
+#include "sim/scenario/scenario.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct InNetworkRun {
+  NetworkRun network;  // bytes_on_link: on the wire, headers included
+  std::vector<std::string> notes;
+};
+
+// `elements` are 32-bit values; `placement` is the endpoint of each worker. Once per process. Throws RunError where no progress
+// is possible or a sum is wrong, InputError where the job does not fit the switches.
+InNetworkRun run_in_network(const Scenario& scenario, const AlgorithmChoice& algorithm, std::int64_t elements,
+                            const std::vector<int>& placement, std::span<const SimTime> starts, const Fabric& fabric, Routes& routes,
+                            PacketReport& report);
+
+// The share of packets that find another's packet in their aggregator, where `in_flight` packets are hashed to `aggregators`
+// uniformly: each of the others is in it with probability 1 / aggregators.
+double collision_share(double in_flight, double aggregators);
+
+}  // namespace weft

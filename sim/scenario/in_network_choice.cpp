@@ -1,0 +1,34 @@
+#include "sim/scenario/in_network_choice.hpp"
+
+#include <algorithm>
+
+namespace weft {
+
+const std::vector<InNetworkAlgorithm>& in_network_algorithms() {
+  static const std::vector<InNetworkAlgorithm> all = {
+      {"atp", "Edge switches add packets of gradients up where they have room; parameter servers finish the sums.", "Lao et al. 2021"},
+      {"switchml", "One switch adds everything up in a pool of slots; no servers.", "Sapio et al. 2021"}};
+  return all;
+}
+
+bool is_in_network(std::string_view algorithm) {
+  return std::ranges::any_of(in_network_algorithms(), [&](const InNetworkAlgorithm& a) { return a.name == algorithm; });
+}
+
+AtpSettings settings_of(const AtpChoice& c) {
+  return {.values_per_packet = static_cast<int>(c.payload.count / 4),
+          .packet_bytes = static_cast<int>(std::min<std::int64_t>(c.packet.count, INT32_MAX)),
+          .aggregators = c.aggregators,
+          .initial_window = c.initial_window,
+          .largest_window = c.largest_window,
+          .timeout_ps = c.timeout.ps};
+}
+
+SwitchmlSettings settings_of(const SwitchmlChoice& c) {
+  return {.values_per_packet = static_cast<int>(c.payload.count / 4),
+          .packet_bytes = static_cast<int>(std::min<std::int64_t>(c.packet.count, INT32_MAX)),
+          .slots = c.slots,
+          .timeout_ps = c.timeout.ps};
+}
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// The settings of algorithms that switches take part in, as a scenario gives them.
+#pragma once
+
+#include "collectives/in_network/atp.hpp"
+#include "collectives/in_network/switchml.hpp"
+#include "models/units.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+struct AtpChoice {
+  int servers = 0;  // 0: one where the fabric has a place without a rank, else most_default_servers among the ranks
+  int aggregators = 4096;
+  Bytes payload{248};  // of a packet: 62 values
+  Bytes packet{306};
+  int initial_window = 50;
+  int largest_window = 1024;
+  SimTime timeout = 500_us;
+  SimTime switch_delay = {};
+  friend bool operator==(const AtpChoice&, const AtpChoice&) = default;
+};
+
+struct SwitchmlChoice {
+  int slots = 512;
+  Bytes payload{128};  // 32 values
+  Bytes packet{180};
+  SimTime timeout = 1_ms;
+  SimTime switch_delay = {};
+  friend bool operator==(const SwitchmlChoice&, const SwitchmlChoice&) = default;
+};
+
+constexpr int most_default_servers = 8;
+
+struct InNetworkAlgorithm {
+  std::string_view name, description, source;
+};
+const std::vector<InNetworkAlgorithm>& in_network_algorithms();
+bool is_in_network(std::string_view algorithm);
+
+AtpSettings settings_of(const AtpChoice&);
+SwitchmlSettings settings_of(const SwitchmlChoice&);
+
+}  // namespace weft
