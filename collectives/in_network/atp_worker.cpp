@@ -6,6 +6,7 @@ namespace weft {
 namespace {
 
 constexpr int out_of_order_for_loss = 3;
+constexpr int smallest_window = out_of_order_for_loss + 1;  // so that a loss is seen without a timeout
 constexpr int most_backoff = 6;
 
 }  // namespace
@@ -64,29 +65,31 @@ void AtpWorker::on_datagram(Wire& wire, Datagram datagram) {
 
 void AtpWorker::acknowledge(Wire& wire, std::uint32_t sequence, bool marked) {
   arrived_[slot(sequence)] = 1;
+  highest_ = std::max(highest_, sequence);
   if (marked) {
     ++statistics_.marks;
     if (sequence >= recover_) shrink();
   } else {
     grow();
   }
-  if (sequence != una_) {
-    if (++out_of_order_ == out_of_order_for_loss && una_ >= recover_) {
-      shrink();
-      recovering_ = true;
-      send(wire, una_, true);
-    }
-    return fill_window(wire);
+  if (sequence == una_) {
+    while (una_ < next_ && arrived_[slot(una_)]) arrived_[slot(una_++)] = 0;
+    backoff_ = 0;
+    progress_ps_ = wire.now_ps();
   }
-  while (una_ < next_ && arrived_[slot(una_)]) arrived_[slot(una_++)] = 0;
-  out_of_order_ = 0;
-  backoff_ = 0;
-  progress_ps_ = wire.now_ps();
-  if (una_ >= recover_) recovering_ = false;
-  // Another hole of the same loss: later ones have arrived, so it will not come by itself.
-  if (recovering_ && una_ < next_) send(wire, una_, true);
+  if (una_ < next_ && highest_ >= una_ + static_cast<std::uint32_t>(patience()) && filled_ <= una_) fill_hole(wire);
   fill_window(wire);
 }
+
+// The oldest packet is missing and later ones are there. A window is halved once for all that was lost of it.
+void AtpWorker::fill_hole(Wire& wire) {
+  if (una_ >= recover_) shrink();
+  filled_ = una_ + 1;
+  send(wire, una_, true);
+}
+
+// Fewer where a small window leaves no more to come (early retransmit, RFC 5827).
+int AtpWorker::patience() const { return std::clamp(static_cast<int>(next_ - una_) - 1, 1, out_of_order_for_loss); }
 
 void AtpWorker::grow() {
   if (window_ < threshold_) {
@@ -100,7 +103,7 @@ void AtpWorker::grow() {
 }
 
 void AtpWorker::shrink() {
-  window_ = threshold_ = std::max(window_ / 2, 1);
+  window_ = threshold_ = std::max(window_ / 2, std::min(smallest_window, settings_.initial_window));
   acknowledged_ = 0;
   recover_ = next_;
   statistics_.smallest_window = std::min(statistics_.smallest_window, window_);
@@ -121,8 +124,7 @@ void AtpWorker::on_timer(Wire& wire, std::uint64_t) {
     progress_ps_ = wire.now_ps();
     backoff_ = std::min(backoff_ + 1, most_backoff);
     shrink();
-    recovering_ = true;
-    out_of_order_ = 0;
+    filled_ = una_ + 1;
     send(wire, una_, true);
   }
   arm(wire);

@@ -36,6 +36,8 @@ class AtpWorker final : public Agent {
   void fill_window(Wire& wire);
   void send(Wire& wire, std::uint32_t sequence, bool again);
   void acknowledge(Wire& wire, std::uint32_t sequence, bool marked);
+  int patience() const;  // how far acknowledgements are ahead of a hole that is a loss
+  void fill_hole(Wire& wire);
   void grow();
   void shrink();
   void arm(Wire& wire);
@@ -45,9 +47,9 @@ class AtpWorker final : public Agent {
   Place place_;
   PacketValues* values_;
   std::uint32_t una_ = 0, next_ = 0;  // the oldest without its parameters, the next to send
+  std::uint32_t highest_ = 0;         // of what has come back
   std::uint32_t recover_ = 0;         // the window has been halved for what was sent below this
-  bool recovering_ = false;           // from a loss: holes up to recover_ are filled at once
-  int out_of_order_ = 0;              // acknowledgements above una_ in a row
+  std::uint32_t filled_ = 0;          // holes below this have been sent again
   int window_, threshold_, acknowledged_ = 0;
   int backoff_ = 0;
   std::int64_t progress_ps_ = 0;  // when una_ last moved

@@ -102,7 +102,7 @@ NetworkRun run(Flows& flows, SharedNetwork<FluidNetwork>& network) {
 }  // namespace
 
 double collision_share(double in_flight, double aggregators) {
-  return in_flight <= 1 ? 0 : -std::expm1((in_flight - 1) * std::log1p(-1 / std::max(aggregators, 1.0 + 1e-9)));
+  return in_flight <= 1 ? 0 : (in_flight - 1) / (in_flight - 1 + aggregators);
 }
 
 InNetworkRun run_atp_flows(const InNetworkJob& job, const AtpChoice& choice) {

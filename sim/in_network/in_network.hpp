@@ -24,8 +24,8 @@ InNetworkRun run_in_network(const Scenario& scenario, const AlgorithmChoice& alg
                             const std::vector<int>& placement, std::span<const SimTime> starts, const Fabric& fabric, Routes& routes,
                             PacketReport& report);
 
-// The share of packets that find another's packet in their aggregator, where `in_flight` packets are hashed to `aggregators`
-// uniformly: each of the others is in it with probability 1 / aggregators.
+// The share c of packets that find another's packet in their aggregator, where N others are in flight and A aggregators are
+// hashed to uniformly: those of the N that did not collide themselves each hold one, so c = (1 - c) N / A = N / (N + A).
 double collision_share(double in_flight, double aggregators);
 
 }  // namespace weft

@@ -1,0 +1,104 @@
+#include "sim/in_network/in_network.hpp"
+
+#include "sim/engine/in_child.hpp"
+#include "sim/scenario/testing.hpp"
+#include "sim/simulate.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+Scenario star(int nodes, int ranks, NetworkKind network) {
+  Scenario s;
+  const LinkSpec link{100_Gbps, 1_us};
+  s.fabric.spec.emplace<Star>(Star{.nodes = nodes, .host_link = link});
+  s.workload.ranks = ranks;
+  s.network = network;
+  return s;
+}
+
+double us(const Scenario& scenario, const AlgorithmChoice& choice, Bytes size) {
+  return std::stod(in_child([&] { return std::to_string(simulate(scenario, choice, size).time.ps); })) / 1e6;
+}
+
+AlgorithmChoice atp(int aggregators, int servers = 0) {
+  AlgorithmChoice choice{"atp"};
+  choice.atp.aggregators = aggregators;
+  choice.atp.servers = servers;
+  return choice;
+}
+
+}  // namespace
+
+TEST_CASE("in-network: the closed form of an uncongested star, on both networks") {
+  // 4 MB are 1,000,000 values, 16130 packets of 62; 16130 x 306 B at 100 Gb/s are 394.86 us. A packet takes 2 links there and
+  // 2 back, each 1 us and 24.48 ns. On the packet network the first packets also wait for the window to grow.
+  const double wire = 16130 * 306 * 8 / 100e3, round_trip = 4 * (1 + 306 * 8 / 100e3);
+  const double flow = us(star(9, 8, NetworkKind::flow), atp(1 << 20), 4_MB);
+  CHECK(flow == doctest::Approx(wire + round_trip).epsilon(2e-3));
+  const double packet = us(star(9, 8, NetworkKind::packet), atp(1 << 20), 4_MB);
+  CHECK(packet >= wire);
+  CHECK(packet <= wire + 3 * round_trip);
+}
+
+TEST_CASE("in-network: packet and flow agree to 10 % where nothing is lost and windows fit the round trip") {
+  for (const int aggregators : {64, 512, 4096, 1 << 20})
+    for (const Bytes size : {1_MiB, 4_MB}) {
+      CAPTURE(aggregators);
+      CAPTURE(size.count);
+      AlgorithmChoice choice = atp(aggregators);
+      choice.atp.largest_window = 200;
+      const double packet = us(star(9, 8, NetworkKind::packet), choice, size), flow = us(star(9, 8, NetworkKind::flow), choice, size);
+      CHECK(flow == doctest::Approx(packet).epsilon(0.10));
+    }
+  const AlgorithmChoice switchml{"switchml"};
+  CHECK(us(star(8, 8, NetworkKind::flow), switchml, 4_MB) ==
+        doctest::Approx(us(star(8, 8, NetworkKind::packet), switchml, 4_MB)).epsilon(0.02));
+}
+
+TEST_CASE("in-network: sums are right on racks, with several servers and with loss, or the run would fail") {
+  const LinkSpec link{100_Gbps, 500_ns};
+  Scenario s;
+  s.network = NetworkKind::packet;
+  s.fabric.spec.emplace<FatTree>(FatTree{.leaves = 3, .nodes_per_leaf = 3, .spines = 2, .host_link = link, .fabric_link = link});
+  s.workload.ranks = 9;
+  for (const double loss : {0.0, 0.002}) {
+    s.packet.emplace().faults.loss = loss;
+    for (const int servers : {0, 1, 3}) CHECK(us(s, atp(256, servers), 256_KiB) > 10);
+    CHECK(us(s, {"switchml"}, 256_KiB) > 10);
+  }
+}
+
+TEST_CASE("in-network: twice the message takes about twice as long, less memory and more loss take longer") {
+  const Scenario s = star(9, 8, NetworkKind::packet);
+  const double once = us(s, atp(4096), 4_MB), twice = us(s, atp(4096), 8_MB);
+  CHECK(twice > 1.9 * once);
+  CHECK(twice < 2.1 * once);
+  CHECK(us(s, atp(64), 4_MB) > us(s, atp(1024), 4_MB));
+  Scenario lossy = s;
+  lossy.packet.emplace().faults.loss = 0.001;
+  CHECK(us(lossy, atp(4096), 4_MB) > once);
+}
+
+TEST_CASE("in-network: the share of collisions is that of the hash") {
+  CHECK(collision_share(1, 64) == 0);
+  CHECK(collision_share(65, 64) == doctest::Approx(0.5));
+  CHECK(collision_share(1e9, 64) > 0.999);
+}
+
+TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at once") {
+  Json wrong = good_scenario();
+  wrong["workload"] = Json::parse(R"({"algorithm": {"name": "atp", "aggregators": 0}, "size": "1MiB"})");
+  CHECK(lines_for(wrong) == Lines{"f.json: /workload/algorithm/aggregators: must be at least 1, got 0"});
+  wrong["workload"] = Json::parse(R"({"algorithm": {"name": "atp", "payload": "400B", "servers": 99}, "size": "1MiB", "op": "max"})");
+  wrong["network"] = "simgrid";
+  CHECK(lines_for(wrong) ==
+        Lines{"f.json: /workload/op: switches add; atp cannot do \"max\"",
+              "f.json: /network: \"simgrid\" has no programmable switches, which atp needs; \"flow\" and \"packet\" have",
+              "f.json: /workload/algorithm/packet: must be more than the payload of 400 bytes and at most 65536, got 306",
+              "f.json: /workload/algorithm/servers: must be at most 32, the endpoints of the fabric, got 99"});
+}
