@@ -39,7 +39,10 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .busiest_link_utilization = outcome.busiest_link_utilization,
           .wall_s = outcome.wall_s,
           .bottleneck = slowest_endpoint(scenario),
-          .copies = copies};
+          .copies = copies,
+          .jobs = outcome.jobs,
+          .traffic = outcome.traffic,
+          .packet = outcome.packet};
 }
 
 // What went wrong, and the exit status.
