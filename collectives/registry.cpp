@@ -10,6 +10,7 @@
 #include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/hierarchical_ring.hpp"
 #include "collectives/algorithms/pairwise.hpp"
+#include "collectives/algorithms/parameter_server.hpp"
 #include "collectives/algorithms/recursive_doubling.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "collectives/algorithms/scatter_allgather.hpp"
@@ -71,10 +72,21 @@ void fits_bigraph(const Request& q, Problems& problems) {
     problems.push_back({"/ranks", fmt::format("hdrm uses every node of the bigraph, {} x {} = {}, got {}", N, M, nodes, q.ranks)});
 }
 
+constexpr int most_in_one_step = 4096;  // ranks, where a step has ranks^2 transfers: 400 MB
+
+Servers servers_of(const Request& q) { return {.ranks = q.ranks, .servers = std::max(q.settings.servers, 1)}; }
+
+void servers_are_ranks(const Request& q, Problems& problems) {
+  const Servers s = servers_of(q);
+  if (q.settings.servers < 0 || s.servers > q.ranks)
+    problems.push_back({"/servers", fmt::format("must be 1 to {}, the ranks, got {}", q.ranks, q.settings.servers)});
+  else if (std::int64_t{s.servers} * q.ranks > most_in_one_step * most_in_one_step)
+    problems.push_back({"/servers", fmt::format("times ranks must be at most {}, got {}", most_in_one_step * most_in_one_step,
+                                                std::int64_t{s.servers} * q.ranks)});
+}
+
 Groups groups_of(const Request& q) { return {.ranks = q.ranks, .ranks_per_group = q.settings.group}; }
 Rooted rooted(const Request& q) { return {.ranks = q.ranks, .root = q.root}; }
-
-constexpr int most_in_one_step = 4096;  // ranks, where a step has ranks^2 transfers: 400 MB
 
 #define WEFT_OF_RANKS(function) \
   .build = [](const Request& q) { return function(q.ranks); }, .price = [](const Request& q) { return function##_price(q.ranks); }
@@ -125,6 +137,14 @@ const std::array table = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_RANKS(direct_allreduce)},
+    Algorithm{.name = "parameter_server",
+              .collective = Collective::allreduce,
+              .description = "Every rank pushes its data to the servers among the ranks, which add it up, and pulls the sum.",
+              .source = "Li et al. 2014; Jiang et al. 2020 (BytePS)",
+              .takes_servers = true,
+              .constrain = servers_are_ranks,
+              .build = [](const Request& q) { return parameter_server_allreduce(servers_of(q)); },
+              .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
     Algorithm{.name = "ring",
               .collective = Collective::reduce_scatter,
               .description = "Chunks go around a ring of ranks once, adding.",
@@ -295,6 +315,9 @@ std::vector<Problem> constraints(const Request& request) {
     problems.push_back({"/root", fmt::format("must be a rank, 0 to {}, got {}", request.ranks - 1, request.root)});
   if (request.settings.group != 0 && !a->takes_group && !a->staggers)
     problems.push_back({"/group", fmt::format("{} {} has no groups, got {}", a->name, name_of(a->collective), request.settings.group)});
+  if (request.settings.servers != 0 && !a->takes_servers)
+    problems.push_back(
+        {"/servers", fmt::format("{} {} has no servers, got {}", a->name, name_of(a->collective), request.settings.servers)});
   check_cuts(*a, request, problems);
   if (a->constrain != nullptr) a->constrain(request, problems);
   if (problems.empty()) check_size(*a, request, problems);

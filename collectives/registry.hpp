@@ -17,6 +17,7 @@ namespace weft {
 // Settings that stand beside an algorithm's name.
 struct AlgorithmSettings {
   int group = 0;     // ranks in a group, such as the GPUs of a server; 0 is not given
+  int servers = 0;   // ranks that keep parameters; 0 is not given: 1
   int channels = 1;  // concurrent parts of the message, each a copy of the algorithm
   int pieces = 1;    // pieces of each part that follow one another through the algorithm (pipelining)
   friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
@@ -39,6 +40,7 @@ struct Algorithm {
   // The steps of one transfer each may be cut (channels, pieces); algorithms that move ranges of ranks' blocks may not.
   bool can_be_cut = true;
   bool takes_group = false;
+  bool takes_servers = false;
   bool staggers = false;  // may take a group, through which each channel then goes from another rank on
   int most_ranks = 1 << 20;
   void (*constrain)(const Request&, std::vector<Problem>&) = nullptr;  // what else must hold
@@ -51,7 +53,7 @@ std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
 // What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group,
-// /channels, /pieces; those of the fabric are /fabric/type, /fabric/switches and /fabric/nodes_per_switch.
+// /servers, /channels, /pieces; those of the fabric are /fabric/type, /fabric/switches and /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);
 
 // The schedule, and its price by the formulas above each algorithm. Throw InputError with all `constraints`.

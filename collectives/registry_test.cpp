@@ -29,6 +29,8 @@ std::vector<Request> requests(int ranks, int channels, int pieces) {
     std::vector<Request> variants;
     if (a.takes_group) {
       for (int g = 1; g <= ranks; ++g) variants.push_back(q), variants.back().settings.group = g;
+    } else if (a.takes_servers) {
+      for (int k = 1; k <= ranks; k += 1 + ranks / 8) variants.push_back(q), variants.back().settings.servers = k;
     } else if (a.name == "hdrm") {
       for (int M = 1; M * M * 2 <= ranks; ++M) variants.push_back(q), variants.back().bigraph = BiGraphShape{ranks / M, M};
     } else {

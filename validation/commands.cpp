@@ -3,6 +3,7 @@
 #include "collectives/bench/start.hpp"
 #include "validation/calibrate.hpp"
 #include "validation/compare/compare_command.hpp"
+#include "validation/lab/lab.hpp"
 #include "validation/replay/replay.hpp"
 #include "validation/validate.hpp"
 
@@ -77,12 +78,35 @@ std::function<int()> declare_validate(CLI::App& command) {
   return [a] { return validate_command(*a, std::cout, std::cerr); };
 }
 
+std::function<int()> declare_lab(CLI::App& command) {
+  const auto a = std::make_shared<LabArguments>();
+  command.add_option("SCENARIO", a->scenario, "What to build and run (JSON); its hardware is where the fit starts")->type_name("FILE");
+  command.add_option("BENCH", a->bench, "After --: further arguments of weft bench")->type_name("ARGUMENT");
+  command.add_option("--set", a->set, "Set a key of the scenario: /pointer=value (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("POINTER=VALUE");
+  command.add_option("--fit", a->fit, "Parameters to choose by the first algorithm's smallest and largest size")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  command.add_option("-o,--output", a->output, "Keep the tables and traces of weft bench in this folder")->type_name("DIR");
+  command.add_option("--time", a->row_s, "About how many seconds each algorithm is run at each size")
+      ->check(CLI::PositiveNumber)
+      ->type_name("S");
+  command.add_option("--check", a->allowed_percent, "Fail if the median error is larger, or the order of algorithms wrong")
+      ->check(CLI::PositiveNumber)
+      ->type_name("PERCENT");
+  command.add_flag("--clean", a->clean, "Remove what labs that were killed have left, and do nothing else");
+  return [a] { return lab_command(*a, std::cout, std::cerr); };
+}
+
 }  // namespace
 
 std::span<const Command> validation_commands() {
   static const std::array commands = {
       Command{"bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare},
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
+      Command{"lab", "Build a scenario's fabric on this machine, run it for real and compare (root)", declare_lab},
       Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},
       Command{"validate", "Simulate everything measured or published that ships, and say how wrong we are", declare_validate},
   };

@@ -190,6 +190,7 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--channels", s.cut.channels, "parts of the message that run side by side")->capture_default_str();
   app.add_option("--pieces", s.cut.pieces, "pieces of a part that follow one another")->capture_default_str();
   app.add_option("--group", s.cut.group, "ranks in a group, for hierarchical_ring");
+  app.add_option("--servers", s.cut.servers, "ranks that keep parameters, for parameter_server");
   app.add_option("--switches", s.switches, "of the BiGraph, for hdrm");
   app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str();
   app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can");

@@ -73,6 +73,7 @@ void write_trace(const std::string& path, const Settings& s, const std::vector<C
                  {"channels", s.cut.channels},
                  {"pieces", s.cut.pieces},
                  {"group", s.cut.group},
+                 {"servers", s.cut.servers},
                  {"switches", s.switches}};
   for (const ClockOffset& c : clocks) header["clocks"].push_back({{"offset_us", c.offset_us}, {"error_us", c.error_us}});
   file << header.dump() << '\n';

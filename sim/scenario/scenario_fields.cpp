@@ -129,15 +129,21 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
   for (const std::string& name : algorithm_names()) {
     std::vector<Field<Settings>> fields;
     std::string doc;
-    bool takes_group = false, staggers = false, can_be_cut = false;
+    bool takes_group = false, takes_servers = false, staggers = false, can_be_cut = false;
     for (const Algorithm& algorithm : algorithms()) {  // for one collective or another
       if (algorithm.name != name) continue;
       takes_group |= algorithm.takes_group;
+      takes_servers |= algorithm.takes_servers;
       staggers |= algorithm.staggers;
       can_be_cut |= algorithm.can_be_cut;
       doc += fmt::format("{}{}: {}", doc.empty() ? "" : " ", name_of(algorithm.collective), algorithm.description);
     }
     if (takes_group) fields.push_back(group_field("Ranks in a group; the GPUs of a server when not given."));
+    if (takes_servers) {
+      auto field = optional("servers", &Settings::servers, "Ranks that keep parameters, evenly among all; 1 when not given.", at_least(1));
+      field.write = [](const Settings& s) { return s.servers > 0 ? Json(s.servers) : Json(Json::value_t::discarded); };
+      fields.push_back(field);
+    }
     if (staggers)
       fields.push_back(
           group_field("Ranks in a group, through which each channel goes from another rank on (a ring for each NIC); with several "

@@ -26,8 +26,6 @@ std::optional<std::vector<std::string>> fields_of(std::string_view line) {
   return fields;
 }
 
-constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
-
 class Columns {
  public:
   // Says what is wrong with the names.

@@ -103,6 +103,7 @@ class Reader {
     trace_.channels = static_cast<int>(record.whole("channels", 1, 1024, 1));
     trace_.pieces = static_cast<int>(record.whole("pieces", 1, 1 << 20, 1));
     trace_.group = static_cast<int>(record.whole("group", 0, most_ranks, 0));
+    trace_.servers = static_cast<int>(record.whole("servers", 0, most_ranks, 0));
     const Json* clocks = record.list("clocks");
     if (!clocks || clocks->empty()) return;
     if (std::cmp_not_equal(clocks->size(), trace_.ranks))

@@ -41,7 +41,7 @@ struct Trace {
   std::string dtype = "float32";
   int ranks = 0;
   int root = 0;
-  int channels = 1, pieces = 1, group = 0;  // settings of the algorithm
+  int channels = 1, pieces = 1, group = 0, servers = 0;  // settings of the algorithm
   std::vector<TraceRun> runs = {};
   std::vector<std::string> skipped = {};  // bad lines, where they were to be skipped
 };

@@ -217,6 +217,7 @@ Schedule schedule_of(const TraceOperation& o, const Trace& trace, const Scenario
   asked.workload.root = trace.root;
   Request request = request_of(asked, *algorithm);
   request.settings.group = std::max(request.settings.group, trace.group);
+  if (trace.servers > 0) request.settings.servers = trace.servers;
   Schedule schedule = build(request);
   check(schedule.channels.size() == 1, "a collective of {} channels in a replay", schedule.channels.size());
   return schedule;

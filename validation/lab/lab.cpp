@@ -1,0 +1,176 @@
+#include "validation/lab/lab.hpp"
+
+#include "sim/scenario/files.hpp"
+#include "sim/simulate.hpp"
+#include "validation/fit/fit.hpp"
+#include "validation/lab/compare.hpp"
+#include "validation/lab/network.hpp"
+#include "validation/lab/ranks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+
+namespace weft {
+namespace {
+
+constexpr double fewest_runs = 3, most_runs = 50;
+
+bool has_flag(const std::vector<std::string>& arguments, std::string_view flag) {
+  return std::ranges::any_of(arguments, [&](const std::string& a) { return a == flag || a.starts_with(std::string(flag) + "="); });
+}
+
+// What the scenario says, weft bench must not be told otherwise.
+void refuse_what_the_scenario_says(const std::vector<std::string>& arguments) {
+  constexpr std::array taken = {"--transport", "--algorithm", "--collective", "-n",     "--ranks", "-b",         "--minbytes",
+                                "-e",          "--maxbytes",  "--dtype",      "--op",   "--root",  "--channels", "--pieces",
+                                "--group",     "--switches",  "--hosts",      "--rank", "--trace", "-f",         "--stepfactor"};
+  std::vector<std::string> problems;
+  for (const char* flag : taken)
+    if (has_flag(arguments, flag)) problems.push_back(fmt::format("weft lab: {} is the scenario's to say, or the lab's", flag));
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+// Rank by rank. A workload's algorithms may be placed differently.
+std::vector<lab::Host> hosts_of(const Scenario& scenario, const AlgorithmChoice& algorithm, const lab::Plan& plan) {
+  std::vector<lab::Host> out;
+  for (const int endpoint : placement_of(scenario, algorithm)) out.push_back(plan.hosts[static_cast<std::size_t>(endpoint)]);
+  return out;
+}
+
+class Measuring {
+ public:
+  Measuring(const LabArguments& arguments, const Scenario& scenario, const lab::Plan& plan)
+      : arguments_(arguments), scenario_(scenario), plan_(plan) {
+    if (!arguments.output.empty()) std::filesystem::create_directories(arguments.output);
+  }
+
+  // `expected_us` decides how often it is run.
+  Measurement measure(const AlgorithmChoice& algorithm, Bytes size, double expected_us) const {
+    const std::string name = fmt::format("{}_{}", label(algorithm), to_string(size));
+    const std::string table = lab::run_bench({hosts_of(scenario_, algorithm, plan_), bench_arguments(algorithm, size, expected_us, name)});
+    if (!arguments_.output.empty()) write_file(std::filesystem::path(arguments_.output) / (name + ".txt"), table);
+    const Measurements read = parse_measurements(table, name, {.collective = std::string(name_of(scenario_.workload.collective))});
+    if (read.rows.empty()) throw RunError(fmt::format("weft bench printed no result:\n{}", table));
+    return read.rows.front();
+  }
+
+ private:
+  std::vector<std::string> bench_arguments(const AlgorithmChoice& algorithm, Bytes size, double expected_us,
+                                           const std::string& name) const {
+    const Workload& w = scenario_.workload;
+    const AlgorithmSettings& s = algorithm.settings;
+    std::vector<std::string> out = {"--algorithm",  algorithm.name,
+                                    "--collective", std::string(name_of(w.collective)),
+                                    "-b",           std::to_string(size.count),
+                                    "--dtype",      std::string(name_of(w.dtype)),
+                                    "--op",         std::string(name_of(w.op)),
+                                    "--root",       std::to_string(w.root),
+                                    "--channels",   std::to_string(s.channels),
+                                    "--pieces",     std::to_string(s.pieces)};
+    const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
+    if (s.group > 0) add({"--group", std::to_string(s.group)});
+    if (s.servers > 0) add({"--servers", std::to_string(s.servers)});
+    if (const auto* bigraph = std::get_if<BiGraph>(&scenario_.fabric.spec)) add({"--switches", std::to_string(bigraph->switches)});
+    if (!has_flag(arguments_.bench, "-w") && !has_flag(arguments_.bench, "--warmup")) add({"-w", "1"});
+    if (!has_flag(arguments_.bench, "--iterations"))
+      add({"--iterations", fmt::format("{:.0f}", std::clamp(arguments_.row_s * 1e6 / expected_us, fewest_runs, most_runs))});
+    if (!arguments_.output.empty()) add({"--trace", (std::filesystem::absolute(arguments_.output) / (name + ".json")).string()});
+    out.insert(out.end(), arguments_.bench.begin(), arguments_.bench.end());
+    return out;
+  }
+
+  const LabArguments& arguments_;
+  const Scenario& scenario_;
+  const lab::Plan& plan_;
+};
+
+// The first algorithm at the smallest and at the largest size: all that the prediction of the others may know.
+bool is_fitted(const Workload& w, const AlgorithmChoice& algorithm, Bytes size) {
+  return algorithm == w.algorithms.front() && (size == std::ranges::min(w.sizes) || size == std::ranges::max(w.sizes));
+}
+
+std::vector<FitPoint> measure_all(const LabArguments& a, const Scenario& scenario, const lab::Plan& plan, std::ostream& err) {
+  const Measuring measuring(a, scenario, plan);
+  const Workload& w = scenario.workload;
+  Simulator simulator(scenario);
+  std::vector<FitPoint> points;
+  for (const AlgorithmChoice& algorithm : w.algorithms)
+    for (const Bytes size : w.sizes) {
+      FitPoint p{{}, {std::string(name_of(w.collective)), algorithm, w.ranks, size}, is_fitted(w, algorithm, size)};
+      p.measured = measuring.measure(algorithm, size, simulator.time_us(p.experiment, scenario.hardware));
+      err << fmt::format("weft: {} {}: {:.1f} us\n", label(algorithm), to_string(size), p.measured.time_us);
+      points.push_back(std::move(p));
+    }
+  return points;
+}
+
+// "200Mbps", or "100Mbps to 200Mbps".
+std::string rates_of(const Fabric& fabric) {
+  BitsPerSecond low = fabric.link(0).bandwidth, high = low;
+  for (LinkId link = 1; link < fabric.links(); ++link) {
+    low = std::min(low, fabric.link(link).bandwidth);
+    high = std::max(high, fabric.link(link).bandwidth);
+  }
+  return low == high ? to_string(low) : to_string(low) + " to " + to_string(high);
+}
+
+void print_cluster(const Scenario& scenario, const Fabric& fabric, const lab::Plan& plan, std::ostream& out) {
+  out << fmt::format("# {}: {} hosts and {} switches on this machine, {} links of {}, packets of {} B\n", scenario.name, fabric.endpoints(),
+                     static_cast<int>(boost::num_vertices(fabric.graph())) - fabric.endpoints(), fabric.links(), rates_of(fabric),
+                     plan.packet_bytes);
+}
+
+void print_fit(const FitResult& result, const Workload& w, std::ostream& out) {
+  out << fmt::format("# fitted to {} at {} and {}:", label(w.algorithms.front()), to_string(std::ranges::min(w.sizes)),
+                     to_string(std::ranges::max(w.sizes)));
+  for (const FittedParameter& p : result.parameters)
+    out << fmt::format(" {} {}{}", p.parameter.name, shown(p.parameter.unit, p.value), p.determined ? "" : " (as it was)");
+  out << "\n#\n";
+}
+
+int clean(std::ostream& out) {
+  const auto gone = lab::remove_leftovers();
+  for (const std::string& name : gone) out << "removed " << name << "\n";
+  if (gone.empty()) out << "nothing is left of any lab\n";
+  return 0;
+}
+
+}  // namespace
+
+const std::vector<std::string>& default_lab_fit() {
+  static const std::vector<std::string> names = {"send_overhead", "wire_efficiency"};
+  return names;
+}
+
+int lab_command(const LabArguments& a, std::ostream& out, std::ostream& err) {
+  if (a.clean) return clean(out);
+  if (a.scenario.empty()) throw InputError("weft lab: a scenario is missing");
+  refuse_what_the_scenario_says(a.bench);
+  std::vector<Setting> settings;
+  for (const std::string& text : a.set) settings.push_back(parse_setting(text));
+  const OpenScenario open(a.scenario, settings, a.fit.empty() ? default_lab_fit() : a.fit);
+  const Scenario& scenario = open.scenario();
+  const auto fabric = build(scenario.fabric.spec);
+  if (const auto found = lab::problems(*fabric, scenario.fabric.ecmp); !found.empty()) throw InputError(lines_of(a.scenario, found));
+  if (const auto why = lab::obstacle()) throw InputError("weft lab: " + *why);
+
+  const lab::Network network(lab::plan(*fabric, scenario.fabric.ecmp, lab::prefix_of_this_process()));
+  const std::vector<FitPoint> points = measure_all(a, scenario, network.plan(), err);
+  const FitResult result = fit(open, points, {.folds = 0});
+
+  std::vector<lab::Compared> rows;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    rows.push_back({label(points[i].experiment.algorithm), points[i].experiment.size, points[i].measured.time_us, result.simulated_us[i],
+                    points[i].fitted});
+  print_cluster(scenario, *fabric, network.plan(), out);
+  print_fit(result, scenario.workload, out);
+  out << lab::to_table(rows) << fmt::format("# packets dropped: {}\n", network.dropped_packets());
+  const bool good = 100 * lab::errors_of(rows).median <= a.allowed_percent && lab::order_of(rows).wrong.empty();
+  return a.allowed_percent > 0 && !good ? 1 : 0;
+}
+
+}  // namespace weft

@@ -1,0 +1,94 @@
+// The lab for real: eight hosts on this machine, where root may build them.
+#include "validation/lab/lab.hpp"
+
+#include "kernels/error.hpp"
+#include "sim/scenario/files.hpp"
+#include "validation/lab/network.hpp"
+#include "validation/lab/tools.hpp"
+#include "validation/testing.hpp"
+
+#include <csignal>
+#include <sstream>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace weft::lab {
+namespace {
+
+// Prints why and is true where there can be no lab.
+bool skipped() {
+  static const std::optional<std::string> why = obstacle();
+  if (why) MESSAGE("skipped: " << *why);
+  return why.has_value();
+}
+
+std::string namespaces() { return run_tool({"ip", "netns", "list"}).out; }
+bool any_of_process(pid_t process) { return namespaces().find(fmt::format("weft-{}-", process)) != std::string::npos; }
+
+LabArguments small(const std::string& file) {
+  return {.scenario = std::string(WEFT_LAB_DIR) + "/" + file, .set = {"/workload/size=[\"64KiB\", \"256KiB\", \"1MiB\"]"}, .row_s = 0.3};
+}
+
+TEST_CASE("eight hosts on a switch run every algorithm right, as fast as predicted, and nothing is left") {
+  if (skipped()) return;
+  std::ostringstream out, err;
+  CHECK(lab_command(small("star.json"), out, err) == 0);
+  INFO(out.str());
+  CHECK(out.str().find("# lab_star: 8 hosts and 1 switches on this machine, 16 links of 200Mbps, packets of 5000 B\n") == 0);
+  CHECK(out.str().find("packets dropped: 0\n") != std::string::npos);
+  CHECK(out.str().find("predicted: 10 points") != std::string::npos);
+  CHECK_FALSE(any_of_process(::getpid()));
+}
+
+TEST_CASE("a lab whose process is killed is torn down all the same") {
+  if (skipped()) return;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      std::ostringstream out, err;
+      lab_command(small("two_switches.json"), out, err);
+    } catch (const std::exception&) {
+    }
+    ::_exit(0);
+  }
+  const auto wait_until = [&](bool there) {
+    for (int i = 0; i < 300 && any_of_process(child) != there; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return any_of_process(child) == there;
+  };
+  CHECK(wait_until(true));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK(wait_until(false));
+}
+
+TEST_CASE("a rank that fails ends the lab with what it said, and nothing is left") {
+  if (skipped()) return;
+  LabArguments arguments = small("star.json");
+  arguments.bench = {"--iterations", "0"};
+  std::ostringstream out, err;
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("--iterations: must be at least 1, got 0"), RunError);
+  CHECK_FALSE(any_of_process(::getpid()));
+}
+
+TEST_CASE("what the scenario says cannot be said again") {
+  LabArguments arguments = small("star.json");
+  arguments.bench = {"--algorithm", "ring", "-w", "3"};
+  std::ostringstream out, err;
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), "weft lab: --algorithm is the scenario's to say, or the lab's", InputError);
+}
+
+TEST_CASE("a fabric that is no lab is refused before anything is built") {
+  const ScratchFolder folder;
+  LabArguments arguments;
+  arguments.scenario = folder.file("pair.json", pair_scenario).string();
+  std::ostringstream out, err;
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("pair.json: /fabric: the lab has links of 1Mbps to 10Gbps"),
+                       InputError);
+}
+
+}  // namespace
+}  // namespace weft::lab

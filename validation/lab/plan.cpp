@@ -1,0 +1,239 @@
+#include "validation/lab/plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace weft::lab {
+namespace {
+
+// What the links of the lab may be. Slower, a packet takes milliseconds; faster, processors and not buckets set the pace.
+constexpr BitsPerSecond least_rate = 1_Mbps;
+constexpr BitsPerSecond most_rate = 10_Gbps;
+
+constexpr std::int64_t ethernet_header = 14;
+constexpr std::int64_t window_bytes = 8 << 20;        // more than Linux lets a connection have under way
+constexpr std::int64_t first_window_bytes = 1 << 20;  // what a new connection may send at once
+
+// A link sends for about this long on a packet: long enough for timers to keep up, short enough for a small message to be
+// several packets.
+constexpr SimTime packet_time = 200_us;
+constexpr std::int64_t least_packet = 1500, most_packet = 9000;
+
+struct Cable {
+  LinkId there;
+  std::optional<LinkId> back;
+};
+
+// Links are ends of cables two by two, the first one of a pair of devices with the first one back.
+std::vector<Cable> cables_of(const Fabric& fabric) {
+  std::vector<Cable> cables;
+  std::map<std::pair<NodeId, NodeId>, std::vector<std::size_t>> open;  // cables without a way back, by the direction they lack
+  for (LinkId link = 0; link < fabric.links(); ++link) {
+    const NodeId from = fabric.from(link), to = fabric.to(link);
+    auto& waiting = open[{from, to}];
+    if (!waiting.empty()) {
+      cables[waiting.front()].back = link;
+      waiting.erase(waiting.begin());
+    } else {
+      open[{to, from}].push_back(cables.size());
+      cables.push_back({link, {}});
+    }
+  }
+  return cables;
+}
+
+std::int64_t packet_bytes(const Fabric& fabric) {
+  BitsPerSecond slowest = most_rate;
+  for (LinkId link = 0; link < fabric.links(); ++link) slowest = std::min(slowest, fabric.link(link).bandwidth);
+  return std::clamp(static_cast<std::int64_t>(slowest.bytes_per_second() * packet_time.seconds()), least_packet, most_packet);
+}
+
+class Drawing {
+ public:
+  Drawing(const Fabric& fabric, Ecmp ecmp, std::string prefix)
+      : fabric_(fabric), routes_(fabric, ecmp), prefix_(std::move(prefix)), out_{.packet_bytes = packet_bytes(fabric)} {
+    endpoint_of_.assign(boost::num_vertices(fabric.graph()), -1);
+    for (int e = 0; e < fabric.endpoints(); ++e) endpoint_of_[static_cast<std::size_t>(fabric.node_of(e))] = e;
+  }
+
+  Plan draw() {
+    name_everything();
+    add_bridges();
+    add_cables();
+    for (int e = 0; e < fabric_.endpoints(); ++e) add_host(e);
+    for (const auto& [key, line] : tables_) add(Tool::bridge, out_.bridges_in, line);
+    for (const std::string& in : out_.namespaces)
+      for (LinkId link = 0; link < fabric_.links(); ++link)
+        if (namespace_of(fabric_.from(link)) == in) add_bucket(link);
+    return std::move(out_);
+  }
+
+ private:
+  // Of a cable.
+  struct End {
+    std::string port;
+    NodeId at;
+  };
+
+  template <class... Lines>
+  void add(Tool tool, const std::string& in, Lines... lines) {
+    (out_.commands.push_back({tool, in, std::move(lines)}), ...);
+  }
+
+  int endpoint(NodeId node) const { return endpoint_of_[static_cast<std::size_t>(node)]; }
+  const std::string& namespace_of(NodeId node) const {
+    return endpoint(node) < 0 ? out_.bridges_in : out_.hosts[static_cast<std::size_t>(endpoint(node))].in;
+  }
+  static std::string bridge_name(NodeId node) { return fmt::format("sw{}", node); }
+  static std::string port_name(LinkId link) { return fmt::format("p{}", link); }  // where the link begins
+  static std::string far_name(LinkId link) { return fmt::format("r{}", link); }   // where it ends, if nothing comes back
+  static std::string hardware_address(int endpoint) { return fmt::format("02:57:45:46:54:{:02x}", endpoint); }
+
+  void name_everything() {
+    out_.bridges_in = prefix_ + "-net";
+    out_.namespaces.push_back(out_.bridges_in);
+    for (int e = 0; e < fabric_.endpoints(); ++e) {
+      // 198.18.0.0/15 is for measurements (RFC 2544); nothing of it leaves the namespaces.
+      out_.hosts.push_back({fmt::format("{}-h{}", prefix_, e), fmt::format("198.18.0.{}", e + 1)});
+      out_.namespaces.push_back(out_.hosts.back().in);
+    }
+    for (const std::string& name : out_.namespaces) add(Tool::ip, "", "netns add " + name);
+  }
+
+  void add_bridges() {
+    for (NodeId node = 0; node < static_cast<NodeId>(boost::num_vertices(fabric_.graph())); ++node)
+      if (endpoint(node) < 0)
+        add(Tool::ip, out_.bridges_in, fmt::format("link add {} type bridge stp_state 0 mcast_snooping 0", bridge_name(node)),
+            fmt::format("link set {} addrgenmode none up", bridge_name(node)));
+  }
+
+  // From the side of a switch, if there is one: so most of them are one batch.
+  void add_cables() {
+    for (const Cable& c : cables_of(fabric_)) {
+      End near{port_name(c.there), fabric_.from(c.there)};
+      End far{c.back ? port_name(*c.back) : far_name(c.there), fabric_.to(c.there)};
+      if (endpoint(near.at) >= 0) std::swap(near, far);
+      add(Tool::ip, namespace_of(near.at),
+          fmt::format("link add {} mtu {} type veth peer name {} mtu {} netns {}", near.port, out_.packet_bytes, far.port,
+                      out_.packet_bytes, namespace_of(far.at)));
+      ends_.insert(ends_.end(), {near, far});
+    }
+    for (const End& end : ends_)
+      if (endpoint(end.at) < 0) plug_into_bridge(end);
+  }
+
+  // Packets go one by one (gso_max_segs 1): a bucket would let several of them pass as one.
+  void plug_into_bridge(const End& end) {
+    add(Tool::ip, out_.bridges_in, fmt::format("link set {} gso_max_segs 1 addrgenmode none master {}", end.port, bridge_name(end.at)),
+        fmt::format("link set {} type bridge_slave learning off flood off mcast_flood off bcast_flood off", end.port),
+        fmt::format("link set {} up", end.port));
+  }
+
+  void add_host(int e) {
+    const Host& host = out_.hosts[static_cast<std::size_t>(e)];
+    add(Tool::ip, host.in, std::string("link set lo up"), fmt::format("addr add {}/32 dev lo", host.address));
+    for (const End& end : ends_)
+      if (endpoint(end.at) == e)
+        add(Tool::ip, host.in,
+            fmt::format("link set {} address {} gso_max_segs 1 addrgenmode none arp off up", end.port, hardware_address(e)));
+    for (int to = 0; to < fabric_.endpoints(); ++to)
+      if (to != e) add_route(e, to);
+  }
+
+  // No packet is lost in the lab, so there is nothing to probe for: the window is open from the start.
+  void add_route(int from, int to) {
+    const Host& host = out_.hosts[static_cast<std::size_t>(from)];
+    const std::string& address = out_.hosts[static_cast<std::size_t>(to)].address;
+    const auto hops = routes_.hops(routes_.of(from, to));
+    const std::string port = port_name(hops.front().link);
+    add(Tool::ip, host.in, fmt::format("neigh replace {} lladdr {} dev {} nud permanent", address, hardware_address(to), port),
+        fmt::format("route add {}/32 dev {} src {} initcwnd {} congctl reno", address, port, host.address,
+                    first_window_bytes / out_.packet_bytes));
+    for (const Hop& hop : hops.subspan(1)) {
+      const NodeId at = fabric_.from(hop.link);
+      tables_[{at, to}] = fmt::format("fdb replace {} dev {} master static", hardware_address(to), port_name(hop.link));
+    }
+  }
+
+  // The bucket holds two packets: one that goes, and one in hand for a timer that is late. What waits is never dropped, as on
+  // a fabric with flow control.
+  void add_bucket(LinkId link) {
+    const std::int64_t frame = out_.packet_bytes + ethernet_header;
+    const std::int64_t room = std::min<std::int64_t>(window_bytes * fabric_.endpoints(), INT32_MAX);
+    add(Tool::tc, namespace_of(fabric_.from(link)),
+        fmt::format("qdisc add dev {} root tbf rate {}bit burst {} limit {}", port_name(link), fabric_.link(link).bandwidth.count,
+                    frame * 5 / 4, room));
+  }
+
+  const Fabric& fabric_;
+  Routes routes_;
+  std::string prefix_;
+  Plan out_;
+  std::vector<int> endpoint_of_;
+  std::vector<End> ends_;
+  std::map<std::pair<NodeId, int>, std::string> tables_;  // by switch and destination
+};
+
+// Two paths to one endpoint that leave a switch by different links.
+void find_forks(const Fabric& fabric, Ecmp ecmp, std::vector<Problem>& out) {
+  struct Way {
+    LinkId link;
+    int from;
+  };
+  Routes routes(fabric, ecmp);
+  for (int to = 0; to < fabric.endpoints(); ++to) {
+    std::map<NodeId, Way> way;  // out of each switch
+    for (int from = 0; from < fabric.endpoints(); ++from) {
+      if (from == to) continue;
+      for (const Hop& hop : routes.hops(routes.of(from, to)).subspan(1)) {
+        const auto [at, fresh] = way.try_emplace(fabric.from(hop.link), Way{hop.link, from});
+        if (fresh || at->second.link == hop.link) continue;
+        const auto name = [&](int endpoint) { return fabric.device(fabric.node_of(endpoint)).name; };
+        out.push_back(
+            {"/fabric/ecmp",
+             fmt::format("a switch of the lab knows a packet by its destination only, but to {} go {} and {}, from {} and from {}; "
+                         "\"d_mod_k\" chooses by destination",
+                         name(to), fabric.link_name(at->second.link), fabric.link_name(hop.link), name(at->second.from), name(from))});
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Tool tool) { return tool == Tool::ip ? "ip" : tool == Tool::tc ? "tc" : "bridge"; }
+
+std::string to_string(const Command& c) {
+  return c.in.empty() ? fmt::format("{} {}", name_of(c.tool), c.line) : fmt::format("{} -n {} {}", name_of(c.tool), c.in, c.line);
+}
+
+std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp) {
+  std::vector<Problem> out;
+  if (fabric.endpoints() < 2 || fabric.endpoints() > most_hosts)
+    out.push_back({"/fabric", fmt::format("the lab has 2 to {} hosts, got {}", most_hosts, fabric.endpoints())});
+  if (out.empty() && ecmp.policy == EcmpPolicy::least_loaded)
+    out.push_back({"/fabric/ecmp", "the lab's paths are fixed before anything runs, which \"least_loaded\" is not"});
+  else if (out.empty())
+    find_forks(fabric, ecmp, out);
+  for (LinkId link = 0; link < fabric.links(); ++link) {
+    const BitsPerSecond rate = fabric.link(link).bandwidth;
+    if (rate >= least_rate && rate <= most_rate) continue;
+    out.push_back({"/fabric", fmt::format("the lab has links of {} to {}, but {} has {}; write --set /fabric/link/bandwidth=200Mbps",
+                                          to_string(least_rate), to_string(most_rate), fabric.link_name(link), to_string(rate))});
+    break;
+  }
+  return out;
+}
+
+Plan plan(const Fabric& fabric, Ecmp ecmp, const std::string& prefix) {
+  if (const auto found = problems(fabric, ecmp); !found.empty()) {
+    std::vector<std::string> lines;
+    for (const Problem& p : found) lines.push_back(fmt::format("{}: {}", p.where, p.what));
+    throw InputError(std::move(lines));
+  }
+  return Drawing(fabric, ecmp, prefix).draw();
+}
+
+}  // namespace weft::lab

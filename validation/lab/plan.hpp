@@ -1,0 +1,51 @@
+// A fabric as a small cluster on one Linux machine, in words that iproute2 understands: pure data, nothing is run here.
+//
+// Every endpoint is a network namespace and every switch a bridge, all bridges in one more namespace. A cable is a veth pair,
+// and each of its directions has a token bucket at the link's rate where it begins. Bridges neither learn nor flood: which
+// way a frame goes is written into their tables, so that its path is the one that Routes chose.
+#pragma once
+
+#include "kernels/error.hpp"
+#include "models/routes.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft::lab {
+
+enum class Tool { ip, tc, bridge };
+std::string_view name_of(Tool);
+
+// One line of a batch of a tool, in a namespace ("": the one we are in).
+struct Command {
+  Tool tool = Tool::ip;
+  std::string in = {};
+  std::string line = {};
+  friend bool operator==(const Command&, const Command&) = default;
+};
+std::string to_string(const Command&);  // "tc -n weft-7-net qdisc add dev p3 root ..."
+
+struct Host {
+  std::string in;       // its namespace
+  std::string address;  // its only one: within the lab, whichever cable it is reached by
+};
+
+struct Plan {
+  std::vector<std::string> namespaces = {};
+  std::vector<Host> hosts = {};        // by endpoint
+  std::vector<Command> commands = {};  // in the order to run them
+  std::string bridges_in = {};         // the namespace of all switches
+  std::int64_t packet_bytes = 0;       // of IP, on every link
+};
+
+constexpr int most_hosts = 128;
+
+// What keeps a fabric from being built so, in a scenario's words: too many endpoints, rates that one machine cannot keep,
+// paths that a table of destinations cannot hold.
+std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp);
+
+// Throws InputError with all problems. Names begin with `prefix`, at most 10 characters.
+Plan plan(const Fabric& fabric, Ecmp ecmp, const std::string& prefix);
+
+}  // namespace weft::lab
