@@ -132,3 +132,30 @@ TEST_CASE("shared run: the same twice") {
     CHECK(a.events == b.events);
   }
 }
+
+TEST_CASE("shared run: a job that can never finish is named, and who waits for whom") {
+  const auto fabric = build(Star{.nodes = 8, .host_link = wire});
+  Routes routes(*fabric, {});
+  const Schedule ring = ring_allreduce(2);
+  const std::vector<int> good{0, 1}, cut_off{4, 5};
+  const auto tenant = [&](const char* name, const std::vector<int>& placement) {
+    return Tenant{.name = name,
+                  .job = {.schedule = ring, .placement = placement, .elements = 1 << 16, .element_bytes = 4, .hardware = ideal}};
+  };
+  const std::vector<Tenant> tenants = {tenant("good", good), tenant("doomed", cut_off)};
+  const std::vector<TrafficSpec> traffic = {{.endpoints = {2, 3}, .size = 64_KiB}};  // goes on meanwhile
+  PacketSettings settings;
+  settings.timeout = 10_us;
+  settings.faults.failures = {{.link = "node4->switch", .at = 0_us}};
+  std::string said;
+  try {
+    run_shared_packet(tenants, traffic, routes, settings, nullptr, Around::nothing);
+  } catch (const RunError& error) {
+    said = error.what();
+  }
+  CAPTURE(said);
+  CHECK(said.find("timeouts in a row") != said.npos);
+  CHECK(said.find("node4->switch (priority 0) waits: its link is down") != said.npos);
+  CHECK(said.find("job doomed: no progress is possible:\n  rank 0 in step 0") != said.npos);
+  CHECK(said.find("job good") == said.npos);
+}
