@@ -123,6 +123,7 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
     line["case"] = result.request.case_index;
     if (result.row) {
       for (const Column& column : columns()) line[column.name] = column.value(*result.row);
+      for (const std::string& note : result.row->notes) line["notes"].push_back(note);
       for (const CopyResult& copy : result.row->copies)
         line["copies"].push_back({{"gpu", copy.gpu},
                                   {"direction", copy.to_host ? "gpu_to_host" : "host_to_gpu"},
