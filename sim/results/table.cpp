@@ -111,7 +111,8 @@ std::string packets_of(const Row& row) {
   add(p.dropped, "dropped");
   add(p.lost, "lost");
   add(p.corrupted, "corrupted");
-  std::string out = fmt::format("#   packets: {} sent{}{}", p.packets, parts.empty() ? "" : ", ", fmt::join(parts, ", "));
+  if (p.packets > 0) parts.insert(parts.begin(), fmt::format("{} sent", p.packets));  // agents count their own
+  std::string out = fmt::format("#   packets: {}", fmt::join(parts, ", "));
   parts.clear();
   add(p.pauses, "pauses");
   add(p.timeouts, "timeouts");
