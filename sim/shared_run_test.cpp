@@ -113,11 +113,13 @@ TEST_CASE("shared run: traffic goes by its period, its phases and its end") {
 }
 
 TEST_CASE("shared run: on and off traffic slows a job by what it takes") {
-  // Back to back on the job's own cable half of the time: three quarters of its rate are left, a third more time.
-  const SharedRun alone = run(On::flow, one_cable, {{{0, 8}, 64_MiB}}, {});
-  const TrafficSpec half{.pattern = TrafficPattern::pairs, .pairs = {{1, 9}, {9, 1}}, .size = 12500_B, .on = 100_us, .off = 100_us};
-  const SharedRun beside = run(On::flow, one_cable, {{{0, 8}, 64_MiB}}, {half});
-  CHECK(beside.finish.seconds() == doctest::Approx(alone.finish.seconds() * 4 / 3).epsilon(0.05));
+  // Flows of 200 us at half the rate of the job's own cable, half of the time: three quarters are left, a third more time.
+  const std::vector<Ring> ring = {{{0, 8}, 512_MiB}};
+  const double alone = seconds(run(On::flow, one_cable, ring, {}), 0);
+  TrafficSpec traffic{.pattern = TrafficPattern::pairs, .pairs = {{1, 9}, {9, 1}}, .size = 1250_KB};
+  CHECK(seconds(run(On::flow, one_cable, ring, {traffic}), 0) == doctest::Approx(2 * alone).epsilon(0.02));
+  traffic.on = 1_ms, traffic.off = 1_ms;
+  CHECK(seconds(run(On::flow, one_cable, ring, {traffic}), 0) == doctest::Approx(alone * 4 / 3).epsilon(0.02));
 }
 
 TEST_CASE("shared run: the same twice") {

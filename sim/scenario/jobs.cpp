@@ -86,6 +86,8 @@ std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmCho
   const Scenario alone = scenario_of_job(scenario, row, size, job);
   const AlgorithmChoice& choice = alone.workload.algorithms.front();
   if (choice.name == "hdrm") return {{at + "/algorithm", "hdrm fills the whole fabric; only the workload can"}};
+  if (job.algorithm && !find_algorithm(alone.workload.collective, choice.name) && algorithm_problems(alone, choice, "").empty())
+    return {{at + "/algorithm", fmt::format("{} runs as the workload only, alone on the network", choice.name)}};
   std::vector<Problem> out = algorithm_problems(alone, choice, at + "/algorithm");
   for (Problem& problem : out)
     if (problem.where.starts_with("/workload")) problem.where = at + problem.where.substr(std::string_view("/workload").size());
@@ -96,6 +98,16 @@ std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmCho
   if (!defined(alone.workload.op, alone.workload.dtype))
     out.push_back({at + "/dtype", fmt::format("\"{}\" is not defined on {}; it is on integers only", name_of(alone.workload.op),
                                               name_of(alone.workload.dtype))});
+  return out;
+}
+
+// Only schedules are driven beside others; of a scenario that is good otherwise.
+std::vector<Problem> agents_beside_others(const Scenario& scenario) {
+  std::vector<Problem> out;
+  for (const AlgorithmChoice& choice : scenario.workload.algorithms)
+    if (is_shared(scenario) && !find_algorithm(scenario.workload.collective, choice.name))
+      out.push_back(
+          {"/workload/algorithm", fmt::format("{} runs alone on the network: without jobs, traffic and iterations", choice.name)});
   return out;
 }
 
@@ -166,6 +178,8 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
     if (scenario.workload.iterations > 1) only("/workload/iterations");
     return out;
   }
+  out = agents_beside_others(scenario);
+  if (!out.empty()) return out;
   std::set<std::string> names = {"workload"};
   for (std::size_t i = 0; i < scenario.jobs.size(); ++i)
     if (const std::string& name = scenario.jobs[i].name; !name.empty() && !names.insert(name).second)
