@@ -170,20 +170,51 @@ void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, 
   outcome.busiest_link_utilization = most;
 }
 
+std::vector<InNetworkTenant> tenants_of(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size) {
+  const std::vector<std::vector<int>> placements = placements_of_jobs(scenario, algorithm);
+  std::vector<InNetworkTenant> out = {{placements.front(), size.count / 4, starts_of(scenario)}};
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i)
+    out.push_back({placements[i + 1], scenario.jobs[i].size.value_or(size).count / 4,
+                   std::vector<SimTime>(placements[i + 1].size(), scenario.jobs[i].start)});
+  return out;
+}
+
+SimTime first_start(const InNetworkTenant& tenant) { return tenant.starts.empty() ? SimTime{} : *std::ranges::min_element(tenant.starts); }
+
+std::vector<JobResult> results_of(const std::vector<InNetworkTenant>& tenants, const InNetworkRun& run, const Scenario& scenario,
+                                  const AlgorithmChoice& algorithm, const Fabric& fabric) {
+  std::vector<JobResult> out;
+  for (std::size_t t = 0; t < tenants.size(); ++t) {
+    Routes routes(fabric, scenario.fabric.ecmp);
+    PacketReport report;
+    const SimTime start = first_start(tenants[t]), time = run.finish[t] - start;
+    const SimTime alone = run_in_network(scenario, algorithm, {tenants[t]}, fabric, routes, report, Around::nothing).finish.front() - start;
+    out.push_back({.name = t == 0 ? "workload" : scenario.jobs[t - 1].name,
+                   .algorithm = label(algorithm),
+                   .ranks = static_cast<int>(tenants[t].workers.size()),
+                   .size = Bytes{4 * tenants[t].elements},
+                   .start = start,
+                   .mean = time,
+                   .least = time,
+                   .most = time,
+                   .alone = alone,
+                   .steps = 2});
+  }
+  return out;
+}
+
 // The steps of such an all-reduce are two: gradients up, parameters down.
 Outcome simulate_in_network(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size) {
   const auto fabric = build(scenario.fabric.spec, scenario.server);
   Routes routes(*fabric, scenario.fabric.ecmp);
-  const std::vector<int> placement = placement_of(scenario, algorithm);
-  const std::vector<SimTime> starts = starts_of(scenario);
-  const std::int64_t elements = size.count / 4;
+  const std::vector<InNetworkTenant> tenants = tenants_of(scenario, algorithm, size);
   const auto before = std::chrono::steady_clock::now();
   PacketReport report;
-  const InNetworkRun run = run_in_network(scenario, algorithm, elements, placement, starts, *fabric, routes, report);
+  const InNetworkRun run = run_in_network(scenario, algorithm, tenants, *fabric, routes, report, Around::engine);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
-  Outcome outcome{.time = run.network.finish,
+  Outcome outcome{.time = run.finish.front() - first_start(tenants.front()),
                   .ranks = scenario.workload.ranks,
-                  .size = Bytes{elements * 4},
+                  .size = Bytes{4 * tenants.front().elements},
                   .messages = run.network.messages,
                   .steps = 2,
                   .aggregates = true,
@@ -194,8 +225,8 @@ Outcome simulate_in_network(const Scenario& scenario, const AlgorithmChoice& alg
   for (LinkId id = 0; id < fabric->links(); ++id)
     if (fabric->device(fabric->from(id)).kind == DeviceKind::endpoint)
       outcome.wire_bytes_per_rank = std::max(outcome.wire_bytes_per_rank, run.network.bytes_on_link[static_cast<std::size_t>(id)]);
-  if (!starts.empty()) outcome.time = run.network.finish - *std::ranges::min_element(starts);
-  find_busiest(run.network.bytes_on_link, outcome.time, *fabric, outcome);
+  if (!scenario.jobs.empty()) outcome.jobs = results_of(tenants, run, scenario, algorithm, *fabric);
+  find_busiest(run.network.bytes_on_link, *std::ranges::max_element(run.finish), *fabric, outcome);
   if (scenario.network == NetworkKind::packet) outcome.packet = summary(report, *fabric);
   return outcome;
 }

@@ -76,6 +76,7 @@ void AtpWorker::acknowledge(Wire& wire, std::uint32_t sequence, bool marked) {
     while (una_ < next_ && arrived_[slot(una_)]) arrived_[slot(una_++)] = 0;
     backoff_ = 0;
     progress_ps_ = wire.now_ps();
+    if (finished()) statistics_.finished_ps = progress_ps_;
   }
   if (una_ < next_ && highest_ >= una_ + static_cast<std::uint32_t>(patience()) && filled_ <= una_) fill_hole(wire);
   fill_window(wire);

@@ -19,7 +19,8 @@ class AtpWorker final : public Agent {
   struct Statistics {
     std::int64_t sent = 0, resent = 0, timeouts = 0, marks = 0, duplicates = 0;
     int largest_window = 0, smallest_window = 0;
-    bool overflow = false;  // a sum did not fit: the result is wrong, and known to be
+    std::int64_t finished_ps = 0;  // when the last sum came
+    bool overflow = false;         // a sum did not fit: the result is wrong, and known to be
   };
 
   // Without values datagrams carry sizes only. The settings and the values must outlive the agent.

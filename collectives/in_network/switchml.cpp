@@ -58,6 +58,7 @@ void SwitchmlWorker::on_datagram(Wire& wire, Datagram datagram) {
   if (values_ && datagram.payload) values_->write(h.packet, datagram.payload.values());
   statistics_.overflow |= h.overflow != 0;
   ++done_;
+  if (finished()) statistics_.finished_ps = wire.now_ps();
   const std::uint64_t next = std::uint64_t{s.packet} + slots_.size();
   s.packet = next < place_.packets ? static_cast<std::uint32_t>(next) : UINT32_MAX;  // nobody's
   if (s.packet == UINT32_MAX) return;

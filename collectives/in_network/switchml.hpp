@@ -46,6 +46,7 @@ class SwitchmlWorker final : public Agent {
   };
   struct Statistics {
     std::int64_t sent = 0, resent = 0, duplicates = 0;
+    std::int64_t finished_ps = 0;  // when the last sum came
     bool overflow = false;
   };
 

@@ -11,9 +11,11 @@ std::vector<BitsPerSecond> link_rates(const Fabric& fabric) {
   return out;
 }
 
-InNetworkCluster::InNetworkCluster(const Fabric& fabric, std::vector<int> workers)
+InNetworkCluster::InNetworkCluster(const Fabric& fabric, std::vector<int> workers, std::vector<int> others, int number)
     : fabric_(fabric),
       workers_(std::move(workers)),
+      others_(std::move(others)),
+      number_(number),
       up_(static_cast<std::size_t>(fabric.endpoints()), -1),
       down_(static_cast<std::size_t>(fabric.endpoints()), -1) {
   std::vector<int> endpoint_of(boost::num_vertices(fabric.graph()), -1);
@@ -36,7 +38,9 @@ std::vector<NodeId> InNetworkCluster::edge_switches() const {
 std::vector<ServerShare> InNetworkCluster::servers(int count, std::int64_t values) const {
   std::vector<int> free(static_cast<std::size_t>(fabric_.endpoints()));
   std::iota(free.begin(), free.end(), 0);
-  std::erase_if(free, [&](int e) { return std::ranges::find(workers_, e) != workers_.end(); });
+  const auto holds = [](const std::vector<int>& set, int e) { return std::ranges::find(set, e) != set.end(); };
+  std::erase_if(free, [&](int e) { return holds(workers_, e) || holds(others_, e); });
+  if (!free.empty()) std::ranges::rotate(free, free.begin() + number_ % static_cast<std::ptrdiff_t>(free.size()));
   const int ranks = static_cast<int>(workers_.size());
   if (count == 0) count = free.empty() ? std::min(ranks, most_default_servers) : 1;
   std::vector<ServerShare> out;

@@ -21,7 +21,8 @@ std::vector<BitsPerSecond> link_rates(const Fabric& fabric);
 
 class InNetworkCluster {
  public:
-  InNetworkCluster(const Fabric& fabric, std::vector<int> workers);
+  // `others`: endpoints of other jobs' workers. Jobs with different numbers prefer different endpoints for their servers.
+  InNetworkCluster(const Fabric& fabric, std::vector<int> workers, std::vector<int> others = {}, int number = 0);
 
   const std::vector<int>& workers() const { return workers_; }
   NodeId edge_switch(int endpoint) const { return fabric_.to(up_link(endpoint)); }
@@ -38,7 +39,8 @@ class InNetworkCluster {
 
  private:
   const Fabric& fabric_;
-  std::vector<int> workers_;
+  std::vector<int> workers_, others_;
+  int number_;
   std::vector<LinkId> up_, down_;  // by endpoint
 };
 

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-InNetworkRun run_atp_flows(const InNetworkJob& job, const AtpChoice& choice);
-InNetworkRun run_switchml_flows(const InNetworkJob& job, const SwitchmlChoice& choice);
+InNetworkRun run_atp_flows(const InNetworkCase& all, const AtpChoice& choice);
+InNetworkRun run_switchml_flows(const InNetworkCase& all, const SwitchmlChoice& choice);
 
 }  // namespace weft

@@ -43,21 +43,19 @@ void require_right(const std::deque<KnownValues>& values) {
 
 std::uint32_t packets_of(std::int64_t values, int each) { return static_cast<std::uint32_t>((values + each - 1) / each); }
 
-// One network with agents on it, from the first start to the last end.
+// One network with agents on it. The pool outlives the agents, which outlive this.
 class AgentRun {
  public:
-  // The pool outlives the agents, which outlive this.
-  AgentRun(const InNetworkJob& job, PayloadPool& pool)
-      : job_(job),
-        network_(job.fabric, link_rates(job.fabric), job.packet),
-        datagrams_(network_.model(), job.routes, &pool),
+  AgentRun(const InNetworkCase& all, PayloadPool& pool)
+      : all_(all),
+        network_(all.fabric, link_rates(all.fabric), all.packet),
+        datagrams_(network_.model(), all.routes, &pool),
         driver_(datagrams_, network_) {}
 
   DatagramNetwork& datagrams() { return datagrams_; }
-  SimTime start_of(std::size_t worker) const { return job_.starts.empty() ? SimTime{} : job_.starts[worker]; }
 
   NetworkRun run(PacketReport& report) {
-    run_to_end(network_, Around::engine);
+    run_to_end(network_, all_.around);
     report = network_.model().report();
     NetworkRun out{.finish = network_.model().now(), .bytes_on_link = report.wire_bytes};
     out.messages = datagrams_.sent();
@@ -66,65 +64,93 @@ class AgentRun {
   }
 
  private:
-  const InNetworkJob& job_;
+  const InNetworkCase& all_;
   SharedNetwork<PacketNetwork> network_;
   DatagramNetwork datagrams_;
   AgentDriver driver_;
 };
 
+SimTime start_of(const InNetworkTenant& tenant, std::size_t worker) { return tenant.starts.empty() ? SimTime{} : tenant.starts[worker]; }
+
+template <class Set>
+bool holds(const Set& set, NodeId one) {
+  return std::ranges::find(set, one) != set.end();
+}
+
+// One flow of one tenant: its parameter server, and the addresses of its agents.
+struct AtpFlow {
+  std::size_t tenant;
+  ServerShare share;
+  Address first_worker, server, group = nobody;
+  std::uint32_t packets;
+};
+
+std::vector<AtpFlow> flows_of(const InNetworkCase& all, const AtpChoice& choice, int values_per_packet, Address& next) {
+  std::vector<AtpFlow> out;
+  for (std::size_t t = 0; t < all.tenants.size(); ++t)
+    for (const ServerShare& share : all.clusters[t].servers(choice.servers, all.tenants[t].elements)) {
+      const auto workers = static_cast<Address>(all.tenants[t].workers.size());
+      out.push_back({t, share, next, next + workers, nobody, packets_of(share.values, values_per_packet)});
+      next += workers + 1;
+    }
+  return out;
+}
+
 }  // namespace
 
-InNetworkRun run_atp_agents(const InNetworkJob& job, const AtpChoice& choice, PacketReport& report) {
+InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, PacketReport& report) {
   const AtpSettings settings = settings_of(choice);
-  const std::vector<int>& workers = job.cluster.workers();
-  const auto n = static_cast<int>(workers.size());
-  const std::vector<ServerShare> shares = job.cluster.servers(choice.servers, job.elements);
-  std::vector<int> worker_switch, programmable;
-  for (const int e : workers) worker_switch.push_back(job.cluster.edge_switch(e));
-  for (const NodeId at : job.cluster.edge_switches()) programmable.push_back(at);
-  for (const ServerShare& s : shares)
-    if (std::ranges::find(programmable, job.cluster.edge_switch(s.endpoint)) == programmable.end())
-      programmable.push_back(job.cluster.edge_switch(s.endpoint));
+  Address next = 0;
+  std::vector<AtpFlow> flows = flows_of(all, choice, settings.values_per_packet, next);
+  std::vector<int> programmable;  // every edge switch that sees a worker or a server
+  const auto program = [&](NodeId at) {
+    if (!holds(programmable, at)) programmable.push_back(at);
+  };
+  for (const InNetworkCluster& cluster : all.clusters)
+    for (const NodeId at : cluster.edge_switches()) program(at);
+  for (const AtpFlow& flow : flows) program(all.clusters[flow.tenant].edge_switch(flow.share.endpoint));
+  const Address first_switch = next, first_group = first_switch + static_cast<Address>(programmable.size());
 
-  // Addresses: the workers of each flow and its server, flow by flow; the switches; the groups. Agents outlive the network.
   PayloadPool pool(settings.values_per_packet);
   std::deque<AtpTree> trees;
   std::deque<KnownValues> values;
   std::deque<AtpWorker> worker_agents;
   std::deque<AtpServer> server_agents;
   std::deque<AtpSwitch> switch_agents;
-  AgentRun run(job, pool);
-  const auto flows = static_cast<int>(shares.size());
-  const Address first_switch = flows * (n + 1), first_group = first_switch + static_cast<Address>(programmable.size());
-  const AgentCost at_switch{.delay = choice.switch_delay};
-  for (int f = 0; f < flows; ++f) {
-    const ServerShare& share = shares[static_cast<std::size_t>(f)];
-    const Address first = f * (n + 1), server = first + n;
-    const std::uint32_t packets = packets_of(share.values, settings.values_per_packet);
-    trees.push_back(plan_atp_tree(worker_switch, job.cluster.edge_switch(share.endpoint), programmable));
+  AgentRun run(all, pool);
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    AtpFlow& flow = flows[f];
+    flow.group = first_group + static_cast<Address>(f);
+    const InNetworkCluster& cluster = all.clusters[flow.tenant];
+    const auto n = static_cast<int>(cluster.workers().size());
+    std::vector<int> worker_switch;
+    for (const int e : cluster.workers()) worker_switch.push_back(cluster.edge_switch(e));
+    trees.push_back(plan_atp_tree(worker_switch, cluster.edge_switch(flow.share.endpoint), programmable));
     for (int w = 0; w < n; ++w) {
-      values.emplace_back(w, n, share.first_value, settings.values_per_packet);
       const auto i = static_cast<std::size_t>(w);
-      worker_agents.emplace_back(settings, AtpWorker::Place{first + w, server, f, trees.back().members[i], packets}, &values.back());
-      run.datagrams().place(first + w, workers[i], worker_agents.back(), run.start_of(i));
+      values.emplace_back(w, n, flow.share.first_value, settings.values_per_packet);
+      worker_agents.emplace_back(
+          settings, AtpWorker::Place{flow.first_worker + w, flow.server, static_cast<int>(f), trees.back().members[i], flow.packets},
+          &values.back());
+      run.datagrams().place(flow.first_worker + w, cluster.workers()[i], worker_agents.back(), start_of(all.tenants[flow.tenant], i));
     }
-    server_agents.emplace_back(settings, trees.back(), AtpServer::Place{server, first_group + f, f, packets});
-    run.datagrams().place(server, share.endpoint, server_agents.back());
+    server_agents.emplace_back(settings, trees.back(), AtpServer::Place{flow.server, flow.group, static_cast<int>(f), flow.packets});
+    run.datagrams().place(flow.server, flow.share.endpoint, server_agents.back());
   }
   for (std::size_t i = 0; i < programmable.size(); ++i) {
     std::vector<Address> attached;
-    for (int f = 0; f < flows; ++f)
-      if (job.cluster.edge_switch(shares[static_cast<std::size_t>(f)].endpoint) == programmable[i]) attached.push_back(f * (n + 1) + n);
-    switch_agents.emplace_back(settings, flows, attached);
-    run.datagrams().program(first_switch + static_cast<Address>(i), programmable[i], switch_agents.back(), at_switch);
+    for (const AtpFlow& flow : flows)
+      if (all.clusters[flow.tenant].edge_switch(flow.share.endpoint) == programmable[i]) attached.push_back(flow.server);
+    switch_agents.emplace_back(settings, static_cast<int>(flows.size()), attached);
+    run.datagrams().program(first_switch + static_cast<Address>(i), programmable[i], switch_agents.back(), {.delay = choice.switch_delay});
   }
-  for (int f = 0; f < flows; ++f) {
+  for (const AtpFlow& flow : flows) {
     std::vector<Address> members;
-    for (int w = 0; w < n; ++w) members.push_back(f * (n + 1) + w);
-    run.datagrams().group(first_group + f, members);
+    for (Address w = flow.first_worker; w < flow.server; ++w) members.push_back(w);
+    run.datagrams().group(flow.group, members);
   }
 
-  InNetworkRun out{.network = run.run(report), .notes = {}};
+  InNetworkRun out{.network = run.run(report), .finish = std::vector<SimTime>(all.tenants.size())};
   require_right(values);
   AtpSwitch::Statistics switches;
   for (const AtpSwitch& s : switch_agents) {
@@ -134,52 +160,90 @@ InNetworkRun run_atp_agents(const InNetworkJob& job, const AtpChoice& choice, Pa
   }
   std::int64_t whole = 0, packets = 0, sent = 0, resent = 0, marks = 0;
   int largest = 0;
-  for (std::size_t f = 0; f < server_agents.size(); ++f) {
+  std::size_t worker = 0;
+  for (std::size_t f = 0; f < flows.size(); ++f) {
     whole += server_agents[f].statistics().whole;
-    packets += packets_of(shares[f].values, settings.values_per_packet);
-  }
-  for (const AtpWorker& w : worker_agents) {
-    sent += w.statistics().sent, resent += w.statistics().resent, marks += w.statistics().marks;
-    largest = std::max(largest, w.statistics().largest_window);
-    if (w.statistics().overflow) throw RunError("atp: a sum does not fit into 32 bits");
+    packets += flows[f].packets;
+    for (Address w = flows[f].first_worker; w < flows[f].server; ++w, ++worker) {
+      const AtpWorker::Statistics& s = worker_agents[worker].statistics();
+      sent += s.sent, resent += s.resent, marks += s.marks;
+      largest = std::max(largest, s.largest_window);
+      if (s.overflow) throw RunError("atp: a sum does not fit into 32 bits");
+      SimTime& finish = out.finish[flows[f].tenant];
+      finish = std::max(finish, SimTime{s.finished_ps});
+    }
   }
   out.notes.push_back(fmt::format(
       "{} servers; {:.2f} % of {} packets wholly aggregated by switches, {:.2f} % of what they saw collided; most aggregators in use {} of "
       "{}; windows up to {}; {} of {} packets sent again, {} marked",
-      flows, packets ? 100.0 * static_cast<double>(whole) / static_cast<double>(packets) : 100.0, packets,
+      flows.size(), packets ? 100.0 * static_cast<double>(whole) / static_cast<double>(packets) : 100.0, packets,
       switches.gradients ? 100.0 * static_cast<double>(switches.collisions) / static_cast<double>(switches.gradients) : 0.0,
       switches.most_in_use, settings.aggregators, largest, resent, sent, marks));
   return out;
 }
 
-InNetworkRun run_switchml_agents(const InNetworkJob& job, const SwitchmlChoice& choice, PacketReport& report) {
+// Each job adds up in the switch of its first worker; jobs that meet there share its slots evenly.
+InNetworkRun run_switchml_agents(const InNetworkCase& all, const SwitchmlChoice& choice, PacketReport& report) {
   const SwitchmlSettings settings = settings_of(choice);
-  const std::vector<int>& workers = job.cluster.workers();
-  const auto n = static_cast<int>(workers.size());
-  const std::uint32_t packets = packets_of(job.elements, settings.values_per_packet);
+  std::vector<NodeId> at;  // by tenant
+  std::vector<NodeId> programmed;
+  Address workers = 0;
+  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
+    at.push_back(all.clusters[t].edge_switch(all.tenants[t].workers.front()));
+    if (!holds(programmed, at.back())) programmed.push_back(at.back());
+    workers += static_cast<Address>(all.tenants[t].workers.size());
+  }
+  const Address first_group = workers + static_cast<Address>(programmed.size());
+  const auto share = [&](std::size_t t) { return settings.slots / static_cast<int>(std::ranges::count(at, at[t])); };
+
+  PayloadPool pool(settings.values_per_packet);
   std::deque<KnownValues> values;
   std::deque<SwitchmlWorker> worker_agents;
-  PayloadPool pool(settings.values_per_packet);
-  SwitchmlSwitch program(settings, n, {{.workers = n, .slots = settings.slots, .group = n + 1}});
-  AgentRun run(job, pool);
-  std::vector<Address> members;
-  for (int w = 0; w < n; ++w) {
-    values.emplace_back(w, n, 0, settings.values_per_packet);
-    worker_agents.emplace_back(settings, SwitchmlWorker::Place{w, n, 0, w, settings.slots, packets}, &values.back());
-    run.datagrams().place(w, workers[static_cast<std::size_t>(w)], worker_agents.back(), run.start_of(static_cast<std::size_t>(w)));
-    members.push_back(w);
+  std::deque<SwitchmlSwitch> switch_agents;
+  AgentRun run(all, pool);
+  std::vector<std::vector<Address>> members(all.tenants.size());
+  Address next = 0;
+  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
+    const InNetworkTenant& tenant = all.tenants[t];
+    const auto n = static_cast<int>(tenant.workers.size());
+    const auto of = static_cast<Address>(std::ranges::find(programmed, at[t]) - programmed.begin());
+    for (int w = 0; w < n; ++w, ++next) {
+      const auto i = static_cast<std::size_t>(w);
+      values.emplace_back(w, n, 0, settings.values_per_packet);
+      worker_agents.emplace_back(settings,
+                                 SwitchmlWorker::Place{next, workers + of, static_cast<int>(t), w, share(t),
+                                                       packets_of(tenant.elements, settings.values_per_packet)},
+                                 &values.back());
+      run.datagrams().place(next, tenant.workers[i], worker_agents.back(), start_of(tenant, i));
+      members[t].push_back(next);
+    }
   }
-  run.datagrams().program(n, job.cluster.edge_switch(workers.front()), program, {.delay = choice.switch_delay});
-  run.datagrams().group(n + 1, members);
-  InNetworkRun out{.network = run.run(report), .notes = {}};
+  for (std::size_t p = 0; p < programmed.size(); ++p) {
+    std::vector<SwitchmlPool> pools;
+    for (std::size_t t = 0; t < all.tenants.size(); ++t)
+      pools.push_back({.workers = static_cast<int>(members[t].size()),
+                       .slots = at[t] == programmed[p] ? share(t) : 0,
+                       .group = first_group + static_cast<Address>(t)});
+    switch_agents.emplace_back(settings, workers + static_cast<Address>(p), std::move(pools));
+    run.datagrams().program(workers + static_cast<Address>(p), programmed[p], switch_agents.back(), {.delay = choice.switch_delay});
+  }
+  for (std::size_t t = 0; t < members.size(); ++t) run.datagrams().group(first_group + static_cast<Address>(t), members[t]);
+
+  InNetworkRun out{.network = run.run(report), .finish = std::vector<SimTime>(all.tenants.size())};
   require_right(values);
-  std::int64_t sent = 0, resent = 0;
-  for (const SwitchmlWorker& w : worker_agents) {
-    sent += w.statistics().sent, resent += w.statistics().resent;
-    if (w.statistics().overflow) throw RunError("switchml: a sum does not fit into 32 bits");
+  std::size_t worker = 0;
+  for (std::size_t t = 0; t < members.size(); ++t) {
+    std::int64_t sent = 0, resent = 0;
+    for (std::size_t i = 0; i < members[t].size(); ++i, ++worker) {
+      const SwitchmlWorker::Statistics& s = worker_agents[worker].statistics();
+      sent += s.sent, resent += s.resent;
+      if (s.overflow) throw RunError("switchml: a sum does not fit into 32 bits");
+      out.finish[t] = std::max(out.finish[t], SimTime{s.finished_ps});
+    }
+    out.notes.push_back(fmt::format("{}adds up in {} with {} slots; {} of {} packets sent again",
+                                    members.size() > 1 ? fmt::format("job {} ", t) : "", all.fabric.device(at[t]).name, share(t), resent,
+                                    sent));
   }
-  out.notes.push_back(fmt::format("adds up in {} with {} slots; {} of {} packets sent again",
-                                  job.fabric.device(job.cluster.edge_switch(workers.front())).name, settings.slots, resent, sent));
   return out;
 }
 

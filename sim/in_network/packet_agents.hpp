@@ -8,16 +8,16 @@
 namespace weft {
 
 // What the two ways of running have in common.
-struct InNetworkJob {
+struct InNetworkCase {
   const Fabric& fabric;
   Routes& routes;
-  const InNetworkCluster& cluster;
-  std::int64_t elements;
-  std::span<const SimTime> starts;
-  PacketSettings packet = {};
+  const std::vector<InNetworkTenant>& tenants;
+  std::vector<InNetworkCluster> clusters;  // by tenant
+  PacketSettings packet;
+  Around around;
 };
 
-InNetworkRun run_atp_agents(const InNetworkJob& job, const AtpChoice& choice, PacketReport& report);
-InNetworkRun run_switchml_agents(const InNetworkJob& job, const SwitchmlChoice& choice, PacketReport& report);
+InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, PacketReport& report);
+InNetworkRun run_switchml_agents(const InNetworkCase& all, const SwitchmlChoice& choice, PacketReport& report);
 
 }  // namespace weft

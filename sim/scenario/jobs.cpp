@@ -86,8 +86,11 @@ std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmCho
   const Scenario alone = scenario_of_job(scenario, row, size, job);
   const AlgorithmChoice& choice = alone.workload.algorithms.front();
   if (choice.name == "hdrm") return {{at + "/algorithm", "hdrm fills the whole fabric; only the workload can"}};
-  if (job.algorithm && !find_algorithm(alone.workload.collective, choice.name) && algorithm_problems(alone, choice, "").empty())
-    return {{at + "/algorithm", fmt::format("{} runs as the workload only, alone on the network", choice.name)}};
+  if (is_in_network(row.name) &&
+      (choice.name != row.name || job.collective.value_or(Collective::allreduce) != Collective::allreduce || job.iterations > 1))
+    return {{at, fmt::format("beside {} only other jobs of {} run, once each", row.name, row.name)}};
+  if (is_in_network(choice.name) && !is_in_network(row.name))
+    return {{at + "/algorithm", fmt::format("{} runs beside a workload of {} only, got {}", choice.name, choice.name, row.name)}};
   std::vector<Problem> out = algorithm_problems(alone, choice, at + "/algorithm");
   for (Problem& problem : out)
     if (problem.where.starts_with("/workload")) problem.where = at + problem.where.substr(std::string_view("/workload").size());
@@ -101,13 +104,12 @@ std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmCho
   return out;
 }
 
-// Only schedules are driven beside others; of a scenario that is good otherwise.
+// Agents have switches and servers of their own, not what schedules are driven by.
 std::vector<Problem> agents_beside_others(const Scenario& scenario) {
   std::vector<Problem> out;
   for (const AlgorithmChoice& choice : scenario.workload.algorithms)
-    if (is_shared(scenario) && !find_algorithm(scenario.workload.collective, choice.name))
-      out.push_back(
-          {"/workload/algorithm", fmt::format("{} runs alone on the network: without jobs, traffic and iterations", choice.name)});
+    if (is_in_network(choice.name) && (!scenario.traffic.empty() || scenario.workload.iterations > 1))
+      out.push_back({"/workload/algorithm", fmt::format("{} runs without traffic and once", choice.name)});
   return out;
 }
 
