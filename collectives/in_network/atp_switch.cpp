@@ -17,8 +17,7 @@ std::uint64_t mixed(std::uint64_t x) {
 }  // namespace
 
 AtpSwitch::AtpSwitch(const AtpSettings& settings, int flows, std::vector<Address> attached)
-    : settings_(settings),
-      attached_(std::move(attached)),
+    : attached_(std::move(attached)),
       aggregators_(static_cast<std::size_t>(settings.aggregators)),
       finished_(static_cast<std::size_t>(flows), 0) {}
 

@@ -49,7 +49,6 @@ class AtpSwitch final : public Agent {
   bool stale(const Aggregator& a) const { return a.flow >= 0 && a.sequence < finished_[static_cast<std::size_t>(a.flow)]; }
   bool holds(const Aggregator& a, const AtpHeader& h) const { return a.flow == h.flow && a.sequence == h.sequence; }
 
-  const AtpSettings& settings_;
   std::vector<Address> attached_;
   std::vector<Aggregator> aggregators_;
   std::vector<std::uint32_t> finished_;  // by flow: nobody needs an aggregate of a sequence below this
