@@ -41,8 +41,8 @@ std::vector<int> hdrm(const BiGraph& fabric, int ranks) {
 
 // The first ranks of a shuffle (Fisher & Yates), written out because the library's differs from one to the next. The bias
 // of the remainder is below 2^-43 for a million endpoints.
-std::vector<int> random(std::uint64_t seed, int ranks, int endpoints) {
-  std::vector<int> nodes = linear(endpoints);
+std::vector<int> random(std::uint64_t seed, int ranks, std::vector<int> nodes) {
+  const auto endpoints = static_cast<int>(nodes.size());
   std::mt19937_64 bits(seed);
   for (int r = 0; r < ranks; ++r) {
     const auto other = r + static_cast<int>(bits() % static_cast<std::uint64_t>(endpoints - r));
@@ -50,6 +50,17 @@ std::vector<int> random(std::uint64_t seed, int ranks, int endpoints) {
   }
   nodes.resize(static_cast<std::size_t>(ranks));
   return nodes;
+}
+
+std::vector<int> round_robin(int ranks, std::vector<int> nodes, std::span<const int> group_of) {
+  std::unordered_map<int, int> seen;         // by group: endpoints so far
+  std::vector<std::pair<int, int>> turn_of;  // turn, place among the nodes
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    turn_of.emplace_back(seen[group_of[static_cast<std::size_t>(nodes[i])]]++, static_cast<int>(i));
+  std::ranges::sort(turn_of);
+  std::vector<int> out;
+  for (int r = 0; r < ranks; ++r) out.push_back(nodes[static_cast<std::size_t>(turn_of[static_cast<std::size_t>(r)].second)]);
+  return out;
 }
 
 void check_list(const std::vector<int>& nodes, int ranks, std::int64_t endpoints, Problems& found) {
@@ -91,11 +102,40 @@ std::vector<int> place(const Placement& placement, int ranks, const FabricSpec& 
     case PlacementPolicy::hdrm:
       return hdrm(std::get<BiGraph>(fabric), ranks);
     case PlacementPolicy::random:
-      return random(placement.seed, ranks, static_cast<int>(endpoints(fabric)));
     case PlacementPolicy::list:
-      return placement.nodes;
+      return place_among(placement, ranks, linear(static_cast<int>(endpoints(fabric))), {});
+    case PlacementPolicy::round_robin:
+      return place_among(placement, ranks, linear(static_cast<int>(endpoints(fabric))), switch_of_endpoint(fabric));
   }
   return {};
+}
+
+std::vector<int> place_among(const Placement& placement, int ranks, std::vector<int> free, std::span<const int> group_of) {
+  switch (placement.policy) {
+    case PlacementPolicy::linear:
+      free.resize(static_cast<std::size_t>(ranks));
+      return free;
+    case PlacementPolicy::random:
+      return random(placement.seed, ranks, std::move(free));
+    case PlacementPolicy::round_robin:
+      return round_robin(ranks, std::move(free), group_of);
+    case PlacementPolicy::list:
+      return placement.nodes;
+    case PlacementPolicy::hdrm:
+      check(false, "hdrm needs the whole fabric");
+  }
+  return {};
+}
+
+std::vector<int> switch_of_endpoint(const FabricSpec& spec) {
+  const auto fabric = build(spec);
+  std::vector<int> out(static_cast<std::size_t>(fabric->endpoints()), -1);
+  std::unordered_map<NodeId, int> endpoint_at;
+  for (int e = 0; e < fabric->endpoints(); ++e) endpoint_at[fabric->node_of(e)] = e;
+  for (LinkId id = 0; id < fabric->links(); ++id)
+    if (const auto e = endpoint_at.find(fabric->from(id)); e != endpoint_at.end())
+      if (int& at = out[static_cast<std::size_t>(e->second)]; at < 0) at = static_cast<int>(fabric->to(id));
+  return out;
 }
 
 }  // namespace weft

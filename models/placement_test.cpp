@@ -89,4 +89,13 @@ TEST_CASE("placement: hdrm is refused off a BiGraph, and for counts that are no 
   CHECK(problems(hdrm, 16, bigraph(8, 3)).empty());  // two nodes of each switch
 }
 
+TEST_CASE("placement: round_robin takes the switches in turn, those that are full left out") {
+  const LinkSpec wire{100_Gbps, 1_us};
+  const FatTree leaves{.leaves = 3, .nodes_per_leaf = 2, .spines = 1, .host_link = wire, .fabric_link = wire};
+  const Placement turns{.policy = PlacementPolicy::round_robin};
+  CHECK(place(turns, 5, leaves) == std::vector{0, 2, 4, 1, 3});
+  CHECK(place(turns, 3, star) == std::vector{0, 1, 2});
+  CHECK(place_among(turns, 4, {1, 2, 3, 5}, std::vector{0, 0, 1, 1, 2, 2}) == std::vector{1, 2, 5, 3});
+}
+
 }  // namespace weft

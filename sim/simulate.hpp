@@ -3,17 +3,20 @@
 #pragma once
 
 #include "sim/network/network_run.hpp"
+#include "sim/packet/packet_report.hpp"
+#include "sim/results/job_result.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace weft {
 
 struct Outcome {
-  SimTime time;  // from the first rank's start to the last rank's end
+  SimTime time;  // from the first rank's start to the last rank's end; of several iterations the mean
   int ranks = 0;
   Bytes size;                            // simulated: `size` rounded down to whole elements (alltoall: equal blocks)
   std::int64_t wire_bytes_per_rank = 0;  // the most any rank sent
@@ -27,6 +30,9 @@ struct Outcome {
   bool aggregates = false;              // switches add on the way
   std::vector<std::string> notes = {};  // what else there is to say, a line each
   std::vector<CopyRecord> copies = {};  // beside the collective
+  std::vector<JobResult> jobs = {};     // where the network is shared: the workload first
+  std::vector<TrafficResult> traffic = {};
+  std::optional<PacketSummary> packet = {};  // on the network "packet"
   std::uint64_t events = 0, solves = 0;
   double wall_s = 0;  // of the network simulation alone
 };
@@ -34,6 +40,8 @@ struct Outcome {
 // Once per process for networks that use SimGrid's engine (all of them so far). Throws RunError when the schedule is wrong
 // or no progress is possible, InputError when the scenario cannot be built. `timeline`, if given, receives every message.
 Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline = nullptr);
+
+// Jobs that share the network are each simulated alone too, to be compared.
 
 // What `simulate` builds before it runs besides the schedule (request_of), for checks and exports.
 std::vector<int> placement_of(const Scenario& scenario, const AlgorithmChoice& algorithm);

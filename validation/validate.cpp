@@ -1,6 +1,9 @@
 #include "validation/validate.hpp"
 
+#include "sim/engine/in_child.hpp"
+#include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/files.hpp"
+#include "sim/simulate.hpp"
 #include "validation/validate_text.hpp"
 
 #include <algorithm>
@@ -36,12 +39,16 @@ std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator
 }
 
 JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario_file) {
-  const auto side = [&](const ClaimSide& s) { return Simulator(scenario_with(scenario_file, s.set)); };
-  Simulator of = side(claim.of), against = side(claim.against);
-  const auto time_us = [&](Simulator& simulator, const ClaimSide& s, Bytes size) {
-    const Scenario& scenario = simulator.scenario();
-    const int ranks = s.ranks > 0 ? s.ranks : static_cast<int>(endpoints(scenario.fabric.spec));
-    return simulator.time_us({claim.collective, {s.algorithm}, ranks, size}, scenario.hardware);
+  const auto side = [&](const ClaimSide& s) {
+    Scenario scenario = scenario_with(scenario_file, s.set);
+    scenario.workload.collective = *collective_named(claim.collective);
+    if (s.ranks > 0) scenario.workload.ranks = s.ranks;
+    return scenario;
+  };
+  const Scenario of = side(claim.of), against = side(claim.against);
+  const auto time_us = [&](const Scenario& scenario, const ClaimSide& s, Bytes size) {
+    const AlgorithmChoice algorithm = with_server_defaults(scenario, {s.algorithm});
+    return std::stod(in_child([&] { return std::to_string(simulate(scenario, algorithm, size).time.ps); })) / 1e6;
   };
   JudgedClaim out{claim, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
   for (const Bytes size : claim.sizes) {
@@ -90,9 +97,6 @@ int validate_command(const ValidateArguments& a, std::ostream& out, std::ostream
   }
   if (!a.check) return 0;
   std::vector<std::string> failures = grown_errors(judgements, read_file(baseline));
-  for (const Judgement& judgement : judgements)
-    for (const JudgedClaim& claim : judgement.claims)
-      if (!claim.holds) failures.push_back(fmt::format("{}: no longer so: {}", judgement.reference.name, claim.claim.what));
   for (const auto& [file, text] : documents)
     if (read_file(file) != text) failures.push_back(fmt::format("{}: is not what `weft validate --renew` writes", file.string()));
   for (const std::string& failure : failures) err << "weft: " << failure << "\n";

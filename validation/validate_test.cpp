@@ -48,6 +48,9 @@ TEST_CASE("validate: a held-out error that grows fails, and one that is not comm
   judged[0].held_out.median = 0.11;
   CHECK(grown_errors(judged, baseline) == Lines{"made: the held-out error grew, median: 11.0 % was 10.0 %"});
   CHECK(grown_errors(judged, "{}") == Lines{"made: is not in baseline.json"});
+  judged[0].held_out.median = 0.1;
+  judged[0].claims[0].holds = false;
+  CHECK(grown_errors(judged, baseline) == Lines{"made: no longer so: " + judged[0].claims[0].claim.what});
 }
 
 TEST_CASE("validate: the summary goes between its markers") {

@@ -103,6 +103,9 @@ std::string baseline_text(const std::vector<Judgement>& judgements) {
   const auto rounded_up = [](double value) { return std::ceil(value * 1e4) / 1e4; };
   for (const Judgement& j : judgements)
     if (j.held_out.points > 0) out[j.reference.name] = {{"median", rounded_up(j.held_out.median)}, {"p95", rounded_up(j.held_out.p95)}};
+  for (const Judgement& j : judgements)
+    for (const JudgedClaim& claim : j.claims)
+      if (claim.holds) out["claims that hold"][j.reference.name].push_back(claim.claim.what);
   return out.dump(2) + "\n";
 }
 
@@ -111,7 +114,11 @@ std::vector<std::string> grown_errors(const std::vector<Judgement>& judgements, 
   const Json committed = parse_json(baseline, problems);
   if (!problems.empty()) throw InputError(fmt::format("baseline.json: {}: {}", problems.front().where, problems.front().what));
   std::vector<std::string> grown;
+  const Json& held = committed.contains("claims that hold") ? committed.at("claims that hold") : Json::object();
   for (const Judgement& j : judgements) {
+    for (const JudgedClaim& claim : j.claims)
+      if (!claim.holds && held.contains(j.reference.name) && std::ranges::count(held.at(j.reference.name), Json(claim.claim.what)) > 0)
+        grown.push_back(fmt::format("{}: no longer so: {}", j.reference.name, claim.claim.what));
     if (j.held_out.points == 0) continue;
     if (!committed.contains(j.reference.name)) {
       grown.push_back(fmt::format("{}: is not in baseline.json", j.reference.name));

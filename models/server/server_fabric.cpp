@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <numeric>
 #include <set>
 
 namespace weft {
@@ -253,6 +254,12 @@ std::vector<Problem> problems(const Placement& placement, int ranks, const Fabri
 std::vector<int> place(const Placement& placement, int ranks, const FabricSpec& fabric, const Server& server) {
   if (server.is_sub_node()) return place(placement, ranks, fabric);
   refuse("placement", problems(placement, ranks, fabric, server));
+  if (placement.policy == PlacementPolicy::round_robin) {
+    std::vector<int> all(static_cast<std::size_t>(endpoints(fabric, server))), servers;
+    std::iota(all.begin(), all.end(), 0);
+    for (const int e : all) servers.push_back(e / server.gpu_count());
+    return place_among(placement, ranks, std::move(all), servers);
+  }
   if (placement.policy != PlacementPolicy::hdrm) return place(placement, ranks, endpoints_only(fabric, server));
   const std::vector<int> endpoint_of = endpoints_of_ports(fabric, server);
   std::vector<int> places = place(placement, ranks, ports_of(fabric, server));

@@ -41,7 +41,10 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .bottleneck = slowest_endpoint(scenario),
           .aggregates = outcome.aggregates,
           .notes = outcome.notes,
-          .copies = copies};
+          .copies = copies,
+          .jobs = outcome.jobs,
+          .traffic = outcome.traffic,
+          .packet = outcome.packet};
 }
 
 // What went wrong, and the exit status.

@@ -30,7 +30,7 @@ class LinkSet {
 class Flows final : public Driver {
  public:
   Flows(const Fabric& fabric, SharedNetwork<FluidNetwork>& network)
-      : fabric_(fabric), network_(network.model()), lane_(network.join(*this)), bytes_on_link_(static_cast<std::size_t>(fabric.links())) {}
+      : network_(network.model()), lane_(network.join(*this)), bytes_on_link_(static_cast<std::size_t>(fabric.links())) {}
 
   // `tail` is what comes after the flow's end until its last byte is where it is needed.
   void add(std::span<const Hop> hops, std::int64_t bytes, SimTime start, BitsPerSecond ceiling, SimTime tail) {
@@ -59,7 +59,6 @@ class Flows final : public Driver {
     std::int64_t bytes;
     SimTime start, tail;
   };
-  const Fabric& fabric_;
   FluidNetwork& network_;
   Lane<FluidNetwork>& lane_;
   std::vector<std::int64_t> bytes_on_link_;

@@ -30,8 +30,15 @@ class ScheduleDriver final : public Driver {
   // All but `repetition` must outlive the driver. `name` goes with what it waits for; "" where there is one job only.
   ScheduleDriver(const Job& job, Routes& routes, SharedNetwork<Network>& network, Repetition repetition = {}, std::string name = {},
                  std::vector<MessageRecord>* timeline = nullptr)
-      : job_(job), routes_(routes), lane_(network.join(*this)), repetition_(repetition), name_(std::move(name)), timeline_(timeline) {
+      : job_(job),
+        routes_(routes),
+        lane_(network.join(*this)),
+        repetition_(repetition),
+        connected_(job.hardware),
+        name_(std::move(name)),
+        timeline_(timeline) {
     check(repetition.iterations > 0, "{} iterations", repetition.iterations);
+    connected_.first_use = {};
   }
 
   void begin() override {
@@ -79,9 +86,14 @@ class ScheduleDriver final : public Driver {
       if (iterations_.size() == static_cast<std::size_t>(repetition_.iterations)) return;
       const SimTime at = run_.finish + repetition_.compute;
       starts_.assign(static_cast<std::size_t>(job_.schedule.ranks), at);
-      Job next = job_;
-      next.start = starts_;
-      begin_iteration(next, at);
+      begin_iteration({.schedule = job_.schedule,
+                       .placement = job_.placement,
+                       .elements = job_.elements,
+                       .element_bytes = job_.element_bytes,
+                       .hardware = connected_,
+                       .start = starts_,
+                       .before_step = job_.before_step},
+                      at);
     }
   }
 
@@ -99,6 +111,7 @@ class ScheduleDriver final : public Driver {
   Routes& routes_;
   Lane<Network>& lane_;
   const Repetition repetition_;
+  HardwareProfile connected_;  // of all iterations but the first
   const std::string name_;
   std::vector<MessageRecord>* timeline_;
   std::optional<EventExecutor<Lane<Network>>> executor_;

@@ -113,10 +113,10 @@ class SharedNetwork final : public EventSource {
 
   // After the run. Throws RunError, saying who waits for whom, when not all drivers have finished.
   void require_finished() const {
-    if (failure_) std::rethrow_exception(failure_);
     std::string waiting;
     for (const Driver* driver : drivers_)
       if (driver->state() != Driver::State::finished) waiting += (waiting.empty() ? "" : "\n") + driver->waiting();
+    if (failure_) rethrow(drivers_.size() > 1 ? waiting : "");
     if (waiting.empty()) return;
     if constexpr (requires { network_.stall(); })
       if (const std::string stall = network_.stall(); !stall.empty()) waiting += "\n" + stall;
@@ -124,6 +124,16 @@ class SharedNetwork final : public EventSource {
   }
 
  private:
+  // Of several drivers, a failure alone does not say whose it is.
+  [[noreturn]] void rethrow(const std::string& waiting) const {
+    try {
+      std::rethrow_exception(failure_);
+    } catch (const RunError& error) {
+      if (waiting.empty()) throw;
+      throw RunError(fmt::format("{}\n{}", error.what(), waiting));
+    }
+  }
+
   Network network_;
   std::deque<Lane<Network>> lanes_;
   std::vector<Driver*> drivers_;     // by lane

@@ -5,6 +5,7 @@
 #include "models/units.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace weft {
@@ -31,5 +32,27 @@ struct PacketReport {
   std::int64_t resent = 0;
   std::int64_t marked = 0, dropped = 0, lost = 0, corrupted = 0, pauses = 0, timeouts = 0, notifications = 0;
 };
+
+// The same for a reader: names for numbers, the longest queues first.
+struct QueueSummary {
+  std::string link;
+  int priority = 0;
+  Bytes high_water;
+  std::int64_t marked = 0, dropped = 0, pauses = 0;
+  SimTime paused;
+  friend bool operator==(const QueueSummary&, const QueueSummary&) = default;
+};
+
+struct PacketSummary {
+  std::int64_t packets = 0, resent = 0, marked = 0, dropped = 0, lost = 0, corrupted = 0, pauses = 0, timeouts = 0, notifications = 0;
+  std::string fullest_switch = {};  // by the high water of its buffer; empty: nothing waited in any
+  Bytes switch_high_water = {};
+  std::int64_t queues_in_use = 0;         // in which something waited, was marked, dropped or paused
+  std::vector<QueueSummary> queues = {};  // of these the longest
+  bool quiet() const { return queues_in_use == 0 && resent == 0 && lost == 0 && corrupted == 0 && timeouts == 0; }
+  friend bool operator==(const PacketSummary&, const PacketSummary&) = default;
+};
+
+PacketSummary summary(const PacketReport& report, const Fabric& fabric, std::size_t most_queues = 16);
 
 }  // namespace weft

@@ -93,6 +93,15 @@ std::string describe(const HostCopies& copies) {
                      copies.period.ps == 0 ? "back to back" : "every " + to_string(copies.period));
 }
 
+std::string describe(const TrafficSpec& traffic) {
+  std::string out = fmt::format("{} of {}, {}", Form<TrafficSpec>::write(traffic).at("pattern").get<std::string>(), to_string(traffic.size),
+                                traffic.period.ps == 0 ? "back to back" : "every " + to_string(traffic.period));
+  if (traffic.start.ps > 0) out += ", from " + to_string(traffic.start);
+  if (traffic.stop != SimTime::never()) out += ", to " + to_string(traffic.stop);
+  if (traffic.on.ps > 0) out += fmt::format(", {} on and {} off", to_string(traffic.on), to_string(traffic.off));
+  return out;
+}
+
 std::string describe(const Placement& placement) {
   switch (placement.policy) {
     case PlacementPolicy::linear:
@@ -101,6 +110,8 @@ std::string describe(const Placement& placement) {
       return "hdrm";
     case PlacementPolicy::random:
       return fmt::format("random (seed {})", placement.seed);
+    case PlacementPolicy::round_robin:
+      return "round_robin";
     case PlacementPolicy::list:
       return "as listed";
   }

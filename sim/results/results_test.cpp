@@ -31,6 +31,34 @@ Row some_row() {
           .bottleneck = 1000_Gbps};
 }
 
+// The row's own job, twice as slow as alone, and one that nobody disturbs.
+std::vector<JobResult> two_jobs() {
+  return {{.name = "workload",
+           .algorithm = "ring",
+           .ranks = 4,
+           .size = 1_MB,
+           .iterations = 2,
+           .mean = 100_us,
+           .least = 90_us,
+           .most = 110_us,
+           .alone = 50_us,
+           .wire_bytes_per_rank = 1500_KB,
+           .messages = 24,
+           .steps = 6},
+          {.name = "b",
+           .algorithm = "halving_doubling",
+           .ranks = 2,
+           .size = 2_MB,
+           .start = 5_us,
+           .mean = 200_us,
+           .least = 200_us,
+           .most = 200_us,
+           .alone = 200_us,
+           .wire_bytes_per_rank = 2_MB,
+           .messages = 4,
+           .steps = 2}};
+}
+
 struct Run {
   std::vector<Case> cases;
   std::vector<Result> results;
@@ -78,6 +106,22 @@ TEST_CASE("a row survives the way from a worker unchanged") {
   row.time = SimTime{123'456'789'012'345};
   row.busiest_link_utilization = 0.1 + 0.2;
   CHECK(row_from_text(to_text(row)) == row);
+  row.jobs = two_jobs();
+  row.traffic = {{.streams = 2, .count = 3, .bytes = 5_MB, .busy = 7_ms}};
+  row.packet = PacketSummary{.packets = 1,
+                             .resent = 2,
+                             .marked = 3,
+                             .dropped = 4,
+                             .lost = 5,
+                             .corrupted = 6,
+                             .pauses = 7,
+                             .timeouts = 8,
+                             .notifications = 9,
+                             .fullest_switch = "leaf0",
+                             .switch_high_water = 10_KB,
+                             .queues_in_use = 11,
+                             .queues = {{.link = "leaf0->spine1", .priority = 1, .high_water = 9_KB, .marked = 2, .paused = 3_us}}};
+  CHECK(row_from_text(to_text(row)) == row);
   CHECK_THROWS_AS(row_from_text("{}"), std::logic_error);
 }
 
@@ -94,6 +138,45 @@ TEST_CASE("results.csv has the contract's columns, then the swept pointers") {
   CHECK(csv.find("\nfirst,bigraph,flow,ring,allreduce,4,262144,float32,100.0,2.62144,3.9321600000000005,1500000,24,6,2,upper0->lower1,0.5,"
                  "0.25,1,\n") != csv.npos);
   CHECK(csv.find(",0.25,,\"{\"\"bandwidth\"\":\"\"1Gbps\"\",\"\"latency\"\":\"\"1us\"\"}\"\n") != csv.npos);
+}
+
+TEST_CASE("jobs that share the network have a line each, in every form of the results") {
+  Run run = some_run(good_scenario());
+  run.results.resize(1);
+  run.results[0].row->jobs = two_jobs();
+  const std::string csv = to_csv(run.results, run.cases);
+  CAPTURE(csv);
+  CHECK(csv.find(",wall_s,job,start_us,iterations,least_us,most_us,alone_us,slowdown\n") != csv.npos);
+  CHECK(csv.find(",0.25,workload,0.0,2,90.0,110.0,50.0,2.0\n") != csv.npos);
+  CHECK(csv.find("\nfirst,bigraph,flow,halving_doubling,allreduce,2,2000000,float32,200.0,10.0,10.0,2000000,4,2,") != csv.npos);
+  CHECK(csv.find(",0.25,b,5.0,1,200.0,200.0,200.0,1.0\n") != csv.npos);
+  // Speeds 1/2 and 1: (3/2)^2 / (2 (1/4 + 1))
+  CHECK(fairness(two_jobs()) == doctest::Approx(0.9));
+  const Json row = Json::parse(to_json(run.results, run.cases))["rows"][0];
+  CHECK(row["fairness"] == fairness(two_jobs()));
+  CHECK(row["jobs"][0]["slowdown"] == 2.0);
+  CHECK(row["jobs"][1]["size_bytes"] == 2000000);
+  const std::string table = to_table(run.results, run.cases);
+  CHECK(table.find("#   fairness of slowdowns (Jain's index): 0.900\n") != table.npos);
+}
+
+TEST_CASE("what packets met is told where something waited, and in results.json in any case") {
+  Run run = some_run(good_scenario());
+  run.results.resize(1);
+  run.results[0].row->packet = PacketSummary{.packets = 7};
+  CHECK(to_table(run.results, run.cases).find("packets:") == std::string::npos);
+  PacketSummary busy{
+      .packets = 9, .resent = 2, .marked = 3, .pauses = 1, .fullest_switch = "leaf0", .switch_high_water = 12_KB, .queues_in_use = 1};
+  busy.queues = {{.link = "leaf0->spine1", .high_water = 8_KB, .marked = 3, .pauses = 1, .paused = 2_us}};
+  run.results[0].row->packet = busy;
+  const std::string table = to_table(run.results, run.cases);
+  CAPTURE(table);
+  CHECK(table.find(
+            "#   packets: 9 sent, 2 resent, 3 marked; 1 pauses; longest queue 8KB at leaf0->spine1; most in a switch 12KB in leaf0\n") !=
+        table.npos);
+  const Json packet = Json::parse(to_json(run.results, run.cases))["rows"][0]["packet"];
+  CHECK(packet["marked"] == 3);
+  CHECK(packet["longest_queues"][0]["high_water_bytes"] == 8000);
 }
 
 TEST_CASE("results.json says where the rows come from, and what failed") {

@@ -28,6 +28,31 @@ double busbw_factor(Collective collective, int ranks) {
 
 double busbw_GBps(const Row& row) { return algbw_GBps(row) * busbw_factor(row.collective, row.ranks); }
 
+Row row_of_job(const Row& row, const JobResult& job) {
+  Row out = row;
+  out.algorithm = job.algorithm;
+  out.collective = job.collective;
+  out.ranks = job.ranks;
+  out.size = job.size;
+  out.dtype = job.dtype;
+  out.time = job.mean;
+  out.wire_bytes_per_rank = job.wire_bytes_per_rank;
+  out.messages = job.messages;
+  out.steps = job.steps;
+  out.max_flows_per_link = job.max_flows_per_link;
+  return out;
+}
+
+double fairness(const std::vector<JobResult>& jobs) {
+  double sum = 0, squares = 0;
+  for (const JobResult& job : jobs) {
+    const double speed = 1 / job.slowdown();
+    sum += speed;
+    squares += speed * speed;
+  }
+  return squares > 0 ? sum * sum / (static_cast<double>(jobs.size()) * squares) : 1.0;
+}
+
 std::string too_fast(const Row& row) {
   constexpr double rounding = 1e-6;
   const double limit = row.bottleneck.bytes_per_second() / 1e9;
@@ -59,6 +84,69 @@ const std::vector<Column>& columns() {
   };
   return all;
 }
+
+const std::vector<JobColumn>& job_columns() {
+  const auto us = [](SimTime t) { return Json(static_cast<double>(t.ps) / 1e6); };
+  static const std::vector<JobColumn> all = {
+      {"job", [](const JobResult& j) { return Json(j.name); }},
+      {"start_us", [us](const JobResult& j) { return us(j.start); }},
+      {"iterations", [](const JobResult& j) { return Json(j.iterations); }},
+      {"least_us", [us](const JobResult& j) { return us(j.least); }},
+      {"most_us", [us](const JobResult& j) { return us(j.most); }},
+      {"alone_us", [us](const JobResult& j) { return us(j.alone); }},
+      {"slowdown", [](const JobResult& j) { return Json(j.slowdown()); }},
+  };
+  return all;
+}
+
+template <>
+struct Declared<JobResult> {
+  static Declaration<JobResult> declaration() {
+    using J = JobResult;
+    return {.doc = "A job on its way from a worker.",
+            .fields = {required("name", &J::name, ""), required("algorithm", &J::algorithm, ""), required("collective", &J::collective, ""),
+                       required("ranks", &J::ranks, ""), required("size", &J::size, ""), required("dtype", &J::dtype, ""),
+                       required("start", &J::start, ""), required("iterations", &J::iterations, ""), required("mean", &J::mean, ""),
+                       required("least", &J::least, ""), required("most", &J::most, ""), required("alone", &J::alone, ""),
+                       required("wire_bytes", &J::wire_bytes_per_rank, ""), required("messages", &J::messages, ""),
+                       required("steps", &J::steps, ""), required("max_flows", &J::max_flows_per_link, "")}};
+  }
+};
+
+template <>
+struct Declared<TrafficResult> {
+  static Declaration<TrafficResult> declaration() {
+    using T = TrafficResult;
+    return {.doc = "Traffic on its way from a worker.",
+            .fields = {required("streams", &T::streams, ""), required("count", &T::count, ""), required("bytes", &T::bytes, ""),
+                       required("busy", &T::busy, "")}};
+  }
+};
+
+template <>
+struct Declared<QueueSummary> {
+  static Declaration<QueueSummary> declaration() {
+    using Q = QueueSummary;
+    return {.doc = "A queue on its way from a worker.",
+            .fields = {required("link", &Q::link, ""), required("priority", &Q::priority, ""), required("high_water", &Q::high_water, ""),
+                       required("marked", &Q::marked, ""), required("dropped", &Q::dropped, ""), required("pauses", &Q::pauses, ""),
+                       required("paused", &Q::paused, "")}};
+  }
+};
+
+template <>
+struct Declared<PacketSummary> {
+  static Declaration<PacketSummary> declaration() {
+    using P = PacketSummary;
+    return {.doc = "What packets met, on its way from a worker.",
+            .fields = {required("packets", &P::packets, ""), required("resent", &P::resent, ""), required("marked", &P::marked, ""),
+                       required("dropped", &P::dropped, ""), required("lost", &P::lost, ""), required("corrupted", &P::corrupted, ""),
+                       required("pauses", &P::pauses, ""), required("timeouts", &P::timeouts, ""),
+                       required("notifications", &P::notifications, ""), required("fullest_switch", &P::fullest_switch, ""),
+                       required("switch_high_water", &P::switch_high_water, ""), required("queues_in_use", &P::queues_in_use, ""),
+                       required("queues", &P::queues, "")}};
+  }
+};
 
 template <>
 struct Declared<CopyResult> {
@@ -98,7 +186,10 @@ struct Declared<Row> {
                        required("bottleneck", &R::bottleneck, ""),
                        required("aggregates", &R::aggregates, ""),
                        required("notes", &R::notes, ""),
-                       required("copies", &R::copies, "")}};
+                       required("copies", &R::copies, ""),
+                       required("jobs", &R::jobs, ""),
+                       required("traffic", &R::traffic, ""),
+                       optional("packet", &R::packet, "")}};
   }
 };
 

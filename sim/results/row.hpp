@@ -4,11 +4,14 @@
 #include "collectives/schedule.hpp"
 #include "kernels/dtype.hpp"
 #include "models/units.hpp"
+#include "sim/packet/packet_report.hpp"
+#include "sim/results/job_result.hpp"
 #include "sim/scenario/json_text.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,12 +53,22 @@ struct Row {
   bool aggregates = false;                // switches reduce on the way, so busbw may pass it
   std::vector<std::string> notes = {};    // what else there is to say, a line each
   std::vector<CopyResult> copies = {};
+  std::vector<JobResult> jobs = {};  // where the network is shared: the workload, which the row is about, and those beside it
+  std::vector<TrafficResult> traffic = {};
+  std::optional<PacketSummary> packet = {};  // on the network "packet"
   friend bool operator==(const Row&, const Row&) = default;
 };
 
 double algbw_GBps(const Row&);               // size / time
 double busbw_factor(Collective, int ranks);  // nccl-tests' (doc/PERFORMANCE.md)
 double busbw_GBps(const Row&);
+
+// The row of another of its jobs. Links and copies are those of the whole run.
+Row row_of_job(const Row&, const JobResult&);
+
+// How evenly jobs are slowed down: 1 all the same, 1/n one runs and n - 1 stand still (Jain's index of their speeds, each
+// relative to its own alone).
+double fairness(const std::vector<JobResult>&);
 
 // "ring 1MiB on star (4 ranks): busbw 13.1 GB/s passes ..." or empty: no fabric moves more than its links do.
 std::string too_fast(const Row&);
@@ -66,6 +79,13 @@ struct Column {
   std::function<Json(const Row&)> value;
 };
 const std::vector<Column>& columns();
+
+// Further columns, after those: for runs in which jobs share the network.
+struct JobColumn {
+  std::string name;
+  std::function<Json(const JobResult&)> value;
+};
+const std::vector<JobColumn>& job_columns();
 
 // For the way from a worker process to the runner: everything, exactly.
 std::string to_text(const Row&);

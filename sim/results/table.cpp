@@ -28,6 +28,7 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
   const std::string links = describe_links(s.fabric.spec);
   out += fmt::format("#   fabric {}{}{}; ecmp {}\n", describe(s.fabric.spec, s.server), links.empty() ? "" : "; ", links,
                      describe(s.fabric.ecmp));
+  for (const TrafficSpec& traffic : s.traffic) out += fmt::format("#   traffic {}\n", describe(traffic));
   for (const HostCopies& copies : s.copies) out += fmt::format("#   copies of {}\n", describe(copies));
   out += fmt::format("#   {} on {} of {} endpoints, placement {}", name_of(s.workload.collective), s.workload.ranks,
                      endpoints(s.fabric.spec, s.server), describe(s.placement));
@@ -69,6 +70,57 @@ std::string copies_of(const Row& row) {
     out += fmt::format("#   copies {} {}: {} GB/s each\n", what.first ? "from" : "to", who, what.second);
   }
   return out;
+}
+
+std::string us(SimTime time) { return fmt::format("{:.2f}", static_cast<double>(time.ps) / 1e6); }
+
+// A line for each job of a shared network, the row's own first.
+std::string jobs_of(const Row& row) {
+  if (row.jobs.empty()) return "";
+  std::size_t name = 3, algorithm = 9;
+  for (const JobResult& job : row.jobs) name = std::max(name, job.name.size()), algorithm = std::max(algorithm, job.algorithm.size());
+  std::string out =
+      fmt::format("#   {:<{}}  {:<{}} {:>6} {:>13} {:>12} {:>5} {:>13} {:>13} {:>13} {:>13} {:>9}\n", "job", name, "algorithm", algorithm,
+                  "ranks", "size (B)", "start (us)", "runs", "mean (us)", "least (us)", "most (us)", "alone (us)", "slowdown");
+  for (const JobResult& job : row.jobs)
+    out += fmt::format("#   {:<{}}  {:<{}} {:>6} {:>13} {:>12} {:>5} {:>13} {:>13} {:>13} {:>13} {:>9.3f}\n", job.name, name, job.algorithm,
+                       algorithm, job.ranks, job.size.count, us(job.start), job.iterations, us(job.mean), us(job.least), us(job.most),
+                       us(job.alone), job.slowdown());
+  if (row.jobs.size() > 1) out += fmt::format("#   fairness of slowdowns (Jain's index): {:.3f}\n", fairness(row.jobs));
+  return out;
+}
+
+std::string traffic_of(const Row& row) {
+  std::string out;
+  for (std::size_t i = 0; i < row.traffic.size(); ++i) {
+    const TrafficResult& t = row.traffic[i];
+    out += fmt::format("#   traffic {}: {} flows of {} streams ended, {:.3f} GB/s each on average\n", i, t.count, t.streams, t.GBps());
+  }
+  return out;
+}
+
+std::string packets_of(const Row& row) {
+  if (!row.packet || row.packet->quiet()) return "";
+  const PacketSummary& p = *row.packet;
+  std::vector<std::string> parts;
+  const auto add = [&](std::int64_t count, const char* what) {
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+  };
+  add(p.resent, "resent");
+  add(p.marked, "marked");
+  add(p.dropped, "dropped");
+  add(p.lost, "lost");
+  add(p.corrupted, "corrupted");
+  if (p.packets > 0) parts.insert(parts.begin(), fmt::format("{} sent", p.packets));  // agents count their own
+  std::string out = fmt::format("#   packets: {}", fmt::join(parts, ", "));
+  parts.clear();
+  add(p.pauses, "pauses");
+  add(p.timeouts, "timeouts");
+  if (!parts.empty()) out += fmt::format("; {}", fmt::join(parts, ", "));
+  if (!p.queues.empty() && p.queues.front().high_water.count > 0)
+    out += fmt::format("; longest queue {} at {}", to_string(p.queues.front().high_water), p.queues.front().link);
+  if (!p.fullest_switch.empty()) out += fmt::format("; most in a switch {} in {}", to_string(p.switch_high_water), p.fullest_switch);
+  return out + "\n";
 }
 
 // Where flows meet, once for each algorithm of a case: it does not depend on the size.
@@ -151,7 +203,8 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     out += "#\n" + what_was_in_effect(cases[i], i, cases.size()) + header(layout);
     for (const Result* result : group) {
       if (result->row)
-        out += line(*result->row, fastest(*result, group), layout) + copies_of(*result->row);
+        out += line(*result->row, fastest(*result, group), layout) + copies_of(*result->row) + jobs_of(*result->row) +
+               traffic_of(*result->row) + packets_of(*result->row);
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }

@@ -34,6 +34,54 @@ Json axes_of(const Case& one) {
   return out;
 }
 
+// One line for each job; the row alone where the network is not shared.
+std::vector<std::pair<Row, const JobResult*>> lines_of_row(const Row& row) {
+  std::vector<std::pair<Row, const JobResult*>> out;
+  for (const JobResult& job : row.jobs) out.emplace_back(row_of_job(row, job), &job);
+  if (out.empty()) out.emplace_back(row, nullptr);
+  return out;
+}
+
+bool any_jobs(const std::vector<Result>& results) {
+  return std::any_of(results.begin(), results.end(), [](const Result& r) { return r.row && !r.row->jobs.empty(); });
+}
+
+Json json_of(const PacketSummary& p) {
+  Json queues = Json::array();
+  for (const QueueSummary& q : p.queues)
+    queues.push_back({{"link", q.link},
+                      {"priority", q.priority},
+                      {"high_water_bytes", q.high_water.count},
+                      {"marked", q.marked},
+                      {"dropped", q.dropped},
+                      {"pauses", q.pauses},
+                      {"paused_us", static_cast<double>(q.paused.ps) / 1e6}});
+  return {{"packets", p.packets},
+          {"resent", p.resent},
+          {"marked", p.marked},
+          {"dropped", p.dropped},
+          {"lost", p.lost},
+          {"corrupted", p.corrupted},
+          {"pauses", p.pauses},
+          {"timeouts", p.timeouts},
+          {"notifications", p.notifications},
+          {"fullest_switch", p.fullest_switch},
+          {"switch_high_water_bytes", p.switch_high_water.count},
+          {"queues_in_use", p.queues_in_use},
+          {"longest_queues", std::move(queues)}};
+}
+
+Json json_of(const Row& row, const JobResult& job) {
+  Json out = Json::object();
+  for (const JobColumn& column : job_columns()) out[column.name] = column.value(job);
+  const Row of_job = row_of_job(row, job);
+  for (const Column& column : columns())
+    for (const char* own : {"algorithm", "collective", "ranks", "size_bytes", "dtype", "time_us", "algbw_GBps", "busbw_GBps",
+                            "wire_bytes_per_rank", "messages", "steps", "max_flows_per_link"})
+      if (column.name == own) out[own] = column.value(of_job);
+  return out;
+}
+
 std::string joined(const std::vector<std::string>& fields) { return fmt::format("{}\n", fmt::join(fields, ",")); }
 
 }  // namespace
@@ -42,15 +90,22 @@ std::string to_csv(const std::vector<Result>& results, const std::vector<Case>& 
   const std::vector<std::string> axes = swept_pointers(cases);
   std::vector<std::string> header;
   for (const Column& column : columns()) header.push_back(column.name);
+  const bool jobs = any_jobs(results);
+  if (jobs)
+    for (const JobColumn& column : job_columns()) header.push_back(column.name);
   for (const std::string& pointer : axes) header.push_back(csv_field(pointer));
   std::string out = joined(header);
   for (const Result& result : results) {
     if (!result.row) continue;
-    std::vector<std::string> fields;
-    for (const Column& column : columns()) fields.push_back(csv_field(column.value(*result.row)));
     const Json settings = axes_of(cases[result.request.case_index]);
-    for (const std::string& pointer : axes) fields.push_back(settings.contains(pointer) ? csv_field(settings.at(pointer)) : "");
-    out += joined(fields);
+    for (const auto& [row, job] : lines_of_row(*result.row)) {
+      std::vector<std::string> fields;
+      for (const Column& column : columns()) fields.push_back(csv_field(column.value(row)));
+      if (jobs)
+        for (const JobColumn& column : job_columns()) fields.push_back(job ? csv_field(column.value(*job)) : "");
+      for (const std::string& pointer : axes) fields.push_back(settings.contains(pointer) ? csv_field(settings.at(pointer)) : "");
+      out += joined(fields);
+    }
   }
   return out;
 }
@@ -68,12 +123,18 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
     line["case"] = result.request.case_index;
     if (result.row) {
       for (const Column& column : columns()) line[column.name] = column.value(*result.row);
+      for (const std::string& note : result.row->notes) line["notes"].push_back(note);
       for (const CopyResult& copy : result.row->copies)
         line["copies"].push_back({{"gpu", copy.gpu},
                                   {"direction", copy.to_host ? "gpu_to_host" : "host_to_gpu"},
                                   {"count", copy.count},
                                   {"bytes", copy.bytes.count},
                                   {"bandwidth_GBps", copy.GBps()}});
+      for (const JobResult& job : result.row->jobs) line["jobs"].push_back(json_of(*result.row, job));
+      if (result.row->jobs.size() > 1) line["fairness"] = fairness(result.row->jobs);
+      for (const TrafficResult& t : result.row->traffic)
+        line["traffic"].push_back({{"streams", t.streams}, {"count", t.count}, {"bytes", t.bytes.count}, {"bandwidth_GBps", t.GBps()}});
+      if (result.row->packet) line["packet"] = json_of(*result.row->packet);
       rows.push_back(std::move(line));
     } else {
       line["algorithm"] = label(*result.request.algorithm);

@@ -51,6 +51,8 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
   if (w.dtype != DType::float32 && w.dtype != DType::int32)
     problem("/workload/dtype",
             fmt::format("{} adds 32-bit values: float32 (as fixed point) or int32, got {}", choice.name, name_of(w.dtype)));
+  if (!scenario.jobs.empty() || !scenario.traffic.empty())
+    problem(at, fmt::format("{} has the network to itself so far; leave out /jobs and /traffic", choice.name));
   const auto take = [&](std::vector<Problem> of_settings) {
     for (Problem& p : of_settings) {
       if (p.where == "/values_per_packet") p = {"/payload", "must hold at least one value of 4 bytes"};

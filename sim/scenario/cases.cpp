@@ -92,6 +92,14 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
   for (AlgorithmChoice& choice : scenario.workload.algorithms) choice = with_server_defaults(scenario, choice);
   if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;
   if (!written(as_written, "/placement/seed")) scenario.placement.seed = scenario.seed;
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+    JobSpec& job = scenario.jobs[i];
+    if (job.name.empty()) job.name = fmt::format("job{}", i + 1);
+    if (job.ranks == 0) job.ranks = scenario.workload.ranks;
+    if (!written(as_written, fmt::format("/jobs/{}/placement/seed", i).c_str())) job.placement.seed = scenario.seed;
+  }
+  for (std::size_t i = 0; i < scenario.traffic.size(); ++i)
+    if (!written(as_written, fmt::format("/traffic/{}/seed", i).c_str())) scenario.traffic[i].seed = scenario.seed;
   if (scenario.network == NetworkKind::packet && !scenario.packet) scenario.packet.emplace();
   if (scenario.packet && !written(as_written, "/packet/seed")) scenario.packet->seed = scenario.seed;
   if (scenario.start_skew && !written(as_written, "/start_skew/seed")) scenario.start_skew->seed = scenario.seed;

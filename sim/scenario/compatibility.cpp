@@ -2,6 +2,7 @@
 
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/jobs.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
@@ -116,6 +117,10 @@ void check_compatibility(const Json& json, const Scenario& scenario, Input& in) 
   if (placement_read)
     for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server))
       in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
+  if (clean(in, "/traffic"))
+    for (Problem& problem : traffic_problems(scenario)) in.problems.push_back(std::move(problem));
+  if (in.problems.empty())
+    for (Problem& problem : job_problems(scenario)) in.problems.push_back(std::move(problem));
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include "models/placement.hpp"
 #include "models/server/host_copies.hpp"
 #include "models/server/server.hpp"
+#include "models/traffic.hpp"
 #include "models/units.hpp"
 #include "sim/packet/settings.hpp"
 #include "sim/scenario/in_network_choice.hpp"
@@ -50,6 +51,8 @@ struct Workload {
   ReduceOp op = ReduceOp::sum;
   Rank root = 0;
   int ranks = 0;  // 0 as read: all endpoints of the fabric; resolved when the scenario is
+  int iterations = 1;
+  SimTime compute = {};  // of all ranks, between iterations
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
@@ -58,6 +61,21 @@ struct StartSkew {
   SimTime max;
   std::uint64_t seed = 1;
   friend bool operator==(const StartSkew&, const StartSkew&) = default;
+};
+
+// A job beside the workload. What is not given is as the row's workload has it.
+struct JobSpec {
+  std::string name = {};
+  std::optional<Collective> collective = {};
+  std::optional<AlgorithmChoice> algorithm = {};
+  std::optional<Bytes> size = {};
+  std::optional<DType> dtype = {};
+  int ranks = 0;             // 0 as read: as many as the workload; resolved when the scenario is
+  Placement placement = {};  // among the endpoints that the workload and the jobs before it leave free
+  SimTime start = {};
+  int iterations = 1;
+  SimTime compute = {};
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
 struct Scenario {
@@ -72,6 +90,8 @@ struct Scenario {
   Placement placement;
   std::optional<StartSkew> start_skew;
   std::vector<HostCopies> copies;
+  std::vector<JobSpec> jobs;
+  std::vector<TrafficSpec> traffic;
   std::uint64_t seed = 1;  // of every random stream that has no seed of its own
 };
 

@@ -11,6 +11,22 @@ struct AllRanks {
   static constexpr const char* word = "all";
 };
 
+struct RanksOfWorkload {
+  static constexpr int value = 0;
+  static constexpr const char* word = "as_workload";
+};
+
+struct AllEndpoints {
+  static const std::vector<int> value;
+  static constexpr const char* word = "all";
+};
+const std::vector<int> AllEndpoints::value = {};
+
+struct NeverStops {
+  static constexpr SimTime value = SimTime::never();
+  static constexpr const char* word = "never";
+};
+
 template <class E, class All>
 std::vector<std::pair<E, std::string>> named(const All& all) {
   std::vector<std::pair<E, std::string>> out;
@@ -192,7 +208,10 @@ Declaration<Workload> Declared<Workload>::declaration() {
                      optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
                      optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
                      optional_as<OrWord<int, AllRanks>>("ranks", &W::ranks, "How many take part, on the first places of the placement.",
-                                                        at_least(0))}};
+                                                        at_least(0)),
+                     optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
+                              between(1, 1'000'000)),
+                     optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
 }
 
 Declaration<Placement> Declared<Placement>::declaration() {
@@ -202,9 +221,51 @@ Declaration<Placement> Declared<Placement>::declaration() {
                            placed("hdrm", PlacementPolicy::hdrm, "The rank map of HDRM, on a BiGraph."),
                            placed("random", PlacementPolicy::random, "A random permutation.",
                                   {optional("seed", &Placement::seed, "Of the permutation; the scenario's seed when not given.")}),
+                           placed("round_robin", PlacementPolicy::round_robin,
+                                  "On each switch in turn; on each server where they have several GPUs."),
                            placed("list", PlacementPolicy::list, "As given.",
                                   {required("nodes", &Placement::nodes, "The endpoint of rank 0, 1, 2, ...")})},
           .shorthand = true};
+}
+
+Declaration<JobSpec> Declared<JobSpec>::declaration() {
+  using J = JobSpec;
+  return {.doc = "A job beside the workload. What is not given is as the workload has it.",
+          .fields = {optional("name", &J::name, "Goes with its results; job1, job2, ... when not given."),
+                     optional("collective", &J::collective, "The operation."), optional("algorithm", &J::algorithm, "One algorithm."),
+                     optional("size", &J::size, "Bytes of the message."), optional("dtype", &J::dtype, "Type of the elements."),
+                     optional_as<OrWord<int, RanksOfWorkload>>("ranks", &J::ranks, "How many take part.", at_least(0)),
+                     optional("placement", &J::placement, "Among the endpoints that the workload and the jobs before it leave free."),
+                     optional("start", &J::start, "When its ranks start.", at_least(SimTime{})),
+                     optional("iterations", &J::iterations, "How often the collective is run.", between(1, 1'000'000)),
+                     optional("compute", &J::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
+}
+
+Declaration<TrafficSpec> Declared<TrafficSpec>::declaration() {
+  using T = TrafficSpec;
+  const auto shape = [](std::string name, TrafficPattern pattern, std::string doc, std::vector<Field<T>> fields) {
+    return Alternative<T>{.name = std::move(name),
+                          .doc = std::move(doc),
+                          .fields = std::move(fields),
+                          .select = [pattern](T& traffic) { traffic.pattern = pattern; },
+                          .selected = [pattern](const T& traffic) { return traffic.pattern == pattern; }};
+  };
+  const auto senders = [] {
+    return optional_as<OrWord<std::vector<int>, AllEndpoints>>("endpoints", &T::endpoints, "Who sends, none twice.");
+  };
+  return {.doc = "Flows that repeat.",
+          .fields = {required("size", &T::size, "Bytes of each flow."), optional("start", &T::start, "When the first flows begin."),
+                     optional_as<OrWord<SimTime, NeverStops>>("stop", &T::stop, "No flow begins from then on."),
+                     optional("period", &T::period,
+                              "From the start of a flow to the start of the next between the same two; 0s: back to back."),
+                     optional("on", &T::on, "No flow begins for \"off\" after each \"on\", counted from start; 0s: always on."),
+                     optional("off", &T::off, "See \"on\".")},
+          .tag = "pattern",
+          .alternatives = {
+              shape("permutation", TrafficPattern::permutation, "Each endpoint sends to one other and receives from one other.",
+                    {senders(), optional("seed", &T::seed, "Of the permutation; the scenario's seed when not given.")}),
+              shape("incast", TrafficPattern::incast, "All endpoints send to one.", {senders(), required("to", &T::to, "The one.")}),
+              shape("pairs", TrafficPattern::pairs, "As given.", {required("pairs", &T::pairs, "Lists of two: sender and receiver.")})}};
 }
 
 Declaration<StartSkew> Declared<StartSkew>::declaration() {
@@ -228,6 +289,8 @@ Declaration<Scenario> Declared<Scenario>::declaration() {
           required("workload", &S::workload, "What the ranks do."),
           optional("placement", &S::placement, "Which endpoint each rank sits on."),
           optional("copies", &S::copies, "Copies between GPUs and host memory while the collective runs (data loading, prefetch)."),
+          optional("jobs", &S::jobs, "Jobs that run beside the workload, on endpoints of their own."),
+          optional("traffic", &S::traffic, "Flows of others that repeat as long as jobs run."),
           optional("start_skew", &S::start_skew, "Random starts of the ranks."),
           optional("seed", &S::seed, "Of every random stream without a seed of its own."), sweep_field()}};
 }

@@ -63,6 +63,14 @@ struct Declared<Placement> {
   static Declaration<Placement> declaration();
 };
 template <>
+struct Declared<JobSpec> {
+  static Declaration<JobSpec> declaration();
+};
+template <>
+struct Declared<TrafficSpec> {
+  static Declaration<TrafficSpec> declaration();
+};
+template <>
 struct Declared<StartSkew> {
   static Declaration<StartSkew> declaration();
 };

@@ -1,0 +1,206 @@
+#include "sim/scenario/jobs.hpp"
+
+#include "models/server/server_fabric.hpp"
+#include "sim/scenario/algorithms.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr int nobody = -1, the_workload = 0;
+
+bool knows_jobs(NetworkKind network) { return network == NetworkKind::flow || network == NetworkKind::packet; }
+
+std::string name_of_job(const Scenario& scenario, int job) {
+  if (job == the_workload) return "the workload";
+  const std::string& name = scenario.jobs[static_cast<std::size_t>(job - 1)].name;
+  return name.empty() ? fmt::format("job{}", job) : fmt::format("job \"{}\"", name);
+}
+
+// By endpoint: what round_robin takes in turn.
+std::vector<int> groups_of(const Scenario& scenario) {
+  if (scenario.server.is_sub_node()) return switch_of_endpoint(scenario.fabric.spec);
+  std::vector<int> out;
+  for (int e = 0; e < static_cast<int>(endpoints(scenario.fabric.spec, scenario.server)); ++e)
+    out.push_back(e / scenario.server.gpu_count());
+  return out;
+}
+
+// Who sits where, filled job by job.
+class Seats {
+ public:
+  explicit Seats(const Scenario& scenario)
+      : scenario_(scenario), taken_by_(static_cast<std::size_t>(endpoints(scenario.fabric.spec, scenario.server)), nobody) {}
+
+  std::vector<int> free() const {
+    std::vector<int> out;
+    for (std::size_t e = 0; e < taken_by_.size(); ++e)
+      if (taken_by_[e] == nobody) out.push_back(static_cast<int>(e));
+    return out;
+  }
+
+  void take(const std::vector<int>& places, int job) {
+    for (const int e : places) taken_by_[static_cast<std::size_t>(e)] = job;
+  }
+
+  std::vector<Problem> problems(const Placement& placement, int ranks, const std::string& at) const {
+    std::vector<Problem> out;
+    if (placement.policy == PlacementPolicy::hdrm) return {{at + "/placement", "hdrm fills the whole fabric; only the workload can"}};
+    if (placement.policy != PlacementPolicy::list) {
+      if (const auto left = free().size(); static_cast<std::size_t>(ranks) > left)
+        out.push_back({at + "/ranks", fmt::format("needs {} endpoints; {} of {} are free beside the workload and the jobs before it", ranks,
+                                                  left, taken_by_.size())});
+      return out;
+    }
+    for (Problem& problem : weft::problems(placement, ranks, scenario_.fabric.spec, scenario_.server))
+      out.push_back({at + "/placement" + problem.where, std::move(problem.what)});
+    if (!out.empty()) return out;
+    for (std::size_t r = 0; r < placement.nodes.size(); ++r)
+      if (const int by = taken_by_[static_cast<std::size_t>(placement.nodes[r])]; by != nobody)
+        out.push_back({fmt::format("{}/placement/nodes/{}", at, r),
+                       fmt::format("endpoint {} is taken by {}", placement.nodes[r], name_of_job(scenario_, by))});
+    return out;
+  }
+
+  std::vector<int> place(const Placement& placement, int ranks) {
+    if (placement.policy == PlacementPolicy::round_robin && groups_.empty()) groups_ = groups_of(scenario_);
+    return place_among(placement, ranks, free(), groups_);
+  }
+
+ private:
+  const Scenario& scenario_;
+  std::vector<int> taken_by_;
+  std::vector<int> groups_;
+};
+
+int ranks_of(const Scenario& scenario, const AlgorithmChoice& algorithm, const JobSpec& job) {
+  return job.ranks > 0 ? job.ranks : request_of(scenario, algorithm).ranks;
+}
+
+// What the job cannot do, wherever it sits.
+std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmChoice& row, Bytes size, const JobSpec& job,
+                                    const std::string& at) {
+  const Scenario alone = scenario_of_job(scenario, row, size, job);
+  const AlgorithmChoice& choice = alone.workload.algorithms.front();
+  if (choice.name == "hdrm") return {{at + "/algorithm", "hdrm fills the whole fabric; only the workload can"}};
+  if (job.algorithm && !find_algorithm(alone.workload.collective, choice.name) && algorithm_problems(alone, choice, "").empty())
+    return {{at + "/algorithm", fmt::format("{} runs as the workload only, alone on the network", choice.name)}};
+  std::vector<Problem> out = algorithm_problems(alone, choice, at + "/algorithm");
+  for (Problem& problem : out)
+    if (problem.where.starts_with("/workload")) problem.where = at + problem.where.substr(std::string_view("/workload").size());
+  const auto element = static_cast<std::int64_t>(size_of(alone.workload.dtype));
+  if (const Bytes bytes = alone.workload.sizes.front(); bytes.count % element != 0)
+    out.push_back({at + "/size", fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", element,
+                                             name_of(alone.workload.dtype), to_string(bytes))});
+  if (!defined(alone.workload.op, alone.workload.dtype))
+    out.push_back({at + "/dtype", fmt::format("\"{}\" is not defined on {}; it is on integers only", name_of(alone.workload.op),
+                                              name_of(alone.workload.dtype))});
+  return out;
+}
+
+// Only schedules are driven beside others; of a scenario that is good otherwise.
+std::vector<Problem> agents_beside_others(const Scenario& scenario) {
+  std::vector<Problem> out;
+  for (const AlgorithmChoice& choice : scenario.workload.algorithms)
+    if (is_shared(scenario) && !find_algorithm(scenario.workload.collective, choice.name))
+      out.push_back(
+          {"/workload/algorithm", fmt::format("{} runs alone on the network: without jobs, traffic and iterations", choice.name)});
+  return out;
+}
+
+void add_new(std::vector<Problem>& out, std::vector<Problem> more) {
+  for (Problem& problem : more)
+    if (std::find(out.begin(), out.end(), problem) == out.end()) out.push_back(std::move(problem));
+}
+
+}  // namespace
+
+bool is_shared(const Scenario& s) { return !s.jobs.empty() || !s.traffic.empty() || s.workload.iterations > 1; }
+
+Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const JobSpec& job) {
+  Scenario out = scenario;
+  Workload& workload = out.workload;
+  workload.collective = job.collective.value_or(workload.collective);
+  workload.sizes = {job.size.value_or(size)};
+  workload.dtype = job.dtype.value_or(workload.dtype);
+  workload.ranks = ranks_of(scenario, algorithm, job);
+  workload.root = workload.root < workload.ranks ? workload.root : 0;
+  workload.iterations = job.iterations;
+  workload.compute = job.compute;
+  workload.algorithms = {with_server_defaults(out, job.algorithm.value_or(algorithm))};
+  out.placement = job.placement;
+  out.start_skew.reset();
+  out.copies.clear();
+  out.jobs.clear();
+  out.traffic.clear();
+  return out;
+}
+
+std::vector<int> placement_of_workload(const Scenario& scenario, const AlgorithmChoice& algorithm) {
+  // The ranks of HDRM's schedule are ports already.
+  if (algorithm.name == "hdrm") return endpoints_of_ports(scenario.fabric.spec, scenario.server);
+  return place(scenario.placement, request_of(scenario, algorithm).ranks, scenario.fabric.spec, scenario.server);
+}
+
+std::vector<std::vector<int>> placements_of_jobs(const Scenario& scenario, const AlgorithmChoice& algorithm) {
+  std::vector<std::vector<int>> out = {placement_of_workload(scenario, algorithm)};
+  Seats seats(scenario);
+  seats.take(out.front(), the_workload);
+  for (const JobSpec& job : scenario.jobs) {
+    out.push_back(seats.place(job.placement, ranks_of(scenario, algorithm, job)));
+    seats.take(out.back(), static_cast<int>(out.size()) - 1);
+  }
+  return out;
+}
+
+std::vector<Problem> traffic_problems(const Scenario& scenario) {
+  if (scenario.traffic.empty()) return {};
+  std::vector<Problem> out;
+  if (!knows_jobs(scenario.network))
+    out.push_back({"/traffic", fmt::format("runs on the networks \"flow\" and \"packet\" only, got \"{}\"", name_of(scenario.network))});
+  const auto places = endpoints(scenario.fabric.spec, scenario.server);
+  for (std::size_t i = 0; i < scenario.traffic.size(); ++i)
+    for (Problem& problem : problems(scenario.traffic[i], places))
+      out.push_back({fmt::format("/traffic/{}{}", i, problem.where), std::move(problem.what)});
+  return out;
+}
+
+std::vector<Problem> job_problems(const Scenario& scenario) {
+  std::vector<Problem> out;
+  if (!knows_jobs(scenario.network)) {
+    const auto only = [&](const char* where) {
+      out.push_back({where, fmt::format("on the networks \"flow\" and \"packet\" only, got \"{}\"", name_of(scenario.network))});
+    };
+    if (!scenario.jobs.empty()) only("/jobs");
+    if (scenario.workload.iterations > 1) only("/workload/iterations");
+    return out;
+  }
+  out = agents_beside_others(scenario);
+  if (!out.empty()) return out;
+  std::set<std::string> names = {"workload"};
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i)
+    if (const std::string& name = scenario.jobs[i].name; !name.empty() && !names.insert(name).second)
+      out.push_back({fmt::format("/jobs/{}/name", i), fmt::format("\"{}\" is the name of another job", name)});
+  if (scenario.jobs.empty()) return out;
+  for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) {
+    Seats seats(scenario);
+    seats.take(placement_of_workload(scenario, algorithm), the_workload);
+    for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+      const JobSpec& job = scenario.jobs[i];
+      const std::string at = fmt::format("/jobs/{}", i);
+      const int ranks = ranks_of(scenario, algorithm, job);
+      for (const Bytes size : scenario.workload.sizes) add_new(out, problems_alone(scenario, algorithm, size, job, at));
+      std::vector<Problem> seating = seats.problems(job.placement, ranks, at);
+      const bool seated = seating.empty();
+      add_new(out, std::move(seating));
+      if (!seated) break;  // what is left for the next is not known
+      seats.take(seats.place(job.placement, ranks), static_cast<int>(i) + 1);
+    }
+  }
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// The jobs of a scenario: the workload first, then those of "jobs".
+#pragma once
+
+#include "sim/scenario/scenario.hpp"
+
+#include <vector>
+
+namespace weft {
+
+// Whether the network is shared in a row: jobs or traffic beside the workload, or a workload that repeats.
+bool is_shared(const Scenario&);
+
+// The scenario whose workload is this job alone, in a row of this algorithm and size. Its placement is not resolved.
+Scenario scenario_of_job(const Scenario&, const AlgorithmChoice&, Bytes size, const JobSpec&);
+
+// The endpoints of the workload's ranks.
+std::vector<int> placement_of_workload(const Scenario&, const AlgorithmChoice&);
+
+// The endpoints of the ranks of each job, the workload's first; only for what has no problems.
+std::vector<std::vector<int>> placements_of_jobs(const Scenario&, const AlgorithmChoice&);
+
+// Problems of "jobs" and of "traffic", and of a workload that repeats, for a scenario that is good otherwise.
+std::vector<Problem> job_problems(const Scenario&);
+std::vector<Problem> traffic_problems(const Scenario&);
+
+}  // namespace weft
