@@ -26,7 +26,9 @@ void AtpServer::on_datagram(Wire& wire, Datagram datagram) {
   if (h.kind != AtpKind::gradient || h.flow != place_.flow || h.sequence >= place_.packets) return;
   ++statistics_.received;
   if (h.sequence < base_ || (result_of(h.sequence).sequence == h.sequence && result_of(h.sequence).missing == 0)) {
-    if (h.resend) {
+    if (result_of(h.sequence).sequence != h.sequence) {
+      ++statistics_.late;
+    } else if (h.resend) {
       ++statistics_.answered;
       send(wire, h.sequence, h.bits.count() == 1 && h.level <= 2 ? datagram.from : place_.workers);
     }

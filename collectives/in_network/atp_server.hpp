@@ -21,6 +21,7 @@ class AtpServer final : public Agent {
     std::int64_t merged = 0;    // gradients added here
     std::int64_t ignored = 0;   // whose workers were all or partly counted
     std::int64_t answered = 0;  // results sent again
+    std::int64_t late = 0;      // copies of what no worker can still lack
   };
 
   // The settings and the tree must outlive the agent. Keeps the results of 2 largest_window packets.

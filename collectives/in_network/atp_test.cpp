@@ -160,6 +160,27 @@ TEST_CASE("atp: whatever is lost, doubled, reordered, marked or collides, every 
   CHECK(timeouts > 1'000);
 }
 
+TEST_CASE("atp: windows far smaller than the message and copies that arrive long after: kept results are reused, and the sums stay exact") {
+  std::int64_t late = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    std::mt19937_64 random(seed);
+    AtpSettings settings = small;
+    settings.aggregators = 1 + static_cast<int>(random() % 64);
+    settings.initial_window = 1 + static_cast<int>(random() % 4);
+    settings.largest_window = settings.initial_window + static_cast<int>(random() % 8);
+    std::vector<JobShape> jobs(1 + random() % 2);
+    for (JobShape& job : jobs) job = any_job(random), job.packets = 1 + static_cast<std::uint32_t>(random() % 300);
+    CAPTURE(seed);
+    World world(settings, jobs, {0, 1, 3},
+                {.loss = 0.02, .doubling = 0.1, .late = 0.02, .most_delay_ps = 1'000'000, .lateness_ps = 300'000'000}, seed);
+    world.network().run(5'000'000);
+    REQUIRE_FALSE(world.network().pending());
+    world.check_sums();
+    for (const AtpServer& s : world.servers()) late += s.statistics().late;
+  }
+  CHECK(late > 1'000);
+}
+
 TEST_CASE("atp: a worker that is gone leaves the others waiting, and the server says for whom") {
   World world(small, {{{0, 0, 0}, 0, 10}}, {0}, {.most_delay_ps = 1}, 3);
   world.network().crash(1);

@@ -62,14 +62,18 @@ class World {
 
 }  // namespace
 
-TEST_CASE("switchml: whatever is lost, doubled or reordered, every worker has the exact sum") {
+TEST_CASE("switchml: whatever is lost, doubled, reordered or rounds late, every worker has the exact sum") {
   std::int64_t resent = 0, answered = 0;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     const auto below = [&](int n) { return 1 + static_cast<int>(random() % static_cast<std::uint64_t>(n)); };
     const auto p = [&](double most) { return random() % 2 ? most * static_cast<double>(random() % 1000) / 1000 : 0; };
-    const Mischief mischief{.loss = p(0.1), .doubling = p(0.1), .marking = 0, .most_delay_ps = random() % 2 ? 1'000'000 : 90'000'000};
+    const Mischief mischief{.loss = p(0.1),
+                            .doubling = p(0.1),
+                            .late = p(0.02),
+                            .most_delay_ps = random() % 2 ? 1'000'000 : 90'000'000,
+                            .lateness_ps = 500'000'000};
     World world({below(5), below(5)}, {below(8), below(8)}, static_cast<std::uint32_t>(below(50)), mischief, seed);
     world.network().run(5'000'000);
     REQUIRE_FALSE(world.network().pending());

@@ -13,8 +13,9 @@
 namespace weft {
 
 struct Mischief {
-  double loss = 0, doubling = 0, marking = 0;  // of each datagram on each hop
-  std::int64_t most_delay_ps = 1'000'000;      // of a hop, uniform from 1: so datagrams overtake each other
+  double loss = 0, doubling = 0, marking = 0, late = 0;  // of each datagram on each hop
+  std::int64_t most_delay_ps = 1'000'000;                // of a hop, uniform from 1: so datagrams overtake each other
+  std::int64_t lateness_ps = 0;                          // what a late one takes on top
 };
 
 // Endpoints hang below switches; switches reach each other directly.
@@ -77,7 +78,10 @@ class TestNetwork final : private Wire {
     if (chance(mischief_.marking)) e.datagram.congested = true;
     const int copies = chance(mischief_.doubling) ? 2 : 1;
     for (int i = 0; i < copies; ++i)
-      if (!chance(mischief_.loss)) after(1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(mischief_.most_delay_ps)), e);
+      if (!chance(mischief_.loss))
+        after(1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(mischief_.most_delay_ps)) +
+                  (chance(mischief_.late) ? mischief_.lateness_ps : 0),
+              e);
   }
 
   void handle(Event& e) {

@@ -4,7 +4,8 @@
 #include "sim/scenario/testing.hpp"
 #include "sim/simulate.hpp"
 
-#include <cmath>
+#include <iterator>
+#include <sstream>
 
 #include <doctest/doctest.h>
 
@@ -82,6 +83,34 @@ TEST_CASE("in-network: twice the message takes about twice as long, less memory 
   Scenario lossy = s;
   lossy.packet.emplace().faults.loss = 0.001;
   CHECK(us(lossy, atp(4096), 4_MB) > once);
+}
+
+TEST_CASE("in-network: jobs that share a switch get equal shares, and ATP's dynamic one beats a static split of scarce memory") {
+  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
+    CAPTURE(name_of(network));
+    Scenario s = star(40, 4, network);
+    s.jobs.assign(7, {});
+    for (std::size_t i = 0; i < s.jobs.size(); ++i) s.jobs[i].name = std::string(1, static_cast<char>('a' + i)), s.jobs[i].ranks = 4;
+    AlgorithmChoice choice = atp(1024);
+    const auto times = [&](const AlgorithmChoice& algorithm) {
+      const std::string text = in_child([&] {
+        std::string out;
+        for (const JobResult& job : simulate(s, algorithm, 1_MiB).jobs) out += fmt::format("{} {} ", job.mean.ps, job.alone.ps);
+        return out;
+      });
+      std::istringstream in(text);
+      return std::vector<double>(std::istream_iterator<double>(in), {});
+    };
+    const std::vector<double> shared = times(choice);
+    REQUIRE(shared.size() == 16);
+    for (std::size_t i = 0; i < shared.size(); i += 2) {
+      CHECK(shared[i] == doctest::Approx(shared[0]).epsilon(0.05));
+      CHECK(shared[i] > shared[i + 1]);
+    }
+    AlgorithmChoice split{"switchml"};
+    split.switchml.slots = 256;
+    CHECK(times(split).front() > shared.front());
+  }
 }
 
 TEST_CASE("in-network: the share of collisions is that of the hash") {

@@ -112,15 +112,20 @@ std::string packets_of(const Row& row) {
   add(p.lost, "lost");
   add(p.corrupted, "corrupted");
   if (p.packets > 0) parts.insert(parts.begin(), fmt::format("{} sent", p.packets));  // agents count their own
-  std::string out = fmt::format("#   packets: {}", fmt::join(parts, ", "));
-  parts.clear();
+  std::vector<std::string> facts;                                                     // what is nothing is not said
+  const auto close_part = [&] {
+    if (!parts.empty()) facts.push_back(fmt::format("{}", fmt::join(parts, ", ")));
+    parts.clear();
+  };
+  close_part();
   add(p.pauses, "pauses");
   add(p.timeouts, "timeouts");
-  if (!parts.empty()) out += fmt::format("; {}", fmt::join(parts, ", "));
+  close_part();
   if (!p.queues.empty() && p.queues.front().high_water.count > 0)
-    out += fmt::format("; longest queue {} at {}", to_string(p.queues.front().high_water), p.queues.front().link);
-  if (!p.fullest_switch.empty()) out += fmt::format("; most in a switch {} in {}", to_string(p.switch_high_water), p.fullest_switch);
-  return out + "\n";
+    facts.push_back(fmt::format("longest queue {} at {}", to_string(p.queues.front().high_water), p.queues.front().link));
+  if (!p.fullest_switch.empty())
+    facts.push_back(fmt::format("most in a switch {} in {}", to_string(p.switch_high_water), p.fullest_switch));
+  return fmt::format("#   packets: {}\n", fmt::join(facts, "; "));
 }
 
 // Where flows meet, once for each algorithm of a case: it does not depend on the size.
