@@ -40,7 +40,7 @@ std::vector<ServerShare> InNetworkCluster::servers(int count, std::int64_t value
   std::iota(free.begin(), free.end(), 0);
   const auto holds = [](const std::vector<int>& set, int e) { return std::ranges::find(set, e) != set.end(); };
   std::erase_if(free, [&](int e) { return holds(workers_, e) || holds(others_, e); });
-  if (!free.empty()) std::ranges::rotate(free, free.begin() + number_ % static_cast<std::ptrdiff_t>(free.size()));
+  if (!free.empty()) std::rotate(free.begin(), free.begin() + number_ % static_cast<std::ptrdiff_t>(free.size()), free.end());
   const int ranks = static_cast<int>(workers_.size());
   if (count == 0) count = free.empty() ? std::min(ranks, most_default_servers) : 1;
   std::vector<ServerShare> out;
