@@ -31,7 +31,7 @@ if ! diff <(sed -n '/<!-- table:begin/,/<!-- table:end/p' "$root/README.md" | gr
 fi
 
 # Lines that begin with ./weft inside fenced blocks; building and testing are what is under way.
-commands=$(cd -- "$root" && git ls-files '*.md' | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |
+commands=$(cd -- "$root" && find . \( -name build -o -name '.*' ! -name . \) -prune -o -name '*.md' -print | LC_ALL=C sort | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |
   grep -vE $'\t\./weft (test|build|install)( |$)')
 while IFS=$'\t' read -r page command; do
   if ! output=$(bash -c "${command/#.\/weft/\"$binary\"}" </dev/null 2>&1); then
