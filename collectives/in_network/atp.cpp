@@ -2,9 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace weft {
 namespace {
+
+// A finaliser of 64 bits (Steele, Lea & Flood 2014): all bits of the input move all of the output.
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
 
 bool holds(std::span<const int> set, int one) { return std::ranges::find(set, one) != set.end(); }
 
@@ -19,6 +27,7 @@ std::vector<Problem> problems(const AtpSettings& s) {
   at_least("/aggregators", s.aggregators, 1);
   at_least("/initial_window", s.initial_window, 1);
   at_least("/largest_window", s.largest_window, s.initial_window);
+  at_least("/mtu", s.mtu_bytes, 1);
   at_least("/timeout", s.timeout_ps, 1);
   if (s.largest_window > 1 << 20) out.push_back({"/largest_window", fmt::format("must be at most {}, got {}", 1 << 20, s.largest_window)});
   const std::int64_t payload = std::int64_t{4} * s.values_per_packet;
@@ -26,6 +35,15 @@ std::vector<Problem> problems(const AtpSettings& s) {
     out.push_back(
         {"/packet_bytes", fmt::format("must be more than the payload of {} bytes and at most 65536, got {}", payload, s.packet_bytes)});
   return out;
+}
+
+AtpWalk atp_walk(const AtpSettings& settings, int job, int flow, int flows) {
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
+  const auto size = static_cast<std::uint64_t>(settings.aggregators);
+  const std::uint64_t key = mixed(golden * (static_cast<std::uint64_t>(job) + 1));
+  std::uint64_t stride = 1 + mixed(key + golden) % size;
+  while (std::gcd(stride, size) != 1) ++stride;
+  return {.first = (key + static_cast<std::uint64_t>(flow) * stride) % size, .step = static_cast<std::uint64_t>(flows) * stride % size};
 }
 
 AtpTree plan_atp_tree(std::span<const int> worker_switch, int server_switch, std::span<const int> programmable) {

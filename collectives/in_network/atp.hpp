@@ -16,9 +16,10 @@ struct AtpSettings {
   int values_per_packet = 62;             // 32-bit integers: 248 of 306 bytes (paper, section 5)
   int packet_bytes = 306;                 // on the wire, all headers included
   int aggregators = 4096;                 // of each switch, shared by all jobs
-  int initial_window = 50;                // packets, 60 kB at 100 Gb/s round trips (section 3.5.2)
+  int initial_window = 50;                // packets (section 3.5.2)
   int largest_window = 1024;              // packets; servers keep results of twice as many
-  std::int64_t timeout_ps = 500'000'000;  // without progress; doubled each time in a row
+  int mtu_bytes = 1500;                   // by which windows grow (same place); a packet if that is more
+  std::int64_t timeout_ps = 200'000'000;  // without progress; doubled each time in a row. The authors' code has 200 us
 };
 
 // Every value that cannot be, with its place below the algorithm.
@@ -58,6 +59,17 @@ struct AtpHeader {
   std::uint8_t overflow = 0;  // a sum did not fit into 32 bits
 };
 static_assert(sizeof(AtpHeader) == 40);
+
+// The aggregators of a flow's packets: (first + sequence * step) modulo their number.
+struct AtpWalk {
+  std::uint64_t first = 0, step = 1;
+};
+
+// A hash of job and packet. It begins anywhere and has a stride of its own, so that other jobs' packets are met at random, and
+// goes through all aggregators before it comes back to one: a job never collides with itself while it has fewer packets on their
+// way than there are aggregators. (The authors' hosts see to that with a table of distinct places: github.com/in-ATP/ATP,
+// common/HashTable.cc.) Flow `flow` of the job's `flows` takes every so many-th of its packets.
+AtpWalk atp_walk(const AtpSettings&, int job, int flow = 0, int flows = 1);
 
 // One member of a flow: what its worker writes into every gradient.
 struct AtpMember {

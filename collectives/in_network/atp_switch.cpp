@@ -5,25 +5,15 @@
 #include <algorithm>
 
 namespace weft {
-namespace {
-
-// A finaliser of 64 bits (Steele, Lea & Flood 2014): all bits of the input move all of the output.
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
-
-AtpSwitch::AtpSwitch(const AtpSettings& settings, int flows, std::vector<Address> attached)
-    : attached_(std::move(attached)),
+AtpSwitch::AtpSwitch(const AtpSettings& settings, std::vector<AtpWalk> walks, std::vector<Address> attached)
+    : walks_(std::move(walks)),
+      attached_(std::move(attached)),
       aggregators_(static_cast<std::size_t>(settings.aggregators)),
-      finished_(static_cast<std::size_t>(flows), 0) {}
+      finished_(walks_.size(), 0) {}
 
 AtpSwitch::Aggregator& AtpSwitch::aggregator_of(std::int32_t flow, std::uint32_t sequence) {
-  const std::uint64_t key = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(flow)) << 32) | sequence;
-  return aggregators_[mixed(key + 0x9e3779b97f4a7c15) % aggregators_.size()];
+  const AtpWalk& walk = walks_[static_cast<std::size_t>(flow)];
+  return aggregators_[(walk.first + sequence * walk.step) % aggregators_.size()];
 }
 
 int AtpSwitch::claimed() const {

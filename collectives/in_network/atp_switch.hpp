@@ -1,4 +1,4 @@
-// ATP's switch program: an array of aggregators, found by a hash of flow and sequence, shared by all jobs without any
+// ATP's switch program: an array of aggregators, found by a hash of job and packet, shared by all jobs without any
 // reservation. Packets that find theirs taken are passed on to the parameter server as they are.
 #pragma once
 
@@ -20,8 +20,8 @@ class AtpSwitch final : public Agent {
     int most_in_use = 0;
   };
 
-  // `attached` are the servers whose edge switch this is. `flows` numbers flows from 0.
-  AtpSwitch(const AtpSettings& settings, int flows, std::vector<Address> attached);
+  // `walks`: of the flows, which are numbered from 0. `attached` are the servers whose edge switch this is.
+  AtpSwitch(const AtpSettings& settings, std::vector<AtpWalk> walks, std::vector<Address> attached);
 
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire&, std::uint64_t) override {}
@@ -49,6 +49,7 @@ class AtpSwitch final : public Agent {
   bool stale(const Aggregator& a) const { return a.flow >= 0 && a.sequence < finished_[static_cast<std::size_t>(a.flow)]; }
   bool holds(const Aggregator& a, const AtpHeader& h) const { return a.flow == h.flow && a.sequence == h.sequence; }
 
+  std::vector<AtpWalk> walks_;  // by flow
   std::vector<Address> attached_;
   std::vector<Aggregator> aggregators_;
   std::vector<std::uint32_t> finished_;  // by flow: nobody needs an aggregate of a sequence below this

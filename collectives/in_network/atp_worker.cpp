@@ -1,12 +1,13 @@
 #include "collectives/in_network/atp_worker.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace weft {
 namespace {
 
-constexpr int out_of_order_for_loss = 3;
-constexpr int smallest_window = out_of_order_for_loss + 1;  // so that a loss is seen without a timeout
+constexpr std::uint64_t out_of_order_for_loss = 3;
+constexpr int smallest_window = 4;  // packets, so that a loss is seen without a timeout
 constexpr int most_backoff = 6;
 
 }  // namespace
@@ -15,10 +16,12 @@ AtpWorker::AtpWorker(const AtpSettings& settings, const Place& place, PacketValu
     : settings_(settings),
       place_(place),
       values_(values),
-      window_(settings.initial_window),
-      threshold_(settings.largest_window),
-      arrived_(std::bit_ceil(static_cast<std::size_t>(settings.largest_window)), 0) {
-  statistics_.largest_window = statistics_.smallest_window = window_;
+      window_(bytes(settings.initial_window)),
+      threshold_(bytes(settings.largest_window)),
+      mask_(std::bit_ceil(static_cast<std::uint32_t>(settings.largest_window)) - 1),
+      flights_(std::size_t{mask_} + 2) {
+  flights_.back().before = flights_.back().after = mask_ + 1;
+  statistics_.largest_window = statistics_.smallest_window = window();
 }
 
 void AtpWorker::start(Wire& wire) {
@@ -28,10 +31,12 @@ void AtpWorker::start(Wire& wire) {
 }
 
 void AtpWorker::fill_window(Wire& wire) {
-  while (next_ < place_.packets && next_ - una_ < static_cast<std::uint32_t>(window_)) send(wire, next_++, false);
+  while (next_ < place_.packets && next_ - una_ < static_cast<std::uint32_t>(window())) send(wire, next_++, false);
 }
 
 void AtpWorker::send(Wire& wire, std::uint32_t sequence, bool again) {
+  flight(sequence) = {.sent_ps = wire.now_ps(), .number = ++transmissions_, .again = again};
+  link(sequence);
   const AtpMember& m = place_.member;
   Datagram d{.from = place_.self, .to = place_.server, .wire_bytes = settings_.packet_bytes};
   d.header.set(AtpHeader{.bits = AtpBits::one(m.bit),
@@ -54,7 +59,7 @@ void AtpWorker::send(Wire& wire, std::uint32_t sequence, bool again) {
 void AtpWorker::on_datagram(Wire& wire, Datagram datagram) {
   const auto h = datagram.header.as<AtpHeader>();
   if (h.kind != AtpKind::parameter || h.flow != place_.flow) return;
-  if (h.sequence < una_ || h.sequence >= next_ || arrived_[slot(h.sequence)]) {
+  if (h.sequence < una_ || h.sequence >= next_ || flight(h.sequence).arrived) {
     ++statistics_.duplicates;
     return;
   }
@@ -64,69 +69,116 @@ void AtpWorker::on_datagram(Wire& wire, Datagram datagram) {
 }
 
 void AtpWorker::acknowledge(Wire& wire, std::uint32_t sequence, bool marked) {
-  arrived_[slot(sequence)] = 1;
-  highest_ = std::max(highest_, sequence);
+  Flight& f = flight(sequence);
+  unlink(sequence);
+  f.arrived = true;
+  learn(f, wire.now_ps());
   if (marked) {
     ++statistics_.marks;
-    if (sequence >= recover_) shrink();
+    if (sequence >= recover_) shrink(bytes(std::min(smallest_window, settings_.initial_window)));
   } else {
     grow();
   }
   if (sequence == una_) {
-    while (una_ < next_ && arrived_[slot(una_)]) arrived_[slot(una_++)] = 0;
+    while (una_ < next_ && flight(una_).arrived) ++una_;
     backoff_ = 0;
     progress_ps_ = wire.now_ps();
     if (finished()) statistics_.finished_ps = progress_ps_;
   }
-  if (una_ < next_ && highest_ >= una_ + static_cast<std::uint32_t>(patience()) && filled_ <= una_) fill_hole(wire);
+  send_lost(wire);
   fill_window(wire);
+  arm(wire);
 }
 
-// The oldest packet is missing and later ones are there. A window is halved once for all that was lost of it.
-void AtpWorker::fill_hole(Wire& wire) {
-  if (una_ >= recover_) shrink();
-  filled_ = una_ + 1;
-  send(wire, una_, true);
+// Of what was sent once. An acknowledgement is for all workers: of what was sent again it does not say which copy arrived.
+void AtpWorker::learn(const Flight& f, std::int64_t now_ps) {
+  if (f.again) return;
+  returned_ = std::max(returned_, f.number);
+  const std::int64_t round_trip = now_ps - f.sent_ps;
+  if (round_trip_ps_ == 0) {
+    round_trip_ps_ = round_trip;
+    deviation_ps_ = round_trip / 2;
+    return;
+  }
+  deviation_ps_ += (std::abs(round_trip - round_trip_ps_) - deviation_ps_) / 4;
+  round_trip_ps_ += (round_trip - round_trip_ps_) / 8;
+}
+
+// In the order they were sent.
+void AtpWorker::send_lost(Wire& wire) {
+  const std::uint32_t end = mask_ + 1;
+  while (flights_[end].after != end && flights_[flights_[end].after].number + patience() <= returned_) {
+    const std::uint32_t slot = flights_[end].after;
+    send_again(wire, una_ + ((slot - una_) & mask_));
+  }
+}
+
+void AtpWorker::send_again(Wire& wire, std::uint32_t sequence) {
+  if (sequence >= recover_) shrink(std::min(window_, bytes(settings_.initial_window)));
+  unlink(sequence);
+  send(wire, sequence, true);
 }
 
 // Fewer where a small window leaves no more to come (early retransmit, RFC 5827).
-int AtpWorker::patience() const { return std::clamp(static_cast<int>(next_ - una_) - 1, 1, out_of_order_for_loss); }
+std::uint64_t AtpWorker::patience() const { return std::clamp<std::uint64_t>(next_ - una_ - 1, 1, out_of_order_for_loss); }
 
 void AtpWorker::grow() {
+  const std::int64_t step = std::max(settings_.mtu_bytes, settings_.packet_bytes);
   if (window_ < threshold_) {
-    ++window_;
-  } else if (++acknowledged_ >= window_) {
+    window_ += step;
+  } else if (++acknowledged_ >= window()) {
     acknowledged_ = 0;
-    ++window_;
+    window_ += step;
   }
-  window_ = std::min(window_, settings_.largest_window);
-  statistics_.largest_window = std::max(statistics_.largest_window, window_);
+  window_ = std::min(window_, bytes(settings_.largest_window));
+  statistics_.largest_window = std::max(statistics_.largest_window, window());
 }
 
-void AtpWorker::shrink() {
-  window_ = threshold_ = std::max(window_ / 2, std::min(smallest_window, settings_.initial_window));
+void AtpWorker::shrink(std::int64_t floor_bytes) {
+  window_ = threshold_ = std::max(window_ / 2, floor_bytes);
   acknowledged_ = 0;
   recover_ = next_;
-  statistics_.smallest_window = std::min(statistics_.smallest_window, window_);
+  statistics_.smallest_window = std::min(statistics_.smallest_window, window());
 }
 
-// One timer is always on its way, and is set again from where progress was last made.
+void AtpWorker::link(std::uint32_t sequence) {
+  const std::uint32_t slot = sequence & mask_, end = mask_ + 1;
+  flights_[slot].before = flights_[end].before;
+  flights_[slot].after = end;
+  flights_[flights_[end].before].after = slot;
+  flights_[end].before = slot;
+}
+
+void AtpWorker::unlink(std::uint32_t sequence) {
+  const Flight& f = flight(sequence);
+  flights_[f.before].after = f.after;
+  flights_[f.after].before = f.before;
+}
+
+std::int64_t AtpWorker::timeout_ps() const {
+  const std::int64_t known = round_trip_ps_ + std::max(round_trip_ps_, 4 * deviation_ps_);
+  return (round_trip_ps_ > 0 ? std::min(known, settings_.timeout_ps) : settings_.timeout_ps) << backoff_;
+}
+
+// A timer is set where none fires before the next timeout. What has been acknowledged since moves the timeout on.
 void AtpWorker::arm(Wire& wire) {
-  if (armed_ || finished()) return;
-  armed_ = true;
-  const std::int64_t due = progress_ps_ + (settings_.timeout_ps << backoff_);
-  wire.set_timer(std::max<std::int64_t>(due - wire.now_ps(), 1), 0);
+  const std::int64_t due = progress_ps_ + timeout_ps();
+  if (finished() || timer_ps_ <= due) return;
+  timer_ps_ = due;
+  wire.set_timer(std::max<std::int64_t>(due - wire.now_ps(), 1), ++timer_);
 }
 
-void AtpWorker::on_timer(Wire& wire, std::uint64_t) {
-  armed_ = false;
-  if (!finished() && wire.now_ps() - progress_ps_ >= settings_.timeout_ps << backoff_) {
+// Nothing says whether what was sent again was lost again: only the oldest packet and those are sent.
+void AtpWorker::on_timer(Wire& wire, std::uint64_t name) {
+  if (name != timer_) return;
+  timer_ps_ = INT64_MAX;
+  if (const std::int64_t timeout = timeout_ps(); !finished() && wire.now_ps() - progress_ps_ >= timeout) {
     ++statistics_.timeouts;
+    const std::int64_t before = wire.now_ps() - timeout;
     progress_ps_ = wire.now_ps();
     backoff_ = std::min(backoff_ + 1, most_backoff);
-    shrink();
-    filled_ = una_ + 1;
-    send(wire, una_, true);
+    for (std::uint32_t s = una_; s < next_; ++s)
+      if (const Flight& f = flight(s); !f.arrived && (s == una_ || (f.again && f.sent_ps <= before))) send_again(wire, s);
   }
   arm(wire);
 }

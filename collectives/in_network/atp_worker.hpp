@@ -1,4 +1,11 @@
 // ATP's worker: sends its gradients under a window, takes parameters as acknowledgements, and sends again what got lost.
+//
+// The paper (section 3.5) takes three acknowledgements out of order for a loss of the oldest packet. Here this holds for each
+// packet and each time it is sent: it is lost when what was sent three or more transmissions later has come back, so that many
+// losses of one window are found in one round trip (as in RFC 8985). The timeout follows the round trips (RFC 6298), below the
+// one that is set. A loss halves the window, but not below its initial size: where
+// switches mark what queues, a loss alone says little of queues (the authors' code ignores it: github.com/in-ATP/ATP,
+// common/CC_manager.h).
 #pragma once
 
 #include "collectives/in_network/atp.hpp"
@@ -34,28 +41,45 @@ class AtpWorker final : public Agent {
   const Statistics& statistics() const { return statistics_; }
 
  private:
+  struct Flight {  // of a packet whose parameters have not come
+    std::int64_t sent_ps = 0;
+    std::uint64_t number = 0;  // of its last transmission
+    std::uint32_t before = 0, after = 0;
+    bool again = false, arrived = false;
+  };
+
   void fill_window(Wire& wire);
   void send(Wire& wire, std::uint32_t sequence, bool again);
   void acknowledge(Wire& wire, std::uint32_t sequence, bool marked);
-  int patience() const;  // how far acknowledgements are ahead of a hole that is a loss
-  void fill_hole(Wire& wire);
+  void learn(const Flight& flight, std::int64_t now_ps);
+  void send_lost(Wire& wire);
+  void send_again(Wire& wire, std::uint32_t sequence);
+  std::uint64_t patience() const;
   void grow();
-  void shrink();
+  void shrink(std::int64_t floor_bytes);
+  void link(std::uint32_t sequence);
+  void unlink(std::uint32_t sequence);
   void arm(Wire& wire);
-  std::size_t slot(std::uint32_t sequence) const { return sequence & (arrived_.size() - 1); }
+  std::int64_t timeout_ps() const;
+  int window() const { return static_cast<int>(window_ / settings_.packet_bytes); }
+  std::int64_t bytes(int packets) const { return std::int64_t{packets} * settings_.packet_bytes; }
+  Flight& flight(std::uint32_t sequence) { return flights_[sequence & mask_]; }
 
   const AtpSettings& settings_;
   Place place_;
   PacketValues* values_;
   std::uint32_t una_ = 0, next_ = 0;  // the oldest without its parameters, the next to send
-  std::uint32_t highest_ = 0;         // of what has come back
   std::uint32_t recover_ = 0;         // the window has been halved for what was sent below this
-  std::uint32_t filled_ = 0;          // holes below this have been sent again
-  int window_, threshold_, acknowledged_ = 0;
+  std::int64_t window_, threshold_;   // bytes
+  int acknowledged_ = 0;              // since the window last grew
   int backoff_ = 0;
   std::int64_t progress_ps_ = 0;  // when una_ last moved
-  bool armed_ = false;
-  std::vector<char> arrived_;  // by sequence, a ring
+  std::int64_t round_trip_ps_ = 0, deviation_ps_ = 0;  // smoothed; 0: none is known
+  std::int64_t timer_ps_ = INT64_MAX;                  // when the latest timer fires
+  std::uint64_t timer_ = 0;
+  std::uint32_t mask_;
+  std::vector<Flight> flights_;                    // by sequence, a ring; behind it the ends of a list by transmission
+  std::uint64_t transmissions_ = 0, returned_ = 0;  // made; the latest known to have come back
   Statistics statistics_;
 };
 

@@ -80,19 +80,23 @@ bool holds(const Set& set, NodeId one) {
 // One flow of one tenant: its parameter server, and the addresses of its agents.
 struct AtpFlow {
   std::size_t tenant;
+  AtpWalk walk;
   ServerShare share;
   Address first_worker, server, group = nobody;
   std::uint32_t packets;
 };
 
-std::vector<AtpFlow> flows_of(const InNetworkCase& all, const AtpChoice& choice, int values_per_packet, Address& next) {
+std::vector<AtpFlow> flows_of(const InNetworkCase& all, const AtpChoice& choice, const AtpSettings& settings, Address& next) {
   std::vector<AtpFlow> out;
-  for (std::size_t t = 0; t < all.tenants.size(); ++t)
-    for (const ServerShare& share : all.clusters[t].servers(choice.servers, all.tenants[t].elements)) {
-      const auto workers = static_cast<Address>(all.tenants[t].workers.size());
-      out.push_back({t, share, next, next + workers, nobody, packets_of(share.values, values_per_packet)});
+  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
+    const std::vector<ServerShare> shares = all.clusters[t].servers(choice.servers, all.tenants[t].elements);
+    const auto workers = static_cast<Address>(all.tenants[t].workers.size());
+    for (std::size_t s = 0; s < shares.size(); ++s) {
+      const AtpWalk walk = atp_walk(settings, static_cast<int>(t), static_cast<int>(s), static_cast<int>(shares.size()));
+      out.push_back({t, walk, shares[s], next, next + workers, nobody, packets_of(shares[s].values, settings.values_per_packet)});
       next += workers + 1;
     }
+  }
   return out;
 }
 
@@ -101,7 +105,7 @@ std::vector<AtpFlow> flows_of(const InNetworkCase& all, const AtpChoice& choice,
 InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, PacketReport& report) {
   const AtpSettings settings = settings_of(choice);
   Address next = 0;
-  std::vector<AtpFlow> flows = flows_of(all, choice, settings.values_per_packet, next);
+  std::vector<AtpFlow> flows = flows_of(all, choice, settings, next);
   std::vector<int> programmable;  // every edge switch that sees a worker or a server
   const auto program = [&](NodeId at) {
     if (!holds(programmable, at)) programmable.push_back(at);
@@ -137,11 +141,13 @@ InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, P
     server_agents.emplace_back(settings, trees.back(), AtpServer::Place{flow.server, flow.group, static_cast<int>(f), flow.packets});
     run.datagrams().place(flow.server, flow.share.endpoint, server_agents.back());
   }
+  std::vector<AtpWalk> walks;
+  for (const AtpFlow& flow : flows) walks.push_back(flow.walk);
   for (std::size_t i = 0; i < programmable.size(); ++i) {
     std::vector<Address> attached;
     for (const AtpFlow& flow : flows)
       if (all.clusters[flow.tenant].edge_switch(flow.share.endpoint) == programmable[i]) attached.push_back(flow.server);
-    switch_agents.emplace_back(settings, static_cast<int>(flows.size()), attached);
+    switch_agents.emplace_back(settings, walks, attached);
     run.datagrams().program(first_switch + static_cast<Address>(i), programmable[i], switch_agents.back(), {.delay = choice.switch_delay});
   }
   for (const AtpFlow& flow : flows) {
@@ -158,7 +164,7 @@ InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, P
     switches.collisions += s.statistics().collisions;
     switches.most_in_use = std::max(switches.most_in_use, s.statistics().most_in_use);
   }
-  std::int64_t whole = 0, packets = 0, sent = 0, resent = 0, marks = 0;
+  std::int64_t whole = 0, packets = 0, sent = 0, resent = 0, timeouts = 0, marks = 0;
   int largest = 0;
   std::size_t worker = 0;
   for (std::size_t f = 0; f < flows.size(); ++f) {
@@ -166,7 +172,7 @@ InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, P
     packets += flows[f].packets;
     for (Address w = flows[f].first_worker; w < flows[f].server; ++w, ++worker) {
       const AtpWorker::Statistics& s = worker_agents[worker].statistics();
-      sent += s.sent, resent += s.resent, marks += s.marks;
+      sent += s.sent, resent += s.resent, timeouts += s.timeouts, marks += s.marks;
       largest = std::max(largest, s.largest_window);
       if (s.overflow) throw RunError("atp: a sum does not fit into 32 bits");
       SimTime& finish = out.finish[flows[f].tenant];
@@ -175,10 +181,10 @@ InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, P
   }
   out.notes.push_back(fmt::format(
       "{} servers; {:.2f} % of {} packets wholly aggregated by switches, {:.2f} % of what they saw collided; most aggregators in use {} of "
-      "{}; windows up to {}; {} of {} packets sent again, {} marked",
+      "{}; windows up to {}; {} of {} packets sent again, {} timeouts, {} marked",
       flows.size(), packets ? 100.0 * static_cast<double>(whole) / static_cast<double>(packets) : 100.0, packets,
       switches.gradients ? 100.0 * static_cast<double>(switches.collisions) / static_cast<double>(switches.gradients) : 0.0,
-      switches.most_in_use, settings.aggregators, largest, resent, sent, marks));
+      switches.most_in_use, settings.aggregators, largest, resent, sent, timeouts, marks));
   return out;
 }
 

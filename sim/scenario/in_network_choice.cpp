@@ -21,6 +21,7 @@ AtpSettings settings_of(const AtpChoice& c) {
           .aggregators = c.aggregators,
           .initial_window = c.initial_window,
           .largest_window = c.largest_window,
+          .mtu_bytes = static_cast<int>(std::min<std::int64_t>(c.mtu.count, INT32_MAX)),
           .timeout_ps = c.timeout.ps};
 }
 

@@ -18,7 +18,8 @@ struct AtpChoice {
   Bytes packet{306};
   int initial_window = 50;
   int largest_window = 1024;
-  SimTime timeout = 500_us;
+  Bytes mtu{1500};
+  SimTime timeout = 200_us;
   SimTime switch_delay = {};
   friend bool operator==(const AtpChoice&, const AtpChoice&) = default;
 };

@@ -100,6 +100,7 @@ std::vector<Field<AtpChoice>> atp_fields() {
           optional("packet", &C::packet, "On the wire, payload included."),
           optional("initial_window", &C::initial_window, "Packets.", at_least(1)),
           optional("largest_window", &C::largest_window, "Packets.", at_least(1)),
+          optional("mtu", &C::mtu, "By which windows grow."),
           optional("timeout", &C::timeout, "Without progress before a packet is sent again."),
           optional("switch_delay", &C::switch_delay, "Of each packet in a switch that aggregates.")};
 }
