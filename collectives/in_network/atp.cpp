@@ -37,13 +37,19 @@ std::vector<Problem> problems(const AtpSettings& s) {
   return out;
 }
 
-AtpWalk atp_walk(const AtpSettings& settings, int job, int flow, int flows) {
+AtpWalk atp_walk(const AtpSettings& settings, const AtpTurn& turn) {
+  if (settings.split && turn.jobs > settings.aggregators)
+    throw InputError(fmt::format("{} aggregators cannot be split between {} jobs", settings.aggregators, turn.jobs));
   constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
-  const auto size = static_cast<std::uint64_t>(settings.aggregators);
-  const std::uint64_t key = mixed(golden * (static_cast<std::uint64_t>(job) + 1));
-  std::uint64_t stride = 1 + mixed(key + golden) % size;
-  while (std::gcd(stride, size) != 1) ++stride;
-  return {.first = (key + static_cast<std::uint64_t>(flow) * stride) % size, .step = static_cast<std::uint64_t>(flows) * stride % size};
+  const auto job = static_cast<std::uint64_t>(turn.job), flow = static_cast<std::uint64_t>(turn.flow);
+  const auto count = static_cast<std::uint64_t>(settings.split ? settings.aggregators / turn.jobs : settings.aggregators);
+  const std::uint64_t key = mixed(golden * (job + 1));
+  std::uint64_t stride = 1 + mixed(key + golden) % count;
+  while (std::gcd(stride, count) != 1) ++stride;
+  return {.base = settings.split ? job * count : 0,
+          .count = count,
+          .first = (key % count + flow * stride) % count,
+          .step = static_cast<std::uint64_t>(turn.flows) * stride % count};
 }
 
 AtpTree plan_atp_tree(std::span<const int> worker_switch, int server_switch, std::span<const int> programmable) {

@@ -16,6 +16,7 @@ struct AtpSettings {
   int values_per_packet = 62;             // 32-bit integers: 248 of 306 bytes (paper, section 5)
   int packet_bytes = 306;                 // on the wire, all headers included
   int aggregators = 4096;                 // of each switch, shared by all jobs
+  bool split = false;                     // the aggregators evenly between the jobs instead, beforehand
   int initial_window = 50;                // packets (section 3.5.2)
   int largest_window = 1024;              // packets; servers keep results of twice as many
   int mtu_bytes = 1500;                   // by which windows grow (same place); a packet if that is more
@@ -60,16 +61,23 @@ struct AtpHeader {
 };
 static_assert(sizeof(AtpHeader) == 40);
 
-// The aggregators of a flow's packets: (first + sequence * step) modulo their number.
+// The aggregators of a flow's packets: base + (first + sequence * step) modulo count.
 struct AtpWalk {
+  std::uint64_t base = 0, count = 1;
   std::uint64_t first = 0, step = 1;
+};
+
+// Which of how many: flows of a job take its packets in turn.
+struct AtpTurn {
+  int job = 0, jobs = 1;
+  int flow = 0, flows = 1;
 };
 
 // A hash of job and packet. It begins anywhere and has a stride of its own, so that other jobs' packets are met at random, and
 // goes through all aggregators before it comes back to one: a job never collides with itself while it has fewer packets on their
 // way than there are aggregators. (The authors' hosts see to that with a table of distinct places: github.com/in-ATP/ATP,
-// common/HashTable.cc.) Flow `flow` of the job's `flows` takes every so many-th of its packets.
-AtpWalk atp_walk(const AtpSettings&, int job, int flow = 0, int flows = 1);
+// common/HashTable.cc.) Throws InputError where aggregators are split between more jobs than there are.
+AtpWalk atp_walk(const AtpSettings&, const AtpTurn&);
 
 // One member of a flow: what its worker writes into every gradient.
 struct AtpMember {

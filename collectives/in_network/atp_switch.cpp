@@ -13,7 +13,7 @@ AtpSwitch::AtpSwitch(const AtpSettings& settings, std::vector<AtpWalk> walks, st
 
 AtpSwitch::Aggregator& AtpSwitch::aggregator_of(std::int32_t flow, std::uint32_t sequence) {
   const AtpWalk& walk = walks_[static_cast<std::size_t>(flow)];
-  return aggregators_[(walk.first + sequence * walk.step) % aggregators_.size()];
+  return aggregators_[walk.base + (walk.first + sequence * walk.step) % walk.count];
 }
 
 int AtpSwitch::claimed() const {

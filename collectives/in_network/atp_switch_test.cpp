@@ -38,7 +38,7 @@ TEST_CASE("atp switch: a mark on any input survives in the sum, whole or partial
     CAPTURE(marked);
     for (const bool by_header : {false, true})
       for (const bool again : {false, true}) {
-        AtpSwitch program(one_aggregator, {AtpWalk{}}, {server});
+        AtpSwitch program(one_aggregator, {atp_walk(one_aggregator, {})}, {server});
         Recorder wire;
         for (const int worker : {0, 1}) {
           Datagram d = gradient(worker, {.resend = worker == 1 && again, .marked = worker == marked && by_header});
@@ -51,7 +51,7 @@ TEST_CASE("atp switch: a mark on any input survives in the sum, whole or partial
         CHECK(header(wire.sent[0]).level == (again ? 1 : 2));
       }
   }
-  AtpSwitch program(one_aggregator, {AtpWalk{}}, {server});
+  AtpSwitch program(one_aggregator, {atp_walk(one_aggregator, {})}, {server});
   Recorder wire;
   program.on_datagram(wire, gradient(0, {.sequence = 0}));
   Datagram other = gradient(0, {.sequence = 1});
@@ -66,7 +66,7 @@ TEST_CASE("atp switch: a mark on any input survives in the sum, whole or partial
 TEST_CASE("atp switch: what is sent again frees its aggregator, added or not") {
   for (const int worker : {0, 1}) {  // 0 has been counted, 1 has not
     CAPTURE(worker);
-    AtpSwitch program(one_aggregator, {AtpWalk{}}, {server});
+    AtpSwitch program(one_aggregator, {atp_walk(one_aggregator, {})}, {server});
     Recorder wire;
     program.on_datagram(wire, gradient(0, {}));
     CHECK(program.claimed() == 1);
@@ -79,7 +79,7 @@ TEST_CASE("atp switch: what is sent again frees its aggregator, added or not") {
 }
 
 TEST_CASE("atp switch: an aggregator of what is known to be finished is claimed again, and an old copy claims none") {
-  AtpSwitch program(one_aggregator, {AtpWalk{}}, {server});
+  AtpSwitch program(one_aggregator, {atp_walk(one_aggregator, {})}, {server});
   Recorder wire;
   program.on_datagram(wire, gradient(0, {.sequence = 4}));
   program.on_datagram(wire, gradient(0, {.sequence = 5, .finished = 5}));
@@ -88,7 +88,7 @@ TEST_CASE("atp switch: an aggregator of what is known to be finished is claimed 
   CHECK(program.statistics().aggregated == 2);
   CHECK(program.statistics().most_in_use == 1);
 
-  AtpSwitch idle(one_aggregator, {AtpWalk{}}, {server});
+  AtpSwitch idle(one_aggregator, {atp_walk(one_aggregator, {})}, {server});
   idle.on_datagram(wire, gradient(0, {.sequence = 4, .finished = 5}));
   CHECK(wire.sent.empty());
   CHECK(idle.statistics().most_in_use == 0);

@@ -50,7 +50,7 @@ class World {
       workers_of_.push_back(n);
     }
     std::vector<AtpWalk> walks;
-    for (std::size_t j = 0; j < jobs.size(); ++j) walks.push_back(atp_walk(settings_, static_cast<int>(j)));
+    for (std::size_t j = 0; j < jobs.size(); ++j) walks.push_back(atp_walk(settings_, {.job = static_cast<int>(j), .jobs = static_cast<int>(jobs.size())}));
     for (const int at : programmable) {
       switches_.emplace_back(settings_, walks, attached[static_cast<std::size_t>(at)]);
       network_.program(2000 + at, at, switches_.back());
@@ -222,7 +222,7 @@ TEST_CASE("atp: sums that do not fit into 32 bits are told, not wrapped") {
   TestNetwork network(1, {}, &pool);
   AtpWorker a(small, {0, 2, 0, tree.members[0], 3}, &huge), b(small, {1, 2, 0, tree.members[1], 3}, &huge);
   AtpServer server(small, tree, {2, 9, 0, 3});
-  AtpSwitch program(small, {AtpWalk{}}, {2});
+  AtpSwitch program(small, {atp_walk(small, {})}, {2});
   network.place(0, 0, a);
   network.place(1, 0, b);
   network.place(2, 0, server);

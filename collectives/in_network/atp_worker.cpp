@@ -16,6 +16,7 @@ AtpWorker::AtpWorker(const AtpSettings& settings, const Place& place, PacketValu
     : settings_(settings),
       place_(place),
       values_(values),
+      end_(place.packets),
       window_(bytes(settings.initial_window)),
       threshold_(bytes(settings.largest_window)),
       mask_(std::bit_ceil(static_cast<std::uint32_t>(settings.largest_window)) - 1),
@@ -25,13 +26,14 @@ AtpWorker::AtpWorker(const AtpSettings& settings, const Place& place, PacketValu
 }
 
 void AtpWorker::start(Wire& wire) {
+  if (finished()) end_ += place_.packets;
   progress_ps_ = wire.now_ps();
   fill_window(wire);
   arm(wire);
 }
 
 void AtpWorker::fill_window(Wire& wire) {
-  while (next_ < place_.packets && next_ - una_ < static_cast<std::uint32_t>(window())) send(wire, next_++, false);
+  while (next_ < end_ && next_ - una_ < static_cast<std::uint32_t>(window())) send(wire, next_++, false);
 }
 
 void AtpWorker::send(Wire& wire, std::uint32_t sequence, bool again) {
@@ -51,7 +53,7 @@ void AtpWorker::send(Wire& wire, std::uint32_t sequence, bool again) {
                          .edge = static_cast<std::uint8_t>(m.edge),
                          .resend = again});
   d.payload = wire.new_payload();
-  if (values_ && d.payload) values_->read(sequence, d.payload.mutable_values());
+  if (values_ && d.payload) values_->read(sequence % place_.packets, d.payload.mutable_values());
   wire.send(std::move(d));
   ++(again ? statistics_.resent : statistics_.sent);
 }
@@ -63,7 +65,7 @@ void AtpWorker::on_datagram(Wire& wire, Datagram datagram) {
     ++statistics_.duplicates;
     return;
   }
-  if (values_ && datagram.payload) values_->write(h.sequence, datagram.payload.values());
+  if (values_ && datagram.payload) values_->write(h.sequence % place_.packets, datagram.payload.values());
   statistics_.overflow |= h.overflow != 0;
   acknowledge(wire, h.sequence, h.marked != 0 || datagram.congested);
 }
@@ -184,7 +186,7 @@ void AtpWorker::on_timer(Wire& wire, std::uint64_t name) {
 }
 
 std::string AtpWorker::waiting() const {
-  return fmt::format("packet {} of {} of flow {} to come back from its parameter server", una_, place_.packets, place_.flow);
+  return fmt::format("packet {} of {} of flow {} to come back from its parameter server", una_ % place_.packets, place_.packets, place_.flow);
 }
 
 }  // namespace weft

@@ -21,7 +21,7 @@ class AtpWorker final : public Agent {
     Address self = nobody, server = nobody;
     std::int32_t flow = 0;
     AtpMember member = {};
-    std::uint32_t packets = 0;  // to send, and to get back
+    std::uint32_t packets = 0;  // to send, and to get back, in each round
   };
   struct Statistics {
     std::int64_t sent = 0, resent = 0, timeouts = 0, marks = 0, duplicates = 0;
@@ -33,10 +33,11 @@ class AtpWorker final : public Agent {
   // Without values datagrams carry sizes only. The settings and the values must outlive the agent.
   AtpWorker(const AtpSettings& settings, const Place& place, PacketValues* values = nullptr);
 
+  // Each start is that of a round, of the same values; the next comes when the one before has finished.
   void start(Wire& wire) override;
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire& wire, std::uint64_t name) override;
-  bool finished() const override { return una_ == place_.packets; }
+  bool finished() const override { return una_ == end_; }
   std::string waiting() const override;
   const Statistics& statistics() const { return statistics_; }
 
@@ -69,6 +70,7 @@ class AtpWorker final : public Agent {
   Place place_;
   PacketValues* values_;
   std::uint32_t una_ = 0, next_ = 0;  // the oldest without its parameters, the next to send
+  std::uint32_t end_;                 // of the round
   std::uint32_t recover_ = 0;         // the window has been halved for what was sent below this
   std::int64_t window_, threshold_;   // bytes
   int acknowledged_ = 0;              // since the window last grew

@@ -15,6 +15,7 @@ std::vector<Problem> problems(const SwitchmlSettings& s) {
   at_least("/values_per_packet", s.values_per_packet, 1);
   at_least("/slots", s.slots, 1);
   at_least("/timeout", s.timeout_ps, 1);
+  if (s.slots > 1 << 20) out.push_back({"/slots", fmt::format("must be at most {}, got {}", 1 << 20, s.slots)});
   const std::int64_t payload = std::int64_t{4} * s.values_per_packet;
   if (s.packet_bytes <= payload || s.packet_bytes > 65536)
     out.push_back(
@@ -23,15 +24,22 @@ std::vector<Problem> problems(const SwitchmlSettings& s) {
 }
 
 SwitchmlWorker::SwitchmlWorker(const SwitchmlSettings& settings, const Place& place, PacketValues* values)
-    : settings_(settings), place_(place), values_(values), slots_(static_cast<std::size_t>(place.slots)) {}
+    : settings_(settings), place_(place), values_(values), slots_(static_cast<std::size_t>(place.slots)), end_(place.packets) {
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) slots_[slot].packet = slot;
+}
 
 void SwitchmlWorker::start(Wire& wire) {
-  for (std::uint32_t slot = 0; slot < slots_.size() && slot < place_.packets; ++slot) {
-    slots_[slot].packet = slot;
-    ++statistics_.sent;
-    send(wire, slot);
-    arm(wire, slot, settings_.timeout_ps);
-  }
+  if (finished()) end_ += place_.packets;
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) go_on(wire, slot);
+}
+
+void SwitchmlWorker::go_on(Wire& wire, std::uint32_t slot) {
+  Slot& s = slots_[slot];
+  if (s.packet >= end_) return;
+  s.sent = true;
+  ++statistics_.sent;
+  send(wire, slot);
+  if (!s.timed) arm(wire, slot, settings_.timeout_ps);
 }
 
 void SwitchmlWorker::send(Wire& wire, std::uint32_t slot) {
@@ -44,35 +52,37 @@ void SwitchmlWorker::send(Wire& wire, std::uint32_t slot) {
                               .worker = static_cast<std::uint16_t>(place_.worker),
                               .version = static_cast<std::uint8_t>(s.packet / slots_.size() % 2)});
   d.payload = wire.new_payload();
-  if (values_ && d.payload) values_->read(s.packet, d.payload.mutable_values());
+  if (values_ && d.payload) values_->read(s.packet % place_.packets, d.payload.mutable_values());
   wire.send(std::move(d));
 }
 
 void SwitchmlWorker::on_datagram(Wire& wire, Datagram datagram) {
   const auto h = datagram.header.as<SwitchmlHeader>();
-  if (h.job != place_.job || h.slot >= slots_.size() || slots_[h.slot].packet != h.packet) {
+  if (h.job != place_.job || h.slot >= slots_.size() || !slots_[h.slot].sent || slots_[h.slot].packet != h.packet) {
     ++statistics_.duplicates;
     return;
   }
   Slot& s = slots_[h.slot];
-  if (values_ && datagram.payload) values_->write(h.packet, datagram.payload.values());
+  if (values_ && datagram.payload) values_->write(h.packet % place_.packets, datagram.payload.values());
   statistics_.overflow |= h.overflow != 0;
   ++done_;
   if (finished()) statistics_.finished_ps = wire.now_ps();
-  const std::uint64_t next = std::uint64_t{s.packet} + slots_.size();
-  s.packet = next < place_.packets ? static_cast<std::uint32_t>(next) : UINT32_MAX;  // nobody's
-  if (s.packet == UINT32_MAX) return;
-  ++statistics_.sent;
-  send(wire, h.slot);
+  s.sent = false;
+  s.packet += static_cast<std::uint32_t>(slots_.size());
+  go_on(wire, h.slot);
 }
 
-void SwitchmlWorker::arm(Wire& wire, std::uint32_t slot, std::int64_t after_ps) { wire.set_timer(after_ps, slot); }
+void SwitchmlWorker::arm(Wire& wire, std::uint32_t slot, std::int64_t after_ps) {
+  slots_[slot].timed = true;
+  wire.set_timer(after_ps, slot);
+}
 
-// One timer of each slot is always on its way.
+// One timer of each slot is on its way while it has something to send.
 void SwitchmlWorker::on_timer(Wire& wire, std::uint64_t name) {
   const auto slot = static_cast<std::uint32_t>(name);
   Slot& s = slots_[slot];
-  if (s.packet == UINT32_MAX) return;
+  s.timed = false;
+  if (!s.sent) return;
   const std::int64_t left = s.sent_ps + settings_.timeout_ps - wire.now_ps();
   if (left > 0) return arm(wire, slot, left);
   ++statistics_.resent;

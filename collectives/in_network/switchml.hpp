@@ -42,7 +42,7 @@ class SwitchmlWorker final : public Agent {
     std::int32_t job = 0;
     int worker = 0;
     int slots = 0;  // of the job
-    std::uint32_t packets = 0;
+    std::uint32_t packets = 0;  // in each round
   };
   struct Statistics {
     std::int64_t sent = 0, resent = 0, duplicates = 0;
@@ -52,18 +52,21 @@ class SwitchmlWorker final : public Agent {
 
   SwitchmlWorker(const SwitchmlSettings& settings, const Place& place, PacketValues* values = nullptr);
 
+  // Each start is that of a round, of the same values; the next comes when the one before has finished.
   void start(Wire& wire) override;
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire& wire, std::uint64_t slot) override;
-  bool finished() const override { return done_ == place_.packets; }
+  bool finished() const override { return done_ == end_; }
   std::string waiting() const override;
   const Statistics& statistics() const { return statistics_; }
 
  private:
   struct Slot {
-    std::uint32_t packet = 0;  // on its way, if it is one of the job's
+    std::uint32_t packet = 0;  // on its way, or the next
+    bool sent = false, timed = false;
     std::int64_t sent_ps = 0;
   };
+  void go_on(Wire& wire, std::uint32_t slot);
   void send(Wire& wire, std::uint32_t slot);
   void arm(Wire& wire, std::uint32_t slot, std::int64_t after_ps);
 
@@ -71,7 +74,7 @@ class SwitchmlWorker final : public Agent {
   Place place_;
   PacketValues* values_;
   std::vector<Slot> slots_;
-  std::uint32_t done_ = 0;
+  std::uint32_t done_ = 0, end_;  // packets that have come back; of the round
   Statistics statistics_;
 };
 

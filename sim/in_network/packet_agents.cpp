@@ -1,10 +1,8 @@
 // On the packet network: the agents of collectives/in_network/ at their places.
 #include "sim/in_network/packet_agents.hpp"
 
-#include "collectives/in_network/atp_server.hpp"
 #include "collectives/in_network/atp_switch.hpp"
-#include "collectives/in_network/atp_worker.hpp"
-#include "collectives/in_network/switchml.hpp"
+#include "collectives/in_network/deployment.hpp"
 #include "sim/packet/agent_driver.hpp"
 
 #include <algorithm>
@@ -41,8 +39,6 @@ void require_right(const std::deque<KnownValues>& values) {
   if (wrong > 0) throw RunError(fmt::format("{} sums are wrong", wrong));
 }
 
-std::uint32_t packets_of(std::int64_t values, int each) { return static_cast<std::uint32_t>((values + each - 1) / each); }
-
 // One network with agents on it. The pool outlives the agents, which outlive this.
 class AgentRun {
  public:
@@ -72,31 +68,16 @@ class AgentRun {
 
 SimTime start_of(const InNetworkTenant& tenant, std::size_t worker) { return tenant.starts.empty() ? SimTime{} : tenant.starts[worker]; }
 
-template <class Set>
-bool holds(const Set& set, NodeId one) {
-  return std::ranges::find(set, one) != set.end();
-}
-
-// One flow of one tenant: its parameter server, and the addresses of its agents.
-struct AtpFlow {
-  std::size_t tenant;
-  AtpWalk walk;
-  ServerShare share;
-  Address first_worker, server, group = nobody;
-  std::uint32_t packets;
-};
-
-std::vector<AtpFlow> flows_of(const InNetworkCase& all, const AtpChoice& choice, const AtpSettings& settings, Address& next) {
-  std::vector<AtpFlow> out;
-  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
-    const std::vector<ServerShare> shares = all.clusters[t].servers(choice.servers, all.tenants[t].elements);
-    const auto workers = static_cast<Address>(all.tenants[t].workers.size());
-    for (std::size_t s = 0; s < shares.size(); ++s) {
-      const AtpWalk walk = atp_walk(settings, static_cast<int>(t), static_cast<int>(s), static_cast<int>(shares.size()));
-      out.push_back({t, walk, shares[s], next, next + workers, nobody, packets_of(shares[s].values, settings.values_per_packet)});
-      next += workers + 1;
-    }
-  }
+// Every edge switch that sees a worker or a server, each once.
+std::vector<int> edge_switches(const InNetworkCase& all, std::span<const AtpJob> jobs) {
+  std::vector<int> out;
+  const auto add = [&](NodeId at) {
+    if (std::ranges::find(out, at) == out.end()) out.push_back(at);
+  };
+  for (const InNetworkCluster& cluster : all.clusters)
+    for (const NodeId at : cluster.edge_switches()) add(at);
+  for (const AtpJob& job : jobs)
+    for (const AtpShare& share : job.shares) add(share.at);
   return out;
 }
 
@@ -104,57 +85,43 @@ std::vector<AtpFlow> flows_of(const InNetworkCase& all, const AtpChoice& choice,
 
 InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, PacketReport& report) {
   const AtpSettings settings = settings_of(choice);
-  Address next = 0;
-  std::vector<AtpFlow> flows = flows_of(all, choice, settings, next);
-  std::vector<int> programmable;  // every edge switch that sees a worker or a server
-  const auto program = [&](NodeId at) {
-    if (!holds(programmable, at)) programmable.push_back(at);
-  };
-  for (const InNetworkCluster& cluster : all.clusters)
-    for (const NodeId at : cluster.edge_switches()) program(at);
-  for (const AtpFlow& flow : flows) program(all.clusters[flow.tenant].edge_switch(flow.share.endpoint));
-  const Address first_switch = next, first_group = first_switch + static_cast<Address>(programmable.size());
+  std::vector<AtpJob> jobs;
+  std::vector<int> server_endpoints;  // by flow
+  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
+    const InNetworkCluster& cluster = all.clusters[t];
+    AtpJob& job = jobs.emplace_back();
+    for (const int e : cluster.workers()) job.workers_at.push_back(cluster.edge_switch(e));
+    for (const ServerShare& share : cluster.servers(choice.servers, all.tenants[t].elements)) {
+      job.shares.push_back({cluster.edge_switch(share.endpoint), share.first_value, share.values});
+      server_endpoints.push_back(share.endpoint);
+    }
+  }
+  const AtpDeployment deployed = deploy_atp(settings, jobs, edge_switches(all, jobs));
+  const std::vector<AtpFlow>& flows = deployed.flows;
 
   PayloadPool pool(settings.values_per_packet);
-  std::deque<AtpTree> trees;
   std::deque<KnownValues> values;
   std::deque<AtpWorker> worker_agents;
   std::deque<AtpServer> server_agents;
   std::deque<AtpSwitch> switch_agents;
   AgentRun run(all, pool);
-  for (std::size_t f = 0; f < flows.size(); ++f) {
-    AtpFlow& flow = flows[f];
-    flow.group = first_group + static_cast<Address>(f);
-    const InNetworkCluster& cluster = all.clusters[flow.tenant];
-    const auto n = static_cast<int>(cluster.workers().size());
-    std::vector<int> worker_switch;
-    for (const int e : cluster.workers()) worker_switch.push_back(cluster.edge_switch(e));
-    trees.push_back(plan_atp_tree(worker_switch, cluster.edge_switch(flow.share.endpoint), programmable));
-    for (int w = 0; w < n; ++w) {
-      const auto i = static_cast<std::size_t>(w);
-      values.emplace_back(w, n, flow.share.first_value, settings.values_per_packet);
-      worker_agents.emplace_back(
-          settings, AtpWorker::Place{flow.first_worker + w, flow.server, static_cast<int>(f), trees.back().members[i], flow.packets},
-          &values.back());
-      run.datagrams().place(flow.first_worker + w, cluster.workers()[i], worker_agents.back(), start_of(all.tenants[flow.tenant], i));
-    }
-    server_agents.emplace_back(settings, trees.back(), AtpServer::Place{flow.server, flow.group, static_cast<int>(f), flow.packets});
-    run.datagrams().place(flow.server, flow.share.endpoint, server_agents.back());
-  }
-  std::vector<AtpWalk> walks;
-  for (const AtpFlow& flow : flows) walks.push_back(flow.walk);
-  for (std::size_t i = 0; i < programmable.size(); ++i) {
-    std::vector<Address> attached;
-    for (const AtpFlow& flow : flows)
-      if (all.clusters[flow.tenant].edge_switch(flow.share.endpoint) == programmable[i]) attached.push_back(flow.server);
-    switch_agents.emplace_back(settings, walks, attached);
-    run.datagrams().program(first_switch + static_cast<Address>(i), programmable[i], switch_agents.back(), {.delay = choice.switch_delay});
-  }
   for (const AtpFlow& flow : flows) {
-    std::vector<Address> members;
-    for (Address w = flow.first_worker; w < flow.server; ++w) members.push_back(w);
-    run.datagrams().group(flow.group, members);
+    const auto tenant = static_cast<std::size_t>(flow.job);
+    for (int w = 0; w < flow.workers(); ++w) {
+      const auto i = static_cast<std::size_t>(w);
+      values.emplace_back(w, flow.workers(), flow.share.first_value, settings.values_per_packet);
+      const AtpWorker::Place place = flow.worker_place(w);
+      worker_agents.emplace_back(settings, place, &values.back());
+      run.datagrams().place(place.self, all.tenants[tenant].workers[i], worker_agents.back(), start_of(all.tenants[tenant], i));
+    }
+    server_agents.emplace_back(settings, flow.tree, flow.server_place());
+    run.datagrams().place(flow.server, server_endpoints[static_cast<std::size_t>(flow.number)], server_agents.back());
   }
+  for (const AtpSwitchPlace& place : deployed.switches) {
+    switch_agents.emplace_back(settings, deployed.walks(), place.attached);
+    run.datagrams().program(place.self, place.at, switch_agents.back(), {.delay = choice.switch_delay});
+  }
+  for (const AtpFlow& flow : flows) run.datagrams().group(flow.group, flow.members());
 
   InNetworkRun out{.network = run.run(report), .finish = std::vector<SimTime>(all.tenants.size())};
   require_right(values);
@@ -170,12 +137,12 @@ InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, P
   for (std::size_t f = 0; f < flows.size(); ++f) {
     whole += server_agents[f].statistics().whole;
     packets += flows[f].packets;
-    for (Address w = flows[f].first_worker; w < flows[f].server; ++w, ++worker) {
+    for (int w = 0; w < flows[f].workers(); ++w, ++worker) {
       const AtpWorker::Statistics& s = worker_agents[worker].statistics();
       sent += s.sent, resent += s.resent, timeouts += s.timeouts, marks += s.marks;
       largest = std::max(largest, s.largest_window);
       if (s.overflow) throw RunError("atp: a sum does not fit into 32 bits");
-      SimTime& finish = out.finish[flows[f].tenant];
+      SimTime& finish = out.finish[static_cast<std::size_t>(flows[f].job)];
       finish = std::max(finish, SimTime{s.finished_ps});
     }
   }
@@ -191,64 +158,49 @@ InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, P
 // Each job adds up in the switch of its first worker; jobs that meet there share its slots evenly.
 InNetworkRun run_switchml_agents(const InNetworkCase& all, const SwitchmlChoice& choice, PacketReport& report) {
   const SwitchmlSettings settings = settings_of(choice);
-  std::vector<NodeId> at;  // by tenant
-  std::vector<NodeId> programmed;
-  Address workers = 0;
-  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
-    at.push_back(all.clusters[t].edge_switch(all.tenants[t].workers.front()));
-    if (!holds(programmed, at.back())) programmed.push_back(at.back());
-    workers += static_cast<Address>(all.tenants[t].workers.size());
-  }
-  const Address first_group = workers + static_cast<Address>(programmed.size());
-  const auto share = [&](std::size_t t) { return settings.slots / static_cast<int>(std::ranges::count(at, at[t])); };
+  std::vector<SwitchmlJob> jobs;
+  for (std::size_t t = 0; t < all.tenants.size(); ++t)
+    jobs.push_back({.workers = static_cast<int>(all.tenants[t].workers.size()),
+                    .at = all.clusters[t].edge_switch(all.tenants[t].workers.front()),
+                    .values = all.tenants[t].elements});
+  const SwitchmlDeployment deployed = deploy_switchml(settings, jobs);
 
   PayloadPool pool(settings.values_per_packet);
   std::deque<KnownValues> values;
   std::deque<SwitchmlWorker> worker_agents;
   std::deque<SwitchmlSwitch> switch_agents;
   AgentRun run(all, pool);
-  std::vector<std::vector<Address>> members(all.tenants.size());
-  Address next = 0;
-  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
-    const InNetworkTenant& tenant = all.tenants[t];
-    const auto n = static_cast<int>(tenant.workers.size());
-    const auto of = static_cast<Address>(std::ranges::find(programmed, at[t]) - programmed.begin());
-    for (int w = 0; w < n; ++w, ++next) {
+  for (const SwitchmlJobPlace& job : deployed.jobs) {
+    const InNetworkTenant& tenant = all.tenants[static_cast<std::size_t>(job.number)];
+    for (int w = 0; w < job.workers; ++w) {
       const auto i = static_cast<std::size_t>(w);
-      values.emplace_back(w, n, 0, settings.values_per_packet);
-      worker_agents.emplace_back(settings,
-                                 SwitchmlWorker::Place{next, workers + of, static_cast<int>(t), w, share(t),
-                                                       packets_of(tenant.elements, settings.values_per_packet)},
-                                 &values.back());
-      run.datagrams().place(next, tenant.workers[i], worker_agents.back(), start_of(tenant, i));
-      members[t].push_back(next);
+      values.emplace_back(w, job.workers, 0, settings.values_per_packet);
+      const SwitchmlWorker::Place place = job.worker_place(w);
+      worker_agents.emplace_back(settings, place, &values.back());
+      run.datagrams().place(place.self, tenant.workers[i], worker_agents.back(), start_of(tenant, i));
     }
   }
-  for (std::size_t p = 0; p < programmed.size(); ++p) {
-    std::vector<SwitchmlPool> pools;
-    for (std::size_t t = 0; t < all.tenants.size(); ++t)
-      pools.push_back({.workers = static_cast<int>(members[t].size()),
-                       .slots = at[t] == programmed[p] ? share(t) : 0,
-                       .group = first_group + static_cast<Address>(t)});
-    switch_agents.emplace_back(settings, workers + static_cast<Address>(p), std::move(pools));
-    run.datagrams().program(workers + static_cast<Address>(p), programmed[p], switch_agents.back(), {.delay = choice.switch_delay});
+  for (const SwitchmlSwitchPlace& place : deployed.switches) {
+    switch_agents.emplace_back(settings, place.self, place.pools);
+    run.datagrams().program(place.self, place.at, switch_agents.back(), {.delay = choice.switch_delay});
   }
-  for (std::size_t t = 0; t < members.size(); ++t) run.datagrams().group(first_group + static_cast<Address>(t), members[t]);
+  for (const SwitchmlJobPlace& job : deployed.jobs) run.datagrams().group(job.group, job.members());
 
   InNetworkRun out{.network = run.run(report), .finish = std::vector<SimTime>(all.tenants.size())};
   require_right(values);
   std::size_t worker = 0;
-  for (std::size_t t = 0; t < members.size(); ++t) {
+  for (std::size_t t = 0; t < deployed.jobs.size(); ++t) {
+    const SwitchmlJobPlace& job = deployed.jobs[t];
     std::int64_t sent = 0, resent = 0;
-    for (std::size_t i = 0; i < members[t].size(); ++i, ++worker) {
+    for (int w = 0; w < job.workers; ++w, ++worker) {
       const SwitchmlWorker::Statistics& s = worker_agents[worker].statistics();
       sent += s.sent, resent += s.resent;
       if (s.overflow) throw RunError("switchml: a sum does not fit into 32 bits");
       out.finish[t] = std::max(out.finish[t], SimTime{s.finished_ps});
     }
     out.notes.push_back(fmt::format("{}adds up in {} with {} slots; {} of {} packets sent again",
-                                    members.size() > 1 ? fmt::format("job {} ", t) : "", all.fabric.device(at[t]).name, share(t), resent,
-                                    sent));
+                                    deployed.jobs.size() > 1 ? fmt::format("job {} ", t) : "", all.fabric.device(jobs[t].at).name,
+                                    job.slots, resent, sent));
   }
   return out;
 }

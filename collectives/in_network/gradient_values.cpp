@@ -1,0 +1,70 @@
+#include "collectives/in_network/gradient_values.hpp"
+
+#include "kernels/error.hpp"
+#include "kernels/quantise_ops.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weft {
+namespace {
+
+double wide_value(DType dtype, const std::byte* at) {
+  double out = 0;
+  with_float_type(dtype, [&]<class T>() {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    out = static_cast<double>(widen(value));
+  });
+  return out;
+}
+
+}  // namespace
+
+GradientValues::GradientValues(DType dtype, void* values, FixedPoint point, const Place& place)
+    : dtype_(dtype), values_(static_cast<std::byte*>(values)), point_(point), place_(place) {
+  check(dtype != DType::int64 && dtype != DType::uint8, "packets carry 32-bit integers or fixed point, not {}", name_of(dtype));
+}
+
+GradientValues::Range GradientValues::range(std::uint32_t packet) const {
+  const std::int64_t begin = static_cast<std::int64_t>(packet) * place_.each;
+  return {begin, static_cast<std::size_t>(std::clamp<std::int64_t>(place_.elements - begin, 0, place_.each))};
+}
+
+void GradientValues::read(std::uint32_t packet, std::span<std::int32_t> values) {
+  const Range r = range(packet);
+  const std::span<std::int32_t> own = values.first(r.count);
+  if (dtype_ == DType::int32)
+    std::memcpy(own.data(), at(r.begin), own.size_bytes());
+  else if (quantise(dtype_, point_, at(r.begin), own) > 0 && unfit_value_.empty())
+    name_unfit_value(r, own);
+  std::ranges::fill(values.subspan(r.count), 0);
+}
+
+void GradientValues::name_unfit_value(Range r, std::span<const std::int32_t> fixed) {
+  for (std::size_t i = 0; i < r.count; ++i) {
+    const std::int64_t element = r.begin + static_cast<std::int64_t>(i);
+    std::int32_t one = fixed[i];
+    if (quantise(dtype_, point_, at(element), {&one, 1}) == 0) continue;
+    unfit_value_ = fmt::format("worker {}, element {}: {:g} times the scale {:g} does not fit into 32 bits", place_.worker,
+                               place_.first_element + element, wide_value(dtype_, at(element)), point_.scale);
+    return;
+  }
+}
+
+void GradientValues::write(std::uint32_t packet, std::span<const std::int32_t> sums) {
+  const Range r = range(packet);
+  const std::span<const std::int32_t> own = sums.first(r.count);
+  if (dtype_ == DType::int32)
+    std::memcpy(at(r.begin), own.data(), own.size_bytes());
+  else
+    dequantise(dtype_, point_, own, at(r.begin));
+  ++packets_written_;
+  if (!limit_sum_.empty()) return;
+  const auto limit = std::ranges::find_if(own, [](std::int32_t v) { return v == INT32_MAX || v == INT32_MIN; });
+  if (limit != own.end())
+    limit_sum_ = fmt::format("worker {}, element {}: the sum of all workers is at the limit of 32 bits, {}", place_.worker,
+                             place_.first_element + r.begin + (limit - own.begin()), *limit);
+}
+
+}  // namespace weft
