@@ -77,9 +77,13 @@ AtpTree plan_atp_tree(std::span<const int> worker_switch, int server_switch, std
     } else {
       for (const int w : members) {
         const int own = static_cast<int>(out.workers_of.size());
-        out.members[static_cast<std::size_t>(w)] = {.level = 2, .bit = own, .rack = own, .edge = second_level ? 1 : 2};
+        // Where they meet nobody on their way, as a rack of one: there may be more of them than bits.
+        if (second_level)
+          out.members[static_cast<std::size_t>(w)] = {.level = 2, .bit = own, .rack = own, .edge = 1};
+        else
+          out.members[static_cast<std::size_t>(w)] = {.level = 1, .bit = 0, .rack = own, .edge = 2};
         out.workers_of.push_back({w});
-        out.workers_at.emplace_back();
+        out.workers_at.push_back({w});
       }
     }
   }

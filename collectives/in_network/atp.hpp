@@ -39,6 +39,14 @@ struct AtpBits {
   }
   bool overlaps(const AtpBits& other) const { return (words[0] & other.words[0]) != 0 || (words[1] & other.words[1]) != 0; }
   void add(const AtpBits& other) { words[0] |= other.words[0], words[1] |= other.words[1]; }
+  bool within(int first) const {  // none but the first so many is set
+    for (int word = 0; word < 2; ++word) {
+      const int bits = first - 64 * word;
+      const std::uint64_t allowed = bits >= 64 ? UINT64_MAX : bits <= 0 ? 0 : (std::uint64_t{1} << bits) - 1;
+      if ((words[static_cast<std::size_t>(word)] & ~allowed) != 0) return false;
+    }
+    return true;
+  }
   int count() const { return std::popcount(words[0]) + std::popcount(words[1]); }
 };
 
@@ -90,7 +98,7 @@ struct AtpMember {
 struct AtpTree {
   std::vector<AtpMember> members;            // by worker
   std::vector<std::vector<int>> workers_of;  // by bit of level 2: the workers behind it
-  std::vector<std::vector<int>> workers_at;  // by rack and bit of level 1; empty racks have no level 1
+  std::vector<std::vector<int>> workers_at;  // by rack and bit of level 1
   int racks = 0;
 };
 

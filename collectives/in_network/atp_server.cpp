@@ -23,7 +23,10 @@ AtpServer::AtpServer(const AtpSettings& settings, const AtpTree& tree, const Pla
 
 void AtpServer::on_datagram(Wire& wire, Datagram datagram) {
   const auto h = datagram.header.as<AtpHeader>();
-  if (h.kind != AtpKind::gradient || h.flow != place_.flow || h.sequence >= place_.packets) return;
+  if (!sound(h)) {
+    ++statistics_.malformed;
+    return;
+  }
   ++statistics_.received;
   if (h.sequence < base_ || (result_of(h.sequence).sequence == h.sequence && result_of(h.sequence).missing == 0)) {
     if (result_of(h.sequence).sequence != h.sequence) {
@@ -50,6 +53,13 @@ void AtpServer::on_datagram(Wire& wire, Datagram datagram) {
   if (r.missing > 0) return;
   while (base_ < place_.packets && result_of(base_).sequence == base_ && result_of(base_).missing == 0) ++base_;
   send(wire, h.sequence, place_.workers);
+}
+
+// A gradient of this flow, whose bits stand for workers of it.
+bool AtpServer::sound(const AtpHeader& h) const {
+  if (h.kind != AtpKind::gradient || h.flow != place_.flow || h.sequence >= place_.packets || h.bits.count() == 0) return false;
+  if (h.level == 2) return h.bits.within(tree_.racks);
+  return h.level == 1 && h.rack < tree_.workers_at.size() && h.bits.within(static_cast<int>(tree_.workers_at[h.rack].size()));
 }
 
 void AtpServer::open(std::uint32_t sequence) {

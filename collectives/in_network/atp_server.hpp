@@ -22,6 +22,7 @@ class AtpServer final : public Agent {
     std::int64_t ignored = 0;   // whose workers were all or partly counted
     std::int64_t answered = 0;  // results sent again
     std::int64_t late = 0;      // copies of what no worker can still lack
+    std::int64_t malformed = 0;
   };
 
   // The settings and the tree must outlive the agent. Keeps the results of 2 largest_window packets.
@@ -44,6 +45,7 @@ class AtpServer final : public Agent {
 
   Result& result_of(std::uint32_t sequence) { return results_[sequence % results_.size()]; }
   std::span<std::uint64_t> counted(std::uint32_t sequence) { return {counted_.data() + sequence % results_.size() * words_, words_}; }
+  bool sound(const AtpHeader& h) const;
   void open(std::uint32_t sequence);
   void read_workers(const AtpHeader& h);
   void add(Result& r, const Datagram& datagram, const AtpHeader& h);

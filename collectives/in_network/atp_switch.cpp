@@ -22,7 +22,10 @@ int AtpSwitch::claimed() const {
 
 void AtpSwitch::on_datagram(Wire& wire, Datagram datagram) {
   auto h = datagram.header.as<AtpHeader>();
-  check(h.flow >= 0 && static_cast<std::size_t>(h.flow) < finished_.size(), "a packet of flow {}, which was not announced", h.flow);
+  if (!sound(h)) {
+    ++statistics_.malformed;
+    return;
+  }
   std::uint32_t& finished = finished_[static_cast<std::size_t>(h.flow)];
   finished = std::max(finished, h.finished);
   if (h.kind == AtpKind::parameter) {
@@ -35,6 +38,12 @@ void AtpSwitch::on_datagram(Wire& wire, Datagram datagram) {
   const bool here = h.edge == 0 || (h.edge == 1 && std::ranges::find(attached_, datagram.to) != attached_.end());
   if (!here) return wire.send(std::move(datagram));
   on_gradient(wire, std::move(datagram), h);
+}
+
+bool AtpSwitch::sound(const AtpHeader& h) const {
+  if (h.flow < 0 || static_cast<std::size_t>(h.flow) >= finished_.size()) return false;
+  if (h.kind == AtpKind::parameter) return true;
+  return h.kind == AtpKind::gradient && (h.level == 1 || h.level == 2) && h.edge <= 2 && h.bits.count() > 0;
 }
 
 void AtpSwitch::on_gradient(Wire& wire, Datagram datagram, AtpHeader h) {
@@ -91,7 +100,8 @@ void AtpSwitch::send_sum(Wire& wire, Datagram datagram, AtpHeader h, const Aggre
   h.marked = a.marked;
   h.overflow = a.overflow;
   h.bits = a.bits;
-  if (whole && h.edge == 0) h.bits = AtpBits::one(h.rack), h.level = 2;
+  // Where racks outnumber the bits, nothing is added at level 2: the server knows the sum by its workers.
+  if (whole && h.edge == 0 && h.rack < AtpBits::capacity) h.bits = AtpBits::one(h.rack), h.level = 2;
   h.resend = !whole;
   h.edge = static_cast<std::uint8_t>(h.edge == 0 && h.fan_in_2 > 0 ? 1 : 2);
   datagram.header.set(h);

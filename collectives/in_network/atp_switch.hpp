@@ -17,6 +17,7 @@ class AtpSwitch final : public Agent {
     std::int64_t duplicates = 0;
     std::int64_t flushed = 0;  // partial sums sent on because a worker sent again
     std::int64_t completed = 0;
+    std::int64_t malformed = 0;
     int most_in_use = 0;
   };
 
@@ -39,6 +40,7 @@ class AtpSwitch final : public Agent {
     Payload sum = {};
   };
 
+  bool sound(const AtpHeader& h) const;
   void on_gradient(Wire& wire, Datagram datagram, AtpHeader h);
   void on_resend(Wire& wire, Datagram datagram, AtpHeader h, Aggregator& aggregator);
   void pass(Wire& wire, Datagram datagram, AtpHeader h);

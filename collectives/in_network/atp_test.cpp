@@ -26,13 +26,13 @@ class World {
         std::uint64_t seed)
       : settings_(settings), pool_(settings.values_per_packet), network_(seed, mischief, &pool_) {
     Address next = 0;
-    std::vector<std::vector<Address>> attached(8);
+    std::vector<std::vector<Address>> attached(201);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       const JobShape& job = jobs[j];
       trees_.push_back(plan_atp_tree(job.worker_switch, job.server_switch, programmable));
       const Address first = next;
       const auto n = static_cast<Address>(job.worker_switch.size());
-      const Address server = first + n, group = 1000 + static_cast<Address>(j);
+      const Address server = first + n, group = 3000 + static_cast<Address>(j);
       next = server + 1;
       std::vector<Address> members;
       for (Address w = 0; w < n; ++w) {
@@ -231,6 +231,19 @@ TEST_CASE("atp: sums that do not fit into 32 bits are told, not wrapped") {
   network.run();
   CHECK(a.statistics().overflow);
   CHECK(b.statistics().overflow);
+}
+
+TEST_CASE("atp: more workers and racks than a packet has bits for add up at the server, where its switch does not aggregate") {
+  World alone(small, {{std::vector<int>(140, 0), 0, 3}}, {}, {.most_delay_ps = 1}, 6);
+  alone.network().run();
+  alone.check_sums();
+  std::vector<int> pairs;
+  std::vector<int> racks;
+  for (int rack = 0; rack < 140; ++rack) pairs.insert(pairs.end(), {rack, rack}), racks.push_back(rack);
+  World many(small, {{pairs, 200, 3}}, racks, {.most_delay_ps = 1}, 7);
+  many.network().run();
+  many.check_sums();
+  CHECK(many.servers()[0].statistics().received == 3 * 140);
 }
 
 TEST_CASE("atp: more workers at a switch than a packet has bits for are refused, and so are settings that cannot be") {

@@ -1,6 +1,9 @@
 // The second seam: datagrams in, datagrams and timers out. What depends on values or on time (ATP's and SwitchML's worker,
 // server and switch) is an Agent, a state machine that knows no network; the packet model (sim/packet/) and UDP carry its
 // datagrams. Nothing on a Wire is reliable: datagrams may be lost, doubled, reordered or marked.
+//
+// Nor need senders be what they say. A network hands over only datagrams from agents that it knows, with as many values as
+// new_payload() has or, in a run of sizes only, none; what is in a header the agents judge, and they count and drop what cannot be.
 #pragma once
 
 #include "collectives/in_network/payload.hpp"

@@ -83,7 +83,7 @@ TEST_CASE("deployment: what has no bits or numbers is refused") {
   CHECK_THROWS_WITH_AS(deploy_atp({}, crowd, std::vector{0}), "129 workers meet at a switch, and a packet has bits for 128", InputError);
   const std::vector<SwitchmlJob> endless = {{.values = std::int64_t{1} << 40}};
   CHECK_THROWS_WITH_AS(deploy_switchml({}, endless),
-                       "1099511627776 values are 34359738368 packets of 32, and there are numbers for 4294967294", InputError);
+                       "1 x 1099511627776 values are 34359738368 packets of 32, and there are numbers for 4293918719", InputError);
 }
 
 }  // namespace weft

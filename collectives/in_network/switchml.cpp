@@ -58,7 +58,11 @@ void SwitchmlWorker::send(Wire& wire, std::uint32_t slot) {
 
 void SwitchmlWorker::on_datagram(Wire& wire, Datagram datagram) {
   const auto h = datagram.header.as<SwitchmlHeader>();
-  if (h.job != place_.job || h.slot >= slots_.size() || !slots_[h.slot].sent || slots_[h.slot].packet != h.packet) {
+  if (h.job != place_.job || h.slot >= slots_.size() || h.packet >= end_) {
+    ++statistics_.malformed;
+    return;
+  }
+  if (!slots_[h.slot].sent || slots_[h.slot].packet != h.packet) {
     ++statistics_.duplicates;
     return;
   }
@@ -115,6 +119,10 @@ SwitchmlSwitch::SwitchmlSwitch(const SwitchmlSettings& settings, Address self, s
 void SwitchmlSwitch::on_datagram(Wire& wire, Datagram datagram) {
   if (datagram.to != self_) return wire.send(std::move(datagram));
   const auto h = datagram.header.as<SwitchmlHeader>();
+  if (!sound(h)) {
+    ++statistics_.malformed;
+    return;
+  }
   const auto job = static_cast<std::size_t>(h.job);
   const SwitchmlPool& pool = jobs_[job];
   const auto workers = static_cast<std::size_t>(pool.workers);
@@ -146,6 +154,14 @@ void SwitchmlSwitch::on_datagram(Wire& wire, Datagram datagram) {
   if (v.count < pool.workers) return;
   ++statistics_.completed;
   reply(wire, v, h, pool.group);
+}
+
+// Of a worker and a slot of the job, and the packet's turn in the slot.
+bool SwitchmlSwitch::sound(const SwitchmlHeader& h) const {
+  if (h.job < 0 || static_cast<std::size_t>(h.job) >= jobs_.size()) return false;
+  const SwitchmlPool& pool = jobs_[static_cast<std::size_t>(h.job)];
+  const auto slots = static_cast<std::uint32_t>(pool.slots);
+  return slots > 0 && h.worker < pool.workers && h.slot == h.packet % slots && h.version == h.packet / slots % 2;
 }
 
 void SwitchmlSwitch::reply(Wire& wire, const Version& v, SwitchmlHeader h, Address to) {

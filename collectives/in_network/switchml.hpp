@@ -45,7 +45,7 @@ class SwitchmlWorker final : public Agent {
     std::uint32_t packets = 0;  // in each round
   };
   struct Statistics {
-    std::int64_t sent = 0, resent = 0, duplicates = 0;
+    std::int64_t sent = 0, resent = 0, duplicates = 0, malformed = 0;
     std::int64_t finished_ps = 0;  // when the last sum came
     bool overflow = false;
   };
@@ -81,7 +81,7 @@ class SwitchmlWorker final : public Agent {
 class SwitchmlSwitch final : public Agent {
  public:
   struct Statistics {
-    std::int64_t aggregated = 0, duplicates = 0, answered = 0, completed = 0;
+    std::int64_t aggregated = 0, duplicates = 0, answered = 0, completed = 0, malformed = 0;
   };
 
   SwitchmlSwitch(const SwitchmlSettings& settings, Address self, std::vector<SwitchmlPool> jobs);
@@ -98,6 +98,7 @@ class SwitchmlSwitch final : public Agent {
     Payload sum = {};
   };
 
+  bool sound(const SwitchmlHeader& h) const;
   void reply(Wire& wire, const Version& v, SwitchmlHeader h, Address to);
 
   const SwitchmlSettings& settings_;
