@@ -4,6 +4,7 @@
 #include "collectives/bench/run_local.hpp"
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/table.hpp"
+#include "collectives/bench/udp_run.hpp"
 #include "collectives/bench/worlds.hpp"
 #include "kernels/error.hpp"
 #if WEFT_HAVE_CUDA
@@ -53,7 +54,16 @@ int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
 }
 #endif
 
+int run_udp(const Settings& settings) {
+  const auto run = [&](int node, const std::vector<std::string>& places, const UdpPlace& own) {
+    return run_udp_node(settings, node, places, own);
+  };
+  if (settings.hosts.empty()) return run_udp_here(settings, run);
+  return run(settings.rank, settings.hosts, UdpPlace::at(settings.hosts[static_cast<std::size_t>(settings.rank)]));
+}
+
 int run_transport(const Settings& settings) {
+  if (settings.transport == "udp") return run_udp(settings);
   if (settings.transport == "threads") return run(*threads_world(settings), settings);
 #if WEFT_HAVE_MPI
   if (settings.transport == "mpi") return run_mpi(settings, run<World>);

@@ -83,7 +83,10 @@ TEST_CASE("bench: all that is wrong with a command line is said at once") {
   CHECK(problems_of({"-n", "100000"}) == std::vector<std::string>{"-n: must be 1 to 1024, got 100000"});
   CHECK(problems_of({"--transport", "tcp", "--hosts", "a:1,b:1", "-n", "3"}) ==
         std::vector<std::string>{"-n: --hosts names 2 ranks, got 3", "--rank: must say which of the 2 hosts this is, 0 to 1, got -1"});
-  CHECK(problems_of({"--hosts", "a:1,b:1"}) == std::vector<std::string>{"--hosts, --rank: only for --transport tcp"});
+  CHECK(problems_of({"--hosts", "a:1,b:1"}) == std::vector<std::string>{"--hosts, --rank: only for --transport tcp and udp"});
+  CHECK(problems_of({"--algorithm", "ring,atp", "--loss", "0.1", "--payload", "8"}) ==
+        std::vector<std::string>{"--algorithm: \"atp\" needs switches that add: --transport udp",
+                                 "--payload, --loss: only for --transport udp"});
   CHECK(problems_of({"--trace", "/nowhere/trace.json"}) == std::vector<std::string>{"--trace: there is no folder /nowhere to write to"});
   CHECK(problems_of({"--nonsense"}).size() == 1);
 }
