@@ -41,7 +41,7 @@ bool UdpNode::turn(std::chrono::microseconds at_most) {
   const std::size_t came = inbox_.receive();
   look_at_clock();
   // Only who is behind pays for the question whether the queue is long.
-  const bool congested = came == UdpInbox::capacity && socket_.queue().long_;
+  const bool congested = inbox_.more() && socket_.queue().long_;
   for (std::size_t i = 0; i < came; ++i) handle(i, congested);
   const bool fired = fire_timers();
   release_held();
@@ -52,9 +52,10 @@ bool UdpNode::turn(std::chrono::microseconds at_most) {
 }
 
 void UdpNode::handle(std::size_t arrival, bool congested) {
-  const UdpHead head = inbox_.head(arrival);
   ++statistics_.received;
-  if (!inbox_.whole(arrival) || !head.ours() || head.run != settings_.run || !routes_.known(head.from, head.to)) {
+  const bool whole = inbox_.whole(arrival);
+  const UdpHead head = whole ? inbox_.head(arrival) : UdpHead{};
+  if (!whole || !head.ours() || head.run != settings_.run || !routes_.known(head.from, head.to)) {
     ++statistics_.malformed;
     return;
   }
@@ -67,7 +68,7 @@ void UdpNode::handle(std::size_t arrival, bool congested) {
              .to = head.to,
              .wire_bytes = udp_overhead_bytes + 4 * pool_.values(),
              .congested = congested || head.congested != 0,
-             .payload = inbox_.take(arrival)};
+             .payload = inbox_.payload(arrival)};
   d.header.bytes() = head.header;
   hand_over(std::move(d));
 }

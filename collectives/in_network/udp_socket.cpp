@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include <fcntl.h>
 #include <linux/sock_diag.h>
@@ -18,6 +19,21 @@ namespace {
 
 constexpr int wanted_queue_bytes = 4 << 20;
 constexpr std::size_t longest_segmented = 65535 - 28;  // what the kernel takes apart, without the headers of IP and UDP
+
+// Of each datagram of a train but the last, which may be shorter; nothing where it is a single one.
+std::optional<std::size_t> datagram_bytes(msghdr& message) {
+#ifdef UDP_GRO
+  for (const cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, const_cast<cmsghdr*>(c))) {
+    if (c->cmsg_level != IPPROTO_UDP || c->cmsg_type != UDP_GRO) continue;
+    int bytes = 0;
+    std::memcpy(&bytes, CMSG_DATA(c), sizeof bytes);
+    if (bytes > 0) return static_cast<std::size_t>(bytes);
+  }
+#else
+  static_cast<void>(message);
+#endif
+  return std::nullopt;
+}
 
 bool try_again_later() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
@@ -163,36 +179,53 @@ void UdpOutbox::refuse(int error, std::size_t datagrams, int peer) {
       fmt::format("cannot send {} bytes to {}:{}: {}", sizeof(UdpHead) + payload_bytes_, host.data(), port.data(), std::strerror(error)));
 }
 
-UdpInbox::UdpInbox(const UdpSocket& socket, PayloadPool& pool) : socket_(socket), pool_(pool) {
-  for (std::size_t i = 0; i < capacity; ++i) open(i);
-}
-
-// Values land in a payload of the pool, from where agents take them without a copy.
-void UdpInbox::open(std::size_t i) {
-  slots_[i].payload = pool_.take();
-  const auto values = std::as_writable_bytes(slots_[i].payload.mutable_values());
-  parts_[2 * i] = {&slots_[i].head, sizeof(UdpHead)};
-  parts_[2 * i + 1] = {values.data(), values.size()};
-  messages_[i].msg_hdr.msg_iov = &parts_[2 * i];
-  messages_[i].msg_hdr.msg_iovlen = 2;
+UdpInbox::UdpInbox(const UdpSocket& socket, PayloadPool& pool)
+    : socket_(socket),
+      pool_(pool),
+      payload_bytes_(static_cast<std::size_t>(pool.values()) * sizeof(std::int32_t)),
+      memory_(trains * train_bytes) {
+#ifdef UDP_GRO
+  const int on = 1;  // without it they come one by one
+  ::setsockopt(socket.descriptor(), IPPROTO_UDP, UDP_GRO, &on, sizeof on);
+#endif
+  for (std::size_t i = 0; i < trains; ++i) {
+    parts_[i] = {memory_.data() + i * train_bytes, train_bytes};
+    messages_[i].msg_hdr.msg_iov = &parts_[i];
+    messages_[i].msg_hdr.msg_iovlen = 1;
+    messages_[i].msg_hdr.msg_control = controls_[i].bytes.data();
+  }
+  arrivals_.reserve(trains * (train_bytes / sizeof(UdpHead)));
 }
 
 std::size_t UdpInbox::receive() {
-  const int got = ::recvmmsg(socket_.descriptor(), messages_.data(), capacity, MSG_DONTWAIT, nullptr);
+  arrivals_.clear();
+  for (mmsghdr& m : messages_) m.msg_hdr.msg_controllen = sizeof(Control);
+  const int got = ::recvmmsg(socket_.descriptor(), messages_.data(), trains, MSG_DONTWAIT, nullptr);
+  more_ = got == static_cast<int>(trains);
   if (got < 0) {
     // A peer that has ended answers that its port is unreachable; the control connection says so better.
     if (try_again_later() || errno == ECONNREFUSED) return 0;
     throw RunError(fmt::format("cannot receive at {}: {}", socket_.address(), std::strerror(errno)));
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i)
-    slots_[i].whole =
-        messages_[i].msg_len == sizeof(UdpHead) + parts_[2 * i + 1].iov_len && (messages_[i].msg_hdr.msg_flags & MSG_TRUNC) == 0;
-  return static_cast<std::size_t>(got);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
+    const std::span<const std::byte> train(memory_.data() + i * train_bytes, messages_[i].msg_len);
+    const std::size_t each = datagram_bytes(messages_[i].msg_hdr).value_or(train.size());
+    std::size_t at = 0;
+    do arrivals_.push_back(train.subspan(at, std::min(each, train.size() - at)));
+    while ((at += each) < train.size());
+  }
+  return arrivals_.size();
 }
 
-Payload UdpInbox::take(std::size_t i) {
-  Payload out = std::move(slots_[i].payload);
-  open(i);
+UdpHead UdpInbox::head(std::size_t i) const {
+  UdpHead out;
+  std::memcpy(&out, arrivals_[i].data(), sizeof out);
+  return out;
+}
+
+Payload UdpInbox::payload(std::size_t i) const {
+  Payload out = pool_.take();
+  std::memcpy(out.mutable_values().data(), arrivals_[i].data() + sizeof(UdpHead), payload_bytes_);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,7 +77,7 @@ class UdpOutbox {
   std::int64_t sent_ = 0, refused_ = 0;
 };
 
-// Datagrams that have come.
+// Datagrams that have come. A train comes as one, where the kernel has not taken it apart on its way.
 class UdpInbox {
  public:
   // Payloads come from the pool, which must outlive this.
@@ -84,27 +85,29 @@ class UdpInbox {
   UdpInbox(const UdpInbox&) = delete;
   UdpInbox& operator=(const UdpInbox&) = delete;
 
-  // How many have come, at most `capacity`; then each can be looked at, and its payload taken, until the next call.
+  // How many have come; then each can be looked at until the next call.
   std::size_t receive();
-  const UdpHead& head(std::size_t i) const { return slots_[i].head; }
-  bool whole(std::size_t i) const { return slots_[i].whole; }  // as long as all of the run are
-  Payload take(std::size_t i);
-
-  static constexpr std::size_t capacity = 64;
+  bool more() const { return more_; }  // may have come, than the last call took
+  bool whole(std::size_t i) const { return arrivals_[i].size() == sizeof(UdpHead) + payload_bytes_; }  // as long as all of the run are
+  UdpHead head(std::size_t i) const;                                                                   // of a whole one, as payload()
+  Payload payload(std::size_t i) const;
 
  private:
-  struct Slot {
-    UdpHead head;
-    Payload payload;
-    bool whole = false;
-  };
-  void open(std::size_t i);
+  static constexpr std::size_t trains = 16;
+  static constexpr std::size_t train_bytes = 1 << 16;
 
   const UdpSocket& socket_;
   PayloadPool& pool_;
-  std::array<Slot, capacity> slots_;
-  std::array<mmsghdr, capacity> messages_ = {};
-  std::array<iovec, 2 * capacity> parts_ = {};
+  std::size_t payload_bytes_;
+  std::vector<std::byte> memory_;  // for each train
+  std::array<mmsghdr, trains> messages_ = {};
+  std::array<iovec, trains> parts_ = {};
+  struct alignas(cmsghdr) Control {
+    std::array<std::byte, 64> bytes;
+  };
+  std::array<Control, trains> controls_;
+  std::vector<std::span<const std::byte>> arrivals_;
+  bool more_ = false;
 };
 
 }  // namespace weft
