@@ -42,7 +42,7 @@ void print_error(const std::string& text) { std::fputs(("weft bench: " + text + 
 
 #if WEFT_HAVE_CUDA
 int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
-  settings.ranks = world->ranks();
+  settings.ranks = ranks_among(world->ranks(), settings, "the GPUs run");
   try {
     return run(*world, settings);
   } catch (const cuda::StuckError& e) {  // what the devices may still use is not freed; nor would the runtime's own end come

@@ -14,7 +14,7 @@
 
 namespace weft::bench {
 
-// One line of the table. A run starts at a barrier; its time is that of the slowest rank.
+// One line of the table. A run starts at a barrier; its time is that of the slowest rank, extra servers not among them.
 struct Row {
   std::string algorithm;
   std::int64_t size_bytes = 0;

@@ -74,14 +74,14 @@ int status_of(pid_t child, Rank rank, std::vector<std::string>& said) {
 int run_local_processes(const Settings& settings, const RunRank& run) {
   std::vector<TcpListener> listeners;
   std::vector<std::string> addresses;
-  for (Rank r = 0; r < settings.ranks; ++r) {
+  for (Rank r = 0; r < settings.with_servers(); ++r) {
     listeners.emplace_back("127.0.0.1:0");
     addresses.push_back(listeners.back().address());
   }
   Complaints complaints;
   std::cout.flush();
   std::vector<pid_t> children;
-  for (Rank r = 0; r < settings.ranks; ++r) {
+  for (Rank r = 0; r < settings.with_servers(); ++r) {
     const pid_t child = ::fork();
     if (child == 0) {
       const int status = run_rank(run, r, addresses, listeners[static_cast<std::size_t>(r)], complaints);

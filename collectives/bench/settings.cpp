@@ -43,7 +43,7 @@ std::string_view left_out(std::string_view transport) {
 
 // The command line as it is written, before it is understood.
 struct Written {
-  std::string collective = "allreduce", dtype = "float32", op = "sum", first = "1K", last;
+  std::string collective = "allreduce", dtype = "float32", op = "sum", first = "1K", last, server_hosts = "workers";
   std::vector<std::string> algorithms = {"ring"};
   double patience_s = 30;
   int check = 1;
@@ -59,6 +59,10 @@ class Reader {
     named("--collective", written.collective, collective_named(written.collective), settings.collective, names_of(all_collectives()));
     named("--dtype", written.dtype, dtype_named(written.dtype), settings.dtype, names_of(all_dtypes()));
     named("--op", written.op, op_named(written.op), settings.op, names_of(all_ops()));
+    const std::vector<ServerHosts> hosts = {ServerHosts::workers, ServerHosts::extra};
+    const auto named_hosts = std::find_if(hosts.begin(), hosts.end(), [&](ServerHosts h) { return name_of(h) == written.server_hosts; });
+    named("--server-hosts", written.server_hosts, named_hosts != hosts.end() ? std::optional(*named_hosts) : std::nullopt,
+          settings.cut.server_hosts, names_of(hosts));
     settings.algorithms = written.algorithms;
     settings.check = written.check != 0;
     settings.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written.patience_s * 1000));
@@ -72,6 +76,7 @@ class Reader {
     refuse_if(settings.iterations < 1, "--iterations: must be at least 1, got {}", settings.iterations);
     refuse_if(settings.warmup < 0, "-w: must not be negative, got {}", settings.warmup);
     refuse_if(settings.ranks < 0 || settings.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks, settings.ranks);
+    refuse_if(extra_servers(settings.cut) > most_ranks, "--servers: must be at most {}, got {}", most_ranks, settings.cut.servers);
     if (!settings.trace.empty()) interpret_trace();
     refuse_if(settings.connections < 1 || settings.connections > 64, "--connections: must be 1 to 64, got {}", settings.connections);
     refuse_if(!(written.patience_s > 0), "--patience: must be more than 0 seconds, got {}", written.patience_s);
@@ -114,14 +119,16 @@ class Reader {
     refuse_if(fs::is_directory(folder) && ::access(folder.c_str(), W_OK) != 0, "--trace: {} cannot be written to", folder.string());
   }
   void interpret_ranks() {
-    const int hosts = static_cast<int>(settings.hosts.size());
+    const int hosts = static_cast<int>(settings.hosts.size()), servers = extra_servers(settings.cut);
     if (settings.transport != "tcp") {
       refuse_if(hosts > 0 || settings.rank >= 0, "--hosts, --rank: only for --transport tcp");
     } else if (hosts > 0) {
-      refuse_if(settings.ranks != 0 && settings.ranks != hosts, "-n: --hosts names {} ranks, got {}", hosts, settings.ranks);
+      refuse_if(settings.ranks != 0 && settings.ranks != hosts - servers, "-n: --hosts names {} ranks, got {}", hosts - servers,
+                settings.ranks);
+      refuse_if(hosts <= servers, "--hosts: must name a rank before the {} servers, got {} hosts", servers, hosts);
       refuse_if(settings.rank < 0 || settings.rank >= hosts, "--rank: must say which of the {} hosts this is, 0 to {}, got {}", hosts,
                 hosts - 1, settings.rank);
-      settings.ranks = hosts;
+      settings.ranks = hosts - servers;
     } else {
       refuse_if(settings.rank >= 0, "--rank: needs --hosts");
     }
@@ -190,7 +197,10 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--channels", s.cut.channels, "parts of the message that run side by side")->capture_default_str();
   app.add_option("--pieces", s.cut.pieces, "pieces of a part that follow one another")->capture_default_str();
   app.add_option("--group", s.cut.group, "ranks in a group, for hierarchical_ring");
-  app.add_option("--servers", s.cut.servers, "ranks that keep parameters, for parameter_server");
+  app.add_option("--servers", s.cut.servers, "that keep parameters, for parameter_server; 1 by default");
+  app.add_option("--server-hosts", w.server_hosts,
+                 "workers: servers are ranks too; extra: a thread or process for each beside the ranks, of which -n does not count")
+      ->capture_default_str();
   app.add_option("--switches", s.switches, "of the BiGraph, for hdrm");
   app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str();
   app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can");
@@ -220,10 +230,23 @@ Request request_of(const Settings& s, const std::string& algorithm) {
   return q;
 }
 
+int ranks_among(int all, const Settings& s, const char* who_started_them) {
+  const int servers = extra_servers(s.cut), ranks = all - servers;
+  if (ranks < 1)
+    throw InputError(fmt::format("--servers: {} {} ranks, which leaves none beside {} servers", who_started_them, all, servers));
+  if (s.ranks != 0 && s.ranks != ranks)
+    throw InputError(fmt::format("-n: {} {} ranks{}, got {}", who_started_them, all,
+                                 servers > 0 ? fmt::format(", {} of them servers", servers) : "", s.ranks));
+  return ranks;
+}
+
 std::string job_of(const Settings& s) {
-  return fmt::format("{} {} {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} --channels {} --pieces {} --root {}{}",
+  return fmt::format("{} {} {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} --channels {} --pieces {} --root {}{}{}",
                      name_of(s.collective), fmt::join(s.algorithms, ","), name_of(s.dtype), name_of(s.op), s.first_bytes, s.last_bytes,
                      s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.cut.channels, s.cut.pieces, s.root,
+                     s.cut.servers > 0 || extra_servers(s.cut) > 0
+                         ? fmt::format(" --servers {} --server-hosts {}", s.cut.servers, name_of(s.cut.server_hosts))
+                         : "",
                      s.trace.empty() ? "" : " --trace");
 }
 

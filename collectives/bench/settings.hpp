@@ -20,7 +20,7 @@ struct Settings {
   Collective collective = Collective::allreduce;
   AlgorithmSettings cut = {};
   int switches = 0;  // of the BiGraph that hdrm is placed on
-  int ranks = 0;
+  int ranks = 0;     // those that reduce: extra servers come on top
   Rank root = 0;
   std::int64_t first_bytes = 1 << 10;
   std::int64_t last_bytes = 16 << 20;
@@ -36,8 +36,10 @@ struct Settings {
   std::chrono::milliseconds patience{30'000};
   int connections = 1;                  // tcp
   bool zero_copy = false;               // tcp
-  std::vector<std::string> hosts = {};  // tcp: the address of every rank
+  std::vector<std::string> hosts = {};  // tcp: the address of every rank, then of every extra server
   Rank rank = -1;                       // tcp: which of them this process is; -1 starts them all here
+
+  int with_servers() const { return ranks + extra_servers(cut); }  // threads or processes that run
 };
 
 // The transports of this build: "mpi", "cuda" and "nccl" are there where MPI, CUDA and NCCL were found.
@@ -50,6 +52,8 @@ std::optional<Settings> parse(int argc, const char* const* argv);
 std::int64_t parse_size(std::string_view text);
 
 Request request_of(const Settings&, const std::string& algorithm);
+// Of so many threads or processes those that are not extra servers. Throws InputError where -n asks for others.
+int ranks_among(int all, const Settings&, const char* who_started_them);
 // What all processes of a run must agree on, in words.
 std::string job_of(const Settings&);
 

@@ -35,8 +35,9 @@ void Table::header(const Medium& medium) const {
               "# nThread 1 nGpus 0 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} iters: {} agg iters: 1 validation: {}"
               " graph: {}\n#\n",
               s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.graph ? 1 : 0)
-       << fmt::format("# {} ranks, channels {}, pieces {}; time is the median over the iterations of the slowest rank's\n", s.ranks,
-                      s.cut.channels, s.cut.pieces)
+       << fmt::format("# {} ranks{}, channels {}, pieces {}; time is the median over the iterations of the slowest rank's\n", s.ranks,
+                      extra_servers(s.cut) > 0 ? fmt::format(" and {} servers beside them", extra_servers(s.cut)) : "", s.cut.channels,
+                      s.cut.pieces)
        << fmt::format("# host {}\n", host_name());
   if (const std::string about = medium.about(); !about.empty()) out_ << fmt::format("# {}\n", about);
 }
