@@ -78,6 +78,8 @@ BuiltJob built(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes
                .load = {},
                .dtype = scenario.workload.dtype};
   require_correct(out.schedule, request);
+  if (!out.starts.empty())  // servers wait for the first worker
+    out.starts.resize(static_cast<std::size_t>(out.schedule.ranks), *std::ranges::min_element(out.starts));
   out.load = link_load(out.schedule, out.placement, routes);
   out.elements = elements_in(size, out.schedule, out.dtype);
   return out;
@@ -241,7 +243,8 @@ Outcome outcome_of(const BuiltJob& workload, const Fabric& fabric) {
           .steps = workload.schedule.steps(),
           .max_flows_per_link = load.max_flows_per_link(),
           .most_shared_link = load.max_flows_per_link() > 0 ? fabric.link_name(load.between_switches.link) : "",
-          .most_shared_step = load.between_switches.step};
+          .most_shared_step = load.between_switches.step,
+          .aggregates = workload.schedule.servers > 0};
 }
 
 Outcome simulate_alone(const Scenario& scenario, const BuiltJob& workload, const Fabric& fabric, Routes& routes,

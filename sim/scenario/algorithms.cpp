@@ -14,12 +14,18 @@ std::vector<std::string> algorithm_names() {
   return names;
 }
 
+int ranks_of(const Scenario& scenario) {
+  if (scenario.workload.ranks > 0) return scenario.workload.ranks;
+  int servers = 0;
+  for (const AlgorithmChoice& choice : scenario.workload.algorithms) servers = std::max(servers, extra_servers(choice.settings));
+  return std::max(static_cast<int>(endpoints(scenario.fabric.spec, scenario.server)) - servers, 1);
+}
+
 AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   const int gpus = scenario.server.gpu_count();
   if (!algorithm || choice.settings.group != 0 || gpus == 1) return choice;
-  const auto ranks = scenario.workload.ranks > 0 ? scenario.workload.ranks : endpoints(scenario.fabric.spec, scenario.server);
-  const bool rings = algorithm->staggers && choice.settings.channels > 1 && ranks % gpus == 0;
+  const bool rings = algorithm->staggers && choice.settings.channels > 1 && ranks_of(scenario) % gpus == 0;
   if (algorithm->takes_group || rings) choice.settings.group = gpus;
   return choice;
 }
@@ -28,7 +34,7 @@ Request request_of(const Scenario& scenario, const AlgorithmChoice& choice) {
   const Workload& workload = scenario.workload;
   Request out{.collective = workload.collective,
               .algorithm = choice.name,
-              .ranks = workload.ranks > 0 ? workload.ranks : static_cast<int>(endpoints(scenario.fabric.spec, scenario.server)),
+              .ranks = ranks_of(scenario),
               .root = workload.root,
               .settings = with_server_defaults(scenario, choice).settings};
   const FabricSpec ports = ports_of(scenario.fabric.spec, scenario.server);
@@ -77,7 +83,8 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
   if (on_ports && !has_nic_for_each_gpu(scenario.server))
     return {{at, fmt::format("hdrm needs a NIC for each GPU; the server has {} GPUs and {} NICs", scenario.server.gpu_count(),
                              scenario.server.nic_count())}};
-  std::vector<Problem> out = constraints(request_of(scenario, choice));
+  const Request request = request_of(scenario, choice);
+  std::vector<Problem> out = constraints(request);
   for (Problem& problem : out) {
     if (problem.where == "/algorithm")
       problem.where = at;
@@ -92,6 +99,11 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
     else
       problem.where = at + problem.where;
   }
+  const auto places = endpoints(scenario.fabric.spec, scenario.server);
+  if (out.empty() && extra_servers(choice.settings) > places - request.ranks)
+    out.push_back({at + (choice.settings.servers > 0 ? "/servers" : "/server_hosts"),
+                   fmt::format("needs {} endpoints without a rank; {} of {} are left", extra_servers(choice.settings),
+                               places - request.ranks, places)});
   return out;
 }
 

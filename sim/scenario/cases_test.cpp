@@ -159,3 +159,17 @@ TEST_CASE("several cases are shown as one scenario that stands for them") {
   REQUIRE(again.size() == cases.size());
   for (std::size_t i = 0; i < cases.size(); ++i) CHECK(to_json(cases[i].scenario) == to_json(again[i].scenario));
 }
+
+TEST_CASE("all ranks are all endpoints but those of extra servers, as many for every algorithm") {
+  Json json = good_scenario();
+  json["workload"]["algorithm"] = Json::parse(R"(["ring", {"name": "parameter_server", "servers": 2, "server_hosts": "extra"},
+      {"name": "parameter_server", "server_hosts": "extra"}, {"name": "parameter_server", "servers": 9}])");
+  const Scenario s = cases_of(json).front().scenario;
+  CHECK(s.workload.ranks == 30);
+  std::string labels;
+  for (const AlgorithmChoice& choice : s.workload.algorithms) labels += label(choice) + " ";
+  CHECK(labels == "ring parameter_server(servers=2,server_hosts=extra) parameter_server(server_hosts=extra) parameter_server(servers=9) ");
+  const Json written = to_json(s);
+  CHECK(written["workload"]["algorithm"][1]["server_hosts"] == "extra");
+  CHECK(cases_of(written).front().scenario.workload == s.workload);
+}

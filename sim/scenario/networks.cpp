@@ -24,6 +24,8 @@ std::string label(const AlgorithmChoice& choice) {
   const AlgorithmSettings plain;
   add("group", choice.settings.group, plain.group);
   add("servers", choice.settings.servers, plain.servers);
+  if (choice.settings.server_hosts != plain.server_hosts)
+    settings += fmt::format("{}server_hosts={}", settings.empty() ? "" : ",", name_of(choice.settings.server_hosts));
   add("channels", choice.settings.channels, plain.channels);
   add("pieces", choice.settings.pieces, plain.pieces);
   const auto add_bytes = [&](const char* name, Bytes value, Bytes unless) {

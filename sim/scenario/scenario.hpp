@@ -50,7 +50,7 @@ struct Workload {
   DType dtype = DType::float32;
   ReduceOp op = ReduceOp::sum;
   Rank root = 0;
-  int ranks = 0;  // 0 as read: all endpoints of the fabric; resolved when the scenario is
+  int ranks = 0;  // 0 as read: all endpoints of the fabric but those of extra servers; resolved when the scenario is
   int iterations = 1;
   SimTime compute = {};  // of all ranks, between iterations
   friend bool operator==(const Workload&, const Workload&) = default;

@@ -134,6 +134,10 @@ const std::vector<std::pair<ReduceOp, std::string>>& Names<ReduceOp>::values() {
   static const auto all = named<ReduceOp>(all_ops());
   return all;
 }
+const std::vector<std::pair<ServerHosts, std::string>>& Names<ServerHosts>::values() {
+  static const auto all = named<ServerHosts>(std::initializer_list<ServerHosts>{ServerHosts::workers, ServerHosts::extra});
+  return all;
+}
 const std::vector<std::pair<NetworkKind, std::string>>& Names<NetworkKind>::values() {
   static const std::vector<std::pair<NetworkKind, std::string>> all = {
       {NetworkKind::flow, "flow"}, {NetworkKind::packet, "packet"}, {NetworkKind::simgrid, "simgrid"}, {NetworkKind::ns3, "ns3"}};
@@ -166,9 +170,13 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
     }
     if (takes_group) fields.push_back(group_field("Ranks in a group; the GPUs of a server when not given."));
     if (takes_servers) {
-      auto field = optional("servers", &Settings::servers, "Ranks that keep parameters, evenly among all; 1 when not given.", at_least(1));
+      auto field =
+          optional("servers", &Settings::servers, "Those that keep parameters, each an equal part; 1 when not given.", at_least(1));
       field.write = [](const Settings& s) { return s.servers > 0 ? Json(s.servers) : Json(Json::value_t::discarded); };
       fields.push_back(field);
+      fields.push_back(optional("server_hosts", &Settings::server_hosts,
+                                "workers: some ranks are servers too, evenly among all; extra: servers are no ranks, and take the first "
+                                "endpoints without one."));
     }
     if (staggers)
       fields.push_back(
@@ -202,16 +210,18 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
 Declaration<Workload> Declared<Workload>::declaration() {
   using W = Workload;
   return {.doc = "What the ranks do.",
-          .fields = {optional("collective", &W::collective, "The operation."),
-                     required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare."),
-                     required_as<OneOrList<Bytes>>("size", &W::sizes, "Bytes of the message (nccl-tests' \"size\"), one or several."),
-                     optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
-                     optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
-                     optional_as<OrWord<int, AllRanks>>("ranks", &W::ranks, "How many take part, on the first places of the placement.",
-                                                        at_least(0)),
-                     optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
-                              between(1, 1'000'000)),
-                     optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
+          .fields = {
+              optional("collective", &W::collective, "The operation."),
+              required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare."),
+              required_as<OneOrList<Bytes>>("size", &W::sizes, "Bytes of the message (nccl-tests' \"size\"), one or several."),
+              optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
+              optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
+              optional_as<OrWord<int, AllRanks>>(
+                  "ranks", &W::ranks,
+                  "How many take part, on the first places of the placement; \"all\" leaves extra servers their endpoints.", at_least(0)),
+              optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
+                       between(1, 1'000'000)),
+              optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
 }
 
 Declaration<Placement> Declared<Placement>::declaration() {
