@@ -1,9 +1,13 @@
 // Parameter servers through the whole simulator: closed forms on a star, every network, jobs.
 #include "sim/engine/in_child.hpp"
+#include "sim/scenario/cases.hpp"
 #include "sim/scenario/jobs.hpp"
+#include "sim/scenario/profiles.hpp"
 #include "sim/simulate.hpp"
 
+#include <map>
 #include <sstream>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -124,4 +128,26 @@ TEST_CASE("parameter servers of two jobs have hosts of their own, and the jobs d
       CHECK(sent == 4'000'000);
     }
   }
+}
+
+TEST_CASE("parameter servers on extra hosts: iterations follow one another, and the servers add in each") {
+  Scenario s = star(9, 8, NetworkKind::flow);
+  s.workload.iterations = 3;
+  const Seen seen = simulated(s, extra(1), 1_MB);
+  CHECK(seen.us == doctest::Approx(1284).epsilon(1e-6));
+  CHECK(seen.sent == 8'000'000);
+  CHECK(seen.aggregates == 1);
+}
+
+TEST_CASE("parameter servers: the shipped scenario shows what its page says") {
+  const Scenario s = load_cases(project_scenarios() / "parameter_servers.json").front().scenario;
+  CHECK(s.workload.ranks == 16);
+  std::map<std::string, double> ms;
+  for (const AlgorithmChoice& choice : s.workload.algorithms) ms[label(choice)] = simulated(s, choice, 64_MiB).us / 1e3;
+  const double ring = ms.at("ring");
+  CHECK(ring == doctest::Approx(10.1).epsilon(0.005));
+  CHECK(ms.at("parameter_server(servers=1,server_hosts=extra)") / ring == doctest::Approx(17).epsilon(0.005));
+  CHECK(ms.at("parameter_server(servers=16)") / ring == doctest::Approx(1).epsilon(0.01));
+  CHECK(ms.at("parameter_server(servers=16,server_hosts=extra)") > ring);
+  CHECK(ms.at("parameter_server(servers=16,server_hosts=extra,pieces=16)") == doctest::Approx(5.7).epsilon(0.01));
 }

@@ -2,6 +2,7 @@
 
 #include "sim/scenario/fields.hpp"
 #include "sim/scenario/files.hpp"
+#include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
 
@@ -63,7 +64,7 @@ struct Declared<ClaimSide> {
   static Declaration<ClaimSide> declaration() {
     return {.doc = "One side of a comparison.",
             .fields = {optional("set", &ClaimSide::set, "Values of the scenario."),
-                       required("algorithm", &ClaimSide::algorithm, "By its name in the registry."),
+                       required("algorithm", &ClaimSide::algorithm, "As in a scenario."),
                        optional("ranks", &ClaimSide::ranks, "How many; all endpoints if not given.")}};
   }
 };

@@ -14,7 +14,7 @@ namespace weft {
 // One thing to simulate, on the reference's scenario with some of its values set.
 struct ClaimSide {
   std::vector<Setting> set = {};
-  std::string algorithm = {};
+  AlgorithmChoice algorithm = {};
   int ranks = 0;  // 0: all
 };
 

@@ -47,7 +47,7 @@ JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario_file
   };
   const Scenario of = side(claim.of), against = side(claim.against);
   const auto time_us = [&](const Scenario& scenario, const ClaimSide& s, Bytes size) {
-    const AlgorithmChoice algorithm = with_server_defaults(scenario, {s.algorithm});
+    const AlgorithmChoice algorithm = with_server_defaults(scenario, s.algorithm);
     return std::stod(in_child([&] { return std::to_string(simulate(scenario, algorithm, size).time.ps); })) / 1e6;
   };
   JudgedClaim out{claim, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};

@@ -76,7 +76,8 @@ class Seats {
     }
     const auto is_empty = [&](int e) { return on_host[static_cast<std::size_t>(host_of[static_cast<std::size_t>(e)])] == 0; };
     std::stable_partition(places.begin(), places.end(), is_empty);
-    check(count <= static_cast<int>(places.size()), "{} servers on {} endpoints", count, places.size());
+    if (count > static_cast<int>(places.size()))
+      throw InputError(fmt::format("{} parameter servers need endpoints; {} of {} are left", count, places.size(), size()));
     return place_among({.policy = PlacementPolicy::round_robin}, count, std::move(places), host_of);
   }
 
