@@ -21,6 +21,8 @@ int ranks_of(const Scenario& scenario) {
   return std::max(static_cast<int>(endpoints(scenario.fabric.spec, scenario.server)) - servers, 1);
 }
 
+std::string key_of_servers(const AlgorithmSettings& settings) { return settings.servers > 0 ? "/servers" : "/server_hosts"; }
+
 AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   const int gpus = scenario.server.gpu_count();
@@ -101,9 +103,8 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
   }
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
   if (out.empty() && extra_servers(choice.settings) > places - request.ranks)
-    out.push_back({at + (choice.settings.servers > 0 ? "/servers" : "/server_hosts"),
-                   fmt::format("needs {} endpoints without a rank; {} of {} are left", extra_servers(choice.settings),
-                               places - request.ranks, places)});
+    out.push_back({at + key_of_servers(choice.settings), fmt::format("needs {} endpoints without a rank; {} of {} are left",
+                                                                     extra_servers(choice.settings), places - request.ranks, places)});
   return out;
 }
 

@@ -15,6 +15,9 @@ std::vector<std::string> algorithm_names();
 // As in the workload, or all endpoints but as many as the extra servers of any of its algorithms; at least 1.
 int ranks_of(const Scenario&);
 
+// The key that asks for extra servers: "/servers", or where that is not written "/server_hosts".
+std::string key_of_servers(const AlgorithmSettings&);
+
 // A group that is not given is the GPUs of a server.
 AlgorithmChoice with_server_defaults(const Scenario&, AlgorithmChoice);
 

@@ -83,10 +83,11 @@ bool leaves_ranks(const Json& json, const Scenario& scenario, Input& in) {
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
   bool any = true;
   for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
-    const int servers = extra_servers(scenario.workload.algorithms[i].settings);
+    const AlgorithmSettings& settings = scenario.workload.algorithms[i].settings;
+    const int servers = extra_servers(settings);
     if (scenario.workload.ranks > 0 || servers < places) continue;
     any = false;
-    in.problems.push_back({element(json, "/workload/algorithm", i) + "/servers",
+    in.problems.push_back({element(json, "/workload/algorithm", i) + key_of_servers(settings),
                            fmt::format("must leave one of the {} endpoints of the fabric to a rank, got {}", places, servers)});
   }
   return any;

@@ -67,6 +67,7 @@ class Seats {
     return out;
   }
 
+  // On one endpoint of each host in turn, hosts where nobody is first.
   std::vector<int> place_servers(int count) const {
     std::vector<int> places = free(), host_of, on_host;
     for (std::size_t e = 0; e < taken_by_.size(); ++e) {
@@ -118,7 +119,7 @@ std::vector<Problem> server_problems(const Scenario& scenario, std::size_t row, 
                      : rows.size() > 1 ? fmt::format("/workload/algorithm/{}", row)
                                        : "/workload/algorithm";
     if (has_own) at += "/algorithm";
-    if (has_own || job == 0) at += settings.servers > 0 ? "/servers" : "/server_hosts";
+    if (has_own || job == 0) at += key_of_servers(settings);
     const int servers = extra_servers(settings), left = static_cast<int>(seats.free().size());
     if (servers > left)
       return {{at, fmt::format("needs {} endpoints for servers; {} of {} are left by the ranks of all jobs and the servers before", servers,
