@@ -162,7 +162,7 @@ void run_blocking(RankSteps& steps, int channel, ReduceOp op, const Buffer& buff
 }
 
 std::pair<int, int> averaged_chunks(const Schedule& s, Rank rank) {
-  if (s.collective == Collective::allreduce) return {0, s.chunks};
+  if (s.collective == Collective::allreduce) return {0, rank < s.workers() ? s.chunks : 0};
   if (s.collective == Collective::reduce && rank == s.root) return {0, s.chunks};
   if (s.collective == Collective::reduce_scatter) return {block_begin(s, rank), block_begin(s, rank + 1)};
   return {0, 0};
@@ -171,7 +171,7 @@ std::pair<int, int> averaged_chunks(const Schedule& s, Rank rank) {
 void finish_average(const Schedule& s, Rank rank, const Buffer& buffer) {
   const auto [first, end] = averaged_chunks(s, rank);
   const ByteSpan part = buffer.chunks(first, end - first);
-  if (part.data() != nullptr && !part.empty()) scale_average(buffer.dtype, part.data(), part.size() / size_of(buffer.dtype), s.ranks);
+  if (part.data() != nullptr && !part.empty()) scale_average(buffer.dtype, part.data(), part.size() / size_of(buffer.dtype), s.workers());
 }
 
 }  // namespace weft

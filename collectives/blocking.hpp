@@ -81,7 +81,7 @@ void run_blocking(RankSteps& steps, int channel, ReduceOp op, const Buffer& buff
 // Chunks [first, second): what this rank holds of the result of a collective that reduces.
 std::pair<int, int> averaged_chunks(const Schedule&, Rank);
 
-// Divides what this rank holds of the result by the number of ranks.
+// Divides what this rank holds of the result by the number of workers.
 void finish_average(const Schedule&, Rank, const Buffer&);
 
 }  // namespace weft

@@ -46,6 +46,8 @@ std::vector<Schedule> on_common_chunks(const std::vector<Schedule>& schedules) {
   for (const Schedule& s : schedules) {
     check(s.ranks == schedules.front().ranks, "{} has {} ranks but {} has {}", schedules.front().name, schedules.front().ranks, s.name,
           s.ranks);
+    check(s.servers == schedules.front().servers, "{} has {} servers but {} has {}", schedules.front().name, schedules.front().servers,
+          s.name, s.servers);
     common = multiplied(common / std::gcd(common, s.chunks), s.chunks);
   }
   std::vector<Schedule> result;
@@ -87,6 +89,7 @@ Schedule part_of(const Schedule& schedule, int part, int parts) {
 }  // namespace
 
 Schedule over(const Schedule& schedule, const std::vector<Rank>& ranks_of_group, int total_ranks) {
+  check(schedule.servers == 0, "{} has servers, which are the last of the ranks", schedule.name);
   check(static_cast<int>(ranks_of_group.size()) == schedule.ranks, "{} ranks for the {} of {}", ranks_of_group.size(), schedule.ranks,
         schedule.name);
   std::vector<char> taken(static_cast<std::size_t>(total_ranks));

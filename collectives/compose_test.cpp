@@ -5,6 +5,7 @@
 #include "collectives/algorithms/direct.hpp"
 #include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/pairwise.hpp"
+#include "collectives/algorithms/parameter_server.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "collectives/verify.hpp"
 
@@ -107,6 +108,10 @@ TEST_CASE("reduce-scatter then all-gather is an all-reduce, reduce then broadcas
 }
 
 TEST_CASE("schedules of different ranks or channels do not follow one another") {
+  CHECK_THROWS_WITH_AS(then(parameter_server_allreduce({3, 1, ServerHosts::extra}), ring_allreduce(4)),
+                       "internal error: parameter_server_allreduce has 1 servers but ring_allreduce has 0", std::logic_error);
+  CHECK_THROWS_WITH_AS(remap(parameter_server_allreduce({1, 1, ServerHosts::extra}), {1, 0}),
+                       "internal error: parameter_server_allreduce has servers, which are the last of the ranks", std::logic_error);
   CHECK_THROWS_WITH_AS(then(ring_allreduce(2), ring_allgather(3)), "internal error: ring_allreduce has 2 ranks but ring_allgather has 3",
                        std::logic_error);
   CHECK_THROWS_WITH_AS(then(channels(ring_allreduce(2), 2), ring_allreduce(2)),

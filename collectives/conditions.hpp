@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Whose data belongs in a chunk: one rank's chunk, or the sum of that chunk over all ranks.
+// Whose data belongs in a chunk: one rank's chunk, or the sum of that chunk over all workers.
 struct Content {
   static constexpr Rank everyone = -1;
   Rank whose = everyone;
@@ -22,7 +22,7 @@ inline Rank owner_of(const Schedule& s, int chunk) {
 
 // Whether `rank` holds its own data in `chunk` before the first step.
 inline bool holds_at_start(const Schedule& s, Rank rank, int chunk) {
-  if (chunk >= s.chunks) return false;
+  if (chunk >= s.chunks || rank >= s.workers()) return false;
   if (s.collective == Collective::allgather) return owner_of(s, chunk) == rank;
   if (s.collective == Collective::broadcast) return rank == s.root;
   return true;
@@ -39,7 +39,7 @@ inline std::optional<Content> due_at_end(const Schedule& s, Rank rank, int chunk
   if (chunk >= s.chunks) return std::nullopt;
   switch (s.collective) {
     case Collective::allreduce:
-      return Content{Content::everyone, chunk};
+      return rank < s.workers() ? std::optional(Content{Content::everyone, chunk}) : std::nullopt;
     case Collective::reduce_scatter:
       return owner_of(s, chunk) == rank ? std::optional(Content{Content::everyone, chunk}) : std::nullopt;
     case Collective::reduce:

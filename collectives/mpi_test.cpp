@@ -3,6 +3,7 @@
 
 #include "collectives/conformance.hpp"
 #include "collectives/reference.hpp"
+#include "collectives/registry.hpp"
 
 #include <doctest/doctest.h>
 
@@ -37,6 +38,20 @@ class MpiRanks {
 }  // namespace
 
 TEST_CASE("conformance: mpi carries messages") { conformance::carries_messages<MpiRanks>(); }
+
+TEST_CASE("mpi: three workers and two parameter servers behind them") {
+  const Schedule s = build({.algorithm = "parameter_server", .ranks = 3, .settings = {.servers = 2, .server_hosts = ServerHosts::extra}});
+  REQUIRE(mpi().ranks() == s.ranks);
+  std::vector<std::byte> memory(buffer_bytes(s, 1003, DType::int32));
+  const Buffer buffer{{.elements = 1003, .chunks = s.chunks}, DType::int32, memory.data()};
+  for (int again = 0; again < 2; ++again) {  // servers keep nothing from one to the next
+    if (mpi().rank() < s.workers() || again == 0) fill(s, ReduceOp::sum, {}, mpi().rank(), buffer);
+    FilteredSteps steps(s.channels[0], mpi().rank());
+    run_blocking(steps, 0, ReduceOp::sum, buffer, mpi().at());
+    const RankResult result{mpi().rank(), buffer};
+    CHECK(verify(s, ReduceOp::sum, {}, std::span(&result, 1)).first_wrong == "");
+  }
+}
 
 TEST_CASE("mpi: its own collectives leave what ours must") {
   const int ranks = mpi().ranks();

@@ -30,9 +30,11 @@ std::vector<Request> requests(int ranks, Cut cut = {}) {
     q.settings.pieces = cut.pieces;
     for (int part = ranks == 1 ? 1 : 2; part <= ranks; ++part) {
       if (a.takes_group) q.settings.group = part;
+      if (a.takes_servers) q.settings.servers = part;
       if (a.name == "hdrm") q.bigraph = BiGraphShape{.switches = part, .nodes_per_switch = ranks / part};
       if (!constraints(q).empty()) continue;
       all.push_back(q);
+      if (a.takes_servers) q.settings.server_hosts = ServerHosts::extra, all.push_back(q);
       break;
     }
   }
@@ -66,6 +68,7 @@ void capture_and_check(const Request& q, const Mix& mix, std::int64_t elements) 
   CAPTURE(q.algorithm);
   CAPTURE(q.ranks);
   CAPTURE(q.settings.group);
+  CAPTURE(name_of(q.settings.server_hosts));
   CAPTURE(q.settings.channels);
   CAPTURE(q.settings.pieces);
   CAPTURE(name_of(mix.dtype));

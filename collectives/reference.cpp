@@ -73,7 +73,7 @@ T input(const Schedule& s, ReduceOp op, TestData data, Rank rank, std::int64_t e
     return static_cast<T>(bits);
   } else {
     if (data.values == Values::real) return rounded<T>(real_value(bits, op));
-    return rounded<T>(whole_value(bits, op, static_cast<Rank>(index % static_cast<std::uint64_t>(s.ranks)) == rank));
+    return rounded<T>(whole_value(bits, op, static_cast<Rank>(index % static_cast<std::uint64_t>(s.workers())) == rank));
   }
 }
 
@@ -129,14 +129,14 @@ struct Reduced {
   void compute(const Schedule& s, ReduceOp op, TestData data, std::int64_t first, std::int64_t count) {
     values.resize(static_cast<std::size_t>(count));
     bounds.assign(static_cast<std::size_t>(count), 0);
-    for (Rank r = 0; r < s.ranks; ++r)
+    for (Rank r = 0; r < s.workers(); ++r)
       for (std::size_t i = 0; i < values.size(); ++i) {
         const Number<T> x = number(input<T>(s, op, data, r, first + static_cast<std::int64_t>(i)));
         values[i] = r == 0 ? x : combined(op, values[i], x);
         if constexpr (!std::is_integral_v<T>) bounds[i] += std::abs(x);
       }
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (op == ReduceOp::avg) values[i] = divided(values[i], s.ranks);
+      if (op == ReduceOp::avg) values[i] = divided(values[i], s.workers());
       if constexpr (!std::is_integral_v<T>) bounds[i] = bound(s, op, data, values[i], bounds[i]);
     }
   }
@@ -144,14 +144,14 @@ struct Reduced {
  private:
   static double bound(const Schedule& s, ReduceOp op, TestData data, double value, double magnitudes) {
     const double size = std::abs(value);
-    const bool exact = data.values == Values::whole && s.ranks * largest_whole < 2 / epsilon<T>;
+    const bool exact = data.values == Values::whole && s.workers() * largest_whole < 2 / epsilon<T>;
     switch (op) {
       case ReduceOp::sum:
-        return exact ? 0 : s.ranks * epsilon<T> * magnitudes;
+        return exact ? 0 : s.workers() * epsilon<T> * magnitudes;
       case ReduceOp::avg:
         return (exact ? 0 : epsilon<T> * magnitudes) + epsilon<T> * size;
       case ReduceOp::prod:
-        return data.values == Values::whole ? 0 : s.ranks * epsilon<T> * size;
+        return data.values == Values::whole ? 0 : s.workers() * epsilon<T> * size;
       default:
         return 0;
     }
@@ -168,6 +168,7 @@ Range whole(const ChunkLayout& layout) { return {0, layout.elements}; }
 
 // The elements that hold a reduction on this rank.
 Range reduced_on(const Schedule& s, const ChunkLayout& layout, Rank r) {
+  if (r >= s.workers()) return {0, 0};
   if (s.collective == Collective::allreduce || (s.collective == Collective::reduce && r == s.root)) return whole(layout);
   if (s.collective == Collective::reduce_scatter) return block(s, layout, r);
   return {0, 0};
@@ -244,6 +245,7 @@ class Verifier {
 
 // What a rank holds before the collective.
 Range held_before(const Schedule& s, const ChunkLayout& layout, Rank r) {
+  if (r >= s.workers()) return {0, 0};
   if (s.collective == Collective::allgather) return block(s, layout, r);
   if (s.collective == Collective::broadcast && r != s.root) return {0, 0};
   return whole(layout);

@@ -1,7 +1,7 @@
 // What a collective must leave behind, computed directly: data that every rank can work out for itself, and a comparison
 // with what a run left. Integers must be equal. Floating point may differ by
-//   sum        ranks * epsilon * the sum of magnitudes      prod   ranks * epsilon * |product|
-//   avg        the sum's bound / ranks, + epsilon * |avg|   min, max, and whatever is only copied: nothing
+//   sum        workers * epsilon * the sum of magnitudes    prod   workers * epsilon * |product|
+//   avg        the sum's bound / workers, + epsilon * |avg|   min, max, and whatever is only copied: nothing
 // with epsilon the distance from 1 to the next value of the type.
 #pragma once
 

@@ -74,12 +74,16 @@ void fits_bigraph(const Request& q, Problems& problems) {
 
 constexpr int most_in_one_step = 4096;  // ranks, where a step has ranks^2 transfers: 400 MB
 
-Servers servers_of(const Request& q) { return {.ranks = q.ranks, .servers = std::max(q.settings.servers, 1)}; }
+Servers servers_of(const Request& q) {
+  return {.workers = q.ranks, .servers = std::max(q.settings.servers, 1), .hosts = q.settings.server_hosts};
+}
 
-void servers_are_ranks(const Request& q, Problems& problems) {
+void servers_are_few(const Request& q, Problems& problems) {
   const Servers s = servers_of(q);
-  if (q.settings.servers < 0 || s.servers > q.ranks)
-    problems.push_back({"/servers", fmt::format("must be 1 to {}, the ranks, got {}", q.ranks, q.settings.servers)});
+  if (q.settings.servers < 0)
+    problems.push_back({"/servers", fmt::format("must be at least 1, got {}", q.settings.servers)});
+  else if (s.hosts == ServerHosts::workers && s.servers > q.ranks)
+    problems.push_back({"/servers", fmt::format("must be 1 to {}, the ranks, got {}", q.ranks, s.servers)});
   else if (std::int64_t{s.servers} * q.ranks > most_in_one_step * most_in_one_step)
     problems.push_back({"/servers", fmt::format("times ranks must be at most {}, got {}", most_in_one_step * most_in_one_step,
                                                 std::int64_t{s.servers} * q.ranks)});
@@ -137,14 +141,15 @@ const std::array table = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_RANKS(direct_allreduce)},
-    Algorithm{.name = "parameter_server",
-              .collective = Collective::allreduce,
-              .description = "Every rank pushes its data to the servers among the ranks, which add it up, and pulls the sum.",
-              .source = "Li et al. 2014; Jiang et al. 2020 (BytePS)",
-              .takes_servers = true,
-              .constrain = servers_are_ranks,
-              .build = [](const Request& q) { return parameter_server_allreduce(servers_of(q)); },
-              .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
+    Algorithm{
+        .name = "parameter_server",
+        .collective = Collective::allreduce,
+        .description = "Every rank pushes its data to servers, among the ranks or on extra hosts, which add it up, and pulls the sum.",
+        .source = "Li et al. 2014; Jiang et al. 2020 (BytePS)",
+        .takes_servers = true,
+        .constrain = servers_are_few,
+        .build = [](const Request& q) { return parameter_server_allreduce(servers_of(q)); },
+        .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
     Algorithm{.name = "ring",
               .collective = Collective::reduce_scatter,
               .description = "Chunks go around a ring of ranks once, adding.",
@@ -289,6 +294,10 @@ const Algorithm& allowed(const Request& request) {
 
 }  // namespace
 
+int extra_servers(const AlgorithmSettings& settings) {
+  return settings.server_hosts == ServerHosts::extra ? std::max(settings.servers, 1) : 0;
+}
+
 std::span<const Algorithm> algorithms() { return table; }
 
 std::vector<std::string> algorithm_names(Collective collective) {
@@ -318,6 +327,9 @@ std::vector<Problem> constraints(const Request& request) {
   if (request.settings.servers != 0 && !a->takes_servers)
     problems.push_back(
         {"/servers", fmt::format("{} {} has no servers, got {}", a->name, name_of(a->collective), request.settings.servers)});
+  if (request.settings.server_hosts != ServerHosts::workers && !a->takes_servers)
+    problems.push_back({"/server_hosts", fmt::format("{} {} has no servers, got \"{}\"", a->name, name_of(a->collective),
+                                                     name_of(request.settings.server_hosts))});
   check_cuts(*a, request, problems);
   if (a->constrain != nullptr) a->constrain(request, problems);
   if (problems.empty()) check_size(*a, request, problems);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/algorithms/hdrm.hpp"
+#include "collectives/algorithms/parameter_server.hpp"
 #include "collectives/price.hpp"
 #include "collectives/schedule.hpp"
 #include "kernels/error.hpp"
@@ -16,17 +17,21 @@ namespace weft {
 
 // Settings that stand beside an algorithm's name.
 struct AlgorithmSettings {
-  int group = 0;     // ranks in a group, such as the GPUs of a server; 0 is not given
-  int servers = 0;   // ranks that keep parameters; 0 is not given: 1
+  int group = 0;    // ranks in a group, such as the GPUs of a server; 0 is not given
+  int servers = 0;  // that keep parameters; 0 is not given: 1
+  ServerHosts server_hosts = ServerHosts::workers;
   int channels = 1;  // concurrent parts of the message, each a copy of the algorithm
   int pieces = 1;    // pieces of each part that follow one another through the algorithm (pipelining)
   friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
 };
 
+// Servers beside the ranks that are asked for: ranks of the schedule behind them.
+int extra_servers(const AlgorithmSettings&);
+
 struct Request {
   Collective collective = Collective::allreduce;
   std::string algorithm = "ring";
-  int ranks = 1;
+  int ranks = 1;  // without extra servers
   Rank root = 0;
   AlgorithmSettings settings = {};
   std::optional<BiGraphShape> bigraph = {};  // the fabric, if it is one
@@ -53,7 +58,7 @@ std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
 // What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group,
-// /servers, /channels, /pieces; those of the fabric are /fabric/type, /fabric/switches and /fabric/nodes_per_switch.
+// /servers, /server_hosts, /channels, /pieces; those of the fabric are /fabric/type, /fabric/switches and /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);
 
 // The schedule, and its price by the formulas above each algorithm. Throw InputError with all `constraints`.

@@ -30,7 +30,9 @@ std::vector<Request> requests(int ranks, int channels, int pieces) {
     if (a.takes_group) {
       for (int g = 1; g <= ranks; ++g) variants.push_back(q), variants.back().settings.group = g;
     } else if (a.takes_servers) {
-      for (int k = 1; k <= ranks; k += 1 + ranks / 8) variants.push_back(q), variants.back().settings.servers = k;
+      for (int k = 1; k <= ranks; k += 1 + ranks / 8)
+        for (const ServerHosts hosts : {ServerHosts::workers, ServerHosts::extra})
+          variants.push_back(q), variants.back().settings.servers = k, variants.back().settings.server_hosts = hosts;
     } else if (a.name == "hdrm") {
       for (int M = 1; M * M * 2 <= ranks; ++M) variants.push_back(q), variants.back().bigraph = BiGraphShape{ranks / M, M};
     } else {
@@ -47,6 +49,8 @@ void check_right(const Request& q) {
   CAPTURE(q.algorithm);
   CAPTURE(q.ranks);
   CAPTURE(q.settings.group);
+  CAPTURE(q.settings.servers);
+  CAPTURE(name_of(q.settings.server_hosts));
   CAPTURE(q.settings.channels);
   CAPTURE(q.settings.pieces);
   const Schedule s = build(q);
@@ -57,6 +61,8 @@ void check_right(const Request& q) {
   CHECK(counted.max_chunks_sent == formula.max_chunks_sent);
   CHECK(counted.chunks == formula.chunks);
   CHECK(s.channels.size() == static_cast<std::size_t>(q.settings.channels));
+  CHECK(s.workers() == q.ranks);
+  CHECK(s.servers == extra_servers(q.settings));
 }
 
 }  // namespace
@@ -139,6 +145,18 @@ TEST_CASE("hierarchical_ring asks for a group that divides the ranks") {
   CHECK(lines({.algorithm = "hierarchical_ring", .ranks = 6}) == "/group: hierarchical_ring needs the ranks of a group: one of 1, 2, 3, 6");
   CHECK(lines({.algorithm = "hierarchical_ring", .ranks = 6, .settings = {.group = 4}}) ==
         "/group: must divide the 6 ranks (1, 2, 3, 6), got 4");
+}
+
+TEST_CASE("servers among the ranks are at most as many as these; on extra hosts there may be more") {
+  CHECK(lines({.algorithm = "parameter_server", .ranks = 4, .settings = {.servers = 5}}) == "/servers: must be 1 to 4, the ranks, got 5");
+  CHECK(lines({.algorithm = "parameter_server", .ranks = 4, .settings = {.servers = 5, .server_hosts = ServerHosts::extra}}) == "");
+  CHECK(lines({.algorithm = "parameter_server", .ranks = 4, .settings = {.servers = -1, .server_hosts = ServerHosts::extra}}) ==
+        "/servers: must be at least 1, got -1");
+  CHECK(lines({.algorithm = "ring", .ranks = 4, .settings = {.servers = 1, .server_hosts = ServerHosts::extra}}) ==
+        "/servers: ring allreduce has no servers, got 1\n"
+        "/server_hosts: ring allreduce has no servers, got \"extra\"");
+  CHECK(lines({.algorithm = "parameter_server", .ranks = 4096, .settings = {.servers = 4097, .server_hosts = ServerHosts::extra}}) ==
+        "/servers: times ranks must be at most 16777216, got 16781312");
 }
 
 TEST_CASE("hdrm asks for a BiGraph of powers of two that is balanced and full") {

@@ -61,6 +61,7 @@ std::string to_string(const Transfer& t) {
 std::string to_string(const Schedule& s) {
   std::string text = fmt::format("{}: {}, {} ranks, {} chunks", s.name, name_of(s.collective), s.ranks, s.chunks);
   if (s.extra_chunks > 0) text += fmt::format(" + {} extra", s.extra_chunks);
+  if (s.servers > 0) text += fmt::format(", the last {} of the ranks servers", s.servers);
   text += fmt::format(", {} steps", s.steps());
   if (s.collective == Collective::broadcast || s.collective == Collective::reduce) text += fmt::format(", root {}", s.root);
   if (s.channels.size() > 1) text += fmt::format(", {} channels", s.channels.size());

@@ -2,8 +2,9 @@
 // transport, no buffer and no clock; executors run it, verify.hpp proves it, compose.hpp builds larger ones from it.
 //
 // Order ("own_step", the same in every executor): a rank posts its receives and sends of a step, waits until all of them
-// are done, applies the reductions in the order of the step, and goes on. Nobody waits for the whole step. Reads of a
-// step come before its writes: a rank may send a chunk in the step in which it receives into it.
+// are done, applies what it received in the order of the step, and goes on. Nobody waits for the whole step. Reads of a
+// step come before its writes: a rank may send a chunk in the step in which it receives into it. A copy may begin the sum
+// that transfers behind it in the step add to.
 #pragma once
 
 #include <cstdint>
@@ -83,16 +84,20 @@ class Steps {
 //   reduce          all ranks hold all chunks           -> the root holds the sum
 //   alltoall        rank r holds all chunks             -> rank r's extra block s is rank s's block r (equal chunks only)
 //   barrier         nothing; one chunk of no bytes      -> every rank has heard, directly or not, of every other
+// Servers, the last `servers` of the ranks, only help: they hold nothing before, their share is in no sum, and what they hold
+// after is left open. "All" are the others, the workers. Only an allreduce has servers.
 struct Schedule {
   std::string name = {};
   Collective collective = Collective::allreduce;
   int ranks = 0;
   int chunks = 1;
   int extra_chunks = 0;
+  int servers = 0;
   Rank root = 0;
   std::vector<Steps> channels = std::vector<Steps>(1);
 
   Step& add_step() { return channels.front().add(); }
+  int workers() const { return ranks - servers; }
   int steps() const;              // of the longest channel
   std::int64_t messages() const;  // transfers between different ranks; walks the schedule
 };

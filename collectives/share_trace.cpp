@@ -108,7 +108,7 @@ std::string explain_wrong_chunk(const Schedule& schedule, Rank rank, int chunk, 
   const RankSet has = trace.shares(rank, chunk);
   const auto at_end = fmt::format("after the last step rank {}'s chunk {}", rank, chunk);
   for (int r = 0; r < schedule.ranks; ++r) {
-    const bool wanted = due.whose == Content::everyone || due.whose == r;
+    const bool wanted = due.whose == Content::everyone ? r < schedule.workers() : due.whose == r;
     if (wanted && !has.contains(r)) return fmt::format("{} lacks rank {}", at_end, r);
     if (!wanted && has.contains(r)) return fmt::format("{} holds rank {}'s share too", at_end, r);
   }

@@ -132,7 +132,7 @@ void TcpWorld::Shared::listen(Rank from) {
     else if (complete)
       p.finished = true;
     else if (!got)
-      news = fmt::format("rank {} is gone: its connection ended without a farewell", from);
+      news = fmt::format("{} is gone: its connection ended without a farewell", settings.name(from));
     if (!got || complete) p.silent = true;
   }
   if (!news.empty()) end_run(news);
@@ -165,20 +165,20 @@ class TcpWorld::Endpoint final : public Transport {
   }
 
   void wait() override {
-    for (auto early = early_.begin(); early != early_.end();)
-      if (deliver(*early))
-        early = early_.erase(early);
-      else
-        ++early;
+    deliver_early();
     last_progress_ = Clock::now();
-    for (;;) {
-      if (shared_.failed) throw RunError(shared_.reason);
-      bool sending = false;
-      for (Connection& c : connections_) sending |= !write(c) || c.unfinished > 0;
-      if (!sending && missing_ == 0) break;
-      sleep_until_something_moves();
+    while (!done()) {
+      sleep_until_something_moves(std::min(longest_sleep, shared_.settings.patience));
+      if (!shared_.failed) insist_on_progress();
     }
     posted_.clear();
+  }
+  bool test() {
+    deliver_early();
+    sleep_until_something_moves(std::chrono::milliseconds{0});
+    if (!done()) return false;
+    posted_.clear();
+    return true;
   }
 
   void reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView from) override {
@@ -206,6 +206,22 @@ class TcpWorld::Endpoint final : public Transport {
     std::size_t in_bounce = 0;
   };
 
+  void deliver_early() {
+    for (auto early = early_.begin(); early != early_.end();)
+      if (deliver(*early))
+        early = early_.erase(early);
+      else
+        ++early;
+  }
+
+  // Writes what can be written. Throws if the run has been ended.
+  bool done() {
+    if (shared_.failed) throw RunError(shared_.reason);
+    bool sending = false;
+    for (Connection& c : connections_) sending |= !write(c) || c.unfinished > 0;
+    return !sending && missing_ == 0;
+  }
+
   Connection& connection(Rank peer, int index) {
     return connections_[static_cast<std::size_t>(peer * shared_.settings.connections + index)];
   }
@@ -223,7 +239,7 @@ class TcpWorld::Endpoint final : public Transport {
       if (p.from != from || p.tag != frame.tag || (p.claimed & bit) != 0) continue;
       if (index >= pieces_of(p.into.size(), shared_.settings.connections)) continue;
       if (p.into.size() != frame.size)
-        fail(fmt::format("rank {} sent {} bytes to rank {} which expects {} ({})", from, frame.size, shared_.rank, p.into.size(),
+        fail(fmt::format("{} sent {} bytes to {} which expects {} ({})", name(from), frame.size, name(shared_.rank), p.into.size(),
                          to_string(name_of(frame.tag))));
       p.claimed |= bit;
       return &p;
@@ -344,12 +360,12 @@ class TcpWorld::Endpoint final : public Transport {
 
   void moved() { something_moved_ = true; }
 
-  void sleep_until_something_moves() {
+  void sleep_until_something_moves(std::chrono::milliseconds at_most) {
     polled_.clear();
     for (const Connection& c : connections_)
       polled_.push_back({c.socket.descriptor(), static_cast<short>(c.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
     for (const Peer& p : shared_.peers) polled_.push_back({p.silent ? -1 : p.control.descriptor(), POLLIN, 0});
-    ::poll(polled_.data(), polled_.size(), static_cast<int>(std::min(longest_sleep, shared_.settings.patience).count()));
+    ::poll(polled_.data(), polled_.size(), static_cast<int>(at_most.count()));
     something_moved_ = false;
     for (std::size_t i = 0; i < polled_.size(); ++i) {
       if (polled_[i].revents == 0) continue;
@@ -361,7 +377,9 @@ class TcpWorld::Endpoint final : public Transport {
       else
         moved();
     }
-    if (shared_.failed) return;
+  }
+
+  void insist_on_progress() {
     refuse_to_wait_for_the_finished();
     const auto now = Clock::now();
     if (something_moved_)
@@ -374,18 +392,20 @@ class TcpWorld::Endpoint final : public Transport {
     for (const Connection& c : connections_) {
       if (c.socket.open() || c.peer == shared_.rank || !shared_.peers[static_cast<std::size_t>(c.peer)].finished) continue;
       for (const Posted& p : posted_)
-        if (p.from == c.peer && p.missing_pieces > 0) fail(fmt::format("rank {} has finished, but {}", c.peer, what_is_missing()));
-      if (!c.out.empty()) fail(fmt::format("rank {} has finished, but {}", c.peer, what_is_missing()));
+        if (p.from == c.peer && p.missing_pieces > 0) fail(fmt::format("{} has finished, but {}", name(c.peer), what_is_missing()));
+      if (!c.out.empty()) fail(fmt::format("{} has finished, but {}", name(c.peer), what_is_missing()));
     }
   }
 
+  std::string name(Rank rank) const { return shared_.settings.name(rank); }
   std::string what_is_missing() const {
     for (const Posted& p : posted_)
       if (p.missing_pieces > 0)
-        return fmt::format("rank {} waits for {} bytes from rank {} ({})", shared_.rank, p.into.size(), p.from, to_string(name_of(p.tag)));
+        return fmt::format("{} waits for {} bytes from {} ({})", name(shared_.rank), p.into.size(), name(p.from),
+                           to_string(name_of(p.tag)));
     for (const Connection& c : connections_)
       if (!c.out.empty())
-        return fmt::format("rank {} waits for rank {} to take {} bytes ({})", shared_.rank, c.peer, c.out.front().bytes.size(),
+        return fmt::format("{} waits for {} to take {} bytes ({})", name(shared_.rank), name(c.peer), c.out.front().bytes.size(),
                            to_string(name_of(c.out.front().frame.tag)));
     return {};
   }
@@ -420,6 +440,8 @@ TcpWorld::~TcpWorld() {
 }
 
 Transport& TcpWorld::at(int channel) { return *shared_->endpoints[static_cast<std::size_t>(channel)]; }
+
+bool TcpWorld::test(int channel) { return shared_->endpoints[static_cast<std::size_t>(channel)]->test(); }
 
 void TcpWorld::fail(const std::string& reason) { shared_->end_run(reason); }
 

@@ -23,6 +23,9 @@ struct TcpSettings {
   std::chrono::milliseconds patience{30'000};  // a wait in which nothing moves for this long ends the run
   std::chrono::milliseconds meeting{30'000};   // all ranks must have been found within this time
   std::string job = {};                        // what is run, at most 200 characters: the same on all ranks
+  std::vector<std::string> names = {};         // of the ranks in messages; "rank 0" and so on where there are none
+
+  std::string name(Rank rank) const;
 };
 
 class TcpWorld {
@@ -32,6 +35,9 @@ class TcpWorld {
   ~TcpWorld();
 
   Transport& at(int channel = 0);
+  // Whether every send and receive of the channel started so far is done, without waiting. Throws RunError if the run has
+  // been ended, by whichever rank.
+  bool test(int channel = 0);
   // Ends the run on all ranks: their waits throw RunError with this reason.
   void fail(const std::string& reason);
 

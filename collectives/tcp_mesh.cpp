@@ -87,7 +87,7 @@ class Meeting {
     try {
       s = tcp_connect(addresses_[static_cast<std::size_t>(peer)], deadline_);
     } catch (const RunError& e) {
-      throw RunError(fmt::format("rank {} did not find rank {}: {}", rank_, peer, e.what()));
+      throw RunError(fmt::format("{} did not find {}: {}", name(rank_), name(peer), e.what()));
     }
     say(s, hello(channel, connection), peer);
   }
@@ -104,7 +104,7 @@ class Meeting {
           "rank {} of {} was called by rank {} for channel {}, connection {}", rank_, ranks_, theirs.rank, theirs.channel,
           theirs.connection);
     Socket& place = socket(theirs.rank, theirs.channel, theirs.connection);
-    if (place.open()) throw RunError(fmt::format("two processes say they are rank {}", theirs.rank));
+    if (place.open()) throw RunError(fmt::format("two processes say they are {}", name(theirs.rank)));
     place = std::move(*caller);
     return true;
   }
@@ -121,10 +121,10 @@ class Meeting {
   void examine(const Hello& theirs, Rank peer) const {
     const auto differ = [&](const char* what, const auto& their_value, const auto& our_value) {
       if (their_value == our_value) return;
-      throw RunError(fmt::format("rank {} {} {}, but rank {} {}", peer, what, their_value, rank_, our_value));
+      throw RunError(fmt::format("{} {} {}, but {} {}", name(peer), what, their_value, name(rank_), our_value));
     };
     if (theirs.magic != our_magic)
-      throw RunError(fmt::format("what answers at rank {}'s address, {}, is not weft", peer, addresses_[static_cast<std::size_t>(peer)]));
+      throw RunError(fmt::format("what answers at {}'s address, {}, is not weft", name(peer), addresses_[static_cast<std::size_t>(peer)]));
     differ("speaks protocol version", theirs.version, our_version);
     differ("runs the number of ranks", theirs.ranks, ranks_);
     differ("runs the number of channels", theirs.channels, settings_.channels);
@@ -132,18 +132,19 @@ class Meeting {
     differ("runs", theirs.job_text(), settings_.job.substr(0, job_size));
     if (theirs.rank != peer)
       throw RunError(
-          fmt::format("rank {} answers at rank {}'s address, {}", theirs.rank, peer, addresses_[static_cast<std::size_t>(peer)]));
+          fmt::format("{} answers at {}'s address, {}", name(theirs.rank), name(peer), addresses_[static_cast<std::size_t>(peer)]));
   }
 
   [[noreturn]] void lost(Rank peer) const {
     throw RunError(
-        fmt::format("rank {} lost rank {} ({}) while all were meeting", rank_, peer, addresses_[static_cast<std::size_t>(peer)]));
+        fmt::format("{} lost {} ({}) while all were meeting", name(rank_), name(peer), addresses_[static_cast<std::size_t>(peer)]));
   }
+  std::string name(Rank rank) const { return settings_.name(rank); }
   std::string missing() const {
     for (Rank peer = rank_ + 1; peer < ranks_; ++peer)
       if (!mesh_.control[static_cast<std::size_t>(peer)].open())
-        return fmt::format("rank {} has not heard of rank {} for {} ms", rank_, peer, settings_.meeting.count());
-    return fmt::format("rank {} has heard of every rank, but not on all connections, for {} ms", rank_, settings_.meeting.count());
+        return fmt::format("{} has not heard of {} for {} ms", name(rank_), name(peer), settings_.meeting.count());
+    return fmt::format("{} has heard of every rank, but not on all connections, for {} ms", name(rank_), settings_.meeting.count());
   }
 
   Rank rank_;
@@ -155,6 +156,11 @@ class Meeting {
 };
 
 }  // namespace
+
+std::string TcpSettings::name(Rank rank) const {
+  const auto i = static_cast<std::size_t>(rank);
+  return i < names.size() ? names[i] : fmt::format("rank {}", rank);
+}
 
 TcpMesh tcp_meet(Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener, const TcpSettings& settings) {
   return Meeting(rank, addresses, settings).run(listener);

@@ -1,19 +1,17 @@
 #include "collectives/tcp_socket.hpp"
 
+#include "collectives/socket_address.hpp"
 #include "kernels/error.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <memory>
 #include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/errqueue.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -37,38 +35,6 @@ bool ready(int descriptor, short events, Deadline deadline) {
   do found = ::poll(&p, 1, milliseconds_until(deadline));
   while (found < 0 && errno == EINTR);
   return found > 0;
-}
-
-using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
-
-struct HostPort {
-  std::string host, port;
-};
-
-// "host:port", or "[host]:port" where the host has colons itself.
-HostPort split(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon + 1 == address.size())
-    throw InputError(fmt::format("address \"{}\" must be written host:port", address));
-  int port = 0;
-  const char* const end = address.data() + address.size();
-  if (const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
-      error != std::errc{} || stop != end || port < 0 || port > 65535)
-    throw InputError(fmt::format("address \"{}\": the port must be a number from 0 to 65535", address));
-  std::string host = address.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return {host, address.substr(colon + 1)};
-}
-
-Addresses resolve(const std::string& address, int flags) {
-  const HostPort parts = split(address);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(parts.host.c_str(), parts.port.c_str(), &hints, &found); error != 0)
-    throw RunError(fmt::format("address \"{}\": {}", address, ::gai_strerror(error)));
-  return {found, ::freeaddrinfo};
 }
 
 // Small messages go at once, and no call ever waits: waiting is poll's work.
@@ -179,7 +145,7 @@ Socket::Finished Socket::finished_writes() const { return {}; }
 #endif
 
 TcpListener::TcpListener(const std::string& address) : host_(address.substr(0, address.rfind(':'))) {
-  const Addresses found = resolve(address, AI_PASSIVE);
+  const Addresses found = resolve(address, SOCK_STREAM, AI_PASSIVE);
   socket_ = Socket(::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol));
   const int on = 1;
   if (socket_.open()) ::setsockopt(socket_.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -189,14 +155,7 @@ TcpListener::TcpListener(const std::string& address) : host_(address.substr(0, a
   prepare(socket_);
 }
 
-std::string TcpListener::address() const {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  ::getsockname(socket_.descriptor(), reinterpret_cast<sockaddr*>(&bound), &size);
-  std::array<char, NI_MAXSERV> port{};
-  ::getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, nullptr, 0, port.data(), port.size(), NI_NUMERICSERV);
-  return fmt::format("{}:{}", host_, port.data());
-}
+std::string TcpListener::address() const { return fmt::format("{}:{}", host_, port_of(socket_.descriptor())); }
 
 std::optional<Socket> TcpListener::accept(Deadline deadline) const {
   while (ready(socket_.descriptor(), POLLIN, deadline)) {
@@ -210,7 +169,7 @@ std::optional<Socket> TcpListener::accept(Deadline deadline) const {
 
 Socket tcp_connect(const std::string& address, Deadline deadline) {
   constexpr auto pause = 20ms;
-  const Addresses found = resolve(address, 0);
+  const Addresses found = resolve(address, SOCK_STREAM, 0);
   for (;;) {
     int error = 0;
     for (const addrinfo* to = found.get(); to != nullptr; to = to->ai_next) {

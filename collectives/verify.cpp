@@ -41,13 +41,13 @@ std::uint64_t mixed(std::uint64_t x) {
 }
 
 // The fingerprint of each rank's share of each chunk: products of a random number of the rank and one of the chunk, so that
-// the sum over all ranks is a product too.
+// the sum over all workers is a product too.
 class Shares {
  public:
   explicit Shares(const Schedule& s) {
     for (int r = 0; r < s.ranks; ++r) {
       of_rank_.push_back(numbers(0, r));
-      everyone_ += of_rank_.back();
+      if (r < s.workers()) everyone_ += of_rank_.back();
     }
     for (int c = 0; c < s.chunks; ++c) of_chunk_.push_back(numbers(1, c));
   }
@@ -172,9 +172,8 @@ class Walk {
 
   void write(const Transfer& t, Cell& c, int chunk, const Fingerprint& value) {
     const int added = 2 * step_ + 1, copied = 2 * step_ + 2;
-    if (c.written == copied || (c.written == added && !t.reduces)) [[unlikely]]
-      report(t, "{} chunk {}, which the same step {} too: the order is open", t.reduces ? "adds to" : "overwrites", chunk,
-             c.written == copied ? "overwrites" : "adds to");
+    if (!t.reduces && (c.written == copied || c.written == added)) [[unlikely]]
+      report(t, "overwrites chunk {}, which the same step has {} before", chunk, c.written == copied ? "overwritten" : "added to");
     c.written = t.reduces ? added : copied;
     if (!t.reduces) {
       c.holds = value;
@@ -253,6 +252,9 @@ std::vector<std::string> check_frame(const Schedule& s) {
   if (s.ranks < 1) problems.push_back(fmt::format("a schedule of {} ranks", s.ranks));
   if (s.chunks < 1 || s.extra_chunks < 0) problems.push_back(fmt::format("a message of {} + {} extra chunks", s.chunks, s.extra_chunks));
   if (s.channels.empty()) problems.push_back("a schedule without channels");
+  if (s.servers < 0 || (s.servers > 0 && s.servers >= s.ranks))
+    problems.push_back(fmt::format("{} servers leave no worker of {} ranks", s.servers, s.ranks));
+  if (s.servers > 0 && s.collective != Collective::allreduce) problems.push_back(fmt::format("servers in a {}", name_of(s.collective)));
   if (s.root < 0 || s.root >= s.ranks) problems.push_back(fmt::format("root {} is not one of {} ranks", s.root, s.ranks));
   if (!problems.empty()) return problems;
   if (s.collective == Collective::alltoall && s.chunks % s.ranks != 0)

@@ -12,7 +12,7 @@ namespace weft {
 
 // What is wrong with the schedule; empty when it is right: every rank ends with what the table in schedule.hpp says, each
 // share counted exactly once; indices are in range; nobody sends or adds to what it never held; no chunk is overwritten in a
-// step that writes it otherwise; and channels touch no chunk of a rank in common, so that any interleaving gives the same.
+// step that has written it before; and channels touch no chunk of a rank in common, so that any interleaving gives the same.
 //
 // Each share is followed as a pair of random 64-bit numbers that are added where data would be, in one walk over the schedule
 // (a wrong one would pass with a probability of about 2^-120). If a sum is wrong, its chunk is walked again with exact sets to say where:

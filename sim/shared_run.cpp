@@ -1,11 +1,17 @@
 #include "sim/shared_run.hpp"
 
+#include "sim/in_network/cluster.hpp"
+#include "sim/in_network/flow_trees.hpp"
+#include "sim/in_network/packet_agents.hpp"
 #include "sim/network/background_flows.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/packet/packet_network.hpp"
 
+#include <algorithm>
 #include <deque>
+#include <optional>
+#include <type_traits>
 
 namespace weft {
 namespace {
@@ -50,19 +56,69 @@ class BackgroundTraffic {
 };
 
 template <class Network>
-SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, Routes& routes,
-              Around around) {
-  BackgroundTraffic<Network> background(traffic, routes, network);
-  std::deque<ScheduleDriver<Network>> drivers;
-  for (const Tenant& t : tenants) drivers.emplace_back(t.job, routes, network, t.repetition, t.name, t.timeline);
+using InNetwork = std::conditional_t<std::is_same_v<Network, PacketNetwork>, PacketAgents, FlowTrees>;
+
+bool only_in_network(std::span<const Tenant> tenants) {
+  return std::ranges::all_of(tenants, [](const Tenant& t) { return std::holds_alternative<InNetworkJob>(t.job); });
+}
+
+// The links of a network on which schedules run give them their payload's rate; headers of packets are what agents send.
+std::vector<BitsPerSecond> rates_for(std::span<const Tenant> tenants, const SharedSite& site) {
+  return only_in_network(tenants) ? link_rates(site.routes.fabric()) : goodput_of_links(site.routes.fabric(), site.hardware);
+}
+
+std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
+  std::vector<int> out;
+  for (const Tenant& t : tenants)
+    if (const Job* job = std::get_if<Job>(&t.job)) out.insert(out.end(), job->placement.begin(), job->placement.end());
+  return out;
+}
+
+template <class Network>
+SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic,
+              const SharedSite& site, Around around) {
+  BackgroundTraffic<Network> background(traffic, site.routes, network);
+  std::deque<ScheduleDriver<Network>> schedules;
+  std::vector<InNetworkJob> aggregated;
+  for (const Tenant& t : tenants)
+    if (const Job* job = std::get_if<Job>(&t.job))
+      schedules.emplace_back(*job, site.routes, network, t.repetition, t.name, t.timeline);
+    else
+      aggregated.push_back(std::get<InNetworkJob>(t.job));
+  const InNetworkSite switches{.routes = site.routes,
+                               .hardware = site.hardware,
+                               .switches = site.switches,
+                               .ecn = site.packet.ecn,
+                               .wire_share = only_in_network(tenants) ? 1 : site.hardware.wire_efficiency,
+                               .taken = endpoints_of_schedules(tenants)};
+  std::optional<InNetwork<Network>> in_network;
+  if (!aggregated.empty()) in_network.emplace(switches, aggregated, network);
   run_to_end(network, around);
+
   SharedRun out;
-  out.bytes_on_link.resize(static_cast<std::size_t>(routes.fabric().links()));
-  for (const auto& driver : drivers) {
-    out.jobs.push_back({driver.iterations(), driver.result()});
-    const NetworkRun& job = out.jobs.back().run;
-    out.finish = std::max(out.finish, job.finish);
-    for (std::size_t i = 0; i < job.bytes_on_link.size(); ++i) out.bytes_on_link[i] += job.bytes_on_link[i];
+  out.bytes_on_link.resize(static_cast<std::size_t>(site.routes.fabric().links()));
+  const auto carried = [&](const std::vector<std::int64_t>& bytes) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) out.bytes_on_link[i] += bytes[i];
+  };
+  InNetworkRun added;
+  if (in_network) {
+    added = in_network->result();
+    carried(added.bytes_on_link);
+    out.notes = added.notes;
+  }
+  auto schedule = schedules.begin();
+  auto of_agents = added.jobs.begin();
+  for (const Tenant& t : tenants) {
+    if (std::holds_alternative<Job>(t.job)) {
+      const NetworkRun job = schedule->result();
+      carried(job.bytes_on_link);
+      out.jobs.push_back({.iterations = schedule->iterations(), .messages = job.messages, .rank_finish = job.rank_finish});
+      ++schedule;
+    } else {
+      out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .most_sent = of_agents->most_sent});
+      ++of_agents;
+    }
+    out.finish = std::max(out.finish, out.jobs.back().finish());
   }
   out.traffic = background.result();
   out.events = network.model().events();
@@ -72,20 +128,22 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
 }  // namespace
 
 SharedRun run_shared_flow(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, std::span<const HostCopies> copies,
-                          Routes& routes, Around around) {
-  SharedNetwork<FluidNetwork> network(goodput_of_links(routes.fabric(), tenants.front().job.hardware));
-  BackgroundCopies background(copies, routes.fabric(), network);
-  SharedRun out = run(network, tenants, traffic, routes, around);
+                          const SharedSite& site, Around around) {
+  SharedNetwork<FluidNetwork> network(rates_for(tenants, site));
+  BackgroundCopies background(copies, site.routes.fabric(), network);
+  SharedRun out = run(network, tenants, traffic, site, around);
   out.copies = background.result();
   out.solves = network.model().solves();
   return out;
 }
 
-SharedRun run_shared_packet(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, Routes& routes,
-                            const PacketSettings& settings, PacketReport* report, Around around) {
-  SharedNetwork<PacketNetwork> network(routes.fabric(), goodput_of_links(routes.fabric(), tenants.front().job.hardware), settings);
-  SharedRun out = run(network, tenants, traffic, routes, around);
-  if (report) *report = network.model().report();
+SharedRun run_shared_packet(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, const SharedSite& site,
+                            PacketReport* report, Around around) {
+  SharedNetwork<PacketNetwork> network(site.routes.fabric(), rates_for(tenants, site), site.packet);
+  SharedRun out = run(network, tenants, traffic, site, around);
+  PacketReport said = network.model().report();
+  out.bytes_on_link = said.wire_bytes;
+  if (report) *report = std::move(said);
   return out;
 }
 

@@ -1,7 +1,10 @@
 // Several jobs and the traffic of others on one fabric at the same time.
 #pragma once
 
+#include "models/hardware.hpp"
+#include "models/programmable.hpp"
 #include "models/traffic.hpp"
+#include "sim/in_network/in_network.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/network/schedule_driver.hpp"
 #include "sim/packet/packet_report.hpp"
@@ -9,20 +12,33 @@
 
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace weft {
 
+// What they all share.
+struct SharedSite {
+  Routes& routes;
+  HardwareProfile hardware = {};
+  ProgrammableSwitches switches = {};
+  PacketSettings packet = {};
+};
+
 struct Tenant {
   std::string name;  // goes with what it waits for
-  Job job;
-  Repetition repetition = {};
+  std::variant<Job, InNetworkJob> job;
+  Repetition repetition = {};  // of a schedule
   std::vector<MessageRecord>* timeline = nullptr;
 };
 
 struct TenantRun {
   std::vector<Iteration> iterations;
-  NetworkRun run;
+  std::int64_t messages = 0;              // in all iterations
+  std::int64_t most_sent = 0;             // in-network: bytes on the wire by the NIC that sent most, in all iterations
+  std::vector<SimTime> rank_finish = {};  // of a schedule, in its last iteration
+
+  SimTime finish() const { return iterations.back().end; }
 };
 
 // What became of the flows of one entry of the traffic; only those that ended.
@@ -37,15 +53,16 @@ struct SharedRun {
   std::vector<TrafficRecord> traffic;
   std::vector<CopyRecord> copies;
   SimTime finish;                           // of the last job
-  std::vector<std::int64_t> bytes_on_link;  // of all jobs; not of traffic and copies
+  std::vector<std::int64_t> bytes_on_link;  // on `flow` of all jobs, not of traffic and copies; on `packet` of everything
+  std::vector<std::string> notes;           // of in-network jobs
   std::uint64_t events = 0, solves = 0;
 };
 
-// All tenants have one hardware profile. In the engine: once per process. Traffic goes on until the last job has finished.
-// Throws RunError, saying who waits for whom, when some job makes no progress.
+// In the engine: once per process. Traffic goes on until the last job has finished. Throws RunError, saying who waits for whom,
+// when some job makes no progress.
 SharedRun run_shared_flow(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, std::span<const HostCopies> copies,
-                          Routes& routes, Around around);
-SharedRun run_shared_packet(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, Routes& routes,
-                            const PacketSettings& settings, PacketReport* report, Around around);
+                          const SharedSite& site, Around around);
+SharedRun run_shared_packet(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, const SharedSite& site,
+                            PacketReport* report, Around around);
 
 }  // namespace weft

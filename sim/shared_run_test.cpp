@@ -31,17 +31,17 @@ SharedRun run(On network, const FabricSpec& spec, const std::vector<Ring>& rings
   std::vector<Tenant> tenants;
   for (std::size_t i = 0; i < rings.size(); ++i)
     tenants.push_back({.name = fmt::format("job{}", i),
-                       .job = {.schedule = schedules[i],
-                               .placement = rings[i].placement,
-                               .elements = rings[i].message.count / 4,
-                               .element_bytes = 4,
-                               .hardware = ideal},
+                       .job = Job{.schedule = schedules[i],
+                                  .placement = rings[i].placement,
+                                  .elements = rings[i].message.count / 4,
+                                  .element_bytes = 4,
+                                  .hardware = ideal},
                        .repetition = rings[i].repetition});
-  return network == On::flow ? run_shared_flow(tenants, traffic, {}, routes, Around::nothing)
-                             : run_shared_packet(tenants, traffic, routes, {}, nullptr, Around::nothing);
+  return network == On::flow ? run_shared_flow(tenants, traffic, {}, {routes}, Around::nothing)
+                             : run_shared_packet(tenants, traffic, {routes}, nullptr, Around::nothing);
 }
 
-double seconds(const SharedRun& run, std::size_t job) { return run.jobs[job].run.finish.seconds(); }
+double seconds(const SharedRun& run, std::size_t job) { return run.jobs[job].finish().seconds(); }
 
 constexpr On networks[] = {On::flow, On::packet};
 
@@ -142,7 +142,7 @@ TEST_CASE("shared run: a job that can never finish is named, and who waits for w
   const std::vector<int> good{0, 1}, cut_off{4, 5};
   const auto tenant = [&](const char* name, const std::vector<int>& placement) {
     return Tenant{.name = name,
-                  .job = {.schedule = ring, .placement = placement, .elements = 1 << 16, .element_bytes = 4, .hardware = ideal}};
+                  .job = Job{.schedule = ring, .placement = placement, .elements = 1 << 16, .element_bytes = 4, .hardware = ideal}};
   };
   const std::vector<Tenant> tenants = {tenant("good", good), tenant("doomed", cut_off)};
   const std::vector<TrafficSpec> traffic = {{.endpoints = {2, 3}, .size = 64_KiB}};  // goes on meanwhile
@@ -151,7 +151,7 @@ TEST_CASE("shared run: a job that can never finish is named, and who waits for w
   settings.faults.failures = {{.link = "node4->switch", .at = 0_us}};
   std::string said;
   try {
-    run_shared_packet(tenants, traffic, routes, settings, nullptr, Around::nothing);
+    run_shared_packet(tenants, traffic, {.routes = routes, .packet = settings}, nullptr, Around::nothing);
   } catch (const RunError& error) {
     said = error.what();
   }

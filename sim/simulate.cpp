@@ -7,7 +7,6 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/ns3_network.hpp"
 #include "sim/engine/s4u_network.hpp"
-#include "sim/in_network/in_network.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/packet/packet_run.hpp"
 #include "sim/scenario/jobs.hpp"
@@ -18,6 +17,7 @@
 #include <random>
 #include <span>
 #include <utility>
+#include <variant>
 
 namespace weft {
 namespace {
@@ -78,47 +78,78 @@ BuiltJob built(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes
                .load = {},
                .dtype = scenario.workload.dtype};
   require_correct(out.schedule, request);
+  if (!out.starts.empty())  // servers wait for the first worker
+    out.starts.resize(static_cast<std::size_t>(out.schedule.ranks), *std::ranges::min_element(out.starts));
   out.load = link_load(out.schedule, out.placement, routes);
   out.elements = elements_in(size, out.schedule, out.dtype);
   return out;
 }
 
-// The workload and the jobs beside it, with those that drive them.
-struct Jobs {
-  std::vector<BuiltJob> built;
-  std::vector<std::string> names;
-  std::vector<Repetition> repetitions;
+// The workload or a job beside it, ready to run.
+struct ReadyJob {
+  std::string name;
+  AlgorithmChoice algorithm;
+  int ranks = 0;
+  Bytes size;
+  DType dtype;
+  Repetition repetition;
+  std::variant<BuiltJob, InNetworkJob> what;
 
-  Jobs(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, BuiltJob workload, Routes& routes) {
-    const std::vector<std::vector<int>> placements = placements_of_jobs(scenario, algorithm);
-    add("workload", std::move(workload), scenario.workload.iterations, scenario.workload.compute);
-    for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
-      const JobSpec& spec = scenario.jobs[i];
-      const Scenario alone = scenario_of_job(scenario, algorithm, size, spec);
-      std::vector<SimTime> starts(static_cast<std::size_t>(alone.workload.ranks), spec.start);
-      add(spec.name,
-          weft::built(alone, alone.workload.algorithms.front(), alone.workload.sizes.front(), placements[i + 1], std::move(starts), routes),
-          spec.iterations, spec.compute);
-    }
-  }
-
-  Tenant tenant(std::size_t i, const HardwareProfile& hardware) const {
-    return {.name = names[i], .job = built[i].job(hardware), .repetition = repetitions[i]};
-  }
-
- private:
-  void add(std::string name, BuiltJob job, int iterations, SimTime compute) {
-    names.push_back(std::move(name));
-    built.push_back(std::move(job));
-    repetitions.push_back({.iterations = iterations, .compute = compute});
+  const BuiltJob* schedule() const { return std::get_if<BuiltJob>(&what); }
+  Tenant tenant(const HardwareProfile& hardware) const {
+    if (const BuiltJob* built = schedule()) return {.name = name, .job = built->job(hardware), .repetition = repetition};
+    return {.name = name, .job = std::get<InNetworkJob>(what)};
   }
 };
 
+ReadyJob ready(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::string name, std::vector<int> placement,
+               std::vector<SimTime> starts, Routes& routes) {
+  const Workload& workload = scenario.workload;
+  const Repetition repetition{.iterations = workload.iterations, .compute = workload.compute};
+  if (is_in_network(algorithm.name)) {
+    const std::int64_t elements = size.count / 4;
+    return {.name = std::move(name),
+            .algorithm = algorithm,
+            .ranks = static_cast<int>(placement.size()),
+            .size = Bytes{4 * elements},
+            .dtype = workload.dtype,
+            .repetition = repetition,
+            .what = InNetworkJob{algorithm, std::move(placement), elements, std::move(starts), repetition}};
+  }
+  BuiltJob job = built(scenario, algorithm, size, std::move(placement), std::move(starts), routes);
+  return {.name = std::move(name),
+          .algorithm = algorithm,
+          .ranks = job.request.ranks,
+          .size = job.size(),
+          .dtype = job.dtype,
+          .repetition = repetition,
+          .what = std::move(job)};
+}
+
+// The workload first.
+std::vector<ReadyJob> ready_jobs(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, Routes& routes) {
+  const std::vector<std::vector<int>> placements = placements_of_jobs(scenario, algorithm);
+  std::vector<ReadyJob> out;
+  out.push_back(ready(scenario, algorithm, size, "workload", placements.front(), starts_of(scenario), routes));
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+    const JobSpec& spec = scenario.jobs[i];
+    const Scenario alone = scenario_of_job(scenario, algorithm, size, spec);
+    std::vector<SimTime> starts(static_cast<std::size_t>(alone.workload.ranks), spec.start);
+    out.push_back(ready(alone, alone.workload.algorithms.front(), alone.workload.sizes.front(), spec.name, placements[i + 1],
+                        std::move(starts), routes));
+  }
+  return out;
+}
+
 SharedRun run_shared(const Scenario& scenario, std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic,
                      std::span<const HostCopies> copies, Routes& routes, PacketReport* report, Around around) {
-  if (scenario.network == NetworkKind::flow) return run_shared_flow(tenants, traffic, copies, routes, around);
+  const SharedSite site{.routes = routes,
+                        .hardware = scenario.hardware,
+                        .switches = scenario.fabric.programmable,
+                        .packet = scenario.packet.value_or(PacketSettings{})};
+  if (scenario.network == NetworkKind::flow) return run_shared_flow(tenants, traffic, copies, site, around);
   check(scenario.network == NetworkKind::packet, "jobs on the network {}", name_of(scenario.network));
-  return run_shared_packet(tenants, traffic, routes, scenario.packet.value_or(PacketSettings{}), report, around);
+  return run_shared_packet(tenants, traffic, site, report, around);
 }
 
 SimTime mean_time(const std::vector<Iteration>& iterations) {
@@ -127,31 +158,37 @@ SimTime mean_time(const std::vector<Iteration>& iterations) {
   return {sum.ps / static_cast<std::int64_t>(iterations.size())};
 }
 
-std::vector<JobResult> results_of(const Jobs& jobs, const SharedRun& shared, const Scenario& scenario, const Fabric& fabric) {
+// Gradients up, parameters down.
+constexpr int steps_of_in_network = 2;
+
+std::vector<JobResult> results_of(const std::vector<ReadyJob>& jobs, const SharedRun& shared, const Scenario& scenario,
+                                  const Fabric& fabric) {
   std::vector<JobResult> out;
-  for (std::size_t i = 0; i < jobs.built.size(); ++i) {
-    const BuiltJob& job = jobs.built[i];
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const ReadyJob& job = jobs[i];
+    const BuiltJob* schedule = job.schedule();
     const std::vector<Iteration>& iterations = shared.jobs[i].iterations;
-    const Tenant only = jobs.tenant(i, scenario.hardware);
+    const auto times = static_cast<std::int64_t>(iterations.size());
+    const Tenant only = job.tenant(scenario.hardware);
     Routes routes(fabric, scenario.fabric.ecmp);
     const SharedRun alone = run_shared(scenario, {&only, 1}, {}, {}, routes, nullptr, Around::nothing);
     const auto [least, most] = std::ranges::minmax(iterations, {}, [](const Iteration& one) { return one.time(); });
-    out.push_back({.name = jobs.names[i],
+    out.push_back({.name = job.name,
                    .algorithm = label(job.algorithm),
-                   .collective = job.request.collective,
-                   .ranks = job.request.ranks,
-                   .size = job.size(),
+                   .collective = schedule ? schedule->request.collective : Collective::allreduce,
+                   .ranks = job.ranks,
+                   .size = job.size,
                    .dtype = job.dtype,
                    .start = iterations.front().begin,
-                   .iterations = static_cast<int>(iterations.size()),
+                   .iterations = static_cast<int>(times),
                    .mean = mean_time(iterations),
                    .least = least.time(),
                    .most = most.time(),
                    .alone = mean_time(alone.jobs.front().iterations),
-                   .wire_bytes_per_rank = job.most_sent(),
-                   .messages = shared.jobs[i].run.messages / static_cast<std::int64_t>(iterations.size()),
-                   .steps = job.schedule.steps(),
-                   .max_flows_per_link = job.load.max_flows_per_link()});
+                   .wire_bytes_per_rank = schedule ? schedule->most_sent() : Bytes{shared.jobs[i].most_sent / times},
+                   .messages = shared.jobs[i].messages / times,
+                   .steps = schedule ? schedule->schedule.steps() : steps_of_in_network,
+                   .max_flows_per_link = schedule ? schedule->load.max_flows_per_link() : 0});
   }
   return out;
 }
@@ -170,67 +207,6 @@ void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, 
   outcome.busiest_link_utilization = most;
 }
 
-std::vector<InNetworkTenant> tenants_of(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size) {
-  const std::vector<std::vector<int>> placements = placements_of_jobs(scenario, algorithm);
-  std::vector<InNetworkTenant> out = {{placements.front(), size.count / 4, starts_of(scenario)}};
-  for (std::size_t i = 0; i < scenario.jobs.size(); ++i)
-    out.push_back({placements[i + 1], scenario.jobs[i].size.value_or(size).count / 4,
-                   std::vector<SimTime>(placements[i + 1].size(), scenario.jobs[i].start)});
-  return out;
-}
-
-SimTime first_start(const InNetworkTenant& tenant) { return tenant.starts.empty() ? SimTime{} : *std::ranges::min_element(tenant.starts); }
-
-std::vector<JobResult> results_of(const std::vector<InNetworkTenant>& tenants, const InNetworkRun& run, const Scenario& scenario,
-                                  const AlgorithmChoice& algorithm, const Fabric& fabric) {
-  std::vector<JobResult> out;
-  for (std::size_t t = 0; t < tenants.size(); ++t) {
-    Routes routes(fabric, scenario.fabric.ecmp);
-    PacketReport report;
-    const SimTime start = first_start(tenants[t]), time = run.finish[t] - start;
-    const SimTime alone = run_in_network(scenario, algorithm, {tenants[t]}, fabric, routes, report, Around::nothing).finish.front() - start;
-    out.push_back({.name = t == 0 ? "workload" : scenario.jobs[t - 1].name,
-                   .algorithm = label(algorithm),
-                   .ranks = static_cast<int>(tenants[t].workers.size()),
-                   .size = Bytes{4 * tenants[t].elements},
-                   .start = start,
-                   .mean = time,
-                   .least = time,
-                   .most = time,
-                   .alone = alone,
-                   .steps = 2});
-  }
-  return out;
-}
-
-// The steps of such an all-reduce are two: gradients up, parameters down.
-Outcome simulate_in_network(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size) {
-  const auto fabric = build(scenario.fabric.spec, scenario.server);
-  Routes routes(*fabric, scenario.fabric.ecmp);
-  const std::vector<InNetworkTenant> tenants = tenants_of(scenario, algorithm, size);
-  const auto before = std::chrono::steady_clock::now();
-  PacketReport report;
-  const InNetworkRun run = run_in_network(scenario, algorithm, tenants, *fabric, routes, report, Around::engine);
-  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
-  Outcome outcome{.time = run.finish.front() - first_start(tenants.front()),
-                  .ranks = scenario.workload.ranks,
-                  .size = Bytes{4 * tenants.front().elements},
-                  .messages = run.network.messages,
-                  .steps = 2,
-                  .aggregates = true,
-                  .notes = run.notes,
-                  .events = run.network.events,
-                  .solves = run.network.solves,
-                  .wall_s = wall.count()};
-  for (LinkId id = 0; id < fabric->links(); ++id)
-    if (fabric->device(fabric->from(id)).kind == DeviceKind::endpoint)
-      outcome.wire_bytes_per_rank = std::max(outcome.wire_bytes_per_rank, run.network.bytes_on_link[static_cast<std::size_t>(id)]);
-  if (!scenario.jobs.empty()) outcome.jobs = results_of(tenants, run, scenario, algorithm, *fabric);
-  find_busiest(run.network.bytes_on_link, *std::ranges::max_element(run.finish), *fabric, outcome);
-  if (scenario.network == NetworkKind::packet) outcome.packet = summary(report, *fabric);
-  return outcome;
-}
-
 // What is known of the workload before it runs.
 Outcome outcome_of(const BuiltJob& workload, const Fabric& fabric) {
   const LinkLoad& load = workload.load;
@@ -241,7 +217,8 @@ Outcome outcome_of(const BuiltJob& workload, const Fabric& fabric) {
           .steps = workload.schedule.steps(),
           .max_flows_per_link = load.max_flows_per_link(),
           .most_shared_link = load.max_flows_per_link() > 0 ? fabric.link_name(load.between_switches.link) : "",
-          .most_shared_step = load.between_switches.step};
+          .most_shared_step = load.between_switches.step,
+          .aggregates = workload.schedule.servers > 0};
 }
 
 Outcome simulate_alone(const Scenario& scenario, const BuiltJob& workload, const Fabric& fabric, Routes& routes,
@@ -261,20 +238,28 @@ Outcome simulate_alone(const Scenario& scenario, const BuiltJob& workload, const
   return outcome;
 }
 
-Outcome simulate_shared(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, BuiltJob workload, const Fabric& fabric,
-                        Routes& routes, std::vector<MessageRecord>* timeline, PacketReport& report) {
-  Outcome outcome = outcome_of(workload, fabric);
-  const Jobs jobs(scenario, algorithm, size, std::move(workload), routes);
+Outcome simulate_shared(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const Fabric& fabric, Routes& routes,
+                        std::vector<MessageRecord>* timeline, PacketReport& report) {
+  const std::vector<ReadyJob> jobs = ready_jobs(scenario, algorithm, size, routes);
+  const ReadyJob& workload = jobs.front();
+  Outcome outcome =
+      workload.schedule()
+          ? outcome_of(*workload.schedule(), fabric)
+          : Outcome{.time = {}, .ranks = workload.ranks, .size = workload.size, .steps = steps_of_in_network, .aggregates = true};
   std::vector<Tenant> tenants;
-  for (std::size_t i = 0; i < jobs.built.size(); ++i) tenants.push_back(jobs.tenant(i, scenario.hardware));
+  for (const ReadyJob& job : jobs) tenants.push_back(job.tenant(scenario.hardware));
   tenants.front().timeline = timeline;
   const auto before = std::chrono::steady_clock::now();
   const SharedRun shared = run_shared(scenario, tenants, scenario.traffic, scenario.copies, routes, &report, Around::engine);
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
-  outcome.jobs = results_of(jobs, shared, scenario, fabric);
-  outcome.time = outcome.jobs.front().mean;
-  outcome.messages = outcome.jobs.front().messages;
+  const TenantRun& of_workload = shared.jobs.front();
+  const auto times = static_cast<std::int64_t>(of_workload.iterations.size());
+  outcome.time = mean_time(of_workload.iterations);
+  outcome.messages = of_workload.messages / times;
+  if (!workload.schedule()) outcome.wire_bytes_per_rank = of_workload.most_sent / times;
+  if (is_shared(scenario)) outcome.jobs = results_of(jobs, shared, scenario, fabric);
   outcome.copies = shared.copies;
+  outcome.notes = shared.notes;
   outcome.events = shared.events;
   outcome.solves = shared.solves;
   for (const TrafficRecord& t : shared.traffic) outcome.traffic.push_back({t.streams, t.count, Bytes{t.bytes}, t.busy});
@@ -308,13 +293,16 @@ void require_correct(const Schedule& schedule, const Request& request) {
 }
 
 Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline) {
-  if (is_in_network(algorithm.name)) return simulate_in_network(scenario, algorithm, size);
   const auto fabric = build(scenario.fabric.spec, scenario.server);
   Routes routes(*fabric, scenario.fabric.ecmp);
-  BuiltJob workload = built(scenario, algorithm, size, placement_of(scenario, algorithm), starts_of(scenario), routes);
   PacketReport report;
-  Outcome outcome = is_shared(scenario) ? simulate_shared(scenario, algorithm, size, std::move(workload), *fabric, routes, timeline, report)
-                                        : simulate_alone(scenario, workload, *fabric, routes, timeline, report);
+  Outcome outcome;
+  if (is_shared(scenario) || is_in_network(algorithm.name)) {
+    outcome = simulate_shared(scenario, algorithm, size, *fabric, routes, timeline, report);
+  } else {
+    const BuiltJob workload = built(scenario, algorithm, size, placement_of(scenario, algorithm), starts_of(scenario), routes);
+    outcome = simulate_alone(scenario, workload, *fabric, routes, timeline, report);
+  }
   if (scenario.network == NetworkKind::packet) outcome.packet = summary(report, *fabric);
   return outcome;
 }

@@ -19,7 +19,7 @@ struct Outcome {
   SimTime time;  // from the first rank's start to the last rank's end; of several iterations the mean
   int ranks = 0;
   Bytes size;                            // simulated: `size` rounded down to whole elements (alltoall: equal blocks)
-  std::int64_t wire_bytes_per_rank = 0;  // the most any rank sent
+  std::int64_t wire_bytes_per_rank = 0;  // the most any rank or extra server sent
   std::int64_t messages = 0;
   int steps = 0;
   int max_flows_per_link = 0;         // between switches, in one step
@@ -27,7 +27,7 @@ struct Outcome {
   int most_shared_step = 0;
   std::string busiest_link = {};  // by bytes carried / (capacity x time); empty if nothing was carried
   double busiest_link_utilization = 0;
-  bool aggregates = false;              // switches add on the way
+  bool aggregates = false;              // switches or hosts beside the ranks add, so busbw may pass what a rank's links carry
   std::vector<std::string> notes = {};  // what else there is to say, a line each
   std::vector<CopyRecord> copies = {};  // beside the collective
   std::vector<JobResult> jobs = {};     // where the network is shared: the workload first

@@ -2,6 +2,7 @@
 
 #include "sim/scenario/fields.hpp"
 #include "sim/scenario/files.hpp"
+#include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
 
@@ -12,7 +13,9 @@ struct Names<Claim::Quantity> {
   static constexpr const char* kind = "quantity";
   static const std::vector<std::pair<Claim::Quantity, std::string>>& values() {
     static const std::vector<std::pair<Claim::Quantity, std::string>> all = {{Claim::Quantity::ratio, "ratio"},
-                                                                             {Claim::Quantity::difference_us, "difference_us"}};
+                                                                             {Claim::Quantity::difference_us, "difference_us"},
+                                                                             {Claim::Quantity::utilization_percent, "utilization_percent"},
+                                                                             {Claim::Quantity::fairness, "fairness"}};
     return all;
   }
 };
@@ -63,8 +66,10 @@ struct Declared<ClaimSide> {
   static Declaration<ClaimSide> declaration() {
     return {.doc = "One side of a comparison.",
             .fields = {optional("set", &ClaimSide::set, "Values of the scenario."),
-                       required("algorithm", &ClaimSide::algorithm, "By its name in the registry."),
-                       optional("ranks", &ClaimSide::ranks, "How many; all endpoints if not given.")}};
+                       required("algorithm", &ClaimSide::algorithm, "As in a scenario."),
+                       optional("ranks", &ClaimSide::ranks, "How many; all endpoints if not given."),
+                       optional("size", &ClaimSide::size, "Of the message, instead of the claim's sizes."),
+                       optional("besides", &ClaimSide::besides, "What a step takes besides the collective, added to its time.")}};
   }
 };
 template <>
@@ -75,8 +80,11 @@ struct Declared<Claim> {
         .fields = {required("what", &Claim::what, "In a sentence."), required("published", &Claim::published, "As the source says it."),
                    optional("quantity", &Claim::quantity, "Of the times of \"against\" and \"of\"."),
                    optional("collective", &Claim::collective, "What is simulated."), required("of", &Claim::of, "The one it is about."),
-                   required("against", &Claim::against, "What it is compared with."), required("sizes", &Claim::sizes, "Message sizes."),
-                   optional("largest_only", &Claim::largest_only, "For an \"up to\"."),
+                   optional("against", &Claim::against, "What it is compared with; not for what is of one alone."),
+                   optional("than_of", &Claim::than_of, "The ratio is divided by that of another pair: its \"of\","),
+                   optional("than_against", &Claim::than_against, "and its \"against\"."),
+                   optional("scenario", &Claim::scenario, "Another scenario's file than the reference's."),
+                   required("sizes", &Claim::sizes, "Message sizes."), optional("largest_only", &Claim::largest_only, "For an \"up to\"."),
                    optional("at_least", &Claim::at_least, "Lower end."), optional("at_most", &Claim::at_most, "Upper end.")}};
   }
 };
@@ -115,6 +123,8 @@ Reference read_reference(const std::filesystem::path& file) {
   beside(out.scenario);
   std::ranges::for_each(out.measurements, beside);
   std::ranges::for_each(out.held_out, beside);
+  for (Claim& claim : out.claims)
+    if (!claim.scenario.empty()) beside(claim.scenario);
   out.selection.hold_out = out.held_out.empty();
   return out;
 }

@@ -14,19 +14,26 @@ namespace weft {
 // One thing to simulate, on the reference's scenario with some of its values set.
 struct ClaimSide {
   std::vector<Setting> set = {};
-  std::string algorithm = {};
-  int ranks = 0;  // 0: all
+  AlgorithmChoice algorithm = {};
+  int ranks = 0;                   // 0: all
+  std::optional<Bytes> size = {};  // instead of the claim's
+  SimTime besides = {};            // what a step takes besides the collective
 };
 
 // Times `against` compared with times `of`, size by size: a ratio, or a difference in microseconds. It must lie in [at_least, at_most] at
-// every size; of a published "up to", at the size where it is largest.
+// every size; of a published "up to", at the size where it is largest. Of `of` alone: how far its busiest link is used, or how evenly
+// its jobs are slowed down (Jain's index).
 struct Claim {
-  enum class Quantity { ratio, difference_us };
+  enum class Quantity { ratio, difference_us, utilization_percent, fairness };
   std::string what;
   std::string published;  // as the source says it
   Quantity quantity = Quantity::ratio;
   std::string collective = "allreduce";
-  ClaimSide of, against;
+  std::filesystem::path scenario = {};  // the reference's if not given
+  ClaimSide of;
+  std::optional<ClaimSide> against;
+  // What the ratio is divided by: that of the times of these two.
+  std::optional<ClaimSide> than_of, than_against;
   std::vector<Bytes> sizes;
   bool largest_only = false;
   std::optional<double> at_least, at_most;

@@ -1,6 +1,7 @@
 #include "validation/validate.hpp"
 
 #include "sim/engine/in_child.hpp"
+#include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/simulate.hpp"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <iostream>
 #include <limits>
+#include <sstream>
 
 namespace weft {
 namespace {
@@ -38,22 +40,45 @@ std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator
   return points;
 }
 
-JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario_file) {
-  const auto side = [&](const ClaimSide& s) {
-    Scenario scenario = scenario_with(scenario_file, s.set);
-    scenario.workload.collective = *collective_named(claim.collective);
-    if (s.ranks > 0) scenario.workload.ranks = s.ranks;
-    return scenario;
-  };
-  const Scenario of = side(claim.of), against = side(claim.against);
-  const auto time_us = [&](const Scenario& scenario, const ClaimSide& s, Bytes size) {
-    const AlgorithmChoice algorithm = with_server_defaults(scenario, {s.algorithm});
-    return std::stod(in_child([&] { return std::to_string(simulate(scenario, algorithm, size).time.ps); })) / 1e6;
-  };
+struct Run {
+  double time_us = 0, utilization_percent = 0, fairness = 0;
+};
+
+Run run(const Claim& claim, const ClaimSide& side, const std::filesystem::path& scenario_file, Bytes size) {
+  Scenario scenario = scenario_with(claim.scenario.empty() ? scenario_file : claim.scenario, side.set);
+  scenario.workload.collective = *collective_named(claim.collective);
+  if (side.ranks > 0) scenario.workload.ranks = side.ranks;
+  const AlgorithmChoice algorithm = with_server_defaults(scenario, side.algorithm);
+  std::istringstream text(in_child([&] {
+    const Outcome out = simulate(scenario, algorithm, side.size.value_or(size));
+    return fmt::format("{} {} {}", static_cast<double>((out.time + side.besides).ps) / 1e6, 100 * out.busiest_link_utilization,
+                       fairness(out.jobs));
+  }));
+  Run out;
+  text >> out.time_us >> out.utilization_percent >> out.fairness;
+  return out;
+}
+
+double value_of(const Claim& claim, const std::filesystem::path& scenario, Bytes size) {
+  const auto time = [&](const ClaimSide& side) { return run(claim, side, scenario, size).time_us; };
+  switch (claim.quantity) {
+    case Claim::Quantity::utilization_percent:
+      return run(claim, claim.of, scenario, size).utilization_percent;
+    case Claim::Quantity::fairness:
+      return run(claim, claim.of, scenario, size).fairness;
+    case Claim::Quantity::difference_us:
+      return time(claim.against.value()) - time(claim.of);
+    case Claim::Quantity::ratio:
+      break;
+  }
+  const double ratio = time(claim.against.value()) / time(claim.of);
+  return claim.than_of ? ratio / (time(claim.than_against.value()) / time(*claim.than_of)) : ratio;
+}
+
+JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario) {
   JudgedClaim out{claim, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
   for (const Bytes size : claim.sizes) {
-    const double a = time_us(of, claim.of, size), b = time_us(against, claim.against, size);
-    const double value = claim.quantity == Claim::Quantity::ratio ? b / a : b - a;
+    const double value = value_of(claim, scenario, size);
     out.lowest = std::min(out.lowest, value), out.highest = std::max(out.highest, value);
   }
   const double low = claim.largest_only ? out.highest : out.lowest;

@@ -13,7 +13,7 @@ namespace {
 const std::string reference_text = R"({
   "name": "made", "about": "Made up.", "scenario": "pair.json", "measurements": ["data.csv"],
   "claims": [{"what": "twice the rate is faster", "published": "up to 2x", "of": {"algorithm": "ring", "set": {"/fabric/link/bandwidth": "200Gbps"}},
-              "against": {"algorithm": "ring"}, "sizes": ["1KiB", "1MB"], "largest_only": true, "at_least": 1.5, "at_most": 2}]})";
+              "against": {"algorithm": {"name": "ring", "pieces": 1}}, "sizes": ["1KiB", "1MB"], "largest_only": true, "at_least": 1.5, "at_most": 2}]})";
 
 struct Made {
   ScratchFolder folder;

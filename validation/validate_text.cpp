@@ -14,7 +14,8 @@ std::string percent(const ErrorSummary& e, double ErrorSummary::*which) { return
 std::string algorithm_of(const FitPoint& p) { return p.measured.algorithm.empty() ? p.experiment.algorithm.name : p.measured.algorithm; }
 
 std::string range_of(const JudgedClaim& c) {
-  const char* unit = c.claim.quantity == Claim::Quantity::ratio ? "x" : " us";
+  static constexpr const char* units[] = {"x", " us", " %", ""};
+  const char* unit = units[static_cast<int>(c.claim.quantity)];
   if (c.claim.largest_only) return fmt::format("up to {:.3g}{}", c.highest, unit);
   return c.lowest == c.highest ? fmt::format("{:.3g}{}", c.lowest, unit) : fmt::format("{:.3g} to {:.3g}{}", c.lowest, c.highest, unit);
 }

@@ -4,6 +4,7 @@
 #include "collectives/bench/run_local.hpp"
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/table.hpp"
+#include "collectives/bench/udp_run.hpp"
 #include "collectives/bench/worlds.hpp"
 #include "kernels/error.hpp"
 #if WEFT_HAVE_CUDA
@@ -42,7 +43,7 @@ void print_error(const std::string& text) { std::fputs(("weft bench: " + text + 
 
 #if WEFT_HAVE_CUDA
 int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
-  settings.ranks = world->ranks();
+  settings.ranks = ranks_among(world->ranks(), settings, "the GPUs run");
   try {
     return run(*world, settings);
   } catch (const cuda::StuckError& e) {  // what the devices may still use is not freed; nor would the runtime's own end come
@@ -53,7 +54,16 @@ int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
 }
 #endif
 
+int run_udp(const Settings& settings) {
+  const auto run = [&](int node, const std::vector<std::string>& places, const UdpPlace& own) {
+    return run_udp_node(settings, node, places, own);
+  };
+  if (settings.hosts.empty()) return run_udp_here(settings, run);
+  return run(settings.rank, settings.hosts, UdpPlace::at(settings.hosts[static_cast<std::size_t>(settings.rank)]));
+}
+
 int run_transport(const Settings& settings) {
+  if (settings.transport == "udp") return run_udp(settings);
   if (settings.transport == "threads") return run(*threads_world(settings), settings);
 #if WEFT_HAVE_MPI
   if (settings.transport == "mpi") return run_mpi(settings, run<World>);

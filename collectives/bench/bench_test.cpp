@@ -83,7 +83,15 @@ TEST_CASE("bench: all that is wrong with a command line is said at once") {
   CHECK(problems_of({"-n", "100000"}) == std::vector<std::string>{"-n: must be 1 to 1024, got 100000"});
   CHECK(problems_of({"--transport", "tcp", "--hosts", "a:1,b:1", "-n", "3"}) ==
         std::vector<std::string>{"-n: --hosts names 2 ranks, got 3", "--rank: must say which of the 2 hosts this is, 0 to 1, got -1"});
-  CHECK(problems_of({"--hosts", "a:1,b:1"}) == std::vector<std::string>{"--hosts, --rank: only for --transport tcp"});
+  CHECK(problems_of({"--hosts", "a:1,b:1"}) == std::vector<std::string>{"--hosts, --rank: only for --transport tcp and udp"});
+  CHECK(problems_of({"--algorithm", "ring,atp", "--loss", "0.1", "--payload", "8"}) ==
+        std::vector<std::string>{"--algorithm: \"atp\" needs switches that add: --transport udp",
+                                 "--payload, --loss: only for --transport udp"});
+  CHECK(problems_of({"--server-hosts", "none"}) == std::vector<std::string>{"--server-hosts: must be one of workers, extra, got \"none\""});
+  CHECK(problems_of({"--servers", "2000", "--server-hosts", "extra"}) ==
+        std::vector<std::string>{"--servers: must be at most 1024, got 2000"});
+  CHECK(problems_of({"--transport", "tcp", "--hosts", "a:1,b:1", "--rank", "0", "--servers", "2", "--server-hosts", "extra"}) ==
+        std::vector<std::string>{"--hosts: must name a rank before the 2 servers, got 2 hosts"});
   CHECK(problems_of({"--trace", "/nowhere/trace.json"}) == std::vector<std::string>{"--trace: there is no folder /nowhere to write to"});
   CHECK(problems_of({"--nonsense"}).size() == 1);
 }
@@ -107,6 +115,61 @@ TEST_CASE("bench: every algorithm and size becomes a row with right data") {
   }
   CHECK(heard.rows[1].size_bytes == 64);
   CHECK(heard.rows[3].algorithm == "direct");
+}
+
+TEST_CASE("bench: servers on extra hosts run beside the ranks, which alone are counted") {
+  const Settings s = settings_of({"-n",
+                                  "3",
+                                  "--algorithm",
+                                  "parameter_server",
+                                  "--servers",
+                                  "2",
+                                  "--server-hosts",
+                                  "extra",
+                                  "-b",
+                                  "4",
+                                  "-e",
+                                  "1K",
+                                  "-f",
+                                  "16",
+                                  "--op",
+                                  "avg",
+                                  "--channels",
+                                  "2",
+                                  "--pieces",
+                                  "3",
+                                  "--trace",
+                                  "unused.json"});
+  Heard heard;
+  measure(*threads_world(s), s, heard.hear());
+  REQUIRE(heard.rows.size() == 3);
+  for (const Row& r : heard.rows) CHECK(r.wrong == 0);
+  CHECK(heard.clocks.size() == 5);
+  Rank last = 0;
+  for (const Record& r : heard.traces.at(0).records) last = std::max(last, r.rank);
+  CHECK(last == 4);
+  CHECK(settings_of({"--transport", "tcp", "--hosts", "a:1,b:1,c:1", "--rank", "2", "--server-hosts", "extra"}).ranks == 2);
+  CHECK(ranks_among(5, s, "mpirun started") == 3);
+  CHECK_THROWS_WITH_AS(ranks_among(6, s, "mpirun started"), "-n: mpirun started 6 ranks, 2 of them servers, got 3", InputError);
+  CHECK_THROWS_WITH_AS(ranks_among(2, s, "mpirun started"), "--servers: mpirun started 2 ranks, which leaves none beside 2 servers",
+                       InputError);
+}
+
+TEST_CASE("bench: parameter servers over tcp, on the hosts of workers and on extra ones") {
+  for (const char* hosts : {"workers", "extra"}) {
+    CAPTURE(hosts);
+    const Settings s = settings_of({"-n", "3", "--transport", "tcp", "--algorithm", "parameter_server", "--servers", "2", "--server-hosts",
+                                    hosts, "-b", "300K", "--iterations", "2", "-w", "1", "--pieces", "2"});
+    const auto run = [&](Rank rank, const std::vector<std::string>& addresses, const TcpListener& own) {
+      Heard heard;
+      const auto world = tcp_world(s, rank, addresses, own);
+      measure(*world, s, heard.hear());
+      const bool processes = static_cast<int>(addresses.size()) == (s.cut.server_hosts == ServerHosts::extra ? 5 : 3);
+      const bool right = rank != 0 || (heard.rows.size() == 1 && heard.rows[0].wrong == 0 && heard.rows[0].times_us.size() == 2);
+      return processes && right ? 0 : 1;
+    };
+    CHECK(run_local_processes(s, run) == 0);
+  }
 }
 
 TEST_CASE("bench: all collectives run, counted as nccl-tests counts") {

@@ -49,7 +49,7 @@ std::vector<ClockOffset> DeviceWorld::clocks() const {
 }
 
 std::unique_ptr<StreamWorld> cuda_world(const Settings& s) {
-  return std::make_unique<DeviceWorld>(s, cuda::devices_of_ranks(s.ranks, visible_devices()), nullptr);
+  return std::make_unique<DeviceWorld>(s, cuda::devices_of_ranks(s.with_servers(), visible_devices()), nullptr);
 }
 
 }  // namespace weft::bench

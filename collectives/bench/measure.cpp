@@ -179,13 +179,14 @@ class RankRun {
     Row row = row_of(b_.settings, c.algorithm.name, c.elements);
     row.times_us = times_us_;
     add(row, told);
-    for (Rank other = 1; other < b_.settings.ranks; ++other) {
+    for (Rank other = 1; other < b_.settings.with_servers(); ++other) {
       receive_from(transport(), other, 0, bytes_of(told));
       receive_from(transport(), other, 1, bytes_of(times_us_));
       std::vector<Record> theirs(static_cast<std::size_t>(told.records));
       receive_from(transport(), other, 2, bytes_of(theirs));
       records.insert(records.end(), theirs.begin(), theirs.end());
-      for (std::size_t i = 0; i < row.times_us.size(); ++i) row.times_us[i] = std::max(row.times_us[i], times_us_[i]);
+      if (other < b_.settings.ranks)
+        for (std::size_t i = 0; i < row.times_us.size(); ++i) row.times_us[i] = std::max(row.times_us[i], times_us_[i]);
       add(row, told);
     }
     b_.hear.row(row);
@@ -199,9 +200,9 @@ class RankRun {
 
   // Rank 0 answers every other rank's question after the time; the quickest answer is the best.
   void compare_clocks() {
-    clocks_.assign(static_cast<std::size_t>(b_.settings.ranks), {});
+    clocks_.assign(static_cast<std::size_t>(b_.settings.with_servers()), {});
     if (b_.world.one_clock()) return;
-    for (Rank other = 1; other < b_.settings.ranks; ++other) {
+    for (Rank other = 1; other < b_.settings.with_servers(); ++other) {
       ClockOffset best{.error_us = HUGE_VAL};
       double time = 0;
       for (int round = 0; round < clock_rounds; ++round) {
@@ -329,12 +330,13 @@ Row row_of(const Settings& s, const std::string& algorithm, std::int64_t element
 }
 
 void measure(World& world, const Settings& settings, const Hear& hear) {
-  const Benchmark benchmark{.world = world,
-                            .settings = settings,
-                            .algorithms = plan(settings, world),
-                            .barrier = build({.collective = Collective::barrier, .algorithm = "dissemination", .ranks = settings.ranks}),
-                            .hear = hear,
-                            .data = test_data(settings)};
+  const Benchmark benchmark{
+      .world = world,
+      .settings = settings,
+      .algorithms = plan(settings, world),
+      .barrier = build({.collective = Collective::barrier, .algorithm = "dissemination", .ranks = settings.with_servers()}),
+      .hear = hear,
+      .data = test_data(settings)};
   std::deque<RankRun> ranks;
   for (const Rank r : world.here()) ranks.emplace_back(benchmark, r);
   run_all(world, ranks, settings.cut.channels);

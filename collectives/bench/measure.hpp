@@ -14,7 +14,7 @@
 
 namespace weft::bench {
 
-// One line of the table. A run starts at a barrier; its time is that of the slowest rank.
+// One line of the table. A run starts at a barrier; its time is that of the slowest rank, extra servers not among them.
 struct Row {
   std::string algorithm;
   std::int64_t size_bytes = 0;
@@ -22,6 +22,7 @@ struct Row {
   std::vector<double> times_us = {};
   std::int64_t wrong = 0;
   std::string first_wrong = {};
+  std::string note = {};  // what else there is to say; lines after the first begin with "# "
 
   double median_us() const { return quantile_us(0.5); }
   double quantile_us(double part) const;  // the smallest time that so large a part of the runs did not exceed

@@ -87,7 +87,7 @@ class StreamRun {
   void check(Row& row) {
     fill_all();
     world_.run();
-    std::vector<Verdict> verdicts(static_cast<std::size_t>(settings_.ranks));
+    std::vector<Verdict> verdicts(static_cast<std::size_t>(settings_.with_servers()));
     for_ranks([&](Rank r, const Buffer& buffer) {
       world_.read(r, {buffer.data, bytes_});
       const RankResult result{r, buffer};
@@ -103,14 +103,14 @@ class StreamRun {
   // check takes far longer than the device's. The first error is thrown.
   template <class What>
   void for_ranks(What what) {
-    const int workers = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, settings_.ranks);
+    const int workers = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, settings_.with_servers());
     std::atomic<int> next = 0;
     std::exception_ptr error;
     const auto work = [&] {
       try {
         const std::unique_ptr<std::byte[]> memory(new std::byte[bytes_]);
         const Buffer buffer{{.elements = elements_, .chunks = algorithm_.schedule.chunks}, settings_.dtype, memory.get()};
-        for (Rank r; (r = next++) < settings_.ranks;) what(r, buffer);
+        for (Rank r; (r = next++) < settings_.with_servers();) what(r, buffer);
       } catch (...) {
         const std::lock_guard lock(mutex_);
         if (!error) error = std::current_exception();
@@ -134,7 +134,7 @@ class StreamRun {
 }  // namespace
 
 void measure(StreamWorld& world, const Settings& settings, const Hear& hear) {
-  std::vector<ClockOffset> clocks(static_cast<std::size_t>(settings.ranks));
+  std::vector<ClockOffset> clocks(static_cast<std::size_t>(settings.with_servers()));
   std::vector<TracedRun> traced;
   for (const PlannedAlgorithm& algorithm : plan(settings, world)) {
     hear.begin(algorithm.name);

@@ -30,10 +30,8 @@ class Mpi final : public World {
 int run_mpi(const Settings& settings, const std::function<int(World&, const Settings&)>& run) {
   MpiWorld mpi({.channels = settings.cut.channels, .patience = settings.patience});
   try {
-    if (settings.ranks != 0 && settings.ranks != mpi.ranks())
-      throw InputError(fmt::format("-n: mpirun started {} ranks, got {}", mpi.ranks(), settings.ranks));
     Settings ours = settings;
-    ours.ranks = mpi.ranks();
+    ours.ranks = ranks_among(mpi.ranks(), settings, "mpirun started");
     Mpi world(mpi);
     return run(world, ours);
   } catch (const InputError&) {  // every rank finds the same and ends by itself

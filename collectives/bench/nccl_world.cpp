@@ -34,10 +34,10 @@ class Nccl final : HasNccl, public DeviceWorld {
 
 std::unique_ptr<StreamWorld> nccl_world(const Settings& s) {
   const int devices = visible_devices();
-  if (s.ranks > devices)
+  if (s.with_servers() > devices)
     throw InputError(fmt::format("-n: NCCL takes one rank for each GPU, and {} {} visible, got {}; --transport cuda lets ranks share a GPU",
-                                 devices, devices == 1 ? "is" : "are", s.ranks));
-  return std::make_unique<Nccl>(s, cuda::devices_of_ranks(s.ranks == 0 ? devices : s.ranks, devices));
+                                 devices, devices == 1 ? "is" : "are", s.with_servers()));
+  return std::make_unique<Nccl>(s, cuda::devices_of_ranks(s.ranks == 0 ? devices : s.with_servers(), devices));
 }
 
 }  // namespace weft::bench

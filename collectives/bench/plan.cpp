@@ -40,6 +40,8 @@ std::vector<PlannedAlgorithm> plan(const Settings& s, const Medium& medium) {
         .name = name, .schedule = {}, .library = name == medium.library() || name == "mpi" || name == "nccl", .elements = {}};
     if (planned.library && medium.library() != name) {
       problems.push_back(fmt::format("--algorithm: \"{}\" is the library's own and needs --transport {}", name, name));
+    } else if (planned.library && extra_servers(s.cut) > 0) {
+      problems.push_back(fmt::format("--algorithm: \"{}\" has no servers; leave out --server-hosts", name));
     } else if (planned.library && !medium.library_runs(s.collective, s.dtype, s.op)) {
       problems.push_back(fmt::format("--algorithm: \"{}\" has no {} of {} {} to compare with", name, name_of(s.collective),
                                      name_of(s.dtype), name_of(s.op)));

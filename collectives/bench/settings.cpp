@@ -15,7 +15,9 @@
 namespace weft::bench {
 namespace {
 
-constexpr int most_ranks = 1024;  // each is a thread or a process
+constexpr int usual_initial_window = 16;  // packets
+constexpr int most_ranks = 1024;          // each is a thread or a process
+const std::vector<std::string> in_network_algorithms = {"atp", "switchml"};
 
 // The names of a list of values, for help and for messages.
 template <class Values>
@@ -43,8 +45,9 @@ std::string_view left_out(std::string_view transport) {
 
 // The command line as it is written, before it is understood.
 struct Written {
-  std::string collective = "allreduce", dtype = "float32", op = "sum", first = "1K", last;
-  std::vector<std::string> algorithms = {"ring"};
+  std::string collective = "allreduce", dtype = "float32", op = "sum", first = "1K", last, server_hosts = "workers";
+  std::vector<std::string> algorithms = {};  // none: the transport's usual one
+  std::vector<std::string> in_network = {};  // flags that only udp has
   double patience_s = 30;
   int check = 1;
 };
@@ -59,7 +62,13 @@ class Reader {
     named("--collective", written.collective, collective_named(written.collective), settings.collective, names_of(all_collectives()));
     named("--dtype", written.dtype, dtype_named(written.dtype), settings.dtype, names_of(all_dtypes()));
     named("--op", written.op, op_named(written.op), settings.op, names_of(all_ops()));
+    const bool udp = settings.transport == "udp";
+    const std::vector<ServerHosts> hosts = {ServerHosts::workers, ServerHosts::extra};
+    const auto named_hosts = std::find_if(hosts.begin(), hosts.end(), [&](ServerHosts h) { return name_of(h) == written.server_hosts; });
+    named("--server-hosts", written.server_hosts, named_hosts != hosts.end() ? std::optional(*named_hosts) : std::nullopt,
+          settings.cut.server_hosts, names_of(hosts));
     settings.algorithms = written.algorithms;
+    if (settings.algorithms.empty()) settings.algorithms = {udp ? "atp" : "ring"};
     settings.check = written.check != 0;
     settings.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written.patience_s * 1000));
     size("-b", written.first, settings.first_bytes);
@@ -72,6 +81,7 @@ class Reader {
     refuse_if(settings.iterations < 1, "--iterations: must be at least 1, got {}", settings.iterations);
     refuse_if(settings.warmup < 0, "-w: must not be negative, got {}", settings.warmup);
     refuse_if(settings.ranks < 0 || settings.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks, settings.ranks);
+    refuse_if(extra_servers(settings.cut) > most_ranks, "--servers: must be at most {}, got {}", most_ranks, settings.cut.servers);
     if (!settings.trace.empty()) interpret_trace();
     refuse_if(settings.connections < 1 || settings.connections > 64, "--connections: must be 1 to 64, got {}", settings.connections);
     refuse_if(!(written.patience_s > 0), "--patience: must be more than 0 seconds, got {}", written.patience_s);
@@ -86,6 +96,10 @@ class Reader {
     refuse_if(settings.transport == "nccl" && settings.collective == Collective::barrier,
               "--collective barrier: carries no data, and NCCL nothing else");
     interpret_ranks();
+    if (udp)
+      interpret_in_network();
+    else
+      refuse_in_network();
   }
 
  private:
@@ -114,18 +128,96 @@ class Reader {
     refuse_if(fs::is_directory(folder) && ::access(folder.c_str(), W_OK) != 0, "--trace: {} cannot be written to", folder.string());
   }
   void interpret_ranks() {
-    const int hosts = static_cast<int>(settings.hosts.size());
-    if (settings.transport != "tcp") {
-      refuse_if(hosts > 0 || settings.rank >= 0, "--hosts, --rank: only for --transport tcp");
+    const int hosts = static_cast<int>(settings.hosts.size()), servers = extra_servers(settings.cut);
+    if (settings.transport == "udp") {
+      interpret_nodes();
+    } else if (settings.transport != "tcp") {
+      refuse_if(hosts > 0 || settings.rank >= 0, "--hosts, --rank: only for --transport tcp and udp");
     } else if (hosts > 0) {
-      refuse_if(settings.ranks != 0 && settings.ranks != hosts, "-n: --hosts names {} ranks, got {}", hosts, settings.ranks);
+      refuse_if(settings.ranks != 0 && settings.ranks != hosts - servers, "-n: --hosts names {} ranks, got {}", hosts - servers,
+                settings.ranks);
+      refuse_if(hosts <= servers, "--hosts: must name a rank before the {} servers, got {} hosts", servers, hosts);
       refuse_if(settings.rank < 0 || settings.rank >= hosts, "--rank: must say which of the {} hosts this is, 0 to {}, got {}", hosts,
                 hosts - 1, settings.rank);
-      settings.ranks = hosts;
+      settings.ranks = hosts - servers;
     } else {
       refuse_if(settings.rank >= 0, "--rank: needs --hosts");
     }
     if (settings.ranks == 0 && settings.transport != "mpi" && settings.transport != "nccl") settings.ranks = 2;
+  }
+  // Workers, servers and switches have places of their own.
+  void interpret_nodes() {
+    if (settings.cut.servers == 0) settings.cut.servers = 1;
+    if (settings.switches == 0) settings.switches = 1;
+    refuse_if(settings.cut.servers < 1 || settings.cut.servers > most_ranks, "--servers: must be 1 to {}, got {}", most_ranks,
+              settings.cut.servers);
+    refuse_if(settings.switches < 1 || settings.switches > most_ranks, "--switches: must be 1 to {}, got {}", most_ranks,
+              settings.switches);
+    const int hosts = static_cast<int>(settings.hosts.size()), others = settings.cut.servers + settings.switches;
+    if (hosts > 0) {
+      refuse_if(hosts <= others, "--hosts: must name workers, then {} servers, then {} switches, got {} hosts", settings.cut.servers,
+                settings.switches, hosts);
+      refuse_if(settings.ranks != 0 && settings.ranks != hosts - others, "-n: --hosts names {} workers, got {}", hosts - others,
+                settings.ranks);
+      refuse_if(settings.rank < 0 || settings.rank >= hosts, "--rank: must say which of the {} hosts this is, 0 to {}, got {}", hosts,
+                hosts - 1, settings.rank);
+      settings.ranks = std::max(hosts - others, 1);
+    } else {
+      refuse_if(settings.rank >= 0, "--rank: needs --hosts");
+    }
+  }
+
+  void refuse_in_network() {
+    for (const std::string& name : settings.algorithms)
+      refuse_if(is_in_network(name), "--algorithm: \"{}\" needs switches that add: --transport udp", name);
+    refuse_if(!written.in_network.empty(), "{}: only for --transport udp", fmt::join(written.in_network, ", "));
+  }
+  static bool is_in_network(const std::string& name) {
+    return std::find(in_network_algorithms.begin(), in_network_algorithms.end(), name) != in_network_algorithms.end();
+  }
+
+  void interpret_in_network() {
+    const InNetworkSettings& n = settings.in_network;
+    for (const std::string& name : settings.algorithms)
+      refuse_if(!is_in_network(name), "--algorithm: over udp must be one of {}, got \"{}\"", fmt::join(in_network_algorithms, ", "), name);
+    refuse_if(settings.collective != Collective::allreduce, "--collective: switches add for allreduce only, got {}",
+              name_of(settings.collective));
+    refuse_if(settings.op != ReduceOp::sum, "--op: switches add; they cannot do {}", name_of(settings.op));
+    refuse_if(settings.dtype == DType::int64 || settings.dtype == DType::uint8,
+              "--dtype: packets carry int32 or, as fixed point, floating point, not {}", name_of(settings.dtype));
+    refuse_if(settings.cut.channels != 1 || settings.cut.pieces != 1 || settings.cut.group != 0,
+              "--channels, --pieces, --group: cut schedules, not what udp runs");
+    refuse_if(!settings.trace.empty(), "--trace: writes the operations of schedules, not of what udp runs");
+    refuse_if(!settings.compare.empty(), "--compare: simulates schedules, not what udp runs");
+    refuse_if(n.aggregators < 1, "--aggregators: must be at least 1, got {}", n.aggregators);
+    refuse_if(n.slots < 1, "--slots: must be at least 1, got {}", n.slots);
+    refuse_if(n.window < 1 || n.window > 1 << 20, "--window: must be 1 to {}, got {}", 1 << 20, n.window);
+    refuse_if(n.payload_bytes < 4 || n.payload_bytes % 4 != 0, "--payload: must be a multiple of 4 bytes and more than 0, got {}",
+              n.payload_bytes);
+    refuse_if(n.packet_bytes > udp_packet_limit, "--packet: must be at most {} bytes, what UDP can carry, got {}", udp_packet_limit,
+              n.packet_bytes);
+    refuse_if(std::int64_t{n.payload_bytes} + udp_overhead_bytes > n.packet_bytes,
+              "--payload: {} bytes of values and {} of headers must fit into --packet = {}", n.payload_bytes, udp_overhead_bytes,
+              n.packet_bytes);
+    refuse_if(!(n.timeout_ms > 0) || n.timeout_ms > 60'000, "--timeout: must be more than 0 and at most 60000 ms, got {}", n.timeout_ms);
+    probability("--loss", n.mischief.loss);
+    probability("--duplicate", n.mischief.duplication);
+    probability("--reorder", n.mischief.reordering);
+    if (problems.empty()) refuse_what_cannot_be_deployed();
+  }
+  void probability(const char* flag, double p) { refuse_if(!(p >= 0 && p <= 1), "{}: must be a probability, 0 to 1, got {}", flag, p); }
+  void refuse_what_cannot_be_deployed() {
+    for (const std::string& name : settings.algorithms) {
+      const InNetworkProtocol protocol = protocol_of(settings, name);
+      for (const Problem& p :
+           protocol.kind == InNetworkProtocol::Kind::atp ? weft::problems(protocol.atp) : weft::problems(protocol.switchml))
+        problems.push_back(fmt::format("--algorithm {}: {}: {}", name, p.where, p.what));
+      try {
+        InNetworkDeployment(protocol, layout_of(settings), settings.last_bytes / static_cast<std::int64_t>(size_of(settings.dtype)));
+      } catch (const InputError& e) {
+        problems.push_back(fmt::format("--algorithm {}: {}", name, e.what()));
+      }
+    }
   }
 };
 
@@ -135,6 +227,7 @@ const std::vector<std::string>& transports() {
   static const std::vector<std::string> names = {
     "threads",
     "tcp",
+    "udp",
 #if WEFT_HAVE_MPI
     "mpi",
 #endif
@@ -173,9 +266,9 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
     if (!left_out(name).empty()) transport_help += fmt::format("; built without {}", name);
   app.add_option("--transport", s.transport, transport_help)->capture_default_str();
   app.add_option("--algorithm", w.algorithms,
-                 "one or several, in the order to run; \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name")
-      ->delimiter(',')
-      ->capture_default_str();
+                 "one or several, in the order to run (ring); \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name; "
+                 "udp has atp and switchml")
+      ->delimiter(',');
   app.add_option("--collective", w.collective, names_of(all_collectives()))->capture_default_str();
   app.add_option("-n,--ranks", s.ranks, "ranks to run; 2 by default, with mpi those that mpirun started, with nccl one on each GPU");
   app.add_option("-b,--minbytes", w.first, "smallest size")->capture_default_str();
@@ -190,17 +283,37 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--channels", s.cut.channels, "parts of the message that run side by side")->capture_default_str();
   app.add_option("--pieces", s.cut.pieces, "pieces of a part that follow one another")->capture_default_str();
   app.add_option("--group", s.cut.group, "ranks in a group, for hierarchical_ring");
-  app.add_option("--servers", s.cut.servers, "ranks that keep parameters, for parameter_server");
-  app.add_option("--switches", s.switches, "of the BiGraph, for hdrm");
+  app.add_option("--servers", s.cut.servers, "that keep parameters, for parameter_server; 1 by default; udp: processes beside the ranks");
+  app.add_option("--server-hosts", w.server_hosts,
+                 "workers: servers are ranks too; extra: a thread or process for each beside the ranks, of which -n does not count")
+      ->capture_default_str();
+  app.add_option("--switches", s.switches, "of the BiGraph, for hdrm; udp: processes that add, ranks in equal parts below them");
   app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str();
   app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can");
-  app.add_option("--hosts", s.hosts, "tcp: host:port of every rank, in order; without it all ranks run here")->delimiter(',');
-  app.add_option("--rank", s.rank, "tcp: which of --hosts this process is");
+  app.add_option(
+         "--hosts", s.hosts,
+         "tcp: host:port of every rank, in order; udp: of the ranks, the servers and the switches, TCP and UDP; without it all run here")
+      ->delimiter(',');
+  app.add_option("--rank", s.rank, "tcp, udp: which of --hosts this process is");
   app.add_option("--patience", w.patience_s, "seconds without progress after which a run is given up")->capture_default_str();
   app.add_flag("--graph", s.graph, "cuda, nccl: capture the collective in a CUDA graph and replay it, instead of enqueueing it");
   app.add_option("--trace", s.trace, "file to write every operation of one more run of each size to");
   app.add_option("--compare", s.compare, "with the simulator: the scenario to print, simulated, beside what was measured")
       ->type_name("SCENARIO");
+  InNetworkSettings& n = s.in_network;
+  std::vector<CLI::Option*> only_udp = {
+      app.add_option("--aggregators", n.aggregators, "udp: of each switch, for atp")->capture_default_str(),
+      app.add_option("--slots", n.slots, "udp: of the switch, for switchml")->capture_default_str(),
+      app.add_option("--window", n.window, "udp: packets of a rank on their way, at most, for atp")->capture_default_str(),
+      app.add_option("--payload", n.payload_bytes, "udp: bytes of values in a datagram")->capture_default_str(),
+      app.add_option("--packet", n.packet_bytes, "udp: bytes of a datagram with all headers, at most")->capture_default_str(),
+      app.add_option("--timeout", n.timeout_ms, "udp: milliseconds after which what has not come back is sent again")
+          ->capture_default_str(),
+      app.add_option("--loss", n.mischief.loss, "udp: the part of datagrams to lose, each time one is sent")->capture_default_str(),
+      app.add_option("--duplicate", n.mischief.duplication, "udp: the part to send twice")->capture_default_str(),
+      app.add_option("--reorder", n.mischief.reordering, "udp: the part to send after later ones")->capture_default_str(),
+      app.add_option("--seed", n.mischief.seed, "udp: of what is lost, sent twice or late")->capture_default_str(),
+  };
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -209,9 +322,27 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     throw InputError(e.what());
   }
+  for (const CLI::Option* option : only_udp)
+    if (option->count() > 0) w.in_network.push_back(option->get_name());
   reader.interpret();
   if (!reader.problems.empty()) throw InputError(reader.problems);
   return s;
+}
+
+UdpLayout layout_of(const Settings& s) { return {.workers = s.ranks, .servers = s.cut.servers, .switches = s.switches}; }
+
+InNetworkProtocol protocol_of(const Settings& s, const std::string& algorithm) {
+  const InNetworkSettings& n = s.in_network;
+  const int values = n.payload_bytes / 4, packet_bytes = n.payload_bytes + udp_overhead_bytes;
+  const auto timeout_ps = static_cast<std::int64_t>(n.timeout_ms * 1e9);
+  return {.kind = algorithm == "atp" ? InNetworkProtocol::Kind::atp : InNetworkProtocol::Kind::switchml,
+          .atp = {.values_per_packet = values,
+                  .packet_bytes = packet_bytes,
+                  .aggregators = n.aggregators,
+                  .initial_window = std::min(n.window, usual_initial_window),
+                  .largest_window = n.window,
+                  .timeout_ps = timeout_ps},
+          .switchml = {.values_per_packet = values, .packet_bytes = packet_bytes, .slots = n.slots, .timeout_ps = timeout_ps}};
 }
 
 Request request_of(const Settings& s, const std::string& algorithm) {
@@ -220,10 +351,29 @@ Request request_of(const Settings& s, const std::string& algorithm) {
   return q;
 }
 
+int ranks_among(int all, const Settings& s, const char* who_started_them) {
+  const int servers = extra_servers(s.cut), ranks = all - servers;
+  if (ranks < 1)
+    throw InputError(fmt::format("--servers: {} {} ranks, which leaves none beside {} servers", who_started_them, all, servers));
+  if (s.ranks != 0 && s.ranks != ranks)
+    throw InputError(fmt::format("-n: {} {} ranks{}, got {}", who_started_them, all,
+                                 servers > 0 ? fmt::format(", {} of them servers", servers) : "", s.ranks));
+  return ranks;
+}
+
 std::string job_of(const Settings& s) {
-  return fmt::format("{} {} {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} --channels {} --pieces {} --root {}{}",
+  const InNetworkSettings& n = s.in_network;
+  if (s.transport == "udp")
+    return fmt::format("udp {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} {}+{}+{} nodes {}+{} memory {}/{} B -W {} -t {} ms",
+                       fmt::join(s.algorithms, ","), name_of(s.dtype), s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations,
+                       s.check ? 1 : 0, s.ranks, s.cut.servers, s.switches, n.aggregators, n.slots, n.payload_bytes, n.packet_bytes,
+                       n.window, n.timeout_ms);
+  return fmt::format("{} {} {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} --channels {} --pieces {} --root {}{}{}",
                      name_of(s.collective), fmt::join(s.algorithms, ","), name_of(s.dtype), name_of(s.op), s.first_bytes, s.last_bytes,
                      s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.cut.channels, s.cut.pieces, s.root,
+                     s.cut.servers > 0 || extra_servers(s.cut) > 0
+                         ? fmt::format(" --servers {} --server-hosts {}", s.cut.servers, name_of(s.cut.server_hosts))
+                         : "",
                      s.trace.empty() ? "" : " --trace");
 }
 

@@ -1,6 +1,7 @@
 // What `weft bench` is asked to run, from its command line.
 #pragma once
 
+#include "collectives/in_network/udp_node.hpp"
 #include "collectives/registry.hpp"
 #include "collectives/schedule.hpp"
 #include "kernels/dtype.hpp"
@@ -14,13 +15,24 @@
 
 namespace weft::bench {
 
+// What udp runs: ATP and SwitchML by processes that exchange datagrams, switches among them.
+struct InNetworkSettings {
+  int aggregators = 4096;    // of each switch, for atp
+  int slots = 128;           // of the switch, for switchml
+  int window = 128;          // packets of a worker on their way, at most, for atp
+  int payload_bytes = 1408;  // of values in a datagram
+  int packet_bytes = 1500;   // of a datagram with all headers, at most
+  double timeout_ms = 10;    // after which what has not come back is sent again
+  UdpMischief mischief = {};
+};
+
 struct Settings {
   std::string transport = "threads";
   std::vector<std::string> algorithms = {"ring"};
   Collective collective = Collective::allreduce;
   AlgorithmSettings cut = {};
-  int switches = 0;  // of the BiGraph that hdrm is placed on
-  int ranks = 0;
+  int switches = 0;  // of the BiGraph that hdrm is placed on; udp: that add up
+  int ranks = 0;     // those that reduce: extra servers come on top
   Rank root = 0;
   std::int64_t first_bytes = 1 << 10;
   std::int64_t last_bytes = 16 << 20;
@@ -36,8 +48,11 @@ struct Settings {
   std::chrono::milliseconds patience{30'000};
   int connections = 1;                  // tcp
   bool zero_copy = false;               // tcp
-  std::vector<std::string> hosts = {};  // tcp: the address of every rank
-  Rank rank = -1;                       // tcp: which of them this process is; -1 starts them all here
+  std::vector<std::string> hosts = {};  // the address of every rank, then of every extra server; udp: of every node
+  Rank rank = -1;                       // tcp, udp: which of them this process is; -1 starts them all here
+  InNetworkSettings in_network = {};    // udp
+
+  int with_servers() const { return ranks + extra_servers(cut); }  // threads or processes that run
 };
 
 // The transports of this build: "mpi", "cuda" and "nccl" are there where MPI, CUDA and NCCL were found.
@@ -49,7 +64,13 @@ std::optional<Settings> parse(int argc, const char* const* argv);
 // "8", "64K", "256M", "1G": binary multiples; the letter may be followed by "iB".
 std::int64_t parse_size(std::string_view text);
 
+// Of a udp run.
+UdpLayout layout_of(const Settings&);
+InNetworkProtocol protocol_of(const Settings&, const std::string& algorithm);
+
 Request request_of(const Settings&, const std::string& algorithm);
+// Of so many threads or processes those that are not extra servers. Throws InputError where -n asks for others.
+int ranks_among(int all, const Settings&, const char* who_started_them);
 // What all processes of a run must agree on, in words.
 std::string job_of(const Settings&);
 

@@ -35,8 +35,9 @@ void Table::header(const Medium& medium) const {
               "# nThread 1 nGpus 0 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} iters: {} agg iters: 1 validation: {}"
               " graph: {}\n#\n",
               s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.graph ? 1 : 0)
-       << fmt::format("# {} ranks, channels {}, pieces {}; time is the median over the iterations of the slowest rank's\n", s.ranks,
-                      s.cut.channels, s.cut.pieces)
+       << fmt::format("# {} ranks{}, channels {}, pieces {}; time is the median over the iterations of the slowest rank's\n", s.ranks,
+                      extra_servers(s.cut) > 0 ? fmt::format(" and {} servers beside them", extra_servers(s.cut)) : "", s.cut.channels,
+                      s.cut.pieces)
        << fmt::format("# host {}\n", host_name());
   if (const std::string about = medium.about(); !about.empty()) out_ << fmt::format("# {}\n", about);
 }
@@ -58,6 +59,7 @@ void Table::row(const Row& r) {
                       name_of(s.dtype), reduces ? name_of(s.op) : "none", rooted ? s.root : -1, number(r.median_us()), algbw(r),
                       algbw(r) * bus_factor(s.collective, s.ranks), s.check ? std::to_string(r.wrong) : "N/A", number(r.quantile_us(0)),
                       number(r.quantile_us(1)), number(r.quantile_us(0.99)), r.variation_percent());
+  if (!r.note.empty()) out_ << fmt::format("# {}\n", r.note);
   if (r.wrong > 0) out_ << fmt::format("# {}\n", r.first_wrong);
   out_.flush();
   wrong_ += r.wrong;

@@ -74,6 +74,7 @@ void write_trace(const std::string& path, const Settings& s, const std::vector<C
                  {"pieces", s.cut.pieces},
                  {"group", s.cut.group},
                  {"servers", s.cut.servers},
+                 {"server_hosts", weft::name_of(s.cut.server_hosts)},
                  {"switches", s.switches}};
   for (const ClockOffset& c : clocks) header["clocks"].push_back({{"offset_us", c.offset_us}, {"error_us", c.error_us}});
   file << header.dump() << '\n';

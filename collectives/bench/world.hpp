@@ -15,7 +15,7 @@ namespace weft::bench {
 class Medium {
  public:
   virtual ~Medium() = default;
-  virtual int ranks() const = 0;
+  virtual int ranks() const = 0;  // and extra servers
   // What belongs beside every result, as the device; "" where there is nothing to say.
   virtual std::string about() const { return {}; }
 

@@ -8,7 +8,7 @@ namespace {
 
 class Threads final : public World {
  public:
-  explicit Threads(const Settings& s) : ranks_(s.ranks), world_(s.ranks, s.cut.channels, {.patience = s.patience}) {}
+  explicit Threads(const Settings& s) : ranks_(s.with_servers()), world_(s.with_servers(), s.cut.channels, {.patience = s.patience}) {}
   int ranks() const override { return ranks_; }
   std::vector<Rank> here() const override {
     std::vector<Rank> all;
@@ -28,7 +28,7 @@ class Threads final : public World {
 class Tcp final : public World {
  public:
   Tcp(const Settings& s, Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener)
-      : ranks_(s.ranks),
+      : ranks_(s.with_servers()),
         rank_(rank),
         world_(rank, addresses, listener,
                {.channels = s.cut.channels,

@@ -217,7 +217,7 @@ class Executor::Work {
       case Kind::reduce:
         return reduce(plan_.dtype, plan_.op, at(o.into), at(o.from), count, stream.get());
       case Kind::divide:
-        return scale_average(plan_.dtype, at(o.into), count, plan_.ranks, stream.get());
+        return scale_average(plan_.dtype, at(o.into), count, plan_.workers, stream.get());
       case Kind::record:
         return record(events_[index(o.event)], stream);
       case Kind::wait:

@@ -67,7 +67,9 @@ std::vector<Request> requests(int ranks) {
     Request q{.collective = a.collective, .algorithm = std::string(a.name), .ranks = ranks, .root = ranks - 1};
     if (a.takes_group) q.settings.group = ranks;
     if (a.can_be_cut) q.settings.channels = 2;
-    if (constraints(q).empty()) all.push_back(q);
+    if (!constraints(q).empty()) continue;
+    all.push_back(q);
+    if (a.takes_servers) q.settings.servers = 2, q.settings.server_hosts = ServerHosts::extra, all.push_back(q);
   }
   return all;
 }
@@ -88,7 +90,7 @@ TEST_CASE("cuda: every algorithm leaves the right data on the device, enqueued a
   for (const int ranks : {1, 2, 3, 4, 8})
     for (const Request& q : requests(ranks)) {
       const Schedule s = build(q);
-      cuda::Executor executor({.devices = devices(ranks)});
+      cuda::Executor executor({.devices = devices(s.ranks)});
       const std::int64_t elements = q.collective == Collective::barrier    ? 0
                                     : q.collective == Collective::alltoall ? 333 * s.chunks
                                                                            : 10'007;

@@ -5,10 +5,12 @@
 #include <algorithm>
 
 namespace weft {
+
 AtpSwitch::AtpSwitch(const AtpSettings& settings, std::vector<AtpWalk> walks, std::vector<Address> attached)
     : walks_(std::move(walks)),
       attached_(std::move(attached)),
       aggregators_(static_cast<std::size_t>(settings.aggregators)),
+      origins_(walks_.size(), nobody),
       finished_(walks_.size(), 0) {}
 
 AtpSwitch::Aggregator& AtpSwitch::aggregator_of(std::int32_t flow, std::uint32_t sequence) {
@@ -100,6 +102,7 @@ void AtpSwitch::send_sum(Wire& wire, Datagram datagram, AtpHeader h, const Aggre
   h.marked = a.marked;
   h.overflow = a.overflow;
   h.bits = a.bits;
+  if (whole) datagram.from = origins_[static_cast<std::size_t>(h.flow)];
   // Where racks outnumber the bits, nothing is added at level 2: the server knows the sum by its workers.
   if (whole && h.edge == 0 && h.rack < AtpBits::capacity) h.bits = AtpBits::one(h.rack), h.level = 2;
   h.resend = !whole;
@@ -109,7 +112,9 @@ void AtpSwitch::send_sum(Wire& wire, Datagram datagram, AtpHeader h, const Aggre
   wire.send(std::move(datagram));
 }
 
+// Where paths follow from who sends to whom, all sums of a flow take one, so that they do not overtake each other.
 void AtpSwitch::add(Aggregator& to, const Datagram& datagram, const AtpHeader& h) {
+  if (Address& origin = origins_[static_cast<std::size_t>(h.flow)]; origin == nobody) origin = datagram.from;
   ++statistics_.aggregated;
   to.marked |= h.marked != 0;
   to.overflow |= h.overflow != 0;

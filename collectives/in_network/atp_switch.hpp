@@ -54,6 +54,7 @@ class AtpSwitch final : public Agent {
   std::vector<AtpWalk> walks_;  // by flow
   std::vector<Address> attached_;
   std::vector<Aggregator> aggregators_;
+  std::vector<Address> origins_;         // by flow: whom whole sums are said to be from
   std::vector<std::uint32_t> finished_;  // by flow: nobody needs an aggregate of a sequence below this
   int in_use_ = 0;
   Statistics statistics_;

@@ -50,7 +50,8 @@ class World {
       workers_of_.push_back(n);
     }
     std::vector<AtpWalk> walks;
-    for (std::size_t j = 0; j < jobs.size(); ++j) walks.push_back(atp_walk(settings_, {.job = static_cast<int>(j), .jobs = static_cast<int>(jobs.size())}));
+    for (std::size_t j = 0; j < jobs.size(); ++j)
+      walks.push_back(atp_walk(settings_, {.job = static_cast<int>(j), .jobs = static_cast<int>(jobs.size())}));
     for (const int at : programmable) {
       switches_.emplace_back(settings_, walks, attached[static_cast<std::size_t>(at)]);
       network_.program(2000 + at, at, switches_.back());

@@ -96,6 +96,7 @@ void AtpWorker::acknowledge(Wire& wire, std::uint32_t sequence, bool marked) {
 void AtpWorker::learn(const Flight& f, std::int64_t now_ps) {
   if (f.again) return;
   returned_ = std::max(returned_, f.number);
+  if (f.number < resent_) return;  // what was lost meanwhile held it up
   const std::int64_t round_trip = now_ps - f.sent_ps;
   if (round_trip_ps_ == 0) {
     round_trip_ps_ = round_trip;
@@ -119,6 +120,7 @@ void AtpWorker::send_again(Wire& wire, std::uint32_t sequence) {
   if (sequence >= recover_) shrink(std::min(window_, bytes(settings_.initial_window)));
   unlink(sequence);
   send(wire, sequence, true);
+  resent_ = transmissions_;
 }
 
 // Fewer where a small window leaves no more to come (early retransmit, RFC 5827).
@@ -157,9 +159,12 @@ void AtpWorker::unlink(std::uint32_t sequence) {
   flights_[f.after].before = f.before;
 }
 
+// Too early a timeout costs all workers what an aggregator has of the packet. What was sent again has none.
 std::int64_t AtpWorker::timeout_ps() const {
   const std::int64_t known = round_trip_ps_ + std::max(round_trip_ps_, 4 * deviation_ps_);
-  return (round_trip_ps_ > 0 ? std::min(known, settings_.timeout_ps) : settings_.timeout_ps) << backoff_;
+  const Flight& oldest = flights_[una_ & mask_];
+  const bool overdue = una_ < next_ && (oldest.again || oldest.number <= suspect_) && round_trip_ps_ > 0;
+  return (overdue ? known : std::max(known, settings_.timeout_ps)) << backoff_;
 }
 
 // A timer is set where none fires before the next timeout. What has been acknowledged since moves the timeout on.
@@ -170,23 +175,28 @@ void AtpWorker::arm(Wire& wire) {
   wire.set_timer(std::max<std::int64_t>(due - wire.now_ps(), 1), ++timer_);
 }
 
-// Nothing says whether what was sent again was lost again: only the oldest packet and those are sent.
+// The oldest packet is sent, and what was sent again so long ago, for nothing says whether it was lost again. When that packet is
+// there and those sent before it do not follow, they are lost too.
 void AtpWorker::on_timer(Wire& wire, std::uint64_t name) {
   if (name != timer_) return;
   timer_ps_ = INT64_MAX;
   if (const std::int64_t timeout = timeout_ps(); !finished() && wire.now_ps() - progress_ps_ >= timeout) {
     ++statistics_.timeouts;
     const std::int64_t before = wire.now_ps() - timeout;
+    const std::uint64_t lost = flight(una_).again ? 0 : suspect_;
+    suspect_ = transmissions_;
     progress_ps_ = wire.now_ps();
     backoff_ = std::min(backoff_ + 1, most_backoff);
     for (std::uint32_t s = una_; s < next_; ++s)
-      if (const Flight& f = flight(s); !f.arrived && (s == una_ || (f.again && f.sent_ps <= before))) send_again(wire, s);
+      if (const Flight& f = flight(s); !f.arrived && (s == una_ || f.number <= lost || (f.again && f.sent_ps <= before)))
+        send_again(wire, s);
   }
   arm(wire);
 }
 
 std::string AtpWorker::waiting() const {
-  return fmt::format("packet {} of {} of flow {} to come back from its parameter server", una_ % place_.packets, place_.packets, place_.flow);
+  return fmt::format("packet {} of {} of flow {} to come back from its parameter server", una_ % place_.packets, place_.packets,
+                     place_.flow);
 }
 
 }  // namespace weft

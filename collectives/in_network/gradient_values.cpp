@@ -21,8 +21,12 @@ double wide_value(DType dtype, const std::byte* at) {
 
 }  // namespace
 
-GradientValues::GradientValues(DType dtype, void* values, FixedPoint point, const Place& place)
-    : dtype_(dtype), values_(static_cast<std::byte*>(values)), point_(point), place_(place) {
+GradientValues::GradientValues(DType dtype, const void* gradients, void* sums, FixedPoint point, const Place& place)
+    : dtype_(dtype),
+      gradients_(static_cast<const std::byte*>(gradients)),
+      sums_(static_cast<std::byte*>(sums)),
+      point_(point),
+      place_(place) {
   check(dtype != DType::int64 && dtype != DType::uint8, "packets carry 32-bit integers or fixed point, not {}", name_of(dtype));
 }
 
@@ -35,8 +39,8 @@ void GradientValues::read(std::uint32_t packet, std::span<std::int32_t> values) 
   const Range r = range(packet);
   const std::span<std::int32_t> own = values.first(r.count);
   if (dtype_ == DType::int32)
-    std::memcpy(own.data(), at(r.begin), own.size_bytes());
-  else if (quantise(dtype_, point_, at(r.begin), own) > 0 && unfit_value_.empty())
+    std::memcpy(own.data(), gradients_ + offset(r.begin), own.size_bytes());
+  else if (quantise(dtype_, point_, gradients_ + offset(r.begin), own) > 0 && unfit_value_.empty())
     name_unfit_value(r, own);
   std::ranges::fill(values.subspan(r.count), 0);
 }
@@ -45,9 +49,9 @@ void GradientValues::name_unfit_value(Range r, std::span<const std::int32_t> fix
   for (std::size_t i = 0; i < r.count; ++i) {
     const std::int64_t element = r.begin + static_cast<std::int64_t>(i);
     std::int32_t one = fixed[i];
-    if (quantise(dtype_, point_, at(element), {&one, 1}) == 0) continue;
+    if (quantise(dtype_, point_, gradients_ + offset(element), {&one, 1}) == 0) continue;
     unfit_value_ = fmt::format("worker {}, element {}: {:g} times the scale {:g} does not fit into 32 bits", place_.worker,
-                               place_.first_element + element, wide_value(dtype_, at(element)), point_.scale);
+                               place_.first_element + element, wide_value(dtype_, gradients_ + offset(element)), point_.scale);
     return;
   }
 }
@@ -56,9 +60,9 @@ void GradientValues::write(std::uint32_t packet, std::span<const std::int32_t> s
   const Range r = range(packet);
   const std::span<const std::int32_t> own = sums.first(r.count);
   if (dtype_ == DType::int32)
-    std::memcpy(at(r.begin), own.data(), own.size_bytes());
+    std::memcpy(sums_ + offset(r.begin), own.data(), own.size_bytes());
   else
-    dequantise(dtype_, point_, own, at(r.begin));
+    dequantise(dtype_, point_, own, sums_ + offset(r.begin));
   ++packets_written_;
   if (!limit_sum_.empty()) return;
   const auto limit = std::ranges::find_if(own, [](std::int32_t v) { return v == INT32_MAX || v == INT32_MIN; });

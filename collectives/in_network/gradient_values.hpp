@@ -1,5 +1,5 @@
 // A worker's gradients as the integers that packets carry: what is sent is quantised as it is read, what comes back becomes
-// the type again as it is written, in place. A packet is read again only while its sum has not been written.
+// the type again as it is written. Both may be in one place: a packet is read again only while its sum has not been written.
 #pragma once
 
 #include "collectives/in_network/atp.hpp"
@@ -22,8 +22,8 @@ class GradientValues final : public PacketValues {
     int each = 1;  // values in a packet
   };
 
-  // `values`, which must outlive this, is where the part begins: int32, which goes as it is, or floating point.
-  GradientValues(DType dtype, void* values, FixedPoint point, const Place& place);
+  // `gradients` and `sums`, which must outlive this, are where the part begins: int32, which goes as it is, or floating point.
+  GradientValues(DType dtype, const void* gradients, void* sums, FixedPoint point, const Place& place);
 
   void read(std::uint32_t packet, std::span<std::int32_t> values) override;
   void write(std::uint32_t packet, std::span<const std::int32_t> sums) override;
@@ -41,11 +41,12 @@ class GradientValues final : public PacketValues {
     std::size_t count;
   };
   Range range(std::uint32_t packet) const;
-  std::byte* at(std::int64_t element) const { return values_ + element * static_cast<std::int64_t>(size_of(dtype_)); }
+  std::int64_t offset(std::int64_t element) const { return element * static_cast<std::int64_t>(size_of(dtype_)); }
   void name_unfit_value(Range r, std::span<const std::int32_t> fixed);
 
   DType dtype_;
-  std::byte* values_;
+  const std::byte* gradients_;
+  std::byte* sums_;
   FixedPoint point_;
   Place place_;
   std::int64_t packets_written_ = 0;

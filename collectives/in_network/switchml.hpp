@@ -41,7 +41,7 @@ class SwitchmlWorker final : public Agent {
     Address self = nobody, at = nobody;  // the switch
     std::int32_t job = 0;
     int worker = 0;
-    int slots = 0;  // of the job
+    int slots = 0;              // of the job
     std::uint32_t packets = 0;  // in each round
   };
   struct Statistics {

@@ -62,7 +62,7 @@ TEST_CASE("untrusted: no header makes ATP's agents reach beyond what they have")
   const std::vector<int> workers_at = {0, 0, 0, 1, 1, 2};  // switch 2 aggregates nothing
   const AtpTree tree = plan_atp_tree(workers_at, 3, std::vector{0, 1, 3});
   constexpr std::uint32_t packets = 40;
-  AtpSwitch program(small, 2, {server});
+  AtpSwitch program(small, {atp_walk(small, {}), atp_walk(small, {.job = 1})}, {server});
   AtpServer at_server(small, tree, {server, group, 1, packets});
   AtpWorker worker(small, {0, server, 1, tree.members[0], packets});
   Sink wire(pool);

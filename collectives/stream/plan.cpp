@@ -45,6 +45,7 @@ class Planner {
         buffer_{{.elements = settings.elements, .chunks = schedule.chunks}, settings.dtype, nullptr},
         channels_(static_cast<int>(schedule.channels.size())) {
     plan_.ranks = schedule.ranks;
+    plan_.workers = schedule.workers();
     plan_.streams_per_rank = pulls() ? channels_ : 1;
     plan_.dtype = settings.dtype;
     plan_.op = settings.op == ReduceOp::avg ? ReduceOp::sum : settings.op;

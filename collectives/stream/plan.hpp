@@ -22,7 +22,7 @@ struct StreamOperation {
   enum class Kind {
     copy,         // `bytes` from `from` to `into`
     reduce,       // into = into op from
-    divide,       // into = into / ranks, for avg
+    divide,       // into = into / workers, for avg
     begin_group,  // sends and receives stand between these two; all of them go on together
     send,         // `bytes` at `from` to `peer`: the next receive of `peer` from this rank in the same group
     receive,
@@ -59,6 +59,7 @@ struct MarkedOperation {
 
 struct StreamPlan {
   int ranks = 0;
+  int workers = 0;
   int streams_per_rank = 1;  // stream s belongs to rank s / streams_per_rank
   int events = 0, marks = 0;
   DType dtype = DType::float32;

@@ -61,9 +61,11 @@ std::vector<Request> requests(int ranks, int channels = 1, int pieces = 1) {
     q.settings.pieces = pieces;
     for (int part = ranks == 1 ? 1 : 2; part <= ranks; ++part) {
       if (a.takes_group) q.settings.group = part;
+      if (a.takes_servers) q.settings.servers = part;
       if (a.name == "hdrm") q.bigraph = BiGraphShape{.switches = part, .nodes_per_switch = ranks / part};
       if (!constraints(q).empty()) continue;
       all.push_back(q);
+      if (a.takes_servers) q.settings.server_hosts = ServerHosts::extra, all.push_back(q);
       break;
     }
   }

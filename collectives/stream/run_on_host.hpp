@@ -109,7 +109,7 @@ class PlanOnHost {
     const auto count = static_cast<std::size_t>(o.bytes) / size_of(plan_.dtype);
     if (o.kind == Kind::copy) std::memcpy(at(o.into), at(o.from), static_cast<std::size_t>(o.bytes));
     if (o.kind == Kind::reduce) reduce(plan_.dtype, plan_.op, at(o.into), at(o.from), count);
-    if (o.kind == Kind::divide) scale_average(plan_.dtype, at(o.into), count, plan_.ranks);
+    if (o.kind == Kind::divide) scale_average(plan_.dtype, at(o.into), count, plan_.workers);
   }
 
   // Whatever a group does on one stream happens at one time, in any order.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every ./weft command that the documentation shows, and compares the README's table with a run.
-#   docs_test.sh WEFT_BINARY [--renew]    --renew writes the table instead
+# Runs every ./weft command that the documentation shows, and compares their tables with runs.
+#   docs_test.sh WEFT_BINARY [--renew]    --renew writes the tables first
 set -euo pipefail
 
 binary=$(readlink -f -- "$1")
@@ -13,22 +13,40 @@ ln -s -- "$root/scenarios" "$root/validation" .
 failed=0
 
 # nodes | BiGraph: ring, halving-doubling, HDRM | Fat-Tree: ring, halving-doubling; milliseconds at 256 MiB
-table() {
-  "$binary" run scenarios/eflops_scale.json --quiet -o scale >/dev/null
+eflops_scale() {
   awk -F, '$7 == 268435456 { ms[$2, $4, $6] = sprintf("%.1f", $9 / 1000); nodes[$6] }
     END { for (n in nodes) printf "| %d | %s | %s | %s | %s | %s |\n", n, ms["bigraph", "ring", n], ms["bigraph", "halving_doubling", n],
-      ms["bigraph", "hdrm", n], ms["fat_tree", "ring", n], ms["fat_tree", "halving_doubling", n] }' scale/results.csv | sort -t'|' -k2n
+      ms["bigraph", "hdrm", n], ms["fat_tree", "ring", n], ms["fat_tree", "halving_doubling", n] }' | sort -t'|' -k2n
 }
 
-table >table.md
-if [[ $renew == --renew ]]; then
-  sed -i -e '/<!-- table:begin/,/<!-- table:end/{/^| [0-9]/d}' -e '/<!-- table:begin/,/<!-- table:end/{/^|---/r table.md
-}' "$root/README.md"
-fi
-if ! diff <(sed -n '/<!-- table:begin/,/<!-- table:end/p' "$root/README.md" | grep '^| [0-9]') table.md; then
-  echo "README.md: the table is not what a run says; renew it with: sim/cli/docs_test.sh $1 --renew" >&2
-  failed=1
-fi
+# message | nodes | ATP, HDRM, halving-doubling, ring, in microseconds | bytes that a NIC sends, of the message: ATP, the others |
+# flows on a link at most: HDRM, halving-doubling, ring
+in_network_scale() {
+  awk -F, 'NR > 1 { at = $7 SUBSEP $6; us[at, $4] = sprintf("%.0f", $9); sent[at, $4] = $12 / $7; flows[at, $4] = $15; rows[at]
+      size[at] = $7 >= 1048576 ? $7 / 1048576 " MiB" : $7 / 1024 " KiB" }
+    END { for (at in rows) { split(at, key, SUBSEP)
+        printf "%d %d | %s | %d | %s | %s | %s | %s | %.2f, %.2f | %d, %d, %d |\n", key[1], key[2], size[at], key[2], us[at, "atp"],
+          us[at, "hdrm"], us[at, "halving_doubling"], us[at, "ring"], sent[at, "atp"], sent[at, "hdrm"], flows[at, "hdrm"],
+          flows[at, "halving_doubling"], flows[at, "ring"] } }' | sort -n -k1 -k2 | sed 's/^[0-9 ]*//'
+}
+
+# The rows between the marks of a table in a page are those of its scenario.
+table() {
+  local name=$1 page=$root/$2
+  "$binary" run "scenarios/$name.json" --quiet -o "$name" >/dev/null
+  "$name" <"$name/results.csv" >"$name.md"
+  local begin="<!-- table:$name:begin" end="<!-- table:$name:end"
+  if [[ $renew == --renew ]]; then
+    sed -i -e "/$begin/,/$end/{/^| [0-9]/d}" -e "/$begin/,/$end/{/^|---/r $name.md
+}" "$page"
+  fi
+  if ! diff <(sed -n "/$begin/,/$end/p" "$page" | grep '^| [0-9]') "$name.md"; then
+    echo "$2: the table $name is not what a run says; renew it with: sim/cli/docs_test.sh $binary --renew" >&2
+    failed=1
+  fi
+}
+table eflops_scale README.md
+table in_network_scale collectives/in_network/README.md
 
 # Lines that begin with ./weft inside fenced blocks; building and testing are what is under way.
 commands=$(cd -- "$root" && find . \( -name build -o -name '.*' ! -name . \) -prune -o -name '*.md' -print | LC_ALL=C sort | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |

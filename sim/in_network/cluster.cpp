@@ -1,6 +1,7 @@
 #include "sim/in_network/cluster.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace weft {
@@ -27,15 +28,25 @@ InNetworkCluster::InNetworkCluster(const Fabric& fabric, std::vector<int> worker
   }
 }
 
-std::vector<NodeId> InNetworkCluster::edge_switches() const {
-  std::vector<NodeId> out;
+std::vector<int> InNetworkCluster::worker_switches() const {
+  std::vector<int> out;
   for (const int e : workers_) out.push_back(edge_switch(e));
-  std::ranges::sort(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
-std::vector<ServerShare> InNetworkCluster::servers(int count, std::int64_t values) const {
+std::vector<ServerShare> InNetworkCluster::servers(const AtpChoice& choice, std::int64_t values) const {
+  std::vector<int> at = choice.server_nodes;
+  if (at.empty()) at = chosen_servers(choice.servers);
+  const auto count = static_cast<std::int64_t>(at.size());
+  std::vector<ServerShare> out;
+  for (std::int64_t s = 0; s < count; ++s) {
+    const std::int64_t first = values * s / count, end = values * (s + 1) / count;
+    out.push_back({at[static_cast<std::size_t>(s)], first, end - first});
+  }
+  return out;
+}
+
+std::vector<int> InNetworkCluster::chosen_servers(int count) const {
   std::vector<int> free(static_cast<std::size_t>(fabric_.endpoints()));
   std::iota(free.begin(), free.end(), 0);
   const auto holds = [](const std::vector<int>& set, int e) { return std::ranges::find(set, e) != set.end(); };
@@ -43,13 +54,11 @@ std::vector<ServerShare> InNetworkCluster::servers(int count, std::int64_t value
   if (!free.empty()) std::rotate(free.begin(), free.begin() + number_ % static_cast<std::ptrdiff_t>(free.size()), free.end());
   const int ranks = static_cast<int>(workers_.size());
   if (count == 0) count = free.empty() ? std::min(ranks, most_default_servers) : 1;
-  std::vector<ServerShare> out;
+  std::vector<int> out;
   const int among = std::max(count - static_cast<int>(free.size()), 0);
   for (int s = 0; s < count; ++s) {
     const int i = s - (count - among);  // among the workers
-    const std::int64_t first = values * s / count, end = values * (s + 1) / count;
-    const int endpoint = i < 0 ? free[static_cast<std::size_t>(s)] : workers_[static_cast<std::size_t>(std::int64_t{i} * ranks / among)];
-    out.push_back({endpoint, first, end - first});
+    out.push_back(i < 0 ? free[static_cast<std::size_t>(s)] : workers_[static_cast<std::size_t>(std::int64_t{i} * ranks / among)]);
   }
   return out;
 }
@@ -58,6 +67,85 @@ std::vector<Hop> InNetworkCluster::path(int from, int to, Routes& routes) const 
   if (from == to) return {{up_link(from)}, {down_link(from)}};
   const auto hops = routes.hops(routes.of(from, to));
   return {hops.begin(), hops.end()};
+}
+
+int InNetworkCluster::endpoint_below(NodeId at) const {
+  for (int e = 0; e < fabric_.endpoints(); ++e)
+    if (up_[static_cast<std::size_t>(e)] >= 0 && edge_switch(e) == at) return e;
+  return -1;
+}
+
+std::vector<Hop> InNetworkCluster::path_to_switch(int from, NodeId to, Routes& routes) const {
+  if (edge_switch(from) == to) return {{up_link(from)}};
+  std::vector<Hop> out = path(from, endpoint_below(to), routes);
+  out.pop_back();
+  return out;
+}
+
+std::vector<Hop> InNetworkCluster::path_from_switch(NodeId from, int to, Routes& routes) const {
+  if (edge_switch(to) == from) return {{down_link(to)}};
+  std::vector<Hop> out = path(endpoint_below(from), to, routes);
+  out.erase(out.begin());
+  return out;
+}
+
+SimTime one_way(std::span<const Hop> path, const Fabric& fabric, Bytes packet) {
+  SimTime out;
+  for (const Hop& hop : path) out = out + fabric.link(hop.link).latency + packet / fabric.link(hop.link).bandwidth;
+  return out;
+}
+
+AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
+                            Bytes packet) {
+  const Fabric& fabric = site.routes.fabric();
+  SimTime longest, elsewhere;
+  BitsPerSecond slowest{INT64_MAX};
+  for (const int w : cluster.workers()) {
+    slowest.count = std::min(slowest.count, fabric.link(cluster.up_link(w)).bandwidth.count);
+    for (const ServerShare& s : shares) {
+      const SimTime there_and_back = one_way(cluster.path(w, s.endpoint, site.routes), fabric, packet) +
+                                     one_way(cluster.path(s.endpoint, w, site.routes), fabric, packet);
+      if (there_and_back < longest) continue;
+      longest = there_and_back;
+      const Hop own[] = {{cluster.up_link(w)}, {cluster.down_link(w)}};
+      elsewhere = one_way(own, fabric, packet);
+    }
+  }
+  const SimTime held = longest - elsewhere + 4 * site.switches.delay;
+  return {.held = held,
+          .elsewhere = elsewhere,
+          .packets = static_cast<double>(slowest.count) * (held + elsewhere).seconds() / 8 / static_cast<double>(packet.count)};
+}
+
+AtpSettings atp_settings(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
+                         const AtpChoice& choice) {
+  AtpSettings out = settings_of(choice, site.switches);
+  if (choice.largest_window > 0) return out;
+  const double packets = 2 * atp_round_trip(cluster, shares, site, choice.packet).packets / static_cast<double>(shares.size());
+  out.initial_window = std::min(out.initial_window, std::max(4, static_cast<int>(packets)));
+  out.largest_window = std::max(out.initial_window, static_cast<int>(std::min(std::ceil(packets), 1048576.0)));
+  return out;
+}
+
+SimTime InNetworkJob::first_start() const { return starts.empty() ? SimTime{} : *std::ranges::min_element(starts); }
+
+std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs) {
+  std::vector<InNetworkCluster> out;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    std::vector<int> others = site.taken;
+    for (std::size_t o = 0; o < jobs.size(); ++o)
+      if (o != j) others.insert(others.end(), jobs[o].workers.begin(), jobs[o].workers.end());
+    out.emplace_back(site.routes.fabric(), jobs[j].workers, std::move(others), static_cast<int>(j));
+  }
+  return out;
+}
+
+NodeId switchml_switch(const InNetworkCluster& cluster, const std::vector<NodeId>& programmable) {
+  for (const NodeId at : cluster.worker_switches())
+    if (std::ranges::binary_search(programmable, at)) return at;
+  for (const NodeId at : programmable)
+    if (cluster.has_endpoints(at)) return at;
+  throw InputError("switchml adds up in a switch with endpoints, and none of them can be programmed (\"/fabric/programmable/switches\")");
 }
 
 }  // namespace weft

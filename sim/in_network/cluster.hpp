@@ -3,7 +3,7 @@
 
 #include "models/fabric.hpp"
 #include "models/routes.hpp"
-#include "sim/scenario/scenario.hpp"
+#include "sim/in_network/in_network.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -28,20 +28,50 @@ class InNetworkCluster {
   NodeId edge_switch(int endpoint) const { return fabric_.to(up_link(endpoint)); }
   LinkId up_link(int endpoint) const { return up_[static_cast<std::size_t>(endpoint)]; }
   LinkId down_link(int endpoint) const { return down_[static_cast<std::size_t>(endpoint)]; }
-  std::vector<NodeId> edge_switches() const;  // of the workers, each once, in order of their numbers
+  std::vector<int> worker_switches() const;  // by worker
+  bool has_endpoints(NodeId at) const { return endpoint_below(at) >= 0; }
 
-  // `count` servers for so many values: on endpoints without a worker first, then evenly among the workers. 0: one if there
-  // is an endpoint without a worker, else one for each worker, at most most_default_servers.
-  std::vector<ServerShare> servers(int count, std::int64_t values) const;
+  // Where it is not said, servers are on endpoints without a worker first, then evenly among the workers. How many, where it is
+  // not said either: one if there is an endpoint without a worker, else one for each worker, at most most_default_servers.
+  std::vector<ServerShare> servers(const AtpChoice& choice, std::int64_t values) const;
 
   // Also between agents of one endpoint, which meet at their switch.
   std::vector<Hop> path(int from, int to, Routes& routes) const;
+  // To and from a switch with endpoints.
+  std::vector<Hop> path_to_switch(int from, NodeId to, Routes& routes) const;
+  std::vector<Hop> path_from_switch(NodeId from, int to, Routes& routes) const;
 
  private:
+  int endpoint_below(NodeId at) const;
+  std::vector<int> chosen_servers(int count) const;
+
   const Fabric& fabric_;
   std::vector<int> workers_, others_;
   int number_;
   std::vector<LinkId> up_, down_;  // by endpoint
 };
+
+// One packet, stored and sent on at every hop.
+SimTime one_way(std::span<const Hop> path, const Fabric& fabric, Bytes packet);
+
+// How long a packet of ATP takes to its server and its parameters back, at most: in switches with aggregators and between them and
+// the server, and from the worker to its switch and back.
+struct AtpRoundTrip {
+  SimTime held = {}, elsewhere = {};
+  double packets = 0;  // that fit into it, of the slowest worker
+};
+AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
+                            Bytes packet);
+
+// The settings of a job's workers, the largest window found where it is not given.
+AtpSettings atp_settings(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
+                         const AtpChoice& choice);
+
+// Of each job: the endpoints of the others are left to them as far as possible.
+std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs);
+
+// The switch that SwitchML's job adds up in: the first of its workers' that can be programmed, else the first with endpoints that
+// can. Throws InputError where there is none.
+NodeId switchml_switch(const InNetworkCluster& cluster, const std::vector<NodeId>& programmable);
 
 }  // namespace weft

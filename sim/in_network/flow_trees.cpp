@@ -1,10 +1,10 @@
 #include "sim/in_network/flow_trees.hpp"
 
-#include "sim/network/fluid.hpp"
-#include "sim/network/shared_network.hpp"
+#include "sim/in_network/cluster.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace weft {
@@ -26,191 +26,277 @@ class LinkSet {
   std::set<LinkId> seen_;
 };
 
-// Flows that all begin at once; each ends by itself.
-class Flows final : public Driver {
- public:
-  Flows(const InNetworkCase& all, SharedNetwork<FluidNetwork>& network)
-      : network_(network.model()),
-        lane_(network.join(*this)),
-        bytes_on_link_(static_cast<std::size_t>(all.fabric.links())),
-        finish_(all.tenants.size()) {}
-
-  // `tail` is what comes after the flow's end until its last byte is where it is needed.
-  void add(std::size_t tenant, std::span<const Hop> hops, std::int64_t bytes, SimTime start, BitsPerSecond ceiling, SimTime tail) {
-    if (bytes <= 0 || hops.empty()) return;
-    flows_.push_back({lane_.add_route(hops, {}, {.ceiling = ceiling}), bytes, start, tail, tenant});
-    for (const Hop& hop : hops) bytes_on_link_[static_cast<std::size_t>(hop.link)] += bytes;
-  }
-
-  void begin() override {
-    for (std::uint32_t i = 0; i < flows_.size(); ++i) lane_.start(flows_[i].route, flows_[i].bytes, flows_[i].start, i);
-  }
-  void ended(std::uint32_t token) override {
-    ++ended_;
-    SimTime& finish = finish_[flows_[token].tenant];
-    finish = std::max(finish, network_.now() + flows_[token].tail);
-  }
-  State state() const override { return ended_ == flows_.size() ? State::finished : State::running; }
-  std::string waiting() const override { return "flows of an in-network all-reduce"; }
-
-  const std::vector<SimTime>& finish() const { return finish_; }  // by tenant
-  const std::vector<std::int64_t>& bytes_on_link() const { return bytes_on_link_; }
-  std::int64_t count() const { return static_cast<std::int64_t>(flows_.size()); }
-
- private:
-  struct Flow {
-    std::uint32_t route;
-    std::int64_t bytes;
-    SimTime start, tail;
-    std::size_t tenant;
-  };
-  FluidNetwork& network_;
-  Lane<FluidNetwork>& lane_;
-  std::vector<std::int64_t> bytes_on_link_;
-  std::vector<Flow> flows_;
-  std::size_t ended_ = 0;
-  std::vector<SimTime> finish_;
-};
-
-// One packet, stored and sent on at every hop.
-SimTime one_way(std::span<const Hop> path, const Fabric& fabric, Bytes packet) {
-  SimTime out;
-  for (const Hop& hop : path) out = out + fabric.link(hop.link).latency + packet / fabric.link(hop.link).bandwidth;
-  return out;
-}
-
-BitsPerSecond slowest(const InNetworkCluster& cluster, const Fabric& fabric) {
-  BitsPerSecond out = fabric.link(cluster.up_link(cluster.workers().front())).bandwidth;
-  for (const int e : cluster.workers()) out.count = std::min(out.count, fabric.link(cluster.up_link(e)).bandwidth.count);
-  return out;
-}
-
 // So many packets of a flow on their way, one round trip long.
 BitsPerSecond window_rate(double packets, Bytes packet, SimTime round_trip) {
   return {std::max<std::int64_t>(1, std::llround(packets * 8.0 * static_cast<double>(packet.count) / round_trip.seconds()))};
 }
 
-SimTime last_start(const InNetworkTenant& tenant) {
-  return tenant.starts.empty() ? SimTime{} : *std::ranges::max_element(tenant.starts);  // nothing is whole before
-}
+// Below switches that do not add, and where several racks' sums go on side by side, a link carries each on its own.
+struct AggregationTree {
+  LinkSet once;                        // links that every packet crosses once
+  std::vector<std::vector<Hop>> more;  // those that it crosses again, path by path
 
-InNetworkRun run(Flows& flows, SharedNetwork<FluidNetwork>& network, Around around) {
-  run_to_end(network, around);
-  InNetworkRun out{.network = {.finish = *std::ranges::max_element(flows.finish()), .bytes_on_link = flows.bytes_on_link()},
-                   .finish = flows.finish()};
-  out.network.messages = flows.count();
-  out.network.events = network.model().events();
-  out.network.solves = network.model().solves();
-  return out;
-}
-
-// The longest way there and back between a worker and its server.
-SimTime round_trip_of(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkCase& all, Bytes packet) {
-  SimTime out;
-  for (const ServerShare& s : shares)
-    for (const int w : cluster.workers())
-      out = std::max(out, one_way(cluster.path(w, s.endpoint, all.routes), all.fabric, packet) +
-                              one_way(cluster.path(s.endpoint, w, all.routes), all.fabric, packet));
-  return out;
-}
+  AggregationTree(const std::vector<std::vector<Hop>>& paths, const AtpTree& tree) {
+    std::map<LinkId, int> crossed;
+    std::set<int> racks;
+    for (std::size_t w = 0; w < paths.size(); ++w) {
+      const AtpMember& m = tree.members[w];
+      const std::span<const Hop> path = paths[w];
+      const bool first = m.level == 2 || racks.insert(m.rack).second;  // the others of its rack end at its switch
+      const std::size_t last = m.fan_in_2 > 0 ? path.size() - 1 : path.size();
+      std::vector<Hop> again;
+      for (std::size_t h = 0; h < path.size(); ++h) {
+        if (h > 0 && !first) break;
+        const bool added = h >= last;  // at the server's switch, to one packet of all
+        if (++crossed[path[h].link] > 1 && !added) again.push_back(path[h]);
+      }
+      once.add(first ? path : path.first(1));
+      if (!again.empty()) more.push_back(std::move(again));
+    }
+  }
+};
 
 }  // namespace
 
-double collision_share(double in_flight, double aggregators) {
-  return in_flight <= 1 ? 0 : (in_flight - 1) / (in_flight - 1 + aggregators);
-}
-
-InNetworkRun run_atp_flows(const InNetworkCase& all, const AtpChoice& choice) {
-  const AtpSettings settings = settings_of(choice);
-  const Bytes packet{settings.packet_bytes};
-  SharedNetwork<FluidNetwork> network(link_rates(all.fabric));
-  Flows flows(all, network);
-
-  // Each flow has its own window, all flows of a job together what the NIC takes. All jobs share the aggregators.
-  std::vector<std::vector<ServerShare>> shares;
-  std::vector<SimTime> round_trips;
-  double in_flight = 0;
-  std::size_t servers = 0;
-  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
-    const InNetworkCluster& cluster = all.clusters[t];
-    shares.push_back(cluster.servers(choice.servers, all.tenants[t].elements));
-    round_trips.push_back(round_trip_of(cluster, shares[t], all, packet) + 4 * choice.switch_delay);
-    const double product =
-        static_cast<double>(slowest(cluster, all.fabric).count) * round_trips[t].seconds() / 8 / static_cast<double>(packet.count);
-    const auto count = static_cast<double>(shares[t].size());
-    in_flight += std::min(std::max(product, count * settings.initial_window), count * static_cast<double>(settings.largest_window));
-    servers += shares[t].size();
-  }
-  const double collided = collision_share(in_flight, settings.aggregators);
-
-  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
-    const InNetworkCluster& cluster = all.clusters[t];
-    const BitsPerSecond ceiling = window_rate(settings.largest_window, packet, round_trips[t]);
-    const SimTime start = last_start(all.tenants[t]);
-    for (const ServerShare& s : shares[t]) {
-      const std::int64_t packets = (s.values + settings.values_per_packet - 1) / settings.values_per_packet;
-      const std::int64_t passed = std::llround(collided * static_cast<double>(packets));
-      LinkSet up, down;
-      SimTime there, back;
-      for (const int w : cluster.workers()) {
-        const auto path = cluster.path(w, s.endpoint, all.routes);
-        up.add(path);
-        there = std::max(there, one_way(path, all.fabric, packet) + 2 * choice.switch_delay);
-        const auto returns = cluster.path(s.endpoint, w, all.routes);
-        down.add(returns);
-        back = std::max(back, one_way(returns, all.fabric, packet) + 2 * choice.switch_delay);
-      }
-      flows.add(t, up.hops(), (packets - passed) * packet.count, start, ceiling, there + back);
-      for (const int w : cluster.workers())
-        flows.add(t, cluster.path(w, s.endpoint, all.routes), passed * packet.count, start, ceiling, there + back);
-      flows.add(t, down.hops(), packets * packet.count, start + there, ceiling, back);
+std::vector<double> collision_shares(const std::vector<AtpLoad>& jobs, double aggregators) {
+  std::vector<double> share(jobs.size(), 0.0);
+  const auto held = [&](std::size_t j) {
+    const AtpLoad& job = jobs[j];
+    const double copies = 1 + share[j] * (job.workers - 1);  // of a packet, on the server's link
+    const double most = job.window;
+    if (job.uneven) return most;
+    if (copies <= job.servers || share[j] < 1e-6) return std::min(most, job.packets_per_second * job.held_for);
+    const double rate = job.packets_per_second * job.servers / copies;
+    return std::clamp(rate * job.held_for + job.servers * job.queue / copies, 0.0, std::max(most - rate * job.elsewhere, 1.0));
+  };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> in_aggregators(jobs.size());
+    double all = 0;
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      in_aggregators[j] = std::min(held(j) * (1 - share[j]), jobs[j].aggregators);
+      if (jobs[j].aggregators == aggregators) all += in_aggregators[j];
+    }
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const bool shared = jobs[j].aggregators == aggregators;
+      const double by_others = shared ? std::min(1.0, (all - in_aggregators[j]) / aggregators) : 0;
+      const double turns = std::max(1.0, std::ceil(held(j) / jobs[j].aggregators - 1e-9));
+      share[j] = (share[j] + 1 - (1 - by_others) / turns) / 2;
     }
   }
-  InNetworkRun out = run(flows, network, all.around);
-  out.notes.push_back(fmt::format("{} servers; {:.2f} % of packets expected to collide ({:.0f} in flight, {} aggregators); {}", servers,
-                                  100 * collided, in_flight, settings.aggregators, left_out));
-  return out;
+  return share;
+}
+
+// The flows of all jobs. A job's next iteration begins when the last flow of the one before has ended.
+class FlowTrees::Flows final : public Driver {
+ public:
+  Flows(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<FluidNetwork>& network)
+      : site_(site),
+        fabric_(site.routes.fabric()),
+        network_(network.model()),
+        lane_(network.join(*this)),
+        jobs_(jobs),
+        clusters_(clusters_of(site, jobs)),
+        states_(jobs.size()) {
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const std::vector<SimTime>& starts = jobs[j].starts;
+      states_[j].last_start = starts.empty() ? SimTime{} : *std::ranges::max_element(starts);  // nothing is whole before
+      states_[j].bytes.resize(static_cast<std::size_t>(fabric_.links()));
+    }
+    if (jobs.front().algorithm.name == "atp")
+      add_atp();
+    else
+      add_switchml();
+  }
+
+  void begin() override {
+    for (std::size_t j = 0; j < jobs_.size(); ++j) begin_iteration(j, jobs_[j].first_start(), states_[j].last_start);
+  }
+  void ended(std::uint32_t token) override {
+    const Flow& flow = flows_[token];
+    JobState& state = states_[flow.job];
+    Iteration& now = state.iterations.back();
+    now.end = std::max(now.end, network_.now() + flow.tail + site_.hardware.receive_overhead);
+    if (--state.running == 0) end_iteration(flow.job);
+  }
+  State state() const override { return finished_ == jobs_.size() ? State::finished : State::running; }
+  std::string waiting() const override { return "flows of an in-network all-reduce"; }
+
+  InNetworkRun result() const {
+    InNetworkRun out{.bytes_on_link = std::vector<std::int64_t>(static_cast<std::size_t>(fabric_.links())), .notes = notes_};
+    for (const JobState& state : states_) {
+      const auto times = static_cast<std::int64_t>(state.iterations.size());
+      InNetworkRun::OfJob& job =
+          out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = state.iterations, .messages = state.packets * times});
+      for (LinkId id = 0; id < fabric_.links(); ++id) {
+        const std::int64_t bytes = state.bytes[static_cast<std::size_t>(id)] * times;
+        out.bytes_on_link[static_cast<std::size_t>(id)] += bytes;
+        if (fabric_.device(fabric_.from(id)).kind == DeviceKind::endpoint) job.most_sent = std::max(job.most_sent, bytes);
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct Flow {
+    std::size_t job;
+    std::uint32_t route;
+    std::int64_t bytes;
+    SimTime offset, tail;  // after the start; until its last byte is where it is needed
+  };
+  struct JobState {
+    std::vector<std::uint32_t> flows = {};
+    SimTime last_start = {};
+    std::vector<Iteration> iterations = {};
+    std::size_t running = 0;
+    std::vector<std::int64_t> bytes = {};  // on the wire, by link, of an iteration
+    std::int64_t packets = 0;              // that its endpoints send in an iteration
+  };
+
+  void add(std::size_t job, std::span<const Hop> hops, std::int64_t bytes, SimTime offset, BitsPerSecond ceiling, SimTime tail) {
+    if (bytes <= 0 || hops.empty()) return;
+    ceiling.count = std::max<std::int64_t>(1, std::llround(static_cast<double>(ceiling.count) * site_.wire_share));
+    states_[job].flows.push_back(static_cast<std::uint32_t>(flows_.size()));
+    flows_.push_back(
+        {job, lane_.add_route(hops, {}, {.ceiling = ceiling}), std::llround(static_cast<double>(bytes) * site_.wire_share), offset, tail});
+    for (const Hop& hop : hops) states_[job].bytes[static_cast<std::size_t>(hop.link)] += bytes;
+  }
+
+  void begin_iteration(std::size_t j, SimTime first, SimTime last) {
+    JobState& state = states_[j];
+    state.iterations.push_back({first, last});
+    state.running = state.flows.size();
+    if (state.running == 0) return end_iteration(j);
+    for (const std::uint32_t f : state.flows)
+      lane_.start(flows_[f].route, flows_[f].bytes, last + site_.hardware.send_overhead + flows_[f].offset, f);
+  }
+  void end_iteration(std::size_t j) {
+    JobState& state = states_[j];
+    if (state.iterations.size() == static_cast<std::size_t>(jobs_[j].repetition.iterations)) {
+      ++finished_;
+      return;
+    }
+    const SimTime next = state.iterations.back().end + jobs_[j].repetition.compute;
+    begin_iteration(j, next, next);
+  }
+
+  void add_atp();
+  AtpLoad load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const;
+  void add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares, double collided);
+  void add_switchml();
+
+  const InNetworkSite& site_;
+  const Fabric& fabric_;
+  FluidNetwork& network_;
+  Lane<FluidNetwork>& lane_;
+  const std::vector<InNetworkJob>& jobs_;
+  std::vector<InNetworkCluster> clusters_;
+  std::vector<JobState> states_;  // by job
+  std::vector<Flow> flows_;
+  std::vector<std::string> notes_;
+  std::size_t finished_ = 0;
+};
+
+void FlowTrees::Flows::add_atp() {
+  std::vector<AtpSettings> settings;
+  std::vector<std::vector<ServerShare>> shares;
+  std::vector<AtpLoad> loads;
+  std::size_t servers = 0;
+  for (std::size_t j = 0; j < jobs_.size(); ++j) {
+    shares.push_back(clusters_[j].servers(jobs_[j].algorithm.atp, jobs_[j].elements));
+    settings.push_back(atp_settings(clusters_[j], shares[j], site_, jobs_[j].algorithm.atp));
+    loads.push_back(load_of(j, settings[j], shares[j]));
+    servers += shares[j].size();
+  }
+  const std::vector<double> collided = collision_shares(loads, settings.front().aggregators);
+  for (std::size_t j = 0; j < jobs_.size(); ++j) add_atp_job(j, settings[j], shares[j], collided[j]);
+  std::vector<std::string> percents;
+  for (const double share : collided) percents.push_back(fmt::format("{:.2f}", 100 * share));
+  notes_.push_back(fmt::format("{} servers; {} % of packets expected to collide ({} aggregators); {}", servers, fmt::join(percents, ", "),
+                               settings.front().aggregators, left_out));
+}
+
+AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const {
+  const Bytes packet{settings.packet_bytes};
+  const AtpRoundTrip trip = atp_round_trip(clusters_[j], shares, site_, packet);
+  const EcnSettings ecn = site_.ecn;
+  return {.workers = static_cast<int>(clusters_[j].workers().size()),
+          .servers = static_cast<int>(shares.size()),
+          .packets_per_second = trip.packets / (trip.held + trip.elsewhere).seconds(),
+          .held_for = trip.held.seconds(),
+          .elsewhere = trip.elsewhere.seconds(),
+          .window = static_cast<double>(shares.size()) * settings.largest_window,
+          .queue = ecn.on ? static_cast<double>(ecn.min.count) / static_cast<double>(packet.count) : HUGE_VAL,
+          .aggregators = static_cast<double>(settings.split ? std::max(settings.aggregators / static_cast<int>(jobs_.size()), 1)
+                                                            : settings.aggregators),
+          .uneven = std::ranges::any_of(shares,
+                                        [&](const ServerShare& s) { return std::ranges::count(clusters_[j].workers(), s.endpoint) > 0; })};
+}
+
+// Each flow has its own window, all flows of a job together what the NIC takes.
+void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares, double collided) {
+  const InNetworkCluster& cluster = clusters_[j];
+  const Bytes packet{settings.packet_bytes};
+  const SimTime in_switches = 2 * site_.switches.delay;
+  const std::vector<NodeId> programmable = programmable_nodes(site_.switches, fabric_);
+  for (const ServerShare& s : shares) {
+    const std::int64_t packets = (s.values + settings.values_per_packet - 1) / settings.values_per_packet;
+    std::int64_t passed = std::llround(collided * static_cast<double>(packets));
+    std::vector<std::vector<Hop>> paths;
+    LinkSet down;
+    SimTime there, back;
+    for (const int w : cluster.workers()) {
+      paths.push_back(cluster.path(w, s.endpoint, site_.routes));
+      there = std::max(there, one_way(paths.back(), fabric_, packet) + in_switches);
+      const auto returns = cluster.path(s.endpoint, w, site_.routes);
+      down.add(returns);
+      back = std::max(back, one_way(returns, fabric_, packet) + in_switches);
+    }
+    const AtpTree tree = plan_atp_tree(cluster.worker_switches(), cluster.edge_switch(s.endpoint), programmable);
+    const AggregationTree up(paths, tree);
+    const BitsPerSecond ceiling = window_rate(settings.largest_window, packet, there + back);
+    if (std::ranges::all_of(tree.members, [](const AtpMember& m) { return m.edge == 2; })) passed = 0;  // nothing to collide in
+    const std::int64_t added = (packets - passed) * packet.count;
+    add(j, up.once.hops(), added, {}, ceiling, there + back);
+    for (const auto& again : up.more) add(j, again, added, {}, ceiling, there + back);
+    for (const auto& path : paths) add(j, path, passed * packet.count, {}, ceiling, there + back);
+    add(j, down.hops(), packets * packet.count, there, ceiling, back);
+    states_[j].packets += packets * (static_cast<std::int64_t>(cluster.workers().size()) + 1);
+  }
 }
 
 // Workers of other racks reach the one switch with a packet each: nothing is added before it.
-InNetworkRun run_switchml_flows(const InNetworkCase& all, const SwitchmlChoice& choice) {
-  const SwitchmlSettings settings = settings_of(choice);
-  const Bytes packet{settings.packet_bytes};
-  SharedNetwork<FluidNetwork> network(link_rates(all.fabric));
-  Flows flows(all, network);
-  std::vector<NodeId> switches;
-  for (const InNetworkCluster& cluster : all.clusters) switches.push_back(cluster.edge_switch(cluster.workers().front()));
-  std::vector<std::string> notes;
-  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
-    const InNetworkCluster& cluster = all.clusters[t];
-    const std::int64_t packets = (all.tenants[t].elements + settings.values_per_packet - 1) / settings.values_per_packet;
-    const int near = cluster.workers().front();  // the switch is this one's
+void FlowTrees::Flows::add_switchml() {
+  const std::vector<NodeId> programmable = programmable_nodes(site_.switches, fabric_);
+  std::vector<NodeId> at;
+  for (const InNetworkCluster& cluster : clusters_) at.push_back(switchml_switch(cluster, programmable));
+  for (std::size_t j = 0; j < jobs_.size(); ++j) {
+    const InNetworkCluster& cluster = clusters_[j];
+    const SwitchmlSettings settings = settings_of(jobs_[j].algorithm.switchml);
+    const Bytes packet{settings.packet_bytes};
+    const std::int64_t packets = (jobs_[j].elements + settings.values_per_packet - 1) / settings.values_per_packet;
     std::vector<std::vector<Hop>> there;
     LinkSet down;
     SimTime longest;
     for (const int w : cluster.workers()) {
-      std::vector<Hop> path{{cluster.up_link(w)}}, back{{cluster.down_link(w)}};
-      if (cluster.edge_switch(w) != switches[t]) {
-        path = cluster.path(w, near, all.routes);
-        path.pop_back();
-        back = cluster.path(near, w, all.routes);
-        back.erase(back.begin());
-      }
-      longest = std::max(longest, one_way(path, all.fabric, packet) + choice.switch_delay);
-      there.push_back(std::move(path));
-      down.add(back);
+      there.push_back(cluster.path_to_switch(w, at[j], site_.routes));
+      down.add(cluster.path_from_switch(at[j], w, site_.routes));
+      longest = std::max(longest, one_way(there.back(), fabric_, packet) + site_.switches.delay);
     }
-    const int slots = settings.slots / static_cast<int>(std::ranges::count(switches, switches[t]));
+    const int slots = settings.slots / static_cast<int>(std::ranges::count(at, at[j]));
     const BitsPerSecond ceiling = window_rate(slots, packet, 2 * longest);
-    const SimTime start = last_start(all.tenants[t]);
-    for (const auto& path : there) flows.add(t, path, packets * packet.count, start, ceiling, 2 * longest);
-    flows.add(t, down.hops(), packets * packet.count, start + longest, ceiling, longest);
-    notes.push_back(fmt::format("{}adds up in {} with {} slots; {}", all.tenants.size() > 1 ? fmt::format("job {} ", t) : "",
-                                all.fabric.device(switches[t]).name, slots, left_out));
+    for (const auto& path : there) add(j, path, packets * packet.count, {}, ceiling, 2 * longest);
+    add(j, down.hops(), packets * packet.count, longest, ceiling, longest);
+    states_[j].packets = packets * static_cast<std::int64_t>(cluster.workers().size());
+    notes_.push_back(fmt::format("{}adds up in {} with {} slots; {}", jobs_.size() > 1 ? fmt::format("job {} ", j) : "",
+                                 fabric_.device(at[j]).name, slots, left_out));
   }
-  InNetworkRun out = run(flows, network, all.around);
-  out.notes = std::move(notes);
-  return out;
 }
+
+FlowTrees::FlowTrees(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<FluidNetwork>& network)
+    : flows_(std::make_unique<Flows>(site, jobs, network)) {}
+
+FlowTrees::~FlowTrees() = default;
+
+InNetworkRun FlowTrees::result() const { return flows_->result(); }
 
 }  // namespace weft

@@ -1,11 +1,12 @@
-// Runs an in-network all-reduce of a scenario: on `packet` with the agents themselves, which carry values and whose sums are
-// compared, on `flow` with aggregation and multicast trees as single flows.
+// All-reduces that switches take part in, beside whatever else uses the network: on `packet` the agents themselves
+// (packet_agents.hpp), which carry values and whose sums are compared, on `flow` aggregation and multicast trees as flows
+// (flow_trees.hpp).
 #pragma once
 
+#include "models/hardware.hpp"
+#include "models/programmable.hpp"
 #include "models/routes.hpp"
 #include "sim/network/network_run.hpp"
-#include "sim/network/shared_network.hpp"
-#include "sim/packet/packet_report.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <string>
@@ -13,26 +14,36 @@
 
 namespace weft {
 
-// One of the jobs that share the switches.
-struct InNetworkTenant {
-  std::vector<int> workers;  // the endpoint of each
-  std::int64_t elements = 0;
+struct InNetworkJob {
+  AlgorithmChoice algorithm;         // ATP or SwitchML; jobs that run at once have the same, but for windows and servers
+  std::vector<int> workers;          // the endpoint of each
+  std::int64_t elements = 0;         // 32-bit values
   std::vector<SimTime> starts = {};  // of each worker; empty: all at 0
+  Repetition repetition = {};
+
+  SimTime first_start() const;
+  SimTime start_of(std::size_t worker) const { return starts.empty() ? SimTime{} : starts[worker]; }
+};
+
+// Where they run.
+struct InNetworkSite {
+  Routes& routes;
+  const HardwareProfile& hardware;
+  const ProgrammableSwitches& switches;
+  EcnSettings ecn = {};         // how long queues get
+  double wire_share = 1;        // what a byte on the wire counts on the network's links (schedules: payload only)
+  std::vector<int> taken = {};  // endpoints where others than these jobs are
 };
 
 struct InNetworkRun {
-  NetworkRun network = {};           // bytes_on_link: on the wire, headers included
-  std::vector<SimTime> finish = {};  // by tenant
+  struct OfJob {
+    std::vector<Iteration> iterations = {};
+    std::int64_t most_sent = 0;  // bytes on the wire in all iterations, by the NIC that sent most
+    std::int64_t messages = 0;   // datagrams, in all iterations
+  };
+  std::vector<OfJob> jobs = {};
+  std::vector<std::int64_t> bytes_on_link = {};  // on the wire, headers included; on `packet` its report has them
   std::vector<std::string> notes = {};
 };
-
-// Elements are 32-bit values. In SimGrid's engine once per process. Throws RunError where no progress is possible or a sum is
-// wrong, InputError where a job does not fit the switches.
-InNetworkRun run_in_network(const Scenario& scenario, const AlgorithmChoice& algorithm, const std::vector<InNetworkTenant>& tenants,
-                            const Fabric& fabric, Routes& routes, PacketReport& report, Around around);
-
-// The share c of packets that find another's packet in their aggregator, where N others are in flight and A aggregators are
-// hashed to uniformly: those of the N that did not collide themselves each hold one, so c = (1 - c) N / A = N / (N + A).
-double collision_share(double in_flight, double aggregators);
 
 }  // namespace weft

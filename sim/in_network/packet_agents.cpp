@@ -1,12 +1,16 @@
-// On the packet network: the agents of collectives/in_network/ at their places.
 #include "sim/in_network/packet_agents.hpp"
 
+#include "collectives/in_network/atp_server.hpp"
 #include "collectives/in_network/atp_switch.hpp"
+#include "collectives/in_network/atp_worker.hpp"
 #include "collectives/in_network/deployment.hpp"
+#include "collectives/in_network/switchml.hpp"
+#include "sim/in_network/cluster.hpp"
 #include "sim/packet/agent_driver.hpp"
 
 #include <algorithm>
 #include <deque>
+#include <map>
 
 namespace weft {
 namespace {
@@ -33,176 +37,240 @@ class KnownValues final : public PacketValues {
   std::int64_t wrong_ = 0;
 };
 
-void require_right(const std::deque<KnownValues>& values) {
-  std::int64_t wrong = 0;
-  for (const KnownValues& v : values) wrong += v.wrong();
-  if (wrong > 0) throw RunError(fmt::format("{} sums are wrong", wrong));
-}
-
-// One network with agents on it. The pool outlives the agents, which outlive this.
-class AgentRun {
- public:
-  AgentRun(const InNetworkCase& all, PayloadPool& pool)
-      : all_(all),
-        network_(all.fabric, link_rates(all.fabric), all.packet),
-        datagrams_(network_.model(), all.routes, &pool),
-        driver_(datagrams_, network_) {}
-
-  DatagramNetwork& datagrams() { return datagrams_; }
-
-  NetworkRun run(PacketReport& report) {
-    run_to_end(network_, all_.around);
-    report = network_.model().report();
-    NetworkRun out{.finish = network_.model().now(), .bytes_on_link = report.wire_bytes};
-    out.messages = datagrams_.sent();
-    out.events = network_.model().events();
-    return out;
-  }
-
- private:
-  const InNetworkCase& all_;
-  SharedNetwork<PacketNetwork> network_;
-  DatagramNetwork datagrams_;
-  AgentDriver driver_;
-};
-
-SimTime start_of(const InNetworkTenant& tenant, std::size_t worker) { return tenant.starts.empty() ? SimTime{} : tenant.starts[worker]; }
-
-// Every edge switch that sees a worker or a server, each once.
-std::vector<int> edge_switches(const InNetworkCase& all, std::span<const AtpJob> jobs) {
-  std::vector<int> out;
-  const auto add = [&](NodeId at) {
-    if (std::ranges::find(out, at) == out.end()) out.push_back(at);
-  };
-  for (const InNetworkCluster& cluster : all.clusters)
-    for (const NodeId at : cluster.edge_switches()) add(at);
-  for (const AtpJob& job : jobs)
-    for (const AtpShare& share : job.shares) add(share.at);
-  return out;
+double percent(std::int64_t part, std::int64_t whole, double of_nothing) {
+  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : of_nothing;
 }
 
 }  // namespace
 
-InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, PacketReport& report) {
-  const AtpSettings settings = settings_of(choice);
-  std::vector<AtpJob> jobs;
-  std::vector<int> server_endpoints;  // by flow
-  for (std::size_t t = 0; t < all.tenants.size(); ++t) {
-    const InNetworkCluster& cluster = all.clusters[t];
-    AtpJob& job = jobs.emplace_back();
-    for (const int e : cluster.workers()) job.workers_at.push_back(cluster.edge_switch(e));
-    for (const ServerShare& share : cluster.servers(choice.servers, all.tenants[t].elements)) {
-      job.shares.push_back({cluster.edge_switch(share.endpoint), share.first_value, share.values});
-      server_endpoints.push_back(share.endpoint);
-    }
-  }
-  const AtpDeployment deployed = deploy_atp(settings, jobs, edge_switches(all, jobs));
-  const std::vector<AtpFlow>& flows = deployed.flows;
+// The pool outlives the agents, which outlive the datagram network: what derives from this holds agents.
+class PacketAgents::Protocol {
+ public:
+  Protocol(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, int values_per_packet)
+      : site_(site), jobs_(jobs), pool_(values_per_packet) {}
+  virtual ~Protocol() = default;
+  virtual InNetworkRun result() const = 0;
 
-  PayloadPool pool(settings.values_per_packet);
-  std::deque<KnownValues> values;
-  std::deque<AtpWorker> worker_agents;
-  std::deque<AtpServer> server_agents;
-  std::deque<AtpSwitch> switch_agents;
-  AgentRun run(all, pool);
-  for (const AtpFlow& flow : flows) {
-    const auto tenant = static_cast<std::size_t>(flow.job);
-    for (int w = 0; w < flow.workers(); ++w) {
-      const auto i = static_cast<std::size_t>(w);
-      values.emplace_back(w, flow.workers(), flow.share.first_value, settings.values_per_packet);
-      const AtpWorker::Place place = flow.worker_place(w);
-      worker_agents.emplace_back(settings, place, &values.back());
-      run.datagrams().place(place.self, all.tenants[tenant].workers[i], worker_agents.back(), start_of(all.tenants[tenant], i));
-    }
-    server_agents.emplace_back(settings, flow.tree, flow.server_place());
-    run.datagrams().place(flow.server, server_endpoints[static_cast<std::size_t>(flow.number)], server_agents.back());
-  }
-  for (const AtpSwitchPlace& place : deployed.switches) {
-    switch_agents.emplace_back(settings, deployed.walks(), place.attached);
-    run.datagrams().program(place.self, place.at, switch_agents.back(), {.delay = choice.switch_delay});
-  }
-  for (const AtpFlow& flow : flows) run.datagrams().group(flow.group, flow.members());
+ protected:
+  class Network {
+   public:
+    Network(const Protocol& of, PayloadPool& pool, SharedNetwork<PacketNetwork>& network)
+        : of_(of), datagrams(network.model(), of.site_.routes, &pool, of.site_.wire_share), driver_(datagrams, network) {}
 
-  InNetworkRun out{.network = run.run(report), .finish = std::vector<SimTime>(all.tenants.size())};
-  require_right(values);
-  AtpSwitch::Statistics switches;
-  for (const AtpSwitch& s : switch_agents) {
-    switches.gradients += s.statistics().gradients;
-    switches.collisions += s.statistics().collisions;
-    switches.most_in_use = std::max(switches.most_in_use, s.statistics().most_in_use);
+    void place_worker(const InNetworkJob& job, std::size_t worker, Address self, Agent& agent) {
+      endpoint_of_[self] = job.workers[worker];
+      datagrams.place(self, job.workers[worker], agent, job.start_of(worker) + of_.site_.hardware.send_overhead);
+    }
+    void place_server(int endpoint, Address self, Agent& agent) {
+      endpoint_of_[self] = endpoint;
+      datagrams.place(self, endpoint, agent);
+    }
+    void program(Address self, NodeId at, Agent& agent) {
+      datagrams.program(self, at, agent, {.delay = of_.site_.switches.delay, .packets_per_second = of_.site_.switches.packets_per_second});
+    }
+    void add_job(const InNetworkJob& job, std::vector<Address> workers, std::vector<Address> servers) {
+      servers.insert(servers.end(), workers.begin(), workers.end());
+      agents_of_.push_back(std::move(servers));
+      driver_.add_job(std::move(workers), job.repetition, job.first_start(), of_.site_.hardware.send_overhead,
+                      of_.site_.hardware.receive_overhead);
+    }
+
+    InNetworkRun result() const {
+      InNetworkRun out;
+      for (std::size_t j = 0; j < agents_of_.size(); ++j) {
+        InNetworkRun::OfJob& job = out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = driver_.iterations(j)});
+        std::map<int, std::int64_t> by_endpoint;
+        for (const Address a : agents_of_[j]) {
+          const DatagramNetwork::Sent sent = datagrams.sent(a);
+          job.messages += sent.datagrams;
+          job.most_sent = std::max(job.most_sent, by_endpoint[endpoint_of_.at(a)] += sent.bytes);
+        }
+      }
+      return out;
+    }
+
+   private:
+    const Protocol& of_;
+
+   public:
+    DatagramNetwork datagrams;
+
+   private:
+    AgentDriver driver_;
+    std::map<Address, int> endpoint_of_;
+    std::vector<std::vector<Address>> agents_of_;  // by job
+  };
+
+  void require_right() const {
+    std::int64_t wrong = 0;
+    for (const KnownValues& v : values_) wrong += v.wrong();
+    if (wrong > 0) throw RunError(fmt::format("{} sums are wrong", wrong));
   }
-  std::int64_t whole = 0, packets = 0, sent = 0, resent = 0, timeouts = 0, marks = 0;
-  int largest = 0;
-  std::size_t worker = 0;
-  for (std::size_t f = 0; f < flows.size(); ++f) {
-    whole += server_agents[f].statistics().whole;
-    packets += flows[f].packets;
-    for (int w = 0; w < flows[f].workers(); ++w, ++worker) {
-      const AtpWorker::Statistics& s = worker_agents[worker].statistics();
+
+  const InNetworkSite& site_;
+  const std::vector<InNetworkJob>& jobs_;
+  PayloadPool pool_;
+  std::deque<KnownValues> values_;
+};
+
+class PacketAgents::Atp final : public Protocol {
+ public:
+  Atp(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
+      : Protocol(site, jobs, settings_of(jobs.front().algorithm.atp, site.switches).values_per_packet) {
+    const std::vector<InNetworkCluster> clusters = clusters_of(site, jobs);
+    std::vector<AtpJob> deployed;
+    std::vector<int> server_endpoints;  // by flow
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      AtpJob& job = deployed.emplace_back();
+      job.workers_at = clusters[j].worker_switches();
+      job.rounds = static_cast<std::uint32_t>(jobs[j].repetition.iterations);
+      const std::vector<ServerShare> shares = clusters[j].servers(jobs[j].algorithm.atp, jobs[j].elements);
+      settings_.push_back(atp_settings(clusters[j], shares, site, jobs[j].algorithm.atp));
+      for (const ServerShare& share : shares) {
+        job.shares.push_back({clusters[j].edge_switch(share.endpoint), share.first_value, share.values});
+        server_endpoints.push_back(share.endpoint);
+      }
+    }
+    deployment_ = deploy_atp(settings_.front(), deployed, programmable_nodes(site.switches, site.routes.fabric()));
+    network_.emplace(*this, pool_, network);
+    place(server_endpoints);
+  }
+
+  InNetworkRun result() const override {
+    require_right();
+    InNetworkRun out = network_->result();
+    out.notes.push_back(note());
+    return out;
+  }
+
+ private:
+  void place(const std::vector<int>& server_endpoints) {
+    std::vector<std::vector<Address>> workers_of(jobs_.size()), servers_of(jobs_.size());
+    for (const AtpFlow& flow : deployment_.flows) {
+      const auto j = static_cast<std::size_t>(flow.job);
+      for (int w = 0; w < flow.workers(); ++w) {
+        values_.emplace_back(w, flow.workers(), flow.share.first_value, settings_[j].values_per_packet);
+        const AtpWorker::Place place = flow.worker_place(w);
+        workers_.emplace_back(settings_[j], place, &values_.back());
+        network_->place_worker(jobs_[j], static_cast<std::size_t>(w), place.self, workers_.back());
+        workers_of[j].push_back(place.self);
+      }
+      servers_.emplace_back(settings_[j], flow.tree, flow.server_place());
+      network_->place_server(server_endpoints[static_cast<std::size_t>(flow.number)], flow.server, servers_.back());
+      servers_of[j].push_back(flow.server);
+    }
+    for (const AtpSwitchPlace& place : deployment_.switches) {
+      switches_.emplace_back(settings_.front(), deployment_.walks(), place.attached);
+      network_->program(place.self, place.at, switches_.back());
+    }
+    for (const AtpFlow& flow : deployment_.flows) network_->datagrams.group(flow.group, flow.members());
+    for (std::size_t j = 0; j < jobs_.size(); ++j) network_->add_job(jobs_[j], workers_of[j], servers_of[j]);
+  }
+
+  std::string note() const {
+    AtpSwitch::Statistics switches;
+    for (const AtpSwitch& s : switches_) {
+      switches.gradients += s.statistics().gradients;
+      switches.collisions += s.statistics().collisions;
+      switches.most_in_use = std::max(switches.most_in_use, s.statistics().most_in_use);
+    }
+    std::int64_t whole = 0, packets = 0, sent = 0, resent = 0, timeouts = 0, marks = 0;
+    int largest = 0;
+    for (const AtpServer& s : servers_) whole += s.statistics().whole;
+    for (const AtpFlow& flow : deployment_.flows) packets += std::int64_t{flow.rounds} * flow.packets;
+    for (const AtpWorker& w : workers_) {
+      const AtpWorker::Statistics& s = w.statistics();
       sent += s.sent, resent += s.resent, timeouts += s.timeouts, marks += s.marks;
       largest = std::max(largest, s.largest_window);
       if (s.overflow) throw RunError("atp: a sum does not fit into 32 bits");
-      SimTime& finish = out.finish[static_cast<std::size_t>(flows[f].job)];
-      finish = std::max(finish, SimTime{s.finished_ps});
     }
+    return fmt::format(
+        "{} servers; {:.2f} % of {} packets wholly aggregated by switches, {:.2f} % of what they saw collided; most aggregators in use {} "
+        "of {}; windows up to {}; {} of {} packets sent again, {} timeouts, {} marked",
+        servers_.size(), percent(whole, packets, 100), packets, percent(switches.collisions, switches.gradients, 0), switches.most_in_use,
+        settings_.front().aggregators, largest, resent, sent, timeouts, marks);
   }
-  out.notes.push_back(fmt::format(
-      "{} servers; {:.2f} % of {} packets wholly aggregated by switches, {:.2f} % of what they saw collided; most aggregators in use {} of "
-      "{}; windows up to {}; {} of {} packets sent again, {} timeouts, {} marked",
-      flows.size(), packets ? 100.0 * static_cast<double>(whole) / static_cast<double>(packets) : 100.0, packets,
-      switches.gradients ? 100.0 * static_cast<double>(switches.collisions) / static_cast<double>(switches.gradients) : 0.0,
-      switches.most_in_use, settings.aggregators, largest, resent, sent, timeouts, marks));
-  return out;
+
+  std::deque<AtpSettings> settings_;  // by job
+  AtpDeployment deployment_;
+  std::deque<AtpWorker> workers_;
+  std::deque<AtpServer> servers_;
+  std::deque<AtpSwitch> switches_;
+  std::optional<Network> network_;
+};
+
+class PacketAgents::Switchml final : public Protocol {
+ public:
+  Switchml(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
+      : Protocol(site, jobs, settings_of(jobs.front().algorithm.switchml).values_per_packet) {
+    for (const InNetworkJob& job : jobs) settings_.push_back(settings_of(job.algorithm.switchml));
+    const std::vector<InNetworkCluster> clusters = clusters_of(site, jobs);
+    const std::vector<NodeId> programmable = programmable_nodes(site.switches, site.routes.fabric());
+    std::vector<SwitchmlJob> deployed;
+    for (std::size_t j = 0; j < jobs.size(); ++j)
+      deployed.push_back({.workers = static_cast<int>(jobs[j].workers.size()),
+                          .at = switchml_switch(clusters[j], programmable),
+                          .values = jobs[j].elements,
+                          .rounds = static_cast<std::uint32_t>(jobs[j].repetition.iterations)});
+    deployment_ = deploy_switchml(settings_.front(), deployed);
+    network_.emplace(*this, pool_, network);
+    place();
+  }
+
+  InNetworkRun result() const override {
+    require_right();
+    InNetworkRun out = network_->result();
+    std::size_t worker = 0;
+    for (const SwitchmlJobPlace& job : deployment_.jobs) {
+      std::int64_t sent = 0, resent = 0;
+      for (int w = 0; w < job.workers; ++w, ++worker) {
+        const SwitchmlWorker::Statistics& s = workers_[worker].statistics();
+        sent += s.sent, resent += s.resent;
+        if (s.overflow) throw RunError("switchml: a sum does not fit into 32 bits");
+      }
+      const auto at = std::ranges::find(deployment_.switches, job.at, &SwitchmlSwitchPlace::self);
+      out.notes.push_back(fmt::format("{}adds up in {} with {} slots; {} of {} packets sent again",
+                                      jobs_.size() > 1 ? fmt::format("job {} ", job.number) : "", site_.routes.fabric().device(at->at).name,
+                                      job.slots, resent, sent));
+    }
+    return out;
+  }
+
+ private:
+  void place() {
+    for (const SwitchmlJobPlace& job : deployment_.jobs) {
+      const auto j = static_cast<std::size_t>(job.number);
+      for (int w = 0; w < job.workers; ++w) {
+        values_.emplace_back(w, job.workers, 0, settings_[j].values_per_packet);
+        const SwitchmlWorker::Place place = job.worker_place(w);
+        workers_.emplace_back(settings_[j], place, &values_.back());
+        network_->place_worker(jobs_[j], static_cast<std::size_t>(w), place.self, workers_.back());
+      }
+    }
+    for (const SwitchmlSwitchPlace& place : deployment_.switches) {
+      switches_.emplace_back(settings_.front(), place.self, place.pools);
+      network_->program(place.self, place.at, switches_.back());
+    }
+    for (const SwitchmlJobPlace& job : deployment_.jobs) network_->datagrams.group(job.group, job.members());
+    for (const SwitchmlJobPlace& job : deployment_.jobs) network_->add_job(jobs_[static_cast<std::size_t>(job.number)], job.members(), {});
+  }
+
+  std::deque<SwitchmlSettings> settings_;  // by job
+  SwitchmlDeployment deployment_;
+  std::deque<SwitchmlWorker> workers_;
+  std::deque<SwitchmlSwitch> switches_;
+  std::optional<Network> network_;
+};
+
+PacketAgents::PacketAgents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network) {
+  if (jobs.front().algorithm.name == "atp")
+    protocol_ = std::make_unique<Atp>(site, jobs, network);
+  else
+    protocol_ = std::make_unique<Switchml>(site, jobs, network);
 }
 
-// Each job adds up in the switch of its first worker; jobs that meet there share its slots evenly.
-InNetworkRun run_switchml_agents(const InNetworkCase& all, const SwitchmlChoice& choice, PacketReport& report) {
-  const SwitchmlSettings settings = settings_of(choice);
-  std::vector<SwitchmlJob> jobs;
-  for (std::size_t t = 0; t < all.tenants.size(); ++t)
-    jobs.push_back({.workers = static_cast<int>(all.tenants[t].workers.size()),
-                    .at = all.clusters[t].edge_switch(all.tenants[t].workers.front()),
-                    .values = all.tenants[t].elements});
-  const SwitchmlDeployment deployed = deploy_switchml(settings, jobs);
+PacketAgents::~PacketAgents() = default;
 
-  PayloadPool pool(settings.values_per_packet);
-  std::deque<KnownValues> values;
-  std::deque<SwitchmlWorker> worker_agents;
-  std::deque<SwitchmlSwitch> switch_agents;
-  AgentRun run(all, pool);
-  for (const SwitchmlJobPlace& job : deployed.jobs) {
-    const InNetworkTenant& tenant = all.tenants[static_cast<std::size_t>(job.number)];
-    for (int w = 0; w < job.workers; ++w) {
-      const auto i = static_cast<std::size_t>(w);
-      values.emplace_back(w, job.workers, 0, settings.values_per_packet);
-      const SwitchmlWorker::Place place = job.worker_place(w);
-      worker_agents.emplace_back(settings, place, &values.back());
-      run.datagrams().place(place.self, tenant.workers[i], worker_agents.back(), start_of(tenant, i));
-    }
-  }
-  for (const SwitchmlSwitchPlace& place : deployed.switches) {
-    switch_agents.emplace_back(settings, place.self, place.pools);
-    run.datagrams().program(place.self, place.at, switch_agents.back(), {.delay = choice.switch_delay});
-  }
-  for (const SwitchmlJobPlace& job : deployed.jobs) run.datagrams().group(job.group, job.members());
-
-  InNetworkRun out{.network = run.run(report), .finish = std::vector<SimTime>(all.tenants.size())};
-  require_right(values);
-  std::size_t worker = 0;
-  for (std::size_t t = 0; t < deployed.jobs.size(); ++t) {
-    const SwitchmlJobPlace& job = deployed.jobs[t];
-    std::int64_t sent = 0, resent = 0;
-    for (int w = 0; w < job.workers; ++w, ++worker) {
-      const SwitchmlWorker::Statistics& s = worker_agents[worker].statistics();
-      sent += s.sent, resent += s.resent;
-      if (s.overflow) throw RunError("switchml: a sum does not fit into 32 bits");
-      out.finish[t] = std::max(out.finish[t], SimTime{s.finished_ps});
-    }
-    out.notes.push_back(fmt::format("{}adds up in {} with {} slots; {} of {} packets sent again",
-                                    deployed.jobs.size() > 1 ? fmt::format("job {} ", t) : "", all.fabric.device(jobs[t].at).name,
-                                    job.slots, resent, sent));
-  }
-  return out;
-}
+InNetworkRun PacketAgents::result() const { return protocol_->result(); }
 
 }  // namespace weft

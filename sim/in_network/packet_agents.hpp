@@ -1,23 +1,28 @@
-// In-network all-reduces on the packet network.
+// In-network all-reduces on the packet network: the agents of collectives/in_network/ at their places.
 #pragma once
 
-#include "sim/in_network/cluster.hpp"
 #include "sim/in_network/in_network.hpp"
-#include "sim/packet/settings.hpp"
+#include "sim/network/shared_network.hpp"
+#include "sim/packet/packet_network.hpp"
+
+#include <memory>
 
 namespace weft {
 
-// What the two ways of running have in common.
-struct InNetworkCase {
-  const Fabric& fabric;
-  Routes& routes;
-  const std::vector<InNetworkTenant>& tenants;
-  std::vector<InNetworkCluster> clusters;  // by tenant
-  PacketSettings packet;
-  Around around;
-};
+class PacketAgents {
+ public:
+  // Joins the network. `site` and `jobs` must outlive it.
+  PacketAgents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network);
+  ~PacketAgents();
 
-InNetworkRun run_atp_agents(const InNetworkCase& all, const AtpChoice& choice, PacketReport& report);
-InNetworkRun run_switchml_agents(const InNetworkCase& all, const SwitchmlChoice& choice, PacketReport& report);
+  // After the run. Throws RunError where a sum is wrong or did not fit.
+  InNetworkRun result() const;
+
+ private:
+  class Protocol;
+  class Atp;
+  class Switchml;
+  std::unique_ptr<Protocol> protocol_;
+};
 
 }  // namespace weft

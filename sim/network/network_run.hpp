@@ -27,6 +27,18 @@ struct NetworkRun {
   std::uint64_t solved_flows = 0;  // flows in these problems, summed
 };
 
+// All ranks begin an iteration `compute` after the last of them has ended the one before.
+struct Repetition {
+  int iterations = 1;
+  SimTime compute = {};
+};
+
+// Of one iteration: from its first rank's start to its last rank's end.
+struct Iteration {
+  SimTime begin, end;
+  SimTime time() const { return end - begin; }
+};
+
 // One message of a run, for the timeline. `posted` is when the sender was ready; the message occupies its links in
 // [active, ended].
 struct MessageRecord {

@@ -12,18 +12,6 @@
 
 namespace weft {
 
-// All ranks begin an iteration `compute` after the last of them has ended the one before.
-struct Repetition {
-  int iterations = 1;
-  SimTime compute = {};
-};
-
-// Of one iteration: from its first rank's start to its last rank's end.
-struct Iteration {
-  SimTime begin, end;
-  SimTime time() const { return end - begin; }
-};
-
 template <class Network>
 class ScheduleDriver final : public Driver {
  public:

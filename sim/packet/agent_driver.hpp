@@ -2,25 +2,70 @@
 // may meet in a switch.
 #pragma once
 
+#include "sim/network/network_run.hpp"
 #include "sim/network/shared_network.hpp"
 #include "sim/packet/datagram_network.hpp"
 
+#include <map>
 #include <string>
+#include <vector>
 
 namespace weft {
 
-class AgentDriver final : public Driver {
+class AgentDriver final : public Driver, private FinishWatcher {
  public:
   // `datagrams` was made on network.model(); both must outlive the driver.
-  AgentDriver(DatagramNetwork& datagrams, SharedNetwork<PacketNetwork>& network) : datagrams_(datagrams) { network.join(*this); }
+  AgentDriver(DatagramNetwork& datagrams, SharedNetwork<PacketNetwork>& network) : datagrams_(datagrams), network_(network.model()) {
+    network.join(*this);
+  }
+
+  // A job whose iterations begin `before` its workers start and end `after` the last of them has finished; the first of them
+  // begins at `first`, and its workers were placed with their starts.
+  void add_job(std::vector<Address> workers, Repetition repetition, SimTime first, SimTime before = {}, SimTime after = {}) {
+    check(repetition.iterations > 0, "{} iterations", repetition.iterations);
+    for (const Address a : workers) {
+      datagrams_.watch(a, *this);
+      job_of_[a] = jobs_.size();
+    }
+    const std::size_t count = workers.size();
+    jobs_.push_back({std::move(workers), count, repetition, before, after, {{first, first}}});
+    ++unfinished_;
+  }
+  const std::vector<Iteration>& iterations(std::size_t job) const { return jobs_[job].iterations; }
 
   void begin() override { datagrams_.begin(); }
   void ended(std::uint32_t) override { check(false, "agents send no messages"); }
-  State state() const override { return datagrams_.finished() ? State::finished : State::running; }
+  State state() const override { return unfinished_ == 0 && datagrams_.finished() ? State::finished : State::running; }
   std::string waiting() const override { return datagrams_.waiting(); }
 
  private:
+  struct RepeatedJob {
+    std::vector<Address> workers;
+    std::size_t running;
+    Repetition repetition;
+    SimTime before, after;
+    std::vector<Iteration> iterations;
+  };
+
+  void agent_finished(Address address) override {
+    RepeatedJob& job = jobs_[job_of_.at(address)];
+    if (--job.running > 0) return;
+    job.iterations.back().end = network_.now() + job.after;
+    if (job.iterations.size() == static_cast<std::size_t>(job.repetition.iterations)) {
+      --unfinished_;
+      return;
+    }
+    const SimTime next = job.iterations.back().end + job.repetition.compute;
+    job.iterations.push_back({next, next});
+    job.running = job.workers.size();
+    for (const Address a : job.workers) datagrams_.start_again(a, next + job.before);
+  }
+
   DatagramNetwork& datagrams_;
+  const PacketNetwork& network_;
+  std::map<Address, std::size_t> job_of_;
+  std::vector<RepeatedJob> jobs_;
+  std::size_t unfinished_ = 0;
 };
 
 }  // namespace weft

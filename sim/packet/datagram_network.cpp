@@ -1,16 +1,18 @@
 #include "sim/packet/datagram_network.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace weft {
 
-DatagramNetwork::DatagramNetwork(PacketNetwork& network, Routes& routes, PayloadPool* pool)
+DatagramNetwork::DatagramNetwork(PacketNetwork& network, Routes& routes, PayloadPool* pool, double wire_share)
     : network_(network),
       routes_(routes),
       pool_(pool),
       program_at_(boost::num_vertices(routes.fabric().graph()), nobody),
-      agents_at_(boost::num_vertices(routes.fabric().graph())) {
+      agents_at_(boost::num_vertices(routes.fabric().graph())),
+      wire_share_(wire_share) {
   check(network.datagrams_ == nullptr, "a packet network with two datagram networks");
   check(program_at_.size() < 1u << 21, "a fabric of {} devices", program_at_.size());
   endpoint_at_.resize(program_at_.size(), -1);
@@ -53,6 +55,18 @@ DatagramNetwork::Place& DatagramNetwork::place_of(Address address) {
   return places_[static_cast<std::size_t>(address)];
 }
 
+void DatagramNetwork::watch(Address address, FinishWatcher& watcher) { place_of(address).watches = &watcher; }
+
+void DatagramNetwork::start_again(Address address, SimTime at) {
+  schedule(at.ps, {.what = Due::start, .agent = address, .timer = 0, .datagram = {}});
+}
+
+void DatagramNetwork::tell_if_finished(Address address) {
+  Place& place = place_of(address);
+  if (!place.watcher || !place.agent->finished()) return;
+  std::exchange(place.watcher, nullptr)->agent_finished(address);
+}
+
 void DatagramNetwork::begin() {
   for (Address a = 0; a < static_cast<Address>(places_.size()); ++a)
     if (places_[static_cast<std::size_t>(a)].agent)
@@ -93,12 +107,17 @@ void DatagramNetwork::due(std::uint32_t event) {
   Agent& agent = *place_of(p.agent).agent;
   switch (p.what) {
     case Due::start:
-      return agent.start(*this);
+      place_of(p.agent).watcher = place_of(p.agent).watches;
+      agent.start(*this);
+      break;
     case Due::timer:
-      return agent.on_timer(*this, p.timer);
+      agent.on_timer(*this, p.timer);
+      break;
     case Due::delivery:
-      return agent.on_datagram(*this, std::move(p.datagram));
+      agent.on_datagram(*this, std::move(p.datagram));
+      break;
   }
+  tell_if_finished(p.agent);
 }
 
 void DatagramNetwork::set_timer(std::int64_t after_ps, std::uint64_t name) {
@@ -106,9 +125,16 @@ void DatagramNetwork::set_timer(std::int64_t after_ps, std::uint64_t name) {
   schedule(network_.now_ + after_ps, {.what = Due::timer, .agent = current_, .timer = name, .datagram = {}});
 }
 
+std::uint32_t DatagramNetwork::bytes_on_links(const Datagram& datagram) const {
+  return wire_share_ == 1 ? static_cast<std::uint32_t>(datagram.wire_bytes)
+                          : static_cast<std::uint32_t>(std::ceil(datagram.wire_bytes * wire_share_));
+}
+
 void DatagramNetwork::send(Datagram datagram) {
   check(datagram.wire_bytes > 0 && datagram.wire_bytes < 1 << 24, "a datagram of {} bytes", datagram.wire_bytes);
-  ++sent_;
+  Sent& sent = place_of(current_).sent;
+  ++sent.datagrams;
+  sent.bytes += datagram.wire_bytes;
   const Branch branch = branch_of(place_of(current_).node, datagram);
   check(branch.count > 0, "a datagram from {} to {} has nowhere to go from {}", datagram.from, datagram.to, current_);
   std::uint32_t record;
@@ -122,7 +148,7 @@ void DatagramNetwork::send(Datagram datagram) {
   const Packet packet{.flow = record,
                       .sequence = 0,
                       .hop = 0,
-                      .bytes = static_cast<std::uint32_t>(datagram.wire_bytes) & 0xffffffu,
+                      .bytes = bytes_on_links(datagram) & 0xffffffu,
                       .kind = static_cast<std::uint32_t>(PacketKind::datagram) & 7u,
                       .marked = 0,
                       .corrupt = 0};
@@ -169,6 +195,7 @@ void DatagramNetwork::hand_over(Address to, Datagram datagram) {
   if (date > network_.now_) return schedule(date, {.what = Due::delivery, .agent = to, .timer = 0, .datagram = std::move(datagram)});
   current_ = to;
   place.agent->on_datagram(*this, std::move(datagram));
+  tell_if_finished(to);
 }
 
 Datagram DatagramNetwork::take(std::uint32_t record, bool congested) {

@@ -21,15 +21,27 @@ struct AgentCost {
   std::int64_t packets_per_second = 0;  // at most; 0: no limit
 };
 
+// Told when an agent has finished.
+class FinishWatcher {
+ public:
+  virtual ~FinishWatcher() = default;
+  virtual void agent_finished(Address address) = 0;
+};
+
 class DatagramNetwork final : public DatagramSink, private Wire {
  public:
   // Without a pool datagrams carry sizes only. All three, and the agents, must outlive this object, the pool the agents.
-  DatagramNetwork(PacketNetwork& network, Routes& routes, PayloadPool* pool = nullptr);
+  // `wire_share`: what a byte on the wire counts on links whose rates are of something else, such as payload.
+  DatagramNetwork(PacketNetwork& network, Routes& routes, PayloadPool* pool = nullptr, double wire_share = 1);
 
   // Addresses are dense, from 0, each placed once; places come before groups.
   void place(Address address, int endpoint, Agent& agent, SimTime start = {}, AgentCost cost = {});
   void program(Address address, NodeId at, Agent& agent, AgentCost cost = {});
   void group(Address address, std::vector<Address> members);
+
+  // `watcher` is told as soon as the agent has finished, once for each start. It may start it again.
+  void watch(Address address, FinishWatcher& watcher);
+  void start_again(Address address, SimTime at);
 
   // Schedules the start of every agent. Then advance the network until finished(), or until it has nothing pending.
   void begin();
@@ -37,7 +49,12 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   std::string waiting() const;  // what each agent that has not finished waits for
 
   std::size_t datagrams_in_flight() const { return records_.size() - free_records_.size(); }
-  std::int64_t sent() const { return sent_; }
+
+  // Datagrams and bytes on the wire that an agent has sent.
+  struct Sent {
+    std::int64_t datagrams = 0, bytes = 0;
+  };
+  Sent sent(Address address) const { return places_[static_cast<std::size_t>(address)].sent; }
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
@@ -50,6 +67,9 @@ class DatagramNetwork final : public DatagramSink, private Wire {
     std::int64_t delay_ps = 0, interval_ps = 0;
     std::int64_t free_at = 0;  // when its pipeline takes the next
     std::vector<Address> members = {};
+    Sent sent = {};
+    FinishWatcher* watches = nullptr;
+    FinishWatcher* watcher = nullptr;  // the same, from a start until it has been told
   };
   struct Record {  // a datagram in the network; the copies of a multicast share it
     Datagram datagram;
@@ -86,8 +106,9 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   static std::int64_t interval_of(AgentCost cost);
   void deliver_at(NodeId node, const Packet& packet);
   void hand_over(Address to, Datagram datagram);
-  void call(Address to, Due what, std::uint64_t timer, Datagram datagram);
+  void tell_if_finished(Address address);
   void schedule(std::int64_t date, Pending pending);
+  std::uint32_t bytes_on_links(const Datagram& datagram) const;
   Datagram take(std::uint32_t record, bool congested);
   void release(std::uint32_t record);
 
@@ -116,7 +137,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   std::unordered_map<std::uint64_t, Branch> paths_;  // by where, from whose node, to whose
   std::unordered_map<std::uint64_t, Branch> trees_;  // by where, root and group
   Address current_ = nobody;                         // whose callback runs
-  std::int64_t sent_ = 0;
+  const double wire_share_;
 };
 
 // Runs until every agent has finished. Throws RunError, saying what each waits for, when nothing is pending before.

@@ -118,6 +118,16 @@ std::string describe(const Placement& placement) {
   return "";
 }
 
+std::string describe(const ProgrammableSwitches& p) {
+  if (p == ProgrammableSwitches{}) return "";
+  std::string out = p.switches == ProgrammableSwitches::edge ? "edge" : fmt::format("[{}]", fmt::join(p.switches, ", "));
+  out += fmt::format(", {} aggregators", p.aggregators);
+  if (p.payload.count > 0) out += fmt::format(", payload up to {}", to_string(p.payload));
+  if (p.packets_per_second > 0) out += fmt::format(", {} packets/s", p.packets_per_second);
+  if (p.delay.ps > 0) out += fmt::format(", {} each", to_string(p.delay));
+  return out;
+}
+
 std::string describe(const Ecmp& ecmp) {
   const std::string policy = Form<EcmpPolicy>::write(ecmp.policy).get<std::string>();
   return ecmp.policy == EcmpPolicy::hash ? fmt::format("{} (seed {})", policy, ecmp.seed) : policy;

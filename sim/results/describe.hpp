@@ -14,9 +14,10 @@ std::string describe_links(const FabricSpec&);           // "host_link 100Gbps 5
 // GPUs: what the NICs of a server carry, as bus bandwidth, or what a GPU sends if all ranks are in one server.
 BitsPerSecond slowest_endpoint(const FabricSpec&);
 BitsPerSecond slowest_endpoint(const Scenario&);
-std::string describe(const TrafficSpec&);  // "permutation of 1MiB, back to back"
-std::string describe(const HostCopies&);   // "64MiB host_to_gpu on all GPUs, back to back"
-std::string describe(const Placement&);    // "random (seed 3)"
-std::string describe(const Ecmp&);         // "hash (seed 1)"
+std::string describe(const TrafficSpec&);           // "permutation of 1MiB, back to back"
+std::string describe(const HostCopies&);            // "64MiB host_to_gpu on all GPUs, back to back"
+std::string describe(const Placement&);             // "random (seed 3)"
+std::string describe(const ProgrammableSwitches&);  // "" where nothing was said
+std::string describe(const Ecmp&);                  // "hash (seed 1)"
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include "sim/results/describe.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace weft {
@@ -20,7 +21,8 @@ std::string axes_label(const Case& one) {
   bool fabric_described = false;
   for (const Setting& axis : one.axes) {
     if (axis.pointer == "/workload/algorithm" || axis.pointer == "/workload/size") continue;
-    if (axis.pointer == "/fabric" || (axis.pointer.starts_with("/fabric/") && axis.value.is_number())) {
+    if (axis.pointer == "/fabric" ||
+        (axis.pointer.starts_with("/fabric/") && axis.value.is_number() && std::ranges::count(axis.pointer, '/') == 2)) {
       if (!std::exchange(fabric_described, true)) parts.push_back(describe(one.scenario.fabric.spec));
       continue;
     }

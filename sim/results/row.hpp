@@ -50,7 +50,7 @@ struct Row {
   double busiest_link_utilization = 0.0;  // bytes carried / (capacity x time)
   double wall_s = 0.0;                    // of simulating this row
   BitsPerSecond bottleneck = {};          // the slowest endpoint link, which busbw cannot pass; 0: not known
-  bool aggregates = false;                // switches reduce on the way, so busbw may pass it
+  bool aggregates = false;                // switches or extra servers reduce, so busbw may pass it
   std::vector<std::string> notes = {};    // what else there is to say, a line each
   std::vector<CopyResult> copies = {};
   std::vector<JobResult> jobs = {};  // where the network is shared: the workload, which the row is about, and those beside it

@@ -28,6 +28,7 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
   const std::string links = describe_links(s.fabric.spec);
   out += fmt::format("#   fabric {}{}{}; ecmp {}\n", describe(s.fabric.spec, s.server), links.empty() ? "" : "; ", links,
                      describe(s.fabric.ecmp));
+  if (const std::string text = describe(s.fabric.programmable); !text.empty()) out += fmt::format("#   programmable switches: {}\n", text);
   for (const TrafficSpec& traffic : s.traffic) out += fmt::format("#   traffic {}\n", describe(traffic));
   for (const HostCopies& copies : s.copies) out += fmt::format("#   copies of {}\n", describe(copies));
   out += fmt::format("#   {} on {} of {} endpoints, placement {}", name_of(s.workload.collective), s.workload.ranks,
@@ -154,13 +155,26 @@ Layout layout_of(const std::vector<Result>& results) {
   return out;
 }
 
+// The column of an algorithm: its label, or its name only where a sweep changes its settings from case to case.
+std::string column_of(const std::vector<Case>& cases, std::size_t case_index, const std::string& algorithm) {
+  const auto& mine = cases[case_index].scenario.workload.algorithms;
+  const auto at = static_cast<std::size_t>(std::ranges::find(mine, algorithm, [](const auto& a) { return label(a); }) - mine.begin());
+  const std::string& name = mine[at].name;
+  if (std::ranges::count(mine, name, &AlgorithmChoice::name) > 1) return algorithm;
+  const auto differs = [&](const Case& one) {
+    const auto& theirs = one.scenario.workload.algorithms;
+    return theirs.size() == mine.size() && theirs[at].name == name && label(theirs[at]) != algorithm;
+  };
+  return std::ranges::any_of(cases, differs) ? name : algorithm;
+}
+
 // All cases side by side: a block for each size, a line for each case, a column for each algorithm.
 std::string comparison(const std::vector<Result>& results, const std::vector<Case>& cases) {
   std::vector<std::string> algorithms;
   std::vector<Bytes> sizes;
   std::map<std::tuple<Bytes, std::size_t, std::string>, const Result*> cells;
   for (const Result& result : results) {
-    const std::string name = label(*result.request.algorithm);
+    const std::string name = column_of(cases, result.request.case_index, label(*result.request.algorithm));
     if (std::find(algorithms.begin(), algorithms.end(), name) == algorithms.end()) algorithms.push_back(name);
     if (std::find(sizes.begin(), sizes.end(), result.request.size) == sizes.end()) sizes.push_back(result.request.size);
     cells[{result.request.size, result.request.case_index, name}] = &result;

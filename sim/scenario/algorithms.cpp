@@ -14,12 +14,20 @@ std::vector<std::string> algorithm_names() {
   return names;
 }
 
+int ranks_of(const Scenario& scenario) {
+  if (scenario.workload.ranks > 0) return scenario.workload.ranks;
+  int servers = 0;
+  for (const AlgorithmChoice& choice : scenario.workload.algorithms) servers = std::max(servers, extra_servers(choice.settings));
+  return std::max(static_cast<int>(endpoints(scenario.fabric.spec, scenario.server)) - servers, 1);
+}
+
+std::string key_of_servers(const AlgorithmSettings& settings) { return settings.servers > 0 ? "/servers" : "/server_hosts"; }
+
 AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   const int gpus = scenario.server.gpu_count();
   if (!algorithm || choice.settings.group != 0 || gpus == 1) return choice;
-  const auto ranks = scenario.workload.ranks > 0 ? scenario.workload.ranks : endpoints(scenario.fabric.spec, scenario.server);
-  const bool rings = algorithm->staggers && choice.settings.channels > 1 && ranks % gpus == 0;
+  const bool rings = algorithm->staggers && choice.settings.channels > 1 && ranks_of(scenario) % gpus == 0;
   if (algorithm->takes_group || rings) choice.settings.group = gpus;
   return choice;
 }
@@ -28,7 +36,7 @@ Request request_of(const Scenario& scenario, const AlgorithmChoice& choice) {
   const Workload& workload = scenario.workload;
   Request out{.collective = workload.collective,
               .algorithm = choice.name,
-              .ranks = workload.ranks > 0 ? workload.ranks : static_cast<int>(endpoints(scenario.fabric.spec, scenario.server)),
+              .ranks = ranks_of(scenario),
               .root = workload.root,
               .settings = with_server_defaults(scenario, choice).settings};
   const FabricSpec ports = ports_of(scenario.fabric.spec, scenario.server);
@@ -58,13 +66,25 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
       problem(at + p.where, p.what);
     }
   };
+  const ProgrammableSwitches& switches = scenario.fabric.programmable;
+  const Bytes payload = choice.name == "atp" ? choice.atp.payload : choice.switchml.payload;
+  if (switches.payload.count > 0 && payload > switches.payload)
+    problem(at + "/payload", fmt::format("must be at most {}, which is what the fabric's switches add of a packet, got {}",
+                                         to_string(switches.payload), to_string(payload)));
   if (choice.name == "atp") {
-    take(problems(settings_of(choice.atp)));
+    take(problems(settings_of(choice.atp, scenario.fabric.programmable)));
     const auto places = endpoints(scenario.fabric.spec, scenario.server);
+    for (std::size_t i = 0; i < choice.atp.server_nodes.size(); ++i)
+      if (const int node = choice.atp.server_nodes[i]; node < 0 || node >= places)
+        problem(fmt::format("{}/server_nodes/{}", at, i),
+                fmt::format("must be between 0 and {}, the endpoints of the fabric, got {}", places - 1, node));
+    if (!choice.atp.server_nodes.empty() && choice.atp.servers > 0)
+      problem(at + "/servers", "follows from \"server_nodes\": leave one of them out");
     if (choice.atp.servers > places)
       problem(at + "/servers", fmt::format("must be at most {}, the endpoints of the fabric, got {}", places, choice.atp.servers));
   } else {
     take(problems(settings_of(choice.switchml)));
+    if (switches.switches.empty()) problem("/fabric/programmable/switches", "none can be programmed, and switchml needs one");
   }
   return out;
 }
@@ -77,7 +97,8 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
   if (on_ports && !has_nic_for_each_gpu(scenario.server))
     return {{at, fmt::format("hdrm needs a NIC for each GPU; the server has {} GPUs and {} NICs", scenario.server.gpu_count(),
                              scenario.server.nic_count())}};
-  std::vector<Problem> out = constraints(request_of(scenario, choice));
+  const Request request = request_of(scenario, choice);
+  std::vector<Problem> out = constraints(request);
   for (Problem& problem : out) {
     if (problem.where == "/algorithm")
       problem.where = at;
@@ -92,6 +113,10 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
     else
       problem.where = at + problem.where;
   }
+  const auto places = endpoints(scenario.fabric.spec, scenario.server);
+  if (out.empty() && extra_servers(choice.settings) > places - request.ranks)
+    out.push_back({at + key_of_servers(choice.settings), fmt::format("needs {} endpoints without a rank; {} of {} are left",
+                                                                     extra_servers(choice.settings), places - request.ranks, places)});
   return out;
 }
 

@@ -12,10 +12,16 @@ namespace weft {
 // Each name once, whatever the collective, in the registry's order.
 std::vector<std::string> algorithm_names();
 
+// As in the workload, or all endpoints but as many as the extra servers of any of its algorithms; at least 1.
+int ranks_of(const Scenario&);
+
+// The key that asks for extra servers: "/servers", or where that is not written "/server_hosts".
+std::string key_of_servers(const AlgorithmSettings&);
+
 // A group that is not given is the GPUs of a server.
 AlgorithmChoice with_server_defaults(const Scenario&, AlgorithmChoice);
 
-// What the registry is asked for; `ranks` as in the workload, or all endpoints. On a BiGraph its nodes are the ports of NICs.
+// What the registry is asked for. On a BiGraph its nodes are the ports of NICs.
 Request request_of(const Scenario&, const AlgorithmChoice&);
 
 // The registry's constraints, with places relative to the scenario; `at` is the algorithm's own.

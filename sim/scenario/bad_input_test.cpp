@@ -35,7 +35,7 @@ TEST_CASE("an unknown key near a known one is taken for it, and the known one is
   CHECK(lines_for(json) == Lines{"f.json: /workload/algoritm: unknown key (did you mean \"algorithm\"?)"});
   CHECK(lines_for(with("/fabric/colour", "red")) ==
         Lines{"f.json: /fabric/colour: unknown key; allowed here: \"type\", \"switches\", \"nodes_per_switch\", \"priorities\", \"link\", "
-              "\"host_link\", \"fabric_link\", \"ecmp\""});
+              "\"host_link\", \"fabric_link\", \"ecmp\", \"programmable\""});
 }
 
 TEST_CASE("all errors are reported together, also those of parts that fit badly") {
@@ -133,6 +133,30 @@ TEST_CASE("the workload must fit the fabric") {
   CHECK(lines_for(with("/workload/op", "band")) ==
         Lines{"f.json: /workload/op: \"band\" is not defined on float32; it is on integers only"});
   CHECK(lines_for(with("/placement", Json::parse(R"({"policy": "list", "nodes": [0, 1]})"))).size() == 1);
+}
+
+TEST_CASE("extra servers need endpoints without a rank") {
+  const auto with_servers = [](int servers, int ranks) {
+    Json json = with("/workload/algorithm", Json::array({"ring", {{"name", "parameter_server"}, {"server_hosts", "extra"}}}));
+    json["workload"]["algorithm"][1]["servers"] = servers;
+    if (ranks > 0) json["workload"]["ranks"] = ranks;
+    return json;
+  };
+  CHECK(lines_for(with_servers(2, 30)) == Lines{});
+  CHECK(lines_for(with_servers(3, 30)) ==
+        Lines{"f.json: /workload/algorithm/1/servers: needs 3 endpoints without a rank; 2 of 32 are left"});
+  CHECK(lines_for(with_servers(31, 0)) == Lines{});
+  CHECK(lines_for(with_servers(32, 0)) ==
+        Lines{"f.json: /workload/algorithm/1/servers: must leave one of the 32 endpoints of the fabric to a rank, got 32"});
+  Json json = with_servers(1, 32);
+  json["workload"]["algorithm"][1].erase("servers");
+  CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm/1/server_hosts: needs 1 endpoints without a rank; 0 of 32 are left"});
+  json["workload"]["algorithm"][1]["server_hosts"] = "extr";
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /workload/algorithm/1/server_hosts: unknown place for servers \"extr\" (did you mean \"extra\"?); "
+              "allowed: \"workers\", \"extra\""});
+  json["workload"]["algorithm"] = Json::array({{{"name", "ring"}, {"server_hosts", "extra"}}});
+  CHECK(lines_for(json).front().starts_with("f.json: /workload/algorithm/0/server_hosts: unknown key"));
 }
 
 TEST_CASE("names of algorithms, networks, placements and profiles are suggested") {

@@ -88,7 +88,7 @@ bool written(const Json& scenario, const char* pointer) { return scenario.contai
 // Fills in what follows from other keys.
 void resolve(const Json& as_written, const std::string& name, Scenario& scenario) {
   if (scenario.name.empty()) scenario.name = name;
-  scenario.workload.ranks = request_of(scenario, {}).ranks;
+  scenario.workload.ranks = ranks_of(scenario);
   for (AlgorithmChoice& choice : scenario.workload.algorithms) choice = with_server_defaults(scenario, choice);
   if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;
   if (!written(as_written, "/placement/seed")) scenario.placement.seed = scenario.seed;

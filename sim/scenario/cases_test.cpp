@@ -53,7 +53,7 @@ TEST_CASE("a sweep pointer to nowhere is refused with the nearest") {
         Lines{"f.json: /sweep: \"/fabric/swiches\" points to nothing (did you mean \"/fabric/switches\"?)"});
   CHECK(swept(R"({"/fabric/leaves": [8]})") ==
         Lines{"f.json: /sweep: \"/fabric/leaves\" points to nothing; keys at \"/fabric\": \"type\", \"switches\", "
-              "\"nodes_per_switch\", \"priorities\", \"link\", \"host_link\", \"fabric_link\", \"ecmp\""});
+              "\"nodes_per_switch\", \"priorities\", \"link\", \"host_link\", \"fabric_link\", \"ecmp\", \"programmable\""});
   CHECK(swept(R"([{"/seed": 2}, {"/sed": 3}])") == Lines{"f.json: /sweep/1: \"/sed\" points to nothing (did you mean \"/seed\"?)"});
   CHECK(swept(R"({"/workload/size/7": ["1B"]})") ==
         Lines{"f.json: /sweep: \"/workload/size/7\": \"/workload/size\" is a list of 2; give the index of an element"});
@@ -158,4 +158,18 @@ TEST_CASE("several cases are shown as one scenario that stands for them") {
   const auto again = cases_of(to_json(cases));
   REQUIRE(again.size() == cases.size());
   for (std::size_t i = 0; i < cases.size(); ++i) CHECK(to_json(cases[i].scenario) == to_json(again[i].scenario));
+}
+
+TEST_CASE("all ranks are all endpoints but those of extra servers, as many for every algorithm") {
+  Json json = good_scenario();
+  json["workload"]["algorithm"] = Json::parse(R"(["ring", {"name": "parameter_server", "servers": 2, "server_hosts": "extra"},
+      {"name": "parameter_server", "server_hosts": "extra"}, {"name": "parameter_server", "servers": 9}])");
+  const Scenario s = cases_of(json).front().scenario;
+  CHECK(s.workload.ranks == 30);
+  std::string labels;
+  for (const AlgorithmChoice& choice : s.workload.algorithms) labels += label(choice) + " ";
+  CHECK(labels == "ring parameter_server(servers=2,server_hosts=extra) parameter_server(server_hosts=extra) parameter_server(servers=9) ");
+  const Json written = to_json(s);
+  CHECK(written["workload"]["algorithm"][1]["server_hosts"] == "extra");
+  CHECK(cases_of(written).front().scenario.workload == s.workload);
 }

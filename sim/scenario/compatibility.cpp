@@ -22,10 +22,6 @@ std::string element(const Json& json, const char* pointer, std::size_t i) {
   return json.contains(at) && json.at(at).is_array() ? fmt::format("{}/{}", pointer, i) : pointer;
 }
 
-int ranks_of(const Scenario& scenario) {
-  return scenario.workload.ranks > 0 ? scenario.workload.ranks : static_cast<int>(endpoints(scenario.fabric.spec, scenario.server));
-}
-
 void check_workload(const Json& json, const Workload& workload, Input& in) {
   if (!defined(workload.op, workload.dtype))
     in.problems.push_back({"/workload/op", fmt::format("\"{}\" is not defined on {}; it is on integers only", name_of(workload.op),
@@ -82,6 +78,27 @@ void check_packet(const PacketSettings& packet, const FabricChoice& fabric, cons
   }
 }
 
+void check_programmable(const FabricChoice& choice, Input& in) {
+  if (choice.programmable.switches == ProgrammableSwitches::edge) return;
+  for (Problem& problem : problems(choice.programmable, *build(choice.spec)))
+    in.problems.push_back({"/fabric/programmable" + problem.where, std::move(problem.what)});
+}
+
+// Where "all" ranks are asked for and extra servers leave no endpoint for one, nothing else can be judged.
+bool leaves_ranks(const Json& json, const Scenario& scenario, Input& in) {
+  const auto places = endpoints(scenario.fabric.spec, scenario.server);
+  bool any = true;
+  for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
+    const AlgorithmSettings& settings = scenario.workload.algorithms[i].settings;
+    const int servers = extra_servers(settings);
+    if (scenario.workload.ranks > 0 || servers < places) continue;
+    any = false;
+    in.problems.push_back({element(json, "/workload/algorithm", i) + key_of_servers(settings),
+                           fmt::format("must leave one of the {} endpoints of the fabric to a rank, got {}", places, servers)});
+  }
+  return any;
+}
+
 void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
   for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
     const std::string at = element(json, "/workload/algorithm", i);
@@ -107,10 +124,12 @@ void check_compatibility(const Json& json, const Scenario& scenario, Input& in) 
         {"/network", fmt::format("\"{}\" is not in this build; available: {}", name_of(scenario.network), quoted_list(names))});
   }
   if (workload_read) check_workload(json, scenario.workload, in);
+  if (fabric_good) check_programmable(scenario.fabric, in);
   if (fabric_good) check_copies(scenario, in);
   if (fabric_good) check_server(scenario, in);
   if (scenario.packet && clean(in, "/packet")) check_packet(*scenario.packet, scenario.fabric, scenario.server, fabric_good, in);
   if (!fabric_good || !workload_read) return;
+  if (!leaves_ranks(json, scenario, in)) return;
   check_ranks(scenario, in);
   if (!clean(in, "/workload/ranks")) return;
   check_algorithms(json, scenario, in);

@@ -8,6 +8,22 @@ Spec& spec_in(FabricChoice& choice) {
   return std::get<Spec>(choice.spec);
 }
 
+struct EdgeSwitches {
+  static const std::vector<std::string>& value;
+  static constexpr const char* word = "edge";
+};
+const std::vector<std::string>& EdgeSwitches::value = ProgrammableSwitches::edge;
+
+struct AsTheyCome {
+  static constexpr std::int64_t value = 0;
+  static constexpr const char* word = "as_they_come";
+};
+
+struct AnyPayload {
+  static constexpr Bytes value{0};
+  static constexpr const char* word = "any";
+};
+
 constexpr const char* link_example = R"({"bandwidth": "100Gbps", "latency": "500ns"})";
 
 // The links of a spec besides host_link, by name.
@@ -101,10 +117,24 @@ Declaration<Ecmp> Declared<Ecmp>::declaration() {
                      optional("seed", &Ecmp::seed, "Of the hash; the scenario's seed when not given.")}};
 }
 
+Declaration<ProgrammableSwitches> Declared<ProgrammableSwitches>::declaration() {
+  using P = ProgrammableSwitches;
+  return {.doc = "Switches that algorithms such as atp add in.",
+          .fields = {
+              optional_as<OrWord<std::vector<std::string>, EdgeSwitches>>(
+                  "switches", &P::switches, "Their names; \"edge\" is every switch with an endpoint, [] none."),
+              optional("aggregators", &P::aggregators, "Packets that each can hold at a time, of all jobs.", at_least(1)),
+              optional_as<OrWord<Bytes, AnyPayload>>("payload", &P::payload, "The most that one can add of a packet.", at_least(Bytes{0})),
+              optional_as<OrWord<std::int64_t, AsTheyCome>>("packets_per_second", &P::packets_per_second, "The most that each handles.",
+                                                            at_least(std::int64_t{0})),
+              optional("delay", &P::delay, "Of each packet in one, on top of what its links take.", at_least(SimTime{}))}};
+}
+
 Declaration<FabricChoice> Declared<FabricChoice>::declaration() {
   return {
       .doc = "The network that connects the endpoints.",
-      .fields = {optional("ecmp", &FabricChoice::ecmp, "Which of several equal-cost paths a pair uses.")},
+      .fields = {optional("ecmp", &FabricChoice::ecmp, "Which of several equal-cost paths a pair uses."),
+                 optional("programmable", &FabricChoice::programmable, "Switches that can add what passes.")},
       .tag = "type",
       .alternatives = {
           shape<BiGraph>(

@@ -15,12 +15,13 @@ bool is_in_network(std::string_view algorithm) {
   return std::ranges::any_of(in_network_algorithms(), [&](const InNetworkAlgorithm& a) { return a.name == algorithm; });
 }
 
-AtpSettings settings_of(const AtpChoice& c) {
+AtpSettings settings_of(const AtpChoice& c, const ProgrammableSwitches& switches) {
   return {.values_per_packet = static_cast<int>(c.payload.count / 4),
           .packet_bytes = static_cast<int>(std::min<std::int64_t>(c.packet.count, INT32_MAX)),
-          .aggregators = c.aggregators,
+          .aggregators = c.aggregators > 0 ? c.aggregators : switches.aggregators,
+          .split = c.split,
           .initial_window = c.initial_window,
-          .largest_window = c.largest_window,
+          .largest_window = c.largest_window > 0 ? c.largest_window : std::max(AtpSettings{}.largest_window, c.initial_window),
           .mtu_bytes = static_cast<int>(std::min<std::int64_t>(c.mtu.count, INT32_MAX)),
           .timeout_ps = c.timeout.ps};
 }

@@ -3,6 +3,7 @@
 
 #include "collectives/in_network/atp.hpp"
 #include "collectives/in_network/switchml.hpp"
+#include "models/programmable.hpp"
 #include "models/units.hpp"
 
 #include <string>
@@ -12,15 +13,16 @@
 namespace weft {
 
 struct AtpChoice {
-  int servers = 0;  // 0: one where the fabric has a place without a rank, else most_default_servers among the ranks
-  int aggregators = 4096;
+  int servers = 0;                     // 0: one where the fabric has a place without a rank, else most_default_servers among the ranks
+  std::vector<int> server_nodes = {};  // the endpoint of each; none: chosen
+  int aggregators = 0;                 // 0: as the fabric's switches have
+  bool split = false;
   Bytes payload{248};  // of a packet: 62 values
   Bytes packet{306};
   int initial_window = 50;
-  int largest_window = 1024;
+  int largest_window = 0;  // 0: twice what fits into a round trip
   Bytes mtu{1500};
   SimTime timeout = 200_us;
-  SimTime switch_delay = {};
   friend bool operator==(const AtpChoice&, const AtpChoice&) = default;
 };
 
@@ -29,7 +31,6 @@ struct SwitchmlChoice {
   Bytes payload{128};  // 32 values
   Bytes packet{180};
   SimTime timeout = 1_ms;
-  SimTime switch_delay = {};
   friend bool operator==(const SwitchmlChoice&, const SwitchmlChoice&) = default;
 };
 
@@ -41,7 +42,7 @@ struct InNetworkAlgorithm {
 const std::vector<InNetworkAlgorithm>& in_network_algorithms();
 bool is_in_network(std::string_view algorithm);
 
-AtpSettings settings_of(const AtpChoice&);
+AtpSettings settings_of(const AtpChoice&, const ProgrammableSwitches&);
 SwitchmlSettings settings_of(const SwitchmlChoice&);
 
 }  // namespace weft

@@ -42,6 +42,8 @@ class Seats {
     return out;
   }
 
+  std::size_t size() const { return taken_by_.size(); }
+
   void take(const std::vector<int>& places, int job) {
     for (const int e : places) taken_by_[static_cast<std::size_t>(e)] = job;
   }
@@ -65,6 +67,21 @@ class Seats {
     return out;
   }
 
+  // On one endpoint of each host in turn, hosts where nobody is first.
+  std::vector<int> place_servers(int count) const {
+    std::vector<int> places = free(), host_of, on_host;
+    for (std::size_t e = 0; e < taken_by_.size(); ++e) {
+      host_of.push_back(static_cast<int>(e) / scenario_.server.gpu_count());
+      on_host.resize(static_cast<std::size_t>(host_of.back()) + 1);
+      if (taken_by_[e] != nobody) ++on_host.back();
+    }
+    const auto is_empty = [&](int e) { return on_host[static_cast<std::size_t>(host_of[static_cast<std::size_t>(e)])] == 0; };
+    std::stable_partition(places.begin(), places.end(), is_empty);
+    if (count > static_cast<int>(places.size()))
+      throw InputError(fmt::format("{} parameter servers need endpoints; {} of {} are left", count, places.size(), size()));
+    return place_among({.policy = PlacementPolicy::round_robin}, count, std::move(places), host_of);
+  }
+
   std::vector<int> place(const Placement& placement, int ranks) {
     if (placement.policy == PlacementPolicy::round_robin && groups_.empty()) groups_ = groups_of(scenario_);
     return place_among(placement, ranks, free(), groups_);
@@ -80,17 +97,44 @@ int ranks_of(const Scenario& scenario, const AlgorithmChoice& algorithm, const J
   return job.ranks > 0 ? job.ranks : request_of(scenario, algorithm).ranks;
 }
 
+// Of the workload, or of a job beside it.
+const AlgorithmChoice& algorithm_of(const Scenario& scenario, const AlgorithmChoice& row, std::size_t job) {
+  if (job == the_workload || !scenario.jobs[job - 1].algorithm) return row;
+  return *scenario.jobs[job - 1].algorithm;
+}
+
+std::vector<int> ranks_of_workload(const Scenario& scenario, const AlgorithmChoice& algorithm) {
+  // The ranks of HDRM's schedule are ports already.
+  if (algorithm.name == "hdrm") return endpoints_of_ports(scenario.fabric.spec, scenario.server);
+  return place(scenario.placement, request_of(scenario, algorithm).ranks, scenario.fabric.spec, scenario.server);
+}
+
+// Where all ranks are seated: problems of the extra servers' seats.
+std::vector<Problem> server_problems(const Scenario& scenario, std::size_t row, Seats& seats) {
+  const std::vector<AlgorithmChoice>& rows = scenario.workload.algorithms;
+  for (std::size_t job = 0; job <= scenario.jobs.size(); ++job) {
+    const AlgorithmSettings& settings = algorithm_of(scenario, rows[row], job).settings;
+    const bool has_own = job > 0 && scenario.jobs[job - 1].algorithm;
+    std::string at = job > 0           ? fmt::format("/jobs/{}", job - 1)
+                     : rows.size() > 1 ? fmt::format("/workload/algorithm/{}", row)
+                                       : "/workload/algorithm";
+    if (has_own) at += "/algorithm";
+    if (has_own || job == 0) at += key_of_servers(settings);
+    const int servers = extra_servers(settings), left = static_cast<int>(seats.free().size());
+    if (servers > left)
+      return {{at, fmt::format("needs {} endpoints for servers; {} of {} are left by the ranks of all jobs and the servers before", servers,
+                               left, seats.size())}};
+    seats.take(seats.place_servers(servers), static_cast<int>(job));
+  }
+  return {};
+}
+
 // What the job cannot do, wherever it sits.
 std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmChoice& row, Bytes size, const JobSpec& job,
                                     const std::string& at) {
   const Scenario alone = scenario_of_job(scenario, row, size, job);
   const AlgorithmChoice& choice = alone.workload.algorithms.front();
   if (choice.name == "hdrm") return {{at + "/algorithm", "hdrm fills the whole fabric; only the workload can"}};
-  if (is_in_network(row.name) &&
-      (choice.name != row.name || job.collective.value_or(Collective::allreduce) != Collective::allreduce || job.iterations > 1))
-    return {{at, fmt::format("beside {} only other jobs of {} run, once each", row.name, row.name)}};
-  if (is_in_network(choice.name) && !is_in_network(row.name))
-    return {{at + "/algorithm", fmt::format("{} runs beside a workload of {} only, got {}", choice.name, choice.name, row.name)}};
   std::vector<Problem> out = algorithm_problems(alone, choice, at + "/algorithm");
   for (Problem& problem : out)
     if (problem.where.starts_with("/workload")) problem.where = at + problem.where.substr(std::string_view("/workload").size());
@@ -104,12 +148,26 @@ std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmCho
   return out;
 }
 
-// Agents have switches and servers of their own, not what schedules are driven by.
-std::vector<Problem> agents_beside_others(const Scenario& scenario) {
+// Programmable switches run one program: what all in-network jobs of a row must have in common.
+std::vector<Problem> different_programs(const Scenario& scenario, const AlgorithmChoice& row) {
   std::vector<Problem> out;
-  for (const AlgorithmChoice& choice : scenario.workload.algorithms)
-    if (is_in_network(choice.name) && (!scenario.traffic.empty() || scenario.workload.iterations > 1))
-      out.push_back({"/workload/algorithm", fmt::format("{} runs without traffic and once", choice.name)});
+  std::optional<AlgorithmChoice> first;
+  if (is_in_network(row.name)) first = row;
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+    const AlgorithmChoice choice = scenario.jobs[i].algorithm.value_or(row);
+    if (!is_in_network(choice.name)) continue;
+    if (!first) first = choice;
+    const std::string at = fmt::format("/jobs/{}/algorithm", i);
+    const AtpChoice &a = choice.atp, &b = first->atp;
+    const SwitchmlChoice &c = choice.switchml, &d = first->switchml;
+    if (choice.name != first->name)
+      out.push_back(
+          {at, fmt::format("programmable switches run one program at a time: {} cannot run beside {}", choice.name, first->name)});
+    else if (a.aggregators != b.aggregators || a.split != b.split || a.payload != b.payload || a.packet != b.packet || c.slots != d.slots ||
+             c.payload != d.payload || c.packet != d.packet)
+      out.push_back({at, fmt::format("jobs share the switches: {} and {} must not differ in aggregators, split, slots, payload and packet",
+                                     label(choice), label(*first))});
+  }
   return out;
 }
 
@@ -142,18 +200,22 @@ Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algori
 }
 
 std::vector<int> placement_of_workload(const Scenario& scenario, const AlgorithmChoice& algorithm) {
-  // The ranks of HDRM's schedule are ports already.
-  if (algorithm.name == "hdrm") return endpoints_of_ports(scenario.fabric.spec, scenario.server);
-  return place(scenario.placement, request_of(scenario, algorithm).ranks, scenario.fabric.spec, scenario.server);
+  if (extra_servers(algorithm.settings) == 0) return ranks_of_workload(scenario, algorithm);
+  return placements_of_jobs(scenario, algorithm).front();
 }
 
 std::vector<std::vector<int>> placements_of_jobs(const Scenario& scenario, const AlgorithmChoice& algorithm) {
-  std::vector<std::vector<int>> out = {placement_of_workload(scenario, algorithm)};
+  std::vector<std::vector<int>> out = {ranks_of_workload(scenario, algorithm)};
   Seats seats(scenario);
   seats.take(out.front(), the_workload);
   for (const JobSpec& job : scenario.jobs) {
     out.push_back(seats.place(job.placement, ranks_of(scenario, algorithm, job)));
     seats.take(out.back(), static_cast<int>(out.size()) - 1);
+  }
+  for (std::size_t job = 0; job < out.size(); ++job) {
+    const std::vector<int> servers = seats.place_servers(extra_servers(algorithm_of(scenario, algorithm, job).settings));
+    seats.take(servers, static_cast<int>(job));
+    out[job].insert(out[job].end(), servers.begin(), servers.end());
   }
   return out;
 }
@@ -180,16 +242,16 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
     if (scenario.workload.iterations > 1) only("/workload/iterations");
     return out;
   }
-  out = agents_beside_others(scenario);
-  if (!out.empty()) return out;
   std::set<std::string> names = {"workload"};
   for (std::size_t i = 0; i < scenario.jobs.size(); ++i)
     if (const std::string& name = scenario.jobs[i].name; !name.empty() && !names.insert(name).second)
       out.push_back({fmt::format("/jobs/{}/name", i), fmt::format("\"{}\" is the name of another job", name)});
   if (scenario.jobs.empty()) return out;
-  for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) {
+  for (std::size_t row = 0; row < scenario.workload.algorithms.size(); ++row) {
+    const AlgorithmChoice& algorithm = scenario.workload.algorithms[row];
+    add_new(out, different_programs(scenario, algorithm));
     Seats seats(scenario);
-    seats.take(placement_of_workload(scenario, algorithm), the_workload);
+    seats.take(ranks_of_workload(scenario, algorithm), the_workload);
     for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
       const JobSpec& job = scenario.jobs[i];
       const std::string at = fmt::format("/jobs/{}", i);
@@ -201,6 +263,7 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
       if (!seated) break;  // what is left for the next is not known
       seats.take(seats.place(job.placement, ranks), static_cast<int>(i) + 1);
     }
+    if (out.empty()) add_new(out, server_problems(scenario, row, seats));
   }
   return out;
 }

@@ -13,10 +13,11 @@ bool is_shared(const Scenario&);
 // The scenario whose workload is this job alone, in a row of this algorithm and size. Its placement is not resolved.
 Scenario scenario_of_job(const Scenario&, const AlgorithmChoice&, Bytes size, const JobSpec&);
 
-// The endpoints of the workload's ranks.
+// The endpoints of the workload's ranks, then of its extra servers.
 std::vector<int> placement_of_workload(const Scenario&, const AlgorithmChoice&);
 
-// The endpoints of the ranks of each job, the workload's first; only for what has no problems.
+// The same of each job, the workload's first; only for what has no problems. Extra servers take endpoints that the ranks of
+// all jobs leave, one of each host in turn, those without a rank first.
 std::vector<std::vector<int>> placements_of_jobs(const Scenario&, const AlgorithmChoice&);
 
 // Problems of "jobs" and of "traffic", and of a workload that repeats, for a scenario that is good otherwise.

@@ -66,6 +66,27 @@ TEST_CASE("jobs: two on one endpoint are refused, and so is what does not fit") 
         Lines{"f.json: /jobs/0/placement: hdrm fills the whole fabric; only the workload can"});
 }
 
+TEST_CASE("jobs: extra servers take endpoints that the ranks of all jobs leave") {
+  Json json = with_jobs(R"([{"ranks": 2, "placement": {"policy": "list", "nodes": [8, 10]}}, {"ranks": 1, "algorithm": "ring"}])");
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "parameter_server", "servers": 2, "server_hosts": "extra"})");
+  const Scenario s = cases_of(json).front().scenario;
+  CHECK(placements_of_jobs(s, s.workload.algorithms.front()) ==
+        std::vector<std::vector<int>>{{0, 1, 2, 3, 4, 5, 6, 7, 11, 12}, {8, 10, 13, 14}, {9}});
+  CHECK(placement_of_workload(s, s.workload.algorithms.front()) == std::vector{0, 1, 2, 3, 4, 5, 6, 7, 11, 12});
+
+  json["workload"]["algorithm"]["servers"] = 3;
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /jobs/0: needs 3 endpoints for servers; 2 of 16 are left by the ranks of all jobs and the servers before"});
+  json["workload"]["algorithm"]["servers"] = 6;
+  CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm/servers: needs 6 endpoints for servers; 5 of 16 are left by the ranks of all "
+                                 "jobs and the servers before"});
+  json["workload"]["algorithm"] = "ring";
+  json["jobs"][1]["algorithm"] = Json::parse(R"({"name": "parameter_server", "server_hosts": "extra"})");
+  json["jobs"][1]["ranks"] = 6;
+  CHECK(lines_for(json) == Lines{"f.json: /jobs/1/algorithm/server_hosts: needs 1 endpoints for servers; 0 of 16 are left by the ranks of "
+                                 "all jobs and the servers before"});
+}
+
 TEST_CASE("jobs: networks that know none refuse them") {
   Json json = with_jobs(R"([{"ranks": 4}])", R"([{"pattern": "permutation", "size": "1MiB"}])");
   json["workload"]["iterations"] = 2;

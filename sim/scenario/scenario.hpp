@@ -7,6 +7,7 @@
 #include "models/fabric_spec.hpp"
 #include "models/hardware.hpp"
 #include "models/placement.hpp"
+#include "models/programmable.hpp"
 #include "models/server/host_copies.hpp"
 #include "models/server/server.hpp"
 #include "models/traffic.hpp"
@@ -29,6 +30,7 @@ const std::vector<NetworkKind>& available_networks();
 struct FabricChoice {
   FabricSpec spec;
   Ecmp ecmp;
+  ProgrammableSwitches programmable = {};
   friend bool operator==(const FabricChoice&, const FabricChoice&) = default;
 };
 
@@ -50,7 +52,7 @@ struct Workload {
   DType dtype = DType::float32;
   ReduceOp op = ReduceOp::sum;
   Rank root = 0;
-  int ranks = 0;  // 0 as read: all endpoints of the fabric; resolved when the scenario is
+  int ranks = 0;  // 0 as read: all endpoints of the fabric but those of extra servers; resolved when the scenario is
   int iterations = 1;
   SimTime compute = {};  // of all ranks, between iterations
   friend bool operator==(const Workload&, const Workload&) = default;

@@ -94,23 +94,33 @@ std::vector<Field<AtpChoice>> atp_fields() {
                           "rank, else as many as ranks, at most 8, among them.",
                           at_least(1));
   servers.write = [](const C& c) { return c.servers > 0 ? Json(c.servers) : Json(Json::value_t::discarded); };
+  auto aggregators = optional("aggregators", &C::aggregators,
+                              "Of each programmable switch, for all jobs; as the fabric says when not given.", at_least(1));
+  aggregators.write = [](const C& c) { return c.aggregators > 0 ? Json(c.aggregators) : Json(Json::value_t::discarded); };
+  auto largest_window = optional("largest_window", &C::largest_window,
+                                 "Packets, of each worker with each server. When not given: so that those with all servers together are "
+                                 "twice what fits into a round trip.",
+                                 at_least(1));
+  largest_window.write = [](const C& c) { return c.largest_window > 0 ? Json(c.largest_window) : Json(Json::value_t::discarded); };
+  auto server_nodes = optional("server_nodes", &C::server_nodes, "Instead of \"servers\": the endpoint of each parameter server.");
+  server_nodes.write = [](const C& c) { return c.server_nodes.empty() ? Json(Json::value_t::discarded) : Json(c.server_nodes); };
   return {servers,
-          optional("aggregators", &C::aggregators, "Of each edge switch, for all jobs.", at_least(1)),
+          server_nodes,
+          aggregators,
+          optional("split", &C::split, "Aggregators are split evenly between the jobs beforehand, instead of shared by whoever comes."),
           optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
           optional("packet", &C::packet, "On the wire, payload included."),
-          optional("initial_window", &C::initial_window, "Packets.", at_least(1)),
-          optional("largest_window", &C::largest_window, "Packets.", at_least(1)),
+          optional("initial_window", &C::initial_window, "Packets, of each worker with each server.", at_least(1)),
+          largest_window,
           optional("mtu", &C::mtu, "By which windows grow."),
-          optional("timeout", &C::timeout, "Without progress before a packet is sent again."),
-          optional("switch_delay", &C::switch_delay, "Of each packet in a switch that aggregates.")};
+          optional("timeout", &C::timeout, "Without progress before a packet is sent again, at most; less where round trips are known.")};
 }
 
 std::vector<Field<SwitchmlChoice>> switchml_fields() {
   using C = SwitchmlChoice;
   return {optional("slots", &C::slots, "Of the switch.", at_least(1)), optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
           optional("packet", &C::packet, "On the wire, payload included."),
-          optional("timeout", &C::timeout, "Of a packet before it is sent again."),
-          optional("switch_delay", &C::switch_delay, "Of each packet in the switch.")};
+          optional("timeout", &C::timeout, "Of a packet before it is sent again.")};
 }
 
 Alternative<Placement> placed(std::string name, PlacementPolicy policy, std::string doc, std::vector<Field<Placement>> fields = {}) {
@@ -133,6 +143,10 @@ const std::vector<std::pair<DType, std::string>>& Names<DType>::values() {
 }
 const std::vector<std::pair<ReduceOp, std::string>>& Names<ReduceOp>::values() {
   static const auto all = named<ReduceOp>(all_ops());
+  return all;
+}
+const std::vector<std::pair<ServerHosts, std::string>>& Names<ServerHosts>::values() {
+  static const auto all = named<ServerHosts>(std::initializer_list<ServerHosts>{ServerHosts::workers, ServerHosts::extra});
   return all;
 }
 const std::vector<std::pair<NetworkKind, std::string>>& Names<NetworkKind>::values() {
@@ -167,9 +181,13 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
     }
     if (takes_group) fields.push_back(group_field("Ranks in a group; the GPUs of a server when not given."));
     if (takes_servers) {
-      auto field = optional("servers", &Settings::servers, "Ranks that keep parameters, evenly among all; 1 when not given.", at_least(1));
+      auto field =
+          optional("servers", &Settings::servers, "Those that keep parameters, each an equal part; 1 when not given.", at_least(1));
       field.write = [](const Settings& s) { return s.servers > 0 ? Json(s.servers) : Json(Json::value_t::discarded); };
       fields.push_back(field);
+      fields.push_back(optional("server_hosts", &Settings::server_hosts,
+                                "workers: some ranks are servers too, evenly among all; extra: servers are no ranks, and take the first "
+                                "endpoints without one."));
     }
     if (staggers)
       fields.push_back(
@@ -203,16 +221,18 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
 Declaration<Workload> Declared<Workload>::declaration() {
   using W = Workload;
   return {.doc = "What the ranks do.",
-          .fields = {optional("collective", &W::collective, "The operation."),
-                     required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare."),
-                     required_as<OneOrList<Bytes>>("size", &W::sizes, "Bytes of the message (nccl-tests' \"size\"), one or several."),
-                     optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
-                     optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
-                     optional_as<OrWord<int, AllRanks>>("ranks", &W::ranks, "How many take part, on the first places of the placement.",
-                                                        at_least(0)),
-                     optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
-                              between(1, 1'000'000)),
-                     optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
+          .fields = {
+              optional("collective", &W::collective, "The operation."),
+              required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare."),
+              required_as<OneOrList<Bytes>>("size", &W::sizes, "Bytes of the message (nccl-tests' \"size\"), one or several."),
+              optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
+              optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
+              optional_as<OrWord<int, AllRanks>>(
+                  "ranks", &W::ranks,
+                  "How many take part, on the first places of the placement; \"all\" leaves extra servers their endpoints.", at_least(0)),
+              optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
+                       between(1, 1'000'000)),
+              optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
 }
 
 Declaration<Placement> Declared<Placement>::declaration() {

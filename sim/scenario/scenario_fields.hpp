@@ -29,6 +29,11 @@ struct Names<NetworkKind> {
   static const std::vector<std::pair<NetworkKind, std::string>>& values();
 };
 template <>
+struct Names<ServerHosts> {
+  static constexpr const char* kind = "place for servers";
+  static const std::vector<std::pair<ServerHosts, std::string>>& values();
+};
+template <>
 struct Names<EcmpPolicy> {
   static constexpr const char* kind = "policy";
   static const std::vector<std::pair<EcmpPolicy, std::string>>& values();
@@ -41,6 +46,10 @@ struct Declared<LinkSpec> {
 template <>
 struct Declared<GraphLink> {
   static Declaration<GraphLink> declaration();
+};
+template <>
+struct Declared<ProgrammableSwitches> {
+  static Declaration<ProgrammableSwitches> declaration();
 };
 template <>
 struct Declared<Ecmp> {

@@ -1,5 +1,6 @@
 #include "sim/scenario/server_fields.hpp"
 
+#include "sim/scenario/jobs.hpp"
 #include "sim/scenario/testing.hpp"
 
 #include <fstream>
@@ -76,6 +77,20 @@ TEST_CASE("algorithms see servers: groups are their GPUs, hdrm needs a NIC for e
   CHECK(cases_of(json).front().scenario.workload.ranks == 32);
   json["server"] = "two_nic";
   CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm: hdrm needs a NIC for each GPU; the server has 4 GPUs and 2 NICs"});
+}
+
+TEST_CASE("parameter servers on extra hosts: each on another while there are empty ones") {
+  const auto placed = [](int servers, int ranks) {
+    Json json = on_star("two_nic");  // 4 servers of 4 GPUs
+    json["workload"]["algorithm"] = Json{{"name", "parameter_server"}, {"servers", servers}, {"server_hosts", "extra"}};
+    json["workload"]["ranks"] = ranks;
+    const Scenario s = cases_of(json).front().scenario;
+    const std::vector<int> all = placement_of_workload(s, s.workload.algorithms.front());
+    return std::vector(all.begin() + ranks, all.end());
+  };
+  CHECK(placed(1, 6) == std::vector{8});
+  CHECK(placed(2, 6) == std::vector{8, 12});
+  CHECK(placed(4, 6) == std::vector{8, 12, 6, 9});
 }
 
 TEST_CASE("copies name GPUs that are there, need host memory, and run on the flow network") {

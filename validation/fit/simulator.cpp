@@ -82,7 +82,7 @@ double Simulator::time_us(const Experiment& e, const HardwareProfile& hardware) 
 double Simulator::wire_limit_us(const Experiment& e) const {
   const double n = e.ranks;
   double share = 1;  // of the message, that some rank must send or receive
-  if (e.collective == "allreduce") share = 2 * (n - 1) / n;
+  if (e.collective == "allreduce" && extra_servers(e.algorithm.settings) == 0) share = 2 * (n - 1) / n;
   if (e.collective == "reduce_scatter" || e.collective == "allgather" || e.collective == "alltoall") share = (n - 1) / n;
   if (e.ranks < 2 || e.collective == "barrier") return 0;
   // The fastest way out of the slowest endpoint.

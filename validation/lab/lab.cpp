@@ -25,16 +25,17 @@ bool has_flag(const std::vector<std::string>& arguments, std::string_view flag) 
 
 // What the scenario says, weft bench must not be told otherwise.
 void refuse_what_the_scenario_says(const std::vector<std::string>& arguments) {
-  constexpr std::array taken = {"--transport", "--algorithm", "--collective", "-n",     "--ranks", "-b",         "--minbytes",
-                                "-e",          "--maxbytes",  "--dtype",      "--op",   "--root",  "--channels", "--pieces",
-                                "--group",     "--switches",  "--hosts",      "--rank", "--trace", "-f",         "--stepfactor"};
+  constexpr std::array taken = {"--transport", "--algorithm", "--collective", "-n",        "--ranks",        "-b",
+                                "--minbytes",  "-e",          "--maxbytes",   "--dtype",   "--op",           "--root",
+                                "--channels",  "--pieces",    "--group",      "--servers", "--server-hosts", "--switches",
+                                "--hosts",     "--rank",      "--trace",      "-f",        "--stepfactor"};
   std::vector<std::string> problems;
   for (const char* flag : taken)
     if (has_flag(arguments, flag)) problems.push_back(fmt::format("weft lab: {} is the scenario's to say, or the lab's", flag));
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
-// Rank by rank. A workload's algorithms may be placed differently.
+// Rank by rank, then the extra servers. A workload's algorithms may be placed differently.
 std::vector<lab::Host> hosts_of(const Scenario& scenario, const AlgorithmChoice& algorithm, const lab::Plan& plan) {
   std::vector<lab::Host> out;
   for (const int endpoint : placement_of(scenario, algorithm)) out.push_back(plan.hosts[static_cast<std::size_t>(endpoint)]);
@@ -74,6 +75,7 @@ class Measuring {
     const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
     if (s.group > 0) add({"--group", std::to_string(s.group)});
     if (s.servers > 0) add({"--servers", std::to_string(s.servers)});
+    if (extra_servers(s) > 0) add({"--server-hosts", "extra"});
     if (const auto* bigraph = std::get_if<BiGraph>(&scenario_.fabric.spec)) add({"--switches", std::to_string(bigraph->switches)});
     if (!has_flag(arguments_.bench, "-w") && !has_flag(arguments_.bench, "--warmup")) add({"-w", "1"});
     if (!has_flag(arguments_.bench, "--iterations"))

@@ -43,6 +43,19 @@ TEST_CASE("eight hosts on a switch run every algorithm right, as fast as predict
   CHECK_FALSE(any_of_process(::getpid()));
 }
 
+TEST_CASE("parameter servers on hosts of their own run in the lab, behind the workers") {
+  if (skipped()) return;
+  std::ostringstream out, err;
+  LabArguments arguments = small("parameter_servers.json");
+  arguments.set = {"/workload/size=[\"64KiB\", \"256KiB\"]"};
+  CHECK(lab_command(arguments, out, err) == 0);
+  INFO(out.str());
+  CHECK(out.str().find("  parameter_server(servers=2,server_hosts=extra)") != std::string::npos);
+  CHECK(out.str().find("predicted: 6 points") != std::string::npos);
+  CHECK_THROWS_WITH_AS(lab_command({.scenario = arguments.scenario, .bench = {"--server-hosts", "extra"}}, out, err),
+                       "weft lab: --server-hosts is the scenario's to say, or the lab's", InputError);
+}
+
 TEST_CASE("a lab whose process is killed is torn down all the same") {
   if (skipped()) return;
   const pid_t child = ::fork();

@@ -104,10 +104,15 @@ class Reader {
     trace_.pieces = static_cast<int>(record.whole("pieces", 1, 1 << 20, 1));
     trace_.group = static_cast<int>(record.whole("group", 0, most_ranks, 0));
     trace_.servers = static_cast<int>(record.whole("servers", 0, most_ranks, 0));
+    if (const std::string hosts = record.text("server_hosts", "workers"); hosts == "extra")
+      trace_.extra_servers = std::max(trace_.servers, 1);
+    else if (hosts != "workers")
+      record.problem(fmt::format("\"server_hosts\" must be \"workers\" or \"extra\", got \"{}\"", hosts));
     const Json* clocks = record.list("clocks");
     if (!clocks || clocks->empty()) return;
-    if (std::cmp_not_equal(clocks->size(), trace_.ranks))
-      return record.problem(fmt::format("\"clocks\" must have an entry for each of the {} ranks, got {}", trace_.ranks, clocks->size()));
+    if (std::cmp_not_equal(clocks->size(), trace_.with_servers()))
+      return record.problem(
+          fmt::format("\"clocks\" must have an entry for each of the {} ranks, got {}", trace_.with_servers(), clocks->size()));
     for (const Json& clock : *clocks) {
       if (!clock.is_object() || !clock.contains("offset_us") || !clock.at("offset_us").is_number())
         return record.problem(fmt::format("\"clocks\": each must have the number \"offset_us\", got {}", shown(clock)));
@@ -141,14 +146,14 @@ class Reader {
     const std::int64_t index = record.whole("run", 0, 1'000'000, 0);
     TraceOperation o;
     o.line = line;
-    o.rank = static_cast<int>(record.whole("rank", 0, trace_.ranks - 1));
+    o.rank = static_cast<int>(record.whole("rank", 0, trace_.with_servers() - 1));
     o.op = record.text("op");
     o.bytes = record.whole("bytes", 0, std::int64_t{1} << 50);
     o.start_us = record.number("start_us");
     o.end_us = record.number("end_us");
     o.peer = o.rank;
     if (is_message(o.op)) {
-      o.peer = static_cast<int>(record.whole("peer", 0, trace_.ranks - 1));
+      o.peer = static_cast<int>(record.whole("peer", 0, trace_.with_servers() - 1));
       o.channel = static_cast<int>(record.whole("channel", 0, 1023, 0));
       o.step = static_cast<int>(record.whole("step", 0, 1 << 30));
       o.message = static_cast<int>(record.whole("message", 0, 1 << 30, 0));

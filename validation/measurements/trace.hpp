@@ -42,8 +42,11 @@ struct Trace {
   int ranks = 0;
   int root = 0;
   int channels = 1, pieces = 1, group = 0, servers = 0;  // settings of the algorithm
+  int extra_servers = 0;                                 // of its servers, those that are ranks behind the others
   std::vector<TraceRun> runs = {};
   std::vector<std::string> skipped = {};  // bad lines, where they were to be skipped
+
+  int with_servers() const { return ranks + extra_servers; }
 };
 
 // Throws InputError with every bad line as "FILE:LINE: found, allowed"; with skip_bad only when nothing is left.

@@ -91,7 +91,7 @@ ReplayPlan plan_messages(const Trace& trace, const TraceRun& run) {
     count = std::max(count, o.step + 1);
   }
 
-  plan.schedule = {.name = plan.name, .collective = Collective::broadcast, .ranks = trace.ranks};
+  plan.schedule = {.name = plan.name, .collective = Collective::broadcast, .ranks = trace.with_servers()};
   plan.schedule.channels.resize(static_cast<std::size_t>(channels));
   std::map<std::pair<int, int>, std::size_t> operation_of;  // channel, step
   for (int channel = 0; channel < channels; ++channel)
@@ -101,7 +101,7 @@ ReplayPlan plan_messages(const Trace& trace, const TraceRun& run) {
       plan.operations.push_back({.name = name,
                                  .channel = channel,
                                  .first_step = step,
-                                 .measured = std::vector<std::optional<Interval>>(static_cast<std::size_t>(trace.ranks))});
+                                 .measured = std::vector<std::optional<Interval>>(static_cast<std::size_t>(trace.with_servers()))});
     }
   std::vector<Step> held(plan.operations.size());
 
@@ -134,7 +134,7 @@ ReplayPlan plan_messages(const Trace& trace, const TraceRun& run) {
         Steps(static_cast<int>(own->size()), [own](int step, Step& out) { out = (*own)[static_cast<std::size_t>(step)]; });
   }
 
-  plan.start.assign(static_cast<std::size_t>(trace.ranks), SimTime::never());
+  plan.start.assign(static_cast<std::size_t>(trace.with_servers()), SimTime::never());
   for (const TraceOperation& o : run.operations) {
     const Interval interval{from_us(o.start_us - zero), from_us(o.end_us - zero)};
     auto& measured = plan.operations[operation_of[{o.channel, o.step}]].measured[static_cast<std::size_t>(o.rank)];
@@ -160,6 +160,8 @@ std::vector<Call> calls_of(const Trace& trace, const TraceRun& run) {
   for (const TraceOperation& o : run.operations) {
     if (!collective_named(o.op))
       throw InputError(fmt::format("{}:{}: a run holds either messages or collectives, not both", trace.file, o.line));
+    if (o.rank >= trace.ranks)
+      throw InputError(fmt::format("{}:{}: rank {} is a server, which takes part in collectives unasked", trace.file, o.line, o.rank));
     by_rank[static_cast<std::size_t>(o.rank)].push_back(&o);
   }
   std::vector<Call> calls(by_rank.front().size());
@@ -218,6 +220,7 @@ Schedule schedule_of(const TraceOperation& o, const Trace& trace, const Scenario
   Request request = request_of(asked, *algorithm);
   request.settings.group = std::max(request.settings.group, trace.group);
   if (trace.servers > 0) request.settings.servers = trace.servers;
+  if (trace.extra_servers > 0) request.settings.server_hosts = ServerHosts::extra;
   Schedule schedule = build(request);
   check(schedule.channels.size() == 1, "a collective of {} channels in a replay", schedule.channels.size());
   return schedule;
@@ -230,7 +233,7 @@ ReplayPlan plan_calls(const Trace& trace, const TraceRun& run, const Scenario& s
   ReplayPlan plan{.name = "collectives"};
   plan.element_bytes = static_cast<std::int64_t>(size_of(scenario.workload.dtype));
   const auto parts = std::make_shared<std::vector<Part>>();
-  int steps = 0;
+  int steps = 0, with_servers = ranks;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const TraceOperation& o = *calls[i].first;
     Schedule schedule = schedule_of(o, trace, scenario, ranks, choices);
@@ -250,13 +253,20 @@ ReplayPlan plan_calls(const Trace& trace, const TraceRun& run, const Scenario& s
     plan.operations.push_back(std::move(operation));
     const ChunkLayout layout{o.bytes / plan.element_bytes, schedule.chunks};
     plan.elements = std::max(plan.elements, layout.elements);
+    with_servers = std::max(with_servers, schedule.ranks);
     parts->push_back({std::move(schedule), layout, steps});
     steps += parts->back().schedule.steps();
   }
   if (plan.elements > std::numeric_limits<int>::max())
     throw InputError(fmt::format("{}: a message of {} elements is too long", trace.file, plan.elements));
   plan.elements = std::max<std::int64_t>(1, plan.elements);
-  plan.schedule = {.name = plan.name, .collective = Collective::broadcast, .ranks = ranks, .chunks = static_cast<int>(plan.elements)};
+  plan.schedule = {
+      .name = plan.name, .collective = Collective::broadcast, .ranks = with_servers, .chunks = static_cast<int>(plan.elements)};
+  for (ReplayOperation& operation : plan.operations) {  // servers were not measured, and are ready when they are wanted
+    operation.compute_before.resize(static_cast<std::size_t>(with_servers));
+    operation.measured.resize(static_cast<std::size_t>(with_servers));
+  }
+  plan.start.resize(static_cast<std::size_t>(with_servers));
   plan.schedule.channels.front() = Steps(steps, [parts](int step, Step& out) {
     const auto after = std::ranges::upper_bound(*parts, step, {}, &Part::first_step);
     append_units(*(after - 1), step, out);

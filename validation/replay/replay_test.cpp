@@ -92,6 +92,32 @@ TEST_CASE("replay: the same operations on more ranks") {
   CHECK(messages.simulated_us == doctest::Approx(6 * (1 + 40)));
 }
 
+TEST_CASE("replay: a parameter server on an extra host has messages of its own, and comes along to other numbers of ranks") {
+  const std::string header = R"({"format": "weft trace", "version": 1, "ranks": 2, "collective": "allreduce", "server_hosts": "extra"})"
+                             "\n"
+                             R"({"run": 0, "algorithm": "parameter_server", "size_bytes": 1000000, "times_us": [330]})"
+                             "\n";
+  std::string text = header;
+  for (int rank = 0; rank < 2; ++rank)
+    text += message(rank, "send", 2, 0, 1'000'000, 0, 165) + message(2, "receive", rank, 0, 1'000'000, 0, 165) +
+            message(2, "send", rank, 1, 1'000'000, 165, 330) + message(rank, "receive", 2, 1, 1'000'000, 165, 330);
+  // Both pushes share the server's cable, 160 us and 1 us of latency; then both pulls.
+  const ReplayResult traced = replayed(text, 0, 3);
+  CHECK(*traced.measured_us == doctest::Approx(330));
+  CHECK(traced.simulated_us == doctest::Approx(2 * 161));
+  const ReplayResult more = replayed(text, 4, 5);
+  CHECK(more.simulated_us == doctest::Approx(2 * 321));
+  CHECK(problems_of([&] { replayed(text, 4, 4); }) == Lines{"the trace's 5 ranks do not fit the scenario's 4 endpoints"});
+  CHECK(problems_of([&] { replayed(header + message(3, "send", 0, 0, 8, 0, 1), 0, 4); })
+            .front()
+            .starts_with("t:3: \"rank\" must be a whole number from 0 to 2, got 3"));
+  CHECK(problems_of([&] { replayed(header + collective(0, 8, 0, 1) + collective(1, 8, 0, 1) + collective(2, 8, 0, 1), 0, 4); }) ==
+        Lines{"t:5: rank 2 is a server, which takes part in collectives unasked"});
+  const std::string odd = R"({"format": "weft trace", "version": 1, "ranks": 2, "server_hosts": "some"})"
+                          "\n";
+  CHECK(problems_of([&] { replayed(odd); }) == Lines{"t:1: \"server_hosts\" must be \"workers\" or \"extra\", got \"some\""});
+}
+
 TEST_CASE("replay: a trace that does not hold together is refused, line by line") {
   const auto problems = [](const std::string& text, int ranks = 0) { return problems_of([&] { replayed(text, ranks); }); };
   CHECK(problems(two_ranks + message(0, "send", 1, 0, 8, 0, 1)) ==

@@ -1,0 +1,68 @@
+// Which process an agent is in and the way there: workers and servers hang below switches, and switches reach each other directly.
+#pragma once
+
+#include "collectives/in_network/deployment.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// The processes of an in-network all-reduce, called nodes: the workers first, then the servers, then the switches.
+struct UdpLayout {
+  int workers = 2;
+  int servers = 1;
+  int switches = 1;
+
+  int nodes() const { return workers + servers + switches; }
+  int server_node(int server) const { return workers + server; }
+  int switch_node(int at) const { return workers + servers + at; }
+  bool is_worker(int node) const { return node < workers; }
+  bool is_switch(int node) const { return node >= workers + servers; }
+  // Workers in blocks, servers one at each switch in turn: the switch that a worker or server hangs below, from 0.
+  int at(int node) const;
+  int most_workers_at_a_switch() const { return (workers + switches - 1) / switches; }
+  std::string name(int node) const;  // "worker 0", "server 0", "switch 0"
+  std::vector<std::string> names() const;
+};
+
+// By address: the node of an agent, or the members of a group.
+struct UdpMap {
+  UdpLayout layout = {};
+  std::vector<int> node_of = {};                   // -1: a group, or nobody
+  std::vector<std::vector<Address>> members = {};  // of groups
+
+  void place(Address address, int node);
+  void group(Address address, std::vector<Address> of);
+};
+
+// The job and the map of one message, added up by the servers, each with a part of it, or by the first switch.
+AtpJob atp_job(const UdpLayout& layout, std::int64_t values);
+UdpMap udp_map(const UdpLayout& layout, const AtpDeployment& deployment);
+UdpMap udp_map(const UdpLayout& layout, const SwitchmlDeployment& deployment);
+
+// What one node does with datagrams.
+class UdpRoutes {
+ public:
+  UdpRoutes(const UdpMap& map, int node);
+
+  // Both known, `from` an agent.
+  bool known(Address from, Address to) const;
+  // The nodes to send to.
+  std::span<const int> next(Address from, Address to) const;
+  // The agents of this node, which is no switch, that it is for.
+  std::span<const Address> here(Address to) const { return here_[static_cast<std::size_t>(to)]; }
+
+ private:
+  struct Branches {
+    std::vector<int> at_root = {};    // where the sender's own switch is this node
+    std::vector<int> elsewhere = {};  // at the other switches: what is below
+  };
+  UdpMap map_;
+  int node_;
+  std::vector<Branches> branches_;  // by address
+  std::vector<std::vector<Address>> here_;
+};
+
+}  // namespace weft

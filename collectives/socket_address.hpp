@@ -1,0 +1,21 @@
+// Addresses as people write them, "host:port", for sockets.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+namespace weft {
+
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+// "host:port", or "[host]:port" where the host has colons itself. `type` is SOCK_STREAM or SOCK_DGRAM, `flags` those of
+// getaddrinfo. Throws InputError where it is not written so, RunError where no such host is known.
+Addresses resolve(const std::string& address, int type, int flags);
+
+// The port that a socket is bound to.
+std::string port_of(int descriptor);
+
+}  // namespace weft
