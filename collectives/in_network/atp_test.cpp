@@ -17,6 +17,7 @@ struct JobShape {
   int server_switch = 0;
   std::uint32_t packets = 1;
   std::vector<std::int64_t> start_ps = {};
+  std::uint32_t rounds = 1;
 };
 
 // Several jobs on one network, each with one server. Addresses: workers and server of each job, switches, groups.
@@ -43,7 +44,8 @@ class World {
         network_.place(first + w, job.worker_switch[i], workers_.back(), job.start_ps.empty() ? 0 : job.start_ps[i]);
         members.push_back(first + w);
       }
-      servers_.emplace_back(settings_, trees_.back(), AtpServer::Place{server, group, static_cast<int>(j), job.packets});
+      addresses_.insert(addresses_.end(), members.begin(), members.end());
+      servers_.emplace_back(settings_, trees_.back(), AtpServer::Place{server, group, static_cast<int>(j), job.rounds * job.packets});
       network_.place(server, job.server_switch, servers_.back());
       network_.group(group, members);
       attached[static_cast<std::size_t>(job.server_switch)].push_back(server);
@@ -64,7 +66,30 @@ class World {
   const std::deque<AtpSwitch>& switches() const { return switches_; }
   PayloadPool& pool() { return pool_; }
 
+  // Each round begins when all workers have ended the one before, with other values; copies of the last may still be on their way.
+  void run_rounds(std::uint32_t rounds) {
+    const auto done = [&] { return std::ranges::all_of(workers_, [](const AtpWorker& w) { return w.finished(); }); };
+    for (std::uint32_t round = 1;; ++round) {
+      network_.run_until(done, 5'000'000);
+      REQUIRE(done());
+      if (round == rounds) break;
+      check_values();
+      for (TestValues& v : values_) v.next_round();
+      for (const Address a : addresses_) network_.start_again(a);
+    }
+    network_.run(5'000'000);
+    REQUIRE_FALSE(network_.pending());
+    check_sums();
+  }
+
   void check_sums() const {
+    check_values();
+    for (const AtpServer& s : servers_) CHECK(s.finished());
+    for (const AtpSwitch& s : switches_) CHECK(s.claimed() == 0);
+  }
+
+ private:
+  void check_values() const {
     std::size_t first = 0;
     for (const Address n : workers_of_) {
       std::vector<std::int32_t> sum(values_[first].own().size(), 0);
@@ -76,11 +101,8 @@ class World {
       }
       first += static_cast<std::size_t>(n);
     }
-    for (const AtpServer& s : servers_) CHECK(s.finished());
-    for (const AtpSwitch& s : switches_) CHECK(s.claimed() == 0);
   }
 
- private:
   AtpSettings settings_;
   PayloadPool pool_;
   std::deque<AtpTree> trees_;
@@ -88,7 +110,7 @@ class World {
   std::deque<AtpWorker> workers_;
   std::deque<AtpServer> servers_;
   std::deque<AtpSwitch> switches_;
-  std::vector<Address> workers_of_;
+  std::vector<Address> workers_of_, addresses_;
   TestNetwork network_;
 };
 
@@ -182,6 +204,24 @@ TEST_CASE("atp: windows far smaller than the message and copies that arrive long
     for (const AtpServer& s : world.servers()) late += s.statistics().late;
   }
   CHECK(late > 1'000);
+}
+
+TEST_CASE("atp: rounds follow one another with other values, whatever of the last is still on its way") {
+  std::int64_t duplicates = 0, late = 0;
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    std::mt19937_64 random(seed);
+    AtpSettings settings = small;
+    settings.aggregators = random() % 2 ? 1 + static_cast<int>(random() % 8) : 64;
+    std::vector<JobShape> jobs(1 + random() % 2);
+    for (JobShape& job : jobs) job = any_job(random), job.rounds = 4;
+    CAPTURE(seed);
+    World world(settings, jobs, {0, 1, 3}, {.loss = 0.03, .doubling = 0.1, .late = 0.02, .lateness_ps = 100'000'000}, seed);
+    world.run_rounds(4);
+    for (const AtpWorker& w : world.workers()) duplicates += w.statistics().duplicates;
+    for (const AtpServer& s : world.servers()) late += s.statistics().late;
+  }
+  CHECK(duplicates > 1'000);
+  CHECK(late > 100);
 }
 
 TEST_CASE("atp: a worker that is gone leaves the others waiting, and the server says for whom") {

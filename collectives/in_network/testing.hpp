@@ -35,14 +35,22 @@ class TestNetwork final : private Wire {
   void group(Address address, std::vector<Address> members) { groups_[address] = std::move(members); }
   void crash(Address address) { crashed_ = address; }
 
-  // Until nothing is pending or, if a limit is given, as many events have happened.
-  void run(std::int64_t most_events = INT64_MAX) {
-    while (!events_.empty() && most_events-- > 0) {
+  void start_again(Address address) {
+    call(address, [&](Agent& a) { a.start(*this); });
+  }
+
+  // Until nothing is pending, it is done or, if a limit is given, as many events have happened.
+  template <class Done>
+  void run_until(Done done, std::int64_t most_events = INT64_MAX) {
+    while (!events_.empty() && most_events-- > 0 && !done()) {
       Event e = events_.top();
       events_.pop();
       now_ = e.at;
       handle(e);
     }
+  }
+  void run(std::int64_t most_events = INT64_MAX) {
+    run_until([] { return false; }, most_events);
   }
   bool pending() const { return !events_.empty(); }
 
@@ -141,9 +149,14 @@ class TestNetwork final : private Wire {
 // Random values of one worker, and what came back.
 class TestValues final : public PacketValues {
  public:
-  TestValues(std::uint64_t seed, std::size_t packets, std::size_t each) : each_(each), own_(packets * each), sums_(packets * each, 0) {
-    std::mt19937_64 random(seed);
-    for (std::int32_t& v : own_) v = static_cast<std::int32_t>(random() % 2'000'001) - 1'000'000;
+  TestValues(std::uint64_t seed, std::size_t packets, std::size_t each)
+      : random_(seed), each_(each), own_(packets * each), sums_(packets * each) {
+    next_round();
+  }
+  // Other values, and nothing has come back.
+  void next_round() {
+    for (std::int32_t& v : own_) v = static_cast<std::int32_t>(random_() % 2'000'001) - 1'000'000;
+    std::ranges::fill(sums_, 0);
   }
   void read(std::uint32_t packet, std::span<std::int32_t> values) override {
     std::copy_n(own_.begin() + static_cast<std::ptrdiff_t>(packet * each_), each_, values.begin());
@@ -155,6 +168,7 @@ class TestValues final : public PacketValues {
   const std::vector<std::int32_t>& sums() const { return sums_; }
 
  private:
+  std::mt19937_64 random_;
   std::size_t each_;
   std::vector<std::int32_t> own_, sums_;
 };
