@@ -36,7 +36,8 @@ TEST_CASE("atp walk: two jobs meet as often as at random") {
   // Of 200 packets of one job and 200 of the other on 4096 aggregators, chance lets 200 x 200 / 4096 = 9.8 meet.
   int met = 0;
   for (int other = 1; other <= 200; ++other) {
-    const AtpWalk a = atp_walk({.aggregators = 4096}, {.job = 0, .jobs = 201}), b = atp_walk({.aggregators = 4096}, {.job = other, .jobs = 201});
+    const AtpWalk a = atp_walk({.aggregators = 4096}, {.job = 0, .jobs = 201}),
+                  b = atp_walk({.aggregators = 4096}, {.job = other, .jobs = 201});
     std::set<std::uint64_t> taken;
     for (std::uint64_t s = 0; s < 200; ++s) taken.insert(at(a, s));
     for (std::uint64_t s = 0; s < 200; ++s) met += taken.contains(at(b, s));
@@ -52,5 +53,6 @@ TEST_CASE("atp walk: aggregators that are split are disjoint, in equal parts") {
     for (std::uint64_t s = 0; s < 33; ++s) CHECK(seen.insert(at(w, s)).second);
   }
   CHECK(*seen.rbegin() < 100);
-  CHECK_THROWS_WITH_AS(atp_walk({.aggregators = 2, .split = true}, {.jobs = 3}), "2 aggregators cannot be split between 3 jobs", InputError);
+  CHECK_THROWS_WITH_AS(atp_walk({.aggregators = 2, .split = true}, {.jobs = 3}), "2 aggregators cannot be split between 3 jobs",
+                       InputError);
 }

@@ -73,7 +73,7 @@ std::vector<double> collision_shares(const std::vector<AtpLoad>& jobs, double ag
     std::vector<double> in_aggregators(jobs.size());
     double all = 0;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-      in_aggregators[j] = std::min(held(j) * (1 - share[j]), jobs[j].aggregators);
+      in_aggregators[j] = jobs[j].present * std::min(held(j) * (1 - share[j]), jobs[j].aggregators);
       if (jobs[j].aggregators == aggregators) all += in_aggregators[j];
     }
     for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -102,16 +102,17 @@ class FlowTrees::Flows final : public Driver {
       states_[j].last_start = starts.empty() ? SimTime{} : *std::ranges::max_element(starts);  // nothing is whole before
       states_[j].bytes.resize(static_cast<std::size_t>(fabric_.links()));
     }
-    if (jobs.front().algorithm.name == "atp")
+    if (is_atp())
       add_atp();
     else
       add_switchml();
   }
 
   void begin() override {
-    for (std::size_t j = 0; j < jobs_.size(); ++j) begin_iteration(j, jobs_[j].first_start(), states_[j].last_start);
+    for (std::size_t j = 0; j < jobs_.size(); ++j) announce(j, jobs_[j].first_start(), states_[j].last_start);
   }
   void ended(std::uint32_t token) override {
+    if (token >= flows_.size()) return begin_iteration(token - flows_.size());
     const Flow& flow = flows_[token];
     JobState& state = states_[flow.job];
     Iteration& now = state.iterations.back();
@@ -123,6 +124,7 @@ class FlowTrees::Flows final : public Driver {
 
   InNetworkRun result() const {
     InNetworkRun out{.bytes_on_link = std::vector<std::int64_t>(static_cast<std::size_t>(fabric_.links())), .notes = notes_};
+    if (is_atp()) out.notes.push_back(note_of_atp());
     for (const JobState& state : states_) {
       const auto times = static_cast<std::int64_t>(state.iterations.size());
       InNetworkRun::OfJob& job =
@@ -137,37 +139,68 @@ class FlowTrees::Flows final : public Driver {
   }
 
  private:
+  bool is_atp() const { return jobs_.front().algorithm.name == "atp"; }
+
+  // Of a flow's packets those that do not collide, or that do, or all.
+  enum class Part { added, passed, all };
   struct Flow {
     std::size_t job;
+    Part part;
+    std::int64_t packets;
+    Bytes packet;
+    std::vector<Hop> hops;
     std::uint32_t route;
-    std::int64_t bytes;
     SimTime offset, tail;  // after the start; until its last byte is where it is needed
+
+    std::int64_t bytes(double collided) const {
+      const std::int64_t passed = std::llround(collided * static_cast<double>(packets));
+      return packet.count * (part == Part::added ? packets - passed : part == Part::passed ? passed : packets);
+    }
   };
   struct JobState {
     std::vector<std::uint32_t> flows = {};
     SimTime last_start = {};
     std::vector<Iteration> iterations = {};
     std::size_t running = 0;
-    std::vector<std::int64_t> bytes = {};  // on the wire, by link, of an iteration
+    std::vector<std::int64_t> bytes = {};  // on the wire, by link, of all iterations
     std::int64_t packets = 0;              // that its endpoints send in an iteration
+    AtpLoad load = {};
+    SimTime least = {};                    // that an iteration takes
+    SimTime announced = SimTime::never();  // of the next iteration, until it is on its way
+    double collided = 0;                   // of the packets, summed over the iterations
   };
 
-  void add(std::size_t job, std::span<const Hop> hops, std::int64_t bytes, SimTime offset, BitsPerSecond ceiling, SimTime tail) {
-    if (bytes <= 0 || hops.empty()) return;
+  void add(std::size_t job, Part part, std::span<const Hop> hops, std::int64_t packets, Bytes packet, SimTime offset, BitsPerSecond ceiling,
+           SimTime tail) {
+    if (packets <= 0 || hops.empty()) return;
     ceiling.count = std::max<std::int64_t>(1, std::llround(static_cast<double>(ceiling.count) * site_.wire_share));
     states_[job].flows.push_back(static_cast<std::uint32_t>(flows_.size()));
     flows_.push_back(
-        {job, lane_.add_route(hops, {}, {.ceiling = ceiling}), std::llround(static_cast<double>(bytes) * site_.wire_share), offset, tail});
-    for (const Hop& hop : hops) states_[job].bytes[static_cast<std::size_t>(hop.link)] += bytes;
+        {job, part, packets, packet, {hops.begin(), hops.end()}, lane_.add_route(hops, {}, {.ceiling = ceiling}), offset, tail});
   }
 
-  void begin_iteration(std::size_t j, SimTime first, SimTime last) {
+  // An iteration begins at `first` and is on its way from `last` on, when its last worker begins: then ended() is called.
+  void announce(std::size_t j, SimTime first, SimTime last) {
     JobState& state = states_[j];
     state.iterations.push_back({first, last});
-    state.running = state.flows.size();
-    if (state.running == 0) return end_iteration(j);
-    for (const std::uint32_t f : state.flows)
-      lane_.start(flows_[f].route, flows_[f].bytes, last + site_.hardware.send_overhead + flows_[f].offset, f);
+    state.announced = last;
+    if (state.flows.empty()) return end_iteration(j);
+    lane_.start(flows_[state.flows.front()].route, 0, last, static_cast<std::uint32_t>(flows_.size() + j));
+  }
+  void begin_iteration(std::size_t j) {
+    JobState& state = states_[j];
+    const double collided = is_atp() ? share_of_collisions(j) : 0;
+    state.announced = SimTime::never();
+    state.collided += collided;
+    for (const std::uint32_t f : state.flows) {
+      const Flow& flow = flows_[f];
+      const std::int64_t bytes = flow.bytes(collided);
+      if (bytes == 0) continue;
+      ++state.running;
+      for (const Hop& hop : flow.hops) state.bytes[static_cast<std::size_t>(hop.link)] += bytes;
+      lane_.start(flow.route, std::llround(static_cast<double>(bytes) * site_.wire_share),
+                  network_.now() + site_.hardware.send_overhead + flow.offset, f);
+    }
   }
   void end_iteration(std::size_t j) {
     JobState& state = states_[j];
@@ -176,12 +209,14 @@ class FlowTrees::Flows final : public Driver {
       return;
     }
     const SimTime next = state.iterations.back().end + jobs_[j].repetition.compute;
-    begin_iteration(j, next, next);
+    announce(j, next, next);
   }
 
+  double share_of_collisions(std::size_t j) const;
   void add_atp();
   AtpLoad load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const;
-  void add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares, double collided);
+  void add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares);
+  std::string note_of_atp() const;
   void add_switchml();
 
   const InNetworkSite& site_;
@@ -192,27 +227,44 @@ class FlowTrees::Flows final : public Driver {
   std::vector<InNetworkCluster> clusters_;
   std::vector<JobState> states_;  // by job
   std::vector<Flow> flows_;
-  std::vector<std::string> notes_;
+  int aggregators_ = 0;
+  std::size_t servers_ = 0;
+  std::vector<std::string> notes_;  // of SwitchML
   std::size_t finished_ = 0;
 };
 
 void FlowTrees::Flows::add_atp() {
-  std::vector<AtpSettings> settings;
-  std::vector<std::vector<ServerShare>> shares;
-  std::vector<AtpLoad> loads;
-  std::size_t servers = 0;
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
-    shares.push_back(clusters_[j].servers(jobs_[j].algorithm.atp, jobs_[j].elements));
-    settings.push_back(atp_settings(clusters_[j], shares[j], site_, jobs_[j].algorithm.atp));
-    loads.push_back(load_of(j, settings[j], shares[j]));
-    servers += shares[j].size();
+    const std::vector<ServerShare> shares = clusters_[j].servers(jobs_[j].algorithm.atp, jobs_[j].elements);
+    const AtpSettings settings = atp_settings(clusters_[j], shares, site_, jobs_[j].algorithm.atp);
+    states_[j].load = load_of(j, settings, shares);
+    add_atp_job(j, settings, shares);
+    aggregators_ = settings.aggregators;
+    servers_ += shares.size();
   }
-  const std::vector<double> collided = collision_shares(loads, settings.front().aggregators);
-  for (std::size_t j = 0; j < jobs_.size(); ++j) add_atp_job(j, settings[j], shares[j], collided[j]);
+}
+
+// With whoever adds up at the same time, as far as that is known when the iteration begins: those that are running, and those that
+// will begin before it can end.
+double FlowTrees::Flows::share_of_collisions(std::size_t j) const {
+  std::vector<AtpLoad> loads;
+  for (std::size_t k = 0; k < jobs_.size(); ++k) {
+    AtpLoad& load = loads.emplace_back(states_[k].load);
+    if (k == j || states_[k].running > 0) continue;
+    const SimTime later = states_[k].announced;
+    load.present = later == SimTime::never()
+                       ? 0
+                       : 1 - std::min(static_cast<double>((later - network_.now()).ps) / static_cast<double>(states_[j].least.ps), 1.0);
+  }
+  return collision_shares(loads, aggregators_)[j];
+}
+
+std::string FlowTrees::Flows::note_of_atp() const {
   std::vector<std::string> percents;
-  for (const double share : collided) percents.push_back(fmt::format("{:.2f}", 100 * share));
-  notes_.push_back(fmt::format("{} servers; {} % of packets expected to collide ({} aggregators); {}", servers, fmt::join(percents, ", "),
-                               settings.front().aggregators, left_out));
+  for (const JobState& state : states_)
+    percents.push_back(fmt::format("{:.2f}", 100 * state.collided / static_cast<double>(state.iterations.size())));
+  return fmt::format("{} servers; {} % of packets expected to collide ({} aggregators); {}", servers_, fmt::join(percents, ", "),
+                     aggregators_, left_out);
 }
 
 AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const {
@@ -233,14 +285,13 @@ AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings, co
 }
 
 // Each flow has its own window, all flows of a job together what the NIC takes.
-void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares, double collided) {
+void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) {
   const InNetworkCluster& cluster = clusters_[j];
   const Bytes packet{settings.packet_bytes};
   const SimTime in_switches = 2 * site_.switches.delay;
   const std::vector<NodeId> programmable = programmable_nodes(site_.switches, fabric_);
   for (const ServerShare& s : shares) {
     const std::int64_t packets = (s.values + settings.values_per_packet - 1) / settings.values_per_packet;
-    std::int64_t passed = std::llround(collided * static_cast<double>(packets));
     std::vector<std::vector<Hop>> paths;
     LinkSet down;
     SimTime there, back;
@@ -254,12 +305,14 @@ void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, c
     const AtpTree tree = plan_atp_tree(cluster.worker_switches(), cluster.edge_switch(s.endpoint), programmable);
     const AggregationTree up(paths, tree);
     const BitsPerSecond ceiling = window_rate(settings.largest_window, packet, there + back);
-    if (std::ranges::all_of(tree.members, [](const AtpMember& m) { return m.edge == 2; })) passed = 0;  // nothing to collide in
-    const std::int64_t added = (packets - passed) * packet.count;
-    add(j, up.once.hops(), added, {}, ceiling, there + back);
-    for (const auto& again : up.more) add(j, again, added, {}, ceiling, there + back);
-    for (const auto& path : paths) add(j, path, passed * packet.count, {}, ceiling, there + back);
-    add(j, down.hops(), packets * packet.count, there, ceiling, back);
+    // Where nothing aggregates there is nothing to collide in.
+    const Part part = std::ranges::all_of(tree.members, [](const AtpMember& m) { return m.edge == 2; }) ? Part::all : Part::added;
+    add(j, part, up.once.hops(), packets, packet, {}, ceiling, there + back);
+    for (const auto& again : up.more) add(j, part, again, packets, packet, {}, ceiling, there + back);
+    if (part == Part::added)
+      for (const auto& path : paths) add(j, Part::passed, path, packets, packet, {}, ceiling, there + back);
+    add(j, Part::all, down.hops(), packets, packet, there, ceiling, back);
+    states_[j].least += SimTime{std::llround(static_cast<double>(packets) / states_[j].load.packets_per_second * 1e12)};
     states_[j].packets += packets * (static_cast<std::int64_t>(cluster.workers().size()) + 1);
   }
 }
@@ -284,8 +337,8 @@ void FlowTrees::Flows::add_switchml() {
     }
     const int slots = settings.slots / static_cast<int>(std::ranges::count(at, at[j]));
     const BitsPerSecond ceiling = window_rate(slots, packet, 2 * longest);
-    for (const auto& path : there) add(j, path, packets * packet.count, {}, ceiling, 2 * longest);
-    add(j, down.hops(), packets * packet.count, longest, ceiling, longest);
+    for (const auto& path : there) add(j, Part::all, path, packets, packet, {}, ceiling, 2 * longest);
+    add(j, Part::all, down.hops(), packets, packet, longest, ceiling, longest);
     states_[j].packets = packets * static_cast<std::int64_t>(cluster.workers().size());
     notes_.push_back(fmt::format("{}adds up in {} with {} slots; {}", jobs_.size() > 1 ? fmt::format("job {} ", j) : "",
                                  fabric_.device(at[j]).name, slots, left_out));

@@ -33,6 +33,7 @@ struct AtpLoad {
   double window = 0;              // packets, of all of its flows
   double queue = 0;               // packets that a link's queue holds before it marks them
   double aggregators = 1;         // that it may use
+  double present = 1;             // of the time that is looked at
   bool uneven = false;            // some workers' links carry a server's packets too: they fall a window behind the others
 };
 

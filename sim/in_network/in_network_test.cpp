@@ -135,6 +135,104 @@ TEST_CASE("in-network: the share of collisions is that of the hash") {
   CHECK(collision_shares({half, half}, 200).front() == doctest::Approx(0));
 }
 
+TEST_CASE("in-network: where workers' nodes serve too, a window of packets needs aggregators, on both networks") {
+  // 16 racks of 4, 8 servers among them: 43 packets of each are on their way, 344 in all.
+  const LinkSpec link{100_Gbps, 500_ns};
+  Scenario s;
+  s.fabric.spec.emplace<BiGraph>(BiGraph{.switches = 16, .nodes_per_switch = 4, .host_link = link, .fabric_link = link});
+  s.workload.ranks = 64;
+  std::vector<double> packet, flow;
+  for (const int aggregators : {320, 512}) {
+    s.network = NetworkKind::packet;
+    packet.push_back(us(s, atp(aggregators), 1_MiB));
+    s.network = NetworkKind::flow;
+    flow.push_back(us(s, atp(aggregators), 1_MiB));
+  }
+  CHECK(flow[1] == doctest::Approx(packet[1]).epsilon(0.1));
+  CHECK(packet[0] > 3 * packet[1]);
+  CHECK(flow[0] == doctest::Approx(packet[0]).epsilon(0.25));  // what is sent again is left out
+}
+
+TEST_CASE("in-network: below switches that cannot be programmed nothing is added, and the next that can adds it") {
+  // Two leaves of 4 workers and one with the server, 400,000 B of values: 1613 packets of 306 B, 39.5 us on a cable, and six
+  // links of 0.5 us and 24.48 ns there and back. What is not added, and the two racks' sums, meet on the cable to the server's leaf.
+  const LinkSpec link{100_Gbps, 500_ns};
+  const double once = 1613 * 306 * 8 / 100e3, round_trip = 8 * (0.5 + 306 * 8 / 100e3);
+  struct Case {
+    std::vector<std::string> programmable;
+    double copies;
+  };
+  for (const Case& c :
+       {Case{{"leaf0", "leaf1", "leaf2"}, 2}, Case{{"leaf2"}, 8}, Case{{"leaf0", "leaf1"}, 2}, Case{{"leaf0"}, 5}, Case{{}, 8}})
+    for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+      CAPTURE(fmt::format("{}", fmt::join(c.programmable, ",")));
+      CAPTURE(name_of(network));
+      Scenario s;
+      s.network = network;
+      s.fabric.spec.emplace<FatTree>(FatTree{.leaves = 3, .nodes_per_leaf = 4, .spines = 1, .host_link = link, .fabric_link = link});
+      s.fabric.programmable.switches = c.programmable;
+      s.workload.ranks = 8;
+      AlgorithmChoice choice = atp(0);
+      choice.atp.server_nodes = {8};
+      const double time = us(s, choice, 400_KB);
+      CHECK(time > c.copies * once);
+      CHECK(time < c.copies * once + 3 * round_trip);
+    }
+}
+
+TEST_CASE("in-network: aggregators that are split let no job touch the other") {
+  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
+    CAPTURE(name_of(network));
+    Scenario s = star(10, 4, network);
+    AlgorithmChoice choice = atp(200);
+    choice.atp.split = true;
+    const double alone = us(s, choice, 1_MiB);
+    s.jobs = {JobSpec{.name = "b", .ranks = 4}};
+    CHECK(us(s, choice, 1_MiB) == doctest::Approx(alone).epsilon(1e-3));
+    choice.atp.split = false;
+    if (network == NetworkKind::packet) CHECK(us(s, choice, 1_MiB) > 1.1 * alone);
+  }
+}
+
+TEST_CASE("in-network: a ring beside it takes its part of a cable, and none where they share no cable") {
+  const LinkSpec link{100_Gbps, 500_ns};
+  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
+    CAPTURE(name_of(network));
+    Scenario s;
+    s.network = network;
+    s.fabric.spec.emplace<FatTree>(FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 1, .host_link = link, .fabric_link = link});
+    s.workload.ranks = 2;
+    AlgorithmChoice choice = atp(0);
+    choice.atp.server_nodes = {2};
+    JobSpec ring{.name = "ring", .algorithm = AlgorithmChoice{"ring"}, .ranks = 2};
+    const auto with_ring_on = [&](std::vector<int> nodes) {
+      ring.placement = {.policy = PlacementPolicy::list, .nodes = std::move(nodes)};
+      Scenario both = s;
+      both.jobs = {ring};
+      return us(both, choice, 1_MB);
+    };
+    s.placement = {.policy = PlacementPolicy::list, .nodes = {0, 1}};
+    const double alone = us(s, choice, 1_MB);
+    CHECK(with_ring_on({4, 5}) == doctest::Approx(alone).epsilon(1e-3));
+    // Across the leaves ATP and the ring go over the same cable.
+    s.placement.nodes = {4, 5};
+    CHECK(with_ring_on({0, 6}) > 1.2 * us(s, choice, 1_MB));
+  }
+}
+
+TEST_CASE("in-network: iterations of two jobs that compute in turn") {
+  // While one computes, which takes longer than the other's all-reduce, the other has the switch to itself.
+  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
+    CAPTURE(name_of(network));
+    Scenario s = star(10, 4, network);
+    s.workload.iterations = 3;
+    s.workload.compute = 300_us;
+    const double alone = us(s, atp(90), 1_MB);
+    s.jobs = {JobSpec{.name = "b", .ranks = 4, .start = 150_us, .iterations = 3, .compute = 300_us}};
+    CHECK(us(s, atp(90), 1_MB) == doctest::Approx(alone).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at once") {
   Json wrong = good_scenario();
   wrong["workload"] = Json::parse(R"({"algorithm": {"name": "atp", "aggregators": 0}, "size": "1MiB"})");
@@ -146,4 +244,39 @@ TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at
               "f.json: /network: \"simgrid\" has no programmable switches, which atp needs; \"flow\" and \"packet\" have",
               "f.json: /workload/algorithm/packet: must be more than the payload of 400 bytes and at most 65536, got 306",
               "f.json: /workload/algorithm/servers: must be at most 32, the endpoints of the fabric, got 99"});
+
+  wrong = good_scenario();
+  wrong["workload"] =
+      Json::parse(R"({"algorithm": {"name": "atp", "server_nodes": [3, 32], "servers": 2, "timeout": "0s"}, "size": "1MiB"})");
+  CHECK(lines_for(wrong) ==
+        Lines{"f.json: /workload/algorithm/timeout: must be longer than nothing, got \"0s\"",
+              "f.json: /workload/algorithm/server_nodes/1: must be between 0 and 31, the endpoints of the fabric, got 32",
+              "f.json: /workload/algorithm/servers: follows from \"server_nodes\": leave one of them out"});
+  wrong["fabric"]["programmable"] = Json::parse(R"({"switches": ["nowhere"], "payload": "100B", "packets_per_second": -1})");
+  wrong["workload"] = Json::parse(R"({"algorithm": "atp", "size": "1MiB"})");
+  const Lines lines = lines_for(wrong);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == "f.json: /fabric/programmable/packets_per_second: must be at least 1, got -1");
+  CHECK(lines[1].starts_with("f.json: /fabric/programmable/switches/0: the fabric has no switch \"nowhere\"; it has switches such as "));
+  CHECK(lines[2] ==
+        "f.json: /workload/algorithm/payload: must be at most 100B, which is what the fabric's switches add of a packet, got 248B");
+}
+
+TEST_CASE("in-network: programmable switches run one program, with the same memory for all") {
+  Json both = good_scenario();
+  both["workload"] = Json::parse(R"({"algorithm": "atp", "size": "1MiB", "ranks": 4})");
+  both["jobs"] = Json::parse(R"([{"algorithm": "switchml"}, {"algorithm": {"name": "atp", "aggregators": 7}}, {"algorithm": "ring"}])");
+  CHECK(lines_for(both) ==
+        Lines{"f.json: /jobs/0/algorithm: programmable switches run one program at a time: switchml cannot run beside atp",
+              "f.json: /jobs/1/algorithm: jobs share the switches: atp(aggregators=7) and atp must not differ in aggregators, split, "
+              "slots, payload and packet"});
+}
+
+TEST_CASE("in-network: more at a switch than a packet has bits for is refused before anything runs") {
+  Json wide = good_scenario();
+  wide["fabric"] = Json::parse(R"({"type": "star", "nodes": 130, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
+  wide["workload"] = Json::parse(R"({"algorithm": ["ring", "atp"], "size": "1MiB", "ranks": 129})");
+  CHECK(lines_for(wide) == Lines{"f.json: /workload/algorithm/1: 129 workers meet at a switch, and a packet has bits for 128"});
+  wide["fabric"]["programmable"] = Json::parse(R"({"switches": []})");
+  CHECK(lines_for(wide) == Lines{});
 }
