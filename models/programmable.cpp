@@ -9,6 +9,8 @@ const std::vector<std::string> ProgrammableSwitches::edge = {"edge"};
 
 namespace {
 
+constexpr std::int64_t bytes_per_value = 4;
+
 std::map<std::string, NodeId> switches_of(const Fabric& fabric) {
   std::map<std::string, NodeId> out;
   for (NodeId node = 0; node < static_cast<NodeId>(boost::num_vertices(fabric.graph())); ++node)
@@ -18,12 +20,19 @@ std::map<std::string, NodeId> switches_of(const Fabric& fabric) {
 
 }  // namespace
 
+std::vector<NodeId> edge_switches(const Fabric& fabric) {
+  std::vector<NodeId> by_node(boost::num_vertices(fabric.graph()), -1), out;
+  for (LinkId id = fabric.links() - 1; id >= 0; --id)
+    if (fabric.device(fabric.to(id)).kind == DeviceKind::network_switch) by_node[static_cast<std::size_t>(fabric.from(id))] = fabric.to(id);
+  for (int e = 0; e < fabric.endpoints(); ++e) out.push_back(by_node[static_cast<std::size_t>(fabric.node_of(e))]);
+  return out;
+}
+
 std::vector<NodeId> programmable_nodes(const ProgrammableSwitches& p, const Fabric& fabric) {
   std::vector<NodeId> out;
   if (p.switches == ProgrammableSwitches::edge) {
-    for (LinkId id = 0; id < fabric.links(); ++id)
-      if (fabric.device(fabric.from(id)).kind == DeviceKind::endpoint && fabric.device(fabric.to(id)).kind == DeviceKind::network_switch)
-        out.push_back(fabric.to(id));
+    out = edge_switches(fabric);
+    std::erase(out, -1);
   } else {
     const std::map<std::string, NodeId> all = switches_of(fabric);
     for (const std::string& name : p.switches) out.push_back(all.at(name));
@@ -35,6 +44,9 @@ std::vector<NodeId> programmable_nodes(const ProgrammableSwitches& p, const Fabr
 
 std::vector<Problem> problems(const ProgrammableSwitches& p, const Fabric& fabric) {
   std::vector<Problem> out;
+  if (p.payload.count != 0 && p.payload.count < bytes_per_value)
+    out.push_back({"/payload", fmt::format("must hold at least one value of {} bytes, got {}", bytes_per_value, to_string(p.payload))});
+  if (p.packets_per_second < 0) out.push_back({"/packets_per_second", fmt::format("must be at least 1, got {}", p.packets_per_second)});
   if (p.switches == ProgrammableSwitches::edge) return out;
   const std::map<std::string, NodeId> all = switches_of(fabric);
   for (std::size_t i = 0; i < p.switches.size(); ++i)

@@ -21,6 +21,9 @@ struct ProgrammableSwitches {
   friend bool operator==(const ProgrammableSwitches&, const ProgrammableSwitches&) = default;
 };
 
+// By endpoint: the switch that its first cable goes to; -1 where it has none.
+std::vector<NodeId> edge_switches(const Fabric&);
+
 // The switches themselves, in the order of their numbers. The names must be the fabric's.
 std::vector<NodeId> programmable_nodes(const ProgrammableSwitches&, const Fabric&);
 

@@ -36,3 +36,11 @@ TEST_CASE("programmable: names that are no switches of the fabric are told, each
   CHECK(found[0].what == "the fabric has no switch \"leaf7\"; it has switches such as \"leaf0\"");
   CHECK(found[1].where == "/switches/2");
 }
+
+TEST_CASE("programmable: payloads without room for a value and rates that cannot be are told") {
+  ProgrammableSwitches p{.payload = Bytes{3}, .packets_per_second = -1};
+  std::string all;
+  for (const Problem& problem : problems(p, *build(FabricSpec{Star{.nodes = 2, .host_link = {100_Gbps, 1_us}}})))
+    all += problem.where + ": " + problem.what + "\n";
+  CHECK(all == "/payload: must hold at least one value of 4 bytes, got 3B\n/packets_per_second: must be at least 1, got -1\n");
+}

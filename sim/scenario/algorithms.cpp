@@ -63,6 +63,7 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
     for (Problem& p : of_settings) {
       if (p.where == "/values_per_packet") p = {"/payload", "must hold at least one value of 4 bytes"};
       if (p.where == "/packet_bytes") p.where = "/packet";
+      if (p.where == "/timeout") p.what = "must be longer than nothing, got \"0s\"";
       problem(at + p.where, p.what);
     }
   };

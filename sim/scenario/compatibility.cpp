@@ -1,11 +1,14 @@
 #include "sim/scenario/compatibility.hpp"
 
+#include "collectives/in_network/atp.hpp"
+#include "models/programmable.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
+#include <memory>
 
 namespace weft {
 namespace {
@@ -79,7 +82,7 @@ void check_packet(const PacketSettings& packet, const FabricChoice& fabric, cons
 }
 
 void check_programmable(const FabricChoice& choice, Input& in) {
-  if (choice.programmable.switches == ProgrammableSwitches::edge) return;
+  if (choice.programmable == ProgrammableSwitches{}) return;  // nothing to build the fabric for
   for (Problem& problem : problems(choice.programmable, *build(choice.spec)))
     in.problems.push_back({"/fabric/programmable" + problem.where, std::move(problem.what)});
 }
@@ -103,6 +106,35 @@ void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
   for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
     const std::string at = element(json, "/workload/algorithm", i);
     for (Problem& problem : algorithm_problems(scenario, scenario.workload.algorithms[i], at)) in.problems.push_back(std::move(problem));
+  }
+}
+
+// What a packet of ATP has no bits for, wherever the servers are. Where this depends on them, it is found when they are placed.
+void check_fan_in(const Json& json, const Scenario& scenario, Input& in) {
+  std::unique_ptr<Fabric> fabric;
+  std::vector<int> switch_of, programmable;  // by endpoint
+  for (std::size_t row = 0; row < scenario.workload.algorithms.size(); ++row) {
+    const AlgorithmChoice& choice = scenario.workload.algorithms[row];
+    if (choice.name != "atp") continue;
+    if (!fabric) {
+      fabric = build(scenario.fabric.spec, scenario.server);
+      switch_of = edge_switches(*fabric);
+      programmable = programmable_nodes(scenario.fabric.programmable, *fabric);
+    }
+    std::vector<int> workers;
+    for (const int endpoint : placement_of_workload(scenario, choice)) workers.push_back(switch_of[static_cast<std::size_t>(endpoint)]);
+    std::vector<int> servers;
+    for (const int endpoint : choice.atp.server_nodes) servers.push_back(switch_of[static_cast<std::size_t>(endpoint)]);
+    if (servers.empty()) servers = switch_of;
+    std::string why;
+    for (const int server : servers) try {
+        plan_atp_tree(workers, server, programmable);
+        why.clear();
+        break;
+      } catch (const InputError& e) {
+        why = e.what();
+      }
+    if (!why.empty()) in.problems.push_back({element(json, "/workload/algorithm", row), why});
   }
 }
 
@@ -140,6 +172,7 @@ void check_compatibility(const Json& json, const Scenario& scenario, Input& in) 
     for (Problem& problem : traffic_problems(scenario)) in.problems.push_back(std::move(problem));
   if (in.problems.empty())
     for (Problem& problem : job_problems(scenario)) in.problems.push_back(std::move(problem));
+  if (in.problems.empty()) check_fan_in(json, scenario, in);
 }
 
 }  // namespace weft
