@@ -104,7 +104,10 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
   if (in_network) {
     added = in_network->result();
     carried(added.bytes_on_link);
-    out.notes = added.notes;
+    out.in_network = added.summary;
+    auto summary = out.in_network->jobs.begin();
+    for (const Tenant& t : tenants)
+      if (std::holds_alternative<InNetworkJob>(t.job)) summary++->name = t.name;
   }
   auto schedule = schedules.begin();
   auto of_agents = added.jobs.begin();

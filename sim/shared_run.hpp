@@ -10,6 +10,7 @@
 #include "sim/packet/packet_report.hpp"
 #include "sim/packet/settings.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -54,7 +55,7 @@ struct SharedRun {
   std::vector<CopyRecord> copies;
   SimTime finish;                           // of the last job
   std::vector<std::int64_t> bytes_on_link;  // on `flow` of all jobs, not of traffic and copies; on `packet` of everything
-  std::vector<std::string> notes;           // of in-network jobs
+  std::optional<InNetworkSummary> in_network;
   std::uint64_t events = 0, solves = 0;
 };
 

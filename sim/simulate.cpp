@@ -259,7 +259,7 @@ Outcome simulate_shared(const Scenario& scenario, const AlgorithmChoice& algorit
   if (!workload.schedule()) outcome.wire_bytes_per_rank = of_workload.most_sent / times;
   if (is_shared(scenario)) outcome.jobs = results_of(jobs, shared, scenario, fabric);
   outcome.copies = shared.copies;
-  outcome.notes = shared.notes;
+  outcome.in_network = shared.in_network;
   outcome.events = shared.events;
   outcome.solves = shared.solves;
   for (const TrafficRecord& t : shared.traffic) outcome.traffic.push_back({t.streams, t.count, Bytes{t.bytes}, t.busy});

@@ -2,6 +2,7 @@
 // right, runs it on the scenario's network and says what happened on the links.
 #pragma once
 
+#include "sim/in_network/in_network_summary.hpp"
 #include "sim/network/network_run.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/results/job_result.hpp"
@@ -28,11 +29,11 @@ struct Outcome {
   std::string busiest_link = {};  // by bytes carried / (capacity x time); empty if nothing was carried
   double busiest_link_utilization = 0;
   bool aggregates = false;              // switches or hosts beside the ranks add, so busbw may pass what a rank's links carry
-  std::vector<std::string> notes = {};  // what else there is to say, a line each
   std::vector<CopyRecord> copies = {};  // beside the collective
   std::vector<JobResult> jobs = {};     // where the network is shared: the workload first
   std::vector<TrafficResult> traffic = {};
-  std::optional<PacketSummary> packet = {};  // on the network "packet"
+  std::optional<InNetworkSummary> in_network = {};  // where switches take part
+  std::optional<PacketSummary> packet = {};         // on the network "packet"
   std::uint64_t events = 0, solves = 0;
   double wall_s = 0;  // of the network simulation alone
 };

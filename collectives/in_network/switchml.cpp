@@ -146,12 +146,14 @@ void SwitchmlSwitch::on_datagram(Wire& wire, Datagram datagram) {
   seen[h.worker] = 1;
   ++statistics_.aggregated;
   if (v.count++ == 0) {
+    statistics_.most_in_use = std::max(statistics_.most_in_use, ++in_use_);
     v.sum = std::move(datagram.payload);
   } else if (v.sum) {
     v.sum.make_own();
     v.overflow |= add_saturating(v.sum.mutable_values(), datagram.payload.values()) > 0;
   }
   if (v.count < pool.workers) return;
+  --in_use_;
   ++statistics_.completed;
   reply(wire, v, h, pool.group);
 }

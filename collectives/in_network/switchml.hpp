@@ -82,6 +82,7 @@ class SwitchmlSwitch final : public Agent {
  public:
   struct Statistics {
     std::int64_t aggregated = 0, duplicates = 0, answered = 0, completed = 0, malformed = 0;
+    int most_in_use = 0;  // slots with a sum that is not whole
   };
 
   SwitchmlSwitch(const SwitchmlSettings& settings, Address self, std::vector<SwitchmlPool> jobs);
@@ -107,6 +108,7 @@ class SwitchmlSwitch final : public Agent {
   std::vector<std::size_t> first_slot_, first_bit_;  // by job
   std::vector<Version> versions_;                    // slot * 2 + version
   std::vector<char> seen_;                           // of each version, by worker of its job
+  int in_use_ = 0;
   Statistics statistics_;
 };
 

@@ -40,10 +40,10 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .wall_s = outcome.wall_s,
           .bottleneck = slowest_endpoint(scenario),
           .aggregates = outcome.aggregates,
-          .notes = outcome.notes,
           .copies = copies,
           .jobs = outcome.jobs,
           .traffic = outcome.traffic,
+          .in_network = outcome.in_network,
           .packet = outcome.packet};
 }
 

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr const char* left_out = "left out: slow start, queues, loss and what is sent again (network \"packet\" has them)";
+constexpr const char* left_out = "slow start, queues, loss and what is sent again";
 
 // The links of several paths, each once.
 class LinkSet {
@@ -97,6 +97,8 @@ class FlowTrees::Flows final : public Driver {
         jobs_(jobs),
         clusters_(clusters_of(site, jobs)),
         states_(jobs.size()) {
+    summary_.jobs.resize(jobs.size());
+    summary_.left_out = left_out;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       const std::vector<SimTime>& starts = jobs[j].starts;
       states_[j].last_start = starts.empty() ? SimTime{} : *std::ranges::max_element(starts);  // nothing is whole before
@@ -123,8 +125,7 @@ class FlowTrees::Flows final : public Driver {
   std::string waiting() const override { return "flows of an in-network all-reduce"; }
 
   InNetworkRun result() const {
-    InNetworkRun out{.bytes_on_link = std::vector<std::int64_t>(static_cast<std::size_t>(fabric_.links())), .notes = notes_};
-    if (is_atp()) out.notes.push_back(note_of_atp());
+    InNetworkRun out{.bytes_on_link = std::vector<std::int64_t>(static_cast<std::size_t>(fabric_.links())), .summary = summary_};
     for (const JobState& state : states_) {
       const auto times = static_cast<std::int64_t>(state.iterations.size());
       InNetworkRun::OfJob& job =
@@ -216,7 +217,6 @@ class FlowTrees::Flows final : public Driver {
   void add_atp();
   AtpLoad load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const;
   void add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares);
-  std::string note_of_atp() const;
   void add_switchml();
 
   const InNetworkSite& site_;
@@ -227,9 +227,7 @@ class FlowTrees::Flows final : public Driver {
   std::vector<InNetworkCluster> clusters_;
   std::vector<JobState> states_;  // by job
   std::vector<Flow> flows_;
-  int aggregators_ = 0;
-  std::size_t servers_ = 0;
-  std::vector<std::string> notes_;  // of SwitchML
+  InNetworkSummary summary_;  // but for what is known after the run
   std::size_t finished_ = 0;
 };
 
@@ -239,8 +237,8 @@ void FlowTrees::Flows::add_atp() {
     const AtpSettings settings = atp_settings(clusters_[j], shares, site_, jobs_[j].algorithm.atp);
     states_[j].load = load_of(j, settings, shares);
     add_atp_job(j, settings, shares);
-    aggregators_ = settings.aggregators;
-    servers_ += shares.size();
+    summary_.places = settings.aggregators;
+    summary_.jobs[j].servers = static_cast<int>(shares.size());
   }
 }
 
@@ -256,15 +254,7 @@ double FlowTrees::Flows::share_of_collisions(std::size_t j) const {
                        ? 0
                        : 1 - std::min(static_cast<double>((later - network_.now()).ps) / static_cast<double>(states_[j].least.ps), 1.0);
   }
-  return collision_shares(loads, aggregators_)[j];
-}
-
-std::string FlowTrees::Flows::note_of_atp() const {
-  std::vector<std::string> percents;
-  for (const JobState& state : states_)
-    percents.push_back(fmt::format("{:.2f}", 100 * state.collided / static_cast<double>(state.iterations.size())));
-  return fmt::format("{} servers; {} % of packets expected to collide ({} aggregators); {}", servers_, fmt::join(percents, ", "),
-                     aggregators_, left_out);
+  return collision_shares(loads, summary_.places)[j];
 }
 
 AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const {
@@ -313,6 +303,7 @@ void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, c
       for (const auto& path : paths) add(j, Part::passed, path, packets, packet, {}, ceiling, there + back);
     add(j, Part::all, down.hops(), packets, packet, there, ceiling, back);
     states_[j].least += SimTime{std::llround(static_cast<double>(packets) / states_[j].load.packets_per_second * 1e12)};
+    summary_.jobs[j].packets += packets;
     states_[j].packets += packets * (static_cast<std::int64_t>(cluster.workers().size()) + 1);
   }
 }
@@ -340,8 +331,9 @@ void FlowTrees::Flows::add_switchml() {
     for (const auto& path : there) add(j, Part::all, path, packets, packet, {}, ceiling, 2 * longest);
     add(j, Part::all, down.hops(), packets, packet, longest, ceiling, longest);
     states_[j].packets = packets * static_cast<std::int64_t>(cluster.workers().size());
-    notes_.push_back(fmt::format("{}adds up in {} with {} slots; {}", jobs_.size() > 1 ? fmt::format("job {} ", j) : "",
-                                 fabric_.device(at[j]).name, slots, left_out));
+    summary_.places = settings.slots;
+    summary_.jobs[j].slots = slots;
+    summary_.jobs[j].packets = packets;
   }
 }
 

@@ -6,6 +6,7 @@
 #include "models/hardware.hpp"
 #include "models/programmable.hpp"
 #include "models/routes.hpp"
+#include "sim/in_network/in_network_summary.hpp"
 #include "sim/network/network_run.hpp"
 #include "sim/scenario/scenario.hpp"
 
@@ -43,7 +44,7 @@ struct InNetworkRun {
   };
   std::vector<OfJob> jobs = {};
   std::vector<std::int64_t> bytes_on_link = {};  // on the wire, headers included; on `packet` its report has them
-  std::vector<std::string> notes = {};
+  InNetworkSummary summary = {};                 // of jobs without names
 };
 
 }  // namespace weft

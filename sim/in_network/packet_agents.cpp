@@ -37,10 +37,6 @@ class KnownValues final : public PacketValues {
   std::int64_t wrong_ = 0;
 };
 
-double percent(std::int64_t part, std::int64_t whole, double of_nothing) {
-  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : of_nothing;
-}
-
 }  // namespace
 
 // The pool outlives the agents, which outlive the datagram network: what derives from this holds agents.
@@ -139,7 +135,7 @@ class PacketAgents::Atp final : public Protocol {
   InNetworkRun result() const override {
     require_right();
     InNetworkRun out = network_->result();
-    out.notes.push_back(note());
+    out.summary = summary();
     return out;
   }
 
@@ -167,28 +163,36 @@ class PacketAgents::Atp final : public Protocol {
     for (std::size_t j = 0; j < jobs_.size(); ++j) network_->add_job(jobs_[j], workers_of[j], servers_of[j]);
   }
 
-  std::string note() const {
-    AtpSwitch::Statistics switches;
-    for (const AtpSwitch& s : switches_) {
-      switches.gradients += s.statistics().gradients;
-      switches.collisions += s.statistics().collisions;
-      switches.most_in_use = std::max(switches.most_in_use, s.statistics().most_in_use);
+  InNetworkSummary summary() const {
+    InNetworkSummary out{.jobs = std::vector<JobInNetwork>(jobs_.size()), .places = settings_.front().aggregators};
+    std::vector<std::int64_t> whole(jobs_.size());
+    auto worker = workers_.begin();
+    auto server = servers_.begin();
+    for (const AtpFlow& flow : deployment_.flows) {
+      JobInNetwork& job = out.jobs[static_cast<std::size_t>(flow.job)];
+      ++job.servers;
+      job.packets += std::int64_t{flow.rounds} * flow.packets;
+      whole[static_cast<std::size_t>(flow.job)] += server++->statistics().whole;
+      for (int w = 0; w < flow.workers(); ++w) {
+        const AtpWorker::Statistics& s = worker++->statistics();
+        if (s.overflow) throw RunError("atp: a sum does not fit into 32 bits");
+        job.sent += s.sent, job.resent += s.resent, job.timeouts += s.timeouts, job.marked += s.marks;
+        job.largest_window = std::max(job.largest_window, s.largest_window);
+      }
     }
-    std::int64_t whole = 0, packets = 0, sent = 0, resent = 0, timeouts = 0, marks = 0;
-    int largest = 0;
-    for (const AtpServer& s : servers_) whole += s.statistics().whole;
-    for (const AtpFlow& flow : deployment_.flows) packets += std::int64_t{flow.rounds} * flow.packets;
-    for (const AtpWorker& w : workers_) {
-      const AtpWorker::Statistics& s = w.statistics();
-      sent += s.sent, resent += s.resent, timeouts += s.timeouts, marks += s.marks;
-      largest = std::max(largest, s.largest_window);
-      if (s.overflow) throw RunError("atp: a sum does not fit into 32 bits");
+    for (std::size_t j = 0; j < jobs_.size(); ++j)
+      if (JobInNetwork& job = out.jobs[j]; job.packets > 0)
+        job.aggregated = static_cast<double>(whole[j]) / static_cast<double>(job.packets);
+    for (std::size_t i = 0; i < switches_.size(); ++i) {
+      const AtpSwitch::Statistics& s = switches_[i].statistics();
+      out.switches.push_back({.name = site_.routes.fabric().device(deployment_.switches[i].at).name,
+                              .places = out.places,
+                              .most_in_use = s.most_in_use,
+                              .packets = s.gradients,
+                              .added = s.aggregated,
+                              .collided = s.collisions});
     }
-    return fmt::format(
-        "{} servers; {:.2f} % of {} packets wholly aggregated by switches, {:.2f} % of what they saw collided; most aggregators in use {} "
-        "of {}; windows up to {}; {} of {} packets sent again, {} timeouts, {} marked",
-        servers_.size(), percent(whole, packets, 100), packets, percent(switches.collisions, switches.gradients, 0), switches.most_in_use,
-        settings_.front().aggregators, largest, resent, sent, timeouts, marks);
+    return out;
   }
 
   std::deque<AtpSettings> settings_;  // by job
@@ -220,18 +224,25 @@ class PacketAgents::Switchml final : public Protocol {
   InNetworkRun result() const override {
     require_right();
     InNetworkRun out = network_->result();
-    std::size_t worker = 0;
-    for (const SwitchmlJobPlace& job : deployment_.jobs) {
-      std::int64_t sent = 0, resent = 0;
-      for (int w = 0; w < job.workers; ++w, ++worker) {
-        const SwitchmlWorker::Statistics& s = workers_[worker].statistics();
-        sent += s.sent, resent += s.resent;
+    out.summary.places = settings_.front().slots;
+    auto worker = workers_.begin();
+    for (const SwitchmlJobPlace& place : deployment_.jobs) {
+      JobInNetwork& job = out.summary.jobs.emplace_back();
+      job.slots = place.slots;
+      job.packets = std::int64_t{jobs_[static_cast<std::size_t>(place.number)].repetition.iterations} * place.packets;
+      for (int w = 0; w < place.workers; ++w) {
+        const SwitchmlWorker::Statistics& s = worker++->statistics();
         if (s.overflow) throw RunError("switchml: a sum does not fit into 32 bits");
+        job.sent += s.sent, job.resent += s.resent, job.timeouts += s.resent;
       }
-      const auto at = std::ranges::find(deployment_.switches, job.at, &SwitchmlSwitchPlace::self);
-      out.notes.push_back(fmt::format("{}adds up in {} with {} slots; {} of {} packets sent again",
-                                      jobs_.size() > 1 ? fmt::format("job {} ", job.number) : "", site_.routes.fabric().device(at->at).name,
-                                      job.slots, resent, sent));
+    }
+    for (std::size_t i = 0; i < switches_.size(); ++i) {
+      const SwitchmlSwitch::Statistics& s = switches_[i].statistics();
+      out.summary.switches.push_back({.name = site_.routes.fabric().device(deployment_.switches[i].at).name,
+                                      .places = out.summary.places,
+                                      .most_in_use = s.most_in_use,
+                                      .packets = s.aggregated,
+                                      .added = s.aggregated});
     }
     return out;
   }

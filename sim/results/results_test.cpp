@@ -108,6 +108,19 @@ TEST_CASE("a row survives the way from a worker unchanged") {
   CHECK(row_from_text(to_text(row)) == row);
   row.jobs = two_jobs();
   row.traffic = {{.streams = 2, .count = 3, .bytes = 5_MB, .busy = 7_ms}};
+  row.in_network = InNetworkSummary{.jobs = {{.name = "b",
+                                              .servers = 2,
+                                              .slots = 3,
+                                              .packets = 4,
+                                              .aggregated = 0.25,
+                                              .sent = 5,
+                                              .resent = 6,
+                                              .timeouts = 7,
+                                              .marked = 8,
+                                              .largest_window = 9}},
+                                    .switches = {{.name = "leaf", .places = 1, .most_in_use = 2, .packets = 3, .added = 4, .collided = 5}},
+                                    .places = 6,
+                                    .left_out = "queues"};
   row.packet = PacketSummary{.packets = 1,
                              .resent = 2,
                              .marked = 3,
@@ -177,6 +190,39 @@ TEST_CASE("what packets met is told where something waited, and in results.json 
   const Json packet = Json::parse(to_json(run.results, run.cases))["rows"][0]["packet"];
   CHECK(packet["marked"] == 3);
   CHECK(packet["longest_queues"][0]["high_water_bytes"] == 8000);
+}
+
+TEST_CASE("what switches did is a line of the table, and in results.json by job and by switch") {
+  Run run = some_run(good_scenario());
+  run.results.resize(1);
+  InNetworkSummary& s = run.results[0].row->in_network.emplace();
+  s.places = 64;
+  s.jobs = {{.name = "workload", .servers = 2, .packets = 300, .aggregated = 1, .sent = 600, .largest_window = 40},
+            {.name = "b",
+             .servers = 1,
+             .packets = 100,
+             .aggregated = 0.5,
+             .sent = 200,
+             .resent = 7,
+             .timeouts = 2,
+             .marked = 3,
+             .largest_window = 50}};
+  s.switches = {{.name = "leaf0", .places = 64, .most_in_use = 5, .packets = 700, .added = 700},
+                {.name = "leaf1", .places = 64, .most_in_use = 64, .packets = 100, .added = 60, .collided = 40}};
+  // 350 of 400 packets, 40 of 800.
+  const std::string table = to_table(run.results, run.cases);
+  CAPTURE(table);
+  CHECK(
+      table.find("#   switches: at most 64 of 64 aggregators in use, in leaf1; 5.00 % collided, 87.50 % of 400 packets wholly aggregated; "
+                 "7 of 800 sent again, 2 timeouts, 3 marked, windows to 50\n") != table.npos);
+  const Json json = Json::parse(to_json(run.results, run.cases))["rows"][0]["in_network"];
+  CHECK(json["jobs"][1]["aggregated_share"] == 0.5);
+  CHECK(json["switches"][1]["collided"] == 40);
+
+  s.switches.clear();
+  s.left_out = "queues";
+  CHECK(to_table(run.results, run.cases)
+            .find("#   switches: 12.50 % of packets expected to collide, 64 aggregators each; without queues\n") != std::string::npos);
 }
 
 TEST_CASE("results.json says where the rows come from, and what failed") {

@@ -149,6 +149,38 @@ struct Declared<PacketSummary> {
 };
 
 template <>
+struct Declared<JobInNetwork> {
+  static Declaration<JobInNetwork> declaration() {
+    using J = JobInNetwork;
+    return {.doc = "What switches did for a job, on its way from a worker.",
+            .fields = {required("name", &J::name, ""), required("servers", &J::servers, ""), required("slots", &J::slots, ""),
+                       required("packets", &J::packets, ""), required("aggregated", &J::aggregated, ""), required("sent", &J::sent, ""),
+                       required("resent", &J::resent, ""), required("timeouts", &J::timeouts, ""), required("marked", &J::marked, ""),
+                       required("largest_window", &J::largest_window, "")}};
+  }
+};
+
+template <>
+struct Declared<SwitchInNetwork> {
+  static Declaration<SwitchInNetwork> declaration() {
+    using S = SwitchInNetwork;
+    return {.doc = "What a switch did, on its way from a worker.",
+            .fields = {required("name", &S::name, ""), required("places", &S::places, ""), required("most_in_use", &S::most_in_use, ""),
+                       required("packets", &S::packets, ""), required("added", &S::added, ""), required("collided", &S::collided, "")}};
+  }
+};
+
+template <>
+struct Declared<InNetworkSummary> {
+  static Declaration<InNetworkSummary> declaration() {
+    using S = InNetworkSummary;
+    return {.doc = "What switches did, on its way from a worker.",
+            .fields = {required("jobs", &S::jobs, ""), required("switches", &S::switches, ""), required("places", &S::places, ""),
+                       required("left_out", &S::left_out, "")}};
+  }
+};
+
+template <>
 struct Declared<CopyResult> {
   static Declaration<CopyResult> declaration() {
     using C = CopyResult;
@@ -185,10 +217,10 @@ struct Declared<Row> {
                        required("wall_s", &R::wall_s, ""),
                        required("bottleneck", &R::bottleneck, ""),
                        required("aggregates", &R::aggregates, ""),
-                       required("notes", &R::notes, ""),
                        required("copies", &R::copies, ""),
                        required("jobs", &R::jobs, ""),
                        required("traffic", &R::traffic, ""),
+                       optional("in_network", &R::in_network, ""),
                        optional("packet", &R::packet, "")}};
   }
 };

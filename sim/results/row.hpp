@@ -4,6 +4,7 @@
 #include "collectives/schedule.hpp"
 #include "kernels/dtype.hpp"
 #include "models/units.hpp"
+#include "sim/in_network/in_network_summary.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/results/job_result.hpp"
 #include "sim/scenario/json_text.hpp"
@@ -51,11 +52,11 @@ struct Row {
   double wall_s = 0.0;                    // of simulating this row
   BitsPerSecond bottleneck = {};          // the slowest endpoint link, which busbw cannot pass; 0: not known
   bool aggregates = false;                // switches or extra servers reduce, so busbw may pass it
-  std::vector<std::string> notes = {};    // what else there is to say, a line each
   std::vector<CopyResult> copies = {};
   std::vector<JobResult> jobs = {};  // where the network is shared: the workload, which the row is about, and those beside it
   std::vector<TrafficResult> traffic = {};
-  std::optional<PacketSummary> packet = {};  // on the network "packet"
+  std::optional<InNetworkSummary> in_network = {};  // where switches take part
+  std::optional<PacketSummary> packet = {};         // on the network "packet"
   friend bool operator==(const Row&, const Row&) = default;
 };
 

@@ -100,6 +100,41 @@ std::string traffic_of(const Row& row) {
   return out;
 }
 
+double percent(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+// All jobs together, and of the switches the one that used most of its places.
+std::string in_network_of(const Row& row) {
+  if (!row.in_network) return "";
+  const InNetworkSummary& s = *row.in_network;
+  JobInNetwork all;
+  double aggregated = 0;
+  for (const JobInNetwork& j : s.jobs) {
+    all.servers += j.servers, all.packets += j.packets, aggregated += j.aggregated * static_cast<double>(j.packets);
+    all.sent += j.sent, all.resent += j.resent, all.timeouts += j.timeouts, all.marked += j.marked;
+    all.largest_window = std::max(all.largest_window, j.largest_window);
+  }
+  const bool atp = all.servers > 0;
+  const double share = all.packets > 0 ? 100 * aggregated / static_cast<double>(all.packets) : 100;
+  const char* places = atp ? "aggregators" : "slots";
+  if (s.switches.empty())
+    return fmt::format("#   switches: {}without {}\n",
+                       atp ? fmt::format("{:.2f} % of packets expected to collide, {} {} each; ", 100 - share, s.places, places)
+                           : fmt::format("{} {}; ", s.places, places),
+                       s.left_out);
+  std::int64_t packets = 0, collided = 0;
+  for (const SwitchInNetwork& at : s.switches) packets += at.packets, collided += at.collided;
+  const SwitchInNetwork& fullest = *std::ranges::max_element(s.switches, {}, &SwitchInNetwork::most_in_use);
+  std::string out =
+      fmt::format("#   switches: at most {} of {} {} in use, in {}; ", fullest.most_in_use, fullest.places, places, fullest.name);
+  if (atp)
+    out += fmt::format("{:.2f} % collided, {:.2f} % of {} packets wholly aggregated; ", percent(collided, packets), share, all.packets);
+  out += fmt::format("{} of {} sent again", all.resent, all.sent);
+  if (atp) out += fmt::format(", {} timeouts, {} marked, windows to {}", all.timeouts, all.marked, all.largest_window);
+  return out + "\n";
+}
+
 std::string packets_of(const Row& row) {
   if (!row.packet || row.packet->quiet()) return "";
   const PacketSummary& p = *row.packet;
@@ -139,10 +174,6 @@ std::string congestion(const std::vector<const Result*>& group) {
                                    row.most_shared_link);
     if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
   }
-  for (const Result* result : group)
-    if (result->row)
-      for (const std::string& note : result->row->notes)
-        notes.push_back(fmt::format("# {} {}: {}\n", result->row->algorithm, to_string(result->request.size), note));
   return fmt::format("{}", fmt::join(notes, ""));
 }
 
@@ -223,7 +254,7 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     for (const Result* result : group) {
       if (result->row)
         out += line(*result->row, fastest(*result, group), layout) + copies_of(*result->row) + jobs_of(*result->row) +
-               traffic_of(*result->row) + packets_of(*result->row);
+               traffic_of(*result->row) + in_network_of(*result->row) + packets_of(*result->row);
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }

@@ -71,6 +71,29 @@ Json json_of(const PacketSummary& p) {
           {"longest_queues", std::move(queues)}};
 }
 
+Json json_of(const InNetworkSummary& s) {
+  Json jobs = Json::array(), switches = Json::array();
+  for (const JobInNetwork& j : s.jobs)
+    jobs.push_back({{"job", j.name},
+                    {"servers", j.servers},
+                    {"slots", j.slots},
+                    {"packets", j.packets},
+                    {"aggregated_share", j.aggregated},
+                    {"sent", j.sent},
+                    {"resent", j.resent},
+                    {"timeouts", j.timeouts},
+                    {"marked", j.marked},
+                    {"largest_window", j.largest_window}});
+  for (const SwitchInNetwork& at : s.switches)
+    switches.push_back({{"switch", at.name},
+                        {"places", at.places},
+                        {"most_in_use", at.most_in_use},
+                        {"packets", at.packets},
+                        {"added", at.added},
+                        {"collided", at.collided}});
+  return {{"places", s.places}, {"left_out", s.left_out}, {"jobs", std::move(jobs)}, {"switches", std::move(switches)}};
+}
+
 Json json_of(const Row& row, const JobResult& job) {
   Json out = Json::object();
   for (const JobColumn& column : job_columns()) out[column.name] = column.value(job);
@@ -123,7 +146,6 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
     line["case"] = result.request.case_index;
     if (result.row) {
       for (const Column& column : columns()) line[column.name] = column.value(*result.row);
-      for (const std::string& note : result.row->notes) line["notes"].push_back(note);
       for (const CopyResult& copy : result.row->copies)
         line["copies"].push_back({{"gpu", copy.gpu},
                                   {"direction", copy.to_host ? "gpu_to_host" : "host_to_gpu"},
@@ -134,6 +156,7 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
       if (result.row->jobs.size() > 1) line["fairness"] = fairness(result.row->jobs);
       for (const TrafficResult& t : result.row->traffic)
         line["traffic"].push_back({{"streams", t.streams}, {"count", t.count}, {"bytes", t.bytes.count}, {"bandwidth_GBps", t.GBps()}});
+      if (result.row->in_network) line["in_network"] = json_of(*result.row->in_network);
       if (result.row->packet) line["packet"] = json_of(*result.row->packet);
       rows.push_back(std::move(line));
     } else {
