@@ -327,6 +327,9 @@ void FlowTrees::Flows::add_switchml() {
       longest = std::max(longest, one_way(there.back(), fabric_, packet) + site_.switches.delay);
     }
     const int slots = settings.slots / static_cast<int>(std::ranges::count(at, at[j]));
+    if (slots == 0)
+      throw RunError(fmt::format("slots of {}: {} for {} jobs, so job {} has none and waits for ever", fabric_.device(at[j]).name,
+                                 settings.slots, std::ranges::count(at, at[j]), j));
     const BitsPerSecond ceiling = window_rate(slots, packet, 2 * longest);
     for (const auto& path : there) add(j, Part::all, path, packets, packet, {}, ceiling, 2 * longest);
     add(j, Part::all, down.hops(), packets, packet, longest, ceiling, longest);

@@ -194,6 +194,16 @@ TEST_CASE("in-network: aggregators that are split let no job touch the other") {
   }
 }
 
+TEST_CASE("in-network: a job of SwitchML without slots is named, on both networks") {
+  AlgorithmChoice one{"switchml"};
+  one.switchml.slots = 1;
+  Scenario s = star(8, 4, NetworkKind::flow);
+  s.jobs = {JobSpec{.name = "b", .ranks = 4}};
+  CHECK_THROWS_WITH_AS(us(s, one, 1_MB), "slots of switch: 1 for 2 jobs, so job 0 has none and waits for ever", RunError);
+  s.network = NetworkKind::packet;
+  CHECK_THROWS_AS(us(s, one, 1_MB), RunError);
+}
+
 TEST_CASE("in-network: a ring beside it takes its part of a cable, and none where they share no cable") {
   const LinkSpec link{100_Gbps, 500_ns};
   for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
