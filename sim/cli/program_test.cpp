@@ -140,6 +140,36 @@ TEST_CASE("check proves what it can, and fails for a fabric that can deadlock") 
   CHECK(unsafe.printed.find("FAILED  routes: a lossless fabric can deadlock: ") != std::string::npos);
 }
 
+TEST_CASE("a run that cannot end stops with 1, and says who waits for whom, whatever else goes on") {
+  const Folder folder;
+  // Switches in a ring, two nodes of each in an all-to-all, two others that send to each other for ever.
+  const std::string deadlock = folder.write("deadlock.json", R"({
+    "schema": 1, "name": "deadlock", "network": "packet",
+    "fabric": { "type": "torus", "dims": [6], "nodes_per_switch": 4, "priorities": 1, "link": { "bandwidth": "100Gbps", "latency": "500ns" } },
+    "workload": { "collective": "alltoall", "algorithm": "direct", "size": "4MiB", "ranks": 12 },
+    "placement": { "policy": "list", "nodes": [0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21] },
+    "traffic": [{ "pattern": "pairs", "pairs": [[2, 3]], "size": "64KiB" }],
+    "packet": { "packet": "1KiB", "pfc": { "xoff": "16KiB", "xon": "8KiB" } } })");
+  const Ran named = weft_program("run " + deadlock);
+  CAPTURE(named.printed);
+  CHECK(named.status == 1);
+  CHECK(named.printed.find("job workload: no progress is possible:\n  rank 0 in step 0 (channel 0) waits for ") != std::string::npos);
+  CHECK(named.printed.find("deadlock: each of these queues is paused until the next one drains: switch0->switch5 (priority 0) -> ") !=
+        std::string::npos);
+  // A worker of ATP whose cable has failed: all others try again for ever.
+  const std::string lost = folder.write("lost.json", R"({
+    "schema": 1, "name": "lost", "network": "packet",
+    "fabric": { "type": "star", "nodes": 5, "link": { "bandwidth": "100Gbps", "latency": "1us" } },
+    "workload": { "algorithm": ["atp", "switchml"], "size": "256KiB", "ranks": 4 },
+    "packet": { "faults": { "failures": [{ "link": "node3->switch", "at": "5us" }] } } })");
+  const Ran tried = weft_program("run " + lost);
+  CAPTURE(tried.printed);
+  CHECK(tried.status == 1);
+  CHECK(tried.printed.find("of flow 0 from its workers 3\nnone of them is further than at ") != std::string::npos);
+  CHECK(tried.printed.find("of job 0 to come back from the switch\nnone of them is further than at ") != std::string::npos);
+  CHECK(tried.printed.find("node3->switch (priority 0) loses what it gets: its link is down") != std::string::npos);
+}
+
 TEST_CASE("topo writes a graph that a scenario can hold") {
   const Folder folder;
   const std::string good = folder.write("good.json", small_scenario());

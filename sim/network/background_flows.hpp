@@ -54,7 +54,12 @@ class BackgroundFlows final : public Driver {
     begin_flow(token);
   }
 
-  State state() const override { return awaited_ == Awaited::no || unfinished_ == 0 ? State::finished : State::running; }
+  void never_ends(std::uint32_t token) override { blocked_ = blocked_ || streams_[token].record.count == 0; }
+
+  State state() const override {
+    if (awaited_ == Awaited::no || unfinished_ == 0) return State::finished;
+    return blocked_ ? State::stuck : State::running;
+  }
   std::string waiting() const override { return fmt::format("{} flows in the background have not ended", unfinished_); }
 
   std::vector<StreamRecord> result() const {
@@ -88,6 +93,7 @@ class BackgroundFlows final : public Driver {
   const Awaited awaited_;
   std::vector<Stream> streams_;
   std::size_t unfinished_ = 0;
+  bool blocked_ = false;  // a stream that has not ended a flow
 };
 
 // Copies between GPUs and the host memory next to them. Streams: for each entry, its GPUs in order.

@@ -40,9 +40,11 @@ class ScheduleDriver final : public Driver {
     if (executor_->finished()) go_on();
   }
 
+  void never_ends(std::uint32_t) override { blocked_ = true; }  // a schedule needs all of its messages
+
   State state() const override {
     if (executor_->finished()) return State::finished;
-    return executor_->stuck() ? State::stuck : State::running;
+    return blocked_ || executor_->stuck() ? State::stuck : State::running;
   }
 
   std::string waiting() const override { return (name_.empty() ? "" : "job " + name_ + ": ") + executor_->waiting(); }
@@ -107,6 +109,7 @@ class ScheduleDriver final : public Driver {
   std::vector<Iteration> iterations_;
   std::vector<std::int64_t> bytes_on_route_;
   NetworkRun run_;
+  bool blocked_ = false;
 };
 
 }  // namespace weft

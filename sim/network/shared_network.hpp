@@ -25,12 +25,14 @@ namespace weft {
 
 class Driver {
  public:
-  // Nothing of a stuck driver is under way: others cannot help it. Neither stuck nor finished is ever left again.
+  // A stuck driver will never finish: what it waits for is not under way, or cannot get through. Neither stuck nor finished
+  // is ever left again.
   enum class State { running, stuck, finished };
 
   virtual ~Driver() = default;
   virtual void begin() = 0;                     // at date 0, in the order the drivers joined
   virtual void ended(std::uint32_t token) = 0;  // a message of its lane has ended now; may start others
+  virtual void never_ends(std::uint32_t) {}     // this message of its lane stands for ever; may be told again
   virtual State state() const = 0;              // the run is over when none is running
   virtual std::string waiting() const = 0;      // who waits for whom, while it has not finished
 };
@@ -102,10 +104,9 @@ class SharedNetwork final : public EventSource {
   void advance() override {
     try {
       for (int dates = 0; dates < Network::dates_at_once && next_date() != SimTime::never(); ++dates)
-        network_.advance([this](std::uint32_t token) {
-          constexpr int bits = Lane<Network>::token_bits;
-          drivers_[token >> bits]->ended(token & ((1u << bits) - 1));
-        });
+        network_.advance([this](std::uint32_t token) { driver_of(token).ended(own(token)); });
+      if constexpr (requires { network_.look_due(); })
+        if (network_.look_due()) network_.look([this](std::uint32_t token) { driver_of(token).never_ends(own(token)); });
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -124,6 +125,9 @@ class SharedNetwork final : public EventSource {
   }
 
  private:
+  Driver& driver_of(std::uint32_t token) const { return *drivers_[token >> Lane<Network>::token_bits]; }
+  static std::uint32_t own(std::uint32_t token) { return token & ((1u << Lane<Network>::token_bits) - 1); }
+
   // Of several drivers, a failure alone does not say whose it is.
   [[noreturn]] void rethrow(const std::string& waiting) const {
     try {

@@ -35,7 +35,10 @@ class AgentDriver final : public Driver, private FinishWatcher {
 
   void begin() override { datagrams_.begin(); }
   void ended(std::uint32_t) override { check(false, "agents send no messages"); }
-  State state() const override { return unfinished_ == 0 && datagrams_.finished() ? State::finished : State::running; }
+  State state() const override {
+    if (unfinished_ == 0 && datagrams_.finished()) return State::finished;
+    return datagrams_.stuck() ? State::stuck : State::running;
+  }
   std::string waiting() const override { return datagrams_.waiting(); }
 
  private:

@@ -81,13 +81,24 @@ std::string DatagramNetwork::waiting() const {
   std::string text = "no progress is possible:";
   for (const Place& p : places_) {
     if (!p.agent || p.agent->finished()) continue;
-    if (text.size() > 4000) return text + "\n  ...";
+    if (text.size() > 4000) {
+      text += "\n  ...";
+      break;
+    }
     text += fmt::format("\n  {}: {}", routes_.fabric().device(p.node).name, p.agent->waiting());
   }
+  if (stuck())
+    text += fmt::format(
+        "\nnone of them is further than at {:.3f} us: since then {} timers have fired, and {} times in a row all that was sent has "
+        "arrived, got "
+        "lost or stands in a deadlock",
+        fruitless_since_.microseconds(), fruitless_timers_, fruitless_rounds_);
   return text;
 }
 
 void DatagramNetwork::schedule(std::int64_t date, Pending pending) {
+  pending.odd = odd_;
+  ++under_way_[odd_];
   std::uint32_t index;
   if (free_pending_.empty()) {
     index = static_cast<std::uint32_t>(pending_.size());
@@ -111,6 +122,7 @@ void DatagramNetwork::due(std::uint32_t event) {
       agent.start(*this);
       break;
     case Due::timer:
+      ++timers_fired_;
       agent.on_timer(*this, p.timer);
       break;
     case Due::delivery:
@@ -118,6 +130,7 @@ void DatagramNetwork::due(std::uint32_t event) {
       break;
   }
   tell_if_finished(p.agent);
+  over(p.odd);
 }
 
 void DatagramNetwork::set_timer(std::int64_t after_ps, std::uint64_t name) {
@@ -154,6 +167,8 @@ void DatagramNetwork::send(Datagram datagram) {
                       .corrupt = 0};
   records_[record].datagram = std::move(datagram);
   records_[record].references = branch.count;
+  records_[record].odd = odd_;
+  ++under_way_[odd_];
   for (std::uint32_t i = 0; i < branch.count; ++i) network_.forward(packet, branch.first + i);
 }
 
@@ -210,13 +225,52 @@ void DatagramNetwork::release(std::uint32_t record) {
   if (--records_[record].references > 0) return;
   records_[record].datagram = {};
   free_records_.push_back(record);
+  over(records_[record].odd);
+}
+
+void DatagramNetwork::stands(const Packet& packet) {
+  Record& record = records_[packet.flow];
+  if (std::exchange(record.stands, true)) return;
+  over(record.odd);
+}
+
+void DatagramNetwork::begin_round() {
+  odd_ = !odd_;
+  const std::int64_t timers = std::exchange(timers_fired_, 0);
+  if (timers == 0 || stuck_) return;
+  if (somebody_is_further(timers) || network_.faults_ahead()) {
+    fruitless_rounds_ = fruitless_timers_ = 0;
+    fruitless_since_ = network_.now();
+    return;
+  }
+  ++fruitless_rounds_;
+  fruitless_timers_ += timers;
+  stuck_ = fruitless_rounds_ >= least_rounds && fruitless_timers_ >= least_timers;
+}
+
+// Than when it was last asked. The first that is answers for all, but as many are asked as timers have fired: it costs no
+// more than they did, and what many have said before is known when nobody gets further.
+bool DatagramNetwork::somebody_is_further(std::int64_t timers) {
+  bool further = false;
+  const std::size_t first = asked_;
+  for (std::size_t i = 0; i < places_.size() && !(further && static_cast<std::int64_t>(i) >= timers); ++i) {
+    asked_ = (first + i) % places_.size();
+    Place& place = places_[asked_];
+    if (!place.agent) continue;
+    std::string waits = place.agent->finished() ? "nothing" : place.agent->waiting();
+    if (waits == place.waited) continue;
+    place.waited = std::move(waits);
+    further = true;
+  }
+  return further;
 }
 
 void run_agents(PacketNetwork& network, DatagramNetwork& agents) {
   agents.begin();
   while (!agents.finished()) {
-    if (network.next_date() == SimTime::never()) throw RunError(agents.waiting() + "\n" + network.stall());
+    if (agents.stuck() || network.next_date() == SimTime::never()) throw RunError(agents.waiting() + "\n" + network.stall());
     network.advance([](std::uint32_t) {});
+    if (network.look_due()) network.look([](std::uint32_t) {});
   }
 }
 

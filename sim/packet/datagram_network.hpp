@@ -7,6 +7,7 @@
 #include "models/routes.hpp"
 #include "sim/packet/packet_network.hpp"
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -46,6 +47,12 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   // Schedules the start of every agent. Then advance the network until finished(), or until it has nothing pending.
   void begin();
   bool finished() const;
+  // Nothing can come of it any more: in at least 20 rounds and 100,000 timers in a row no agent has finished or waited for
+  // something else. A round is over when all that was under way at its beginning is: agents have started, timers have fired,
+  // datagrams have arrived, got lost or stand in a deadlock. Counted are rounds in which a timer fired, so that something was
+  // tried again, after the last link has failed or recovered. So links may be slow, timers long, workers late and queues
+  // full: only what fails so often in a row looks like this. If a try in 1000 gets through it happens once in 10^43 times.
+  bool stuck() const { return stuck_; }
   std::string waiting() const;  // what each agent that has not finished waits for
 
   std::size_t datagrams_in_flight() const { return records_.size() - free_records_.size(); }
@@ -58,6 +65,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::int64_t least_rounds = 20, least_timers = 100'000;
 
   struct Place {
     Agent* agent = nullptr;  // none: a group
@@ -70,10 +78,13 @@ class DatagramNetwork final : public DatagramSink, private Wire {
     Sent sent = {};
     FinishWatcher* watches = nullptr;
     FinishWatcher* watcher = nullptr;  // the same, from a start until it has been told
+    std::string waited = {};           // for what, when it was last asked
   };
   struct Record {  // a datagram in the network; the copies of a multicast share it
     Datagram datagram;
     std::uint32_t references = 0;
+    bool odd = false;     // of an odd round
+    bool stands = false;  // for ever
   };
   struct Branch {  // the hops a datagram takes from a node
     std::uint32_t first = none, count = 0;
@@ -84,6 +95,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
     Address agent;
     std::uint64_t timer;
     Datagram datagram;
+    bool odd = false;
   };
   struct TreeNode {  // of a shortest-path tree
     NodeId parent;
@@ -93,6 +105,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   // DatagramSink
   void arrived(const Packet& packet) override;
   void discarded(const Packet& packet) override { release(packet.flow); }
+  void stands(const Packet& packet) override;
   void due(std::uint32_t event) override;
 
   // Wire, of the agent that is being called
@@ -111,6 +124,14 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   std::uint32_t bytes_on_links(const Datagram& datagram) const;
   Datagram take(std::uint32_t record, bool congested);
   void release(std::uint32_t record);
+
+  // Something that began in an odd round, or in an even one, is over. With the last of the round before, a round begins.
+  void over(bool odd) {
+    --under_way_[odd];
+    if (under_way_[!odd_] == 0) begin_round();
+  }
+  void begin_round();
+  bool somebody_is_further(std::int64_t timers);
 
   // datagram_routes.cpp: where datagrams go
   Branch branch_of(NodeId at, const Datagram& datagram);
@@ -138,9 +159,17 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   std::unordered_map<std::uint64_t, Branch> trees_;  // by where, root and group
   Address current_ = nobody;                         // whose callback runs
   const double wire_share_;
+
+  bool odd_ = false;                            // the round; what is left of the one before has the other sign
+  std::array<std::int64_t, 2> under_way_ = {};  // by the round they began in
+  std::int64_t timers_fired_ = 0;               // in this round
+  std::size_t asked_ = 0;                       // the place that was asked last
+  std::int64_t fruitless_rounds_ = 0, fruitless_timers_ = 0;
+  SimTime fruitless_since_ = {};
+  bool stuck_ = false;
 };
 
-// Runs until every agent has finished. Throws RunError, saying what each waits for, when nothing is pending before.
+// Runs until every agent has finished. Throws RunError, saying what each waits for, when nothing can come of it any more.
 void run_agents(PacketNetwork& network, DatagramNetwork& agents);
 
 }  // namespace weft

@@ -35,7 +35,9 @@ void PacketNetwork::forward(Packet packet, std::uint32_t hop_index) {
 void PacketNetwork::wait(Packet packet, const HopEntry& hop) {
   Port& port = ports_[hop.link];
   Queue& queue = queues_[queue_index(hop.link, hop.priority)];
-  if (port.down || !admits(port, hop, packet.bytes)) {
+  // What an agent gives to a queue that stands for ever would pile up there.
+  const bool in_vain = port.standing != 0 && (port.standing >> hop.priority & 1) != 0 && packet.is() == PacketKind::datagram;
+  if (port.down || in_vain || !admits(port, hop, packet.bytes)) {
     ++queue.dropped;
     return discard(packet);
   }
@@ -165,6 +167,7 @@ std::int64_t PacketNetwork::head_start(const Port& port, const HopEntry& hop, st
 // The far end of a link tells its sender to stop or to go on.
 void PacketNetwork::tell(Queue& queue, const HopEntry& hop, Event what) {
   queue.stopped = what == Event::pause;
+  ++queue.telling;
   schedule(now_ + ports_[hop.link].delay_ps, what, hop.link * most_priorities + hop.priority);
 }
 
@@ -172,6 +175,7 @@ void PacketNetwork::paused(std::uint32_t index) {
   const std::uint32_t link = index / most_priorities, priority = index % most_priorities;
   Queue& queue = queues_[queue_index(link, static_cast<int>(priority))];
   ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused | 1u << priority);
+  --queue.telling;
   ++queue.pauses;
   queue.paused_since = now_;
 }
@@ -180,12 +184,15 @@ void PacketNetwork::resumed(std::uint32_t index) {
   const std::uint32_t link = index / most_priorities, priority = index % most_priorities;
   Queue& queue = queues_[queue_index(link, static_cast<int>(priority))];
   ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused & ~(1u << priority));
+  --queue.telling;
   queue.paused_ps += now_ - queue.paused_since;
   if (ports_[link].waiting > 0) wake(link);
 }
 
 void PacketNetwork::fail(std::uint32_t index) {
   Port& port = ports_[index];
+  --faults_left_;
+  --faults_ahead_[index];
   port.down = true;
   for (int priority = 0; priority <= control_; ++priority) {
     Queue& queue = queues_[queue_index(index, priority)];
@@ -197,6 +204,8 @@ void PacketNetwork::fail(std::uint32_t index) {
 }
 
 void PacketNetwork::recover(std::uint32_t index) {
+  --faults_left_;
+  --faults_ahead_[index];
   ports_[index].down = false;
   if (ports_[index].waiting > 0) wake(index);
 }

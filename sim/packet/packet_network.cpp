@@ -39,6 +39,7 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
   ports_.resize(rates.size());
   queues_.resize(rates.size() * classes_);
   switches_.resize(boost::num_vertices(fabric.graph()));
+  faults_ahead_.resize(rates.size());
   for (std::uint32_t link = 0; link < rates.size(); ++link) {
     Port& port = ports_[link];
     const NodeId at = fabric.from(static_cast<LinkId>(link));
@@ -54,8 +55,13 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
   }
   for (std::size_t i = 0; i < failing.size(); ++i) {
     const LinkFailure& f = settings.faults.failures[i];
-    schedule(f.at.ps, Event::fail, failing[i]);
-    if (f.until != SimTime::never()) schedule(f.until.ps, Event::recover, failing[i]);
+    const auto expect = [&](SimTime at, Event what) {
+      schedule(at.ps, what, failing[i]);
+      ++faults_left_;
+      ++faults_ahead_[failing[i]];
+    };
+    expect(f.at, Event::fail);
+    if (f.until != SimTime::never()) expect(f.until, Event::recover);
   }
 }
 

@@ -30,7 +30,8 @@ class DatagramSink {
   virtual ~DatagramSink() = default;
   virtual void arrived(const Packet& packet) = 0;
   virtual void discarded(const Packet& packet) = 0;
-  virtual void due(std::uint32_t event) = 0;  // the date it was scheduled for has come
+  virtual void stands(const Packet& packet) = 0;  // where it is, for ever; may be told again
+  virtual void due(std::uint32_t event) = 0;      // the date it was scheduled for has come
 };
 
 class PacketNetwork {
@@ -70,8 +71,18 @@ class PacketNetwork {
   std::int64_t packet_hops() const { return packet_hops_; }
   PacketReport report() const;
 
-  // Which queues wait for which, when nothing moves although there is something to send: a cycle of paused queues if there
-  // is one, else the queues that cannot be served. "" if nothing waits.
+  // Finds what stands for ever while other things move: queues in a deadlock, links that failed for good. never_ends(token)
+  // is called for every message that needs them. Goes through all that waits in paused queues, so ask when look_due() says.
+  bool look_due() const { return events_ >= look_at_; }
+  template <class NeverEnds>
+  void look(NeverEnds&& never_ends) {
+    for (const std::uint32_t flow : look_for_standing()) never_ends(flows_[flow].token);
+  }
+  // Whether time alone may still change something: a link that fails or recovers.
+  bool faults_ahead() const { return faults_left_ > 0; }
+
+  // Which queues wait for which, when nothing moves although there is something to send: a cycle of paused queues if they
+  // are in a deadlock, else the queues that cannot be served. "" if nothing waits.
   std::string stall() const;
 
   // Messages whose sender does not know yet that all of it has arrived.
@@ -113,6 +124,7 @@ class PacketNetwork {
     std::uint8_t turn = 0;        // the priority served last
     bool down = false;
     bool serve_pending = false;  // an event will serve it
+    std::uint8_t standing = 0;   // a bit a priority: found in a deadlock
     std::int64_t bits_per_second = 0;
     std::int64_t carried = 0;  // bytes
   };
@@ -123,6 +135,7 @@ class PacketNetwork {
     std::uint32_t first_flow = none, last_flow = none;  // messages with something to send, in turn
     bool flows_turn = false;                            // packets of agents and messages take turns
     bool stopped = false;                               // far end: has been told to pause
+    std::uint32_t telling = 0;                          // pauses and resumptions on their way
     std::int64_t ingress = 0;                           // far end: bytes that came over this link and wait in the switch
     std::int64_t high_water = 0, marked = 0, dropped = 0, pauses = 0, paused_since = 0, paused_ps = 0;
     Chance chance;  // of marks
@@ -233,7 +246,10 @@ class PacketNetwork {
 
   // stall.cpp
   std::string name_of_queue(std::uint32_t queue) const;
-  std::vector<std::uint32_t> held_by() const;
+  std::vector<char> standing() const;
+  std::vector<std::uint32_t> held_by(const std::vector<char>& standing) const;
+  std::vector<std::uint32_t> look_for_standing();
+  void add_blocked(std::uint32_t queue, bool packets, std::vector<std::uint32_t>& flows) const;
   [[noreturn]] void give_up(const Flow& flow) const;
 
   const Fabric& fabric_;
@@ -263,7 +279,10 @@ class PacketNetwork {
   DatagramSink* datagrams_ = nullptr;
   std::vector<LinkId> opposite_;  // by link: the same cable's other direction, found when first needed
 
-  std::uint64_t events_ = 0;
+  static constexpr std::uint64_t look_interval = 1u << 20;  // events; more where a look is long
+  std::uint64_t events_ = 0, look_at_ = look_interval;
+  std::uint32_t faults_left_ = 0;
+  std::vector<std::uint32_t> faults_ahead_;  // by link
   std::int64_t packet_hops_ = 0, packets_ = 0, resent_ = 0, lost_ = 0, corrupted_ = 0, timeouts_ = 0, notifications_ = 0;
 };
 

@@ -40,6 +40,7 @@ TEST_CASE("packet settings: each impossible value is refused, and says what is a
   CHECK(after([](S& s) { s.acknowledge_every = 65; }) == "/acknowledge_every must not be more than the 64 packets of a window, got 65");
   CHECK(after([](S& s) { s.timeout = 0_s; }) == "/timeout must be more than 0 s, got 0s");
   CHECK(after([](S& s) { s.retries = -1; }) == "/retries must be between 0 and 40, got -1");
+  CHECK(after([](S& s) { s.retries = 40; }) == "/timeout doubled 40 times must be at most 3600s, got 1ms");
   CHECK(after([](S& s) { s.faults.loss = 1; }) == "/faults/loss must be at least 0 and less than 1, got 1");
   CHECK(after([](S& s) { s.faults.corruption = -0.1; }) == "/faults/corruption must be at least 0 and less than 1, got -0.1");
   CHECK(after([](S& s) { s.faults.failures = {{"a->b", 5_us, 5_us}}; }) == "/faults/failures/0/until must come after at = 5us, got 5us");

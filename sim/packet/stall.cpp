@@ -1,5 +1,7 @@
-// Why nothing moves.
+// Why nothing moves, and what will never move again.
 #include "sim/packet/packet_network.hpp"
+
+#include <algorithm>
 
 namespace weft {
 
@@ -7,24 +9,96 @@ std::string PacketNetwork::name_of_queue(std::uint32_t queue) const {
   return fmt::format("{} (priority {})", fabric_.link_name(static_cast<LinkId>(queue / classes_)), queue % classes_);
 }
 
-// By queue: a paused queue whose packets keep this one paused, because they came over its link; none where there is none.
-std::vector<std::uint32_t> PacketNetwork::held_by() const {
+// By queue: whether it is in a deadlock. Of all paused queues those are left out, again and again, that can be resumed when
+// the others stay as they are; each of those that remain is paused because of more than xon bytes that wait in them. None
+// of them can be the first to move. A pause or resumption that is on its way, or a failure that will empty the queue, may
+// still change that.
+std::vector<char> PacketNetwork::standing() const {
+  std::vector<char> stands(queues_.size());
+  std::vector<std::int64_t> held(queues_.size());  // by queue: bytes that came over its link and wait in standing queues
+  std::vector<std::uint32_t> moving;
+  const auto weigh = [&](std::uint32_t i, std::int64_t sign) {
+    const Ring<Packet>& packets = queues_[i].packets;
+    for (std::uint32_t k = 0; k < packets.size(); ++k) {
+      const HopEntry& hop = hops_[packets[k].hop];
+      if (hop.before == none || !buffered(ports_[hop.link], hop)) continue;
+      const std::uint32_t queue = queue_index(hops_[hop.before].link, hops_[hop.before].priority);
+      held[queue] += sign * packets[k].bytes;
+      if (sign < 0 && stands[queue] && held[queue] <= settings_.pfc.xon.count) moving.push_back(queue);
+    }
+  };
+  for (std::uint32_t i = 0; i < queues_.size(); ++i) {
+    const std::uint32_t link = i / classes_;
+    if ((ports_[link].paused >> (i % classes_) & 1) == 0 || queues_[i].telling > 0 || faults_ahead_[link] > 0) continue;
+    stands[i] = 1;
+    weigh(i, 1);
+  }
+  for (std::uint32_t i = 0; i < queues_.size(); ++i)
+    if (stands[i] && held[i] <= settings_.pfc.xon.count) moving.push_back(i);
+  while (!moving.empty()) {
+    const std::uint32_t i = moving.back();
+    moving.pop_back();
+    if (!stands[i]) continue;
+    stands[i] = 0;
+    weigh(i, -1);
+  }
+  return stands;
+}
+
+// By standing queue: another whose packets keep it paused, because they came over its link; none for those that move.
+std::vector<std::uint32_t> PacketNetwork::held_by(const std::vector<char>& stands) const {
   std::vector<std::uint32_t> held(queues_.size(), none);
   for (std::uint32_t i = 0; i < queues_.size(); ++i) {
-    if ((ports_[i / classes_].paused >> (i % classes_) & 1) == 0) continue;
+    if (!stands[i]) continue;
     const Ring<Packet>& packets = queues_[i].packets;
     for (std::uint32_t k = 0; k < packets.size(); ++k) {
       const std::uint32_t before = hops_[packets[k].hop].before;
       if (before == none) continue;
-      std::uint32_t& holder = held[queue_index(hops_[before].link, hops_[before].priority)];
-      if (holder == none) holder = i;
+      const std::uint32_t queue = queue_index(hops_[before].link, hops_[before].priority);
+      if (stands[queue] && held[queue] == none) held[queue] = i;
     }
   }
   return held;
 }
 
+// The messages that cannot end while this queue stands: those with packets in it, and those that have never sent their last.
+// Where something may be lost a packet may be a copy: then its message ends, or its sender gives up.
+void PacketNetwork::add_blocked(std::uint32_t index, bool packets, std::vector<std::uint32_t>& flows) const {
+  const Queue& queue = queues_[index];
+  for (std::uint32_t k = 0; packets && k < queue.packets.size(); ++k) {
+    const Packet& packet = queue.packets[k];
+    if (packet.is() == PacketKind::datagram)
+      datagrams_->stands(packet);
+    else if (packet.is() == PacketKind::data && !order_matters_)
+      flows.push_back(packet.flow);
+  }
+  for (std::uint32_t flow = queue.first_flow; flow != none; flow = flows_[flow].after)
+    if (flows_[flow].highest < flows_[flow].packets) flows.push_back(flow);
+}
+
+std::vector<std::uint32_t> PacketNetwork::look_for_standing() {
+  std::vector<std::uint32_t> flows;
+  std::uint64_t walked = ports_.size();
+  const std::vector<char> stands = standing();
+  for (std::uint32_t i = 0; i < queues_.size(); ++i) {
+    Port& port = ports_[i / classes_];
+    const std::uint32_t priority = i % classes_;
+    if ((port.paused >> priority & 1) != 0) walked += queues_[i].packets.size();
+    if (stands[i]) {
+      if (port.at_switch == none) port.standing = static_cast<std::uint8_t>(port.standing | 1u << priority);
+      add_blocked(i, true, flows);
+    } else if (port.down && faults_ahead_[i / classes_] == 0) {
+      add_blocked(i, false, flows);
+    }
+  }
+  look_at_ = events_ + std::max<std::uint64_t>(look_interval, 32 * walked);
+  std::ranges::sort(flows);
+  flows.erase(std::ranges::unique(flows).begin(), flows.end());
+  return flows;
+}
+
 std::string PacketNetwork::stall() const {
-  const std::vector<std::uint32_t> held = held_by();
+  const std::vector<std::uint32_t> held = held_by(standing());
   std::vector<std::uint32_t> seen(queues_.size(), none);  // by queue: from where the walk that met it began
   for (std::uint32_t begin = 0; begin < queues_.size(); ++begin) {
     std::uint32_t at = begin;
@@ -37,9 +111,13 @@ std::string PacketNetwork::stall() const {
   std::string text;
   for (std::uint32_t i = 0; i < queues_.size() && text.size() < 4000; ++i) {
     const Port& port = ports_[i / classes_];
-    if (queues_[i].packets.empty() && queues_[i].first_flow == none) continue;
-    const char* why = port.down ? "its link is down" : (port.paused >> (i % classes_) & 1) != 0 ? "it is paused" : nullptr;
-    if (why) text += fmt::format("{}{} waits: {}", text.empty() ? "" : "; ", name_of_queue(i), why);
+    const bool waits = !queues_[i].packets.empty() || queues_[i].first_flow != none;
+    const bool paused = (port.paused >> (i % classes_) & 1) != 0;
+    const char* why = port.down && waits                    ? "waits: its link is down"
+                      : port.down && queues_[i].dropped > 0 ? "loses what it gets: its link is down"
+                      : paused && waits                     ? "waits: it is paused"
+                                                            : nullptr;
+    if (why) text += fmt::format("{}{} {}", text.empty() ? "" : "; ", name_of_queue(i), why);
   }
   return text;
 }
