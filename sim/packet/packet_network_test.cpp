@@ -1,5 +1,6 @@
 #include "sim/packet/packet_network.hpp"
 
+#include "models/fat_tree.hpp"
 #include "models/graph_fabric.hpp"
 #include "models/routes.hpp"
 #include "models/star.hpp"
@@ -82,4 +83,42 @@ TEST_CASE("packet: incast of n senders queues what n - 1 of them send") {
     CHECK(most >= 100'000 * (n - 1));
     CHECK(most <= 100'000 * (n - 1) + 1'000);
   }
+}
+
+TEST_CASE("packet: incast under pauses takes no longer, and queues a threshold and a round trip of each sender") {
+  // All n inputs fill alike, pass xoff together, and go on for a round trip of the pause: 1 us, 12.5 kB. The cable never
+  // idles, so the end is that without pauses.
+  for (const int n : {2, 4, 8}) {
+    CAPTURE(n);
+    const auto star = build(Star{.nodes = n + 1, .host_link = wire});
+    PacketSettings s = rdma();
+    s.pfc = {.xoff = 40_KB, .xon = 36_KB};
+    Wires wires(*star, s);
+    for (int from = 0; from < n; ++from) wires.send(from, n, 400_KB);
+    const auto ends = wires.run();
+    CHECK(*std::ranges::max_element(ends) == 1'000_ns + 64 * 80_ps + 400 * n * 80_ns);
+    CHECK(wires.network.report().pauses >= n);
+    CHECK(wires.high_water(n) > n * 40_KB);
+    CHECK(wires.high_water(n) <= n * (40_KB + 12'500_B + 2_KB));
+  }
+}
+
+TEST_CASE("packet: two messages share a cable in halves until the shorter has ended") {
+  // Packets of 1000 B and 250 B of headers take 100 ns. They take turns on leaf0->spine0: the short one's last of 100 is the
+  // 199th there, the long one's last of 300 the 400th. Then 4 cables of 500 ns and 3 switches that wait for 64 B.
+  const auto tree = build(FatTree{.leaves = 2, .nodes_per_leaf = 2, .spines = 1, .host_link = wire, .fabric_link = wire});
+  PacketSettings s = rdma();
+  s.header = 250_B;
+  Wires wires(*tree, s);
+  wires.send(0, 2, 100_KB);
+  wires.send(1, 3, 300_KB);
+  const SimTime rest = 2'000_ns + 3 * 64 * 80_ps;
+  CHECK(wires.run() == std::vector{rest + 199 * 100_ns, rest + 400 * 100_ns});
+  // 200 have come when 100 have left; from then on one comes and one leaves, until the long one has ended.
+  for (const QueueReport& q : wires.network.report().queues) {
+    CHECK(wires.fabric.link_name(q.link) == "leaf0->spine0");
+    CHECK(q.high_water >= 100 * 1'250_B);
+    CHECK(q.high_water <= 101 * 1'250_B);
+  }
+  CHECK(wires.network.report().queues.size() == 1);
 }
