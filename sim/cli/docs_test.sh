@@ -30,10 +30,20 @@ in_network_scale() {
           flows[at, "halving_doubling"], flows[at, "ring"] } }' | sort -n -k1 -k2 | sed 's/^[0-9 ]*//'
 }
 
+# case | transport, a full switch, us, and what packets met: from the table that people read, because results.csv has no queues
+incast() {
+  awk 'function count(what) { return match($0, "[0-9]+ " what) ? substr($0, RSTART, RLENGTH - length(what) - 1) : 0 }
+    /^# incast, case/ { split($0, setting, "[=,]"); full = setting[5] == "true" ? "pauses" : "drops" }
+    /parameter_server\(/ { us = $6 }
+    /^#   packets:/ { match($0, /longest queue [^ ]+/); queue = substr($0, RSTART + 14, RLENGTH - 14); sub("KB", " KB", queue); sub("MB", " MB", queue)
+      printf "| %d | %s | %s | %s | %s | %d | %d | %d | %d | %d |\n", ++row, setting[3], full, us, queue, count("marked"), count("dropped"),
+        count("resent"), count("pauses"), count("timeouts") }' incast.txt
+}
+
 # The rows between the marks of a table in a page are those of its scenario.
 table() {
   local name=$1 page=$root/$2
-  "$binary" run "scenarios/$name.json" --quiet -o "$name" >/dev/null
+  "$binary" run "scenarios/$name.json" --quiet -o "$name" >"$name.txt"
   "$name" <"$name/results.csv" >"$name.md"
   local begin="<!-- table:$name:begin" end="<!-- table:$name:end"
   if [[ $renew == --renew ]]; then
@@ -47,6 +57,7 @@ table() {
 }
 table eflops_scale README.md
 table in_network_scale collectives/in_network/README.md
+table incast sim/packet/README.md
 
 # Lines that begin with ./weft inside fenced blocks; building and testing are what is under way.
 commands=$(cd -- "$root" && find . \( -name build -o -name '.*' ! -name . \) -prune -o -name '*.md' -print | LC_ALL=C sort | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |
