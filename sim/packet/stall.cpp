@@ -93,7 +93,7 @@ std::vector<std::uint32_t> PacketNetwork::look_for_standing() {
   }
   look_at_ = events_ + std::max<std::uint64_t>(look_interval, 32 * walked);
   std::ranges::sort(flows);
-  flows.erase(std::ranges::unique(flows).begin(), flows.end());
+  flows.erase(std::unique(flows.begin(), flows.end()), flows.end());  // clang 14 knows no subranges
   return flows;
 }
 
