@@ -15,8 +15,7 @@
 namespace weft::bench {
 namespace {
 
-constexpr int usual_initial_window = 16;  // packets
-constexpr int most_ranks = 1024;          // each is a thread or a process
+constexpr int most_ranks = 1024;  // each is a thread or a process
 const std::vector<std::string> in_network_algorithms = {"atp", "switchml"};
 
 // The names of a list of values, for help and for messages.
@@ -147,9 +146,12 @@ class Reader {
   }
   // Workers, servers and switches have places of their own.
   void interpret_nodes() {
-    if (settings.cut.servers == 0) settings.cut.servers = 1;
+    const std::vector<std::string>& names = settings.algorithms;
+    const int least_servers = std::find(names.begin(), names.end(), "atp") != names.end() ? 1 : 0;
+    if (settings.cut.servers == 0) settings.cut.servers = least_servers;
     if (settings.switches == 0) settings.switches = 1;
-    refuse_if(settings.cut.servers < 1 || settings.cut.servers > most_ranks, "--servers: must be 1 to {}, got {}", most_ranks,
+    refuse_if(written.server_hosts != "workers", "--server-hosts: over udp servers are processes of their own");
+    refuse_if(settings.cut.servers < least_servers || settings.cut.servers > most_ranks, "--servers: must be 1 to {}, got {}", most_ranks,
               settings.cut.servers);
     refuse_if(settings.switches < 1 || settings.switches > most_ranks, "--switches: must be 1 to {}, got {}", most_ranks,
               settings.switches);
@@ -192,6 +194,8 @@ class Reader {
     refuse_if(n.aggregators < 1, "--aggregators: must be at least 1, got {}", n.aggregators);
     refuse_if(n.slots < 1, "--slots: must be at least 1, got {}", n.slots);
     refuse_if(n.window < 1 || n.window > 1 << 20, "--window: must be 1 to {}, got {}", 1 << 20, n.window);
+    refuse_if(n.initial_window < 1, "--initial-window: must be at least 1, got {}", n.initial_window);
+    refuse_if(n.mtu_bytes < 1, "--mtu: must be at least 1 byte, got {}", n.mtu_bytes);
     refuse_if(n.payload_bytes < 4 || n.payload_bytes % 4 != 0, "--payload: must be a multiple of 4 bytes and more than 0, got {}",
               n.payload_bytes);
     refuse_if(n.packet_bytes > udp_packet_limit, "--packet: must be at most {} bytes, what UDP can carry, got {}", udp_packet_limit,
@@ -203,7 +207,25 @@ class Reader {
     probability("--loss", n.mischief.loss);
     probability("--duplicate", n.mischief.duplication);
     probability("--reorder", n.mischief.reordering);
+    interpret_places();
     if (problems.empty()) refuse_what_cannot_be_deployed();
+  }
+  void interpret_places() {
+    const InNetworkSettings& n = settings.in_network;
+    const auto each = [&](const char* flag, const std::vector<int>& switches) {
+      for (const int at : switches)
+        refuse_if(at < 0 || at >= settings.switches, "{}: must name one of the {} switches, 0 to {}, got {}", flag, settings.switches,
+                  settings.switches - 1, at);
+    };
+    const int hanging = settings.ranks + settings.cut.servers;
+    refuse_if(!n.below.empty() && n.below.size() != static_cast<std::size_t>(hanging),
+              "--below: must name a switch for each of {} ranks, then of {} servers, got {}", settings.ranks, settings.cut.servers,
+              n.below.size());
+    each("--below", n.below);
+    each("--passing", n.passing);
+    const std::vector<std::string>& names = settings.algorithms;
+    refuse_if(layout_of(settings).adding().empty() && std::find(names.begin(), names.end(), "switchml") != names.end(),
+              "--passing: leaves no switch that adds, and switchml needs one");
   }
   void probability(const char* flag, double p) { refuse_if(!(p >= 0 && p <= 1), "{}: must be a probability, 0 to 1, got {}", flag, p); }
   void refuse_what_cannot_be_deployed() {
@@ -304,11 +326,16 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   std::vector<CLI::Option*> only_udp = {
       app.add_option("--aggregators", n.aggregators, "udp: of each switch, for atp")->capture_default_str(),
       app.add_option("--slots", n.slots, "udp: of the switch, for switchml")->capture_default_str(),
-      app.add_option("--window", n.window, "udp: packets of a rank on their way, at most, for atp")->capture_default_str(),
+      app.add_option("--window", n.window, "udp: packets of a rank on their way to a server, at most, for atp")->capture_default_str(),
+      app.add_option("--initial-window", n.initial_window, "udp: at first, for atp")->capture_default_str(),
+      app.add_option("--mtu", n.mtu_bytes, "udp: bytes by which windows grow, at least a datagram's, for atp")->capture_default_str(),
       app.add_option("--payload", n.payload_bytes, "udp: bytes of values in a datagram")->capture_default_str(),
       app.add_option("--packet", n.packet_bytes, "udp: bytes of a datagram with all headers, at most")->capture_default_str(),
       app.add_option("--timeout", n.timeout_ms, "udp: milliseconds after which what has not come back is sent again")
           ->capture_default_str(),
+      app.add_option("--below", n.below, "udp: the switch that each rank, then each server, hangs below, from 0; evenly when not given")
+          ->delimiter(','),
+      app.add_option("--passing", n.passing, "udp: switches that only pass on, from 0; the others add")->delimiter(','),
       app.add_option("--loss", n.mischief.loss, "udp: the part of datagrams to lose, each time one is sent")->capture_default_str(),
       app.add_option("--duplicate", n.mischief.duplication, "udp: the part to send twice")->capture_default_str(),
       app.add_option("--reorder", n.mischief.reordering, "udp: the part to send after later ones")->capture_default_str(),
@@ -329,7 +356,10 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   return s;
 }
 
-UdpLayout layout_of(const Settings& s) { return {.workers = s.ranks, .servers = s.cut.servers, .switches = s.switches}; }
+UdpLayout layout_of(const Settings& s) {
+  return {
+      .workers = s.ranks, .servers = s.cut.servers, .switches = s.switches, .below = s.in_network.below, .passing = s.in_network.passing};
+}
 
 InNetworkProtocol protocol_of(const Settings& s, const std::string& algorithm) {
   const InNetworkSettings& n = s.in_network;
@@ -339,8 +369,9 @@ InNetworkProtocol protocol_of(const Settings& s, const std::string& algorithm) {
           .atp = {.values_per_packet = values,
                   .packet_bytes = packet_bytes,
                   .aggregators = n.aggregators,
-                  .initial_window = std::min(n.window, usual_initial_window),
+                  .initial_window = std::min(n.window, n.initial_window),
                   .largest_window = n.window,
+                  .mtu_bytes = n.mtu_bytes,
                   .timeout_ps = timeout_ps},
           .switchml = {.values_per_packet = values, .packet_bytes = packet_bytes, .slots = n.slots, .timeout_ps = timeout_ps}};
 }
@@ -361,13 +392,29 @@ int ranks_among(int all, const Settings& s, const char* who_started_them) {
   return ranks;
 }
 
+namespace {
+
+// Which switch who hangs below may be a long list, and what is to be compared is short: its digest (FNV-1a).
+std::string places_of(const InNetworkSettings& n) {
+  if (n.below.empty() && n.passing.empty()) return {};
+  std::uint32_t digest = 2166136261;
+  const auto add = [&](int value) { digest = (digest ^ static_cast<std::uint32_t>(value)) * 16777619; };
+  std::for_each(n.below.begin(), n.below.end(), add);
+  add(-1);
+  std::for_each(n.passing.begin(), n.passing.end(), add);
+  return fmt::format(" places {:08x}", digest);
+}
+
+}  // namespace
+
 std::string job_of(const Settings& s) {
   const InNetworkSettings& n = s.in_network;
   if (s.transport == "udp")
-    return fmt::format("udp {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} {}+{}+{} nodes {}+{} memory {}/{} B -W {} -t {} ms",
-                       fmt::join(s.algorithms, ","), name_of(s.dtype), s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations,
-                       s.check ? 1 : 0, s.ranks, s.cut.servers, s.switches, n.aggregators, n.slots, n.payload_bytes, n.packet_bytes,
-                       n.window, n.timeout_ms);
+    return fmt::format(
+        "udp {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} {}+{}+{} nodes {}+{} memory {}/{} B -W {}..{}/{} -t {} ms{}",
+        fmt::join(s.algorithms, ","), name_of(s.dtype), s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0,
+        s.ranks, s.cut.servers, s.switches, n.aggregators, n.slots, n.payload_bytes, n.packet_bytes, n.initial_window, n.window,
+        n.mtu_bytes, n.timeout_ms, places_of(n));
   return fmt::format("{} {} {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} --channels {} --pieces {} --root {}{}{}",
                      name_of(s.collective), fmt::join(s.algorithms, ","), name_of(s.dtype), name_of(s.op), s.first_bytes, s.last_bytes,
                      s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.cut.channels, s.cut.pieces, s.root,

@@ -131,6 +131,28 @@ TEST_CASE("udp bench: one rank, a message of one value, and more servers than va
   }
 }
 
+TEST_CASE("udp bench: ranks and servers hang where it is said, some switches only pass on, and sums are right") {
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{"--switches", "3", "--below", "2,0,2,0,1"},
+                                                {"--switches", "3", "--below", "2,0,2,0,1", "--passing", "0,1"},
+                                                {"--switches", "2", "--passing", "0"}}) {
+    std::vector<std::string> all = flags;
+    all.insert(all.end(), {"-n", "4", "--algorithm", "atp,switchml", "-b", "32K", "--iterations", "2", "-w", "1", "--loss", "0.01",
+                           "--timeout", "2", "--initial-window", "4", "--mtu", "3000"});
+    const Ended ended = run(settings_of(all));
+    CHECK(ended.status == 0);
+    CHECK(ended.table.find("# Out of bounds values : 0 OK\n") != std::string::npos);
+  }
+  const Ended none = run(settings_of({"--passing", "0", "-b", "32K", "--iterations", "1"}));
+  CHECK(none.status == 0);
+  CHECK(none.table.find("# 0.00 % of 24 packets wholly added up by switches") != std::string::npos);
+}
+
+TEST_CASE("udp bench: SwitchML has no servers unless some are asked for") {
+  CHECK(settings_of({"--algorithm", "switchml"}).cut.servers == 0);
+  CHECK(settings_of({"--algorithm", "switchml,atp"}).cut.servers == 1);
+  CHECK(settings_of({"--algorithm", "switchml", "--hosts", "a:1,b:1,c:1", "--rank", "0"}).ranks == 2);
+}
+
 TEST_CASE("udp bench: a process that is killed ends the run, and it is said who waits for whom") {
   // Nodes: workers 0 to 2, server 0, switch 0.
   const std::vector<std::string> names = {"worker 0", "worker 1", "worker 2", "server 0", "switch 0"};
@@ -183,6 +205,14 @@ TEST_CASE("udp bench: all that cannot be is said at once") {
                                  "--op: switches add; they cannot do max",
                                  "--dtype: packets carry int32 or, as fixed point, floating point, not int64",
                                  "--channels, --pieces, --group: cut schedules, not what udp runs"});
+  CHECK(problems_of({"-n", "3", "--switches", "2", "--below", "0,1,2", "--passing", "-1", "--initial-window", "0", "--mtu", "0"}) ==
+        std::vector<std::string>{"--initial-window: must be at least 1, got 0", "--mtu: must be at least 1 byte, got 0",
+                                 "--below: must name a switch for each of 3 ranks, then of 1 servers, got 3",
+                                 "--below: must name one of the 2 switches, 0 to 1, got 2",
+                                 "--passing: must name one of the 2 switches, 0 to 1, got -1"});
+  CHECK(problems_of({"--algorithm", "switchml", "--passing", "0", "--server-hosts", "extra"}) ==
+        std::vector<std::string>{"--server-hosts: over udp servers are processes of their own",
+                                 "--passing: leaves no switch that adds, and switchml needs one"});
   CHECK(problems_of({"-n", "300", "--switches", "2"}) ==
         std::vector<std::string>{"--algorithm atp: 150 workers meet at a switch, and a packet has bits for 128"});
   CHECK(problems_of({"--hosts", "a:1,b:1"}) ==

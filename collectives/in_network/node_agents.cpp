@@ -8,13 +8,11 @@ namespace weft {
 InNetworkDeployment::InNetworkDeployment(const InNetworkProtocol& with, const UdpLayout& layout, std::int64_t of)
     : protocol(with), elements(of) {
   if (protocol.kind == InNetworkProtocol::Kind::atp) {
-    std::vector<int> programmable(static_cast<std::size_t>(layout.switches));
-    std::iota(programmable.begin(), programmable.end(), 0);
     const AtpJob job = atp_job(layout, elements);
-    atp = deploy_atp(protocol.atp, std::span(&job, 1), programmable);
+    atp = deploy_atp(protocol.atp, std::span(&job, 1), layout.adding());
     map = udp_map(layout, atp);
   } else {
-    const SwitchmlJob job{.workers = layout.workers, .at = 0, .values = elements};
+    const SwitchmlJob job{.workers = layout.workers, .at = layout.adding().front(), .values = elements};
     switchml = deploy_switchml(protocol.switchml, std::span(&job, 1));
     map = udp_map(layout, switchml);
   }

@@ -22,8 +22,8 @@ struct InNetworkProtocol {
   int values_per_packet() const { return kind == Kind::atp ? atp.values_per_packet : switchml.values_per_packet; }
 };
 
-// Where everything is for messages of so many elements. All switches aggregate; SwitchML uses the first. Addresses are the same
-// for all sizes.
+// Where everything is for messages of so many elements. SwitchML uses the first switch that adds. Addresses are the same for all
+// sizes.
 struct InNetworkDeployment {
   InNetworkDeployment(const InNetworkProtocol& protocol, const UdpLayout& layout, std::int64_t elements);
 

@@ -14,8 +14,16 @@ void add_once(std::vector<int>& to, int one) {
 }  // namespace
 
 int UdpLayout::at(int node) const {
+  if (!is_switch(node) && !below.empty()) return below[static_cast<std::size_t>(node)];
   if (is_worker(node)) return static_cast<int>(std::int64_t{node} * switches / workers);
   return is_switch(node) ? node - switch_node(0) : (node - workers) % switches;
+}
+
+std::vector<int> UdpLayout::adding() const {
+  std::vector<int> out;
+  for (int at = 0; at < switches; ++at)
+    if (std::ranges::find(passing, at) == passing.end()) out.push_back(at);
+  return out;
 }
 
 std::string UdpLayout::name(int node) const {

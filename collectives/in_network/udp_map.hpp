@@ -14,15 +14,18 @@ struct UdpLayout {
   int workers = 2;
   int servers = 1;
   int switches = 1;
+  std::vector<int> below = {};    // the switch that each worker, then each server, hangs below; none: see at()
+  std::vector<int> passing = {};  // switches that only pass on; the others add
 
   int nodes() const { return workers + servers + switches; }
   int server_node(int server) const { return workers + server; }
   int switch_node(int at) const { return workers + servers + at; }
   bool is_worker(int node) const { return node < workers; }
   bool is_switch(int node) const { return node >= workers + servers; }
-  // Workers in blocks, servers one at each switch in turn: the switch that a worker or server hangs below, from 0.
+  // The switch that a worker or server hangs below, from 0; where it is not said, workers do in blocks and servers one at each
+  // switch in turn. Of a switch itself.
   int at(int node) const;
-  int most_workers_at_a_switch() const { return (workers + switches - 1) / switches; }
+  std::vector<int> adding() const;  // the switches that do
   std::string name(int node) const;  // "worker 0", "server 0", "switch 0"
   std::vector<std::string> names() const;
 };

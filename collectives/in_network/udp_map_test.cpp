@@ -27,6 +27,22 @@ TEST_CASE("udp map: workers hang below switches in blocks, servers one at each i
                                                    "server 2", "switch 0", "switch 1"});
 }
 
+TEST_CASE("udp map: who hangs below which switch can be said, and switches can only pass on") {
+  UdpLayout layout{3, 1, 3, {2, 0, 2, 1}};
+  std::vector<int> at;
+  for (int node = 0; node < layout.nodes(); ++node) at.push_back(layout.at(node));
+  CHECK(at == std::vector<int>{2, 0, 2, 1, 0, 1, 2});
+  CHECK(layout.adding() == std::vector<int>{0, 1, 2});
+  layout.passing = {0, 2};
+  CHECK(layout.adding() == std::vector<int>{1});
+  const InNetworkDeployment atp({}, layout, 1000);
+  CHECK(atp.atp.switches.size() == 1);
+  CHECK(atp.atp.switches.front().at == 1);
+  CHECK(next(atp.map, 0, atp.atp.flows[0].first_worker, atp.atp.flows[0].server) == std::vector{layout.switch_node(2)});
+  const InNetworkDeployment switchml({.kind = InNetworkProtocol::Kind::switchml}, layout, 1000);
+  CHECK(switchml.switchml.switches.front().at == 1);
+}
+
 TEST_CASE("udp map: a gradient goes to its switch, to the server's, to the server") {
   // Workers 0, 1 below switch 0 (node 6), 2, 3 below switch 1 (node 7); server 0 (node 4) below switch 0, server 1 (5) below 1.
   const InNetworkDeployment d({}, {4, 2, 2}, 1000);

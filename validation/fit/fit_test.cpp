@@ -55,6 +55,21 @@ TEST_CASE("simulator: an all-reduce, a latency and a bandwidth, by hand") {
   CHECK(simulator.time_us({"bandwidth", {"bandwidth"}, 2, 1_MB}, hardware) == doctest::Approx((2 + 1 + 64 * 80 + 2 + 1 + 0.00032) / 64));
 }
 
+TEST_CASE("simulator: in-network all-reduces, on the network of the scenario if that has switches") {
+  // 1 MB are 4033 packets of 306 B, at 100 Gb/s 98.7 us; two links there, two back, each 1 us and 24.5 ns.
+  Scenario star = open_pair({}).scenario();
+  star.fabric.spec = Star{.nodes = 3, .host_link = {100_Gbps, 1_us}};
+  for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+    star.network = network;
+    AlgorithmChoice atp{"atp"};
+    atp.atp.aggregators = 1 << 20;
+    const double us = Simulator(star).time_us({"allreduce", atp, 2, 1_MB}, {});
+    CHECK(us >= 98.7 + 4.1);
+    CHECK(us <= 98.7 + 3 * 4.1 + 0.1);
+    CHECK((network == NetworkKind::packet) == (us > 98.7 + 4.2));  // it has slow start
+  }
+}
+
 TEST_CASE("simulator: the wire's limit is the algorithm's least traffic over the link") {
   const Simulator simulator(open_pair({}).scenario());
   CHECK(simulator.wire_limit_us({"allreduce", {"ring"}, 2, 1_MB}) == doctest::Approx(80));

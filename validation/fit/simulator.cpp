@@ -2,6 +2,7 @@
 
 #include "sim/network/flow_network.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/shared_run.hpp"
 #include "sim/simulate.hpp"
 
 #include <algorithm>
@@ -68,7 +69,24 @@ Simulator::Prepared& Simulator::prepared(const Experiment& e) {
   return *slot;
 }
 
+double Simulator::in_network_us(const Experiment& e, const HardwareProfile& hardware) const {
+  Routes routes(*fabric_, scenario_.fabric.ecmp);
+  Scenario asked = scenario_;
+  asked.workload.ranks = e.ranks;
+  const Tenant workload{
+      .name = label(e.algorithm),
+      .job = InNetworkJob{.algorithm = e.algorithm, .workers = placement_of(asked, e.algorithm), .elements = e.size.count / 4}};
+  const SharedSite site{.routes = routes,
+                        .hardware = hardware,
+                        .switches = scenario_.fabric.programmable,
+                        .packet = scenario_.packet.value_or(PacketSettings{})};
+  const SharedRun run = scenario_.network == NetworkKind::packet ? run_shared_packet({&workload, 1}, {}, site, nullptr, Around::nothing)
+                                                                 : run_shared_flow({&workload, 1}, {}, {}, site, Around::nothing);
+  return run.jobs.front().iterations.front().time().microseconds();
+}
+
 double Simulator::time_us(const Experiment& e, const HardwareProfile& hardware) {
+  if (is_in_network(e.algorithm.name)) return in_network_us(e, hardware);
   Prepared& p = prepared(e);
   const Job job{.schedule = p.schedule,
                 .placement = p.placement,

@@ -1,4 +1,5 @@
-// What the flow network says to a measurement, in this process: no SimGrid engine around it, so it may be asked many times.
+// What the flow network says to a measurement, in this process: no SimGrid engine around it, so it may be asked many times. To ATP
+// and SwitchML the packet network, where it is the scenario's.
 #pragma once
 
 #include "models/routes.hpp"
@@ -43,6 +44,7 @@ class Simulator {
  private:
   struct Prepared;
   Prepared& prepared(const Experiment& experiment);
+  double in_network_us(const Experiment& experiment, const HardwareProfile& hardware) const;
 
   Scenario scenario_;
   std::unique_ptr<Fabric> fabric_;

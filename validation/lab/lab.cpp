@@ -4,6 +4,7 @@
 #include "sim/simulate.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/lab/compare.hpp"
+#include "validation/lab/in_network.hpp"
 #include "validation/lab/network.hpp"
 #include "validation/lab/ranks.hpp"
 
@@ -21,6 +22,12 @@ constexpr double fewest_runs = 3, most_runs = 50;
 
 bool has_flag(const std::vector<std::string>& arguments, std::string_view flag) {
   return std::ranges::any_of(arguments, [&](const std::string& a) { return a == flag || a.starts_with(std::string(flag) + "="); });
+}
+
+// Settings of datagrams would make a table wide: they are said once above it where they need not tell algorithms apart.
+std::string short_label(const Workload& w, const AlgorithmChoice& algorithm) {
+  const auto same = std::ranges::count(w.algorithms, algorithm.name, &AlgorithmChoice::name);
+  return is_in_network(algorithm.name) && same == 1 ? algorithm.name : label(algorithm);
 }
 
 // What the scenario says, weft bench must not be told otherwise.
@@ -44,15 +51,16 @@ std::vector<lab::Host> hosts_of(const Scenario& scenario, const AlgorithmChoice&
 
 class Measuring {
  public:
-  Measuring(const LabArguments& arguments, const Scenario& scenario, const lab::Plan& plan)
-      : arguments_(arguments), scenario_(scenario), plan_(plan) {
+  Measuring(const LabArguments& arguments, const Scenario& scenario, const Fabric& fabric, const lab::Plan& plan)
+      : arguments_(arguments), scenario_(scenario), fabric_(fabric), plan_(plan) {
     if (!arguments.output.empty()) std::filesystem::create_directories(arguments.output);
   }
 
   // `expected_us` decides how often it is run.
   Measurement measure(const AlgorithmChoice& algorithm, Bytes size, double expected_us) const {
-    const std::string name = fmt::format("{}_{}", label(algorithm), to_string(size));
-    const std::string table = lab::run_bench({hosts_of(scenario_, algorithm, plan_), bench_arguments(algorithm, size, expected_us, name)});
+    const std::string name = fmt::format("{}_{}", short_label(scenario_.workload, algorithm), to_string(size));
+    const std::string table = lab::run_bench(is_in_network(algorithm.name) ? over_udp(algorithm, size, expected_us)
+                                                                           : over_tcp(algorithm, size, expected_us, name));
     if (!arguments_.output.empty()) write_file(std::filesystem::path(arguments_.output) / (name + ".txt"), table);
     const Measurements read = parse_measurements(table, name, {.collective = std::string(name_of(scenario_.workload.collective))});
     if (read.rows.empty()) throw RunError(fmt::format("weft bench printed no result:\n{}", table));
@@ -60,43 +68,58 @@ class Measuring {
   }
 
  private:
-  std::vector<std::string> bench_arguments(const AlgorithmChoice& algorithm, Bytes size, double expected_us,
-                                           const std::string& name) const {
+  lab::BenchRun over_udp(const AlgorithmChoice& algorithm, Bytes size, double expected_us) const {
+    lab::InNetworkBench bench = lab::in_network_bench(scenario_, algorithm, fabric_, plan_);
+    lab::BenchRun out{"udp", std::move(bench.nodes), std::move(bench.arguments)};
+    add_what_all_have(size, expected_us, out.arguments);
+    return out;
+  }
+
+  lab::BenchRun over_tcp(const AlgorithmChoice& algorithm, Bytes size, double expected_us, const std::string& name) const {
     const Workload& w = scenario_.workload;
     const AlgorithmSettings& s = algorithm.settings;
-    std::vector<std::string> out = {"--algorithm",  algorithm.name,
-                                    "--collective", std::string(name_of(w.collective)),
-                                    "-b",           std::to_string(size.count),
-                                    "--dtype",      std::string(name_of(w.dtype)),
-                                    "--op",         std::string(name_of(w.op)),
-                                    "--root",       std::to_string(w.root),
-                                    "--channels",   std::to_string(s.channels),
-                                    "--pieces",     std::to_string(s.pieces)};
+    std::vector<std::string> out = {
+        "--algorithm", algorithm.name,         "--collective", std::string(name_of(w.collective)), "--op",     std::string(name_of(w.op)),
+        "--root",      std::to_string(w.root), "--channels",   std::to_string(s.channels),         "--pieces", std::to_string(s.pieces)};
     const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
     if (s.group > 0) add({"--group", std::to_string(s.group)});
     if (s.servers > 0) add({"--servers", std::to_string(s.servers)});
     if (extra_servers(s) > 0) add({"--server-hosts", "extra"});
     if (const auto* bigraph = std::get_if<BiGraph>(&scenario_.fabric.spec)) add({"--switches", std::to_string(bigraph->switches)});
+    if (!arguments_.output.empty()) add({"--trace", (std::filesystem::absolute(arguments_.output) / (name + ".json")).string()});
+    add_what_all_have(size, expected_us, out);
+    return {"tcp", hosts_of(scenario_, algorithm, plan_), std::move(out)};
+  }
+
+  void add_what_all_have(Bytes size, double expected_us, std::vector<std::string>& out) const {
+    const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
+    add({"-b", std::to_string(size.count), "--dtype", std::string(name_of(scenario_.workload.dtype))});
     if (!has_flag(arguments_.bench, "-w") && !has_flag(arguments_.bench, "--warmup")) add({"-w", "1"});
     if (!has_flag(arguments_.bench, "--iterations"))
       add({"--iterations", fmt::format("{:.0f}", std::clamp(arguments_.row_s * 1e6 / expected_us, fewest_runs, most_runs))});
-    if (!arguments_.output.empty()) add({"--trace", (std::filesystem::absolute(arguments_.output) / (name + ".json")).string()});
     out.insert(out.end(), arguments_.bench.begin(), arguments_.bench.end());
-    return out;
   }
 
   const LabArguments& arguments_;
   const Scenario& scenario_;
+  const Fabric& fabric_;
   const lab::Plan& plan_;
 };
 
-// The first algorithm at the smallest and at the largest size: all that the prediction of the others may know.
-bool is_fitted(const Workload& w, const AlgorithmChoice& algorithm, Bytes size) {
-  return algorithm == w.algorithms.front() && (size == std::ranges::min(w.sizes) || size == std::ranges::max(w.sizes));
+// The first algorithm of which no switch takes part, if there is one: links give it their payload's rate, which is to be found out.
+const AlgorithmChoice& to_be_fitted(const Workload& w) {
+  const auto found = std::ranges::find_if(w.algorithms, [](const AlgorithmChoice& a) { return !is_in_network(a.name); });
+  return found == w.algorithms.end() ? w.algorithms.front() : *found;
 }
 
-std::vector<FitPoint> measure_all(const LabArguments& a, const Scenario& scenario, const lab::Plan& plan, std::ostream& err) {
-  const Measuring measuring(a, scenario, plan);
+// That one at the smallest and at the largest size: all that the prediction of the others may know.
+bool is_fitted(const Workload& w, const AlgorithmChoice& algorithm, Bytes size) {
+  return algorithm == to_be_fitted(w) && (size == std::ranges::min(w.sizes) || size == std::ranges::max(w.sizes));
+}
+
+std::vector<FitPoint> measure_all(const LabArguments& a, const Scenario& scenario, const Fabric& fabric, const lab::Plan& plan,
+                                  std::ostream& err) {
+  const Measuring measuring(a, scenario, fabric, plan);
   const Workload& w = scenario.workload;
   Simulator simulator(scenario);
   std::vector<FitPoint> points;
@@ -104,7 +127,7 @@ std::vector<FitPoint> measure_all(const LabArguments& a, const Scenario& scenari
     for (const Bytes size : w.sizes) {
       FitPoint p{{}, {std::string(name_of(w.collective)), algorithm, w.ranks, size}, is_fitted(w, algorithm, size)};
       p.measured = measuring.measure(algorithm, size, simulator.time_us(p.experiment, scenario.hardware));
-      err << fmt::format("weft: {} {}: {:.1f} us\n", label(algorithm), to_string(size), p.measured.time_us);
+      err << fmt::format("weft: {} {}: {:.1f} us\n", short_label(w, algorithm), to_string(size), p.measured.time_us);
       points.push_back(std::move(p));
     }
   return points;
@@ -124,14 +147,30 @@ void print_cluster(const Scenario& scenario, const Fabric& fabric, const lab::Pl
   out << fmt::format("# {}: {} hosts and {} switches on this machine, {} links of {}, packets of {} B\n", scenario.name, fabric.endpoints(),
                      static_cast<int>(boost::num_vertices(fabric.graph())) - fabric.endpoints(), fabric.links(), rates_of(fabric),
                      plan.packet_bytes);
+  for (const AlgorithmChoice& algorithm : scenario.workload.algorithms)
+    if (is_in_network(algorithm.name))
+      out << fmt::format("# {} over UDP with software switches, predicted on the network \"{}\"\n", label(algorithm),
+                         name_of(scenario.network == NetworkKind::packet ? NetworkKind::packet : NetworkKind::flow));
 }
 
 void print_fit(const FitResult& result, const Workload& w, std::ostream& out) {
-  out << fmt::format("# fitted to {} at {} and {}:", label(w.algorithms.front()), to_string(std::ranges::min(w.sizes)),
+  out << fmt::format("# fitted to {} at {} and {}:", label(to_be_fitted(w)), to_string(std::ranges::min(w.sizes)),
                      to_string(std::ranges::max(w.sizes)));
   for (const FittedParameter& p : result.parameters)
     out << fmt::format(" {} {}{}", p.parameter.name, shown(p.parameter.unit, p.value), p.determined ? "" : " (as it was)");
   out << "\n#\n";
+}
+
+std::vector<Problem> problems_of(const Scenario& s, const Fabric& fabric) {
+  std::vector<Problem> out = lab::problems(fabric, s.fabric.ecmp, lab::programs_of(s));
+  for (Problem& p : lab::in_network_problems(s, fabric)) out.push_back(std::move(p));
+  const auto alone = [&](const char* where, bool there) {
+    if (there) out.push_back({where, "the lab runs the workload alone, all ranks at once"});
+  };
+  alone("/jobs", !s.jobs.empty());
+  alone("/traffic", !s.traffic.empty());
+  alone("/start_skew", s.start_skew.has_value());
+  return out;
 }
 
 int clean(std::ostream& out) {
@@ -157,17 +196,18 @@ int lab_command(const LabArguments& a, std::ostream& out, std::ostream& err) {
   const OpenScenario open(a.scenario, settings, a.fit.empty() ? default_lab_fit() : a.fit);
   const Scenario& scenario = open.scenario();
   const auto fabric = build(scenario.fabric.spec);
-  if (const auto found = lab::problems(*fabric, scenario.fabric.ecmp); !found.empty()) throw InputError(lines_of(a.scenario, found));
+  const lab::Programs programs = lab::programs_of(scenario);
+  if (const auto found = problems_of(scenario, *fabric); !found.empty()) throw InputError(lines_of(a.scenario, found));
   if (const auto why = lab::obstacle()) throw InputError("weft lab: " + *why);
 
-  const lab::Network network(lab::plan(*fabric, scenario.fabric.ecmp, lab::prefix_of_this_process()));
-  const std::vector<FitPoint> points = measure_all(a, scenario, network.plan(), err);
+  const lab::Network network(lab::plan(*fabric, scenario.fabric.ecmp, lab::prefix_of_this_process(), programs));
+  const std::vector<FitPoint> points = measure_all(a, scenario, *fabric, network.plan(), err);
   const FitResult result = fit(open, points, {.folds = 0});
 
   std::vector<lab::Compared> rows;
   for (std::size_t i = 0; i < points.size(); ++i)
-    rows.push_back({label(points[i].experiment.algorithm), points[i].experiment.size, points[i].measured.time_us, result.simulated_us[i],
-                    points[i].fitted});
+    rows.push_back({short_label(scenario.workload, points[i].experiment.algorithm), points[i].experiment.size, points[i].measured.time_us,
+                    result.simulated_us[i], points[i].fitted});
   print_cluster(scenario, *fabric, network.plan(), out);
   print_fit(result, scenario.workload, out);
   out << lab::to_table(rows) << fmt::format("# packets dropped: {}\n", network.dropped_packets());

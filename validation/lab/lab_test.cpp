@@ -56,6 +56,31 @@ TEST_CASE("parameter servers on hosts of their own run in the lab, behind the wo
                        "weft lab: --server-hosts is the scenario's to say, or the lab's", InputError);
 }
 
+TEST_CASE("ATP and SwitchML run in the lab over UDP, with a software switch at each of two bridges, and every sum is right") {
+  if (skipped()) return;
+  std::ostringstream out, err;
+  LabArguments arguments = small("in_network_two_switches.json");
+  arguments.set = {"/workload/size=[\"64KiB\", \"256KiB\"]"};
+  CHECK(lab_command(arguments, out, err) == 0);
+  INFO(out.str());
+  CHECK(out.str().find("# atp(servers=2,payload=2304B,packet=2410B,largest_window=64,timeout=0.2s) over UDP with software switches, "
+                       "predicted on the network \"packet\"\n") != std::string::npos);
+  CHECK(out.str().find("\n  atp ") != std::string::npos);
+  CHECK(out.str().find("\n  switchml ") != std::string::npos);
+  CHECK(out.str().find("packets dropped: 0\n") != std::string::npos);
+  CHECK(out.str().find("predicted: 4 points") != std::string::npos);
+  CHECK_FALSE(any_of_process(::getpid()));
+}
+
+TEST_CASE("what the lab cannot do of a scenario is said at once, before anything is built") {
+  LabArguments arguments = small("in_network.json");
+  arguments.set = {"/workload/algorithm=[\"ring\", \"atp\"]", "/start_skew={\"max\": \"1ms\"}"};
+  std::ostringstream out, err;
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("/workload/algorithm/1/packet: a link of the lab carries 106"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("/start_skew: the lab runs the workload alone"), InputError);
+}
+
 TEST_CASE("a lab whose process is killed is torn down all the same") {
   if (skipped()) return;
   const pid_t child = ::fork();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 
 namespace weft::lab {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 constexpr BitsPerSecond least_rate = 1_Mbps;
 constexpr BitsPerSecond most_rate = 10_Gbps;
 
-constexpr std::int64_t ethernet_header = 14;
 constexpr std::int64_t window_bytes = 8 << 20;        // more than Linux lets a connection have under way
 constexpr std::int64_t first_window_bytes = 1 << 20;  // what a new connection may send at once
 
@@ -43,18 +43,22 @@ std::vector<Cable> cables_of(const Fabric& fabric) {
   return cables;
 }
 
-std::int64_t packet_bytes(const Fabric& fabric) {
-  BitsPerSecond slowest = most_rate;
-  for (LinkId link = 0; link < fabric.links(); ++link) slowest = std::min(slowest, fabric.link(link).bandwidth);
-  return std::clamp(static_cast<std::int64_t>(slowest.bytes_per_second() * packet_time.seconds()), least_packet, most_packet);
+// Where an endpoint has one cable.
+LinkId up_link(const Fabric& fabric, int endpoint) {
+  LinkId link = 0;
+  while (fabric.from(link) != fabric.node_of(endpoint)) ++link;
+  return link;
 }
+NodeId edge_switch(const Fabric& fabric, int endpoint) { return fabric.to(up_link(fabric, endpoint)); }
 
 class Drawing {
  public:
-  Drawing(const Fabric& fabric, Ecmp ecmp, std::string prefix)
+  Drawing(const Fabric& fabric, Ecmp ecmp, std::string prefix, Programs programs)
       : fabric_(fabric), routes_(fabric, ecmp), prefix_(std::move(prefix)), out_{.packet_bytes = packet_bytes(fabric)} {
     endpoint_of_.assign(boost::num_vertices(fabric.graph()), -1);
     for (int e = 0; e < fabric.endpoints(); ++e) endpoint_of_[static_cast<std::size_t>(fabric.node_of(e))] = e;
+    if (programs == Programs::yes)
+      for (int e = fabric.endpoints() - 1; e >= 0; --e) programs_[edge_switch(fabric, e)].endpoint = e;
   }
 
   Plan draw() {
@@ -62,6 +66,7 @@ class Drawing {
     add_bridges();
     add_cables();
     for (int e = 0; e < fabric_.endpoints(); ++e) add_host(e);
+    for (const auto& [at, program] : programs_) add_program(at, program);
     for (const auto& [key, line] : tables_) add(Tool::bridge, out_.bridges_in, line);
     for (const std::string& in : out_.namespaces)
       for (LinkId link = 0; link < fabric_.links(); ++link)
@@ -74,6 +79,11 @@ class Drawing {
   struct End {
     std::string port;
     NodeId at;
+  };
+  // Of a switch.
+  struct Program {
+    int endpoint = 0;  // one below it
+    std::string hardware_address = {};
   };
 
   template <class... Lines>
@@ -88,6 +98,8 @@ class Drawing {
   static std::string bridge_name(NodeId node) { return fmt::format("sw{}", node); }
   static std::string port_name(LinkId link) { return fmt::format("p{}", link); }  // where the link begins
   static std::string far_name(LinkId link) { return fmt::format("r{}", link); }   // where it ends, if nothing comes back
+  static std::string bridge_port(NodeId at) { return fmt::format("c{}", at); }    // the cable of a switch's program, at its bridge
+  static std::string program_port(NodeId at) { return fmt::format("q{}", at); }   // and in its namespace
   static std::string hardware_address(int endpoint) { return fmt::format("02:57:45:46:54:{:02x}", endpoint); }
 
   void name_everything() {
@@ -97,6 +109,12 @@ class Drawing {
       // 198.18.0.0/15 is for measurements (RFC 2544); nothing of it leaves the namespaces.
       out_.hosts.push_back({fmt::format("{}-h{}", prefix_, e), fmt::format("198.18.0.{}", e + 1)});
       out_.namespaces.push_back(out_.hosts.back().in);
+    }
+    for (auto& [at, program] : programs_) {
+      const std::size_t number = out_.programs.size();
+      program.hardware_address = fmt::format("02:57:45:46:55:{:02x}", number);
+      out_.programs[at] = {fmt::format("{}-s{}", prefix_, number), fmt::format("198.18.1.{}", number + 1)};
+      out_.namespaces.push_back(out_.programs[at].in);
     }
     for (const std::string& name : out_.namespaces) add(Tool::ip, "", "netns add " + name);
   }
@@ -119,8 +137,13 @@ class Drawing {
                       out_.packet_bytes, namespace_of(far.at)));
       ends_.insert(ends_.end(), {near, far});
     }
+    for (const auto& [at, host] : out_.programs)
+      add(Tool::ip, out_.bridges_in,
+          fmt::format("link add {} mtu {} type veth peer name {} mtu {} netns {}", bridge_port(at), out_.packet_bytes, program_port(at),
+                      out_.packet_bytes, host.in));
     for (const End& end : ends_)
       if (endpoint(end.at) < 0) plug_into_bridge(end);
+    for (const auto& entry : programs_) plug_into_bridge({bridge_port(entry.first), entry.first});
   }
 
   // Packets go one by one (gso_max_segs 1): a bucket would let several of them pass as one.
@@ -137,29 +160,50 @@ class Drawing {
       if (endpoint(end.at) == e)
         add(Tool::ip, host.in,
             fmt::format("link set {} address {} gso_max_segs 1 addrgenmode none arp off up", end.port, hardware_address(e)));
+    for (int to = 0; to < fabric_.endpoints(); ++to) {
+      if (to == e) continue;
+      const auto hops = routes_.hops(routes_.of(e, to));
+      add_way(host, out_.hosts[static_cast<std::size_t>(to)], hardware_address(to), port_name(hops.front().link));
+      add_to_tables(hardware_address(to), hops.subspan(1));
+    }
+    for (const auto& [at, program] : programs_) {
+      add_way(host, out_.programs.at(at), program.hardware_address, port_name(up_link(fabric_, e)));
+      if (edge_switch(fabric_, e) == at) continue;
+      const auto hops = routes_.hops(routes_.of(e, program.endpoint));
+      add_to_tables(program.hardware_address, hops.subspan(1, hops.size() - 2));
+    }
+  }
+
+  // Everybody is reached by way of the bridge, which knows the paths of its endpoints.
+  void add_program(NodeId at, const Program& program) {
+    const Host& host = out_.programs.at(at);
+    add(Tool::ip, host.in, std::string("link set lo up"), fmt::format("addr add {}/32 dev lo", host.address),
+        fmt::format("link set {} address {} addrgenmode none arp off up", program_port(at), program.hardware_address));
     for (int to = 0; to < fabric_.endpoints(); ++to)
-      if (to != e) add_route(e, to);
+      add_way(host, out_.hosts[static_cast<std::size_t>(to)], hardware_address(to), program_port(at));
+    for (const auto& [other, there] : programs_)
+      if (other != at) add_way(host, out_.programs.at(other), there.hardware_address, program_port(at));
+    add_to_table(at, program.hardware_address, bridge_port(at));
   }
 
   // No packet is lost in the lab, so there is nothing to probe for: the window is open from the start.
-  void add_route(int from, int to) {
-    const Host& host = out_.hosts[static_cast<std::size_t>(from)];
-    const std::string& address = out_.hosts[static_cast<std::size_t>(to)].address;
-    const auto hops = routes_.hops(routes_.of(from, to));
-    const std::string port = port_name(hops.front().link);
-    add(Tool::ip, host.in, fmt::format("neigh replace {} lladdr {} dev {} nud permanent", address, hardware_address(to), port),
-        fmt::format("route add {}/32 dev {} src {} initcwnd {} congctl reno", address, port, host.address,
+  void add_way(const Host& from, const Host& to, const std::string& hardware, const std::string& port) {
+    add(Tool::ip, from.in, fmt::format("neigh replace {} lladdr {} dev {} nud permanent", to.address, hardware, port),
+        fmt::format("route add {}/32 dev {} src {} initcwnd {} congctl reno", to.address, port, from.address,
                     first_window_bytes / out_.packet_bytes));
-    for (const Hop& hop : hops.subspan(1)) {
-      const NodeId at = fabric_.from(hop.link);
-      tables_[{at, to}] = fmt::format("fdb replace {} dev {} master static", hardware_address(to), port_name(hop.link));
-    }
+  }
+
+  void add_to_tables(const std::string& hardware, std::span<const Hop> hops) {
+    for (const Hop& hop : hops) add_to_table(fabric_.from(hop.link), hardware, port_name(hop.link));
+  }
+  void add_to_table(NodeId at, const std::string& hardware, const std::string& port) {
+    tables_[{at, hardware}] = fmt::format("fdb replace {} dev {} master static", hardware, port);
   }
 
   // The bucket holds two packets: one that goes, and one in hand for a timer that is late. What waits is never dropped, as on
   // a fabric with flow control.
   void add_bucket(LinkId link) {
-    const std::int64_t frame = out_.packet_bytes + ethernet_header;
+    const std::int64_t frame = out_.packet_bytes + ethernet_header_bytes;
     const std::int64_t room = std::min<std::int64_t>(window_bytes * fabric_.endpoints(), INT32_MAX);
     add(Tool::tc, namespace_of(fabric_.from(link)),
         fmt::format("qdisc add dev {} root tbf rate {}bit burst {} limit {}", port_name(link), fabric_.link(link).bandwidth.count,
@@ -172,8 +216,21 @@ class Drawing {
   Plan out_;
   std::vector<int> endpoint_of_;
   std::vector<End> ends_;
-  std::map<std::pair<NodeId, int>, std::string> tables_;  // by switch and destination
+  std::map<NodeId, Program> programs_;
+  std::map<std::pair<NodeId, std::string>, std::string> tables_;  // by switch and hardware address
 };
+
+// A program's place is known by the one switch of an endpoint.
+void find_several_cables(const Fabric& fabric, std::vector<Problem>& out) {
+  for (int e = 0; e < fabric.endpoints(); ++e) {
+    int cables = 0;
+    for (LinkId link = 0; link < fabric.links(); ++link) cables += fabric.from(link) == fabric.node_of(e);
+    if (cables == 1) continue;
+    out.push_back({"/fabric", fmt::format("below switches that add an endpoint has one cable, but {} has {}",
+                                          fabric.device(fabric.node_of(e)).name, cables)});
+    return;
+  }
+}
 
 // Two paths to one endpoint that leave a switch by different links.
 void find_forks(const Fabric& fabric, Ecmp ecmp, std::vector<Problem>& out) {
@@ -209,7 +266,13 @@ std::string to_string(const Command& c) {
   return c.in.empty() ? fmt::format("{} {}", name_of(c.tool), c.line) : fmt::format("{} -n {} {}", name_of(c.tool), c.in, c.line);
 }
 
-std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp) {
+std::int64_t packet_bytes(const Fabric& fabric) {
+  BitsPerSecond slowest = most_rate;
+  for (LinkId link = 0; link < fabric.links(); ++link) slowest = std::min(slowest, fabric.link(link).bandwidth);
+  return std::clamp(static_cast<std::int64_t>(slowest.bytes_per_second() * packet_time.seconds()), least_packet, most_packet);
+}
+
+std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp, Programs programs) {
   std::vector<Problem> out;
   if (fabric.endpoints() < 2 || fabric.endpoints() > most_hosts)
     out.push_back({"/fabric", fmt::format("the lab has 2 to {} hosts, got {}", most_hosts, fabric.endpoints())});
@@ -217,6 +280,7 @@ std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp) {
     out.push_back({"/fabric/ecmp", "the lab's paths are fixed before anything runs, which \"least_loaded\" is not"});
   else if (out.empty())
     find_forks(fabric, ecmp, out);
+  if (programs == Programs::yes) find_several_cables(fabric, out);
   for (LinkId link = 0; link < fabric.links(); ++link) {
     const BitsPerSecond rate = fabric.link(link).bandwidth;
     if (rate >= least_rate && rate <= most_rate) continue;
@@ -227,13 +291,13 @@ std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp) {
   return out;
 }
 
-Plan plan(const Fabric& fabric, Ecmp ecmp, const std::string& prefix) {
-  if (const auto found = problems(fabric, ecmp); !found.empty()) {
+Plan plan(const Fabric& fabric, Ecmp ecmp, const std::string& prefix, Programs programs) {
+  if (const auto found = problems(fabric, ecmp, programs); !found.empty()) {
     std::vector<std::string> lines;
     for (const Problem& p : found) lines.push_back(fmt::format("{}: {}", p.where, p.what));
     throw InputError(std::move(lines));
   }
-  return Drawing(fabric, ecmp, prefix).draw();
+  return Drawing(fabric, ecmp, prefix, programs).draw();
 }
 
 }  // namespace weft::lab

@@ -3,12 +3,16 @@
 // Every endpoint is a network namespace and every switch a bridge, all bridges in one more namespace. A cable is a veth pair,
 // and each of its directions has a token bucket at the link's rate where it begins. Bridges neither learn nor flood: which
 // way a frame goes is written into their tables, so that its path is the one that Routes chose.
+//
+// Where switches are to add, each one with endpoints also has a place for a program: one more namespace, on a cable of its own
+// to the bridge that is as fast as the machine, so that what passes the program takes the links of the fabric and no others.
 #pragma once
 
 #include "kernels/error.hpp"
 #include "models/routes.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,21 +35,31 @@ struct Host {
   std::string address;  // its only one: within the lab, whichever cable it is reached by
 };
 
+// Whether switches with endpoints have places for programs.
+enum class Programs { no, yes };
+
 struct Plan {
   std::vector<std::string> namespaces = {};
-  std::vector<Host> hosts = {};        // by endpoint
-  std::vector<Command> commands = {};  // in the order to run them
-  std::string bridges_in = {};         // the namespace of all switches
-  std::int64_t packet_bytes = 0;       // of IP, on every link
+  std::vector<Host> hosts = {};          // by endpoint
+  std::map<NodeId, Host> programs = {};  // by switch
+  std::vector<Command> commands = {};    // in the order to run them
+  std::string bridges_in = {};           // the namespace of all switches
+  std::int64_t packet_bytes = 0;         // of IP, on every link
 };
 
 constexpr int most_hosts = 128;
 
+// Of a packet on a link, before its IP header.
+constexpr int ethernet_header_bytes = 14;
+
+// The size of an IP packet on every link.
+std::int64_t packet_bytes(const Fabric& fabric);
+
 // What keeps a fabric from being built so, in a scenario's words: too many endpoints, rates that one machine cannot keep,
 // paths that a table of destinations cannot hold.
-std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp);
+std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp, Programs programs = Programs::no);
 
 // Throws InputError with all problems. Names begin with `prefix`, at most 10 characters.
-Plan plan(const Fabric& fabric, Ecmp ecmp, const std::string& prefix);
+Plan plan(const Fabric& fabric, Ecmp ecmp, const std::string& prefix, Programs programs = Programs::no);
 
 }  // namespace weft::lab

@@ -14,7 +14,9 @@ namespace {
 
 constexpr LinkSpec link{200_Mbps, 20_us};
 
-Plan plan_of(const FabricSpec& spec, Ecmp ecmp = {}) { return plan(*build(spec), ecmp, "weft-7"); }
+Plan plan_of(const FabricSpec& spec, Ecmp ecmp = {}, Programs programs = Programs::no) {
+  return plan(*build(spec), ecmp, "weft-7", programs);
+}
 
 GraphFabric two_switches(BitsPerSecond trunk) {
   return {
@@ -42,29 +44,41 @@ std::vector<std::string> words_of(const std::string& line) {
   return out;
 }
 
+NodeId switch_of(const Fabric& fabric, int endpoint) {
+  LinkId up = 0;
+  while (fabric.from(up) != fabric.node_of(endpoint)) ++up;
+  return fabric.to(up);
+}
+int first_below(const Fabric& fabric, NodeId at) {
+  int endpoint = 0;
+  while (switch_of(fabric, endpoint) != at) ++endpoint;
+  return endpoint;
+}
+
 // The network that a plan's commands make, as far as frames go.
 class Walk {
  public:
   explicit Walk(const Plan& p) : plan_(p) {
     for (const Command& c : p.commands) {
       const auto w = words_of(c.line);
-      if (c.line.starts_with("link add p")) {
+      if (c.line.starts_with("link add ") && w[6] == "veth") {
         peer_[w[2]] = w[9];
         peer_[w[9]] = w[2];
       }
       const auto master = std::ranges::find(w, "master");
-      if (c.line.starts_with("link set p") && master != w.end()) bridge_[w[2]] = master[1];
-      if (c.line.starts_with("link set p") && w[3] == "address") owner_[w[2]] = c.in;
+      if (c.line.starts_with("link set ") && master != w.end()) bridge_[w[2]] = master[1];
+      if (c.line.starts_with("link set ") && w[3] == "address") owner_[w[2]] = c.in;
       if (c.line.starts_with("neigh")) hardware_[{c.in, w[2]}] = w[4];
       if (c.line.starts_with("route")) way_[{c.in, w[2].substr(0, w[2].find('/'))}] = w[4];
       if (c.tool == Tool::bridge) table_[w[2]][w[4]] = 1;
     }
   }
 
-  // The ports that frames from one host to another leave by.
+  // The ports that frames from one host or program to another leave by.
   std::vector<std::string> path(int from, int to) const {
-    const Host& a = plan_.hosts[static_cast<std::size_t>(from)];
-    const Host& b = plan_.hosts[static_cast<std::size_t>(to)];
+    return path(plan_.hosts[static_cast<std::size_t>(from)], plan_.hosts[static_cast<std::size_t>(to)]);
+  }
+  std::vector<std::string> path(const Host& a, const Host& b) const {
     const std::string& frame = hardware_.at({a.in, b.address});
     std::vector<std::string> out = {way_.at({a.in, b.address})};
     while (!owner_.contains(peer_.at(out.back()))) {
@@ -132,6 +146,51 @@ TEST_CASE("frames take the paths that the routes chose") {
   }
 }
 
+TEST_CASE("programs of switches are reached over the links of the fabric, and a cable of their own without a bucket") {
+  const std::vector<FabricSpec> fabrics = {
+      Star{.nodes = 3, .host_link = link},
+      two_switches(100_Mbps),
+      FatTree{.leaves = 3, .nodes_per_leaf = 2, .spines = 2, .host_link = link, .fabric_link = link},
+  };
+  for (const FabricSpec& spec : fabrics) {
+    const std::string type(type_name(spec));
+    CAPTURE(type);
+    const Ecmp ecmp{.policy = EcmpPolicy::d_mod_k};
+    const auto fabric = build(spec);
+    const Plan p = plan(*fabric, ecmp, "weft-7", Programs::yes);
+    const Walk walk(p);
+    Routes routes(*fabric, ecmp);
+    const std::size_t edges = type == "star" ? 1 : type == "graph" ? 2 : 3;
+    CHECK(p.programs.size() == edges);
+    CHECK(lines_with(p, "tbf").size() == static_cast<std::size_t>(fabric->links()));
+    for (int from = 0; from < fabric->endpoints(); ++from) {
+      const Host& host = p.hosts[static_cast<std::size_t>(from)];
+      for (int to = 0; to < fabric->endpoints(); ++to) {
+        if (from == to) continue;
+        CAPTURE(from);
+        CAPTURE(to);
+        std::vector<std::string> links;
+        for (const Hop& hop : routes.hops(routes.of(from, to))) links.push_back(fmt::format("p{}", hop.link));
+        const NodeId at = switch_of(*fabric, to), own = switch_of(*fabric, from);
+        if (at == own || first_below(*fabric, at) == to) {
+          std::vector<std::string> expected = links;
+          expected.back() = fmt::format("c{}", at);
+          CHECK(walk.path(host, p.programs.at(at)) == expected);
+        }
+        const std::vector<std::string> back = walk.path(p.programs.at(own), p.hosts[static_cast<std::size_t>(to)]);
+        CHECK(back.front() == fmt::format("q{}", own));
+        CHECK(back.back() == links.back());
+        CHECK(back.size() == links.size());
+        if (at == own) continue;
+        const std::vector<std::string> across = walk.path(p.programs.at(own), p.programs.at(at));
+        CHECK(across.front() == fmt::format("q{}", own));
+        CHECK(across.back() == fmt::format("c{}", at));
+        CHECK(across.size() == links.size());
+      }
+    }
+  }
+}
+
 TEST_CASE("every direction of a cable has a bucket at its own rate") {
   const Plan p = plan_of(two_switches(100_Mbps));
   CHECK(lines_with(p, "tbf").size() == 8);
@@ -161,6 +220,14 @@ TEST_CASE("what a lab cannot be is refused with the way out") {
                        "/fabric/ecmp: a switch of the lab knows a packet by its destination only, but to leaf0/node0 go leaf1->spine1 and "
                        "leaf1->spine0, from leaf1/node0 and from leaf1/node1; \"d_mod_k\" chooses by destination",
                        InputError);
+}
+
+TEST_CASE("below switches that add, endpoints have one cable") {
+  GraphFabric twice = two_switches(100_Mbps);
+  twice.links.push_back({"b", "right", 200_Mbps, 0_us});
+  CHECK_THROWS_WITH_AS(plan_of(twice, {}, Programs::yes), "/fabric: below switches that add an endpoint has one cable, but b has 2",
+                       InputError);
+  CHECK(plan_of(twice).programs.empty());
 }
 
 TEST_CASE("leftovers are the namespaces of labs whose process is gone") {

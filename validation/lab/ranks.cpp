@@ -17,7 +17,7 @@
 namespace weft::lab {
 namespace {
 
-constexpr int port = 5201;  // of every rank: each has an address of its own
+constexpr int first_port = 5201;  // a host may have a rank and servers
 
 std::string bench_program() {
   std::array<char, 4096> self{};
@@ -74,8 +74,8 @@ class Processes {
   std::vector<pid_t> running_;
 };
 
-// What a rank's process does between fork and its program. Only what is safe there: no memory is taken.
-[[noreturn]] void become_rank(const char* space, char* const* arguments, int out, int err) {
+// What such a process does between fork and its program. Only what is safe there: no memory is taken.
+[[noreturn]] void become_node(const char* space, char* const* arguments, int out, int err) {
   const auto stop = [&](const char* what) {
     ::dprintf(err, "%s: %s\n", what, std::strerror(errno));
     ::_exit(1);
@@ -94,17 +94,17 @@ class Processes {
   ::_exit(1);
 }
 
-pid_t start_rank(const BenchRun& run, int rank, const std::string& program, const std::string& addresses, const Pipe& out,
+pid_t start_node(const BenchRun& run, int node, const std::string& program, const std::string& addresses, const Pipe& out,
                  const Pipe& err) {
-  const std::string space = "/run/netns/" + run.ranks[static_cast<std::size_t>(rank)].in;
-  std::vector<std::string> words = {program, "--transport", "tcp", "--hosts", addresses, "--rank", std::to_string(rank)};
+  const std::string space = "/run/netns/" + run.nodes[static_cast<std::size_t>(node)].in;
+  std::vector<std::string> words = {program, "--transport", run.transport, "--hosts", addresses, "--rank", std::to_string(node)};
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
   std::vector<char*> arguments;
   for (std::string& w : words) arguments.push_back(w.data());
   arguments.push_back(nullptr);
   const pid_t child = ::fork();
-  if (child < 0) throw RunError(fmt::format("cannot start rank {}: {}", rank, std::strerror(errno)));
-  if (child == 0) become_rank(space.c_str(), arguments.data(), rank == 0 ? out.writing() : -1, err.writing());
+  if (child < 0) throw RunError(fmt::format("cannot start process {}: {}", node, std::strerror(errno)));
+  if (child == 0) become_node(space.c_str(), arguments.data(), node == 0 ? out.writing() : -1, err.writing());
   return child;
 }
 
@@ -123,7 +123,7 @@ void read_both(const Pipe& out, const Pipe& err, std::string& said, std::string&
   }
 }
 
-// Ranks that fail together say the same.
+// Processes that fail together say the same.
 std::string each_line_once(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -136,11 +136,12 @@ std::string each_line_once(const std::string& text) {
 
 std::string run_bench(const BenchRun& run) {
   std::vector<std::string> addresses;
-  for (const Host& host : run.ranks) addresses.push_back(fmt::format("{}:{}", host.address, port));
+  for (const Host& host : run.nodes)
+    addresses.push_back(fmt::format("{}:{}", host.address, first_port + static_cast<int>(addresses.size())));
   const std::string program = bench_program(), all = fmt::format("{}", fmt::join(addresses, ","));
   Pipe out, err;
   Processes processes;
-  for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) processes.add(start_rank(run, rank, program, all, out, err));
+  for (int node = 0; node < static_cast<int>(run.nodes.size()); ++node) processes.add(start_node(run, node, program, all, out, err));
   out.close_writing();
   err.close_writing();
   std::string said, complained;

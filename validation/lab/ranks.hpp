@@ -1,4 +1,4 @@
-// Runs weft_bench over TCP with one rank in each of several namespaces.
+// Runs weft_bench over TCP or UDP, each of its processes in a namespace.
 #pragma once
 
 #include "validation/lab/plan.hpp"
@@ -9,12 +9,13 @@
 namespace weft::lab {
 
 struct BenchRun {
-  std::vector<Host> ranks;             // where each sits
+  std::string transport = "tcp";
+  std::vector<Host> nodes;             // where each process sits: ranks, then servers, then switches
   std::vector<std::string> arguments;  // of weft_bench, less those that say who takes part
 };
 
-// What rank 0 printed. Throws RunError with what the ranks had to say if one of them failed; none of them outlives this call
-// or this process. Ranks run before anything of ordinary priority, if that is allowed: a host of a cluster has its processor
+// What rank 0 printed. Throws RunError with what the processes had to say if one of them failed; none of them outlives this call
+// or this process. They run before anything of ordinary priority, if that is allowed: a host of a cluster has its processor
 // to itself.
 std::string run_bench(const BenchRun& run);
 

@@ -1,0 +1,129 @@
+#include "validation/lab/in_network.hpp"
+
+#include "collectives/in_network/udp_format.hpp"
+#include "sim/in_network/cluster.hpp"
+#include "sim/simulate.hpp"
+
+#include <algorithm>
+
+namespace weft::lab {
+namespace {
+
+constexpr std::int64_t header_bytes = udp_overhead_bytes + ethernet_header_bytes;  // of what a link carries for a datagram
+constexpr SimTime longest_timeout = 60_s;
+
+Bytes payload_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.payload : a.switchml.payload; }
+Bytes packet_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.packet : a.switchml.packet; }
+SimTime timeout_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.timeout : a.switchml.timeout; }
+
+void find_problems(const AlgorithmChoice& a, const std::string& at, std::int64_t packet_limit, std::vector<Problem>& out) {
+  const std::int64_t payload = payload_of(a).count, most = (packet_limit - udp_overhead_bytes) / 4 * 4;
+  if (payload % 4 != 0 || payload > most)
+    out.push_back({at + "/payload", fmt::format("packets of this lab hold at most {} bytes of values, a multiple of 4, got {}", most,
+                                                to_string(payload_of(a)))});
+  else if (packet_of(a).count != payload + header_bytes)
+    out.push_back({at + "/packet", fmt::format("a link of the lab carries {} bytes of headers with the {} of values: write \"{}B\", got {}",
+                                               header_bytes, payload, payload + header_bytes, to_string(packet_of(a)))});
+  if (timeout_of(a) > longest_timeout)
+    out.push_back(
+        {at + "/timeout", fmt::format("must be at most {} in the lab, got {}", to_string(longest_timeout), to_string(timeout_of(a)))});
+}
+
+// The switches of a run, numbered as they are first met: those of ranks, then of servers.
+class Switches {
+ public:
+  explicit Switches(std::vector<NodeId> programmable) : programmable_(std::move(programmable)) {}
+
+  int number(NodeId at) {
+    const auto found = std::ranges::find(met_, at);
+    if (found == met_.end()) {
+      met_.push_back(at);
+      return static_cast<int>(met_.size()) - 1;
+    }
+    return static_cast<int>(found - met_.begin());
+  }
+  const std::vector<NodeId>& met() const { return met_; }
+  std::vector<int> passing() const {
+    std::vector<int> out;
+    for (std::size_t i = 0; i < met_.size(); ++i)
+      if (std::ranges::find(programmable_, met_[i]) == programmable_.end()) out.push_back(static_cast<int>(i));
+    return out;
+  }
+
+ private:
+  std::vector<NodeId> programmable_, met_;
+};
+
+void add_settings(const AlgorithmChoice& a, const AtpSettings& atp, std::vector<std::string>& out) {
+  const auto add = [&](const char* flag, auto value) { out.insert(out.end(), {flag, fmt::format("{}", value)}); };
+  add("--algorithm", a.name);
+  add("--payload", payload_of(a).count);
+  add("--packet", payload_of(a).count + udp_overhead_bytes);
+  add("--timeout", timeout_of(a).microseconds() / 1e3);
+  if (a.name == "switchml") return add("--slots", a.switchml.slots);
+  add("--aggregators", atp.aggregators);
+  add("--window", atp.largest_window);
+  add("--initial-window", atp.initial_window);
+  add("--mtu", atp.mtu_bytes);
+}
+
+}  // namespace
+
+Programs programs_of(const Scenario& s) {
+  const bool any = std::ranges::any_of(s.workload.algorithms, [](const AlgorithmChoice& a) { return is_in_network(a.name); });
+  return any ? Programs::yes : Programs::no;
+}
+
+std::vector<Problem> in_network_problems(const Scenario& s, const Fabric& fabric) {
+  std::vector<Problem> out;
+  if (programs_of(s) == Programs::no) return out;
+  const std::vector<AlgorithmChoice>& all = s.workload.algorithms;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (is_in_network(all[i].name))
+      find_problems(all[i], all.size() > 1 ? fmt::format("/workload/algorithm/{}", i) : "/workload/algorithm", packet_bytes(fabric), out);
+  const ProgrammableSwitches& switches = s.fabric.programmable;
+  if (switches.delay != SimTime{}) out.push_back({"/fabric/programmable/delay", "software switches take the time they take"});
+  if (switches.packets_per_second > 0)
+    out.push_back({"/fabric/programmable/packets_per_second", "software switches are as fast as they are"});
+  if (s.packet && (s.packet->faults.corruption > 0 || !s.packet->faults.failures.empty()))
+    out.push_back({"/packet/faults", "the lab can lose datagrams, nothing else"});
+  return out;
+}
+
+InNetworkBench in_network_bench(const Scenario& s, const AlgorithmChoice& a, const Fabric& fabric, const Plan& plan) {
+  Routes routes(fabric, s.fabric.ecmp);
+  const InNetworkCluster cluster(fabric, placement_of(s, a));
+  const InNetworkSite site{.routes = routes, .hardware = s.hardware, .switches = s.fabric.programmable};
+  InNetworkBench out;
+  Switches switches(programmable_nodes(s.fabric.programmable, fabric));
+  std::vector<int> below;
+  const auto seat = [&](int endpoint) {
+    out.nodes.push_back(plan.hosts[static_cast<std::size_t>(endpoint)]);
+    below.push_back(switches.number(cluster.edge_switch(endpoint)));
+  };
+  std::ranges::for_each(cluster.workers(), seat);
+  AtpSettings settings;
+  std::vector<ServerShare> shares;
+  if (a.name == "atp") {
+    shares = cluster.servers(a.atp, 0);
+    settings = atp_settings(cluster, shares, site, a.atp);
+    for (const ServerShare& share : shares) seat(share.endpoint);
+  } else {  // which adds up in the first of its switches that can, here as there
+    switches.number(switchml_switch(cluster, programmable_nodes(s.fabric.programmable, fabric)));
+  }
+  for (const NodeId at : switches.met()) out.nodes.push_back(plan.programs.at(at));
+
+  add_settings(a, settings, out.arguments);
+  const auto add = [&](const char* flag, const std::string& value) { out.arguments.insert(out.arguments.end(), {flag, value}); };
+  if (!shares.empty()) add("--servers", std::to_string(shares.size()));
+  add("--switches", std::to_string(switches.met().size()));
+  add("--below", fmt::format("{}", fmt::join(below, ",")));
+  if (const auto passing = switches.passing(); !passing.empty()) add("--passing", fmt::format("{}", fmt::join(passing, ",")));
+  if (s.packet && s.packet->faults.loss > 0) {
+    add("--loss", fmt::format("{}", s.packet->faults.loss));
+    add("--seed", std::to_string(s.packet->seed));
+  }
+  return out;
+}
+
+}  // namespace weft::lab
