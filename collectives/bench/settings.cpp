@@ -47,6 +47,7 @@ struct Written {
   std::string collective = "allreduce", dtype = "float32", op = "sum", first = "1K", last, server_hosts = "workers";
   std::vector<std::string> algorithms = {};  // none: the transport's usual one
   std::vector<std::string> in_network = {};  // flags that only udp has
+  bool ranks = false, switches = false;      // said at all
   double patience_s = 30;
   int check = 1;
 };
@@ -79,7 +80,8 @@ class Reader {
     refuse_if(settings.factor < 2, "-f: must be at least 2, got {}", settings.factor);
     refuse_if(settings.iterations < 1, "--iterations: must be at least 1, got {}", settings.iterations);
     refuse_if(settings.warmup < 0, "-w: must not be negative, got {}", settings.warmup);
-    refuse_if(settings.ranks < 0 || settings.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks, settings.ranks);
+    refuse_if(settings.ranks < (written.ranks ? 1 : 0) || settings.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks,
+              settings.ranks);
     refuse_if(extra_servers(settings.cut) > most_ranks, "--servers: must be at most {}, got {}", most_ranks, settings.cut.servers);
     if (!settings.trace.empty()) interpret_trace();
     refuse_if(settings.connections < 1 || settings.connections > 64, "--connections: must be 1 to 64, got {}", settings.connections);
@@ -126,7 +128,23 @@ class Reader {
     refuse_if(fs::is_directory(settings.trace), "--trace: {} is a folder", settings.trace);
     refuse_if(fs::is_directory(folder) && ::access(folder.c_str(), W_OK) != 0, "--trace: {} cannot be written to", folder.string());
   }
+  void interpret_hosts() {
+    const std::vector<std::string>& hosts = settings.hosts;
+    for (const std::string& host : hosts) {
+      const std::size_t colon = host.rfind(':');
+      int port = 0;
+      const char* const end = host.data() + host.size();
+      const bool is_port =
+          colon != std::string::npos && std::from_chars(host.data() + colon + 1, end, port) == std::from_chars_result{end, {}};
+      refuse_if(colon == 0 || !is_port || port < 1 || port > 65535, "--hosts: \"{}\" must be written host:port", host);
+    }
+    std::vector<std::string> sorted = hosts;
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    for (const std::string& host : sorted) refuse_if(std::count(hosts.begin(), hosts.end(), host) > 1, "--hosts: names {} twice", host);
+  }
   void interpret_ranks() {
+    interpret_hosts();
     const int hosts = static_cast<int>(settings.hosts.size()), servers = extra_servers(settings.cut);
     if (settings.transport == "udp") {
       interpret_nodes();
@@ -149,7 +167,7 @@ class Reader {
     const std::vector<std::string>& names = settings.algorithms;
     const int least_servers = std::find(names.begin(), names.end(), "atp") != names.end() ? 1 : 0;
     if (settings.cut.servers == 0) settings.cut.servers = least_servers;
-    if (settings.switches == 0) settings.switches = 1;
+    if (settings.switches == 0 && !written.switches) settings.switches = 1;
     refuse_if(written.server_hosts != "workers", "--server-hosts: over udp servers are processes of their own");
     refuse_if(settings.cut.servers < least_servers || settings.cut.servers > most_ranks, "--servers: must be 1 to {}, got {}", most_ranks,
               settings.cut.servers);
@@ -292,7 +310,8 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
                  "udp has atp and switchml")
       ->delimiter(',');
   app.add_option("--collective", w.collective, names_of(all_collectives()))->capture_default_str();
-  app.add_option("-n,--ranks", s.ranks, "ranks to run; 2 by default, with mpi those that mpirun started, with nccl one on each GPU");
+  const CLI::Option* const ranks =
+      app.add_option("-n,--ranks", s.ranks, "ranks to run; 2 by default, with mpi those that mpirun started, with nccl one on each GPU");
   app.add_option("-b,--minbytes", w.first, "smallest size")->capture_default_str();
   app.add_option("-e,--maxbytes", w.last, "largest size; the smallest by default");
   app.add_option("-f,--stepfactor", s.factor, "from one size to the next")->capture_default_str();
@@ -309,7 +328,8 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--server-hosts", w.server_hosts,
                  "workers: servers are ranks too; extra: a thread or process for each beside the ranks, of which -n does not count")
       ->capture_default_str();
-  app.add_option("--switches", s.switches, "of the BiGraph, for hdrm; udp: processes that add, ranks in equal parts below them");
+  const CLI::Option* const switches =
+      app.add_option("--switches", s.switches, "of the BiGraph, for hdrm; udp: processes that add, ranks in equal parts below them");
   app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str();
   app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can");
   app.add_option(
@@ -324,23 +344,23 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
       ->type_name("SCENARIO");
   InNetworkSettings& n = s.in_network;
   std::vector<CLI::Option*> only_udp = {
-      app.add_option("--aggregators", n.aggregators, "udp: of each switch, for atp")->capture_default_str(),
-      app.add_option("--slots", n.slots, "udp: of the switch, for switchml")->capture_default_str(),
-      app.add_option("--window", n.window, "udp: packets of a rank on their way to a server, at most, for atp")->capture_default_str(),
-      app.add_option("--initial-window", n.initial_window, "udp: at first, for atp")->capture_default_str(),
-      app.add_option("--mtu", n.mtu_bytes, "udp: bytes by which windows grow, at least a datagram's, for atp")->capture_default_str(),
-      app.add_option("--payload", n.payload_bytes, "udp: bytes of values in a datagram")->capture_default_str(),
-      app.add_option("--packet", n.packet_bytes, "udp: bytes of a datagram with all headers, at most")->capture_default_str(),
-      app.add_option("--timeout", n.timeout_ms, "udp: milliseconds after which what has not come back is sent again")
-          ->capture_default_str(),
-      app.add_option("--below", n.below, "udp: the switch that each rank, then each server, hangs below, from 0; evenly when not given")
+      app.add_option("--aggregators", n.aggregators, "of each switch, for atp")->capture_default_str(),
+      app.add_option("--slots", n.slots, "of the switch, for switchml")->capture_default_str(),
+      app.add_option("--window", n.window, "packets of a rank on their way to a server, at most, for atp")->capture_default_str(),
+      app.add_option("--initial-window", n.initial_window, "at first, for atp")->capture_default_str(),
+      app.add_option("--mtu", n.mtu_bytes, "bytes by which windows grow, at least a datagram's, for atp")->capture_default_str(),
+      app.add_option("--payload", n.payload_bytes, "bytes of values in a datagram")->capture_default_str(),
+      app.add_option("--packet", n.packet_bytes, "bytes of a datagram with all headers, at most")->capture_default_str(),
+      app.add_option("--timeout", n.timeout_ms, "milliseconds after which what has not come back is sent again")->capture_default_str(),
+      app.add_option("--below", n.below, "the switch that each rank, then each server, hangs below, from 0; evenly when not given")
           ->delimiter(','),
-      app.add_option("--passing", n.passing, "udp: switches that only pass on, from 0; the others add")->delimiter(','),
-      app.add_option("--loss", n.mischief.loss, "udp: the part of datagrams to lose, each time one is sent")->capture_default_str(),
-      app.add_option("--duplicate", n.mischief.duplication, "udp: the part to send twice")->capture_default_str(),
-      app.add_option("--reorder", n.mischief.reordering, "udp: the part to send after later ones")->capture_default_str(),
-      app.add_option("--seed", n.mischief.seed, "udp: of what is lost, sent twice or late")->capture_default_str(),
+      app.add_option("--passing", n.passing, "switches that only pass on, from 0; the others add")->delimiter(','),
+      app.add_option("--loss", n.mischief.loss, "the part of datagrams to lose, each time one is sent")->capture_default_str(),
+      app.add_option("--duplicate", n.mischief.duplication, "the part to send twice")->capture_default_str(),
+      app.add_option("--reorder", n.mischief.reordering, "the part to send after later ones")->capture_default_str(),
+      app.add_option("--seed", n.mischief.seed, "of what is lost, sent twice or late")->capture_default_str(),
   };
+  for (CLI::Option* option : only_udp) option->group("With --transport udp");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -349,6 +369,8 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     throw InputError(e.what());
   }
+  w.ranks = ranks->count() > 0;
+  w.switches = switches->count() > 0;
   for (const CLI::Option* option : only_udp)
     if (option->count() > 0) w.in_network.push_back(option->get_name());
   reader.interpret();

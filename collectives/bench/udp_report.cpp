@@ -43,10 +43,11 @@ std::string UdpReport::note(const std::vector<double>& times_us) const {
   if (a.largest_window > 0)
     out += fmt::format(", {:.2f} % of what they saw collided, {} aggregators in use and windows to {} at most",
                        percent(a.collisions, a.seen), a.most_in_use, a.largest_window);
-  out +=
-      fmt::format("\n# {} of {} packets sent again, {} timeouts; {} datagrams, {:.0f} a second; lost {}, doubled {}, late {} on purpose; ",
-                  a.resent, a.sent, a.timeouts, network_.sent, time_us > 0 ? static_cast<double>(network_.sent) / time_us * 1e6 : 0,
-                  network_.lost, network_.duplicated, network_.reordered);
+  out += fmt::format(
+      "\n# {} packets of ranks, sent again {} times, {} timeouts; {} datagrams, {:.0f} a second; lost {}, doubled {}, late {} on "
+      "purpose; ",
+      a.sent, a.resent, a.timeouts, network_.sent, time_us > 0 ? static_cast<double>(network_.sent) / time_us * 1e6 : 0, network_.lost,
+      network_.duplicated, network_.reordered);
   out += fmt::format("{} for want of room", network_.dropped);
   const std::int64_t malformed = network_.malformed + a.malformed;
   if (malformed > 0) out += fmt::format("; {} were not understood", malformed);

@@ -183,7 +183,7 @@ TEST_CASE("udp bench: a process that stands still ends the run after the patienc
 TEST_CASE("udp bench: where everything is lost, all say what they wait for") {
   const std::string said = failure(settings_of({"-n", "2", "-b", "1K", "--loss", "1", "--patience", "0.3"}), [](int) {});
   CHECK(said.find("no progress for 300 ms\n") != std::string::npos);
-  CHECK(said.find("server 0 waits for packet 0 of 1 of flow 0 from its workers all") != std::string::npos);
+  CHECK(said.find("server 0 waits for packet 0 of 1 of flow 0 from all of its workers") != std::string::npos);
   CHECK(said.find("worker 1 waits for packet 0 of 1 of flow 0 to come back from its parameter server") != std::string::npos);
 }
 
@@ -218,6 +218,12 @@ TEST_CASE("udp bench: all that cannot be is said at once") {
   CHECK(problems_of({"--hosts", "a:1,b:1"}) ==
         std::vector<std::string>{"--hosts: must name workers, then 1 servers, then 1 switches, got 2 hosts",
                                  "--rank: must say which of the 2 hosts this is, 0 to 1, got -1"});
+  CHECK(problems_of({"--hosts", "a:1,b,c:1,d:x,e:0,:5,a:1,a:1", "--rank", "0"}) ==
+        std::vector<std::string>{"--hosts: \"b\" must be written host:port", "--hosts: \"d:x\" must be written host:port",
+                                 "--hosts: \"e:0\" must be written host:port", "--hosts: \":5\" must be written host:port",
+                                 "--hosts: names a:1 twice"});
+  CHECK(problems_of({"-n", "0", "--switches", "0"}) ==
+        std::vector<std::string>{"-n: must be 1 to 1024, got 0", "--switches: must be 1 to 1024, got 0"});
   CHECK(settings_of({"--hosts", "a:1,b:1,c:1,d:1,e:1", "--rank", "4", "--servers", "2"}).ranks == 2);
 }
 

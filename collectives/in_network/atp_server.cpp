@@ -120,18 +120,17 @@ void AtpServer::send(Wire& wire, std::uint32_t sequence, Address to) {
 }
 
 std::string AtpServer::waiting() const {
-  std::string who;
+  std::string who = "all of its workers";
   const Result& r = results_[base_ % results_.size()];
   if (r.missing > 0 && r.sequence == base_) {
+    who = "its workers ";
     const std::uint64_t* have = counted_.data() + base_ % results_.size() * words_;
     int named = 0;
     for (std::size_t w = 0; w < tree_.members.size() && named < 8; ++w)
       if ((have[w / 64] >> (w % 64) & 1) == 0) who += fmt::format("{}{}", named++ ? ", " : "", w);
     if (named < r.missing) who += ", ...";
-  } else {
-    who = "all";
   }
-  return fmt::format("packet {} of {} of flow {} from its workers {}", base_, place_.packets, place_.flow, who);
+  return fmt::format("packet {} of {} of flow {} from {}", base_, place_.packets, place_.flow, who);
 }
 
 }  // namespace weft
