@@ -149,7 +149,7 @@ constexpr auto switchml = InNetworkProtocol::Kind::switchml;
 
 TEST_CASE("udp: the agents add up over sockets, by one switch or several, one server or several") {
   for (const auto kind : {atp, switchml})
-    for (const UdpLayout layout : {UdpLayout{3, 1, 1}, UdpLayout{4, 2, 2}, UdpLayout{1, 1, 1}, UdpLayout{3, 1, 3}}) {
+    for (const UdpLayout& layout : {UdpLayout{3, 1, 1}, UdpLayout{4, 2, 2}, UdpLayout{1, 1, 1}, UdpLayout{3, 1, 3}}) {
       CAPTURE(static_cast<int>(kind));
       CAPTURE(layout.workers);
       CAPTURE(layout.switches);
@@ -163,7 +163,7 @@ TEST_CASE("udp: the agents add up over sockets, by one switch or several, one se
 
 TEST_CASE("udp: with a tenth lost, doubled and reordered every sum is exact") {
   for (const auto kind : {atp, switchml})
-    for (const UdpLayout layout : {UdpLayout{3, 1, 1}, UdpLayout{4, 2, 2}}) {
+    for (const UdpLayout& layout : {UdpLayout{3, 1, 1}, UdpLayout{4, 2, 2}}) {
       CAPTURE(static_cast<int>(kind));
       CAPTURE(layout.switches);
       Threads threads(protocol(kind, 16), layout, 1000);
