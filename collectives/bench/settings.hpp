@@ -17,15 +17,16 @@ namespace weft::bench {
 
 // What udp runs: ATP and SwitchML by processes that exchange datagrams, switches among them.
 struct InNetworkSettings {
-  int aggregators = 4096;                          // of each switch, for atp
-  int slots = 128;                                 // of the switch, for switchml
-  int window = 128;                                // packets of a worker on their way to a server, at most, for atp
-  int initial_window = 16;                         // at first; a smaller window if that is less
-  int mtu_bytes = 1500;                            // by which windows grow; a packet if that is more
-  int payload_bytes = 1408;                        // of values in a datagram
-  int packet_bytes = 1500;                         // of a datagram with all headers, at most
-  double timeout_ms = 10;                          // after which what has not come back is sent again
-  std::vector<int> below = {}, passing = {};  // as in UdpLayout
+  int aggregators = 4096;         // of each switch, for atp
+  int slots = 128;                // of the switch, for switchml
+  int window = 128;               // packets of a worker on their way to a server, at most, for atp
+  int initial_window = 16;        // at first; a smaller window if that is less
+  int mtu_bytes = 1500;           // by which windows grow; a packet if that is more
+  int payload_bytes = 1408;       // of values in a datagram
+  int packet_bytes = 1500;        // of a datagram with all headers, at most
+  double timeout_ms = 10;         // after which what has not come back is sent again
+  std::vector<int> below = {};    // as in UdpLayout
+  std::vector<int> passing = {};  // the same
   UdpMischief mischief = {};
 };
 

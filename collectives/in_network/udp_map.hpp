@@ -25,7 +25,7 @@ struct UdpLayout {
   // The switch that a worker or server hangs below, from 0; where it is not said, workers do in blocks and servers one at each
   // switch in turn. Of a switch itself.
   int at(int node) const;
-  std::vector<int> adding() const;  // the switches that do
+  std::vector<int> adding() const;   // the switches that do
   std::string name(int node) const;  // "worker 0", "server 0", "switch 0"
   std::vector<std::string> names() const;
 };
