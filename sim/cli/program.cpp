@@ -47,7 +47,8 @@ std::vector<std::string> commands_of(const CLI::App& app) {
 void refuse_unknown(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands())
     for (const std::string& left : command->remaining())
-      throw InputError(fmt::format("weft {}: {}", command->get_name(), unknown_name("argument", left, flags_of(*command))));
+      if (left != "--")  // CLI11 leaves what ends the options among what it does not know
+        throw InputError(fmt::format("weft {}: {}", command->get_name(), unknown_name("argument", left, flags_of(*command))));
   if (!app.get_subcommands().empty()) return;
   const auto left = app.remaining();
   if (left.empty()) throw InputError("weft: a command is missing; write one of " + quoted_list(commands_of(app)));

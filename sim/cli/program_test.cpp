@@ -110,6 +110,7 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"topo " + good + " --dto",
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
        "\"--json\", \"--simgrid\", \"-h\"\n"},
+      {"lab " + good + " -- --algorithm ring", "weft lab: --algorithm is the scenario's to say, or the lab's\n"},
       {"topo " + good + " --dot --json", "weft topo: give one of --dot, --json and --simgrid\n"},
   };
   for (const auto& one : commands) {

@@ -32,10 +32,11 @@ std::string short_label(const Workload& w, const AlgorithmChoice& algorithm) {
 
 // What the scenario says, weft bench must not be told otherwise.
 void refuse_what_the_scenario_says(const std::vector<std::string>& arguments) {
-  constexpr std::array taken = {"--transport", "--algorithm", "--collective", "-n",        "--ranks",        "-b",
-                                "--minbytes",  "-e",          "--maxbytes",   "--dtype",   "--op",           "--root",
-                                "--channels",  "--pieces",    "--group",      "--servers", "--server-hosts", "--switches",
-                                "--hosts",     "--rank",      "--trace",      "-f",        "--stepfactor"};
+  constexpr std::array taken = {"--transport",  "--algorithm",    "--collective", "-n",       "--ranks",   "-b",         "--minbytes",
+                                "-e",           "--maxbytes",     "--dtype",      "--op",     "--root",    "--channels", "--pieces",
+                                "--group",      "--servers",      "--hosts",      "--rank",   "--trace",   "--switches", "-f",
+                                "--stepfactor", "--server-hosts", "--payload",    "--packet", "--timeout", "--window",   "--initial-window",
+                                "--mtu",        "--aggregators",  "--slots",      "--below",  "--passing", "--loss",     "--seed"};
   std::vector<std::string> problems;
   for (const char* flag : taken)
     if (has_flag(arguments, flag)) problems.push_back(fmt::format("weft lab: {} is the scenario's to say, or the lab's", flag));

@@ -114,9 +114,11 @@ TEST_CASE("a rank that fails ends the lab with what it said, and nothing is left
 
 TEST_CASE("what the scenario says cannot be said again") {
   LabArguments arguments = small("star.json");
-  arguments.bench = {"--algorithm", "ring", "-w", "3"};
+  arguments.bench = {"--algorithm", "ring", "-w", "3", "--loss=0.1"};
   std::ostringstream out, err;
-  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), "weft lab: --algorithm is the scenario's to say, or the lab's", InputError);
+  CHECK_THROWS_WITH_AS(
+      lab_command(arguments, out, err),
+      "weft lab: --algorithm is the scenario's to say, or the lab's\nweft lab: --loss is the scenario's to say, or the lab's", InputError);
 }
 
 TEST_CASE("a fabric that is no lab is refused before anything is built") {

@@ -149,7 +149,7 @@ std::string run_bench(const BenchRun& run) {
   const int status = processes.wait();
   if (status != 0)
     throw RunError(
-        fmt::format("weft_bench {} ended with status {}\n{}{}", fmt::join(run.arguments, " "), status, each_line_once(complained), said));
+        fmt::format("weft_bench {} ended with status {}\n{}\n{}", fmt::join(run.arguments, " "), status, each_line_once(complained), said));
   return said;
 }
 
