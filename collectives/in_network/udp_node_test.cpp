@@ -193,7 +193,7 @@ class Noted final : public Agent {
     if (name == 1) wire.set_timer(0, 3);
   }
   void start(Wire& wire) override {
-    wire.set_timer(300'000'000'000, 2);  // later than a machine under load is late
+    wire.set_timer(200'000'000'000, 2);  // far enough from the first for a turn in between, on a busy machine too
     wire.set_timer(1'000'000'000, 1);
   }
 };
