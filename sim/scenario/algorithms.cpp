@@ -50,7 +50,8 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
   std::vector<Problem> out;
   const Workload& w = scenario.workload;
   const auto problem = [&](std::string where, std::string what) { out.push_back({std::move(where), std::move(what)}); };
-  if (w.collective != Collective::allreduce) problem(at, fmt::format("{} does \"allreduce\" only, got \"{}\"", choice.name, name_of(w.collective)));
+  if (w.collective != Collective::allreduce)
+    problem(at, fmt::format("{} does \"allreduce\" only, got \"{}\"", choice.name, name_of(w.collective)));
   if (w.op != ReduceOp::sum) problem("/workload/op", fmt::format("switches add; {} cannot do \"{}\"", choice.name, name_of(w.op)));
   if (!scenario.server.is_sub_node()) problem(at, fmt::format("{} runs on servers of one GPU and one NIC (\"sub_node\")", choice.name));
   if (scenario.network != NetworkKind::flow && scenario.network != NetworkKind::packet)
