@@ -1,0 +1,248 @@
+#include "collectives/bench/written.hpp"
+#include "kernels/error.hpp"
+
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include <unistd.h>
+
+namespace weft::bench {
+namespace {
+
+constexpr int most_ranks = 1024;  // each is a thread or a process
+const std::vector<std::string> in_network_algorithms = {"atp", "switchml"};
+
+class Reader {
+ public:
+  Reader(const Written& from, Settings& into) : written_(from), settings_(into) {}
+
+  std::vector<std::string> interpret() {
+    named("--collective", written_.collective, collective_named(written_.collective), settings_.collective, names_of(all_collectives()));
+    named("--dtype", written_.dtype, dtype_named(written_.dtype), settings_.dtype, names_of(all_dtypes()));
+    named("--op", written_.op, op_named(written_.op), settings_.op, names_of(all_ops()));
+    const bool udp = settings_.transport == "udp";
+    const std::vector<ServerHosts> hosts = {ServerHosts::workers, ServerHosts::extra};
+    const auto named_hosts = std::find_if(hosts.begin(), hosts.end(), [&](ServerHosts h) { return name_of(h) == written_.server_hosts; });
+    named("--server-hosts", written_.server_hosts, named_hosts != hosts.end() ? std::optional(*named_hosts) : std::nullopt,
+          settings_.cut.server_hosts, names_of(hosts));
+    settings_.algorithms = written_.algorithms;
+    if (settings_.algorithms.empty()) settings_.algorithms = {udp ? "atp" : "ring"};
+    settings_.check = written_.check != 0;
+    settings_.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written_.patience_s * 1000));
+    size("-b", written_.first, settings_.first_bytes);
+    size("-e", written_.last.empty() ? written_.first : written_.last, settings_.last_bytes);
+    const std::int64_t unit = static_cast<std::int64_t>(size_of(settings_.dtype));
+    refuse_if(settings_.last_bytes < settings_.first_bytes, "-e: must be at least -b = {}, got {}", settings_.first_bytes,
+              settings_.last_bytes);
+    refuse_if(settings_.first_bytes < unit, "-b: must hold one {} of {} bytes, got {}", name_of(settings_.dtype), unit,
+              settings_.first_bytes);
+    refuse_if(settings_.factor < 2, "-f: must be at least 2, got {}", settings_.factor);
+    refuse_if(settings_.iterations < 1, "--iterations: must be at least 1, got {}", settings_.iterations);
+    refuse_if(settings_.warmup < 0, "-w: must not be negative, got {}", settings_.warmup);
+    refuse_if(settings_.ranks < (written_.ranks ? 1 : 0) || settings_.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks,
+              settings_.ranks);
+    refuse_if(extra_servers(settings_.cut) > most_ranks, "--servers: must be at most {}, got {}", most_ranks, settings_.cut.servers);
+    if (!settings_.trace.empty()) interpret_trace();
+    refuse_if(settings_.connections < 1 || settings_.connections > 64, "--connections: must be 1 to 64, got {}", settings_.connections);
+    refuse_if(!(written_.patience_s > 0), "--patience: must be more than 0 seconds, got {}", written_.patience_s);
+    refuse_if(!defined(settings_.op, settings_.dtype), "--op: {} is not defined on {}", name_of(settings_.op), name_of(settings_.dtype));
+    const auto& known = transports();
+    const std::string_view missing = left_out(settings_.transport);
+    refuse_if(!missing.empty(), "--transport {}: {}", settings_.transport, missing);
+    refuse_if(missing.empty() && std::find(known.begin(), known.end(), settings_.transport) == known.end(),
+              "--transport: must be one of {}, got \"{}\"", fmt::join(known, ", "), settings_.transport);
+    const bool streams = settings_.transport == "cuda" || settings_.transport == "nccl";
+    refuse_if(settings_.graph && !streams, "--graph: only for --transport cuda and nccl");
+    refuse_if(settings_.transport == "nccl" && settings_.collective == Collective::barrier,
+              "--collective barrier: carries no data, and NCCL nothing else");
+    interpret_ranks();
+    if (udp)
+      interpret_in_network();
+    else
+      refuse_in_network();
+    return std::move(problems_);
+  }
+
+ private:
+  const Written& written_;
+  Settings& settings_;
+  std::vector<std::string> problems_;
+
+  template <class... Args>
+  void refuse_if(bool wrong, fmt::format_string<Args...> what, Args&&... args) {
+    if (wrong) problems_.push_back(fmt::format(what, std::forward<Args>(args)...));
+  }
+  template <class T>
+  void named(const char* flag, const std::string& name, std::optional<T> found, T& into, const std::string& known) {
+    if (found) into = *found;
+    refuse_if(!found, "{}: must be one of {}, got \"{}\"", flag, known, name);
+  }
+  void size(const char* flag, const std::string& text, std::int64_t& into) {
+    try {
+      into = parse_size(text);
+    } catch (const InputError& e) {
+      problems_.push_back(fmt::format("{}: {}", flag, e.what()));
+    }
+  }
+  // Before anything runs: a run whose results cannot be kept is lost.
+  void interpret_trace() {
+    namespace fs = std::filesystem;
+    const fs::path folder = fs::absolute(settings_.trace).parent_path();
+    refuse_if(!fs::is_directory(folder), "--trace: there is no folder {} to write to", folder.string());
+    refuse_if(fs::is_directory(settings_.trace), "--trace: {} is a folder", settings_.trace);
+    refuse_if(fs::is_directory(folder) && ::access(folder.c_str(), W_OK) != 0, "--trace: {} cannot be written to", folder.string());
+  }
+  void interpret_hosts() {
+    const std::vector<std::string>& hosts = settings_.hosts;
+    for (const std::string& host : hosts) {
+      const std::size_t colon = host.rfind(':');
+      int port = 0;
+      const char* const end = host.data() + host.size();
+      const bool is_port =
+          colon != std::string::npos && std::from_chars(host.data() + colon + 1, end, port) == std::from_chars_result{end, {}};
+      refuse_if(colon == 0 || !is_port || port < 1 || port > 65535, "--hosts: \"{}\" must be written host:port", host);
+    }
+    std::vector<std::string> sorted = hosts;
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    for (const std::string& host : sorted) refuse_if(std::count(hosts.begin(), hosts.end(), host) > 1, "--hosts: names {} twice", host);
+  }
+  void interpret_ranks() {
+    interpret_hosts();
+    const int hosts = static_cast<int>(settings_.hosts.size()), servers = extra_servers(settings_.cut);
+    if (settings_.transport == "udp") {
+      interpret_nodes();
+    } else if (settings_.transport != "tcp") {
+      refuse_if(hosts > 0 || settings_.rank >= 0, "--hosts, --rank: only for --transport tcp and udp");
+    } else if (hosts > 0) {
+      refuse_if(settings_.ranks != 0 && settings_.ranks != hosts - servers, "-n: --hosts names {} ranks, got {}", hosts - servers,
+                settings_.ranks);
+      refuse_if(hosts <= servers, "--hosts: must name a rank before the {} servers, got {} hosts", servers, hosts);
+      refuse_if(settings_.rank < 0 || settings_.rank >= hosts, "--rank: must say which of the {} hosts this is, 0 to {}, got {}", hosts,
+                hosts - 1, settings_.rank);
+      settings_.ranks = hosts - servers;
+    } else {
+      refuse_if(settings_.rank >= 0, "--rank: needs --hosts");
+    }
+    if (settings_.ranks == 0 && settings_.transport != "mpi" && settings_.transport != "nccl") settings_.ranks = 2;
+  }
+  // Workers, servers and switches have places of their own.
+  void interpret_nodes() {
+    const std::vector<std::string>& names = settings_.algorithms;
+    const int least_servers = std::find(names.begin(), names.end(), "atp") != names.end() ? 1 : 0;
+    if (settings_.cut.servers == 0) settings_.cut.servers = least_servers;
+    if (settings_.switches == 0 && !written_.switches) settings_.switches = 1;
+    refuse_if(written_.server_hosts != "workers", "--server-hosts: over udp servers are processes of their own");
+    refuse_if(settings_.cut.servers < least_servers || settings_.cut.servers > most_ranks, "--servers: must be 1 to {}, got {}", most_ranks,
+              settings_.cut.servers);
+    refuse_if(settings_.switches < 1 || settings_.switches > most_ranks, "--switches: must be 1 to {}, got {}", most_ranks,
+              settings_.switches);
+    const int hosts = static_cast<int>(settings_.hosts.size()), others = settings_.cut.servers + settings_.switches;
+    if (hosts > 0) {
+      refuse_if(hosts <= others, "--hosts: must name workers, then {} servers, then {} switches, got {} hosts", settings_.cut.servers,
+                settings_.switches, hosts);
+      refuse_if(settings_.ranks != 0 && settings_.ranks != hosts - others, "-n: --hosts names {} workers, got {}", hosts - others,
+                settings_.ranks);
+      refuse_if(settings_.rank < 0 || settings_.rank >= hosts, "--rank: must say which of the {} hosts this is, 0 to {}, got {}", hosts,
+                hosts - 1, settings_.rank);
+      settings_.ranks = std::max(hosts - others, 1);
+    } else {
+      refuse_if(settings_.rank >= 0, "--rank: needs --hosts");
+    }
+  }
+
+  void refuse_in_network() {
+    for (const std::string& name : settings_.algorithms)
+      refuse_if(is_in_network(name), "--algorithm: \"{}\" needs switches that add: --transport udp", name);
+    refuse_if(!written_.in_network.empty(), "{}: only for --transport udp", fmt::join(written_.in_network, ", "));
+  }
+  static bool is_in_network(const std::string& name) {
+    return std::find(in_network_algorithms.begin(), in_network_algorithms.end(), name) != in_network_algorithms.end();
+  }
+
+  void interpret_in_network() {
+    const InNetworkSettings& n = settings_.in_network;
+    for (const std::string& name : settings_.algorithms)
+      refuse_if(!is_in_network(name), "--algorithm: over udp must be one of {}, got \"{}\"", fmt::join(in_network_algorithms, ", "), name);
+    refuse_if(settings_.collective != Collective::allreduce, "--collective: switches add for allreduce only, got {}",
+              name_of(settings_.collective));
+    refuse_if(settings_.op != ReduceOp::sum, "--op: switches add; they cannot do {}", name_of(settings_.op));
+    refuse_if(settings_.dtype == DType::int64 || settings_.dtype == DType::uint8,
+              "--dtype: packets carry int32 or, as fixed point, floating point, not {}", name_of(settings_.dtype));
+    refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0,
+              "--channels, --pieces, --group: cut schedules, not what udp runs");
+    refuse_if(!settings_.trace.empty(), "--trace: writes the operations of schedules, not of what udp runs");
+    refuse_if(!settings_.compare.empty(), "--compare: simulates schedules, not what udp runs");
+    refuse_if(n.aggregators < 1, "--aggregators: must be at least 1, got {}", n.aggregators);
+    refuse_if(n.slots < 1, "--slots: must be at least 1, got {}", n.slots);
+    refuse_if(n.window < 1 || n.window > 1 << 20, "--window: must be 1 to {}, got {}", 1 << 20, n.window);
+    refuse_if(n.initial_window < 1, "--initial-window: must be at least 1, got {}", n.initial_window);
+    refuse_if(n.mtu_bytes < 1, "--mtu: must be at least 1 byte, got {}", n.mtu_bytes);
+    refuse_if(n.payload_bytes < 4 || n.payload_bytes % 4 != 0, "--payload: must be a multiple of 4 bytes and more than 0, got {}",
+              n.payload_bytes);
+    refuse_if(n.packet_bytes > udp_packet_limit, "--packet: must be at most {} bytes, what UDP can carry, got {}", udp_packet_limit,
+              n.packet_bytes);
+    refuse_if(std::int64_t{n.payload_bytes} + udp_overhead_bytes > n.packet_bytes,
+              "--payload: {} bytes of values and {} of headers must fit into --packet = {}", n.payload_bytes, udp_overhead_bytes,
+              n.packet_bytes);
+    refuse_if(!(n.timeout_ms > 0) || n.timeout_ms > 60'000, "--timeout: must be more than 0 and at most 60000 ms, got {}", n.timeout_ms);
+    probability("--loss", n.mischief.loss);
+    probability("--duplicate", n.mischief.duplication);
+    probability("--reorder", n.mischief.reordering);
+    interpret_places();
+    if (problems_.empty()) refuse_what_cannot_be_deployed();
+  }
+  void interpret_places() {
+    const InNetworkSettings& n = settings_.in_network;
+    const auto each = [&](const char* flag, const std::vector<int>& switches) {
+      for (const int at : switches)
+        refuse_if(at < 0 || at >= settings_.switches, "{}: must name one of the {} switches, 0 to {}, got {}", flag, settings_.switches,
+                  settings_.switches - 1, at);
+    };
+    const int hanging = settings_.ranks + settings_.cut.servers;
+    refuse_if(!n.below.empty() && n.below.size() != static_cast<std::size_t>(hanging),
+              "--below: must name a switch for each of {} ranks, then of {} servers, got {}", settings_.ranks, settings_.cut.servers,
+              n.below.size());
+    each("--below", n.below);
+    each("--passing", n.passing);
+    const std::vector<std::string>& names = settings_.algorithms;
+    refuse_if(layout_of(settings_).adding().empty() && std::find(names.begin(), names.end(), "switchml") != names.end(),
+              "--passing: leaves no switch that adds, and switchml needs one");
+  }
+  void probability(const char* flag, double p) { refuse_if(!(p >= 0 && p <= 1), "{}: must be a probability, 0 to 1, got {}", flag, p); }
+  void refuse_what_cannot_be_deployed() {
+    for (const std::string& name : settings_.algorithms) {
+      const InNetworkProtocol protocol = protocol_of(settings_, name);
+      for (const Problem& p :
+           protocol.kind == InNetworkProtocol::Kind::atp ? weft::problems(protocol.atp) : weft::problems(protocol.switchml))
+        problems_.push_back(fmt::format("--algorithm {}: {}: {}", name, p.where, p.what));
+      try {
+        InNetworkDeployment(protocol, layout_of(settings_), settings_.last_bytes / static_cast<std::int64_t>(size_of(settings_.dtype)));
+      } catch (const InputError& e) {
+        problems_.push_back(fmt::format("--algorithm {}: {}", name, e.what()));
+      }
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<Collective> all_collectives() {
+  std::vector<Collective> all;
+  for (const Algorithm& a : algorithms())
+    if (std::find(all.begin(), all.end(), a.collective) == all.end()) all.push_back(a.collective);
+  return all;
+}
+
+std::string_view left_out(std::string_view transport) {
+  if (!WEFT_HAVE_MPI && transport == "mpi") return "this build has no MPI: configure it again where MPI is found";
+  if (!WEFT_HAVE_CUDA && (transport == "cuda" || transport == "nccl"))
+    return "this build has no CUDA: configure it again where nvcc 12 or newer is found";
+  if (!WEFT_HAVE_NCCL && transport == "nccl") return "this build has no NCCL: configure it again where NCCL is found, or with NCCL_ROOT";
+  return {};
+}
+
+std::vector<std::string> understand(const Written& written, Settings& settings) { return Reader(written, settings).interpret(); }
+
+}  // namespace weft::bench
