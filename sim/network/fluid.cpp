@@ -10,7 +10,7 @@ namespace weft {
 FluidNetwork::FluidNetwork(std::vector<BitsPerSecond> capacity_of_link) {
   links_.reserve(capacity_of_link.size());
   for (const BitsPerSecond capacity : capacity_of_link)
-    links_.push_back({.capacity = static_cast<double>(capacity.count), .head = none, .flows = 0, .left = 0, .unfrozen = 0, .problem = 0});
+    links_.push_back({.capacity = static_cast<double>(capacity.count), .head = none, .flows = 0, .left = 0, .unfrozen = 0});
 }
 
 FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
@@ -72,6 +72,7 @@ void FluidNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::
 void FluidNetwork::join_links(std::uint32_t flow) {
   Flow& f = flows_[flow];
   f.active = true;
+  ++active_;
   f.updated_ps = now_;
   f.remaining_bits = 8.0 * static_cast<double>(f.bytes);
   std::uint32_t entry = flow * stride_;
@@ -88,6 +89,7 @@ void FluidNetwork::join_links(std::uint32_t flow) {
 void FluidNetwork::leave_links(std::uint32_t flow) {
   Flow& f = flows_[flow];
   f.active = false;
+  --active_;
   std::uint32_t entry = flow * stride_;
   for (const LinkId id : links_of(f)) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
@@ -164,7 +166,9 @@ void FluidNetwork::admit(std::uint32_t flow) {
 // Flows that a newcomer is likely to slow down: those above an equal share of a link it uses. Only a head start.
 void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
   for (const LinkId id : links_of(flows_[newcomer])) {
-    const LinkState& link = links_[static_cast<std::size_t>(id)];
+    LinkState& link = links_[static_cast<std::size_t>(id)];
+    if (link.searched == problem_) continue;
+    link.searched = problem_;
     const double equal_share = link.capacity / link.flows;
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
       if (const std::uint32_t flow = entry / stride_; flows_[flow].rate > equal_share) admit(flow);
@@ -310,6 +314,11 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   const double ps = f.remaining_bits / rate * 1e12;
   // A quotient a rounding error above a whole picosecond is that picosecond.
   f.end_ps = now_ + std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(ps - ps * 1e-15)));
+  if (active_ > exact_up_to) {
+    const double grid =
+        std::ldexp(1.0, std::ilogb(8.0 * static_cast<double>(f.bytes) / rate * 1e12 * coarseness * static_cast<double>(active_)));
+    if (grid > 1) f.end_ps = static_cast<std::int64_t>(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
+  }
   queue_.push(f.end_ps, flow << 1 | 1);
 }
 
