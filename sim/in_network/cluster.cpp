@@ -95,23 +95,29 @@ SimTime one_way(std::span<const Hop> path, const Fabric& fabric, Bytes packet) {
   return out;
 }
 
+SimTime in_programs(std::span<const Hop> path, const Fabric& fabric, const std::vector<NodeId>& programmable, SimTime delay) {
+  return std::ranges::count_if(path, [&](const Hop& hop) { return std::ranges::binary_search(programmable, fabric.to(hop.link)); }) * delay;
+}
+
 AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
                             Bytes packet) {
   const Fabric& fabric = site.routes.fabric();
+  const std::vector<NodeId> programmable = programmable_nodes(site.switches, fabric);
   SimTime longest, elsewhere;
   BitsPerSecond slowest{INT64_MAX};
   for (const int w : cluster.workers()) {
     slowest.count = std::min(slowest.count, fabric.link(cluster.up_link(w)).bandwidth.count);
     for (const ServerShare& s : shares) {
-      const SimTime there_and_back = one_way(cluster.path(w, s.endpoint, site.routes), fabric, packet) +
-                                     one_way(cluster.path(s.endpoint, w, site.routes), fabric, packet);
+      SimTime there_and_back;
+      for (const auto& path : {cluster.path(w, s.endpoint, site.routes), cluster.path(s.endpoint, w, site.routes)})
+        there_and_back += one_way(path, fabric, packet) + in_programs(path, fabric, programmable, site.switches.delay);
       if (there_and_back < longest) continue;
       longest = there_and_back;
       const Hop own[] = {{cluster.up_link(w)}, {cluster.down_link(w)}};
       elsewhere = one_way(own, fabric, packet);
     }
   }
-  const SimTime held = longest - elsewhere + 4 * site.switches.delay;
+  const SimTime held = longest - elsewhere;
   return {.held = held,
           .elsewhere = elsewhere,
           .packets = static_cast<double>(slowest.count) * (held + elsewhere).seconds() / 8 / static_cast<double>(packet.count)};

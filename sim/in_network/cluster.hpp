@@ -54,6 +54,9 @@ class InNetworkCluster {
 // One packet, stored and sent on at every hop.
 SimTime one_way(std::span<const Hop> path, const Fabric& fabric, Bytes packet);
 
+// In the programs of the switches that the path passes.
+SimTime in_programs(std::span<const Hop> path, const Fabric& fabric, const std::vector<NodeId>& programmable, SimTime delay);
+
 // How long a packet of ATP takes to its server and its parameters back, at most: in switches with aggregators and between them and
 // the server, and from the worker to its switch and back.
 struct AtpRoundTrip {

@@ -278,8 +278,10 @@ AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings, co
 void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) {
   const InNetworkCluster& cluster = clusters_[j];
   const Bytes packet{settings.packet_bytes};
-  const SimTime in_switches = 2 * site_.switches.delay;
   const std::vector<NodeId> programmable = programmable_nodes(site_.switches, fabric_);
+  const auto time_on = [&](const std::vector<Hop>& path) {
+    return one_way(path, fabric_, packet) + in_programs(path, fabric_, programmable, site_.switches.delay);
+  };
   for (const ServerShare& s : shares) {
     const std::int64_t packets = (s.values + settings.values_per_packet - 1) / settings.values_per_packet;
     std::vector<std::vector<Hop>> paths;
@@ -287,10 +289,10 @@ void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, c
     SimTime there, back;
     for (const int w : cluster.workers()) {
       paths.push_back(cluster.path(w, s.endpoint, site_.routes));
-      there = std::max(there, one_way(paths.back(), fabric_, packet) + in_switches);
+      there = std::max(there, time_on(paths.back()));
       const auto returns = cluster.path(s.endpoint, w, site_.routes);
       down.add(returns);
-      back = std::max(back, one_way(returns, fabric_, packet) + in_switches);
+      back = std::max(back, time_on(returns));
     }
     const AtpTree tree = plan_atp_tree(cluster.worker_switches(), cluster.edge_switch(s.endpoint), programmable);
     const AggregationTree up(paths, tree);

@@ -180,6 +180,17 @@ TEST_CASE("in-network: below switches that cannot be programmed nothing is added
     }
 }
 
+TEST_CASE("in-network: a packet spends the delay of a program in each switch that it passes, on both networks") {
+  // A packet of a star passes one switch there and one back: 2 x 10 us more, as long as windows fill the round trip.
+  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
+    CAPTURE(name_of(network));
+    Scenario s = star(5, 4, network);
+    const double without = us(s, atp(1 << 20), 8_KB);
+    s.fabric.programmable.delay = 10_us;
+    CHECK(us(s, atp(1 << 20), 8_KB) == doctest::Approx(without + 20).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("in-network: aggregators that are split let no job touch the other") {
   for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
     CAPTURE(name_of(network));
