@@ -115,7 +115,7 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
     if (std::holds_alternative<Job>(t.job)) {
       const NetworkRun job = schedule->result();
       carried(job.bytes_on_link);
-      out.jobs.push_back({.iterations = schedule->iterations(), .messages = job.messages, .rank_finish = job.rank_finish});
+      out.jobs.push_back({.iterations = schedule->iterations(), .messages = job.messages});
       ++schedule;
     } else {
       out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .most_sent = of_agents->most_sent});

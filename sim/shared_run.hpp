@@ -35,9 +35,8 @@ struct Tenant {
 
 struct TenantRun {
   std::vector<Iteration> iterations;
-  std::int64_t messages = 0;              // in all iterations
-  std::int64_t most_sent = 0;             // in-network: bytes on the wire by the NIC that sent most, in all iterations
-  std::vector<SimTime> rank_finish = {};  // of a schedule, in its last iteration
+  std::int64_t messages = 0;   // in all iterations
+  std::int64_t most_sent = 0;  // in-network: bytes on the wire by the NIC that sent most, in all iterations
 
   SimTime finish() const { return iterations.back().end; }
 };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -45,7 +46,7 @@ struct Ended {
 // With what worker 0 prints; `before` is called first in every node's process.
 Ended run(
     const Settings& s, const std::function<void(int)>& before = [](int) {}) {
-  const std::string file = "/tmp/weft_udp_run_test." + std::to_string(::getpid());
+  const std::string file = std::filesystem::temp_directory_path() / ("weft_udp_run_test." + std::to_string(::getpid()));
   const auto node = [&](int number, const std::vector<std::string>& places, const UdpPlace& own) {
     before(number);
     std::ofstream out(number == 0 ? file : "/dev/null");
