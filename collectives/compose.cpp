@@ -1,6 +1,6 @@
 #include "collectives/compose.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <memory>

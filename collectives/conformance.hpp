@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/transport.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #define OMPI_SKIP_MPICXX 1
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 
 #include <mpi.h>

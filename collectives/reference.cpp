@@ -1,6 +1,7 @@
 #include "collectives/reference.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/hash.hpp"
 #include "kernels/half.hpp"
 
 #include <algorithm>
@@ -18,14 +19,6 @@ namespace {
 constexpr std::byte untouched{0xA5};
 constexpr std::int64_t block_elements = 4096;  // verified at a time: the expected values stay in the cache
 constexpr int largest_whole = 4;
-
-// splitmix64: the same sequence on every machine.
-constexpr std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
 
 template <class T>
 constexpr double epsilon = std::numeric_limits<T>::epsilon();
@@ -68,7 +61,7 @@ double whole_value(std::uint64_t bits, ReduceOp op, bool doubles) {
 template <class T>
 T input(const Schedule& s, ReduceOp op, TestData data, Rank rank, std::int64_t element) {
   const auto index = static_cast<std::uint64_t>(element);
-  const std::uint64_t bits = mixed(index + mixed(data.seed + static_cast<std::uint64_t>(rank) * 0x10001));
+  const std::uint64_t bits = mixed(golden_ratio + index + mixed(golden_ratio + data.seed + static_cast<std::uint64_t>(rank) * 0x10001));
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(bits);
   } else {

@@ -15,7 +15,7 @@
 #include "collectives/algorithms/ring.hpp"
 #include "collectives/algorithms/scatter_allgather.hpp"
 #include "collectives/compose.hpp"
-#include "kernels/nearest_name.hpp"
+#include "kernels/base/nearest_name.hpp"
 
 #include <array>
 #include <cstdint>

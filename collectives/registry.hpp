@@ -5,7 +5,7 @@
 #include "collectives/algorithms/parameter_server.hpp"
 #include "collectives/price.hpp"
 #include "collectives/schedule.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <optional>
 #include <span>

@@ -1,6 +1,6 @@
 #include "collectives/schedule.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <array>

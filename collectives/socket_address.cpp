@@ -1,6 +1,6 @@
 #include "collectives/socket_address.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <array>
 #include <charconv>

@@ -1,7 +1,7 @@
 #include "collectives/tcp.hpp"
 
 #include "collectives/tcp_mesh.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 
 #include <algorithm>

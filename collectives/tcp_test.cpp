@@ -1,6 +1,6 @@
 #include "collectives/tcp.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "collectives/threads.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "collectives/threads.hpp"
 
 #include "collectives/run_on_threads.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <thread>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "collectives/transport.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 
 #include "collectives/conditions.hpp"
 #include "collectives/share_trace.hpp"
+#include "kernels/base/hash.hpp"
 
 #include <numeric>
 #include <optional>
@@ -32,14 +33,6 @@ struct Fingerprint {
   bool empty() const { return low == 0 && high == 0; }
 };
 
-// SplitMix64 (Steele, Lea & Flood 2014).
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 // The fingerprint of each rank's share of each chunk: products of a random number of the rank and one of the chunk, so that
 // the sum over all workers is a product too.
 class Shares {
@@ -61,7 +54,7 @@ class Shares {
  private:
   static Fingerprint numbers(std::uint64_t kind, int i) {
     const std::uint64_t id = kind << 32 | static_cast<std::uint32_t>(i);
-    return {mixed(id) | 1, mixed(~id) | 1};  // odd: no product loses bits
+    return {mixed(golden_ratio + id) | 1, mixed(golden_ratio + ~id) | 1};  // odd: no product loses bits
   }
 
   std::vector<Fingerprint> of_rank_, of_chunk_;

@@ -1,6 +1,6 @@
 #include "kernels/bit_vector.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/simd.hpp"
 

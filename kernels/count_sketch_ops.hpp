@@ -1,8 +1,9 @@
 // Where a count sketch puts an element, and the median; shared by the CPU and the CUDA version.
 #pragma once
 
+#include "kernels/base/error.hpp"
+#include "kernels/base/hash.hpp"
 #include "kernels/count_sketch.hpp"
-#include "kernels/error.hpp"
 #include "kernels/half.hpp"
 
 #include <bit>
@@ -10,15 +11,8 @@
 
 namespace weft {
 
-// The finaliser of SplitMix64 (Steele, Lea & Flood 2014): every bit of the result depends on every bit of x.
-[[gnu::always_inline]] WEFT_HOST_DEVICE constexpr inline std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 WEFT_HOST_DEVICE constexpr inline std::uint64_t row_seed(std::uint64_t seed, int row) {
-  return mixed(seed + 0x9e3779b97f4a7c15u * (static_cast<std::uint64_t>(row) + 1));
+  return mixed(seed + golden_ratio * (static_cast<std::uint64_t>(row) + 1));
 }
 
 // The upper half of an element's hash chooses the column, the lowest bit the sign.

@@ -1,6 +1,6 @@
 #include "kernels/dtype.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <array>
 #include <utility>

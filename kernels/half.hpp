@@ -3,14 +3,10 @@
 // Branch-free and forced inline, so that loops over them vectorise under any instruction set.
 #pragma once
 
+#include "kernels/base/host_device.hpp"
+
 #include <bit>
 #include <cstdint>
-
-#ifdef __CUDACC__
-#define WEFT_HOST_DEVICE __host__ __device__
-#else
-#define WEFT_HOST_DEVICE
-#endif
 
 namespace weft {
 

@@ -1,6 +1,6 @@
 #include "kernels/pack.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <cstring>
 

@@ -1,7 +1,7 @@
 // The arithmetic of one element in fixed point, shared by the CPU and the CUDA version so that both give the same bits.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/quantise.hpp"
 #include "kernels/reduce_ops.hpp"
 

@@ -1,8 +1,8 @@
 // The arithmetic of one element, shared by the CPU and the CUDA reduction so that both give the same bits.
 #pragma once
 
+#include "kernels/base/error.hpp"
 #include "kernels/dtype.hpp"
-#include "kernels/error.hpp"
 #include "kernels/half.hpp"
 
 #include <concepts>

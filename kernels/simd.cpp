@@ -1,6 +1,6 @@
 #include "kernels/simd.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 namespace weft {
 namespace {

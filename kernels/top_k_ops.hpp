@@ -1,7 +1,7 @@
 // The order of top-k as one integer, shared by the CPU and the CUDA version.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/finite_ops.hpp"
 #include "kernels/top_k.hpp"
 

@@ -6,7 +6,7 @@
 // lower-upper-lower) keeps a lossless BiGraph from deadlock.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric.hpp"
 
 #include <memory>

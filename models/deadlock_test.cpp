@@ -1,6 +1,6 @@
 #include "models/deadlock.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric_spec.hpp"
 #include "models/fabric_test.hpp"
 

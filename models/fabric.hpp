@@ -1,7 +1,7 @@
 // The cluster as one directed multigraph of devices and links, and the paths that its routing allows.
 #pragma once
 
-#include "models/units.hpp"
+#include "kernels/base/units.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "models/fabric_export.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/routes.hpp"
 
 #include <ostream>

@@ -2,7 +2,7 @@
 // (Al-Fares et al., SIGCOMM 2008). Paths climb only as far as they must; the choices are the switches to turn on.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric.hpp"
 
 #include <memory>

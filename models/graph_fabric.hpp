@@ -2,7 +2,7 @@
 // of the links' numbers. Endpoints do not forward: paths run over switches, or straight from endpoint to endpoint.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric.hpp"
 
 #include <memory>

@@ -1,8 +1,8 @@
 // What a message costs besides the wire: the hardware profile.
 #pragma once
 
-#include "kernels/error.hpp"
-#include "models/units.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/units.hpp"
 
 #include <map>
 #include <string>

@@ -1,6 +1,6 @@
 #include "models/link_load.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <utility>
 

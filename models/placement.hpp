@@ -1,7 +1,7 @@
 // Which endpoint each rank sits on.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric_spec.hpp"
 
 #include <cstdint>

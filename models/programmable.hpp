@@ -1,7 +1,7 @@
 // Which switches of a fabric can be programmed to add, and what they have for it.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric.hpp"
 
 #include <cstdint>

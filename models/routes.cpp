@@ -1,6 +1,7 @@
 #include "models/routes.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/hash.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -12,18 +13,10 @@ constexpr std::uint64_t pair_of(int from, int to) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 | static_cast<std::uint32_t>(to);
 }
 
-// The finaliser of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): a bijection in which every bit reaches every other.
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 }  // namespace
 
 std::uint64_t hash_of(std::uint64_t seed, int from, int to) {
-  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
-  return mix(mix(seed * golden + golden) + pair_of(from, to) * golden);
+  return mixed(mixed(seed * golden_ratio + golden_ratio) + pair_of(from, to) * golden_ratio);
 }
 
 Routes::Routes(const Fabric& fabric, Ecmp ecmp) : fabric_(fabric), ecmp_(ecmp), slots_(64) {
@@ -51,7 +44,7 @@ void Routes::begin_step() {
 
 Routes::Slot& Routes::slot_of(std::uint64_t pair) {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t at = mix(pair) & mask;
+  std::size_t at = mixed(pair) & mask;
   while (slots_[at].route >= 0 && slots_[at].pair != pair) at = (at + 1) & mask;
   return slots_[at];
 }

@@ -1,7 +1,7 @@
 // All nodes on one switch.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric.hpp"
 
 #include <memory>

@@ -1,6 +1,6 @@
 #include "models/switch_distances.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 

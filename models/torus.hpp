@@ -5,7 +5,7 @@
 // Dally & Seitz 1987), which keeps a lossless torus from deadlock.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric.hpp"
 
 #include <memory>

@@ -1,8 +1,8 @@
 // Traffic of others on the fabric: flows that repeat while jobs run.
 #pragma once
 
-#include "kernels/error.hpp"
-#include "models/units.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/units.hpp"
 
 #include <cstdint>
 #include <utility>

@@ -1,7 +1,7 @@
 // Shared by the checks of specs: each collects every problem, with its place as a JSON pointer relative to the spec.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric.hpp"
 
 #include <cstdint>

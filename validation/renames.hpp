@@ -1,7 +1,7 @@
 // --rename: what a measured algorithm is called here.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <map>
 #include <string>

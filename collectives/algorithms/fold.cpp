@@ -1,7 +1,7 @@
 #include "collectives/algorithms/fold.hpp"
 
 #include "collectives/compose.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 namespace weft {
 

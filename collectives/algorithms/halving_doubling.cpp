@@ -1,7 +1,7 @@
 #include "collectives/algorithms/halving_doubling.hpp"
 
 #include "collectives/algorithms/fold.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 namespace weft {
 

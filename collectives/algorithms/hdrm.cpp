@@ -3,7 +3,7 @@
 #include "collectives/algorithms/fold.hpp"
 #include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/compose.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 
 #include "collectives/algorithms/ring.hpp"
 #include "collectives/compose.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 namespace weft {
 

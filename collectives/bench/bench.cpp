@@ -6,7 +6,7 @@
 #include "collectives/bench/table.hpp"
 #include "collectives/bench/udp_run.hpp"
 #include "collectives/bench/worlds.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #if WEFT_HAVE_CUDA
 #include "collectives/cuda/executor.hpp"
 #endif

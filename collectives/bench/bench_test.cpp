@@ -5,7 +5,7 @@
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/table.hpp"
 #include "collectives/bench/worlds.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <csignal>
 #include <cstdio>

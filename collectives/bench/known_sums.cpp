@@ -1,6 +1,7 @@
 #include "collectives/bench/known_sums.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/hash.hpp"
 #include "kernels/reduce_ops.hpp"
 
 #include <algorithm>
@@ -12,20 +13,13 @@ namespace {
 constexpr std::int64_t period = 65'537;  // a prime
 constexpr std::uint32_t stride = 7'919;  // from one round's beginning to the next's, a prime too
 
-// A finaliser of 64 bits (Steele, Lea & Flood 2014).
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 // One worker's values. All workers' together stay below 2^31, also after rounding to the shortest of the types.
 void fill_table(DType dtype, FixedPoint point, int workers, int worker, void* into) {
   const std::int64_t most = 2'080'000'000 / workers;
   with_type(dtype, [&]<class T>() {
     T* const out = static_cast<T*>(into);
     for (std::int64_t i = 0; i < period; ++i) {
-      const std::uint64_t random = mixed(static_cast<std::uint64_t>(i * 4096 + worker + 1) * 0x9e3779b97f4a7c15);
+      const std::uint64_t random = mixed(static_cast<std::uint64_t>(i * 4096 + worker + 1) * golden_ratio);
       const std::int64_t v = static_cast<std::int64_t>(random % static_cast<std::uint64_t>(2 * most + 1)) - most;
       if constexpr (std::integral<T>)
         out[i] = static_cast<T>(v);

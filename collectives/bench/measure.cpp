@@ -3,7 +3,7 @@
 #include "collectives/bench/plan.hpp"
 #include "collectives/bench/team.hpp"
 #include "collectives/reference.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <array>

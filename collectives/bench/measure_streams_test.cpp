@@ -3,7 +3,7 @@
 #include "collectives/bench/measure.hpp"
 #include "collectives/bench/worlds.hpp"
 #include "collectives/stream/run_on_host.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #if WEFT_HAVE_CUDA
 #include "kernels/cuda/runtime.hpp"
 #endif

@@ -1,6 +1,6 @@
 #include "collectives/bench/worlds.hpp"
 #include "collectives/mpi.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <cstdio>
 #include <exception>

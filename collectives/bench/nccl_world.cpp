@@ -1,7 +1,7 @@
 #include "collectives/bench/device_world.hpp"
 #include "collectives/bench/worlds.hpp"
 #include "collectives/nccl/nccl.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <fmt/format.h>
 

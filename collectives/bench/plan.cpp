@@ -1,6 +1,6 @@
 #include "collectives/bench/plan.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <fmt/format.h>
 

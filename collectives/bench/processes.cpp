@@ -1,6 +1,6 @@
 #include "collectives/bench/processes.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <array>

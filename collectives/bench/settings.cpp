@@ -1,7 +1,7 @@
 #include "collectives/bench/settings.hpp"
 
 #include "collectives/bench/written.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "collectives/bench/start.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <array>
 #include <cerrno>

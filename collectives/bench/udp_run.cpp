@@ -7,7 +7,7 @@
 #include "collectives/bench/udp_report.hpp"
 #include "collectives/blocking.hpp"
 #include "collectives/tcp.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <array>

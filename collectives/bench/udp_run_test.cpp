@@ -2,7 +2,7 @@
 
 #include "collectives/bench/known_sums.hpp"
 #include "collectives/bench/processes.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -1,5 +1,5 @@
 #include "collectives/bench/written.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <charconv>
 #include <filesystem>

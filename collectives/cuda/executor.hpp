@@ -4,8 +4,8 @@
 
 #include "collectives/stream/plan.hpp"
 #include "collectives/transport.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/cuda/runtime.hpp"
-#include "kernels/error.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,18 +1,13 @@
 #include "collectives/in_network/atp.hpp"
 
+#include "kernels/base/hash.hpp"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 namespace weft {
 namespace {
-
-// A finaliser of 64 bits (Steele, Lea & Flood 2014): all bits of the input move all of the output.
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 bool holds(std::span<const int> set, int one) { return std::ranges::find(set, one) != set.end(); }
 
@@ -40,11 +35,10 @@ std::vector<Problem> problems(const AtpSettings& s) {
 AtpWalk atp_walk(const AtpSettings& settings, const AtpTurn& turn) {
   if (settings.split && turn.jobs > settings.aggregators)
     throw InputError(fmt::format("{} aggregators cannot be split between {} jobs", settings.aggregators, turn.jobs));
-  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
   const auto job = static_cast<std::uint64_t>(turn.job), flow = static_cast<std::uint64_t>(turn.flow);
   const auto count = static_cast<std::uint64_t>(settings.split ? settings.aggregators / turn.jobs : settings.aggregators);
-  const std::uint64_t key = mixed(golden * (job + 1));
-  std::uint64_t stride = 1 + mixed(key + golden) % count;
+  const std::uint64_t key = mixed(golden_ratio * (job + 1));
+  std::uint64_t stride = 1 + mixed(key + golden_ratio) % count;
   while (std::gcd(stride, count) != 1) ++stride;
   return {.base = settings.split ? job * count : 0,
           .count = count,

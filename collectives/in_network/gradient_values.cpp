@@ -1,6 +1,6 @@
 #include "collectives/in_network/gradient_values.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/quantise_ops.hpp"
 
 #include <algorithm>

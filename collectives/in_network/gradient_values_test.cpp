@@ -1,6 +1,6 @@
 #include "collectives/in_network/gradient_values.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <array>
 #include <limits>

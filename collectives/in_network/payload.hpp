@@ -2,7 +2,7 @@
 // one buffer and nothing is allocated per packet once a pool has reached its working size.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <cstddef>
 #include <cstdint>

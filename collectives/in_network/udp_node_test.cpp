@@ -1,6 +1,6 @@
 #include "collectives/in_network/udp_node.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <atomic>
 #include <barrier>

@@ -1,7 +1,7 @@
 #include "collectives/in_network/udp_socket.hpp"
 
 #include "collectives/socket_address.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <cerrno>

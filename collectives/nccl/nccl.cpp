@@ -1,6 +1,6 @@
 #include "collectives/nccl/nccl.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <fmt/format.h>
 #include <nccl.h>

@@ -3,7 +3,7 @@
 #include "collectives/blocking.hpp"
 #include "collectives/overlaps.hpp"
 #include "collectives/step_window.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <deque>

@@ -1,7 +1,7 @@
 #include "kernels/cuda/bit_vector.hpp"
 
+#include "kernels/base/error.hpp"
 #include "kernels/cuda/reduce.hpp"
-#include "kernels/error.hpp"
 
 namespace weft::cuda {
 

@@ -1,8 +1,8 @@
 // Every call of the CUDA runtime goes through here.
 #pragma once
 
+#include "kernels/base/error.hpp"
 #include "kernels/cuda/runtime.hpp"
-#include "kernels/error.hpp"
 
 #include <cstddef>
 

@@ -1,8 +1,8 @@
 // Copies between GPUs and the host memory next to them while a collective runs: data loading, prefetch, checkpoints.
 #pragma once
 
+#include "kernels/base/units.hpp"
 #include "models/fabric.hpp"
-#include "models/units.hpp"
 
 #include <vector>
 

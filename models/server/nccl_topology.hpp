@@ -5,7 +5,7 @@
 // the file does not hold (NVLink, between sockets) are NCCL's own planning constants (src/graph/topo.h).
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/server/server.hpp"
 
 #include <string>

@@ -1,8 +1,8 @@
 // What a PCIe link carries: from generation, width and packet size to payload bits per second of one direction.
 #pragma once
 
-#include "kernels/error.hpp"
-#include "models/units.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/units.hpp"
 
 #include <vector>
 

@@ -5,7 +5,7 @@
 // sender's NIC, the fabric and the receiver's NIC.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/fabric.hpp"
 #include "models/server/pcie.hpp"
 

@@ -1,7 +1,7 @@
 // The ways through one server.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/server/server.hpp"
 
 #include <optional>

@@ -1,5 +1,5 @@
 // Servers from public data. PCIe rates follow from generation and width (pcie.cpp); every other number names its source.
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/server/server.hpp"
 
 namespace weft {

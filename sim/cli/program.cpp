@@ -1,6 +1,6 @@
 #include "sim/cli/program.hpp"
 
-#include "kernels/nearest_name.hpp"
+#include "kernels/base/nearest_name.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/form.hpp"

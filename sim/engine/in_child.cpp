@@ -1,6 +1,6 @@
 #include "sim/engine/in_child.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // Our network models inside SimGrid's engine: each is a simgrid::kernel::resource::Model added with Engine::add_model.
 #pragma once
 
-#include "models/units.hpp"
+#include "kernels/base/units.hpp"
 
 namespace weft {
 

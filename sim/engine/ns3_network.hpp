@@ -3,7 +3,7 @@
 // (one shortest path for each pair, so "ecmp" has no effect), and its TCP brings headers, slow start and acknowledgements of its own.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/network/network_run.hpp"
 

@@ -1,6 +1,6 @@
 #include "sim/engine/s4u_network.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "sim/engine/s4u_world.hpp"
 #include "sim/network/flow_network.hpp"
 

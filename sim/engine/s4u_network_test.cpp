@@ -1,7 +1,7 @@
 #include "sim/engine/s4u_network.hpp"
 
 #include "collectives/registry.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/bigraph.hpp"
 #include "models/fat_tree.hpp"
 #include "models/star.hpp"

@@ -1,6 +1,6 @@
 #include "sim/engine/s4u_transport.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "sim/engine/s4u_world.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "sim/engine/s4u_transport.hpp"
 #include "sim/engine/simgrid_compat.hpp"
 

@@ -1,7 +1,7 @@
 #include "sim/engine/s4u_world.hpp"
 
 #include "collectives/blocking.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "sim/engine/in_child.hpp"
 
 #include <array>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "collectives/step_window.hpp"
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/hardware.hpp"
 #include "models/routes.hpp"
 #include "models/server/host_copies.hpp"

@@ -1,6 +1,7 @@
 #include "sim/network/fluid.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/hash.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -103,7 +104,7 @@ void FluidNetwork::leave_links(std::uint32_t flow) {
 
 std::int64_t FluidNetwork::alone_ps(std::int64_t bytes, std::int64_t bits_per_second) {
   // Most messages of a run have one of a few sizes; the 128-bit division is worth remembering.
-  Quotient& known = quotients_[static_cast<std::size_t>((static_cast<std::uint64_t>(bytes) * 0x9E3779B97F4A7C15ull) >> 58)];
+  Quotient& known = quotients_[static_cast<std::size_t>((static_cast<std::uint64_t>(bytes) * golden_ratio) >> 58)];
   if (known.bytes != bytes || known.bits_per_second != bits_per_second)
     known = {bytes, bits_per_second, (Bytes{bytes} / BitsPerSecond{bits_per_second}).ps};
   return known.ps;

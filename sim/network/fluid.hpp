@@ -12,8 +12,8 @@
 // picoseconds, which is at most `coarseness` for each flow, of the time that it takes at its rate: 0.04 % for 256 ranks.
 #pragma once
 
+#include "kernels/base/units.hpp"
 #include "models/fabric.hpp"
-#include "models/units.hpp"
 #include "sim/network/event_queue.hpp"
 
 #include <cstdint>

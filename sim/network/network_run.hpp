@@ -1,7 +1,7 @@
 // What a network says about one schedule run on it.
 #pragma once
 
-#include "models/units.hpp"
+#include "kernels/base/units.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -8,9 +8,9 @@
 //   run_to_end(network, Around::engine);
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/units.hpp"
 #include "models/fabric.hpp"
-#include "models/units.hpp"
 #include "sim/engine/kernel_model.hpp"
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // What the packets of a run met on their way.
 #pragma once
 
+#include "kernels/base/units.hpp"
 #include "models/fabric.hpp"
-#include "models/units.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,9 +1,9 @@
 // What the `packet` network is told: "packet": {...} in a scenario. Every value has a unit, a default and where it is from.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/units.hpp"
 #include "models/fabric.hpp"
-#include "models/units.hpp"
 
 #include <cstdint>
 #include <string>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "collectives/schedule.hpp"
+#include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
-#include "models/units.hpp"
 
 #include <cstdint>
 #include <string>

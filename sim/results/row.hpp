@@ -2,8 +2,8 @@
 #pragma once
 
 #include "collectives/schedule.hpp"
+#include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
-#include "models/units.hpp"
 #include "sim/in_network/in_network_summary.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/results/job_result.hpp"

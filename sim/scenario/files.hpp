@@ -1,7 +1,7 @@
 // Reading and writing whole files, with messages fit for a user.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <filesystem>
 #include <string>

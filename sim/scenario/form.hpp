@@ -2,8 +2,8 @@
 // all three from one declaration per field (fields.hpp).
 #pragma once
 
-#include "kernels/nearest_name.hpp"
-#include "models/units.hpp"
+#include "kernels/base/nearest_name.hpp"
+#include "kernels/base/units.hpp"
 #include "sim/scenario/json_text.hpp"
 #include "sim/scenario/place.hpp"
 

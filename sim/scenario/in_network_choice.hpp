@@ -3,8 +3,8 @@
 
 #include "collectives/in_network/atp.hpp"
 #include "collectives/in_network/switchml.hpp"
+#include "kernels/base/units.hpp"
 #include "models/programmable.hpp"
-#include "models/units.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // From text to a JSON value, strictly: what this refuses never reaches the binder.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <string_view>
 #include <vector>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/registry.hpp"
+#include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
 #include "models/fabric.hpp"
 #include "models/fabric_spec.hpp"
@@ -11,7 +12,6 @@
 #include "models/server/host_copies.hpp"
 #include "models/server/server.hpp"
 #include "models/traffic.hpp"
-#include "models/units.hpp"
 #include "sim/packet/settings.hpp"
 #include "sim/scenario/in_network_choice.hpp"
 

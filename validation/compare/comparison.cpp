@@ -1,6 +1,6 @@
 #include "validation/compare/comparison.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <cmath>

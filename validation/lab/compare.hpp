@@ -1,7 +1,7 @@
 // Measured against predicted, for one lab.
 #pragma once
 
-#include "models/units.hpp"
+#include "kernels/base/units.hpp"
 #include "validation/fit/fit.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
 // The lab for real: eight hosts on this machine, where root may build them.
 #include "validation/lab/lab.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "sim/scenario/files.hpp"
 #include "validation/lab/network.hpp"
 #include "validation/lab/tools.hpp"

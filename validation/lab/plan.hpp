@@ -8,7 +8,7 @@
 // to the bridge that is as fast as the machine, so that what passes the program takes the links of the fabric and no others.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 #include "models/routes.hpp"
 
 #include <cstdint>

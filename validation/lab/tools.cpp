@@ -1,6 +1,6 @@
 #include "validation/lab/tools.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // A time that somebody measured, from whatever file it came.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <cstdint>
 #include <filesystem>

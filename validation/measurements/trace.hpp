@@ -2,7 +2,7 @@
 // by whoever wants an application's operations replayed.
 #pragma once
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <cstdint>
 #include <filesystem>

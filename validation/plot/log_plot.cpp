@@ -1,6 +1,6 @@
 #include "validation/plot/log_plot.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
-#include "models/units.hpp"
+#include "kernels/base/units.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/base/error.hpp"
 
 #include <random>
 

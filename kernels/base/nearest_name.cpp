@@ -1,4 +1,4 @@
-#include "kernels/nearest_name.hpp"
+#include "kernels/base/nearest_name.hpp"
 
 #include <algorithm>
 #include <utility>
