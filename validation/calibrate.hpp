@@ -4,6 +4,7 @@
 #include "sim/scenario/cases.hpp"
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct CalibrateArguments {
   int starts = 4;
   std::uint64_t seed = 1;
   double smallest_bytes = 0;
+  std::optional<double> largest_bytes = {};
+  std::vector<std::string> exclude = {};  // "FILE:LINE"
+  bool force = false;                     // replace files that this command did not write
 };
 
 const std::vector<std::string>& default_fit();

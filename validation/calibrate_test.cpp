@@ -56,10 +56,82 @@ TEST_CASE("calibrate: what is wrong is told") {
   const auto data = folder.file("data.csv", measured()).string();
   std::ostringstream out, err;
   const auto problems = [&](CalibrateArguments arguments) { return problems_of([&] { calibrate_command(arguments, out, err); }); };
-  CHECK(problems({.data = {data}, .scenario = scenario, .only = {"tree"}}) ==
-        Lines{"none of the measurements can be simulated by this scenario"});
+  CHECK(problems({.data = {data}, .scenario = scenario, .only = {"tree"}}) == Lines{data + ": none of its 11 measurements is selected"});
   CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"x"}}) == Lines{"--rename x: must be MEASURED=OURS"});
   const std::string nowhere = (folder / "nowhere.csv").string();
   CHECK(problems({.data = {nowhere, folder.file("empty.csv", "\n").string()}, .scenario = scenario}).size() == 2);
   CHECK(problems({.data = {data}, .scenario = nowhere}).size() == 1);
+}
+
+TEST_CASE("calibrate: in-place times alone are named as such") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", "collective,ranks,size_bytes,time_us,inplace_time_us\nallreduce,2,8,,12\n").string();
+  std::ostringstream out, err;
+  CHECK(problems_of([&] { calibrate_command({.data = {data}, .scenario = scenario}, out, err); }) ==
+        Lines{data + ": none of its 1 measurements is selected; 1 are in-place times, which --in-place uses"});
+}
+
+TEST_CASE("calibrate: lines are excluded by their place in a file that is read") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured() + "S,2,allreduce,ring,8,bad\n").string();
+  std::ostringstream out, err;
+  CalibrateArguments arguments{.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
+  CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) == Lines{data + ":13: time_us must be a number, got \"bad\""});
+  arguments.exclude = {data + ":13"};
+  CHECK(calibrate_command(arguments, out, err) == 0);
+  for (const std::string& place : {data, data + ":", data + ":x", std::string("other.csv:3")}) {
+    CAPTURE(place);
+    arguments.exclude = {place};
+    CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) ==
+          Lines{fmt::format("--exclude {}: must be FILE:LINE, the file one of those to read ({})", place, data)});
+  }
+}
+
+TEST_CASE("calibrate: repeated measurements are averaged, and the table and the profile say so") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured() + "S,2,allreduce,ring,8,14.0008\n").string();
+  std::ostringstream out, err;
+  const std::string profile = (folder / "made.json").string();
+  CHECK(calibrate_command({.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .output = profile, .folds = 0, .starts = 1}, out,
+                          err) == 0);
+  CHECK(out.str().find("mean of 2, standard deviation 10.9 %") != std::string::npos);
+  const Json first = Json::parse(read_file(profile)).at("calibration").at("residuals").front();
+  CHECK(first.at("repeats") == 2);
+  CHECK(first.at("spread_us").get<double>() == doctest::Approx(1.414).epsilon(0.001));
+}
+
+TEST_CASE("calibrate: neither the plot nor the profile replaces what it must not") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured()).string();
+  const auto notes = folder.file("notes.svg", "my drawing").string();
+  std::ostringstream out, err;
+  CalibrateArguments arguments{.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
+  const auto problems = [&](const std::string& output) {
+    arguments.output = output;
+    return problems_of([&] { calibrate_command(arguments, out, err); });
+  };
+  const std::string plot = (folder / "p.svg").string();
+  CHECK(problems(plot) == Lines{fmt::format("the plot of -o {0}: {0} would be written twice: -o {0} asks for it too", plot)});
+  CHECK(problems(data).size() == 1);
+  CHECK(problems(scenario).size() == 1);
+  CHECK(problems((folder / "notes.json").string()).size() == 1);
+  CHECK(read_file(notes) == "my drawing");
+  CHECK(read_file(data) == measured());
+  CHECK(problems((folder / "p.json").string()).empty());
+  CHECK(problems((folder / "p.json").string()).empty());  // its own are replaced
+  arguments.force = true;
+  CHECK(problems((folder / "notes.json").string()).empty());
+}
+
+TEST_CASE("calibrate: what the fit does not simulate of a scenario is refused by its place") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured()).string();
+  std::ostringstream out, err;
+  CHECK(problems_of([&] { calibrate_command({.data = {data}, .scenario = scenario, .set = {"/network=packet"}}, out, err); }) ==
+        Lines{scenario + ": /network: schedules are simulated on \"flow\" beside measurements, got \"packet\""});
 }

@@ -18,6 +18,11 @@ int bench_or_compare(int argc, char** argv) {
   return asks_to_compare(argc, argv) ? compare_command(argc, argv, std::cout) : bench::start_bench(argc, argv);
 }
 
+// Of a file or folder to write.
+std::string not_empty(const std::string& name) { return name.empty() ? "must name a file or folder, got \"\"" : ""; }
+
+void add_force(CLI::App& command, bool& force) { command.add_flag("--force", force, "Replace files that this command did not write"); }
+
 std::function<int()> declare_calibrate(CLI::App& command) {
   const auto a = std::make_shared<CalibrateArguments>();
   command.add_option("DATA", a->data, "Measurements: nccl-tests (text or JSON), OSU tables, CSV, traces of weft bench")->required();
@@ -31,8 +36,11 @@ std::function<int()> declare_calibrate(CLI::App& command) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
-  command.add_option("-o,--output", a->output, "Write the profile here, and its plot beside it")->type_name("PROFILE");
-  command.add_option("--rename", a->rename, "What a measured algorithm is called here (may be repeated)")
+  command.add_option("-o,--output", a->output, "Write the profile here, and its plot beside it")->check(not_empty)->type_name("PROFILE");
+  add_force(command, a->force);
+  command
+      .add_option("--rename", a->rename,
+                  "What a measured algorithm is called here, as in ring_ompi=ring or ring=ring(channels=8) (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("MEASURED=OURS");
   command.add_option("--only", a->only, "Use these measured algorithms only")
@@ -42,6 +50,8 @@ std::function<int()> declare_calibrate(CLI::App& command) {
   command.add_option("--system", a->system, "Use measurements of systems with this in their name only")->type_name("TEXT");
   command.add_option("--collective", a->collective, "What was measured, for files that do not say")->type_name("NAME");
   command.add_option("--smallest", a->smallest_bytes, "Leave out smaller messages")->type_name("BYTES");
+  command.add_option("--largest", a->largest_bytes, "Leave out larger messages")->type_name("BYTES");
+  command.add_option("--exclude", a->exclude, "Leave out this line (may be repeated)")->allow_extra_args(false)->type_name("FILE:LINE");
   command.add_flag("--in-place", a->in_place, "Use the in-place times");
   command.add_flag("--skip-bad", a->skip_bad, "Go on without lines that cannot be used");
   command.add_flag("--all", a->all, "Fit to all points; otherwise every second size of a series is held out");
@@ -61,10 +71,11 @@ std::function<int()> declare_replay(CLI::App& command) {
       ->allow_extra_args(false)
       ->type_name("POINTER=VALUE");
   command.add_option("--ranks", a->ranks, "The same operations by so many ranks instead of the trace's")->type_name("N");
-  command.add_option("--rename", a->rename, "What a traced algorithm is called here (may be repeated)")
+  command.add_option("--rename", a->rename, "What a traced algorithm is called here, as in mine=ring (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("MEASURED=OURS");
-  command.add_option("-o,--output", a->output, "Write all operations here, as CSV")->type_name("FILE");
+  command.add_option("-o,--output", a->output, "Write all operations here, as CSV")->check(not_empty)->type_name("FILE");
+  add_force(command, a->force);
   command.add_flag("--skip-bad", a->skip_bad, "Go on without lines that cannot be used");
   return [a] { return replay_command(*a, std::cout, std::cerr); };
 }
@@ -89,7 +100,10 @@ std::function<int()> declare_lab(CLI::App& command) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
-  command.add_option("-o,--output", a->output, "Keep the tables and traces of weft bench in this folder")->type_name("DIR");
+  command.add_option("-o,--output", a->output, "Keep the tables and traces of weft bench in this folder")
+      ->check(not_empty)
+      ->type_name("DIR");
+  add_force(command, a->force);
   command.add_option("--time", a->row_s, "About how many seconds each algorithm is run at each size")
       ->check(CLI::PositiveNumber)
       ->type_name("S");

@@ -36,16 +36,20 @@ struct Form<std::vector<Setting>> {
     return true;
   }
 };
-// {"measured": "ours", ...}
+// {"measured": ours, ...}, each as in a scenario's workload
 template <>
-struct Form<std::map<std::string, std::string>> {
-  static std::string wanted() { return "an object of names"; }
+struct Form<Renames> {
+  static std::string wanted() { return "an object of measured names and algorithms"; }
   static Json schema() { return {{"type", "object"}}; }
-  static Json write(const std::map<std::string, std::string>& names) { return names; }
-  static bool read(const Json& json, const Place& place, Input& in, std::map<std::string, std::string>& out) {
+  static Json write(const Renames& renames) {
+    Json out = Json::object();
+    for (const auto& [measured, ours] : renames) out[measured] = Form<AlgorithmChoice>::write(ours);
+    return out;
+  }
+  static bool read(const Json& json, const Place& place, Input& in, Renames& out) {
     if (!json.is_object()) return in.unwanted(place, wanted(), json);
     for (const auto& [measured, ours] : json.items())
-      if (!Form<std::string>::read(ours, place.in(measured), in, out[measured])) return false;
+      if (!Form<AlgorithmChoice>::read(ours, place.in(measured), in, out[measured])) return false;
     return true;
   }
 };
@@ -89,14 +93,19 @@ struct Declared<Claim> {
   }
 };
 template <>
-struct Declared<Selection> {
-  static Declaration<Selection> declaration() {
-    return {.doc = "Which rows of the files.",
-            .fields = {optional("rename", &Selection::renames, "What measured algorithms are called here."),
-                       optional("only", &Selection::only, "Measured algorithms."),
-                       optional("system", &Selection::system, "A part of the system's name."),
-                       optional("in_place", &Selection::in_place, "The in-place times."),
-                       optional("smallest_bytes", &Selection::smallest_bytes, "Leave out smaller messages.")}};
+struct Declared<ReferenceRows> {
+  static Declaration<ReferenceRows> declaration() {
+    using R = RowSelection;
+    const std::vector<Field<R>> rows = {optional("only", &R::only, "Measured algorithms."),
+                                        optional("system", &R::system, "A part of the system's name."),
+                                        optional("in_place", &R::in_place, "The in-place times."),
+                                        optional("smallest_bytes", &R::smallest_bytes, "Leave out smaller messages."),
+                                        optional("largest_bytes", &R::largest_bytes, "Leave out larger messages.")};
+    Declaration<ReferenceRows> out{.doc = "Which rows of the files.",
+                                   .fields = lifted<ReferenceRows, R>(
+                                       rows, +[](ReferenceRows& select) -> R& { return select.rows; })};
+    out.fields.push_back(optional("rename", &ReferenceRows::rename, "What measured algorithms are called here."));
+    return out;
   }
 };
 template <>
@@ -108,7 +117,7 @@ struct Declared<Reference> {
                        required("scenario", &Reference::scenario, "The scenario's file."),
                        optional("measurements", &Reference::measurements, "Files of measurements."),
                        optional("held_out", &Reference::held_out, "Files nothing was fitted to."),
-                       optional("select", &Reference::selection, "Which rows."),
+                       optional("select", &Reference::select, "Which rows."),
                        optional("claims", &Reference::claims, "Published comparisons.")}};
   }
 };
@@ -125,7 +134,6 @@ Reference read_reference(const std::filesystem::path& file) {
   std::ranges::for_each(out.held_out, beside);
   for (Claim& claim : out.claims)
     if (!claim.scenario.empty()) beside(claim.scenario);
-  out.selection.hold_out = out.held_out.empty();
   return out;
 }
 

@@ -39,6 +39,12 @@ struct Claim {
   std::optional<double> at_least, at_most;
 };
 
+// Which measurements of the files, and what their algorithms are called here.
+struct ReferenceRows {
+  RowSelection rows = {};
+  Renames rename = {};
+};
+
 struct Reference {
   std::string name;
   std::string about;
@@ -46,7 +52,7 @@ struct Reference {
   std::filesystem::path scenario;
   std::vector<std::filesystem::path> measurements;  // every second size is held out, if `held_out` is empty
   std::vector<std::filesystem::path> held_out;
-  Selection selection = {};
+  ReferenceRows select = {};
   std::vector<Claim> claims = {};
 };
 

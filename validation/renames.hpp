@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/base/error.hpp"
+#include "sim/scenario/scenario.hpp"
 
 #include <map>
 #include <string>
@@ -9,15 +10,12 @@
 
 namespace weft {
 
-// "measured=ours" each. Throws InputError.
-inline std::map<std::string, std::string> renames_in(const std::vector<std::string>& texts) {
-  std::map<std::string, std::string> renames;
-  for (const std::string& text : texts) {
-    const auto at = text.find('=');
-    if (at == text.npos) throw InputError(fmt::format("--rename {}: must be MEASURED=OURS", text));
-    renames[text.substr(0, at)] = text.substr(at + 1);
-  }
-  return renames;
-}
+using Renames = std::map<std::string, AlgorithmChoice>;  // measured name -> ours
+
+// "ring" or "ring(channels=8)": as tables print it. Throws InputError saying what is wrong with it.
+AlgorithmChoice parse_algorithm(const std::string& text);
+
+// "measured=ours" each, ours as above. Throws InputError with every problem.
+Renames renames_in(const std::vector<std::string>& texts);
 
 }  // namespace weft

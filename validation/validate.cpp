@@ -5,6 +5,7 @@
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/simulate.hpp"
+#include "validation/fit/honoured.hpp"
 #include "validation/validate_text.hpp"
 
 #include <algorithm>
@@ -23,14 +24,17 @@ Scenario scenario_with(const std::filesystem::path& file, const std::vector<Sett
 }
 
 std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator) {
+  if (!reference.measurements.empty()) refuse_not_honoured(reference.scenario.string(), simulator.scenario());
+  const ReadOptions options{.skip_bad = false, .collective = {}, .select = reference.select.rows};
+  const Selection selection{.renames = reference.select.rename, .hold_out = reference.held_out.empty()};
   std::vector<FitPoint> points;
   const auto add = [&](const std::vector<std::filesystem::path>& files, bool fitted, bool by_rule) {
     std::vector<Measurement> rows;
     for (const auto& file : files) {
-      const Measurements read = read_measurements(file);
+      const Measurements read = read_measurements(file, options);
       rows.insert(rows.end(), read.rows.begin(), read.rows.end());
     }
-    for (FitPoint& point : usable(rows, simulator, reference.selection).points) {
+    for (FitPoint& point : usable(rows, simulator, selection).points) {
       if (!by_rule) point.fitted = fitted;
       points.push_back(std::move(point));
     }

@@ -21,19 +21,18 @@ struct FitPoint {
 struct UsedMeasurements {
   std::vector<FitPoint> points;
   std::vector<std::string> left_out;  // "FILE:LINE: why"
+  std::vector<std::string> assumed;   // "FILE: what was taken for granted"
 };
 
+// How measurements that were read become points; which are read is a RowSelection's to say.
 struct Selection {
-  std::map<std::string, std::string> renames = {};  // measured algorithm -> ours
-  std::vector<std::string> only = {};               // measured algorithms to use; empty: all
-  std::string system = {};                          // a part of its name; empty: all
-  bool in_place = false;                            // use the in-place times instead of the others
-  bool hold_out = true;                             // every second size of each series
-  double smallest_bytes = 0;
+  Renames renames = {};
+  bool hold_out = true;  // every second size of each series
 };
 
 // Makes points of the rows, each series (collective, algorithm, ranks) in the order of its sizes; of each series the second,
-// fourth, ... is held out. Throws InputError for times that no wire of the scenario could reach, each with its line.
+// fourth, ... is held out. Measurements of the same thing become one point: their mean, with their spread. Throws InputError for
+// times that no wire of the scenario could reach and for numbers of nodes that are not the scenario's, each with its line.
 UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulator, const Selection& selection);
 
 struct ErrorSummary {

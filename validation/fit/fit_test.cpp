@@ -53,6 +53,9 @@ TEST_CASE("simulator: an all-reduce, a latency and a bandwidth, by hand") {
   CHECK(simulator.time_us({"latency", {"latency"}, 2, 0_B}, hardware) == doctest::Approx(3));
   // 64 messages, one behind the other, then the answer of 4 bytes.
   CHECK(simulator.time_us({"bandwidth", {"bandwidth"}, 2, 1_MB}, hardware) == doctest::Approx((2 + 1 + 64 * 80 + 2 + 1 + 0.00032) / 64));
+  // Both ways at once, each with the cable to itself.
+  CHECK(simulator.time_us({"bidirectional_bandwidth", {"bidirectional_bandwidth"}, 2, 1_MB}, hardware) ==
+        doctest::Approx((2 + 1 + 64 * 80) / 128.0).epsilon(0.001));
 }
 
 TEST_CASE("simulator: in-network all-reduces, on the network of the scenario if that has switches") {
@@ -74,11 +77,12 @@ TEST_CASE("simulator: the wire's limit is the algorithm's least traffic over the
   const Simulator simulator(open_pair({}).scenario());
   CHECK(simulator.wire_limit_us({"allreduce", {"ring"}, 2, 1_MB}) == doctest::Approx(80));
   CHECK(simulator.wire_limit_us({"allgather", {"ring"}, 2, 1_MB}) == doctest::Approx(40));
+  CHECK(simulator.wire_limit_us({"bidirectional_bandwidth", {"bidirectional_bandwidth"}, 2, 1_MB}) == doctest::Approx(40));
   CHECK(simulator.wire_limit_us({"barrier", {"dissemination"}, 2, 0_B}) == 0);
 }
 
 TEST_CASE("measured names: synonyms, libraries behind the name, renames") {
-  const auto ours = [](const std::string& name, const std::map<std::string, std::string>& renames = {}) {
+  const auto ours = [](const std::string& name, const Renames& renames = {}) {
     const auto choice = algorithm_measured({.collective = "allreduce", .algorithm = name}, renames, {{"ring"}});
     return choice ? choice->name : "";
   };
@@ -88,8 +92,58 @@ TEST_CASE("measured names: synonyms, libraries behind the name, renames") {
   CHECK(ours("recursive_doubling_over") == "recursive_doubling");
   CHECK(ours("") == "ring");
   CHECK(ours("bine_lat_over") == "");
-  CHECK(ours("bine_lat_over", {{"bine_lat_over", "recursive_doubling"}}) == "recursive_doubling");
-  CHECK(ours("ring", {{"ring", "nonsense"}}) == "");
+  CHECK(ours("bine_lat_over", renames_in({"bine_lat_over=recursive_doubling"})) == "recursive_doubling");
+  CHECK(ours("ring", renames_in({"ring=dissemination"})) == "");  // which is of barriers
+}
+
+TEST_CASE("measured names: settings are those of the renaming, or else the scenario's") {
+  AlgorithmChoice of_scenario{"ring"};
+  of_scenario.settings.channels = 4;
+  const auto channels = [&](const std::string& name, const std::vector<std::string>& renames) {
+    return algorithm_measured({.collective = "allreduce", .algorithm = name}, renames_in(renames), {of_scenario})->settings.channels;
+  };
+  CHECK(channels("ring", {}) == 4);
+  CHECK(channels("ring", {"ring=ring(channels=8)"}) == 8);
+  CHECK(channels("mine", {"mine=ring"}) == 4);
+  CHECK(channels("mine", {"mine=halving_doubling"}) == 1);
+}
+
+TEST_CASE("points: repeated measurements are one, their mean with its spread") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {64, 1024, 64, 64});
+  rows[0].time_us = 10, rows[2].time_us = 12, rows[3].time_us = 14;
+  const UsedMeasurements used = usable(rows, simulator, {});
+  REQUIRE(used.points.size() == 2);
+  CHECK(used.points[0].measured.time_us == doctest::Approx(12));
+  CHECK(used.points[0].measured.repeats == 3);
+  CHECK(used.points[0].measured.spread_us == doctest::Approx(2));
+  CHECK(used.points[1].measured.repeats == 1);
+  CHECK(!used.points[1].fitted);
+}
+
+TEST_CASE("points: ranks that the file does not say are the scenario's, aloud, and other numbers of nodes are refused") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {64, 1024});
+  for (Measurement& row : rows) row.ranks = 0, row.where = "f:2";
+  CHECK(usable(rows, simulator, {}).assumed == Lines{"f: does not say how many ranks were measured; taken for the scenario's 2"});
+  for (Measurement& row : rows) row.nodes = 32;
+  CHECK(
+      problems_of([&] { usable(rows, simulator, {}); }) ==
+      Lines{
+          "f:2: measured on 32 nodes, but the scenario's workload has 2 ranks: set the fabric and /workload/ranks to what was measured, or "
+          "give the column \"ranks\""});
+  for (Measurement& row : rows) row.nodes = 1, row.ranks = 2;
+  CHECK(usable(rows, simulator, {}).assumed == Lines{"f: 2 ranks on 1 nodes are taken for ranks with an endpoint of the network each"});
+}
+
+TEST_CASE("points: sizes of one rank's block become the message's") {
+  Simulator simulator(open_pair({}).scenario());
+  Measurement row{.ranks = 2, .collective = "allgather", .algorithm = "ring", .size_bytes = 1'000'000, .size_of_a_rank = true};
+  row.time_us = 100;
+  const UsedMeasurements used = usable({row}, simulator, {});
+  REQUIRE(used.points.size() == 1);
+  CHECK(used.points[0].measured.size_bytes == 2'000'000);
+  CHECK(used.points[0].experiment.size == 2_MB);
 }
 
 TEST_CASE("points: every second size of a series is held out, and what cannot be used is told") {

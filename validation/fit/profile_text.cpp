@@ -18,12 +18,15 @@ std::string command_of(const CalibrateArguments& a) {
   if (!a.fit.empty()) out += fmt::format(" --fit {}", fmt::join(a.fit, ","));
   if (!a.only.empty()) out += fmt::format(" --only {}", fmt::join(a.only, ","));
   if (!a.system.empty()) out += fmt::format(" --system \"{}\"", a.system);
-  for (const std::string& rename : a.rename) out += " --rename " + rename;
+  for (const std::string& rename : a.rename)
+    out += rename.find('(') == rename.npos ? " --rename " + rename : fmt::format(" --rename \"{}\"", rename);
   if (!a.collective.empty()) out += " --collective " + a.collective;
   if (a.in_place) out += " --in-place";
   if (a.skip_bad) out += " --skip-bad";
   if (a.all) out += " --all";
   if (a.smallest_bytes > 0) out += fmt::format(" --smallest {:.0f}", a.smallest_bytes);
+  if (a.largest_bytes) out += fmt::format(" --largest {:.0f}", *a.largest_bytes);
+  for (const std::string& place : a.exclude) out += " --exclude " + place;
   if (a.starts != 4) out += fmt::format(" --starts {}", a.starts);
   if (a.folds != 4) out += fmt::format(" --folds {}", a.folds);
   if (a.seed != 1) out += fmt::format(" --seed {}", a.seed);
@@ -83,11 +86,12 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
-    residuals.push_back(
-        fmt::format("{}{{\"collective\": {}, \"algorithm\": {}, \"ranks\": {}, \"size_bytes\": {}, \"measured_us\": {}, \"simulated_us\": "
-                    "{:.3f}, \"fitted\": {}}}",
-                    "\n      ", Json(m.collective).dump(), Json(m.algorithm).dump(), points[i].experiment.ranks, m.size_bytes, m.time_us,
-                    result.simulated_us[i], points[i].fitted));
+    const std::string repeats = m.repeats > 1 ? fmt::format("\"repeats\": {}, \"spread_us\": {:.3f}, ", m.repeats, m.spread_us) : "";
+    residuals.push_back(fmt::format(
+        "{}{{\"collective\": {}, \"algorithm\": {}, \"ranks\": {}, \"size_bytes\": {}, \"measured_us\": {}, {}\"simulated_us\": "
+        "{:.3f}, \"fitted\": {}}}",
+        "\n      ", Json(m.collective).dump(), Json(m.algorithm).dump(), points[i].experiment.ranks, m.size_bytes, m.time_us, repeats,
+        result.simulated_us[i], points[i].fitted));
   }
   out["calibration"] = {{"command", command_of(arguments)},
                         {"valid_for", valid_range(points)},

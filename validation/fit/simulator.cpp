@@ -12,15 +12,25 @@
 namespace weft {
 namespace {
 
-bool is_point_to_point(std::string_view collective) { return collective == "latency" || collective == "bandwidth"; }
+bool is_point_to_point(std::string_view collective) {
+  return collective == "latency" || collective == "bandwidth" || collective == "bidirectional_bandwidth";
+}
+// Messages of one measurement that are on their way at once.
+int messages_of(std::string_view collective) {
+  return collective == "bandwidth" ? bandwidth_window : collective == "bidirectional_bandwidth" ? 2 * bandwidth_window : 1;
+}
 
-// Rank 0 sends `messages` times, then rank 1 answers if there were several. A chunk is a byte.
-Schedule point_to_point(int messages, std::int64_t bytes) {
+// Rank 0 sends once, or a window full that rank 1 then answers; or both send a window full at once. A chunk is a byte.
+Schedule point_to_point(std::string_view collective, std::int64_t bytes) {
   const int count = static_cast<int>(bytes);
   Schedule s{.name = "point_to_point", .collective = Collective::broadcast, .ranks = 2, .chunks = std::max(1, count)};
   Step& step = s.add_step();
-  for (int i = 0; i < messages; ++i) step.copy({.from = 0, .to = 1, .chunk = 0, .count = count});
-  if (messages > 1) s.add_step().copy({.from = 1, .to = 0, .chunk = 0, .count = std::min(count, 4)});
+  const int each_way = collective == "latency" ? 1 : bandwidth_window;
+  for (int i = 0; i < each_way; ++i) {
+    step.copy({.from = 0, .to = 1, .chunk = 0, .count = count});
+    if (collective == "bidirectional_bandwidth") step.copy({.from = 1, .to = 0, .chunk = 0, .count = count});
+  }
+  if (collective == "bandwidth") s.add_step().copy({.from = 1, .to = 0, .chunk = 0, .count = std::min(count, 4)});
   return s;
 }
 
@@ -47,10 +57,7 @@ Simulator::Prepared& Simulator::prepared(const Experiment& e) {
   if (pair) {
     if (e.size.count > std::numeric_limits<int>::max())
       throw InputError(fmt::format("a message of {} is larger than this test goes", to_string(e.size)));
-    slot.reset(new Prepared{point_to_point(e.collective == "latency" ? 1 : bandwidth_window, e.size.count),
-                            {0, 1},
-                            1,
-                            Routes(*fabric_, scenario_.fabric.ecmp)});
+    slot.reset(new Prepared{point_to_point(e.collective, e.size.count), {0, 1}, 1, Routes(*fabric_, scenario_.fabric.ecmp)});
     return *slot;
   }
   Scenario asked = scenario_;
@@ -94,7 +101,7 @@ double Simulator::time_us(const Experiment& e, const HardwareProfile& hardware) 
                 .element_bytes = p.element_bytes,
                 .hardware = hardware};
   const double us = run_flow_bare(job, *fabric_, p.routes).finish.microseconds();
-  return e.collective == "bandwidth" ? us / bandwidth_window : us;
+  return us / messages_of(e.collective);
 }
 
 double Simulator::wire_limit_us(const Experiment& e) const {
@@ -102,6 +109,7 @@ double Simulator::wire_limit_us(const Experiment& e) const {
   double share = 1;  // of the message, that some rank must send or receive
   if (e.collective == "allreduce" && extra_servers(e.algorithm.settings) == 0) share = 2 * (n - 1) / n;
   if (e.collective == "reduce_scatter" || e.collective == "allgather" || e.collective == "alltoall") share = (n - 1) / n;
+  if (e.collective == "bidirectional_bandwidth") share = 0.5;
   if (e.ranks < 2 || e.collective == "barrier") return 0;
   // The fastest way out of the slowest endpoint.
   double slowest = std::numeric_limits<double>::infinity();
@@ -114,14 +122,18 @@ double Simulator::wire_limit_us(const Experiment& e) const {
   return share * static_cast<double>(e.size.count) / slowest * 1e6;
 }
 
-std::optional<AlgorithmChoice> algorithm_measured(const Measurement& m, const std::map<std::string, std::string>& renames,
+std::optional<AlgorithmChoice> algorithm_measured(const Measurement& m, const Renames& renames,
                                                   const std::vector<AlgorithmChoice>& otherwise) {
   if (is_point_to_point(m.collective)) return AlgorithmChoice{m.collective};
   const auto collective = collective_named(m.collective);
   if (!collective) return {};
   const auto known = [&](const std::string& name) { return find_algorithm(*collective, name) != nullptr; };
-  if (const auto renamed = renames.find(m.algorithm); renamed != renames.end())
-    return known(renamed->second) ? std::optional(AlgorithmChoice{renamed->second}) : std::nullopt;
+  const auto with_settings = [&](const AlgorithmChoice& choice) -> std::optional<AlgorithmChoice> {
+    if (!known(choice.name)) return {};
+    const auto same = std::ranges::find(otherwise, choice.name, &AlgorithmChoice::name);
+    return choice == AlgorithmChoice{choice.name} && same != otherwise.end() ? *same : choice;
+  };
+  if (const auto renamed = renames.find(m.algorithm); renamed != renames.end()) return with_settings(renamed->second);
   if (m.algorithm.empty()) {
     for (const AlgorithmChoice& choice : otherwise)
       if (known(choice.name)) return choice;
@@ -130,11 +142,11 @@ std::optional<AlgorithmChoice> algorithm_measured(const Measurement& m, const st
   std::string name = m.algorithm;
   std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   for (const std::string_view library : {"_ompi", "_mpich", "_mpi", "_over", "_nccl"})
-    if (name.ends_with(library)) name.resize(name.size() - library.size());
+    if (name.ends_with(library)) name.erase(name.size() - library.size());
   constexpr std::array synonyms = {std::pair{"rabenseifner", "halving_doubling"}, std::pair{"tree", "double_binary_tree"}};
   for (const auto& [other, ours] : synonyms)
     if (name == other) name = ours;
-  return known(name) ? std::optional(AlgorithmChoice{name}) : std::nullopt;
+  return with_settings({name});
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include "models/routes.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "validation/measurements/measurement.hpp"
+#include "validation/renames.hpp"
 
 #include <map>
 #include <memory>
@@ -16,13 +17,13 @@ namespace weft {
 
 // What a measurement measured, in our words.
 struct Experiment {
-  std::string collective;  // of a measurement: also "latency" and "bandwidth"
+  std::string collective;  // of a measurement: also "latency", "bandwidth" and "bidirectional_bandwidth"
   AlgorithmChoice algorithm;
   int ranks = 0;
   Bytes size;
 };
 
-// The window of osu_bw: so many messages are on their way before the receiver answers.
+// The window of osu_bw and osu_bibw: so many messages are on their way, in each direction that is measured, before anybody waits.
 constexpr int bandwidth_window = 64;
 
 class Simulator {
@@ -35,7 +36,7 @@ class Simulator {
 
   const Scenario& scenario() const { return scenario_; }
 
-  // Microseconds, as the measurement counts them: of "bandwidth", one message's share of the window.
+  // Microseconds, as the measurement counts them: of a bandwidth, one message's share of all that were on their way.
   double time_us(const Experiment& experiment, const HardwareProfile& hardware);
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
@@ -51,9 +52,10 @@ class Simulator {
   std::map<std::string, std::unique_ptr<Prepared>> prepared_;
 };
 
-// Which of our algorithms a measured name means: the name itself, a synonym ("rabenseifner", "tree"), either with the
-// library behind it ("ring_ompi"), or what `renames` says. No name: `otherwise`. Nothing: we do not have it.
-std::optional<AlgorithmChoice> algorithm_measured(const Measurement& measurement, const std::map<std::string, std::string>& renames,
+// Which of our algorithms a measured name means: what `renames` says, the name itself, a synonym ("rabenseifner", "tree"), or
+// either with the library behind it ("ring_ompi"). Its settings are those of `otherwise` where that has one of the name and the
+// renaming gives none. No name: the first of `otherwise`. Nothing: we do not have it.
+std::optional<AlgorithmChoice> algorithm_measured(const Measurement& measurement, const Renames& renames,
                                                   const std::vector<AlgorithmChoice>& otherwise);
 
 }  // namespace weft

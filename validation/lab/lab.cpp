@@ -1,8 +1,10 @@
 #include "validation/lab/lab.hpp"
 
+#include "sim/results/output_files.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/simulate.hpp"
 #include "validation/fit/fit.hpp"
+#include "validation/fit/honoured.hpp"
 #include "validation/lab/compare.hpp"
 #include "validation/lab/in_network.hpp"
 #include "validation/lab/network.hpp"
@@ -54,21 +56,44 @@ class Measuring {
  public:
   Measuring(const LabArguments& arguments, const Scenario& scenario, const Fabric& fabric, const lab::Plan& plan)
       : arguments_(arguments), scenario_(scenario), fabric_(fabric), plan_(plan) {
-    if (!arguments.output.empty()) std::filesystem::create_directories(arguments.output);
+    if (arguments.output.empty()) return;
+    refuse_to_replace(outputs(), {arguments.scenario}, arguments.force);
+    std::filesystem::create_directories(arguments.output);
   }
 
   // `expected_us` decides how often it is run.
   Measurement measure(const AlgorithmChoice& algorithm, Bytes size, double expected_us) const {
-    const std::string name = fmt::format("{}_{}", short_label(scenario_.workload, algorithm), to_string(size));
+    const std::string name = name_of_run(algorithm, size);
     const std::string table = lab::run_bench(is_in_network(algorithm.name) ? over_udp(algorithm, size, expected_us)
                                                                            : over_tcp(algorithm, size, expected_us, name));
-    if (!arguments_.output.empty()) write_file(std::filesystem::path(arguments_.output) / (name + ".txt"), table);
+    if (!arguments_.output.empty()) write_file(file_of(name, ".txt"), table);
     const Measurements read = parse_measurements(table, name, {.collective = std::string(name_of(scenario_.workload.collective))});
     if (read.rows.empty()) throw RunError(fmt::format("weft bench printed no result:\n{}", table));
     return read.rows.front();
   }
 
  private:
+  std::string name_of_run(const AlgorithmChoice& algorithm, Bytes size) const {
+    return fmt::format("{}_{}", short_label(scenario_.workload, algorithm), to_string(size));
+  }
+  std::filesystem::path file_of(const std::string& run, const char* kind) const {
+    return std::filesystem::path(arguments_.output) / (run + kind);
+  }
+  std::vector<OutputFile> outputs() const {
+    std::vector<OutputFile> out;
+    const std::string argument = "-o " + arguments_.output;
+    for (const AlgorithmChoice& algorithm : scenario_.workload.algorithms)
+      for (const Bytes size : scenario_.workload.sizes) {
+        const std::string name = name_of_run(algorithm, size);
+        out.push_back({file_of(name, ".txt"), argument, "a table of weft bench",
+                       [](std::string_view text) { return text.find("# weft bench: ") != text.npos; }});
+        if (!is_in_network(algorithm.name))
+          out.push_back({file_of(name, ".json"), argument, "a trace of weft bench",
+                         [](std::string_view text) { return text.substr(0, text.find('\n')).find("\"weft trace\"") != text.npos; }});
+      }
+    return out;
+  }
+
   lab::BenchRun over_udp(const AlgorithmChoice& algorithm, Bytes size, double expected_us) const {
     lab::InNetworkBench bench = lab::in_network_bench(scenario_, algorithm, fabric_, plan_);
     lab::BenchRun out{"udp", std::move(bench.nodes), std::move(bench.arguments)};
@@ -87,7 +112,7 @@ class Measuring {
     if (s.servers > 0) add({"--servers", std::to_string(s.servers)});
     if (extra_servers(s) > 0) add({"--server-hosts", "extra"});
     if (const auto* bigraph = std::get_if<BiGraph>(&scenario_.fabric.spec)) add({"--switches", std::to_string(bigraph->switches)});
-    if (!arguments_.output.empty()) add({"--trace", (std::filesystem::absolute(arguments_.output) / (name + ".json")).string()});
+    if (!arguments_.output.empty()) add({"--trace", std::filesystem::absolute(file_of(name, ".json")).string()});
     add_what_all_have(size, expected_us, out);
     return {"tcp", hosts_of(scenario_, algorithm, plan_), std::move(out)};
   }
@@ -151,7 +176,8 @@ void print_cluster(const Scenario& scenario, const Fabric& fabric, const lab::Pl
   for (const AlgorithmChoice& algorithm : scenario.workload.algorithms)
     if (is_in_network(algorithm.name))
       out << fmt::format("# {} over UDP with software switches, predicted on the network \"{}\"\n", label(algorithm),
-                         name_of(scenario.network == NetworkKind::packet ? NetworkKind::packet : NetworkKind::flow));
+                         name_of(scenario.network));
+  if (scenario.network == NetworkKind::packet) out << "# schedules over TCP, predicted on the network \"flow\"\n";
 }
 
 void print_fit(const FitResult& result, const Workload& w, std::ostream& out) {
@@ -165,12 +191,10 @@ void print_fit(const FitResult& result, const Workload& w, std::ostream& out) {
 std::vector<Problem> problems_of(const Scenario& s, const Fabric& fabric) {
   std::vector<Problem> out = lab::problems(fabric, s.fabric.ecmp, lab::programs_of(s));
   for (Problem& p : lab::in_network_problems(s, fabric)) out.push_back(std::move(p));
-  const auto alone = [&](const char* where, bool there) {
-    if (there) out.push_back({where, "the lab runs the workload alone, all ranks at once"});
-  };
-  alone("/jobs", !s.jobs.empty());
-  alone("/traffic", !s.traffic.empty());
-  alone("/start_skew", s.start_skew.has_value());
+  // Beside switches that take part, schedules over TCP are predicted on the flow network, and the lab says so.
+  Scenario asked = s;
+  if (lab::programs_of(s) == lab::Programs::yes && s.network == NetworkKind::packet) asked.network = NetworkKind::flow;
+  for (Problem& p : not_honoured(asked)) out.push_back(std::move(p));
   return out;
 }
 

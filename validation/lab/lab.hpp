@@ -17,6 +17,7 @@ struct LabArguments {
   double row_s = 3;                     // about how long each algorithm is run at each size
   double allowed_percent = 0;           // more than 0: a larger median error or a wrong order is a failure
   bool clean = false;
+  bool force = false;  // replace files that `output` holds and this command did not write
 };
 
 const std::vector<std::string>& default_lab_fit();

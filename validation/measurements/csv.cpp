@@ -2,7 +2,8 @@
 // "median_MBps" stand for the time in summaries of many runs); other columns that we do not know are left alone.
 #include "validation/measurements/lines.hpp"
 
-#include <limits>
+#include <algorithm>
+#include <map>
 
 namespace weft {
 namespace {
@@ -73,25 +74,29 @@ class Reader {
     Measurement row;
     row.source = text("source");
     row.system = columns_.has("cloud") ? fmt::format("{} {} {}", text("cloud"), text("env"), text("device")) : std::string(text("system"));
-    row.nodes = count("nodes"), row.gpus = count("gpus"), row.ranks = count("ranks");
-    row.collective = columns_.has("benchmark") ? collective_of_benchmark() : std::string(text("collective"));
     row.algorithm = text("algorithm");
-    if (row.collective == "latency" || row.collective == "bandwidth") row.ranks = 2;
-    if (const auto size = whole_number_in(text("size_bytes")))
-      row.size_bytes = *size;
-    else
-      wrong("size_bytes", "a whole number of bytes");
-    row.time_us = time_of(row);
-    if (!good_) return;
-    if (sink_.agrees(line, row, number_in(text("algbw_GBps")))) sink_.add(line, row);
-    if (text("inplace_time_us").empty()) return;
+    const bool has_in_place = !text("inplace_time_us").empty();
+    if (!(has_in_place && text("time_us").empty())) read_buffer(row);
     row.in_place = true;
-    row.time_us = number("inplace_time_us");
-    if (good_) sink_.add(line, row);
+    if (has_in_place && good_) read_buffer(row);
   }
 
  private:
   std::string_view text(const char* column) const { return columns_.in(*fields_, column); }
+
+  void read_buffer(Measurement row) {
+    if (!sink_.wants(line_, row)) return;
+    row.nodes = count("nodes"), row.gpus = count("gpus"), row.ranks = count("ranks");
+    row.collective = text("collective");
+    if (columns_.has("benchmark")) read_benchmark(row);
+    if (row.collective == "latency" || row.collective.ends_with("bandwidth")) row.ranks = 2;
+    if (const auto size = whole_number_in(text("size_bytes")))
+      row.size_bytes = *size;
+    else
+      wrong("size_bytes", "a whole number of bytes");
+    row.time_us = row.in_place ? number("inplace_time_us") : time_of(row);
+    if (good_) sink_.add(line_, row, row.in_place ? std::nullopt : number_in(text("algbw_GBps")));
+  }
 
   void wrong(const char* column, std::string_view wanted) {
     good_ = false;
@@ -116,12 +121,15 @@ class Reader {
     }
     return number(columns_.has("time_us") ? "time_us" : "median_us");
   }
-  std::string collective_of_benchmark() {
-    std::string_view name = text("benchmark");
-    if (name == "osu_latency") return "latency";
-    if (name == "osu_bw") return "bandwidth";
-    if (name.starts_with("osu_")) name.remove_prefix(4);
-    return std::string(name);
+  void read_benchmark(Measurement& row) {
+    const auto& known = osu_benchmarks();
+    const auto found = std::ranges::find(known, text("benchmark"), &OsuBenchmark::program);
+    if (found == known.end()) {
+      good_ = false;
+      return sink_.problem(line_, unknown_osu_benchmark(text("benchmark")));
+    }
+    row.collective = found->collective;
+    row.size_of_a_rank = found->size_of_a_rank;
   }
 
   const Columns& columns_;

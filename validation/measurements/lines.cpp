@@ -1,5 +1,6 @@
 #include "validation/measurements/lines.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -58,38 +59,58 @@ std::optional<double> number_in(std::string_view text) {
 std::optional<std::int64_t> whole_number_in(std::string_view text) { return parsed<std::int64_t>(text); }
 
 void RowSink::problem(std::size_t line, std::string_view text) {
+  if (is_excluded(line)) return;
   problems_.push_back(line == 0 ? fmt::format("{}: {}", file_, text) : fmt::format("{}:{}: {}", file_, line, text));
 }
 
-bool RowSink::agrees(std::size_t line, const Measurement& row, std::optional<double> printed_gbps) {
-  if (!printed_gbps || *printed_gbps < 0.5 || row.time_us <= 0) return true;  // fewer digits than it takes
-  const double gbps = static_cast<double>(row.size_bytes) / row.time_us * 1e-3;
-  if (std::abs(gbps - *printed_gbps) <= 0.05 * gbps + 0.01) return true;
-  problem(line,
-          fmt::format("{} bytes in {:g} us are {:.4g} GB/s, but the line says {:g}; sizes must be in bytes, times in us, algbw in GB/s",
-                      row.size_bytes, row.time_us, gbps, *printed_gbps));
+bool RowSink::is_excluded(std::size_t line) const {
+  if (!options_.select || line == 0) return false;
+  const auto& excluded = options_.select->exclude;
+  return std::find(excluded.begin(), excluded.end(), fmt::format("{}:{}", file_, line)) != excluded.end();
+}
+
+bool RowSink::wants(std::size_t line, const Measurement& row) {
+  if (!options_.select) return true;
+  const RowSelection& s = *options_.select;
+  const bool named = (s.only.empty() || std::find(s.only.begin(), s.only.end(), row.algorithm) != s.only.end()) &&
+                     row.system.find(s.system) != row.system.npos && !is_excluded(line);
+  if (named && row.in_place == s.in_place) return true;
+  ++out_.not_selected;
+  if (named) ++out_.of_other_buffer;
   return false;
 }
 
-void RowSink::add(std::size_t line, Measurement row) {
+std::string RowSink::problem_of(const Measurement& row, std::optional<double> printed_gbps) const {
+  if (row.collective.empty()) return "does not say which collective was measured; give it with --collective NAME";
+  if (row.size_bytes < 0) return fmt::format("the size must not be negative, got {}", row.size_bytes);
+  if (row.size_bytes > largest_bytes) return fmt::format("the size must be at most {} bytes, got {}", largest_bytes, row.size_bytes);
+  if (!(row.time_us > 0)) return fmt::format("the time must be more than 0 us, got {:g}", row.time_us);
+  if (row.time_us > longest_us) return fmt::format("the time must be at most {:g} us (106 days), got {:g}", longest_us, row.time_us);
+  if (!printed_gbps || *printed_gbps < 0.5) return {};  // fewer digits than it takes
+  const double gbps = static_cast<double>(row.size_bytes) / row.time_us * 1e-3;
+  if (std::abs(gbps - *printed_gbps) <= 0.05 * gbps + 0.01) return {};
+  return fmt::format("{} bytes in {:g} us are {:.4g} GB/s, but the line says {:g}; sizes must be in bytes, times in us, algbw in GB/s",
+                     row.size_bytes, row.time_us, gbps, *printed_gbps);
+}
+
+void RowSink::add(std::size_t line, Measurement row, std::optional<double> printed_gbps) {
   if (row.source.empty()) row.source = file_;
   row.where = fmt::format("{}:{}", file_, line);
   if (row.collective.empty()) row.collective = options_.collective;
-  if (row.collective.empty()) return problem(line, "does not say which collective was measured; give it with --collective NAME");
-  if (row.size_bytes < 0) return problem(line, fmt::format("the size must not be negative, got {}", row.size_bytes));
-  if (!(row.time_us > 0)) return problem(line, fmt::format("the time must be more than 0 us, got {:g}", row.time_us));
-  for (const auto& [name, value] : {std::pair{"nodes", row.nodes}, {"gpus", row.gpus}, {"ranks", row.ranks}})
-    if (value < 0) return problem(line, fmt::format("{} must not be negative, got {}", name, value));
-  const Key key{row.system, row.nodes, row.gpus, row.ranks, row.collective, row.algorithm, row.size_bytes, row.in_place};
-  const auto [at, is_new] = seen_.emplace(key, row.where);
-  if (!is_new)
-    return problem(line, fmt::format("a second measurement of {} bytes ({}{}{}{}); the first is at {}", row.size_bytes, row.collective,
-                                     row.algorithm.empty() ? "" : ", ", row.algorithm, row.in_place ? ", in place" : "", at->second));
+  if (options_.select) {
+    const auto size = static_cast<double>(row.size_bytes);
+    if (size < options_.select->smallest_bytes || size > options_.select->largest_bytes.value_or(size)) {
+      ++out_.not_selected;
+      return;
+    }
+  }
+  if (const std::string found = problem_of(row, printed_gbps); !found.empty()) return problem(line, found);
   out_.rows.push_back(std::move(row));
 }
 
 Measurements RowSink::finish(std::string format) {
-  if (out_.rows.empty() && problems_.empty()) problem(0, fmt::format("holds no measurement (read as {})", format));
+  if (out_.rows.empty() && problems_.empty() && out_.not_selected == 0)
+    problem(0, fmt::format("holds no measurement (read as {})", format));
   if (!problems_.empty() && (!options_.skip_bad || out_.rows.empty())) {
     if (problems_.size() > most_problems) {
       const std::size_t more = problems_.size() - most_problems;

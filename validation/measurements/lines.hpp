@@ -3,9 +3,8 @@
 
 #include "validation/measurements/measurement.hpp"
 
-#include <map>
 #include <optional>
-#include <tuple>
+#include <span>
 
 namespace weft {
 
@@ -15,34 +14,48 @@ std::string_view trimmed(std::string_view text);
 std::optional<double> number_in(std::string_view text);  // the whole text is one finite number
 std::optional<std::int64_t> whole_number_in(std::string_view text);
 
-// Gathers rows; what is wrong with one goes to `problems` as "FILE:LINE: text".
+// Gathers rows; what is wrong with one goes to `problems` as "FILE:LINE: text". Lines that are excluded have no problems.
 class RowSink {
  public:
   RowSink(std::string file, const ReadOptions& options) : file_(std::move(file)), options_(options) {}
 
   void problem(std::size_t line, std::string_view text);
   void skip(std::string problem) { problems_.push_back(std::move(problem)); }  // one that says its place
-  // Refuses impossible values and a second row of the same key.
-  void add(std::size_t line, Measurement row);
-  // A bandwidth that the file prints must be size / time; a file in other units is found here.
-  bool agrees(std::size_t line, const Measurement& row, std::optional<double> printed_gbps);
+  // Whether the selection wants a row of this line, algorithm, system and buffer; where not, it is counted as left out. To be
+  // asked before anything is demanded of the row's numbers.
+  bool wants(std::size_t line, const Measurement& row);
+  // Leaves out a row whose size the selection does not want; refuses impossible values, and a bandwidth that the file prints and
+  // that is not size / time: a file in other units is found so.
+  void add(std::size_t line, Measurement row, std::optional<double> printed_gbps = {});
 
   const std::string& file() const { return file_; }
   const ReadOptions& options() const { return options_; }
-  std::vector<Measurement>& rows() { return out_.rows; }
 
   // Throws as read_measurements says.
   Measurements finish(std::string format);
 
  private:
-  using Key = std::tuple<std::string, int, int, int, std::string, std::string, std::int64_t, bool>;
+  bool is_excluded(std::size_t line) const;
+  // Says what is wrong with the row, or nothing.
+  std::string problem_of(const Measurement& row, std::optional<double> printed_gbps) const;
 
   std::string file_;
   const ReadOptions options_;
   Measurements out_;
   std::vector<std::string> problems_;
-  std::map<Key, std::string> seen_;  // where
 };
+
+// A benchmark of OSU's that Weft simulates.
+struct OsuBenchmark {
+  std::string_view program;     // "osu_allreduce"
+  std::string_view title;       // "Allreduce Latency": what its first line says between the library and "Test"
+  std::string_view collective;  // as in Measurement
+  bool size_of_a_rank = false;
+};
+std::span<const OsuBenchmark> osu_benchmarks();
+
+// What a refusal says of another one: "... is none of the OSU benchmarks that Weft simulates: osu_latency, ...".
+std::string unknown_osu_benchmark(std::string_view found);
 
 void read_nccl_text(std::string_view text, RowSink& sink);
 void read_nccl_json(std::string_view text, RowSink& sink);
@@ -50,7 +63,9 @@ void read_osu(std::string_view text, RowSink& sink);
 void read_csv(std::string_view text, RowSink& sink);
 void read_trace_times(std::string_view text, RowSink& sink);
 
-// "all_reduce_perf" (with any path) is "allreduce"; empty if it is none that is known.
-std::string collective_of_nccl_program(std::string_view program);
+// A program of nccl-tests ("all_reduce_perf", with any path, and also as "all_reduce_perf_mpi"): the collective that it
+// measures, empty if Weft does not simulate it. Nothing if it is no program of nccl-tests.
+std::optional<std::string_view> collective_of_nccl_program(std::string_view program);
+std::string unknown_nccl_program(std::string_view program);  // what a refusal says of one that Weft does not simulate
 
 }  // namespace weft

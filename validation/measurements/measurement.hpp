@@ -5,11 +5,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace weft {
+
+// What SimTime holds (106 days) and what is accepted of a size.
+constexpr double longest_us = 9.2e12;
+constexpr std::int64_t largest_bytes = std::int64_t{1} << 50;
 
 struct Measurement {
   std::string source = {};  // as the file says, or the file
@@ -17,23 +22,40 @@ struct Measurement {
   int nodes = 0;  // 0: the file does not say, as for gpus (of a node) and ranks
   int gpus = 0;
   int ranks = 0;
-  std::string collective = {};  // as in collectives/schedule.hpp, or "latency" (one way) or "bandwidth" (one message of a window)
-  std::string algorithm = {};   // in the file's own words; empty: whatever the library chose
+  // As in collectives/schedule.hpp, or "latency" (one way), "bandwidth" or "bidirectional_bandwidth" (one message of a window).
+  std::string collective = {};
+  std::string algorithm = {};  // in the file's own words; empty: whatever the library chose
   std::int64_t size_bytes = 0;
-  double time_us = 0;
+  bool size_of_a_rank = false;  // the size is of one rank's block (OSU's all-gather and all-to-all), not of the whole message
+  double time_us = 0;           // of repeated measurements the mean
+  int repeats = 1;
+  double spread_us = 0;  // standard deviation of repeated measurements
   bool in_place = false;
   std::string where = {};  // FILE:LINE
 };
 
+// Which measurements of a file are used. Nothing is asked of the others, not even that they are possible.
+struct RowSelection {
+  std::vector<std::string> only = {};        // measured algorithms; empty: all
+  std::string system = {};                   // a part of its name; empty: all
+  bool in_place = false;                     // the in-place times instead of the others
+  double smallest_bytes = 0;                 // of the size as the file has it
+  std::optional<double> largest_bytes = {};  // nothing: any
+  std::vector<std::string> exclude = {};     // FILE:LINE
+};
+
 struct ReadOptions {
-  bool skip_bad = false;        // go on without the lines that cannot be used
-  std::string collective = {};  // for files that do not say
+  bool skip_bad = false;                    // go on without the lines that cannot be used
+  std::string collective = {};              // for files that do not say
+  std::optional<RowSelection> select = {};  // nothing: every measurement
 };
 
 struct Measurements {
   std::string format;  // what the file was taken for
   std::vector<Measurement> rows;
   std::vector<std::string> skipped;  // with skip_bad: "FILE:LINE: found, allowed"
+  int not_selected = 0;              // measurements that the selection left out,
+  int of_other_buffer = 0;           // those among them that only `in_place` kept from being used
 };
 
 // Reads one file of any known format, told by its content: nccl-tests text or JSON (-J), an OSU table, our CSV, our trace.

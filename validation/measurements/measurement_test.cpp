@@ -96,9 +96,6 @@ TEST_CASE("measurements: each bad line of an nccl-tests table is told, and can b
   CHECK(read.skipped.size() == 2);
   CHECK(problems_of(replaced(nccl_table, "166.4", "0.1664")) ==
         Lines{"f:14: 1048576 bytes in 0.1664 us are 6302 GB/s, but the line says 6.3; sizes must be in bytes, times in us, algbw in GB/s"});
-  CHECK(problems_of(replaced(nccl_table, "           8             2", "     1048576             2")) ==
-        Lines{"f:14: a second measurement of 1048576 bytes (allreduce); the first is at f:12",
-              "f:14: a second measurement of 1048576 bytes (allreduce, in place); the first is at f:12"});
   CHECK(problems_of(replaced(nccl_table, "1048576   ", "1048576.5")) ==
         Lines{"f:14: the size must be a whole number of bytes, got \"1048576.5\""});
   CHECK(problems_of(replaced(nccl_table, "float     sum", "float")) ==
@@ -138,8 +135,6 @@ TEST_CASE("measurements: OSU tables of latency, bandwidth and collectives") {
       "3.3 1000\n");
   CHECK(allreduce.rows[0].collective == "allreduce");
   CHECK(allreduce.rows[0].ranks == 0);
-  CHECK(problems_of("# OSU MPI Bi-Directional Bandwidth Test v7.1\n1 2\n") ==
-        Lines{"f:1: \"OSU MPI Bi-Directional Bandwidth Test v7.1\" is not a test that Weft simulates"});
   CHECK(problems_of("# OSU MPI Latency Test v7.1\n# Size          Latency (ms)\n0   1.80\n") ==
         Lines{"f:2: the values must be in (us), the columns are \"Size          Latency (ms)\""});
 }
@@ -165,13 +160,46 @@ TEST_CASE("measurements: what is wrong with a CSV file is told line by line") {
           header +
           "allreduce,2,8,1\nallreduce,2,8,2\nallreduce,2,16\nallreduce,two,16,3\nallreduce,2,1e3,3\nallreduce,2,32,-1\nallreduce,2,\"64,3\n"
           "allreduce,2,64,nan\n") ==
-      Lines{"f:3: a second measurement of 8 bytes (allreduce); the first is at f:2",
-            "f:4: must have 4 fields, as the first line has, got 3", "f:5: ranks must be a whole number, at least 0, got \"two\"",
+      Lines{"f:4: must have 4 fields, as the first line has, got 3", "f:5: ranks must be a whole number, at least 0, got \"two\"",
             "f:6: size_bytes must be a whole number of bytes, got \"1e3\"", "f:7: the time must be more than 0 us, got -1",
             "f:8: a double quote is not closed", "f:9: time_us must be a number, got \"nan\""});
   CHECK(problems_of("size_bytes,time_us\n8,1\n") ==
         Lines{"f:2: does not say which collective was measured; give it with --collective NAME"});
   CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "broadcast"}).rows.size() == 1);
+}
+
+TEST_CASE("measurements: times that a SimTime cannot hold and sizes beyond a pebibyte are refused") {
+  CHECK(problems_of("collective,size_bytes,time_us\nallreduce,8,1e13\nallreduce,2000000000000000000,5\n") ==
+        Lines{"f:2: the time must be at most 9.2e+12 us (106 days), got 1e+13",
+              "f:3: the size must be at most 1125899906842624 bytes, got 2000000000000000000"});
+  CHECK(parse("collective,size_bytes,time_us\nallreduce,8,9.1e12\n").rows.size() == 1);
+}
+
+TEST_CASE("measurements: nothing is asked of lines that the selection leaves out") {
+  const std::string text =
+      "system,collective,algorithm,size_bytes,time_us,inplace_time_us\n"
+      "A,allreduce,ring,8,10,bad\n"
+      "A,allreduce,tree,8,-1,\n"
+      "B,allreduce,ring,8,nothing,\n"
+      "A,allreduce,ring,16,0,\n"
+      "A,allreduce,ring,4096,11,\n";
+  const RowSelection selection{.only = {"ring"}, .system = "A", .largest_bytes = 1024, .exclude = {"f:5"}};
+  const Measurements read = parse(text, {.select = selection});
+  REQUIRE(read.rows.size() == 1);
+  CHECK(read.rows[0].where == "f:2");
+  CHECK(read.not_selected == 5);
+  CHECK(read.of_other_buffer == 1);
+  CHECK(problems_of(text, {.select = RowSelection{}}) == Lines{"f:3: the time must be more than 0 us, got -1",
+                                                               "f:4: time_us must be a number, got \"nothing\"",
+                                                               "f:5: the time must be more than 0 us, got 0"});
+}
+
+TEST_CASE("measurements: a table of in-place times alone has none of the others, and counts them") {
+  const Measurements read =
+      parse(replaced(nccl_table, "   166.4    6.30    6.30       0 ", ""), {.select = RowSelection{.smallest_bytes = 16}});
+  CHECK(read.rows.empty());
+  CHECK(read.of_other_buffer == 2);
+  CHECK(parse(replaced(nccl_table, "13.24", "-3"), {.select = RowSelection{.in_place = true}}).rows.size() == 2);
 }
 
 TEST_CASE("measurements: files of no known format, and empty ones") {

@@ -2,6 +2,7 @@
 #include "sim/scenario/json_text.hpp"
 #include "validation/measurements/lines.hpp"
 
+#include <cmath>
 #include <set>
 
 namespace weft {
@@ -19,6 +20,8 @@ std::optional<double> number_at(const Json& object, const char* key) {
 void read_block(std::size_t index, const Json& result, const char* name, Measurement row, RowSink& sink) {
   const auto at = result.find(name);
   if (at == result.end() || !at->is_object()) return;
+  row.in_place = std::string_view(name) == "in_place";
+  if (!sink.wants(index + 1, row)) return;
   const auto time = at->contains("time") ? number_at(*at, "time") : number_at(*at, "cpu_time");
   if (!time)
     return sink.problem(0, fmt::format("/results/{}/{}/time: must be a number, got {}", index, name, shown(at->value("time", Json()))));
@@ -26,8 +29,7 @@ void read_block(std::size_t index, const Json& result, const char* name, Measure
     return sink.problem(0, fmt::format("/results/{}/{}/nwrong: {:g} values of the result were wrong; the time of a wrong result is none",
                                        index, name, *wrong));
   row.time_us = *time;
-  row.in_place = std::string_view(name) == "in_place";
-  if (sink.agrees(index + 1, row, number_at(*at, "alg_bw"))) sink.add(index + 1, std::move(row));
+  sink.add(index + 1, std::move(row), number_at(*at, "alg_bw"));
 }
 
 }  // namespace
@@ -42,7 +44,10 @@ void read_nccl_json(std::string_view text, RowSink& sink) {
 
   Measurement row;
   if (const auto args = json.find("args"); args != json.end() && args->is_array() && !args->empty() && args->front().is_string())
-    row.collective = collective_of_nccl_program(args->front().get_ref<const std::string&>());
+    if (const std::string& program = args->front().get_ref<const std::string&>(); const auto found = collective_of_nccl_program(program)) {
+      if (found->empty()) return sink.problem(0, unknown_nccl_program(program));
+      row.collective = *found;
+    }
   std::set<std::string> hosts;
   if (const auto config = json.find("config"); config != json.end() && config->is_object())
     if (const auto devices = config->find("devices"); devices != config->end() && devices->is_array())
@@ -56,8 +61,8 @@ void read_nccl_json(std::string_view text, RowSink& sink) {
   for (std::size_t i = 0; i < results->size(); ++i) {
     const Json& result = (*results)[i];
     const auto size = result.is_object() ? number_at(result, "size") : std::nullopt;
-    if (!size || *size != static_cast<double>(static_cast<std::int64_t>(*size))) {
-      sink.problem(0, fmt::format("/results/{}/size: must be a whole number of bytes", i));
+    if (!size || std::abs(*size) > static_cast<double>(largest_bytes) || *size != std::trunc(*size)) {
+      sink.problem(0, fmt::format("/results/{}/size: must be a whole number of bytes, at most {}", i, largest_bytes));
       continue;
     }
     row.size_bytes = static_cast<std::int64_t>(*size);

@@ -8,37 +8,61 @@
 namespace weft {
 namespace {
 
-// What stands above the rows.
+// What stands above the rows of one run. A file may hold several, each with a header of its own.
 struct Header {
   std::string collective;
+  std::string algorithm;  // as weft bench says, whose table this is too
   std::set<std::string, std::less<>> hosts;
   int ranks = 0;
   bool has_root = true;
   bool has_statistics = false;  // -I: four more fields behind each #wrong
-  bool time_in_us = true;
-  std::size_t units_line = 0;
+  bool has_rows = false;        // what is above the next rows is of the next run
+  bool is_refused = false;      // it has no collective that Weft simulates, or no times in us
 };
 
-void read_header_line(std::size_t line, std::string_view text, Header& header) {
+// Of ranks; 0 if the word is no number that could be one.
+int count_in(std::string_view word) {
+  const std::int64_t count = whole_number_in(word).value_or(0);
+  return count > 0 && count <= 1 << 20 ? static_cast<int>(count) : 0;
+}
+
+// Nothing if the words name no program of nccl-tests.
+std::optional<std::string_view> program_in(std::span<const std::string_view> words) {
+  const auto found = std::ranges::find_if(words, [](std::string_view word) { return collective_of_nccl_program(word).has_value(); });
+  return found == words.end() ? std::nullopt : std::optional(*found);
+}
+
+// The first lines that a run prints, or the command line that a shell or scheduler printed.
+bool begins_a_run(std::span<const std::string_view> words, std::string_view text) {
+  return text.find("nccl-tests version") != text.npos || text.find("Collective test starting") != text.npos ||
+         text.starts_with("# weft bench:") || program_in(words) || (words.size() > 1 && (words[1] == "nThread" || words[1] == "Rank")) ||
+         text.find("Using devices") != text.npos;
+}
+
+void read_header_line(std::size_t line, std::string_view text, Header& header, RowSink& sink) {
   const auto words = words_in(text);
-  const auto follows = [&](std::string_view word) -> std::string_view {
-    for (std::size_t i = 0; i + 1 < words.size(); ++i)
-      if (words[i] == word) return words[i + 1];
-    return {};
-  };
-  const auto has = [&](std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
-  if (const auto program = follows("starting:"); !program.empty()) header.collective = collective_of_nccl_program(program);
+  if (header.has_rows && begins_a_run(words, text)) header = {};
+  const auto has = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
+  if (const auto program = program_in(words)) {
+    header.collective = *collective_of_nccl_program(*program);
+    header.is_refused = header.collective.empty();
+    if (header.is_refused) sink.problem(line, unknown_nccl_program(*program));
+  }
+  if (!text.starts_with('#')) return;
+  if (words.size() > 3 && words[1] == "weft" && words[2] == "bench:") header.collective = words[3];
+  if (words.size() == 3 && words[1] == "algorithm") header.algorithm = words[2];
+  if (words.size() > 2 && words[2].starts_with("ranks")) header.ranks = count_in(words[1]);
   if (words.size() > 3 && words[1] == "Rank" && has("Pid")) {
     ++header.ranks;
-    if (const auto host = follows("on"); !host.empty()) header.hosts.emplace(host);
+    if (const auto on = std::ranges::find(words, "on"); on != words.end() && on + 1 != words.end()) header.hosts.emplace(*(on + 1));
   }
   if (has("size") && has("count")) {
     header.has_root = has("root");
     header.has_statistics = has("i_min");
   }
-  if (has("(B)") && has("(elements)")) {
-    header.time_in_us = has("(us)") && !has("(ms)") && !has("(s)");
-    header.units_line = line;
+  if (has("(B)") && has("(elements)") && (!has("(us)") || has("(ms)") || has("(s)"))) {
+    header.is_refused = true;
+    sink.problem(line, fmt::format("times must be in (us), the units are \"{}\"", trimmed(text.substr(1))));
   }
 }
 
@@ -86,6 +110,7 @@ void read_row(std::size_t line, std::string_view text, const Header& header, Row
   if (!size) return sink.problem(line, fmt::format("the size must be a whole number of bytes, got \"{}\"", words[0]));
   if (!whole_number_in(words[1])) return sink.problem(line, fmt::format("the count must be a whole number, got \"{}\"", words[1]));
   row.size_bytes = *size;
+  row.algorithm = header.algorithm;
   row.ranks = header.ranks;
   row.nodes = static_cast<int>(header.hosts.size());
   row.gpus = row.nodes > 0 ? row.ranks / row.nodes : 0;
@@ -93,28 +118,42 @@ void read_row(std::size_t line, std::string_view text, const Header& header, Row
   const std::span<const std::string_view> all(words);
   const bool one_block = words.size() == lead + block;  // out of place was left out
   for (std::size_t b = 0; b < (one_block ? 1 : 2); ++b) {
+    row.in_place = one_block || b == 1;
+    if (!sink.wants(line, row)) continue;
     Block times;
     if (const std::string problem = read_block(all.subspan(lead + b * block, 4), times); !problem.empty())
       return sink.problem(line, problem);
     row.time_us = times.time_us;
-    row.in_place = one_block || b == 1;
     row.collective = collective_of_row(header, words[3], root, times);
-    if (sink.agrees(line, row, times.algbw)) sink.add(line, row);
+    sink.add(line, row, times.algbw);
   }
 }
 
 }  // namespace
 
-std::string collective_of_nccl_program(std::string_view program) {
+std::optional<std::string_view> collective_of_nccl_program(std::string_view program) {
   if (const auto slash = program.rfind('/'); slash != program.npos) program.remove_prefix(slash + 1);
-  for (const auto& [name, collective] : {std::pair{"all_reduce_perf", "allreduce"},
+  if (program.ends_with("_mpi")) program.remove_suffix(4);
+  for (const auto& [name, collective] : {std::pair<std::string_view, std::string_view>{"all_reduce_perf", "allreduce"},
                                          {"reduce_scatter_perf", "reduce_scatter"},
                                          {"all_gather_perf", "allgather"},
                                          {"broadcast_perf", "broadcast"},
                                          {"reduce_perf", "reduce"},
-                                         {"alltoall_perf", "alltoall"}})
+                                         {"alltoall_perf", "alltoall"},
+                                         {"alltoallv_perf", ""},
+                                         {"gather_perf", ""},
+                                         {"hypercube_perf", ""},
+                                         {"scatter_perf", ""},
+                                         {"sendrecv_perf", ""}})
     if (program == name) return collective;
   return {};
+}
+
+std::string unknown_nccl_program(std::string_view program) {
+  return fmt::format(
+      "\"{}\" is none of the programs of nccl-tests that Weft simulates: all_gather_perf, all_reduce_perf, alltoall_perf, broadcast_perf, "
+      "reduce_perf, reduce_scatter_perf",
+      program);
 }
 
 void read_nccl_text(std::string_view text, RowSink& sink) {
@@ -122,15 +161,14 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);
-    if (line.starts_with('#')) {
-      read_header_line(i + 1, line, header);
-      if (header.units_line == i + 1 && !header.time_in_us)
-        sink.problem(i + 1, fmt::format("times must be in (us), the units are \"{}\"", trimmed(line.substr(1))));
-    } else if (!line.empty() && line[0] >= '0' && line[0] <= '9') {
-      read_row(i + 1, line, header, sink);
+    if (!line.empty() && line[0] >= '0' && line[0] <= '9') {
+      header.has_rows = true;
+      if (!header.is_refused) read_row(i + 1, line, header, sink);
     } else if (!line.empty() && line[0] == '-') {
       sink.problem(i + 1, fmt::format("must start with a size in bytes, got \"{}\"", words_in(line).front()));
-    }  // anything else is what MPI or NCCL print in between
+    } else {
+      read_header_line(i + 1, line, header, sink);  // or what MPI or NCCL print in between
+    }
   }
 }
 

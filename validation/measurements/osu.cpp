@@ -1,68 +1,93 @@
 // The tables of the OSU micro-benchmarks: "# OSU MPI Latency Test v7.1", "# Size  Latency (us)", then size and value.
 #include "validation/measurements/lines.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace weft {
 namespace {
 
-struct Title {
-  std::string_view words;  // in the title
-  std::string_view collective;
-};
-// The first that matches; "" is one that Weft does not simulate.
-constexpr std::array titles = {Title{"Bi-Directional", ""},     Title{"Multiple", ""},
-                               Title{"Allreduce", "allreduce"}, Title{"Reduce_scatter", "reduce_scatter"},
-                               Title{"Allgatherv", ""},         Title{"Allgather", "allgather"},
-                               Title{"Alltoallv", ""},          Title{"Alltoall", "alltoall"},
-                               Title{"Broadcast", "broadcast"}, Title{"Bcast", "broadcast"},
-                               Title{"Reduce", "reduce"},       Title{"Barrier", "barrier"},
-                               Title{"Bandwidth", "bandwidth"}, Title{"Latency", "latency"}};
+constexpr std::array benchmarks = {OsuBenchmark{"osu_latency", "Latency", "latency"},
+                                   OsuBenchmark{"osu_bw", "Bandwidth", "bandwidth"},
+                                   OsuBenchmark{"osu_bibw", "Bi-Directional Bandwidth", "bidirectional_bandwidth"},
+                                   OsuBenchmark{"osu_allreduce", "Allreduce Latency", "allreduce"},
+                                   OsuBenchmark{"osu_reduce_scatter", "Reduce_scatter Latency", "reduce_scatter"},
+                                   OsuBenchmark{"osu_allgather", "Allgather Latency", "allgather", true},
+                                   OsuBenchmark{"osu_alltoall", "All-to-All Personalized Exchange Latency", "alltoall", true},
+                                   OsuBenchmark{"osu_alltoall", "Alltoall Latency", "alltoall", true},
+                                   OsuBenchmark{"osu_bcast", "Broadcast Latency", "broadcast"},
+                                   OsuBenchmark{"osu_reduce", "Reduce Latency", "reduce"},
+                                   OsuBenchmark{"osu_barrier", "Barrier Latency", "barrier"}};
 
-std::string_view collective_titled(std::string_view title, std::size_t line, RowSink& sink) {
-  for (const Title& known : titles) {
-    if (title.find(known.words) == title.npos) continue;
-    if (known.collective.empty()) sink.problem(line, fmt::format("\"{}\" is not a test that Weft simulates", title));
-    return known.collective;
+// "OSU MPI-CUDA Allreduce Latency Test v7.5" is "Allreduce Latency". The library is MPI, NCCL or the like, one word; one-sided
+// tests have the operation in it ("OSU MPI_Put Latency Test"), and so are none of the above.
+std::string name_in(std::string_view title) {
+  std::string name;
+  const auto words = words_in(title);
+  for (std::size_t i = 1; i < words.size() && words[i] != "Test"; ++i)
+    if (i > 1 || words[i].find('_') != words[i].npos) name += fmt::format("{}{}", name.empty() ? "" : " ", words[i]);
+  return name;
+}
+
+// One table of a file, and what its rows have in common.
+struct Table {
+  bool known = false;
+  bool is_bandwidth = false;
+  Measurement row;
+};
+
+Table table_titled(std::string_view title, std::size_t line, RowSink& sink) {
+  const auto found = std::ranges::find(benchmarks, name_in(title), &OsuBenchmark::title);
+  if (found == benchmarks.end()) {
+    sink.problem(line, unknown_osu_benchmark(title));
+    return {};
   }
-  sink.problem(line, fmt::format("\"{}\" is not a known OSU test", title));
-  return {};
+  Table out{.known = true, .is_bandwidth = found->collective.ends_with("bandwidth"), .row = {}};
+  out.row.collective = found->collective;
+  out.row.size_of_a_rank = found->size_of_a_rank;
+  if (out.is_bandwidth || found->collective == "latency") out.row.ranks = 2;
+  return out;
+}
+
+void read_row(std::size_t line, std::string_view text, const Table& table, RowSink& sink) {
+  const auto words = words_in(text);
+  if (!number_in(words[0]) || !sink.wants(line, table.row)) return;  // no number: what MPI prints in between
+  const bool has_size = table.row.collective != "barrier";
+  const auto size = has_size ? whole_number_in(words[0]) : 0;
+  const auto value = words.size() > (has_size ? 1 : 0) ? number_in(words[has_size ? 1 : 0]) : std::nullopt;
+  if (!size || !value) return sink.problem(line, fmt::format("must be a size in bytes and a number, got \"{}\"", text));
+  if (table.is_bandwidth && !(*value > 0))
+    return sink.problem(line, fmt::format("the bandwidth must be more than 0 MB/s, got {:g}", *value));
+  Measurement row = table.row;
+  row.size_bytes = *size;
+  row.time_us = table.is_bandwidth ? static_cast<double>(*size) / *value : *value;
+  sink.add(line, std::move(row));
 }
 
 }  // namespace
 
+std::span<const OsuBenchmark> osu_benchmarks() { return benchmarks; }
+
+std::string unknown_osu_benchmark(std::string_view found) {
+  std::vector<std::string_view> known;
+  for (const OsuBenchmark& b : benchmarks)
+    if (known.empty() || known.back() != b.program) known.push_back(b.program);
+  return fmt::format("\"{}\" is none of the OSU benchmarks that Weft simulates: {}", found, fmt::join(known, ", "));
+}
+
 void read_osu(std::string_view text, RowSink& sink) {
-  Measurement row;
-  bool is_bandwidth = false;
+  Table table;
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);
     if (line.starts_with("# OSU")) {
-      row.collective = collective_titled(trimmed(line.substr(1)), i + 1, sink);
-      if (row.collective.empty()) return;
-      is_bandwidth = row.collective == "bandwidth";
-      row.ranks = is_bandwidth || row.collective == "latency" ? 2 : 0;
-    } else if (line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos)) {
-      const std::string_view unit = is_bandwidth ? "(MB/s)" : "(us)";
-      if (line.find(unit) == line.npos)
-        return sink.problem(i + 1, fmt::format("the values must be in {}, the columns are \"{}\"", unit, trimmed(line.substr(1))));
-    } else if (!line.empty() && !line.starts_with('#')) {
-      const auto words = words_in(line);
-      if (!number_in(words[0])) continue;  // what MPI prints in between
-      const bool has_size = row.collective != "barrier";
-      const auto size = has_size ? whole_number_in(words[0]) : 0;
-      const auto value = words.size() > (has_size ? 1 : 0) ? number_in(words[has_size ? 1 : 0]) : std::nullopt;
-      if (!size || !value) {
-        sink.problem(i + 1, fmt::format("must be a size in bytes and a number, got \"{}\"", line));
-        continue;
-      }
-      if (is_bandwidth && !(*value > 0)) {
-        sink.problem(i + 1, fmt::format("the bandwidth must be more than 0 MB/s, got {:g}", *value));
-        continue;
-      }
-      row.size_bytes = *size;
-      row.time_us = is_bandwidth ? static_cast<double>(*size) / *value : *value;
-      sink.add(i + 1, row);
+      table = table_titled(trimmed(line.substr(1)), i + 1, sink);
+    } else if (table.known && (line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos))) {
+      const std::string_view unit = table.is_bandwidth ? "(MB/s)" : "(us)";
+      table.known = line.find(unit) != line.npos;
+      if (!table.known) sink.problem(i + 1, fmt::format("the values must be in {}, the columns are \"{}\"", unit, trimmed(line.substr(1))));
+    } else if (table.known && !line.empty() && !line.starts_with('#')) {
+      read_row(i + 1, line, table, sink);
     }
   }
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace weft {
 namespace {
@@ -131,8 +132,9 @@ class Reader {
     TraceRun read{.algorithm = record.text("algorithm"), .size_bytes = record.whole("size_bytes", 0, std::int64_t{1} << 50), .line = line};
     if (const Json* times = record.list("times_us"))
       for (const Json& time : *times) {
-        if (!time.is_number() || !(time.get<double>() > 0))
-          return record.problem(fmt::format("\"times_us\": must be numbers above 0, got {}", shown(time)));
+        if (!time.is_number() || !(time.get<double>() > 0) || time.get<double>() > longest_us)
+          return record.problem(
+              fmt::format("\"times_us\": must be numbers above 0, at most {:g} (106 days), got {}", longest_us, shown(time)));
         read.times_us.push_back(time.get<double>());
       }
     if (!record.good()) return;
@@ -172,7 +174,24 @@ class Reader {
     run(index).operations.push_back(std::move(o));
   }
 
+  // Times may count from anywhere; what happened between the first start and the last end has to fit into the simulator's time.
+  void refuse_long_runs() {
+    for (TraceRun& run : trace_.runs) {
+      double first = std::numeric_limits<double>::infinity();
+      for (const TraceOperation& o : run.operations) first = std::min(first, o.start_us);
+      std::erase_if(run.operations, [&](const TraceOperation& o) {
+        const bool late = !(o.end_us - first <= longest_us);
+        if (late)
+          problems_.push_back(
+              fmt::format("{}:{}: ends {:g} us after the first operation of its run has started; at most {:g} us (106 days) are read",
+                          trace_.file, o.line, o.end_us - first, longest_us));
+        return late;
+      });
+    }
+  }
+
   Trace finish() {
+    refuse_long_runs();
     std::erase_if(trace_.runs, [](const TraceRun& r) { return r.operations.empty() && r.times_us.empty(); });
     if (trace_.runs.empty() && problems_.empty()) problems_.push_back(fmt::format("{}: holds no operation", trace_.file));
     if (!problems_.empty() && (!skip_bad_ || trace_.runs.empty())) throw InputError(std::move(problems_));
@@ -206,7 +225,7 @@ void read_trace_times(std::string_view text, RowSink& sink) {
     Measurement row{.source = {}, .system = trace.system, .ranks = trace.ranks, .collective = trace.collective, .algorithm = run.algorithm};
     row.size_bytes = run.size_bytes;
     row.time_us = median(run.times_us);
-    sink.add(run.line, row);
+    if (sink.wants(run.line, row)) sink.add(run.line, row);
   }
 }
 

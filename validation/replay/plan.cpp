@@ -119,6 +119,9 @@ ReplayPlan plan_messages(const Trace& trace, const TraceRun& run) {
     else
       held[operation].copy(transfer);
     std::int64_t& sum = sent_by[{operation, send->rank}];
+    if (sum > INT64_MAX / 2 - send->bytes)
+      throw InputError(
+          fmt::format("{}:{}: rank {} sends more than {} bytes in step {}", trace.file, send->line, send->rank, INT64_MAX / 2, send->step));
     sum += send->bytes;
     plan.operations[operation].bytes = std::max(plan.operations[operation].bytes, sum);
   }
@@ -222,7 +225,9 @@ Schedule schedule_of(const TraceOperation& o, const Trace& trace, const Scenario
   if (trace.servers > 0) request.settings.servers = trace.servers;
   if (trace.extra_servers > 0) request.settings.server_hosts = ServerHosts::extra;
   Schedule schedule = build(request);
-  check(schedule.channels.size() == 1, "a collective of {} channels in a replay", schedule.channels.size());
+  if (schedule.channels.size() > 1)
+    throw InputError(fmt::format("{}:{}: {} has {} channels; collectives of one channel can be replayed", trace.file, o.line,
+                                 label(*algorithm), schedule.channels.size()));
   return schedule;
 }
 

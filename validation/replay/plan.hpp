@@ -3,8 +3,8 @@
 
 #include "sim/scenario/scenario.hpp"
 #include "validation/measurements/trace.hpp"
+#include "validation/renames.hpp"
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ struct ReplayPlan {
 
 struct ReplayChoices {
   int ranks = 0;  // 0: the trace's. Others: the same operations by so many, rank r computing what rank r mod (the trace's) did
-  std::map<std::string, std::string> renames = {};
+  Renames renames = {};
 };
 
 // Throws InputError where the trace does not hold together: sends without their receives, collectives that not all ranks

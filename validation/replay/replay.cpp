@@ -1,9 +1,11 @@
 #include "validation/replay/replay.hpp"
 
 #include "sim/network/flow_network.hpp"
+#include "sim/results/output_files.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/files.hpp"
 #include "validation/fit/fit.hpp"
+#include "validation/fit/honoured.hpp"
 #include "validation/renames.hpp"
 
 #include <algorithm>
@@ -34,6 +36,7 @@ class Observer {
     if (step > 0) at(operation - 1, r).end = now;  // operations are in the order of their channel's steps
     const auto& compute = plan_.operations[operation].compute_before;
     const SimTime pause = compute.empty() ? SimTime{} : compute[r];
+    if (now > SimTime::never() - pause) throw RunError("the replay lasts longer than 106 days, which simulated time cannot count");
     at(operation, r).start = now + pause;
     return pause;
   }
@@ -102,6 +105,8 @@ ReplayResult replay(const ReplayPlan& plan, const Scenario& scenario) {
 
 namespace {
 
+constexpr std::string_view csv_header = "run,operation,size_bytes,measured_us,simulated_us\n";
+
 void print_row(const std::string& name, std::int64_t bytes, std::optional<double> measured_us, double simulated_us, std::ostream& out) {
   out << fmt::format("  {:<34} {:>12} {:>14} {:>14.2f} {:>10}\n", name, bytes, measured_us ? fmt::format("{:.2f}", *measured_us) : "-",
                      simulated_us,
@@ -135,21 +140,27 @@ void print(const ReplayResult& result, const TraceRun& run, std::ostream& out) {
 }  // namespace
 
 int replay_command(const ReplayArguments& a, std::ostream& out, std::ostream& err) {
-  if (a.ranks < 0) throw InputError(fmt::format("--ranks must be at least 1, got {}", a.ranks));
+  if (a.ranks && *a.ranks < 1) throw InputError(fmt::format("--ranks must be at least 1, got {}", *a.ranks));
+  if (!a.output.empty())
+    refuse_to_replace(
+        {{a.output, "-o " + a.output, "a table of weft replay", [](std::string_view text) { return text.starts_with(csv_header); }}},
+        {a.trace, a.scenario}, a.force);
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
   const auto cases = load_cases(a.scenario, settings);
   if (cases.size() != 1)
     throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", a.scenario, cases.size()));
   const Scenario& scenario = cases.front().scenario;
+  refuse_not_honoured(a.scenario, scenario, {.in_network_on_packet = false});
   const Trace trace = read_trace(a.trace, a.skip_bad);
   for (const std::string& line : trace.skipped) err << "weft: skipped " << line << "\n";
 
-  std::string csv = "run,operation,size_bytes,measured_us,simulated_us\n";
+  std::string csv(csv_header);
+  const Renames renames = renames_in(a.rename);
   int index = 0;
   for (const TraceRun& run : trace.runs) {
     if (run.operations.empty()) continue;
-    const ReplayPlan plan = plan_replay(trace, run, scenario, {a.ranks, renames_in(a.rename)});
+    const ReplayPlan plan = plan_replay(trace, run, scenario, {a.ranks.value_or(0), renames});
     const ReplayResult result = replay(plan, scenario);
     print(result, run, out);
     for (const ReplayedOperation& o : result.operations)

@@ -33,8 +33,9 @@ struct ReplayArguments {
   std::vector<std::string> set = {};     // "/pointer=value"
   std::vector<std::string> rename = {};  // "measured=ours"
   std::string output = {};               // a CSV of all operations
-  int ranks = 0;                         // 0: the trace's
+  std::optional<int> ranks = {};         // nothing: the trace's
   bool skip_bad = false;
+  bool force = false;  // replace a file that this command did not write
 };
 
 int replay_command(const ReplayArguments&, std::ostream& out, std::ostream& err);

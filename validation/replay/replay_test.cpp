@@ -148,3 +148,36 @@ TEST_CASE("replay: the command prints every operation and the total") {
   CHECK(out.str().find("-3.0 %") != std::string::npos);
   CHECK(read_file(folder / "all.csv").find("0,\"step 0\",1000000,82.000,81.000\n") != std::string::npos);
 }
+
+TEST_CASE("replay: times that a SimTime cannot hold are refused, wherever the clock began") {
+  const auto calls_at = [](double second) {
+    std::string out = two_ranks;
+    for (const double start : {0.0, second})
+      for (int rank = 0; rank < 2; ++rank) out += collective(rank, 1024, start, start + 5);
+    return out;
+  };
+  const Lines problems = problems_of([&] { replayed(calls_at(1e13)); });
+  REQUIRE(problems.size() == 2);
+  CHECK(problems[0] == "t:4: ends 1e+13 us after the first operation of its run has started; at most 9.2e+12 us (106 days) are read");
+  CHECK(replayed(calls_at(9.1e12)).simulated_us == doctest::Approx(9.1e12));
+  const std::string late = two_ranks + collective(0, 1024, 1.7e15, 1.7e15 + 5) + collective(1, 1024, 1.7e15, 1.7e15 + 5);
+  CHECK(replayed(late).operations.size() == 1);  // microseconds since 1970
+}
+
+TEST_CASE("replay: the command refuses no ranks, what it does not simulate, and to write over what it reads") {
+  const ScratchFolder folder;
+  const auto trace = folder.file("trace.jsonl", two_ranks + ring_messages()).string();
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  std::ostringstream out, err;
+  const auto problems = [&](const ReplayArguments& arguments) { return problems_of([&] { replay_command(arguments, out, err); }); };
+  CHECK(problems({.trace = trace, .scenario = scenario, .ranks = 0}) == Lines{"--ranks must be at least 1, got 0"});
+  CHECK(problems({.trace = trace, .scenario = scenario, .set = {"/network=packet"}}) ==
+        Lines{scenario + ": /network: schedules are simulated on \"flow\" beside measurements, got \"packet\""});
+  CHECK(problems({.trace = trace, .scenario = scenario, .output = trace}) ==
+        Lines{fmt::format("-o {0}: {0} is read by this command; write to another file", trace)});
+  CHECK(problems({.trace = folder.file("calls.jsonl", two_ranks + collective(0, 8, 0, 1) + collective(1, 8, 0, 1)).string(),
+                  .scenario = scenario,
+                  .set = {R"(/workload/algorithm={"name": "ring", "channels": 2})"}})
+            .front()
+            .find("ring(channels=2) has 2 channels") != std::string::npos);
+}

@@ -1,0 +1,89 @@
+#include "sim/scenario/testing.hpp"
+#include "validation/measurements/measurement.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+Measurements parse(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
+
+Lines problems_of(const std::string& text, const ReadOptions& options = {}) {
+  try {
+    parse(text, options);
+  } catch (const InputError& error) {
+    return error.problems();
+  }
+  return {};
+}
+
+std::string table(const std::string& name) {
+  return "# OSU MPI" + name + " Test v7.2\n# Size       Avg Latency(us)\n# Datatype: MPI_CHAR.\n8  20.5\n";
+}
+
+constexpr const char* known =
+    "osu_latency, osu_bw, osu_bibw, osu_allreduce, osu_reduce_scatter, osu_allgather, osu_alltoall, osu_bcast, osu_reduce, osu_barrier";
+
+std::string unknown(const std::string& name) {
+  return fmt::format("\"{}\" is none of the OSU benchmarks that Weft simulates: {}", name, known);
+}
+
+}  // namespace
+
+TEST_CASE("OSU: a table is of the collective that its title names, with and without a GPU library") {
+  for (const auto& [name, collective] : {std::pair{" Allreduce Latency", "allreduce"},
+                                         {"-CUDA Allreduce Latency", "allreduce"},
+                                         {" Allgather Latency", "allgather"},
+                                         {" All-to-All Personalized Exchange Latency", "alltoall"},
+                                         {" Broadcast Latency", "broadcast"},
+                                         {" Reduce Latency", "reduce"},
+                                         {"-ROCM Reduce_scatter Latency", "reduce_scatter"}}) {
+    CAPTURE(name);
+    const Measurements read = parse(table(name));
+    REQUIRE(read.rows.size() == 1);
+    CHECK(read.rows[0].collective == collective);
+    CHECK(read.rows[0].ranks == 0);
+    const bool per_rank = read.rows[0].collective == "allgather" || read.rows[0].collective == "alltoall";
+    CHECK(read.rows[0].size_of_a_rank == per_rank);
+  }
+}
+
+TEST_CASE("OSU: what Weft does not simulate is refused by its name, and never taken for a ping-pong") {
+  for (const std::string name :
+       {" Gather Latency", " Scatter Latency", " Scan Latency", " Exscan Latency", " Gatherv Latency", " Allgatherv Latency",
+        " Alltoallw Latency", " Reduce_scatter_block Latency", " Multi Latency", " Multi-threaded Latency", " Multi-process Latency",
+        " Multiple Bandwidth / Message Rate", "_Put Latency", "_Get Bandwidth", "_Put Bi-directional Bandwidth",
+        " Non-blocking Allreduce Latency", " Neighborhood Allgather Latency", " Persistent Allreduce Latency"}) {
+    CAPTURE(name);
+    CHECK(problems_of(table(name)) == Lines{"f:1: " + unknown("OSU MPI" + name + " Test v7.2")});
+  }
+}
+
+TEST_CASE("OSU: a bandwidth in both directions is time too, a message's share") {
+  const Measurements read = parse("# OSU MPI Bi-Directional Bandwidth Test v7.1\n# Size      Bandwidth (MB/s)\n1000000    40000.0\n");
+  REQUIRE(read.rows.size() == 1);
+  CHECK(read.rows[0].collective == "bidirectional_bandwidth");
+  CHECK(read.rows[0].ranks == 2);
+  CHECK(read.rows[0].time_us == 25);
+}
+
+TEST_CASE("OSU: a file may hold several tables, and --skip-bad goes on behind one that cannot be used") {
+  const std::string text = table(" Allreduce Latency") + table(" Gather Latency") + table(" Latency");
+  CHECK(problems_of(text).size() == 1);
+  const Measurements read = parse(text, {.skip_bad = true});
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[0].collective == "allreduce");
+  CHECK(read.rows[1].collective == "latency");
+  CHECK(read.rows[1].ranks == 2);
+}
+
+TEST_CASE("OSU: benchmarks in CSV go by the same names") {
+  const std::string header = "nodes,benchmark,size_bytes,time_us\n";
+  const Measurements read = parse(header + "4,osu_bcast,8,3\n4,osu_allgather,8,3\n4,osu_bibw,8,3\n");
+  REQUIRE(read.rows.size() == 3);
+  CHECK(read.rows[0].collective == "broadcast");
+  CHECK(read.rows[1].size_of_a_rank);
+  CHECK(read.rows[2].ranks == 2);
+  CHECK(problems_of(header + "4,osu_iallreduce,8,3\n") == Lines{"f:2: " + unknown("osu_iallreduce")});
+}
