@@ -6,6 +6,18 @@
 
 namespace weft {
 
+std::string_view name_of(SendQueue queue) {
+  switch (queue) {
+    case SendQueue::channel:
+      return "channel";
+    case SendQueue::rank:
+      return "rank";
+    case SendQueue::nic:
+      return "nic";
+  }
+  return "";
+}
+
 std::int64_t HardwareProfile::wire_bytes(std::int64_t bytes) const {
   if (eager_efficiency == 1.0 || bytes >= rendezvous_threshold.count) return bytes;
   return std::llround(static_cast<double>(bytes) / eager_efficiency);

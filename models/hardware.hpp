@@ -6,11 +6,18 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft {
 
-// A message of S bytes from a to b costs: send_overhead at a (sends of a step queue up behind one another), first_use
+// Where the send overheads of a rank queue up behind one another: in each channel of each stream by itself (a thread block or
+// proxy thread a channel, as in NCCL), in the rank (one CPU thread drives all its streams and channels, as in MPI), or in the
+// NIC, which its ranks share.
+enum class SendQueue { channel, rank, nic };
+std::string_view name_of(SendQueue);
+
+// A message of S bytes from a to b costs: send_overhead at a (sends queue up where `send_queue` says), first_use
 // once per directed pair and channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step),
 // path latency, the transfer itself at wire_efficiency x link rate (x eager_efficiency when S < rendezvous_threshold), and
 // receive_overhead at b. A reduction of S bytes costs reduce_launch + S / reduce_rate, or S / reduce_rate_beyond_cache when
@@ -18,6 +25,7 @@ namespace weft {
 struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};
+  SendQueue send_queue = SendQueue::channel;
   SimTime receive_overhead = {};
   SimTime first_use = {};
   SimTime rendezvous = {};

@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
                flow.finish_us, flow.cpu_s, flow.cpu_s / static_cast<double>(flow.messages) * 1e9, flow.events, flow.solves,
                flow.solved_flows, flow.peak_kib / 1024);
     if (compare && reference) {
-      const Measured simgrid = measure(question, [](const Job& j, const Fabric& f, Routes& r) { return run_s4u(j, f, r); });
+      const Measured simgrid = measure(question, [](const Job& j, const Fabric&, Routes& r) { return run_s4u(j, r); });
       fmt::print(" {:>8.3f} {:>6.1f}x", simgrid.cpu_s, simgrid.cpu_s / flow.cpu_s);
     }
     fmt::print("\n");

@@ -1,9 +1,9 @@
 // Parameter servers through the whole simulator: closed forms on a star, every network, jobs.
 #include "sim/engine/in_child.hpp"
+#include "sim/experiment.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/profiles.hpp"
-#include "sim/simulate.hpp"
 
 #include <map>
 #include <sstream>

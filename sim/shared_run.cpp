@@ -1,5 +1,7 @@
 #include "sim/shared_run.hpp"
 
+#include "sim/engine/ns3_network.hpp"
+#include "sim/engine/s4u_network.hpp"
 #include "sim/in_network/cluster.hpp"
 #include "sim/in_network/flow_trees.hpp"
 #include "sim/in_network/packet_agents.hpp"
@@ -70,7 +72,7 @@ std::vector<BitsPerSecond> rates_for(std::span<const Tenant> tenants, const Shar
 std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
   std::vector<int> out;
   for (const Tenant& t : tenants)
-    if (const Job* job = std::get_if<Job>(&t.job)) out.insert(out.end(), job->placement.begin(), job->placement.end());
+    if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job)) out.insert(out.end(), job->placement.begin(), job->placement.end());
   return out;
 }
 
@@ -78,11 +80,12 @@ template <class Network>
 SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic,
               const SharedSite& site, Around around) {
   BackgroundTraffic<Network> background(traffic, site.routes, network);
-  std::deque<ScheduleDriver<Network>> schedules;
+  std::deque<ProgramDriver<Network>> programs;
+  std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(site.routes.fabric().links()));
   std::vector<InNetworkJob> aggregated;
   for (const Tenant& t : tenants)
-    if (const Job* job = std::get_if<Job>(&t.job))
-      schedules.emplace_back(*job, site.routes, network, t.repetition, t.name, t.timeline);
+    if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job))
+      programs.emplace_back(*job, site.routes, network, nic_free_at);
     else
       aggregated.push_back(std::get<InNetworkJob>(t.job));
   const InNetworkSite switches{.routes = site.routes,
@@ -109,14 +112,14 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
     for (const Tenant& t : tenants)
       if (std::holds_alternative<InNetworkJob>(t.job)) summary++->name = t.name;
   }
-  auto schedule = schedules.begin();
+  auto program = programs.begin();
   auto of_agents = added.jobs.begin();
   for (const Tenant& t : tenants) {
-    if (std::holds_alternative<Job>(t.job)) {
-      const NetworkRun job = schedule->result();
+    if (std::holds_alternative<PlacedProgram>(t.job)) {
+      const NetworkRun job = program->result();
       carried(job.bytes_on_link);
-      out.jobs.push_back({.iterations = schedule->iterations(), .messages = job.messages});
-      ++schedule;
+      out.jobs.push_back({.iterations = program->iterations(), .messages = job.messages});
+      ++program;
     } else {
       out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .most_sent = of_agents->most_sent});
       ++of_agents;
@@ -128,7 +131,30 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
   return out;
 }
 
+SharedRun alone(NetworkRun run, const PlacedProgram& program) {
+  check(program.repetition.iterations == 1, "{} iterations on a network of others", program.repetition.iterations);
+  const SimTime begin = program.start.empty() ? SimTime{} : *std::ranges::min_element(program.start);
+  return {.jobs = {{.iterations = {{begin, run.finish}}, .messages = run.messages}},
+          .finish = run.finish,
+          .bytes_on_link = std::move(run.bytes_on_link),
+          .events = run.events};
+}
+
 }  // namespace
+
+SharedRun run_alone_simgrid(const PlacedProgram& program, Routes& routes) { return alone(run_s4u(program, routes), program); }
+
+SharedRun run_alone_ns3(const PlacedProgram& program, Routes& routes) {
+  const Call& call = program.program.calls.front();
+  return alone(run_ns3({.schedule = *call.schedule,
+                        .placement = program.placement,
+                        .elements = call.elements,
+                        .element_bytes = call.element_bytes,
+                        .hardware = program.hardware,
+                        .start = program.start},
+                       routes.fabric(), routes),
+               program);
+}
 
 SharedRun run_shared_flow(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, std::span<const HostCopies> copies,
                           const SharedSite& site, Around around) {

@@ -6,7 +6,7 @@
 #include "models/traffic.hpp"
 #include "sim/in_network/in_network.hpp"
 #include "sim/network/event_executor.hpp"
-#include "sim/network/schedule_driver.hpp"
+#include "sim/network/program_driver.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/packet/settings.hpp"
 
@@ -28,9 +28,7 @@ struct SharedSite {
 
 struct Tenant {
   std::string name;  // goes with what it waits for
-  std::variant<Job, InNetworkJob> job;
-  Repetition repetition = {};  // of a schedule
-  std::vector<MessageRecord>* timeline = nullptr;
+  std::variant<PlacedProgram, InNetworkJob> job;
 };
 
 struct TenantRun {
@@ -64,5 +62,8 @@ SharedRun run_shared_flow(std::span<const Tenant> tenants, std::span<const Traff
                           const SharedSite& site, Around around);
 SharedRun run_shared_packet(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, const SharedSite& site,
                             PacketReport* report, Around around);
+// The networks of others run one program, once, without anything beside it.
+SharedRun run_alone_simgrid(const PlacedProgram& program, Routes& routes);
+SharedRun run_alone_ns3(const PlacedProgram& program, Routes& routes);
 
 }  // namespace weft

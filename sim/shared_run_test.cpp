@@ -28,15 +28,16 @@ SharedRun run(On network, const FabricSpec& spec, const std::vector<Ring>& rings
   Routes routes(*fabric, {});
   std::vector<Schedule> schedules;
   for (const Ring& ring : rings) schedules.push_back(ring_allreduce(static_cast<int>(ring.placement.size())));
+  std::vector<Program> programs;
+  for (std::size_t i = 0; i < rings.size(); ++i) programs.push_back(program_of(schedules[i], rings[i].message.count / 4, 4));
   std::vector<Tenant> tenants;
   for (std::size_t i = 0; i < rings.size(); ++i)
     tenants.push_back({.name = fmt::format("job{}", i),
-                       .job = Job{.schedule = schedules[i],
-                                  .placement = rings[i].placement,
-                                  .elements = rings[i].message.count / 4,
-                                  .element_bytes = 4,
-                                  .hardware = ideal},
-                       .repetition = rings[i].repetition});
+                       .job = PlacedProgram{.program = programs[i],
+                                            .placement = rings[i].placement,
+                                            .hardware = ideal,
+                                            .repetition = rings[i].repetition,
+                                            .name = fmt::format("job{}", i)}});
   return network == On::flow ? run_shared_flow(tenants, traffic, {}, {routes}, Around::nothing)
                              : run_shared_packet(tenants, traffic, {routes}, nullptr, Around::nothing);
 }
@@ -140,9 +141,9 @@ TEST_CASE("shared run: a job that can never finish is named, and who waits for w
   Routes routes(*fabric, {});
   const Schedule ring = ring_allreduce(2);
   const std::vector<int> good{0, 1}, cut_off{4, 5};
+  const Program program = program_of(ring, 1 << 16, 4);
   const auto tenant = [&](const char* name, const std::vector<int>& placement) {
-    return Tenant{.name = name,
-                  .job = Job{.schedule = ring, .placement = placement, .elements = 1 << 16, .element_bytes = 4, .hardware = ideal}};
+    return Tenant{.name = name, .job = PlacedProgram{.program = program, .placement = placement, .hardware = ideal, .name = name}};
   };
   const std::vector<Tenant> tenants = {tenant("good", good), tenant("doomed", cut_off)};
   const std::vector<TrafficSpec> traffic = {{.endpoints = {2, 3}, .size = 64_KiB}};  // goes on meanwhile

@@ -4,7 +4,6 @@
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/json_text.hpp"
 #include "validation/fit/fit.hpp"
-#include "validation/fit/honoured.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/plot/log_plot.hpp"
 #include "validation/renames.hpp"
@@ -98,7 +97,7 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
     out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}\n", m.collective,
-                       m.algorithm.empty() ? "-" : m.algorithm, points[i].experiment.ranks, m.size_bytes, m.time_us, result.simulated_us[i],
+                       m.algorithm.empty() ? "-" : m.algorithm, points[i].setup.ranks, m.size_bytes, m.time_us, result.simulated_us[i],
                        100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out", repeats_of(m));
   }
   out << "#\n";
@@ -112,7 +111,7 @@ std::vector<PlotSeries> series_of(const std::vector<FitPoint>& points, const std
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
     std::string name = m.algorithm.empty() ? m.collective : m.algorithm;
-    name += fmt::format(", {} ranks", points[i].experiment.ranks);
+    name += fmt::format(", {} ranks", points[i].setup.ranks);
     auto at = std::ranges::find(out, name, &PlotSeries::name);
     if (at == out.end()) at = out.insert(out.end(), {name, {}});
     at->points.push_back({static_cast<double>(m.size_bytes), m.time_us, simulated_us[i], points[i].fitted});
@@ -140,7 +139,6 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
   const OpenScenario open(a.scenario, settings, a.fit.empty() ? default_fit() : a.fit);
-  refuse_not_honoured(a.scenario, open.scenario());
   const std::vector<Measurement> rows = read_all(a, err);
   Simulator simulator(open.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);

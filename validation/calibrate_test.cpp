@@ -127,11 +127,22 @@ TEST_CASE("calibrate: neither the plot nor the profile replaces what it must not
   CHECK(problems((folder / "notes.json").string()).empty());
 }
 
-TEST_CASE("calibrate: what the fit does not simulate of a scenario is refused by its place") {
+TEST_CASE("calibrate: two servers of eight GPUs are the cluster that is fitted, with NVLink inside them") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
-  const auto data = folder.file("data.csv", measured()).string();
+  // 16 ranks, and 8 that stay inside one server; on cables alone the second could not be so fast.
+  const auto data = folder
+                        .file("data.csv",
+                              "collective,ranks,size_bytes,time_us\n"
+                              "allreduce,16,67108864,14000\nallreduce,16,134217728,28000\n"
+                              "allreduce,8,67108864,450\nallreduce,8,134217728,860\n")
+                        .string();
+  const auto profile = (folder / "fitted.json").string();
   std::ostringstream out, err;
-  CHECK(problems_of([&] { calibrate_command({.data = {data}, .scenario = scenario, .set = {"/network=packet"}}, out, err); }) ==
-        Lines{scenario + ": /network: schedules are simulated on \"flow\" beside measurements, got \"packet\""});
+  CHECK(calibrate_command(
+            {.data = {data}, .scenario = scenario, .set = {"/server=dgx_h100"}, .fit = {"wire_efficiency"}, .output = profile, .all = true},
+            out, err) == 0);
+  CAPTURE(out.str() + err.str());
+  CHECK(err.str().find("do not fit") == std::string::npos);
+  CHECK(read_file(profile).find("wire_efficiency") != std::string::npos);
 }

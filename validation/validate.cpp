@@ -1,11 +1,10 @@
 #include "validation/validate.hpp"
 
 #include "sim/engine/in_child.hpp"
+#include "sim/experiment.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/files.hpp"
-#include "sim/simulate.hpp"
-#include "validation/fit/honoured.hpp"
 #include "validation/validate_text.hpp"
 
 #include <algorithm>
@@ -24,7 +23,6 @@ Scenario scenario_with(const std::filesystem::path& file, const std::vector<Sett
 }
 
 std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator) {
-  if (!reference.measurements.empty()) refuse_not_honoured(reference.scenario.string(), simulator.scenario());
   const ReadOptions options{.skip_bad = false, .collective = {}, .select = reference.select.rows};
   const Selection selection{.renames = reference.select.rename, .hold_out = reference.held_out.empty()};
   std::vector<FitPoint> points;
@@ -97,7 +95,7 @@ Judgement judge(const Reference& reference) {
   Judgement out{reference, points_of(reference, simulator)};
   std::vector<double> fitted, held_out;
   for (const FitPoint& point : out.points) {
-    out.simulated_us.push_back(simulator.time_us(point.experiment, simulator.scenario().hardware));
+    out.simulated_us.push_back(simulator.time_us(point.setup, simulator.scenario().hardware));
     (point.fitted ? fitted : held_out).push_back(out.simulated_us.back() / point.measured.time_us - 1);
   }
   out.fitted = summarise(std::move(fitted));

@@ -11,7 +11,7 @@ namespace {
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
 std::string percent(const ErrorSummary& e, double ErrorSummary::*which) { return e.points > 0 ? percent(e.*which) : "-"; }
 
-std::string algorithm_of(const FitPoint& p) { return p.measured.algorithm.empty() ? p.experiment.algorithm.name : p.measured.algorithm; }
+std::string algorithm_of(const FitPoint& p) { return p.measured.algorithm.empty() ? p.setup.algorithm.name : p.measured.algorithm; }
 
 std::string range_of(const JudgedClaim& c) {
   static constexpr const char* units[] = {"x", " us", " %", ""};
@@ -67,7 +67,7 @@ std::string table_of(const std::vector<Judgement>& judgements, bool every_point)
     for (std::size_t i = 0; i < j.points.size(); ++i) {
       const FitPoint& p = j.points[i];
       out += fmt::format("  {:<26} {:<12} {:<24} {:>5} {:>11} {:>14.2f} {:>14.2f} {:>9} {}\n", j.reference.name, p.measured.collective,
-                         algorithm_of(p), p.experiment.ranks, p.measured.size_bytes, p.measured.time_us, j.simulated_us[i], error_of(j, i),
+                         algorithm_of(p), p.setup.ranks, p.measured.size_bytes, p.measured.time_us, j.simulated_us[i], error_of(j, i),
                          p.fitted ? "fitted" : "held out");
     }
   return out;
@@ -85,7 +85,7 @@ std::string results_page(const std::vector<Judgement>& judgements) {
         j.reference.name, j.reference.about, j.reference.note);
     for (std::size_t i = 0; i < j.points.size(); ++i) {
       const FitPoint& p = j.points[i];
-      out += fmt::format("| {} | {} | {} | {} | {:.2f} | {:.2f} | {} | {} |\n", p.measured.collective, algorithm_of(p), p.experiment.ranks,
+      out += fmt::format("| {} | {} | {} | {} | {:.2f} | {:.2f} | {} | {} |\n", p.measured.collective, algorithm_of(p), p.setup.ranks,
                          p.measured.size_bytes, p.measured.time_us, j.simulated_us[i], error_of(j, i), p.fitted ? "fitted" : "held out");
     }
   }

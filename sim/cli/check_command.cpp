@@ -1,11 +1,10 @@
-#include "collectives/verify.hpp"
+#include "collectives/registry.hpp"
 #include "models/deadlock.hpp"
-#include "models/link_load.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/experiment.hpp"
 #include "sim/results/describe.hpp"
 #include "sim/results/plan.hpp"
-#include "sim/simulate.hpp"
 
 #include <ostream>
 
@@ -38,26 +37,24 @@ bool keeps_promise(const AlgorithmChoice& algorithm, const LinkLoad& load) {
   return algorithm.name != "hdrm" || load.max_flows_per_link() <= 1;
 }
 
-bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm, const Fabric& fabric, std::ostream& out) {
+bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm, const std::shared_ptr<const Fabric>& fabric,
+                     std::ostream& out) {
   if (is_in_network(algorithm.name)) {
     out << fmt::format("  -       {}: agents, not a schedule: every sum is compared while it runs on \"packet\"\n", label(algorithm));
     return true;
   }
-  const Request request = request_of(scenario, algorithm);
-  const Schedule schedule = build(request);
+  std::optional<Experiment> experiment;
   try {
-    require_correct(schedule, request);
+    experiment.emplace(scenario, algorithm, fabric);
   } catch (const RunError& error) {
     out << fmt::format("  FAILED  {}: {}\n", label(algorithm), error.what());
     return false;
   }
-  Routes routes(fabric, scenario.fabric.ecmp);
-  const std::vector<int> placement = placement_of(scenario, algorithm);
-  const LinkLoad load = link_load(schedule, placement, routes);
-  const Price cost = price(request);
+  const LinkLoad& load = experiment->link_load();
+  const Price cost = price(request_of(scenario, algorithm));
   const bool good = keeps_promise(algorithm, load);
   out << fmt::format("  {}  {}: a correct {}; {} steps and {} messages, as its formula says; {}\n", good ? "ok    " : "FAILED",
-                     label(algorithm), name_of(request.collective), cost.steps, cost.messages, load_text(load, fabric));
+                     label(algorithm), name_of(scenario.workload.collective), cost.steps, cost.messages, load_text(load, *fabric));
   return good;
 }
 
@@ -70,9 +67,9 @@ int check_command(const ScenarioArguments& arguments, std::ostream& out) {
     const std::string axes = axes_label(one);
     out << fmt::format("{}{}{}: {}, {} ranks\n", scenario.name, axes.empty() ? "" : ", ", axes,
                        describe(scenario.fabric.spec, scenario.server), scenario.workload.ranks);
-    const auto fabric = build(scenario.fabric.spec, scenario.server);
+    const std::shared_ptr<const Fabric> fabric = build(scenario.fabric.spec, scenario.server);
     good &= check_fabric(*fabric, out);
-    for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) good &= check_algorithm(scenario, algorithm, *fabric, out);
+    for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) good &= check_algorithm(scenario, algorithm, fabric, out);
   }
   return good ? exit_ok : exit_run_failed;
 }

@@ -4,7 +4,7 @@
 #include "sim/results/progress.hpp"
 #include "sim/results/table.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/simulate.hpp"
+#include "sim/experiment.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -5,6 +5,7 @@
 #include "sim/results/describe.hpp"
 #include "sim/results/plan.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/networks.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
@@ -89,7 +90,8 @@ int list_command(std::ostream& out) {
   heading("servers", out);
   for (const std::string& name : server_presets()) out << fmt::format("  {:<22} {}\n", name, description_of(name));
   heading("networks of this build", out);
-  for (const NetworkKind kind : available_networks()) out << "  " << name_of(kind);
+  for (const NetworkTraits& traits : networks())
+    if (traits.in_this_build) out << fmt::format("  {:<24} {}\n", traits.name, traits.description);
   out << "\n";
   heading("hardware profiles", out);
   for (const std::string& name : ProfileLibrary::beside("").names()) out << "  " << name;

@@ -5,8 +5,8 @@
 #include "collectives/blocking.hpp"
 #include "models/fabric.hpp"
 #include "models/routes.hpp"
-#include "sim/network/event_executor.hpp"
 #include "sim/network/network_run.hpp"
+#include "sim/network/program_driver.hpp"
 
 #include <span>
 
@@ -21,8 +21,9 @@ struct RankMemory {
 // A type with elements of so many bytes: all that a run without data needs to know of its elements.
 DType type_of_size(std::int64_t bytes);
 
-// Runs `job` on `fabric`. Once per process: call it through in_child(). Throws RunError, saying who waits for whom, when no
-// progress is possible.
-NetworkRun run_s4u(const Job& job, const Fabric& fabric, Routes& routes, const RankMemory& memory = {});
+// Runs a program once: an actor for each rank and channel of each call, and one for each computation. Once per process: call it
+// through in_child(). Throws RunError, saying who waits for whom, when no progress is possible. `memory`: of a program of one call.
+NetworkRun run_s4u(const PlacedProgram& program, Routes& routes, const RankMemory& memory = {});
+NetworkRun run_s4u(const Job& job, Routes& routes, const RankMemory& memory = {});
 
 }  // namespace weft

@@ -67,7 +67,7 @@ Ends unpacked(const std::string& bytes) {
 Ends simulated(const Case& c) {
   return unpacked(in_child([&] {
     Routes routes(*c.fabric, c.ecmp);
-    return packed(run_s4u(c.job(), *c.fabric, routes));
+    return packed(run_s4u(c.job(), routes));
   }));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("simgrid network: the sum is right on real data") {
             {.layout = {c.elements, c.schedule.chunks}, .dtype = DType::float32, .data = reinterpret_cast<std::byte*>(mine.data())});
       }
       Routes routes(*c.fabric, c.ecmp);
-      run_s4u(c.job(), *c.fabric, routes, {.buffers = buffers});
+      run_s4u(c.job(), routes, {.buffers = buffers});
       int count = 0;
       for (const std::vector<float>& mine : data)
         for (std::size_t i = 0; i < 1003; ++i) count += mine[i] != static_cast<float>(15 * i);

@@ -34,7 +34,7 @@ void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {
   SimTime overhead = hardware_.send_overhead;
   if (boxes.path == nullptr) {
     boxes.path = &directory_.path(rank_, to);
-    overhead += hardware_.first_use;
+    if (connection_ < 0 || directory_.connects(connection_, rank_, to)) overhead += hardware_.first_use;
   }
   sleep(overhead);
   boxes.path->bytes += static_cast<std::int64_t>(bytes.size());

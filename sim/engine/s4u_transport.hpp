@@ -34,10 +34,12 @@ class S4uTransport final : public Transport {
     virtual S4uPath& path(Rank from, Rank to) = 0;
     virtual simgrid::s4u::ActorPtr actor(Rank rank, int channel) = 0;
     virtual std::uint64_t bytes_of_an_empty_message() const { return nothing_to_carry; }
+    // Whether no rank of this connection has sent to `to` before.
+    virtual bool connects(int /*connection*/, Rank /*from*/, Rank /*to*/) { return true; }
   };
 
-  S4uTransport(Directory& directory, const HardwareProfile& hardware, Rank rank, int channel)
-      : directory_(directory), hardware_(hardware), rank_(rank), channel_(channel) {}
+  S4uTransport(Directory& directory, const HardwareProfile& hardware, Rank rank, int channel, int connection = -1)
+      : directory_(directory), hardware_(hardware), rank_(rank), channel_(channel), connection_(connection) {}
 
   void receive(Rank from, Tag tag, ByteSpan into) override;
   void send(Rank to, Tag tag, ByteView bytes) override;
@@ -75,6 +77,7 @@ class S4uTransport final : public Transport {
   const HardwareProfile& hardware_;
   Rank rank_;
   int channel_;
+  int connection_;  // -1: of its own
   std::unordered_map<Rank, Mailboxes> from_peer_, to_peer_;
   std::deque<Pending> pending_;  // the first `started_` are of this step; addresses stay
   std::size_t started_ = 0;

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
 #include <simgrid/kernel/routing/NetPoint.hpp>
@@ -122,11 +124,15 @@ struct S4uWorld::State final : S4uTransport::Directory {
     return text;
   }
 
-  void run_actor(std::size_t index, Rank rank, SimTime start, const Program& program) {
+  bool connects(int connection, Rank from, Rank to) override { return connected.insert({connection, from, to}).second; }
+
+  void run_actor(std::size_t index, Rank rank, SimTime start, const Program& program, const ActorOptions& options) {
     try {
       if (start.ps > 0) s4u::this_actor::sleep_until(start.seconds());
+      if (options.before) options.before();
       program(*transports[index]);
       transports[index]->finish();
+      if (options.after) options.after();
       SimTime& finish = run.rank_finish[static_cast<std::size_t>(rank)];
       finish = std::max(finish, now());
     } catch (const std::exception&) {
@@ -143,6 +149,7 @@ struct S4uWorld::State final : S4uTransport::Directory {
   std::unordered_map<std::uint64_t, S4uPath> paths;         // by (endpoint, endpoint); addresses stay
   std::unordered_map<std::uint64_t, s4u::ActorPtr> actors;  // by (rank, channel)
   std::vector<int> endpoints_of_ranks;
+  std::set<std::tuple<int, Rank, Rank>> connected;  // connection, from, to
   std::vector<std::unique_ptr<S4uTransport>> transports;
   std::exception_ptr failure;
   std::string deadlock;
@@ -162,17 +169,20 @@ void S4uWorld::connect(int from, int to, std::span<const Hop> hops, SimTime late
   s.paths.emplace(pair_of(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to)), std::move(path));
 }
 
-void S4uWorld::add_actor(Rank rank, int channel, int endpoint, SimTime start, Program program) {
+void S4uWorld::add_actor(Rank rank, int channel, int endpoint, SimTime start, Program program, ActorOptions options) {
   State& s = *state_;
   const auto ranks = std::max(s.run.rank_finish.size(), static_cast<std::size_t>(rank) + 1);
   s.run.rank_finish.resize(ranks);
   s.endpoints_of_ranks.resize(ranks, -1);
   s.endpoints_of_ranks[static_cast<std::size_t>(rank)] = endpoint;
   const std::size_t index = s.transports.size();
-  s.transports.push_back(std::make_unique<S4uTransport>(s, s.hardware, rank, channel));
+  s.transports.push_back(
+      std::make_unique<S4uTransport>(s, options.hardware ? *options.hardware : s.hardware, rank, channel, options.connection));
   s.actors[pair_of(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(channel))] =
       simgrid_compat::add_actor(s.engine, fmt::format("rank{}/{}", rank, channel), s.hosts[static_cast<std::size_t>(endpoint)],
-                                [&s, index, rank, start, program = std::move(program)] { s.run_actor(index, rank, start, program); });
+                                [&s, index, rank, start, program = std::move(program), options = std::move(options)] {
+                                  s.run_actor(index, rank, start, program, options);
+                                });
 }
 
 NetworkRun S4uWorld::run() {

@@ -13,6 +13,13 @@
 
 namespace weft {
 
+// What goes with an actor beside its program.
+struct ActorOptions {
+  std::function<void()> before = {}, after = {};  // the program, in the same actor
+  const HardwareProfile* hardware = nullptr;      // instead of the world's; must outlive the run
+  int connection = -1;                            // actors of the same number share what first messages have set up
+};
+
 // One a process, as SimGrid has one engine a process: run it through in_child().
 class S4uWorld {
  public:
@@ -25,7 +32,7 @@ class S4uWorld {
 
   // What one rank does in one channel, as an actor of its own. The transport charges the hardware profile's overheads.
   using Program = std::function<void(Transport&)>;
-  void add_actor(Rank rank, int channel, int endpoint, SimTime start, Program program);
+  void add_actor(Rank rank, int channel, int endpoint, SimTime start, Program program, ActorOptions options = {});
 
   // Runs all actors to their end. Throws RunError when they wait for one another for ever, saying who for whom, and what
   // a program threw.

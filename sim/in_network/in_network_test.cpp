@@ -3,7 +3,7 @@
 #include "sim/engine/in_child.hpp"
 #include "sim/in_network/flow_trees.hpp"
 #include "sim/scenario/testing.hpp"
-#include "sim/simulate.hpp"
+#include "sim/experiment.hpp"
 
 #include <iterator>
 #include <sstream>

@@ -1,6 +1,7 @@
 // Runs a schedule on a network model, sizes only: a flat program counter per (channel, rank), no threads, no payload.
 // The order of events is that of the blocking executor ("own_step", collectives/schedule.hpp); the costs are those of
-// models/hardware.hpp. Two events a message: it reaches its links, it ends.
+// models/hardware.hpp. Two events a message: it reaches its links, it ends. Several executors may share a lane of a network
+// (program_driver.hpp): what is under way there is in one table.
 #pragma once
 
 #include "collectives/step_window.hpp"
@@ -21,7 +22,7 @@
 
 namespace weft {
 
-// What is run: `schedule` on ranks placed at endpoints, for a message of `elements` elements.
+// A schedule on ranks placed at endpoints, for a message of `elements` elements.
 struct Job {
   const Schedule& schedule;
   std::span<const int> placement;  // rank -> endpoint
@@ -30,19 +31,96 @@ struct Job {
   const HardwareProfile& hardware;
   std::span<const SimTime> start = {};      // when each rank begins; empty: all at 0
   std::span<const HostCopies> copies = {};  // beside the schedule, on the `flow` network only
-  // Called as a rank is done with all steps before this one; returns what it computes before it goes on. For replays.
-  std::function<SimTime(int channel, int step, Rank rank, SimTime now)> before_step = {};
 };
 
-// `network` numbers its routes as `routes` does: nobody else adds any (a Lane, shared_network.hpp).
+// What the tokens of one lane stand for: messages, and what waits for a date.
+struct UnderWay {
+  enum class Kind : std::uint8_t { message, rank_enters, operation_ends };
+  std::int64_t bytes = 0, posted = 0, started = 0;
+  std::uint32_t executor = 0, channel = 0;
+  int step = 0;  // of operation_ends: the operation
+  Rank from = 0, to = 0;
+  std::uint32_t route = 0;
+  Kind kind = Kind::message;
+  bool reduces = false, ended = false;
+};
+
+class UnderWayTable {
+ public:
+  std::uint32_t add(const UnderWay& entry) {
+    if (free_.empty()) {
+      entries_.push_back(entry);
+      return static_cast<std::uint32_t>(entries_.size() - 1);
+    }
+    const std::uint32_t token = free_.back();
+    free_.pop_back();
+    entries_[token] = entry;
+    return token;
+  }
+  // What `token` stood for; the token is free from now on.
+  UnderWay take(std::uint32_t token) {
+    entries_[token].ended = true;
+    free_.push_back(token);
+    return entries_[token];
+  }
+  bool empty() const { return entries_.size() == free_.size(); }
+  std::span<const UnderWay> entries() const { return entries_; }  // those not `ended` are under way
+
+ private:
+  std::vector<UnderWay> entries_;
+  std::vector<std::uint32_t> free_;
+};
+
+// Which peers a rank has sent to over one channel of one stream: the first message connects them.
+class PeersMet {
+ public:
+  // Whether this is the first time.
+  bool meet(Rank peer) {
+    if (peer == last_) return false;
+    last_ = peer;
+    const auto at = std::ranges::lower_bound(met_, peer);
+    if (at != met_.end() && *at == peer) return false;
+    met_.insert(at, peer);
+    return true;
+  }
+
+ private:
+  Rank last_ = -1;
+  std::vector<Rank> met_;  // sorted
+};
+
+// What executors on one lane share.
+template <class Network>
+struct LaneState {
+  Routes& routes;
+  Network& network;  // numbers its routes as `routes` does: nobody else adds any
+  std::vector<MessageRecord>* timeline = nullptr;
+  std::span<std::int64_t> nic_free_at = {};  // SendQueue::nic: by link, when the overheads of sends over it are over
+  UnderWayTable under_way = {};
+  std::vector<std::int64_t> bytes_on_route = {};  // by RouteId
+};
+
+// What an executor is given beside its schedule. Ranks are the schedule's.
+struct Seat {
+  std::uint32_t number = 0;                       // what its messages in the table say
+  std::span<const Rank> members = {};             // what its ranks are called; empty: as they are
+  std::span<PeersMet> met = {};                   // by channel and rank; empty: connections cost nothing
+  std::vector<std::int64_t*> sends_free_at = {};  // by rank, where sends queue up with those of others: when theirs are over
+};
+
+// A rank is done with its part of a schedule.
+struct RankDone {
+  Rank rank = 0;
+  SimTime at;  // not before the network's clock
+};
+
 template <class Network>
 class EventExecutor {
  public:
-  EventExecutor(const Job& job, Routes& routes, Network& network, std::vector<MessageRecord>* timeline)
+  EventExecutor(const Job& job, LaneState<Network>& lane, Seat seat)
       : job_(job),
-        routes_(routes),
-        network_(network),
-        timeline_(timeline),
+        lane_(lane),
+        seat_(std::move(seat)),
         layout_{job.elements, job.schedule.chunks},
         reduce_rate_(job.hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes})) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
@@ -51,32 +129,32 @@ class EventExecutor {
                              [this](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers); });
     for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
       for (Rank rank = 0; rank < job.schedule.ranks; ++rank) processes_.push_back({.channel = channel, .rank = rank});
-    run_.rank_finish.resize(ranks);
+    ends_.resize(ranks);
+    running_.assign(ranks, static_cast<int>(job.schedule.channels.size()));
     unfinished_ = processes_.size();
     early_.resize(processes_.size());
-    if (job.hardware.first_use.ps > 0) peers_met_.resize(processes_.size() * ranks);
   }
 
-  void begin() {
-    for (Process& p : processes_) enter(p, job_.start.empty() ? 0 : job_.start[static_cast<std::size_t>(p.rank)].ps);
+  // Each rank once. `at` may lie ahead of the network's clock.
+  void begin(Rank rank, SimTime at) {
+    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel) enter(process(channel, rank), at.ps);
   }
 
   bool finished() const { return unfinished_ == 0; }
-  // No message is under way that could change anything.
-  bool stuck() const { return !finished() && messages_.size() == free_messages_.size(); }
 
-  // A message has ended now.
-  void ended(std::uint32_t token) {
-    messages_[token].ended = true;
-    const Message m = messages_[token];
-    free_messages_.push_back(token);
-    const std::int64_t now = network_.now().ps;
-    if (timeline_)
-      timeline_->push_back({static_cast<int>(m.channel), m.step, m.from, m.to, m.bytes, SimTime{m.posted},
-                            SimTime{m.started} + network_.latency(m.route), SimTime{now}});
+  // Ranks that are done, since it was last asked.
+  std::vector<RankDone>& done() { return done_; }
+
+  // What it had in the table has happened now.
+  void happened(const UnderWay& m) {
+    const std::int64_t now = lane_.network.now().ps;
+    if (m.kind == UnderWay::Kind::rank_enters) return enter(process(m.channel, m.from), now);
+    if (lane_.timeline)
+      lane_.timeline->push_back({static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes, SimTime{m.posted},
+                                 SimTime{m.started} + lane_.network.latency(m.route), SimTime{now}});
     const std::int64_t work = job_.hardware.receive_overhead.ps + (m.reduces ? reduction_ps(m.bytes) : 0);
     Process& receiver = process(m.channel, m.to);
-    if (receiver.step == m.step) {
+    if (receiver.inside && receiver.step == m.step) {
       receiver.work += work;
       transfer_done(receiver, now);
     } else {
@@ -87,25 +165,21 @@ class EventExecutor {
     transfer_done(process(m.channel, m.from), now);
   }
 
-  // Call once, when finished.
-  NetworkRun result() {
-    for (const SimTime t : run_.rank_finish) run_.finish = std::max(run_.finish, t);
-    return std::move(run_);
-  }
-  std::span<const std::int64_t> bytes_on_route() const { return bytes_on_route_; }  // by RouteId
+  std::int64_t messages() const { return messages_; }
 
-  // Who waits for whom, for a run that makes no progress.
-  std::string waiting() const {
-    std::string text = "no progress is possible:";
+  // Who waits for whom, a line for each: for a run that makes no progress.
+  void waiting(std::string& text, std::size_t most) const {
     for (const Process& p : processes_) {
-      if (p.step == channels_[p.channel].count()) continue;
-      if (text.size() > 4000) return text + "\n  ...";
-      text += fmt::format("\n  rank {} in step {} (channel {}) waits for {} of its transfers", p.rank, p.step, p.channel, p.pending);
-      for (const Message& m : messages_)
-        if (!m.ended && m.channel == p.channel && m.step == p.step && (m.from == p.rank || m.to == p.rank))
-          text += m.from == p.rank ? fmt::format(", sending to rank {}", m.to) : fmt::format(", receiving from rank {}", m.from);
+      if (!p.inside || p.step == channels_[p.channel].count()) continue;
+      if (text.size() > most) return;
+      text +=
+          fmt::format("\n  rank {} in step {} (channel {}) waits for {} of its transfers", name_of(p.rank), p.step, p.channel, p.pending);
+      for (const UnderWay& m : lane_.under_way.entries())
+        if (!m.ended && m.executor == seat_.number && m.kind == UnderWay::Kind::message && m.channel == p.channel && m.step == p.step &&
+            (m.from == p.rank || m.to == p.rank))
+          text += m.from == p.rank ? fmt::format(", sending to rank {}", name_of(m.to))
+                                   : fmt::format(", receiving from rank {}", name_of(m.from));
     }
-    return text;
   }
 
  private:
@@ -114,7 +188,8 @@ class EventExecutor {
     std::uint32_t channel = 0;
     Rank rank = 0;
     int step = 0;
-    int pending = 0;  // own sends and receives of the step that have not ended
+    bool inside = false;  // it has entered the step; messages that end before are early
+    int pending = 0;      // own sends and receives of the step that have not ended
     std::int64_t entered = 0;
     std::int64_t free_at = 0;  // when the overheads of its sends are over
     std::int64_t work = 0;     // what it has to do after its transfers: receive overheads, reductions
@@ -146,15 +221,9 @@ class EventExecutor {
     }
     std::vector<Early> ring_;
   };
-  struct Message {
-    std::int64_t bytes, posted, started;
-    std::uint32_t channel;
-    int step;
-    Rank from, to;
-    std::uint32_t route;
-    bool reduces, ended;
-  };
   static constexpr std::int64_t not_posted = -1;
+
+  Rank name_of(Rank rank) const { return seat_.members.empty() ? rank : seat_.members[static_cast<std::size_t>(rank)]; }
 
   Process& process(std::uint32_t channel, Rank rank) {
     return processes_[channel * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(rank)];
@@ -170,17 +239,14 @@ class EventExecutor {
   }
 
   // The rank is in p.step from `now` on, which may lie ahead of the network's clock: nothing that happens before can
-  // change it. Goes through further steps as long as their transfers have ended already.
+  // change it, unless its sends queue up with those of others. Goes through further steps as long as their transfers have
+  // ended already.
   void enter(Process& p, std::int64_t now) {
     StepWindow& window = channels_[p.channel];
-    const auto rank = static_cast<std::size_t>(p.rank);
     for (;; window.leave(p.step), ++p.step) {
-      if (p.step == window.count()) {
-        --unfinished_;
-        run_.rank_finish[rank] = std::max(run_.rank_finish[rank], SimTime{now});
-        return;
-      }
-      if (job_.before_step) now += job_.before_step(static_cast<int>(p.channel), p.step, p.rank, SimTime{now}).ps;
+      if (p.step == window.count()) return finish(p.rank, now);
+      p.inside = job_.hardware.send_queue == SendQueue::channel || now <= lane_.network.now().ps;
+      if (!p.inside) return enter_later(p, now);
       IndexedStep& step = window.at(p.step);
       const StepShape& shape = *step.shape;
       const Early early = early_[process_index(p)].take(p.step);
@@ -190,8 +256,7 @@ class EventExecutor {
       for (const std::uint32_t i : shape.locals_of(p.rank))
         if (step.load(i).reduces) p.work += reduction_ps(step.load(i).bytes);
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
-        p.free_at += job_.hardware.send_overhead.ps;
-        if (!peers_met_.empty()) meet(p, shape.to(i));
+        spend_send(p, shape, i);
         post(p, step, i);
       }
       if (!step.posted.empty())
@@ -202,6 +267,18 @@ class EventExecutor {
     }
   }
 
+  void enter_later(const Process& p, std::int64_t now) {
+    const UnderWay entry{.executor = seat_.number, .channel = p.channel, .from = p.rank, .kind = UnderWay::Kind::rank_enters};
+    lane_.network.wake(SimTime{now}, lane_.under_way.add(entry));
+  }
+
+  void finish(Rank rank, std::int64_t now) {
+    --unfinished_;
+    const auto r = static_cast<std::size_t>(rank);
+    ends_[r] = std::max(ends_[r], SimTime{now});
+    if (--running_[r] == 0) done_.push_back({rank, ends_[r]});
+  }
+
   void transfer_done(Process& p, std::int64_t now) {
     if (--p.pending > 0) return;
     channels_[p.channel].leave(p.step);
@@ -209,10 +286,22 @@ class EventExecutor {
     enter(p, std::max(now, p.free_at) + p.work);
   }
 
-  void meet(Process& p, Rank peer) {
-    auto met = peers_met_[process_index(p) * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(peer)];
-    if (!met) p.free_at += job_.hardware.first_use.ps;
-    met = true;
+  // The overheads of one send, after those before it in the same queue.
+  void spend_send(Process& p, const StepShape& shape, std::uint32_t i) {
+    std::int64_t* queue = nullptr;
+    if (job_.hardware.send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
+    if (job_.hardware.send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
+    if (queue) p.free_at = std::max(p.free_at, *queue);
+    p.free_at += job_.hardware.send_overhead.ps;
+    if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at += job_.hardware.first_use.ps;
+    if (queue) *queue = p.free_at;
+  }
+
+  // Of the NIC through which the route leaves the server, or of the rank where it stays inside.
+  std::int64_t* queue_of_nic(const Process& p, std::uint32_t route) {
+    for (const Hop& hop : lane_.routes.hops(static_cast<RouteId>(route)))
+      if (!lane_.routes.fabric().link(hop.link).in_server) return &lane_.nic_free_at[static_cast<std::size_t>(hop.link)];
+    return seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
   }
 
   // The sender is ready with transfer i at its free_at.
@@ -230,22 +319,22 @@ class EventExecutor {
   }
 
   void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {
-    std::uint32_t token;
-    if (free_messages_.empty()) {
-      token = static_cast<std::uint32_t>(messages_.size());
-      messages_.emplace_back();
-    } else {
-      token = free_messages_.back();
-      free_messages_.pop_back();
-    }
     const StepShape& shape = *step.shape;
     const Load& load = step.load(i);
     const std::uint32_t route = shape.routes[i];
-    messages_[token] = {load.bytes,    posted,      at,    either_end.channel, either_end.step,
-                        shape.from(i), shape.to(i), route, load.reduces,       false};
-    ++run_.messages;
-    bytes_on_route_[route] += load.bytes;
-    network_.start(route, job_.hardware.wire_bytes(load.bytes), SimTime{at}, token);
+    const std::uint32_t token = lane_.under_way.add({.bytes = load.bytes,
+                                                     .posted = posted,
+                                                     .started = at,
+                                                     .executor = seat_.number,
+                                                     .channel = either_end.channel,
+                                                     .step = either_end.step,
+                                                     .from = shape.from(i),
+                                                     .to = shape.to(i),
+                                                     .route = route,
+                                                     .reduces = load.reduces});
+    ++messages_;
+    lane_.bytes_on_route[route] += load.bytes;
+    lane_.network.start(route, job_.hardware.wire_bytes(load.bytes), SimTime{at}, token);
   }
 
   void digest(IndexedStep& step, std::span<const Transfer> transfers) {
@@ -264,32 +353,31 @@ class EventExecutor {
         continue;
       }
       const RouteId id =
-          routes_.of(job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]);
-      while (network_.routes() <= static_cast<std::size_t>(id)) {
-        const auto next = static_cast<RouteId>(network_.routes());
-        network_.add_route(routes_.hops(next), routes_.latency(next), routes_.claim(next));
+          lane_.routes.of(job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]);
+      Network& network = lane_.network;
+      while (network.routes() <= static_cast<std::size_t>(id)) {
+        const auto next = static_cast<RouteId>(network.routes());
+        network.add_route(lane_.routes.hops(next), lane_.routes.latency(next), lane_.routes.claim(next));
       }
-      bytes_on_route_.resize(network_.routes());
+      lane_.bytes_on_route.resize(network.routes());
       shape.routes.push_back(static_cast<std::uint32_t>(id));
     }
   }
 
   const Job job_;
-  Routes& routes_;
-  Network& network_;
-  std::vector<MessageRecord>* timeline_;
+  LaneState<Network>& lane_;
+  const Seat seat_;
   ChunkLayout layout_;
   const BitsPerSecond reduce_rate_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;
   std::vector<Process> processes_;  // channel * ranks + rank
   std::vector<EarlyRing> early_;    // by process
-  std::vector<bool> peers_met_;     // by process and peer
-  std::vector<Message> messages_;
-  std::vector<std::uint32_t> free_messages_;
-  std::vector<std::int64_t> bytes_on_route_;
+  std::vector<int> running_;        // by rank: its channels that have not ended
+  std::vector<SimTime> ends_;       // by rank: the last of its channels' ends so far
+  std::vector<RankDone> done_;
   std::size_t unfinished_ = 0;
-  NetworkRun run_;
+  std::int64_t messages_ = 0;
 };
 
 }  // namespace weft

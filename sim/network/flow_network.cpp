@@ -2,7 +2,7 @@
 
 #include "sim/network/background_flows.hpp"
 #include "sim/network/fluid.hpp"
-#include "sim/network/schedule_driver.hpp"
+#include "sim/network/run_schedule.hpp"
 
 #include <cmath>
 
@@ -12,10 +12,7 @@ namespace {
 NetworkRun run(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline, Around around) {
   SharedNetwork<FluidNetwork> network(goodput_of_links(fabric, job.hardware));
   BackgroundCopies copies(job.copies, fabric, network);
-  ScheduleDriver driver(job, routes, network, {}, {}, timeline);
-  run_to_end(network, around);
-  NetworkRun run = driver.result();
-  run.events = network.model().events();
+  NetworkRun run = run_schedule(job, routes, network, timeline, around);
   run.solves = network.model().solves();
   run.solved_flows = network.model().solved_flows();
   run.copies = copies.result();

@@ -51,6 +51,10 @@ void FluidNetwork::widen_stride(std::uint32_t hops) {
 }
 
 void FluidNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
+  queue_.push(at.ps + routes_[route].latency_ps, new_flow(route, bytes, token) << 1);
+}
+
+std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::uint32_t token) {
   std::uint32_t flow;
   if (free_flows_.empty()) {
     flow = static_cast<std::uint32_t>(flows_.size());
@@ -67,7 +71,7 @@ void FluidNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::
   f.token = token;
   f.problem = 0;
   f.active = false;
-  queue_.push(at.ps + routes_[route].latency_ps, flow << 1);
+  return flow;
 }
 
 void FluidNetwork::join_links(std::uint32_t flow) {

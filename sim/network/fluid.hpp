@@ -37,6 +37,9 @@ class FluidNetwork {
   // have all passed; then `token` is handed to advance()'s `on_end`.
   void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token);
 
+  // Hands `token` to `on_end` at `at` (not before now): a timer.
+  void wake(SimTime at, std::uint32_t token) { queue_.push(at.ps, new_flow(0, 0, token) << 1); }
+
   SimTime now() const { return {now_}; }
   SimTime next_date() const { return {queue_.next_date()}; }
   SimTime latency(RouteIndex route) const { return {routes_[route].latency_ps}; }
@@ -131,6 +134,7 @@ class FluidNetwork {
     on_end(token);
   }
 
+  std::uint32_t new_flow(RouteIndex route, std::int64_t bytes, std::uint32_t token);
   void join_links(std::uint32_t flow);
   void leave_links(std::uint32_t flow);
   void settle();

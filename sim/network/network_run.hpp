@@ -39,6 +39,13 @@ struct Iteration {
   SimTime time() const { return end - begin; }
 };
 
+// When a rank did an operation of its program.
+struct OperationRecord {
+  int rank = 0;
+  int operation = 0;  // of the rank's list
+  SimTime begin, end;
+};
+
 // One message of a run, for the timeline. `posted` is when the sender was ready; the message occupies its links in
 // [active, ended].
 struct MessageRecord {

@@ -164,7 +164,7 @@ TEST_CASE("flow and SimGrid's own network agree to a millionth on 400 cases of r
     const NetworkRun flow = run_flow_bare(job, *fabric, routes);
     congested += flow.solves > 0;
     const std::string bytes = in_child([&] {
-      const std::vector<double> seconds = rank_seconds(run_s4u(job, *fabric, routes));
+      const std::vector<double> seconds = rank_seconds(run_s4u(job, routes));
       return std::string(reinterpret_cast<const char*>(seconds.data()), seconds.size() * sizeof(double));
     });
     std::vector<double> reference(bytes.size() / sizeof(double));

@@ -2,7 +2,7 @@
 // them is a Driver and has a Lane: the interface of the network, with routes and tokens of its own.
 //
 //   SharedNetwork<PacketNetwork> network(fabric, goodput_of_links(fabric, hardware), settings);
-//   ScheduleDriver first(job, {}, routes, network), second(other, {}, routes, network);  // schedule_driver.hpp
+//   ProgramDriver first(job, routes, network), second(other, routes, network);  // program_driver.hpp
 //   DatagramNetwork datagrams(network.model(), routes);                                 // with its agents placed
 //   AgentDriver agents(datagrams, network);                                             // packet/agent_driver.hpp
 //   run_to_end(network, Around::engine);
@@ -59,6 +59,11 @@ class Lane {
   void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
     check(token < 1u << token_bits, "{} messages of one driver under way", token);
     network_.start(routes_[route], bytes, at, tag_ | token);
+  }
+
+  void wake(SimTime at, std::uint32_t token) {
+    check(token < 1u << token_bits, "{} messages of one driver under way", token);
+    network_.wake(at, tag_ | token);
   }
 
   SimTime now() const { return network_.now(); }

@@ -6,10 +6,11 @@
 #include "sim/network/background_flows.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
-#include "sim/network/schedule_driver.hpp"
+#include "sim/network/program_driver.hpp"
 #include "sim/packet/packet_network.hpp"
 
 #include <cmath>
+#include <deque>
 
 #include <doctest/doctest.h>
 
@@ -28,8 +29,11 @@ SharedNetwork<Network> shared(const Fabric& fabric) {
     return SharedNetwork<Network>(goodput_of_links(fabric, ideal));
 }
 
-Job job_of(const Schedule& schedule, const std::vector<int>& placement, Bytes message) {
-  return {.schedule = schedule, .placement = placement, .elements = message.count / 4, .element_bytes = 4, .hardware = ideal};
+PlacedProgram job_of(const Schedule& schedule, const std::vector<int>& placement, Bytes message, std::string name = {},
+                     Repetition repetition = {}) {
+  static std::deque<Program> programs;  // outlive the drivers
+  programs.push_back(program_of(schedule, message.count / 4, 4));
+  return {.program = programs.back(), .placement = placement, .hardware = ideal, .repetition = repetition, .name = std::move(name)};
 }
 
 // Two leaves and one spine: what leaves a leaf shares one cable.
@@ -48,14 +52,14 @@ TEST_CASE_TEMPLATE("shared network: two rings over one cable take twice the time
   {
     Routes routes(*fabric, {});
     auto network = shared<Network>(*fabric);
-    ScheduleDriver driver(job_of(ring, first, 16_MiB), routes, network);
+    ProgramDriver driver(job_of(ring, first, 16_MiB), routes, network);
     run_to_end(network, Around::nothing);
     alone = driver.result().finish;
   }
   Routes routes(*fabric, {});
   auto network = shared<Network>(*fabric);
-  ScheduleDriver a(job_of(ring, first, 16_MiB), routes, network, {}, "a");
-  ScheduleDriver b(job_of(ring, second, 16_MiB), routes, network, {}, "b");
+  ProgramDriver a(job_of(ring, first, 16_MiB, "a"), routes, network);
+  ProgramDriver b(job_of(ring, second, 16_MiB, "b"), routes, network);
   run_to_end(network, Around::nothing);
   const double slowdown = a.result().finish.seconds() / alone.seconds();
   CHECK(slowdown == doctest::Approx(2).epsilon(0.01));
@@ -70,8 +74,8 @@ TEST_CASE_TEMPLATE("shared network: jobs that share no link do not notice each o
   for (const bool both : {false, true}) {
     Routes routes(*fabric, {});
     auto network = shared<Network>(*fabric);
-    ScheduleDriver a(job_of(ring, left, 1_MiB), routes, network);
-    std::optional<ScheduleDriver<Network>> b;
+    ProgramDriver a(job_of(ring, left, 1_MiB), routes, network);
+    std::optional<ProgramDriver<Network>> b;
     if (both) b.emplace(job_of(ring, right, 3_MiB), routes, network);
     run_to_end(network, Around::nothing);
     if (!both) alone = a.result().finish;
@@ -85,7 +89,7 @@ TEST_CASE_TEMPLATE("shared network: iterations follow each other after the pause
   const std::vector<int> placement{0, 1, 2, 3};
   Routes routes(*fabric, {});
   auto network = shared<Network>(*fabric);
-  ScheduleDriver driver(job_of(ring, placement, 1_MiB), routes, network, {.iterations = 3, .compute = 1_ms});
+  ProgramDriver driver(job_of(ring, placement, 1_MiB, "", {.iterations = 3, .compute = 1_ms}), routes, network);
   run_to_end(network, Around::nothing);
   const auto& iterations = driver.iterations();
   REQUIRE(iterations.size() == 3);
@@ -113,7 +117,7 @@ TEST_CASE("shared network: who waits for whom is said of each job that does not 
   };
   Routes routes(*fabric, {});
   auto network = shared<FluidNetwork>(*fabric);
-  ScheduleDriver good(job_of(ring, placement, 1_MiB), routes, network);
+  ProgramDriver good(job_of(ring, placement, 1_MiB), routes, network);
   Never bad(network);
   CHECK_THROWS_WITH_AS(run_to_end(network, Around::nothing), "never waits for a thing that does not come", RunError);
   CHECK(good.state() == Driver::State::finished);

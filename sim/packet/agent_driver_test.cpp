@@ -3,7 +3,7 @@
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric_spec.hpp"
 #include "sim/network/flow_network.hpp"
-#include "sim/network/schedule_driver.hpp"
+#include "sim/network/program_driver.hpp"
 
 #include <vector>
 
@@ -48,8 +48,8 @@ SimTime ring_beside(int sent, int expected) {
   AgentDriver agents(datagrams, network);
   const Schedule ring = ring_allreduce(2);
   const std::vector<int> placement{0, 2};
-  const Job job{.schedule = ring, .placement = placement, .elements = (16_MiB).count / 4, .element_bytes = 4, .hardware = ideal};
-  ScheduleDriver driver(job, routes, network);
+  const Program program = program_of(ring, (16_MiB).count / 4, 4);
+  ProgramDriver driver({.program = program, .placement = placement, .hardware = ideal}, routes, network);
   run_to_end(network, Around::nothing);
   return driver.result().finish;
 }

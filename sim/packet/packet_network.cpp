@@ -65,8 +65,7 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
   }
 }
 
-PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
-  check(claim == FlowClaim{}, "packets know no weights");
+PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim /*claim*/) {
   check(!hops.empty(), "a route without links");
   routes_.push_back({.latency_ps = latency.ps, .first_hop = add_hops(hops), .hops = static_cast<std::uint32_t>(hops.size())});
   return static_cast<RouteIndex>(routes_.size() - 1);
@@ -107,6 +106,17 @@ std::uint32_t PacketNetwork::add_branches(std::span<const Hop> hops, std::uint32
   return first;
 }
 
+void PacketNetwork::wake(SimTime at, std::uint32_t token) {
+  if (free_wakes_.empty()) {
+    free_wakes_.push_back(static_cast<std::uint32_t>(wakes_.size()));
+    wakes_.emplace_back();
+  }
+  const std::uint32_t index = free_wakes_.back();
+  free_wakes_.pop_back();
+  wakes_[index] = token;
+  schedule(at.ps, Event::wake, index);
+}
+
 void PacketNetwork::handle(std::uint32_t event) {
   const std::uint32_t index = event & ((1u << event_bits) - 1);
   switch (static_cast<Event>(event >> event_bits)) {
@@ -138,6 +148,9 @@ void PacketNetwork::handle(std::uint32_t event) {
       return recover(index);
     case Event::due:
       return datagrams_->due(index);
+    case Event::wake:
+      ended_.push_back(wakes_[index]);
+      return free_wakes_.push_back(index);
   }
 }
 

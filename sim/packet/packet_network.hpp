@@ -50,6 +50,9 @@ class PacketNetwork {
   // A message of `bytes` is ready at `at` (not before now); when its last byte has arrived, `token` goes to `on_end`.
   void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token);
 
+  // Hands `token` to `on_end` at `at` (not before now): a timer.
+  void wake(SimTime at, std::uint32_t token);
+
   SimTime now() const { return {now_}; }
   SimTime next_date() const { return {queue_.next_date()}; }
   SimTime latency(RouteIndex route) const { return {routes_[route].latency_ps}; }
@@ -95,7 +98,7 @@ class PacketNetwork {
   static constexpr std::int64_t never = WheelQueue::never;
   static constexpr int most_priorities = 8;
 
-  enum class Event : std::uint32_t { arrive, serve, pause, resume, start, end, timer, pace, feedback, fail, recover, due };
+  enum class Event : std::uint32_t { arrive, serve, pause, resume, start, end, timer, pace, feedback, fail, recover, due, wake };
   static constexpr int event_bits = 28;
   void schedule(std::int64_t date, Event kind, std::uint32_t index) {
     queue_.push(date, (static_cast<std::uint32_t>(kind) << event_bits) | index);
@@ -275,6 +278,8 @@ class PacketNetwork {
   std::vector<Congestion> memories_;
   std::vector<Feedback> feedback_;
   std::vector<std::uint32_t> free_feedback_;
+  std::vector<std::uint32_t> wakes_;  // the tokens of timers
+  std::vector<std::uint32_t> free_wakes_;
   std::vector<std::uint32_t> ended_;
   DatagramSink* datagrams_ = nullptr;
   std::vector<LinkId> opposite_;  // by link: the same cable's other direction, found when first needed

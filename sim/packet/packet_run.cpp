@@ -1,7 +1,7 @@
 #include "sim/packet/packet_run.hpp"
 
 #include "sim/network/flow_network.hpp"
-#include "sim/network/schedule_driver.hpp"
+#include "sim/network/run_schedule.hpp"
 #include "sim/packet/packet_network.hpp"
 
 namespace weft {
@@ -10,10 +10,7 @@ namespace {
 NetworkRun run(const Job& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings, std::vector<MessageRecord>* timeline,
                PacketReport* report, Around around) {
   SharedNetwork<PacketNetwork> network(fabric, goodput_of_links(fabric, job.hardware), settings);
-  ScheduleDriver driver(job, routes, network, {}, {}, timeline);
-  run_to_end(network, around);
-  NetworkRun run = driver.result();
-  run.events = network.model().events();
+  NetworkRun run = run_schedule(job, routes, network, timeline, around);
   if (report) *report = network.model().report();
   return run;
 }

@@ -41,12 +41,8 @@ SimTime beside_traffic(const Ask& ask, int from, int to) {
   Routes routes(*fabric, {});
   const Schedule schedule =
       build(Request{.collective = ask.collective, .algorithm = ask.algorithm, .ranks = static_cast<int>(ask.placement.size())});
-  const Tenant tenant{.name = "it",
-                      .job = Job{.schedule = schedule,
-                                 .placement = ask.placement,
-                                 .elements = ask.size.count / 4 / schedule.chunks * schedule.chunks,
-                                 .element_bytes = 4,
-                                 .hardware = ideal}};
+  const Program program = program_of(schedule, ask.size.count / 4 / schedule.chunks * schedule.chunks, 4);
+  const Tenant tenant{.name = "it", .job = PlacedProgram{.program = program, .placement = ask.placement, .hardware = ideal, .name = "it"}};
   const TrafficSpec endless{.pattern = TrafficPattern::pairs, .pairs = {{from, to}}, .size = 64_KiB};
   return run_shared_packet({&tenant, 1}, {&endless, 1}, {.routes = routes, .packet = ask.settings}, nullptr, Around::nothing).finish;
 }

@@ -1,6 +1,7 @@
 #include "sim/scenario/algorithms.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "sim/scenario/networks.hpp"
 
 #include <algorithm>
 
@@ -54,9 +55,9 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
     problem(at, fmt::format("{} does \"allreduce\" only, got \"{}\"", choice.name, name_of(w.collective)));
   if (w.op != ReduceOp::sum) problem("/workload/op", fmt::format("switches add; {} cannot do \"{}\"", choice.name, name_of(w.op)));
   if (!scenario.server.is_sub_node()) problem(at, fmt::format("{} runs on servers of one GPU and one NIC (\"sub_node\")", choice.name));
-  if (scenario.network != NetworkKind::flow && scenario.network != NetworkKind::packet)
-    problem("/network", fmt::format("\"{}\" has no programmable switches, which {} needs; \"flow\" and \"packet\" have",
-                                    name_of(scenario.network), choice.name));
+  if (!traits_of(scenario.network).in_network)
+    problem("/network", fmt::format("\"{}\" has no programmable switches, which {} needs; {} have", name_of(scenario.network), choice.name,
+                                    networks_that(&NetworkTraits::in_network)));
   if (w.dtype != DType::float32 && w.dtype != DType::int32)
     problem("/workload/dtype",
             fmt::format("{} adds 32-bit values: float32 (as fixed point) or int32, got {}", choice.name, name_of(w.dtype)));

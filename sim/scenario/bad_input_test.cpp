@@ -1,4 +1,5 @@
 // What is wrong with a scenario is said with place, found and allowed, all of it at once.
+#include "sim/scenario/networks.hpp"
 #include "sim/scenario/testing.hpp"
 
 #include <algorithm>
@@ -179,11 +180,12 @@ TEST_CASE("names of algorithms, networks, placements and profiles are suggested"
 
 TEST_CASE("a network that this build has not is refused with those it has") {
   std::string available;
-  for (const NetworkKind kind : available_networks()) available += fmt::format("{}\"{}\"", available.empty() ? "" : ", ", name_of(kind));
+  for (const NetworkTraits& traits : networks())
+    if (traits.in_this_build) available += fmt::format("{}\"{}\"", available.empty() ? "" : ", ", traits.name);
   for (const NetworkKind kind : {NetworkKind::flow, NetworkKind::packet, NetworkKind::simgrid, NetworkKind::ns3}) {
     const std::string name(name_of(kind));
     CAPTURE(name);
-    const bool here = std::ranges::count(available_networks(), kind) > 0;
+    const bool here = traits_of(kind).in_this_build;
     CHECK(lines_for(with("/network", name)) ==
           (here ? Lines{} : Lines{fmt::format("f.json: /network: \"{}\" is not in this build; available: {}", name, available)}));
   }

@@ -5,6 +5,7 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/jobs.hpp"
+#include "sim/scenario/networks.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
@@ -45,18 +46,17 @@ void check_ranks(const Scenario& scenario, Input& in) {
 }
 
 void check_server(const Scenario& scenario, Input& in) {
-  if (scenario.server.is_sub_node() || scenario.network == NetworkKind::flow || scenario.network == NetworkKind::simgrid) return;
-  in.problems.push_back(
-      {"/network", fmt::format("\"{}\" knows no PCIe: servers of several devices need \"flow\" (or \"simgrid\", where nothing "
-                               "congested crosses a socket)",
-                               name_of(scenario.network))});
+  if (scenario.server.is_sub_node() || traits_of(scenario.network).servers) return;
+  in.problems.push_back({"/network", fmt::format("\"{}\" knows no PCIe: servers of several devices need {}", name_of(scenario.network),
+                                                 networks_that(&NetworkTraits::servers))});
 }
 
 void check_copies(const Scenario& scenario, Input& in) {
   if (scenario.copies.empty() || !clean(in, "/copies")) return;
   if (scenario.server.is_sub_node()) in.problems.push_back({"/copies", "need a server with host memory; a sub_node has none"});
-  if (scenario.network != NetworkKind::flow)
-    in.problems.push_back({"/copies", fmt::format("run on the network \"flow\" only, got \"{}\"", name_of(scenario.network))});
+  if (!traits_of(scenario.network).copies)
+    in.problems.push_back(
+        {"/copies", fmt::format("run on {} only, got \"{}\"", networks_that(&NetworkTraits::copies), name_of(scenario.network))});
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
   for (std::size_t i = 0; i < scenario.copies.size(); ++i)
     for (std::size_t k = 0; k < scenario.copies[i].gpus.size(); ++k)
@@ -148,10 +148,10 @@ void check_compatibility(const Json& json, const Scenario& scenario, Input& in) 
       in.problems.push_back(std::move(problem));
       fabric_good = false;
     }
-  const auto& available = available_networks();
-  if (clean(in, "/network") && std::find(available.begin(), available.end(), scenario.network) == available.end()) {
+  if (clean(in, "/network") && !traits_of(scenario.network).in_this_build) {
     std::vector<std::string> names;
-    for (const NetworkKind kind : available) names.emplace_back(name_of(kind));
+    for (const NetworkTraits& traits : networks())
+      if (traits.in_this_build) names.emplace_back(traits.name);
     in.problems.push_back(
         {"/network", fmt::format("\"{}\" is not in this build; available: {}", name_of(scenario.network), quoted_list(names))});
   }

@@ -6,12 +6,24 @@ namespace weft {
 
 using namespace literals;
 
+const std::vector<std::pair<SendQueue, std::string>>& Names<SendQueue>::values() {
+  static const auto all = [] {
+    std::vector<std::pair<SendQueue, std::string>> out;
+    for (const SendQueue queue : {SendQueue::channel, SendQueue::rank, SendQueue::nic}) out.emplace_back(queue, name_of(queue));
+    return out;
+  }();
+  return all;
+}
+
 Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
   using H = HardwareProfile;
   return {.doc = "What a message costs besides the wire.",
           .fields = {
               optional("profile", &H::name, "The profile that the other keys override."),
               optional("send_overhead", &H::send_overhead, "Time the sender is busy with each message."),
+              optional("send_queue", &H::send_queue,
+                       "Where send overheads queue up: channel: each channel of each stream has a sender of its own; rank: one CPU thread "
+                       "sends for all of them; nic: the ranks of a NIC share it."),
               optional("receive_overhead", &H::receive_overhead, "Time the receiver is busy with each message after it has arrived."),
               optional("first_use", &H::first_use, "Once for each directed pair of ranks: the first message's connection."),
               optional("rendezvous", &H::rendezvous, "Handshake of a message that reaches the threshold."),

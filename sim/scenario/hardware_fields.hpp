@@ -24,6 +24,11 @@ struct SameBeyondCache {
 };
 
 template <>
+struct Names<SendQueue> {
+  static constexpr const char* kind = "send queue";
+  static const std::vector<std::pair<SendQueue, std::string>>& values();
+};
+template <>
 struct Declared<HardwareProfile> {
   static Declaration<HardwareProfile> declaration();
 };

@@ -2,6 +2,7 @@
 
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/networks.hpp"
 
 #include <algorithm>
 #include <set>
@@ -11,8 +12,6 @@ namespace weft {
 namespace {
 
 constexpr int nobody = -1, the_workload = 0;
-
-bool knows_jobs(NetworkKind network) { return network == NetworkKind::flow || network == NetworkKind::packet; }
 
 std::string name_of_job(const Scenario& scenario, int job) {
   if (job == the_workload) return "the workload";
@@ -223,8 +222,9 @@ std::vector<std::vector<int>> placements_of_jobs(const Scenario& scenario, const
 std::vector<Problem> traffic_problems(const Scenario& scenario) {
   if (scenario.traffic.empty()) return {};
   std::vector<Problem> out;
-  if (!knows_jobs(scenario.network))
-    out.push_back({"/traffic", fmt::format("runs on the networks \"flow\" and \"packet\" only, got \"{}\"", name_of(scenario.network))});
+  if (!traits_of(scenario.network).shared)
+    out.push_back({"/traffic", fmt::format("runs on the networks {} only, got \"{}\"", networks_that(&NetworkTraits::shared),
+                                           name_of(scenario.network))});
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
   for (std::size_t i = 0; i < scenario.traffic.size(); ++i)
     for (Problem& problem : problems(scenario.traffic[i], places))
@@ -234,9 +234,10 @@ std::vector<Problem> traffic_problems(const Scenario& scenario) {
 
 std::vector<Problem> job_problems(const Scenario& scenario) {
   std::vector<Problem> out;
-  if (!knows_jobs(scenario.network)) {
+  if (!traits_of(scenario.network).shared) {
     const auto only = [&](const char* where) {
-      out.push_back({where, fmt::format("on the networks \"flow\" and \"packet\" only, got \"{}\"", name_of(scenario.network))});
+      out.push_back(
+          {where, fmt::format("on the networks {} only, got \"{}\"", networks_that(&NetworkTraits::shared), name_of(scenario.network))});
     };
     if (!scenario.jobs.empty()) only("/jobs");
     if (scenario.workload.iterations > 1) only("/workload/iterations");

@@ -1,61 +1,93 @@
-#include "sim/scenario/scenario.hpp"
+#include "sim/scenario/networks.hpp"
+
+#include "kernels/base/error.hpp"
+
+#include <vector>
 
 #include <fmt/format.h>
 
 namespace weft {
+namespace {
 
-const std::vector<NetworkKind>& available_networks() {
-  static const std::vector<NetworkKind> all = {
-    NetworkKind::flow,
-    NetworkKind::packet,
-    NetworkKind::simgrid,
-#if WEFT_HAS_NS3
-    NetworkKind::ns3
+#ifndef WEFT_HAS_NS3
+#define WEFT_HAS_NS3 0
 #endif
-  };
-  return all;
+
+constexpr NetworkTraits all_networks[] = {
+    {.kind = NetworkKind::flow,
+     .name = "flow",
+     .description = "fluid model: flows share links in max-min fairness",
+     .in_this_build = true,
+     .servers = true,
+     .weights = true,
+     .copies = true,
+     .shared = true,
+     .programs = true,
+     .in_network = true,
+     .timeline = true,
+     .send_queues = true,
+     .runs_again = true},
+    {.kind = NetworkKind::packet,
+     .name = "packet",
+     .description = "packet model: queues, marks, drops or pauses, and the transports that react to them",
+     .in_this_build = true,
+     .servers = true,
+     .weights = false,
+     .copies = false,
+     .shared = true,
+     .programs = true,
+     .in_network = true,
+     .timeline = true,
+     .send_queues = true,
+     .runs_again = true},
+    {.kind = NetworkKind::simgrid,
+     .name = "simgrid",
+     .description = "SimGrid's own network model, the reference of \"flow\"",
+     .in_this_build = true,
+     .servers = true,
+     .weights = false,
+     .copies = false,
+     .shared = false,
+     .programs = true,
+     .in_network = false,
+     .timeline = false,
+     .send_queues = false,
+     .runs_again = false},
+    {.kind = NetworkKind::ns3,
+     .name = "ns3",
+     .description = "ns-3's TCP through SimGrid's binding, for small runs",
+     .in_this_build = WEFT_HAS_NS3 != 0,
+     .servers = false,
+     .weights = false,
+     .copies = false,
+     .shared = false,
+     .programs = false,
+     .in_network = false,
+     .timeline = false,
+     .send_queues = false,
+     .runs_again = false},
+};
+
+}  // namespace
+
+std::span<const NetworkTraits> networks() { return all_networks; }
+
+const NetworkTraits& traits_of(NetworkKind kind) {
+  for (const NetworkTraits& traits : all_networks)
+    if (traits.kind == kind) return traits;
+  check(false, "network {} is not in the table", static_cast<int>(kind));
+  return all_networks[0];
 }
 
-std::string label(const AlgorithmChoice& choice) {
-  std::string settings;
-  const auto add = [&](const char* name, int value, int unless) {
-    if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, value);
-  };
-  const AlgorithmSettings plain;
-  add("group", choice.settings.group, plain.group);
-  add("servers", choice.settings.servers, plain.servers);
-  if (choice.settings.server_hosts != plain.server_hosts)
-    settings += fmt::format("{}server_hosts={}", settings.empty() ? "" : ",", name_of(choice.settings.server_hosts));
-  add("channels", choice.settings.channels, plain.channels);
-  add("pieces", choice.settings.pieces, plain.pieces);
-  const auto add_bytes = [&](const char* name, Bytes value, Bytes unless) {
-    if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, to_string(value));
-  };
-  const auto add_time = [&](const char* name, SimTime value, SimTime unless) {
-    if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, to_string(value));
-  };
-  if (choice.name == "atp") {
-    const AtpChoice of_atp;
-    add("servers", choice.atp.servers, of_atp.servers);
-    if (const auto& at = choice.atp.server_nodes; !at.empty())
-      settings += fmt::format("{}server_nodes={}", settings.empty() ? "" : ",", fmt::join(at, "+"));
-    add("aggregators", choice.atp.aggregators, of_atp.aggregators);
-    add("split", choice.atp.split, of_atp.split);
-    add_bytes("payload", choice.atp.payload, of_atp.payload);
-    add_bytes("packet", choice.atp.packet, of_atp.packet);
-    add("initial_window", choice.atp.initial_window, of_atp.initial_window);
-    add("largest_window", choice.atp.largest_window, of_atp.largest_window);
-    add_bytes("mtu", choice.atp.mtu, of_atp.mtu);
-    add_time("timeout", choice.atp.timeout, of_atp.timeout);
-  }
-  if (choice.name == "switchml") {
-    const SwitchmlChoice of_switchml;
-    add("slots", choice.switchml.slots, of_switchml.slots);
-    add_bytes("payload", choice.switchml.payload, of_switchml.payload);
-    add_bytes("packet", choice.switchml.packet, of_switchml.packet);
-    add_time("timeout", choice.switchml.timeout, of_switchml.timeout);
-  }
-  return settings.empty() ? choice.name : fmt::format("{}({})", choice.name, settings);
+std::string_view name_of(NetworkKind kind) { return traits_of(kind).name; }
+
+std::string networks_that(bool NetworkTraits::*can) {
+  std::vector<std::string> names;
+  for (const NetworkTraits& traits : all_networks)
+    if (traits.in_this_build && traits.*can) names.push_back(fmt::format("\"{}\"", traits.name));
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return out;
 }
 
 }  // namespace weft

@@ -24,8 +24,6 @@ namespace weft {
 
 enum class NetworkKind { flow, packet, simgrid, ns3 };
 std::string_view name_of(NetworkKind);
-// Those this build can run, the default first.
-const std::vector<NetworkKind>& available_networks();
 
 struct FabricChoice {
   FabricSpec spec;

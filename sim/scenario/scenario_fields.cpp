@@ -1,6 +1,7 @@
 #include "sim/scenario/scenario_fields.hpp"
 
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/networks.hpp"
 #include "sim/scenario/packet_fields.hpp"
 
 namespace weft {
@@ -150,15 +151,12 @@ const std::vector<std::pair<ServerHosts, std::string>>& Names<ServerHosts>::valu
   return all;
 }
 const std::vector<std::pair<NetworkKind, std::string>>& Names<NetworkKind>::values() {
-  static const std::vector<std::pair<NetworkKind, std::string>> all = {
-      {NetworkKind::flow, "flow"}, {NetworkKind::packet, "packet"}, {NetworkKind::simgrid, "simgrid"}, {NetworkKind::ns3, "ns3"}};
+  static const auto all = [] {
+    std::vector<std::pair<NetworkKind, std::string>> out;
+    for (const NetworkTraits& traits : networks()) out.emplace_back(traits.kind, traits.name);
+    return out;
+  }();
   return all;
-}
-
-std::string_view name_of(NetworkKind kind) {
-  for (const auto& [value, name] : Names<NetworkKind>::values())
-    if (value == kind) return name;
-  return "";
 }
 
 Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {

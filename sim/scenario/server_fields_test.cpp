@@ -101,7 +101,7 @@ TEST_CASE("copies name GPUs that are there, need host memory, and run on the flo
   CHECK(lines_for(json) == Lines{"f.json: /copies/0/gpus: names no GPU: write \"all\" or at least one"});
   json["copies"][0]["gpus"] = Json::array({1});
   json["network"] = "simgrid";
-  CHECK(lines_for(json) == Lines{"f.json: /copies: run on the network \"flow\" only, got \"simgrid\""});
+  CHECK(lines_for(json) == Lines{"f.json: /copies: run on \"flow\" only, got \"simgrid\""});
   json["network"] = "flow";
   CHECK(cases_of(json).front().scenario.copies.size() == 2);
   json["server"] = "sub_node";

@@ -2,11 +2,11 @@
 
 #include "collectives/bench/start.hpp"
 #include "sim/engine/in_child.hpp"
+#include "sim/experiment.hpp"
 #include "sim/results/describe.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/scenario_fields.hpp"
-#include "sim/simulate.hpp"
 #include "validation/compare/comparison.hpp"
 #include "validation/measurements/trace.hpp"
 

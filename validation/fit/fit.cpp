@@ -58,7 +58,7 @@ class Objective {
     }
     const HardwareProfile hardware = open_.hardware(values);
     std::vector<double> out;
-    for (const FitPoint* point : points_) out.push_back(simulator_.time_us(point->experiment, hardware));
+    for (const FitPoint* point : points_) out.push_back(simulator_.time_us(point->setup, hardware));
     return out;
   }
 

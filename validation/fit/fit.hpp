@@ -14,7 +14,7 @@ namespace weft {
 // A measurement that can be simulated. Held out: compared with, never fitted to.
 struct FitPoint {
   Measurement measured;
-  Experiment experiment;
+  MeasuredSetup setup;
   bool fitted = true;
 };
 

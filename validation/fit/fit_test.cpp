@@ -143,7 +143,7 @@ TEST_CASE("points: sizes of one rank's block become the message's") {
   const UsedMeasurements used = usable({row}, simulator, {});
   REQUIRE(used.points.size() == 1);
   CHECK(used.points[0].measured.size_bytes == 2'000'000);
-  CHECK(used.points[0].experiment.size == 2_MB);
+  CHECK(used.points[0].setup.size == 2_MB);
 }
 
 TEST_CASE("points: every second size of a series is held out, and what cannot be used is told") {

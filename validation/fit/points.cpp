@@ -1,3 +1,4 @@
+#include "models/server/server_fabric.hpp"
 #include "validation/fit/fit.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ std::string series_name(const Measurement& m) {
 // Where a measurement stands in its series; those of the same size there measured the same thing.
 auto series_of(const FitPoint& p) {
   const Measurement& m = p.measured;
-  return std::tuple(p.experiment.collective, m.algorithm, m.system, m.nodes, m.gpus, p.experiment.ranks, m.in_place);
+  return std::tuple(p.setup.collective, m.algorithm, m.system, m.nodes, m.gpus, p.setup.ranks, m.in_place);
 }
 auto place_of(const FitPoint& p) { return std::tuple(series_of(p), p.measured.size_bytes); }
 
@@ -44,7 +45,7 @@ class Points {
       : simulator_(simulator),
         selection_(selection),
         workload_(simulator.scenario().workload),
-        endpoints_(static_cast<int>(endpoints(simulator.scenario().fabric.spec))) {}
+        endpoints_(static_cast<int>(endpoints(simulator.scenario().fabric.spec, simulator.scenario().server))) {}
 
   void add(Measurement row) {
     const auto algorithm = algorithm_measured(row, selection_.renames, workload_.algorithms);
@@ -60,7 +61,7 @@ class Points {
       row.size_of_a_rank = false;
     }
     FitPoint point{row, {row.collective, *algorithm, ranks, Bytes{row.size_bytes}}};
-    const double limit = simulator_.wire_limit_us(point.experiment);
+    const double limit = simulator_.wire_limit_us(point.setup);
     if (row.time_us < tolerance * limit)
       refused_.push_back(fmt::format(
           "{}: {} bytes in {:g} us is faster than the scenario's wire allows, {:.4g} us at least without aggregation in the network",

@@ -45,8 +45,8 @@ Json valid_range(const std::vector<FitPoint>& points) {
   std::int64_t smallest = INT64_MAX, largest = 0;
   for (const FitPoint& p : points) {
     collectives.insert(p.measured.collective);
-    algorithms.insert(p.experiment.algorithm.name);
-    ranks.insert(p.experiment.ranks);
+    algorithms.insert(p.setup.algorithm.name);
+    ranks.insert(p.setup.ranks);
     smallest = std::min(smallest, p.measured.size_bytes), largest = std::max(largest, p.measured.size_bytes);
   }
   return {{"collectives", collectives},
@@ -90,7 +90,7 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
     residuals.push_back(fmt::format(
         "{}{{\"collective\": {}, \"algorithm\": {}, \"ranks\": {}, \"size_bytes\": {}, \"measured_us\": {}, {}\"simulated_us\": "
         "{:.3f}, \"fitted\": {}}}",
-        "\n      ", Json(m.collective).dump(), Json(m.algorithm).dump(), points[i].experiment.ranks, m.size_bytes, m.time_us, repeats,
+        "\n      ", Json(m.collective).dump(), Json(m.algorithm).dump(), points[i].setup.ranks, m.size_bytes, m.time_us, repeats,
         result.simulated_us[i], points[i].fitted));
   }
   out["calibration"] = {{"command", command_of(arguments)},

@@ -1,9 +1,7 @@
 #include "validation/fit/simulator.hpp"
 
-#include "sim/network/flow_network.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
-#include "sim/shared_run.hpp"
-#include "sim/simulate.hpp"
 
 #include <algorithm>
 #include <array>
@@ -36,75 +34,41 @@ Schedule point_to_point(std::string_view collective, std::int64_t bytes) {
 
 }  // namespace
 
-// A schedule ready to run, and its routes.
-struct Simulator::Prepared {
-  Schedule schedule;
-  std::vector<int> placement;
-  std::int64_t element_bytes = 1;
-  Routes routes;
-};
+Simulator::Simulator(Scenario scenario) : scenario_(std::move(scenario)), fabric_(build(scenario_.fabric.spec, scenario_.server)) {}
 
-Simulator::Simulator(Scenario scenario) : scenario_(std::move(scenario)), fabric_(build(scenario_.fabric.spec)) {}
-Simulator::~Simulator() = default;
-Simulator::Simulator(Simulator&&) noexcept = default;
-Simulator& Simulator::operator=(Simulator&&) noexcept = default;
-
-Simulator::Prepared& Simulator::prepared(const Experiment& e) {
+// Experiments on the one cluster, each for all sizes; of messages between two ranks, whose chunks are bytes, one for each size.
+Experiment& Simulator::prepared(const MeasuredSetup& e) {
   const bool pair = is_point_to_point(e.collective);
-  const std::string key = fmt::format("{} {} {} {}", e.collective, label(e.algorithm), e.ranks, pair ? e.size.count : 0);
-  auto& slot = prepared_[key];
-  if (slot) return *slot;
+  const std::string key = fmt::format("{} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, pair ? e.size.count : 0,
+                                      name_of(e.network.value_or(scenario_.network)));
+  const auto at = prepared_.find(key);
+  if (at != prepared_.end()) return at->second;
+  Scenario asked = scenario_;
+  asked.workload.ranks = e.ranks;
+  asked.network = e.network.value_or(asked.network);
   if (pair) {
     if (e.size.count > std::numeric_limits<int>::max())
       throw InputError(fmt::format("a message of {} is larger than this test goes", to_string(e.size)));
-    slot.reset(new Prepared{point_to_point(e.collective, e.size.count), {0, 1}, 1, Routes(*fabric_, scenario_.fabric.ecmp)});
-    return *slot;
+    Program program{.ranks = 2};
+    program.add_call({.schedule = std::make_shared<Schedule>(point_to_point(e.collective, e.size.count)),
+                      .elements = std::max<std::int64_t>(1, e.size.count)});
+    program.operations = {{{.call = 0}}};
+    return prepared_.try_emplace(key, std::move(asked), std::move(program), e.collective, fabric_).first->second;
   }
-  Scenario asked = scenario_;
   asked.workload.collective = *collective_named(e.collective);
-  asked.workload.ranks = e.ranks;
   AlgorithmChoice algorithm = e.algorithm;
-  if (algorithm.name == "hdrm" && e.ranks < endpoints(asked.fabric.spec)) {  // on a smaller BiGraph within the fabric
+  if (algorithm.name == "hdrm" && e.ranks < endpoints(asked.fabric.spec, asked.server)) {  // on a smaller BiGraph within the fabric
     algorithm = {"halving_doubling"};
     asked.placement = {.policy = PlacementPolicy::hdrm};
   }
-  const Request request = request_of(asked, algorithm);
-  Schedule schedule = build(request);
-  require_correct(schedule, request);
-  slot.reset(new Prepared{std::move(schedule), placement_of(asked, algorithm), static_cast<std::int64_t>(size_of(asked.workload.dtype)),
-                          Routes(*fabric_, scenario_.fabric.ecmp)});
-  return *slot;
+  return prepared_.try_emplace(key, std::move(asked), algorithm, fabric_).first->second;
 }
 
-double Simulator::in_network_us(const Experiment& e, const HardwareProfile& hardware) const {
-  Routes routes(*fabric_, scenario_.fabric.ecmp);
-  Scenario asked = scenario_;
-  asked.workload.ranks = e.ranks;
-  const Tenant workload{
-      .name = label(e.algorithm),
-      .job = InNetworkJob{.algorithm = e.algorithm, .workers = placement_of(asked, e.algorithm), .elements = e.size.count / 4}};
-  const SharedSite site{.routes = routes,
-                        .hardware = hardware,
-                        .switches = scenario_.fabric.programmable,
-                        .packet = scenario_.packet.value_or(PacketSettings{})};
-  const SharedRun run = scenario_.network == NetworkKind::packet ? run_shared_packet({&workload, 1}, {}, site, nullptr, Around::nothing)
-                                                                 : run_shared_flow({&workload, 1}, {}, {}, site, Around::nothing);
-  return run.jobs.front().iterations.front().time().microseconds();
+double Simulator::time_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  return time_of(prepared(e), e.size, hardware).microseconds() / messages_of(e.collective);
 }
 
-double Simulator::time_us(const Experiment& e, const HardwareProfile& hardware) {
-  if (is_in_network(e.algorithm.name)) return in_network_us(e, hardware);
-  Prepared& p = prepared(e);
-  const Job job{.schedule = p.schedule,
-                .placement = p.placement,
-                .elements = e.size.count / p.element_bytes,
-                .element_bytes = p.element_bytes,
-                .hardware = hardware};
-  const double us = run_flow_bare(job, *fabric_, p.routes).finish.microseconds();
-  return us / messages_of(e.collective);
-}
-
-double Simulator::wire_limit_us(const Experiment& e) const {
+double Simulator::wire_limit_us(const MeasuredSetup& e) const {
   const double n = e.ranks;
   double share = 1;  // of the message, that some rank must send or receive
   if (e.collective == "allreduce" && extra_servers(e.algorithm.settings) == 0) share = 2 * (n - 1) / n;

@@ -1,8 +1,8 @@
-// What the flow network says to a measurement, in this process: no SimGrid engine around it, so it may be asked many times. To ATP
-// and SwitchML the packet network, where it is the scenario's.
+// What a scenario's cluster says to a measurement, in this process: the same experiment that `weft run` makes (sim/experiment.hpp),
+// prepared once and run as often as a fit asks.
 #pragma once
 
-#include "models/routes.hpp"
+#include "sim/experiment.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "validation/measurements/measurement.hpp"
 #include "validation/renames.hpp"
@@ -16,11 +16,12 @@
 namespace weft {
 
 // What a measurement measured, in our words.
-struct Experiment {
+struct MeasuredSetup {
   std::string collective;  // of a measurement: also "latency", "bandwidth" and "bidirectional_bandwidth"
   AlgorithmChoice algorithm;
   int ranks = 0;
   Bytes size;
+  std::optional<NetworkKind> network = {};  // instead of the scenario's
 };
 
 // The window of osu_bw and osu_bibw: so many messages are on their way, in each direction that is measured, before anybody waits.
@@ -30,26 +31,21 @@ class Simulator {
  public:
   // Throws InputError if the fabric cannot be built.
   explicit Simulator(Scenario scenario);
-  ~Simulator();
-  Simulator(Simulator&&) noexcept;
-  Simulator& operator=(Simulator&&) noexcept;
 
   const Scenario& scenario() const { return scenario_; }
 
   // Microseconds, as the measurement counts them: of a bandwidth, one message's share of all that were on their way.
-  double time_us(const Experiment& experiment, const HardwareProfile& hardware);
+  double time_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
-  double wire_limit_us(const Experiment& experiment) const;
+  double wire_limit_us(const MeasuredSetup& setup) const;
 
  private:
-  struct Prepared;
-  Prepared& prepared(const Experiment& experiment);
-  double in_network_us(const Experiment& experiment, const HardwareProfile& hardware) const;
+  Experiment& prepared(const MeasuredSetup& setup);
 
   Scenario scenario_;
-  std::unique_ptr<Fabric> fabric_;
-  std::map<std::string, std::unique_ptr<Prepared>> prepared_;
+  std::shared_ptr<const Fabric> fabric_;
+  std::map<std::string, Experiment> prepared_;
 };
 
 // Which of our algorithms a measured name means: what `renames` says, the name itself, a synonym ("rabenseifner", "tree"), or

@@ -2,7 +2,7 @@
 
 #include "collectives/in_network/udp_format.hpp"
 #include "sim/in_network/cluster.hpp"
-#include "sim/simulate.hpp"
+#include "sim/scenario/jobs.hpp"
 
 #include <algorithm>
 
@@ -92,7 +92,7 @@ std::vector<Problem> in_network_problems(const Scenario& s, const Fabric& fabric
 
 InNetworkBench in_network_bench(const Scenario& s, const AlgorithmChoice& a, const Fabric& fabric, const Plan& plan) {
   Routes routes(fabric, s.fabric.ecmp);
-  const InNetworkCluster cluster(fabric, placement_of(s, a));
+  const InNetworkCluster cluster(fabric, placement_of_workload(s, a));
   const InNetworkSite site{.routes = routes, .hardware = s.hardware, .switches = s.fabric.programmable};
   InNetworkBench out;
   Switches switches(programmable_nodes(s.fabric.programmable, fabric));

@@ -2,9 +2,8 @@
 
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/files.hpp"
-#include "sim/simulate.hpp"
+#include "sim/scenario/jobs.hpp"
 #include "validation/fit/fit.hpp"
-#include "validation/fit/honoured.hpp"
 #include "validation/lab/compare.hpp"
 #include "validation/lab/in_network.hpp"
 #include "validation/lab/network.hpp"
@@ -48,7 +47,7 @@ void refuse_what_the_scenario_says(const std::vector<std::string>& arguments) {
 // Rank by rank, then the extra servers. A workload's algorithms may be placed differently.
 std::vector<lab::Host> hosts_of(const Scenario& scenario, const AlgorithmChoice& algorithm, const lab::Plan& plan) {
   std::vector<lab::Host> out;
-  for (const int endpoint : placement_of(scenario, algorithm)) out.push_back(plan.hosts[static_cast<std::size_t>(endpoint)]);
+  for (const int endpoint : placement_of_workload(scenario, algorithm)) out.push_back(plan.hosts[static_cast<std::size_t>(endpoint)]);
   return out;
 }
 
@@ -143,6 +142,12 @@ bool is_fitted(const Workload& w, const AlgorithmChoice& algorithm, Bytes size) 
   return algorithm == to_be_fitted(w) && (size == std::ranges::min(w.sizes) || size == std::ranges::max(w.sizes));
 }
 
+// Beside switches that take part, schedules over TCP are predicted on the flow network, and the table says so.
+std::optional<NetworkKind> predicted_on(const Scenario& s, const AlgorithmChoice& algorithm) {
+  const bool beside = lab::programs_of(s) == lab::Programs::yes && s.network == NetworkKind::packet && !is_in_network(algorithm.name);
+  return beside ? std::optional(NetworkKind::flow) : std::nullopt;
+}
+
 std::vector<FitPoint> measure_all(const LabArguments& a, const Scenario& scenario, const Fabric& fabric, const lab::Plan& plan,
                                   std::ostream& err) {
   const Measuring measuring(a, scenario, fabric, plan);
@@ -151,8 +156,10 @@ std::vector<FitPoint> measure_all(const LabArguments& a, const Scenario& scenari
   std::vector<FitPoint> points;
   for (const AlgorithmChoice& algorithm : w.algorithms)
     for (const Bytes size : w.sizes) {
-      FitPoint p{{}, {std::string(name_of(w.collective)), algorithm, w.ranks, size}, is_fitted(w, algorithm, size)};
-      p.measured = measuring.measure(algorithm, size, simulator.time_us(p.experiment, scenario.hardware));
+      FitPoint p{{},
+                 {std::string(name_of(w.collective)), algorithm, w.ranks, size, predicted_on(scenario, algorithm)},
+                 is_fitted(w, algorithm, size)};
+      p.measured = measuring.measure(algorithm, size, simulator.time_us(p.setup, scenario.hardware));
       err << fmt::format("weft: {} {}: {:.1f} us\n", short_label(w, algorithm), to_string(size), p.measured.time_us);
       points.push_back(std::move(p));
     }
@@ -191,10 +198,15 @@ void print_fit(const FitResult& result, const Workload& w, std::ostream& out) {
 std::vector<Problem> problems_of(const Scenario& s, const Fabric& fabric) {
   std::vector<Problem> out = lab::problems(fabric, s.fabric.ecmp, lab::programs_of(s));
   for (Problem& p : lab::in_network_problems(s, fabric)) out.push_back(std::move(p));
-  // Beside switches that take part, schedules over TCP are predicted on the flow network, and the lab says so.
-  Scenario asked = s;
-  if (lab::programs_of(s) == lab::Programs::yes && s.network == NetworkKind::packet) asked.network = NetworkKind::flow;
-  for (Problem& p : not_honoured(asked)) out.push_back(std::move(p));
+  const auto refuse = [&](const char* where, bool there, const char* what) {
+    if (there) out.push_back({where, what});
+  };
+  refuse("/server", !s.server.is_sub_node(), "a host of the lab is one rank with one network device (\"sub_node\")");
+  for (const auto& [where, there] :
+       {std::pair{"/jobs", !s.jobs.empty()}, std::pair{"/traffic", !s.traffic.empty()}, std::pair{"/copies", !s.copies.empty()}})
+    refuse(where, there, "the lab runs the workload alone");
+  refuse("/start_skew", s.start_skew.has_value(), "the lab starts all ranks at once");
+  refuse("/workload/iterations", s.workload.iterations > 1, "the lab decides how often each collective is run");
   return out;
 }
 
@@ -231,7 +243,7 @@ int lab_command(const LabArguments& a, std::ostream& out, std::ostream& err) {
 
   std::vector<lab::Compared> rows;
   for (std::size_t i = 0; i < points.size(); ++i)
-    rows.push_back({short_label(scenario.workload, points[i].experiment.algorithm), points[i].experiment.size, points[i].measured.time_us,
+    rows.push_back({short_label(scenario.workload, points[i].setup.algorithm), points[i].setup.size, points[i].measured.time_us,
                     result.simulated_us[i], points[i].fitted});
   print_cluster(scenario, *fabric, network.plan(), out);
   print_fit(result, scenario.workload, out);

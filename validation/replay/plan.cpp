@@ -79,10 +79,10 @@ ReplayPlan plan_messages(const Trace& trace, const TraceRun& run) {
   const Messages messages = sort_messages(trace, run);
   const double zero = first_start(run);
   ReplayPlan plan{.name = run.algorithm.empty() ? "messages" : run.algorithm};
-  plan.element_bytes = 1 << 20;
+  std::int64_t element_bytes = 1 << 20;
   int channels = 1;
   for (const TraceOperation& o : run.operations) {
-    plan.element_bytes = unit_of(o.bytes, plan.element_bytes);
+    element_bytes = unit_of(o.bytes, element_bytes);
     channels = std::max(channels, o.channel + 1);
   }
   std::vector<int> steps(static_cast<std::size_t>(channels));
@@ -91,19 +91,17 @@ ReplayPlan plan_messages(const Trace& trace, const TraceRun& run) {
     count = std::max(count, o.step + 1);
   }
 
-  plan.schedule = {.name = plan.name, .collective = Collective::broadcast, .ranks = trace.with_servers()};
-  plan.schedule.channels.resize(static_cast<std::size_t>(channels));
+  const auto ranks = static_cast<std::size_t>(trace.with_servers());
   std::map<std::pair<int, int>, std::size_t> operation_of;  // channel, step
+  std::vector<int> channel_of;
   for (int channel = 0; channel < channels; ++channel)
     for (int step = 0; step < steps[static_cast<std::size_t>(channel)]; ++step) {
       operation_of[{channel, step}] = plan.operations.size();
       const std::string name = channels > 1 ? fmt::format("channel {}, step {}", channel, step) : fmt::format("step {}", step);
-      plan.operations.push_back({.name = name,
-                                 .channel = channel,
-                                 .first_step = step,
-                                 .measured = std::vector<std::optional<Interval>>(static_cast<std::size_t>(trace.with_servers()))});
+      plan.operations.push_back({.name = name, .measured = std::vector<std::optional<Interval>>(ranks)});
+      channel_of.push_back(channel);
     }
-  std::vector<Step> held(plan.operations.size());
+  std::vector<std::vector<Transfer>> transfers(plan.operations.size());
 
   std::map<std::pair<std::size_t, int>, std::int64_t> sent_by;
   std::int64_t most = 1;
@@ -111,54 +109,51 @@ ReplayPlan plan_messages(const Trace& trace, const TraceRun& run) {
     const std::size_t operation = operation_of[{send->channel, send->step}];
     const auto receive = messages.receives.at({send->channel, send->step, send->rank, send->peer, send->message});
     const bool reduces = receive->op == "receive_reduce" || messages.reduces.contains({send->channel, send->step, send->peer});
-    const std::int64_t units = send->bytes / plan.element_bytes;
+    const std::int64_t units = send->bytes / element_bytes;
     most = std::max(most, units);
-    const Transfer transfer{.from = send->rank, .to = send->peer, .chunk = 0, .count = static_cast<int>(units)};
-    if (reduces)
-      held[operation].reduce(transfer);
-    else
-      held[operation].copy(transfer);
+    if (most > std::numeric_limits<int>::max())
+      throw InputError(fmt::format("{}: a message of {} units of {} bytes is too long", trace.file, most, element_bytes));
+    const Transfer transfer{
+        .from = send->rank, .to = send->peer, .chunk = 0, .count = static_cast<int>(units), .into = 0, .reduces = reduces};
+    transfers[operation].push_back(transfer);
     std::int64_t& sum = sent_by[{operation, send->rank}];
-    if (sum > INT64_MAX / 2 - send->bytes)
-      throw InputError(
-          fmt::format("{}:{}: rank {} sends more than {} bytes in step {}", trace.file, send->line, send->rank, INT64_MAX / 2, send->step));
     sum += send->bytes;
     plan.operations[operation].bytes = std::max(plan.operations[operation].bytes, sum);
   }
-  if (most > std::numeric_limits<int>::max())
-    throw InputError(fmt::format("{}: a message of {} units of {} bytes is too long", trace.file, most, plan.element_bytes));
-  plan.schedule.chunks = static_cast<int>(most);
-  plan.elements = most;
-  for (int channel = 0; channel < channels; ++channel) {
-    auto own = std::make_shared<std::vector<Step>>();
-    for (std::size_t i = 0; i < plan.operations.size(); ++i)
-      if (plan.operations[i].channel == channel) own->push_back(std::move(held[i]));
-    plan.schedule.channels[static_cast<std::size_t>(channel)] =
-        Steps(static_cast<int>(own->size()), [own](int step, Step& out) { out = (*own)[static_cast<std::size_t>(step)]; });
-  }
 
-  plan.start.assign(static_cast<std::size_t>(trace.with_servers()), SimTime::never());
+  std::vector<SimTime> start(ranks, SimTime::never());
   for (const TraceOperation& o : run.operations) {
     const Interval interval{from_us(o.start_us - zero), from_us(o.end_us - zero)};
     auto& measured = plan.operations[operation_of[{o.channel, o.step}]].measured[static_cast<std::size_t>(o.rank)];
     measured = joined(measured, interval);
-    SimTime& start = plan.start[static_cast<std::size_t>(o.rank)];
-    start = std::min(start, interval.start);
+    SimTime& first = start[static_cast<std::size_t>(o.rank)];
+    first = std::min(first, interval.start);
   }
-  for (SimTime& start : plan.start)
-    if (start == SimTime::never()) start = {};
+  plan.program.ranks = trace.with_servers();
+  for (std::vector<Transfer>& of_step : transfers) {
+    auto schedule = std::make_shared<Schedule>(
+        Schedule{.name = plan.name, .collective = Collective::broadcast, .ranks = trace.with_servers(), .chunks = static_cast<int>(most)});
+    schedule->add_step().mutable_transfers() = std::move(of_step);
+    plan.program.add_call({.schedule = std::move(schedule), .elements = most, .element_bytes = element_bytes});
+  }
+  for (const SimTime first : start) {  // each channel is a stream, from the rank's first message on
+    std::vector<Operation> own = {{.id = "start", .duration = first == SimTime::never() ? SimTime{} : first, .stream = -1}};
+    for (std::size_t i = 0; i < plan.operations.size(); ++i)
+      own.push_back({.id = plan.operations[i].name, .call = static_cast<int>(i), .stream = channel_of[i], .after = {0}});
+    plan.program.operations.push_back(std::move(own));
+  }
   return plan;
 }
 
-// ---- Collectives, one after the other.
+// ---- Collectives.
 
 // What all ranks did together, and when each did.
-struct Call {
+struct TracedCall {
   const TraceOperation* first = nullptr;
   std::vector<const TraceOperation*> by_rank;
 };
 
-std::vector<Call> calls_of(const Trace& trace, const TraceRun& run) {
+std::vector<TracedCall> calls_of(const Trace& trace, const TraceRun& run) {
   std::vector<std::vector<const TraceOperation*>> by_rank(static_cast<std::size_t>(trace.ranks));
   for (const TraceOperation& o : run.operations) {
     if (!collective_named(o.op))
@@ -167,7 +162,7 @@ std::vector<Call> calls_of(const Trace& trace, const TraceRun& run) {
       throw InputError(fmt::format("{}:{}: rank {} is a server, which takes part in collectives unasked", trace.file, o.line, o.rank));
     by_rank[static_cast<std::size_t>(o.rank)].push_back(&o);
   }
-  std::vector<Call> calls(by_rank.front().size());
+  std::vector<TracedCall> calls(by_rank.front().size());
   std::vector<std::string> problems;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
     auto& own = by_rank[rank];
@@ -180,34 +175,11 @@ std::vector<Call> calls_of(const Trace& trace, const TraceRun& run) {
       if (own[i]->op != first.op || own[i]->bytes != first.bytes || own[i]->algorithm != first.algorithm)
         problems.push_back(fmt::format("{}:{}: collective {} of rank {} is {} of {} bytes, rank 0's is {} of {} (line {})", trace.file,
                                        own[i]->line, i, rank, own[i]->op, own[i]->bytes, first.op, first.bytes, first.line));
-      if (i > 0 && own[i]->start_us < own[i - 1]->end_us)
-        problems.push_back(
-            fmt::format("{}:{}: starts before the collective before it has ended (line {}); overlapping collectives cannot be replayed",
-                        trace.file, own[i]->line, own[i - 1]->line));
       calls[i].by_rank.push_back(own[i]);
     }
   }
   if (!problems.empty()) throw InputError(std::move(problems));
   return calls;
-}
-
-// The steps of one collective among those of all, its chunks turned into units.
-struct Part {
-  Schedule schedule;
-  ChunkLayout layout;
-  int first_step = 0;
-};
-
-void append_units(const Part& part, int step, Step& out) {
-  thread_local Step own;
-  part.schedule.channels.front().produce(step - part.first_step, own);
-  for (const Transfer& t : own.transfers()) {
-    const Transfer units{.from = t.from, .to = t.to, .chunk = 0, .count = static_cast<int>(part.layout.size(t.chunk, t.count))};
-    if (t.reduces)
-      out.reduce(units);
-    else
-      out.copy(units);
-  }
 }
 
 Schedule schedule_of(const TraceOperation& o, const Trace& trace, const Scenario& scenario, int ranks, const ReplayChoices& choices) {
@@ -231,51 +203,74 @@ Schedule schedule_of(const TraceOperation& o, const Trace& trace, const Scenario
   return schedule;
 }
 
+// A stream for each call, such that no two on one stream overlapped on any rank.
+std::vector<int> streams_of(const std::vector<TracedCall>& calls) {
+  std::vector<int> out;
+  std::vector<std::vector<double>> busy;  // by stream and rank: until when
+  for (const TracedCall& call : calls) {
+    const auto fits = [&](const std::vector<double>& until) {
+      for (std::size_t r = 0; r < until.size(); ++r)
+        if (call.by_rank[r]->start_us < until[r]) return false;
+      return true;
+    };
+    auto stream = std::ranges::find_if(busy, fits);
+    if (stream == busy.end()) stream = busy.emplace(busy.end(), call.by_rank.size(), -std::numeric_limits<double>::infinity());
+    for (std::size_t r = 0; r < call.by_rank.size(); ++r) (*stream)[r] = call.by_rank[r]->end_us;
+    out.push_back(static_cast<int>(stream - busy.begin()));
+  }
+  return out;
+}
+
+// What a rank did, as the trace's rank `traced` did it: before each call, what it computed since the last call that it had ended.
+std::vector<Operation> operations_of(const std::vector<TracedCall>& calls, std::size_t traced, const std::vector<int>& streams,
+                                     double zero) {
+  std::vector<Operation> out;
+  std::vector<int> index;  // by call, in `out`
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const TraceOperation& own = *calls[i].by_rank[traced];
+    double since = zero;
+    std::vector<int> after;
+    for (std::size_t k = 0; k < i; ++k)
+      if (const double end = calls[k].by_rank[traced]->end_us; end <= own.start_us && (after.empty() || end >= since))
+        since = end, after = {index[k]};
+    // Each computation has a stream to itself, out of the way of the calls'.
+    out.push_back({.id = "compute", .duration = from_us(own.start_us - since), .stream = -1 - static_cast<int>(i), .after = after});
+    index.push_back(static_cast<int>(out.size()));
+    out.push_back({.id = own.op, .call = static_cast<int>(i), .stream = streams[i], .after = {index.back() - 1}});
+  }
+  return out;
+}
+
 ReplayPlan plan_calls(const Trace& trace, const TraceRun& run, const Scenario& scenario, const ReplayChoices& choices) {
-  const std::vector<Call> calls = calls_of(trace, run);
+  const std::vector<TracedCall> calls = calls_of(trace, run);
   const int ranks = choices.ranks > 0 ? choices.ranks : trace.ranks;
   const double zero = first_start(run);
+  const auto element_bytes = static_cast<std::int64_t>(size_of(scenario.workload.dtype));
   ReplayPlan plan{.name = "collectives"};
-  plan.element_bytes = static_cast<std::int64_t>(size_of(scenario.workload.dtype));
-  const auto parts = std::make_shared<std::vector<Part>>();
-  int steps = 0, with_servers = ranks;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const TraceOperation& o = *calls[i].first;
-    Schedule schedule = schedule_of(o, trace, scenario, ranks, choices);
-    ReplayOperation operation{.name = o.algorithm.empty() ? o.op : fmt::format("{}, {}", o.op, o.algorithm),
-                              .bytes = o.bytes,
-                              .first_step = steps,
-                              .steps = schedule.steps()};
-    for (int r = 0; r < ranks; ++r) {
-      const auto traced = static_cast<std::size_t>(r % trace.ranks);
-      const TraceOperation& own = *calls[i].by_rank[traced];
-      const double before = i > 0 ? calls[i - 1].by_rank[traced]->end_us : own.start_us;
-      operation.compute_before.push_back(from_us(own.start_us - before));
-      operation.measured.push_back(ranks == trace.ranks ? std::optional(Interval{from_us(own.start_us - zero), from_us(own.end_us - zero)})
-                                                        : std::nullopt);
-      if (i == 0) plan.start.push_back(from_us(own.start_us - zero));
-    }
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const Schedule>> schedules;  // by collective and algorithm
+  for (const TracedCall& call : calls) {
+    const TraceOperation& o = *call.first;
+    auto& schedule = schedules[{o.op, o.algorithm}];
+    if (!schedule) schedule = std::make_shared<Schedule>(schedule_of(o, trace, scenario, ranks, choices));
+    plan.program.ranks = std::max(plan.program.ranks, schedule->ranks);
+    plan.program.add_call({.name = o.op, .schedule = schedule, .elements = o.bytes / element_bytes, .element_bytes = element_bytes});
+    ReplayOperation operation{.name = o.algorithm.empty() ? o.op : fmt::format("{}, {}", o.op, o.algorithm), .bytes = o.bytes};
+    for (const TraceOperation* own : call.by_rank)
+      if (ranks == trace.ranks) operation.measured.push_back(Interval{from_us(own->start_us - zero), from_us(own->end_us - zero)});
     plan.operations.push_back(std::move(operation));
-    const ChunkLayout layout{o.bytes / plan.element_bytes, schedule.chunks};
-    plan.elements = std::max(plan.elements, layout.elements);
-    with_servers = std::max(with_servers, schedule.ranks);
-    parts->push_back({std::move(schedule), layout, steps});
-    steps += parts->back().schedule.steps();
   }
-  if (plan.elements > std::numeric_limits<int>::max())
-    throw InputError(fmt::format("{}: a message of {} elements is too long", trace.file, plan.elements));
-  plan.elements = std::max<std::int64_t>(1, plan.elements);
-  plan.schedule = {
-      .name = plan.name, .collective = Collective::broadcast, .ranks = with_servers, .chunks = static_cast<int>(plan.elements)};
-  for (ReplayOperation& operation : plan.operations) {  // servers were not measured, and are ready when they are wanted
-    operation.compute_before.resize(static_cast<std::size_t>(with_servers));
-    operation.measured.resize(static_cast<std::size_t>(with_servers));
+  const std::vector<int> streams = streams_of(calls);
+  for (int r = 0; r < ranks; ++r)
+    plan.program.operations.push_back(operations_of(calls, static_cast<std::size_t>(r % trace.ranks), streams, zero));
+  for (int r = ranks; r < plan.program.ranks; ++r) {  // servers were not measured, and are ready when they are wanted
+    auto& own = plan.program.operations.emplace_back();
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      if (r < plan.program.calls[i].schedule->ranks)
+        own.push_back({.id = calls[i].first->op, .call = static_cast<int>(i), .stream = streams[i]});
   }
-  plan.start.resize(static_cast<std::size_t>(with_servers));
-  plan.schedule.channels.front() = Steps(steps, [parts](int step, Step& out) {
-    const auto after = std::ranges::upper_bound(*parts, step, {}, &Part::first_step);
-    append_units(*(after - 1), step, out);
-  });
+  for (Call& call : plan.program.calls)
+    for (Rank r = 0; call.schedule->ranks < plan.program.ranks && r < call.schedule->ranks; ++r) call.members.push_back(r);
+  for (ReplayOperation& operation : plan.operations) operation.measured.resize(static_cast<std::size_t>(plan.program.ranks));
   return plan;
 }
 

@@ -1,6 +1,8 @@
-// A trace as something to run again: one long schedule of all that the ranks did, with what each computed in between.
+// A trace as a program: the calls that the ranks made, and what each computed before. Calls that overlapped are on streams of
+// their own. A trace does not say what waits for what: a call is taken to wait for the last one that its rank had ended before.
 #pragma once
 
+#include "models/program.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "validation/measurements/trace.hpp"
 #include "validation/renames.hpp"
@@ -15,23 +17,17 @@ struct Interval {
   SimTime start, end;
 };
 
-// An operation of all ranks: a collective, or one step of one.
+// A call of the program: a collective, or one step of one.
 struct ReplayOperation {
-  std::string name = {};   // "allreduce, ring", "step 3"
-  std::int64_t bytes = 0;  // of the collective; of a step, the most that a rank sends
-  int channel = 0;
-  int first_step = 0, steps = 1;
+  std::string name = {};                               // "allreduce, ring", "step 3"
+  std::int64_t bytes = 0;                              // of the collective; of a step, the most that a rank sends
   std::vector<std::optional<Interval>> measured = {};  // by rank; nothing where the rank took no part or the trace is of other ranks
-  std::vector<SimTime> compute_before = {};            // by rank; empty: nothing
 };
 
 struct ReplayPlan {
   std::string name = {};
-  Schedule schedule = {};  // its chunks are units of element_bytes
-  std::int64_t elements = 0;
-  std::int64_t element_bytes = 1;
-  std::vector<SimTime> start = {};               // by rank
-  std::vector<ReplayOperation> operations = {};  // by channel, then in their order
+  Program program = {};
+  std::vector<ReplayOperation> operations = {};  // by call
 };
 
 struct ReplayChoices {

@@ -1,11 +1,11 @@
 #include "validation/replay/replay.hpp"
 
-#include "sim/network/flow_network.hpp"
+#include "sim/experiment.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/files.hpp"
+#include "sim/scenario/networks.hpp"
 #include "validation/fit/fit.hpp"
-#include "validation/fit/honoured.hpp"
 #include "validation/renames.hpp"
 
 #include <algorithm>
@@ -13,51 +13,6 @@
 
 namespace weft {
 namespace {
-
-// When each rank began and ended each operation.
-class Observer {
- public:
-  explicit Observer(const ReplayPlan& plan)
-      : plan_(plan), ranks_(static_cast<std::size_t>(plan.schedule.ranks)), times_(plan.operations.size() * ranks_) {
-    for (std::size_t channel = 0; channel < plan.schedule.channels.size(); ++channel)
-      operation_at_.emplace_back(static_cast<std::size_t>(plan.schedule.channels[channel].count()), none);
-    for (std::size_t i = 0; i < plan.operations.size(); ++i) {
-      const ReplayOperation& o = plan.operations[i];
-      operation_at_[static_cast<std::size_t>(o.channel)][static_cast<std::size_t>(o.first_step)] = i;
-    }
-  }
-
-  // A rank is done with what came before this step: with the operation before, if one begins here.
-  SimTime before_step(int channel, int step, Rank rank, SimTime now) {
-    const auto& of_channel = operation_at_[static_cast<std::size_t>(channel)];
-    const std::size_t operation = of_channel[static_cast<std::size_t>(step)];
-    if (operation == none) return {};
-    const auto r = static_cast<std::size_t>(rank);
-    if (step > 0) at(operation - 1, r).end = now;  // operations are in the order of their channel's steps
-    const auto& compute = plan_.operations[operation].compute_before;
-    const SimTime pause = compute.empty() ? SimTime{} : compute[r];
-    if (now > SimTime::never() - pause) throw RunError("the replay lasts longer than 106 days, which simulated time cannot count");
-    at(operation, r).start = now + pause;
-    return pause;
-  }
-
-  void finish(std::span<const SimTime> rank_finish) {
-    for (std::size_t i = 0; i < plan_.operations.size(); ++i) {
-      const bool last = i + 1 == plan_.operations.size() || plan_.operations[i + 1].channel != plan_.operations[i].channel;
-      for (std::size_t r = 0; last && r < ranks_; ++r) at(i, r).end = rank_finish[r];
-    }
-  }
-
-  Interval& at(std::size_t operation, std::size_t rank) { return times_[operation * ranks_ + rank]; }
-
- private:
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
-
-  const ReplayPlan& plan_;
-  const std::size_t ranks_;
-  std::vector<Interval> times_;
-  std::vector<std::vector<std::size_t>> operation_at_;  // by channel and step; none where no operation begins
-};
 
 struct Span {
   SimTime start = SimTime::never(), end{INT64_MIN};
@@ -68,22 +23,14 @@ struct Span {
 }  // namespace
 
 ReplayResult replay(const ReplayPlan& plan, const Scenario& scenario) {
-  const auto fabric = build(scenario.fabric.spec);
-  if (plan.schedule.ranks > fabric->endpoints())
-    throw InputError(fmt::format("the trace's {} ranks do not fit the scenario's {} endpoints", plan.schedule.ranks, fabric->endpoints()));
-  const std::vector<int> placement = place(scenario.placement, plan.schedule.ranks, scenario.fabric.spec);
-  Routes routes(*fabric, scenario.fabric.ecmp);
-  Observer observer(plan);
-  const Job job{
-      .schedule = plan.schedule,
-      .placement = placement,
-      .elements = plan.elements,
-      .element_bytes = plan.element_bytes,
-      .hardware = scenario.hardware,
-      .start = plan.start,
-      .before_step = [&](int channel, int step, Rank rank, SimTime now) { return observer.before_step(channel, step, rank, now); }};
-  const NetworkRun run = run_flow_bare(job, *fabric, routes);
-  observer.finish(run.rank_finish);
+  std::vector<OperationRecord> records;
+  Experiment experiment(scenario, plan.program, "the trace");
+  experiment.run({}, {.operations = &records, .each_alone = false});
+  const auto ranks = static_cast<std::size_t>(plan.program.ranks);
+  std::vector<std::optional<Interval>> times(plan.operations.size() * ranks);
+  for (const OperationRecord& r : records)
+    if (const Operation& o = plan.program.of_rank(r.rank)[static_cast<std::size_t>(r.operation)]; o.is_call())
+      times[static_cast<std::size_t>(o.call) * ranks + static_cast<std::size_t>(r.rank)] = {r.begin, r.end};
 
   ReplayResult result{.name = plan.name, .operations = {}, .measured_us = {}, .simulated_us = 0};
   Span all_measured, all_simulated;
@@ -92,9 +39,10 @@ ReplayResult replay(const ReplayPlan& plan, const Scenario& scenario) {
     Span measured, simulated;
     const bool compared = std::ranges::any_of(o.measured, [](const auto& m) { return m.has_value(); });
     for (std::size_t r = 0; r < o.measured.size(); ++r) {
+      const auto& ran = times[i * ranks + r];
       if (o.measured[r]) measured.add(*o.measured[r]), all_measured.add(*o.measured[r]);
-      if (o.measured[r] || !compared) simulated.add(observer.at(i, r));  // ranks that took no part are not compared
-      all_simulated.add(observer.at(i, r));
+      if (ran && (o.measured[r] || !compared)) simulated.add(*ran);  // ranks that took no part are not compared
+      if (ran) all_simulated.add(*ran);
     }
     result.operations.push_back({o.name, o.bytes, compared ? std::optional(measured.us()) : std::nullopt, simulated.us()});
   }
@@ -139,6 +87,21 @@ void print(const ReplayResult& result, const TraceRun& run, std::ostream& out) {
 
 }  // namespace
 
+namespace {
+
+// A trace says when ranks start, and how often.
+void refuse_what_a_trace_says(const std::string& file, const Scenario& scenario) {
+  std::vector<Problem> out;
+  if (scenario.start_skew) out.push_back({"/start_skew", "the trace says when its ranks start: leave it out"});
+  if (scenario.workload.iterations > 1) out.push_back({"/workload/iterations", "a trace is replayed once: leave it out"});
+  if (const NetworkTraits& network = traits_of(scenario.network); !network.programs || !network.timeline)
+    out.push_back({"/network", fmt::format("\"{}\" does not tell when each operation began and ended; {} do", network.name,
+                                           networks_that(&NetworkTraits::timeline))});
+  if (!out.empty()) throw InputError(lines_of(file, out));
+}
+
+}  // namespace
+
 int replay_command(const ReplayArguments& a, std::ostream& out, std::ostream& err) {
   if (a.ranks && *a.ranks < 1) throw InputError(fmt::format("--ranks must be at least 1, got {}", *a.ranks));
   if (!a.output.empty())
@@ -151,7 +114,7 @@ int replay_command(const ReplayArguments& a, std::ostream& out, std::ostream& er
   if (cases.size() != 1)
     throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", a.scenario, cases.size()));
   const Scenario& scenario = cases.front().scenario;
-  refuse_not_honoured(a.scenario, scenario, {.in_network_on_packet = false});
+  refuse_what_a_trace_says(a.scenario, scenario);
   const Trace trace = read_trace(a.trace, a.skip_bad);
   for (const std::string& line : trace.skipped) err << "weft: skipped " << line << "\n";
 

@@ -107,7 +107,7 @@ TEST_CASE("replay: a parameter server on an extra host has messages of its own, 
   CHECK(traced.simulated_us == doctest::Approx(2 * 161));
   const ReplayResult more = replayed(text, 4, 5);
   CHECK(more.simulated_us == doctest::Approx(2 * 321));
-  CHECK(problems_of([&] { replayed(text, 4, 4); }) == Lines{"the trace's 5 ranks do not fit the scenario's 4 endpoints"});
+  CHECK(problems_of([&] { replayed(text, 4, 4); }) == Lines{"the 5 ranks of the trace do not fit the scenario's 4 endpoints"});
   CHECK(problems_of([&] { replayed(header + message(3, "send", 0, 0, 8, 0, 1), 0, 4); })
             .front()
             .starts_with("t:3: \"rank\" must be a whole number from 0 to 2, got 3"));
@@ -129,12 +129,40 @@ TEST_CASE("replay: a trace that does not hold together is refused, line by line"
   CHECK(problems(two_ranks + collective(0, 8, 0, 1)) == Lines{"t: rank 0 takes part in 1 collectives, rank 1 in 0"});
   CHECK(problems(two_ranks + collective(0, 8, 0, 1) + collective(1, 16, 0, 1)) ==
         Lines{"t:3: collective 0 of rank 1 is allreduce of 16 bytes, rank 0's is allreduce of 8 (line 2)"});
-  CHECK(problems(two_ranks + collective(0, 8, 0, 5) + collective(0, 8, 4, 6) + collective(1, 8, 0, 5) + collective(1, 8, 5, 6)) ==
-        Lines{"t:3: starts before the collective before it has ended (line 2); overlapping collectives cannot be replayed"});
   CHECK(problems(two_ranks + collective(0, 8, 0, 1) + message(0, "send", 1, 0, 8, 0, 1)) ==
         Lines{"t:3: a run holds either messages or collectives, not both"});
   CHECK(problems(two_ranks + collective(0, 8, 0, 1) + collective(1, 8, 0, 1), 3) ==
-        Lines{"the trace's 3 ranks do not fit the scenario's 2 endpoints"});
+        Lines{"the 3 ranks of the trace do not fit the scenario's 2 endpoints"});
+}
+
+TEST_CASE("replay: collectives that overlapped run side by side, and compute is what a rank did since the last one it had ended") {
+  // Alone 500,000 bytes take 42 us. The two share both cables: 2 us and 4 x 20 us; the third follows the first by 10 us.
+  const ReplayResult both = replayed(two_ranks + collective(0, 500'000, 0, 80) + collective(0, 500'000, 0, 80) +
+                                     collective(1, 500'000, 0, 80) + collective(1, 500'000, 0, 80));
+  CHECK(both.simulated_us == doctest::Approx(82));
+  const ReplayResult third =
+      replayed(two_ranks + collective(0, 500'000, 0, 80) + collective(0, 500'000, 0, 85) + collective(0, 500'000, 90, 140) +
+               collective(1, 500'000, 0, 80) + collective(1, 500'000, 0, 85) + collective(1, 500'000, 90, 140));
+  // It waits for the second, which ended last: 5 us of compute.
+  CHECK(third.simulated_us == doctest::Approx(82 + 5 + 42));
+  REQUIRE(third.operations.size() == 3);
+  CHECK(third.operations[2].simulated_us == doctest::Approx(42));
+}
+
+TEST_CASE("replay: a trace is replayed on the network and with the servers of the scenario") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario);
+  const Trace trace = parse_trace(two_ranks + collective(0, 500'000, 0, 50) + collective(1, 500'000, 0, 50), "t");
+  const auto simulated_us = [&](const std::vector<std::string>& set) {
+    std::vector<Setting> settings;
+    for (const std::string& one : set) settings.push_back(parse_setting(one));
+    const Scenario s = load_cases(scenario, settings).front().scenario;
+    return replay(plan_replay(trace, trace.runs.front(), s, {}), s).simulated_us;
+  };
+  CHECK(simulated_us({}) == doctest::Approx(42));
+  CHECK(simulated_us({"/network=packet"}) == doctest::Approx(42).epsilon(0.1));
+  CHECK(simulated_us({"/network=packet"}) != doctest::Approx(42).epsilon(1e-6));
+  CHECK(simulated_us({"/server=dgx_h100"}) < 10);  // both ranks in one server, over NVLink
 }
 
 TEST_CASE("replay: the command prints every operation and the total") {
@@ -171,13 +199,9 @@ TEST_CASE("replay: the command refuses no ranks, what it does not simulate, and 
   std::ostringstream out, err;
   const auto problems = [&](const ReplayArguments& arguments) { return problems_of([&] { replay_command(arguments, out, err); }); };
   CHECK(problems({.trace = trace, .scenario = scenario, .ranks = 0}) == Lines{"--ranks must be at least 1, got 0"});
-  CHECK(problems({.trace = trace, .scenario = scenario, .set = {"/network=packet"}}) ==
-        Lines{scenario + ": /network: schedules are simulated on \"flow\" beside measurements, got \"packet\""});
+  CHECK(problems({.trace = trace, .scenario = scenario, .set = {"/network=simgrid", R"(/start_skew={"max": "5us"})"}}) ==
+        Lines{scenario + ": /start_skew: the trace says when its ranks start: leave it out",
+              scenario + ": /network: \"simgrid\" does not tell when each operation began and ended; \"flow\" and \"packet\" do"});
   CHECK(problems({.trace = trace, .scenario = scenario, .output = trace}) ==
         Lines{fmt::format("-o {0}: {0} is read by this command; write to another file", trace)});
-  CHECK(problems({.trace = folder.file("calls.jsonl", two_ranks + collective(0, 8, 0, 1) + collective(1, 8, 0, 1)).string(),
-                  .scenario = scenario,
-                  .set = {R"(/workload/algorithm={"name": "ring", "channels": 2})"}})
-            .front()
-            .find("ring(channels=2) has 2 channels") != std::string::npos);
 }

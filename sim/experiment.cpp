@@ -1,0 +1,346 @@
+#include "sim/experiment.hpp"
+
+#include "collectives/registry.hpp"
+#include "collectives/verify.hpp"
+#include "models/server/server_fabric.hpp"
+#include "sim/engine/in_child.hpp"
+#include "sim/scenario/jobs.hpp"
+#include "sim/scenario/networks.hpp"
+#include "sim/shared_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <set>
+#include <span>
+#include <utility>
+
+namespace weft {
+namespace {
+
+// Gradients up, parameters down.
+constexpr int steps_of_in_network = 2;
+
+// A job, placed and proved right: a schedule for any size, a program, or an in-network all-reduce.
+struct PlacedJob {
+  std::string name;
+  AlgorithmChoice algorithm;
+  std::string label;
+  Collective collective = Collective::allreduce;
+  int ranks = 0;  // without extra servers
+  DType dtype = DType::float32;
+  std::optional<Bytes> own_size = {};  // instead of the row's
+  Repetition repetition = {};
+  std::vector<int> placement = {};
+  std::vector<SimTime> starts = {};
+  std::shared_ptr<const Schedule> schedule = {};
+  std::optional<Program> program = {};
+  LinkLoad load = {};
+
+  bool in_network() const { return !schedule && !program; }
+  std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(dtype)); }
+
+  std::int64_t elements(Bytes size) const {
+    const std::int64_t elements = own_size.value_or(size).count / element_bytes();
+    if (!schedule || schedule->collective != Collective::alltoall) return elements;
+    return elements / schedule->chunks * schedule->chunks;  // equal blocks
+  }
+  Bytes simulated_size(Bytes size) const {
+    if (!program) return Bytes{elements(size) * element_bytes()};
+    Bytes sum;
+    for (const Call& call : program->calls) sum += Bytes{call.elements * call.element_bytes};
+    return sum;
+  }
+  Program at(Bytes size) const { return program ? *program : program_of(*schedule, elements(size), element_bytes()); }
+  int steps() const {
+    if (in_network()) return steps_of_in_network;
+    if (schedule) return schedule->steps();
+    int sum = 0;
+    for (const Call& call : program->calls) sum += call.schedule->steps();
+    return sum;
+  }
+};
+
+PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std::string name, std::vector<int> placement,
+                 std::vector<SimTime> starts, Routes& routes) {
+  const Workload& workload = scenario.workload;
+  PlacedJob job{.name = std::move(name),
+                .algorithm = algorithm,
+                .label = label(algorithm),
+                .ranks = static_cast<int>(placement.size()),
+                .dtype = workload.dtype,
+                .repetition = {.iterations = workload.iterations, .compute = workload.compute},
+                .placement = std::move(placement),
+                .starts = std::move(starts)};
+  if (is_in_network(algorithm.name)) return job;
+  const Request request = request_of(scenario, algorithm);
+  auto schedule = std::make_shared<Schedule>(build(request));
+  require_correct(*schedule, request);
+  job.collective = request.collective;
+  job.ranks = request.ranks;
+  if (!job.starts.empty())  // servers wait for the first worker
+    job.starts.resize(static_cast<std::size_t>(schedule->ranks), *std::ranges::min_element(job.starts));
+  job.load = link_load(*schedule, job.placement, routes);
+  job.schedule = std::move(schedule);
+  return job;
+}
+
+// Those of "jobs"; `placements` are of the workload and of them.
+void place_jobs_beside(const Scenario& scenario, const AlgorithmChoice& algorithm, const std::vector<std::vector<int>>& placements,
+                       Routes& routes, std::vector<PlacedJob>& out) {
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+    const JobSpec& spec = scenario.jobs[i];
+    const Scenario alone = scenario_of_job(scenario, algorithm, spec.size.value_or(Bytes{}), spec);
+    std::vector<SimTime> starts(static_cast<std::size_t>(alone.workload.ranks), spec.start);
+    out.push_back(placed(alone, alone.workload.algorithms.front(), spec.name, placements[i + 1], std::move(starts), routes));
+    out.back().own_size = spec.size;
+  }
+}
+
+// A program in the place of the workload.
+PlacedJob placed(const Scenario& scenario, Program program, std::string label, std::vector<int> placement, Routes& routes) {
+  PlacedJob job{.name = "workload",
+                .algorithm = {},
+                .label = std::move(label),
+                .ranks = program.ranks,
+                .dtype = scenario.workload.dtype,
+                .repetition = {.iterations = scenario.workload.iterations, .compute = scenario.workload.compute},
+                .placement = std::move(placement),
+                .starts = starts_of(scenario)};
+  std::set<std::pair<const Schedule*, std::vector<Rank>>> seen;  // calls that differ in size only use the same links
+  for (const Call& call : program.calls) {
+    if (!seen.emplace(call.schedule.get(), call.members).second) continue;
+    std::vector<int> seats;
+    for (Rank r = 0; r < call.schedule->ranks; ++r)
+      seats.push_back(job.placement[static_cast<std::size_t>(call.members.empty() ? r : call.members[static_cast<std::size_t>(r)])]);
+    LinkLoad load = link_load(*call.schedule, seats, routes);
+    if (load.max_flows_per_link() > job.load.max_flows_per_link()) job.load = std::move(load);
+  }
+  job.program = std::move(program);
+  return job;
+}
+
+// A job for one run, and what it points to.
+struct ReadyJob {
+  const PlacedJob& job;
+  Bytes size;
+  Program program;
+
+  Tenant tenant(const HardwareProfile& hardware, const Experiment::Options& options) const {
+    if (job.in_network())
+      return {.name = job.name, .job = InNetworkJob{job.algorithm, job.placement, job.elements(size), job.starts, job.repetition}};
+    return {.name = job.name,
+            .job = PlacedProgram{.program = program,
+                                 .placement = job.placement,
+                                 .hardware = hardware,
+                                 .start = job.starts,
+                                 .repetition = job.repetition,
+                                 .name = job.name,
+                                 .timeline = options.timeline,
+                                 .operations = options.operations}};
+  }
+};
+
+SimTime mean_time(const std::vector<Iteration>& iterations) {
+  SimTime sum;
+  for (const Iteration& one : iterations) sum += one.time();
+  return {sum.ps / static_cast<std::int64_t>(iterations.size())};
+}
+
+// What the jobs run on.
+struct Site {
+  const Scenario& scenario;
+  const HardwareProfile& hardware;
+  Routes& routes;
+  Around around;
+};
+
+SharedRun run_shared(const Site& on, std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic,
+                     std::span<const HostCopies> copies, PacketReport* report) {
+  const Scenario& scenario = on.scenario;
+  const SharedSite site{.routes = on.routes,
+                        .hardware = on.hardware,
+                        .switches = scenario.fabric.programmable,
+                        .packet = scenario.packet.value_or(PacketSettings{})};
+  if (scenario.network == NetworkKind::flow) return run_shared_flow(tenants, traffic, copies, site, on.around);
+  if (scenario.network == NetworkKind::packet) return run_shared_packet(tenants, traffic, site, report, on.around);
+  check(tenants.size() == 1 && traffic.empty() && copies.empty(), "jobs on the network {}", name_of(scenario.network));
+  const auto& job = std::get<PlacedProgram>(tenants.front().job);
+  return scenario.network == NetworkKind::simgrid ? run_alone_simgrid(job, on.routes) : run_alone_ns3(job, on.routes);
+}
+
+// `span`: the time in which the bytes were carried.
+void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, const Fabric& fabric, Outcome& outcome) {
+  if (span.ps == 0) return;
+  double most = 0;
+  for (LinkId id = 0; id < fabric.links(); ++id) {
+    const double carried = 8.0 * static_cast<double>(bytes_on_link[static_cast<std::size_t>(id)]);
+    const double utilization = carried / (static_cast<double>(fabric.link(id).bandwidth.count) * span.seconds());
+    if (utilization <= most) continue;
+    most = utilization;
+    outcome.busiest_link = fabric.link_name(id);
+  }
+  outcome.busiest_link_utilization = most;
+}
+
+// The most that the links out of any endpoint carried.
+std::int64_t most_sent(const std::vector<std::int64_t>& bytes_on_link, const Fabric& fabric) {
+  std::vector<std::int64_t> sent(boost::num_vertices(fabric.graph()));
+  for (LinkId id = 0; id < fabric.links(); ++id)
+    sent[static_cast<std::size_t>(fabric.from(id))] += bytes_on_link[static_cast<std::size_t>(id)];
+  std::int64_t most = 0;
+  for (int e = 0; e < fabric.endpoints(); ++e) most = std::max(most, sent[static_cast<std::size_t>(fabric.node_of(e))]);
+  return most;
+}
+
+Bytes wire_bytes_per_rank(const PlacedJob& job, Bytes size, const TenantRun& run, const SharedRun& all, const Fabric& fabric) {
+  if (job.in_network()) return Bytes{run.most_sent / static_cast<std::int64_t>(run.iterations.size())};
+  if (job.schedule) return Bytes{traffic(*job.schedule, job.elements(size)).max_elements_sent * job.element_bytes()};
+  return Bytes{most_sent(all.bytes_on_link, fabric) / static_cast<std::int64_t>(run.iterations.size())};
+}
+
+JobResult result_of(const ReadyJob& ready, const TenantRun& run, const SharedRun& all, const SharedRun& alone, const Fabric& fabric) {
+  const PlacedJob& job = ready.job;
+  const auto [least, most] = std::ranges::minmax(run.iterations, {}, [](const Iteration& one) { return one.time(); });
+  return {.name = job.name,
+          .algorithm = job.label,
+          .collective = job.collective,
+          .ranks = job.ranks,
+          .size = job.simulated_size(ready.size),
+          .dtype = job.dtype,
+          .start = run.iterations.front().begin,
+          .iterations = static_cast<int>(run.iterations.size()),
+          .mean = mean_time(run.iterations),
+          .least = least.time(),
+          .most = most.time(),
+          .alone = mean_time(alone.jobs.front().iterations),
+          .wire_bytes_per_rank = wire_bytes_per_rank(job, ready.size, run, all, fabric),
+          .messages = run.messages / static_cast<std::int64_t>(run.iterations.size()),
+          .steps = job.steps(),
+          .max_flows_per_link = job.load.max_flows_per_link()};
+}
+
+SimTime first_begin(const SharedRun& run) {
+  SimTime first = SimTime::never();
+  for (const TenantRun& job : run.jobs) first = std::min(first, job.iterations.front().begin);
+  return first;
+}
+
+}  // namespace
+
+struct Experiment::Parts {
+  Scenario scenario;
+  std::shared_ptr<const Fabric> fabric;
+  Routes routes;
+  std::vector<PlacedJob> jobs = {};  // the workload first
+
+  Parts(Scenario s, std::shared_ptr<const Fabric> cluster)
+      : scenario(std::move(s)),
+        fabric(cluster ? std::move(cluster) : build(scenario.fabric.spec, scenario.server)),
+        routes(*fabric, scenario.fabric.ecmp) {}
+};
+
+Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std::shared_ptr<const Fabric> cluster)
+    : parts_(std::make_unique<Parts>(std::move(scenario), std::move(cluster))) {
+  const Scenario& s = parts_->scenario;
+  const std::vector<std::vector<int>> placements = placements_of_jobs(s, algorithm);
+  parts_->jobs.push_back(placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes));
+  place_jobs_beside(s, algorithm, placements, parts_->routes, parts_->jobs);
+}
+
+Experiment::Experiment(Scenario scenario, Program program, std::string label, std::shared_ptr<const Fabric> cluster)
+    : parts_(std::make_unique<Parts>(std::move(scenario), std::move(cluster))) {
+  Scenario& s = parts_->scenario;
+  if (const auto wrong = problems(program); !wrong.empty()) throw InputError(wrong);
+  if (program.ranks > parts_->fabric->endpoints())
+    throw InputError(
+        fmt::format("the {} ranks of {} do not fit the scenario's {} endpoints", program.ranks, label, parts_->fabric->endpoints()));
+  s.workload.ranks = program.ranks;
+  const AlgorithmChoice of_jobs = s.workload.algorithms.empty() ? AlgorithmChoice{"ring"} : s.workload.algorithms.front();
+  const std::vector<std::vector<int>> placements = placements_of_jobs(s, {"program"});
+  parts_->jobs.push_back(placed(s, std::move(program), std::move(label), placements.front(), parts_->routes));
+  place_jobs_beside(s, of_jobs, placements, parts_->routes, parts_->jobs);
+}
+
+Experiment::~Experiment() = default;
+Experiment::Experiment(Experiment&&) noexcept = default;
+
+const Scenario& Experiment::scenario() const { return parts_->scenario; }
+std::shared_ptr<const Fabric> Experiment::cluster() const { return parts_->fabric; }
+const LinkLoad& Experiment::link_load() const { return parts_->jobs.front().load; }
+const std::vector<int>& Experiment::placement() const { return parts_->jobs.front().placement; }
+
+Outcome Experiment::run(Bytes size, const Options& options) {
+  const Scenario& scenario = parts_->scenario;
+  const Fabric& fabric = *parts_->fabric;
+  const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
+  std::vector<ReadyJob> ready;
+  for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.in_network() ? Program{} : job.at(size)});
+  std::vector<Tenant> tenants;
+  for (std::size_t i = 0; i < ready.size(); ++i) tenants.push_back(ready[i].tenant(hardware, i == 0 ? options : Options{}));
+
+  PacketReport report;
+  const auto before = std::chrono::steady_clock::now();
+  const Site site{scenario, hardware, parts_->routes, options.around};
+  const SharedRun run = run_shared(site, tenants, scenario.traffic, scenario.copies, &report);
+  const PlacedJob& workload = parts_->jobs.front();
+  const TenantRun& of_workload = run.jobs.front();
+  const LinkLoad& load = workload.load;
+  Outcome out{.time = mean_time(of_workload.iterations),
+              .ranks = workload.ranks,
+              .size = workload.simulated_size(size),
+              .wire_bytes_per_rank = wire_bytes_per_rank(workload, size, of_workload, run, fabric).count,
+              .messages = of_workload.messages / static_cast<std::int64_t>(of_workload.iterations.size()),
+              .steps = workload.steps(),
+              .max_flows_per_link = load.max_flows_per_link(),
+              .most_shared_link = load.max_flows_per_link() > 0 ? fabric.link_name(load.between_switches.link) : "",
+              .most_shared_step = load.between_switches.step,
+              .aggregates = workload.in_network() || (workload.schedule && workload.schedule->servers > 0),
+              .copies = run.copies,
+              .in_network = run.in_network,
+              .events = run.events,
+              .solves = run.solves};
+  out.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+  for (const TrafficRecord& t : run.traffic) out.traffic.push_back({t.streams, t.count, Bytes{t.bytes}, t.busy});
+  find_busiest(run.bytes_on_link, run.finish - first_begin(run), fabric, out);
+  if (scenario.network == NetworkKind::packet) out.packet = summary(report, fabric);
+  if (!options.each_alone || !is_shared(scenario)) return out;
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    const Tenant only = ready[i].tenant(hardware, {});
+    Routes routes(fabric, scenario.fabric.ecmp);
+    const SharedRun alone = run_shared({scenario, hardware, routes, Around::nothing}, {&only, 1}, {}, {}, nullptr);
+    out.jobs.push_back(result_of(ready[i], run.jobs[i], run, alone, fabric));
+  }
+  return out;
+}
+
+SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware) {
+  const Experiment::Options options{.hardware = &hardware, .each_alone = false};
+  if (traits_of(experiment.scenario().network).runs_again) return experiment.run(size, options).time;
+  return {std::stoll(in_child([&] { return std::to_string(experiment.run(size, options).time.ps); }))};
+}
+
+Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline) {
+  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .around = Around::engine});
+}
+
+std::vector<SimTime> starts_of(const Scenario& scenario) {
+  if (!scenario.start_skew) return {};
+  std::mt19937_64 random(scenario.start_skew->seed);
+  std::vector<SimTime> starts(static_cast<std::size_t>(scenario.workload.ranks));
+  const auto range = static_cast<std::uint64_t>(scenario.start_skew->max.ps) + 1;
+  for (SimTime& start : starts) start.ps = static_cast<std::int64_t>(random() % range);
+  return starts;
+}
+
+void require_correct(const Schedule& schedule, const Request& request) {
+  std::vector<std::string> flaws = verify(schedule);
+  const Price counted = traffic(schedule).counted, formula = price(request);
+  const auto text = [](const Price& p) {
+    return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks);
+  };
+  if (counted != formula) flaws.push_back(fmt::format("it takes {}; its formula says {}", text(counted), text(formula)));
+  if (!flaws.empty()) throw RunError(fmt::format("{} on {} ranks is wrong:\n{}", schedule.name, schedule.ranks, fmt::join(flaws, "\n")));
+}
+
+}  // namespace weft

@@ -1,0 +1,274 @@
+// A job on a shared network: a program (models/program.hpp), run once or several times. Operations begin as what they wait
+// for ends, each call in an executor of its own; all of them share the job's lane.
+#pragma once
+
+#include "models/program.hpp"
+#include "sim/network/event_executor.hpp"
+#include "sim/network/shared_network.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+// A program on ranks placed at endpoints.
+struct PlacedProgram {
+  const Program& program;
+  std::span<const int> placement;  // rank -> endpoint
+  const HardwareProfile& hardware;
+  std::span<const SimTime> start = {};  // when each rank begins; empty: all at 0
+  Repetition repetition = {};
+  std::string name = {};                          // goes with what it waits for; "" where there is one job only
+  std::vector<MessageRecord>* timeline = {};      // receives every message
+  std::vector<OperationRecord>* operations = {};  // receives every operation
+};
+
+template <class Network>
+class ProgramDriver final : public Driver {
+ public:
+  // What the job points to must outlive the driver. `nic_free_at`: by link, shared by all jobs; for SendQueue::nic.
+  ProgramDriver(const PlacedProgram& job, Routes& routes, SharedNetwork<Network>& network, std::span<std::int64_t> nic_free_at = {})
+      : job_(job),
+        lane_{.routes = routes, .network = network.join(*this), .timeline = job.timeline, .nic_free_at = nic_free_at},
+        rank_free_at_(static_cast<std::size_t>(job.program.ranks)) {
+    check(job.repetition.iterations > 0, "{} iterations", job.repetition.iterations);
+    const Program& program = job.program;
+    for (const std::vector<Operation>& operations : program.operations) graphs_.emplace_back(operations);
+    operation_of_call_.resize(program.calls.size());
+    for (Rank rank = 0; rank < program.ranks; ++rank) {
+      const std::vector<Operation>& own = program.of_rank(rank);
+      for (std::size_t i = 0; i < own.size(); ++i)
+        if (own[i].is_call()) {
+          auto& of_call = operation_of_call_[static_cast<std::size_t>(own[i].call)];
+          of_call.resize(static_cast<std::size_t>(program.ranks), -1);
+          of_call[static_cast<std::size_t>(rank)] = static_cast<int>(i);
+        }
+    }
+    for (const Call& call : program.calls) {
+      auto& rank_in_call = ranks_in_call_.emplace_back();
+      if (call.members.empty()) continue;
+      rank_in_call.assign(static_cast<std::size_t>(program.ranks), -1);
+      for (std::size_t i = 0; i < call.members.size(); ++i) rank_in_call[static_cast<std::size_t>(call.members[i])] = static_cast<Rank>(i);
+    }
+  }
+
+  void begin() override {
+    const SimTime first = job_.start.empty() ? SimTime{} : *std::ranges::min_element(job_.start);
+    begin_iteration(first, job_.start);
+    go_on();
+  }
+
+  void ended(std::uint32_t token) override {
+    const UnderWay what = lane_.under_way.take(token);
+    if (what.kind == UnderWay::Kind::operation_ends) {
+      complete(what.from, what.step, lane_.network.now());
+      settle();
+    } else {
+      Executor& executor = *executors_[what.executor];
+      executor.happened(what);
+      if (executor.done().empty()) return;
+      ranks_done(what.executor);
+      settle();
+    }
+    if (unfinished_ == 0) go_on();
+  }
+
+  void never_ends(std::uint32_t) override { blocked_ = true; }  // a program needs all of its messages
+
+  State state() const override {
+    if (finished()) return State::finished;
+    return blocked_ || lane_.under_way.empty() ? State::stuck : State::running;
+  }
+
+  std::string waiting() const override {
+    constexpr std::size_t most = 4000;
+    std::string text = (job_.name.empty() ? "" : "job " + job_.name + ": ") + std::string("no progress is possible:");
+    for (const auto& executor : executors_)
+      if (executor && text.size() < most) executor->waiting(text, most);
+    const bool one_operation = job_.program.operations.size() == 1 && job_.program.operations.front().size() == 1;
+    for (Rank rank = 0; !one_operation && rank < job_.program.ranks && text.size() < most; ++rank) waiting(rank, text);
+    return text.size() < most ? text : text + "\n  ...";
+  }
+
+  const std::vector<Iteration>& iterations() const { return iterations_; }
+
+  // Of all iterations together; ranks finish when they end the last.
+  NetworkRun result() const {
+    NetworkRun run{.finish = iterations_.back().end, .rank_finish = rank_end_, .messages = messages_};
+    run.bytes_on_link.resize(static_cast<std::size_t>(lane_.routes.fabric().links()));
+    for (std::size_t route = 0; route < lane_.bytes_on_route.size(); ++route)
+      for (const Hop& hop : lane_.routes.hops(static_cast<RouteId>(route)))
+        run.bytes_on_link[static_cast<std::size_t>(hop.link)] += lane_.bytes_on_route[route];
+    return run;
+  }
+
+ private:
+  using Executor = EventExecutor<Lane<Network>>;
+
+  // Who waits for whom among the operations of one rank, those before on the same stream included.
+  struct Graph {
+    explicit Graph(const std::vector<Operation>& operations) : waits(operations.size()), next(operations.size()) {
+      std::map<int, int> last;  // by stream
+      for (std::size_t i = 0; i < operations.size(); ++i) {
+        const auto own = static_cast<int>(i);
+        std::vector<int> before = operations[i].after;
+        const auto [stream, first] = last.try_emplace(operations[i].stream, own);
+        if (!first) before.push_back(std::exchange(stream->second, own));
+        std::ranges::sort(before);
+        before.erase(std::unique(before.begin(), before.end()), before.end());
+        waits[i] = static_cast<int>(before.size());
+        for (const int b : before) next[static_cast<std::size_t>(b)].push_back(own);
+      }
+    }
+    std::vector<int> waits;              // how many operations before it
+    std::vector<std::vector<int>> next;  // which wait for it
+  };
+  struct Started {
+    Rank rank;
+    int operation;
+    SimTime at;
+  };
+
+  const Graph& graph(Rank rank) const { return graphs_.size() == 1 ? graphs_.front() : graphs_[static_cast<std::size_t>(rank)]; }
+  bool finished() const { return unfinished_ == 0 && iterations_.size() == static_cast<std::size_t>(job_.repetition.iterations) && begun_; }
+
+  void begin_iteration(SimTime first, std::span<const SimTime> starts) {
+    iterations_.push_back({first, first});
+    begun_ = true;
+    executors_.clear();
+    executors_.resize(job_.program.calls.size());
+    left_.clear();
+    unfinished_ = 0;
+    for (Rank rank = 0; rank < job_.program.ranks; ++rank) {
+      left_.push_back(graph(rank).waits);
+      unfinished_ += left_.back().size();
+    }
+    rank_end_.assign(static_cast<std::size_t>(job_.program.ranks), first);
+    for (Rank rank = 0; rank < job_.program.ranks; ++rank) {
+      const SimTime at = starts.empty() ? first : starts[static_cast<std::size_t>(rank)];
+      const std::vector<int>& waits = graph(rank).waits;
+      for (std::size_t i = 0; i < waits.size(); ++i)
+        if (waits[i] == 0) ready_.push_back({rank, static_cast<int>(i), at});
+    }
+    settle();
+  }
+
+  // Begins what has become ready, and what that makes ready at once.
+  void settle() {
+    for (std::size_t i = 0; i < ready_.size(); ++i) begin_operation(ready_[i]);
+    ready_.clear();
+  }
+
+  void begin_operation(const Started started) {
+    const Operation& o = job_.program.of_rank(started.rank)[static_cast<std::size_t>(started.operation)];
+    if (!o.is_call()) return ended_at(started.rank, started.operation, started.at, started.at + o.duration);
+    const auto c = static_cast<std::uint32_t>(o.call);
+    if (!executors_[c]) open(c, o.stream);
+    const std::vector<Rank>& in_call = ranks_in_call_[c];
+    if (job_.operations) begun_at_[{c, started.rank}] = started.at;
+    executors_[c]->begin(in_call.empty() ? started.rank : in_call[static_cast<std::size_t>(started.rank)], started.at);
+    ranks_done(c);
+  }
+
+  void open(std::uint32_t c, int stream) {
+    const Call& call = job_.program.calls[c];
+    const Schedule& schedule = *call.schedule;
+    Seat seat{.number = c, .members = call.members};
+    if (job_.hardware.first_use.ps > 0) {
+      std::vector<PeersMet>& met = met_[{stream, schedule.channels.size(), call.members}];
+      met.resize(schedule.channels.size() * static_cast<std::size_t>(schedule.ranks));
+      seat.met = met;
+    }
+    if (job_.hardware.send_queue != SendQueue::channel)
+      for (Rank r = 0; r < schedule.ranks; ++r) seat.sends_free_at.push_back(&rank_free_at_[static_cast<std::size_t>(member(call, r))]);
+    std::vector<int>& placement = placements_[call.members];
+    if (placement.empty())
+      for (Rank r = 0; r < schedule.ranks; ++r) placement.push_back(job_.placement[static_cast<std::size_t>(member(call, r))]);
+    executors_[c] = std::make_unique<Executor>(Job{.schedule = schedule,
+                                                   .placement = placement,
+                                                   .elements = call.elements,
+                                                   .element_bytes = call.element_bytes,
+                                                   .hardware = job_.hardware},
+                                               lane_, std::move(seat));
+  }
+
+  static Rank member(const Call& call, Rank r) { return call.members.empty() ? r : call.members[static_cast<std::size_t>(r)]; }
+
+  // Ranks that have done their part of call c.
+  void ranks_done(std::uint32_t c) {
+    Executor& executor = *executors_[c];
+    for (const RankDone& done : std::exchange(executor.done(), {})) {
+      const Rank rank = member(job_.program.calls[c], done.rank);
+      const int operation = operation_of_call_[c][static_cast<std::size_t>(rank)];
+      SimTime begun = done.at;
+      if (job_.operations) begun = begun_at_.extract({c, rank}).mapped();
+      ended_at(rank, operation, begun, done.at);
+    }
+    if (!executor.finished()) return;
+    messages_ += executor.messages();
+    finished_.push_back(std::move(executors_[c]));  // it may be the one that is being asked
+  }
+
+  // The end may lie ahead of the clock; what waits for it begins then.
+  void ended_at(Rank rank, int operation, SimTime begun, SimTime end) {
+    SimTime& last = rank_end_[static_cast<std::size_t>(rank)];
+    last = std::max(last, end);
+    iterations_.back().end = std::max(iterations_.back().end, end);
+    if (job_.operations) job_.operations->push_back({rank, operation, begun, end});
+    const bool awaited = !graph(rank).next[static_cast<std::size_t>(operation)].empty();
+    if (!awaited || end <= lane_.network.now()) return complete(rank, operation, end);
+    const UnderWay entry{.step = operation, .from = rank, .kind = UnderWay::Kind::operation_ends};
+    lane_.network.wake(end, lane_.under_way.add(entry));
+  }
+
+  void complete(Rank rank, int operation, SimTime at) {
+    --unfinished_;
+    std::vector<int>& left = left_[static_cast<std::size_t>(rank)];
+    for (const int next : graph(rank).next[static_cast<std::size_t>(operation)])
+      if (--left[static_cast<std::size_t>(next)] == 0) ready_.push_back({rank, next, at});
+  }
+
+  // Iterations without messages end as soon as they have begun.
+  void go_on() {
+    while (unfinished_ == 0 && iterations_.size() < static_cast<std::size_t>(job_.repetition.iterations))
+      begin_iteration(iterations_.back().end + job_.repetition.compute, {});
+    finished_.clear();
+  }
+
+  void waiting(Rank rank, std::string& text) const {
+    const std::vector<Operation>& own = job_.program.of_rank(rank);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (left_[static_cast<std::size_t>(rank)][i] > 0) {
+        text += fmt::format("\n  rank {} has not begun {}: it waits for {} operations before", rank, own[i].id,
+                            left_[static_cast<std::size_t>(rank)][i]);
+        return;  // the others wait for this one, or like it
+      }
+  }
+
+  const PlacedProgram job_;
+  LaneState<Lane<Network>> lane_;
+  std::vector<Graph> graphs_;                                                             // of all ranks alike, or rank by rank
+  std::vector<std::vector<int>> operation_of_call_;                                       // by call and rank; -1: no member
+  std::vector<std::vector<Rank>> ranks_in_call_;                                          // by call and rank; empty: all ranks in order
+  std::map<std::vector<Rank>, std::vector<int>> placements_;                              // by members
+  std::map<std::tuple<int, std::size_t, std::vector<Rank>>, std::vector<PeersMet>> met_;  // by stream, channels, members
+  std::vector<std::int64_t> rank_free_at_;                                                // for SendQueue::rank
+  std::vector<std::unique_ptr<Executor>> executors_;                                      // by call, while it runs
+  std::vector<std::unique_ptr<Executor>> finished_;
+  std::vector<std::vector<int>> left_;                          // by rank and operation: those before it that have not ended
+  std::map<std::pair<std::uint32_t, Rank>, SimTime> begun_at_;  // of calls, while somebody asks
+  std::size_t unfinished_ = 0;
+  std::vector<Started> ready_;
+  std::vector<Iteration> iterations_;
+  std::vector<SimTime> rank_end_;
+  std::int64_t messages_ = 0;
+  bool begun_ = false, blocked_ = false;
+};
+
+}  // namespace weft

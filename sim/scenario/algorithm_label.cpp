@@ -1,0 +1,49 @@
+#include "sim/scenario/scenario.hpp"
+
+#include <fmt/format.h>
+
+namespace weft {
+
+std::string label(const AlgorithmChoice& choice) {
+  std::string settings;
+  const auto add = [&](const char* name, int value, int unless) {
+    if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, value);
+  };
+  const AlgorithmSettings plain;
+  add("group", choice.settings.group, plain.group);
+  add("servers", choice.settings.servers, plain.servers);
+  if (choice.settings.server_hosts != plain.server_hosts)
+    settings += fmt::format("{}server_hosts={}", settings.empty() ? "" : ",", name_of(choice.settings.server_hosts));
+  add("channels", choice.settings.channels, plain.channels);
+  add("pieces", choice.settings.pieces, plain.pieces);
+  const auto add_bytes = [&](const char* name, Bytes value, Bytes unless) {
+    if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, to_string(value));
+  };
+  const auto add_time = [&](const char* name, SimTime value, SimTime unless) {
+    if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, to_string(value));
+  };
+  if (choice.name == "atp") {
+    const AtpChoice of_atp;
+    add("servers", choice.atp.servers, of_atp.servers);
+    if (const auto& at = choice.atp.server_nodes; !at.empty())
+      settings += fmt::format("{}server_nodes={}", settings.empty() ? "" : ",", fmt::join(at, "+"));
+    add("aggregators", choice.atp.aggregators, of_atp.aggregators);
+    add("split", choice.atp.split, of_atp.split);
+    add_bytes("payload", choice.atp.payload, of_atp.payload);
+    add_bytes("packet", choice.atp.packet, of_atp.packet);
+    add("initial_window", choice.atp.initial_window, of_atp.initial_window);
+    add("largest_window", choice.atp.largest_window, of_atp.largest_window);
+    add_bytes("mtu", choice.atp.mtu, of_atp.mtu);
+    add_time("timeout", choice.atp.timeout, of_atp.timeout);
+  }
+  if (choice.name == "switchml") {
+    const SwitchmlChoice of_switchml;
+    add("slots", choice.switchml.slots, of_switchml.slots);
+    add_bytes("payload", choice.switchml.payload, of_switchml.payload);
+    add_bytes("packet", choice.switchml.packet, of_switchml.packet);
+    add_time("timeout", choice.switchml.timeout, of_switchml.timeout);
+  }
+  return settings.empty() ? choice.name : fmt::format("{}({})", choice.name, settings);
+}
+
+}  // namespace weft

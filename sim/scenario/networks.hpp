@@ -1,0 +1,33 @@
+// The networks, and what each can do: asked here and nowhere else.
+#pragma once
+
+#include "sim/scenario/scenario.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace weft {
+
+struct NetworkTraits {
+  NetworkKind kind;
+  std::string_view name;
+  std::string_view description;  // one sentence
+  bool in_this_build;
+  bool servers;      // several devices in a server, with PCIe between them
+  bool weights;      // shares of links that are not equal, where flows cross sockets
+  bool copies;       // between GPUs and host memory, beside the workload
+  bool shared;       // jobs, traffic and iterations: several collectives at once or one after the other
+  bool programs;     // operations with dependencies, in streams
+  bool in_network;   // switches that aggregate
+  bool timeline;     // every message for trace.json
+  bool send_queues;  // overheads that queue up in the rank or its NIC
+  bool runs_again;   // in one process
+};
+
+std::span<const NetworkTraits> networks();
+const NetworkTraits& traits_of(NetworkKind);
+
+// Those of this build which can do it: "\"flow\" and \"packet\"".
+std::string networks_that(bool NetworkTraits::*can);
+
+}  // namespace weft
