@@ -23,14 +23,20 @@ struct TcpSettings {
   std::chrono::milliseconds patience{30'000};  // a wait in which nothing moves for this long ends the run
   std::chrono::milliseconds meeting{30'000};   // all ranks must have been found within this time
   std::string job = {};                        // what is run, at most 200 characters: the same on all ranks
+  std::string secret = {};                     // known to all ranks; who does not know it is refused. "": whoever speaks as we do
+  std::size_t largest_message = std::size_t{1} << 40;  // in bytes; one that says it is larger ends the run
   std::vector<std::string> names = {};         // of the ranks in messages; "rank 0" and so on where there are none
 
   std::string name(Rank rank) const;
 };
 
+struct TcpMesh;
+
 class TcpWorld {
  public:
   TcpWorld(Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener, TcpSettings settings = {});
+  // Over connections that are made already.
+  TcpWorld(Rank rank, TcpMesh mesh, TcpSettings settings = {});
   // Says farewell, unless the run was ended.
   ~TcpWorld();
 

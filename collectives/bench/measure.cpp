@@ -2,6 +2,7 @@
 
 #include "collectives/bench/plan.hpp"
 #include "collectives/bench/team.hpp"
+#include "collectives/on_threads.hpp"
 #include "collectives/reference.hpp"
 #include "kernels/error.hpp"
 
@@ -16,7 +17,6 @@
 #include <mutex>
 #include <new>
 #include <numeric>
-#include <thread>
 
 #include <sched.h>
 
@@ -274,15 +274,16 @@ void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
   if (ranks.size() == 1 && channels == 1) {
     run(ranks.front(), 0);
   } else {
-    const std::size_t all = ranks.size() * static_cast<std::size_t>(channels);
-    std::vector<std::thread> threads;
-    for (RankRun& r : ranks)
-      for (int c = 0; c < channels; ++c)
-        threads.emplace_back([&, c, index = threads.size()] {
-          bind_to_core(index, all);
-          run(r, c);
-        });
-    for (std::thread& t : threads) t.join();
+    const auto per_rank = static_cast<std::size_t>(channels);
+    const std::size_t all = ranks.size() * per_rank;
+    const auto run_bound = [&](std::size_t i) {
+      bind_to_core(i, all);
+      run(ranks[i / per_rank], static_cast<int>(i % per_rank));
+    };
+    on_threads(all, run_bound, [&](const std::string& reason) {
+      world.fail(reason);
+      for (RankRun& r : ranks) r.break_up();
+    });
   }
   if (!first) return;
   if (const std::string report = world.report(); !report.empty()) throw RunError(report);
