@@ -54,7 +54,8 @@ TEST_CASE("job secret: it is the content of a file, and a file without one is re
   };
   CHECK(secret_in_file(holding("open sesame\r\n")) == "open sesame");
   CHECK(secret_in_file(holding(std::string(4096, 'x'))).size() == 4096);
-  CHECK_THROWS_WITH_AS(secret_in_file(holding(std::string(4097, 'x'))), (path + ": a job's secret is at most 4096 bytes").c_str(), InputError);
+  CHECK_THROWS_WITH_AS(secret_in_file(holding(std::string(4097, 'x'))), (path + ": a job's secret is at most 4096 bytes").c_str(),
+                       InputError);
   CHECK_THROWS_WITH_AS(secret_in_file(holding("\n")), (path + ": holds no secret, it is empty").c_str(), InputError);
   std::filesystem::remove(path);
   CHECK_THROWS_WITH_AS(secret_in_file(path), ("the job's secret cannot be read from " + path + ": No such file or directory").c_str(),

@@ -17,7 +17,8 @@ void on_threads(std::size_t count, const std::function<void(std::size_t)>& body,
       while (threads.size() < count) threads.emplace_back([&body, i = threads.size()] { body(i); });
     } catch (const std::system_error& e) {
       reason = fmt::format(
-          "cannot start thread {} of {}: {} (each needs memory for its stack and a place among the processes and threads, ulimit -v and -u)",
+          "cannot start thread {} of {}: {} (each needs memory for its stack and a place among the processes and threads, ulimit -v and "
+          "-u)",
           threads.size() + 1, count, e.code().message());
       stop(reason);
     }

@@ -15,9 +15,11 @@ using namespace weft;
 
 TEST_CASE("on_threads: every index runs once, and none is also a number of threads") {
   std::vector<std::atomic<int>> ran(20);
-  on_threads(ran.size(), [&](std::size_t i) { ++ran[i]; }, [](const std::string&) {});
+  on_threads(
+      ran.size(), [&](std::size_t i) { ++ran[i]; }, [](const std::string&) {});
   for (const auto& r : ran) CHECK(r == 1);
-  on_threads(0, [](std::size_t) {}, [](const std::string&) {});
+  on_threads(
+      0, [](std::size_t) {}, [](const std::string&) {});
 }
 
 // The sanitizers' own memory is far above any such limit.

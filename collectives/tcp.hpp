@@ -18,14 +18,14 @@ namespace weft {
 
 struct TcpSettings {
   int channels = 1;
-  int connections = 1;                         // per peer and channel; large messages are spread over them
-  bool zero_copy = false;                      // send large messages from their own memory, where the kernel can
-  std::chrono::milliseconds patience{30'000};  // a wait in which nothing moves for this long ends the run
-  std::chrono::milliseconds meeting{30'000};   // all ranks must have been found within this time
-  std::string job = {};                        // what is run, at most 200 characters: the same on all ranks
-  std::string secret = {};                     // known to all ranks; who does not know it is refused. "": whoever speaks as we do
+  int connections = 1;                                 // per peer and channel; large messages are spread over them
+  bool zero_copy = false;                              // send large messages from their own memory, where the kernel can
+  std::chrono::milliseconds patience{30'000};          // a wait in which nothing moves for this long ends the run
+  std::chrono::milliseconds meeting{30'000};           // all ranks must have been found within this time
+  std::string job = {};                                // what is run, at most 200 characters: the same on all ranks
+  std::string secret = {};                             // known to all ranks; who does not know it is refused. "": whoever speaks as we do
+  std::vector<std::string> names = {};                 // of the ranks in messages; "rank 0" and so on where there are none
   std::size_t largest_message = std::size_t{1} << 40;  // in bytes; one that says it is larger ends the run
-  std::vector<std::string> names = {};         // of the ranks in messages; "rank 0" and so on where there are none
 
   std::string name(Rank rank) const;
 };

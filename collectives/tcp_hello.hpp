@@ -80,7 +80,7 @@ class Caller {
   const Socket& socket() const { return socket_; }
   Socket& socket() { return socket_; }
   bool greeted() const { return greeted_; }
-  const Hello& hello() const { return hello_.value; }       // of a proven one; it does not contradict itself
+  const Hello& hello() const { return hello_.value; }  // of a proven one; it does not contradict itself
   const std::string& why_refused() const { return why_refused_; }
 
  private:

@@ -177,8 +177,7 @@ class Meeting {
     expect_equal(peer, "runs the number of channels", theirs.channels, settings_.channels);
     expect_equal(peer, "runs the number of connections", theirs.connections, settings_.connections);
     expect_equal(peer, "runs", theirs.job_text(), settings_.job.substr(0, Hello::job_size));
-    if (theirs.rank != peer)
-      throw RunError(fmt::format("{} answers at {}'s address, {}", name(theirs.rank), name(peer), address(peer)));
+    if (theirs.rank != peer) throw RunError(fmt::format("{} answers at {}'s address, {}", name(theirs.rank), name(peer), address(peer)));
   }
 
   [[noreturn]] void lost(Rank peer) const {
@@ -189,8 +188,7 @@ class Meeting {
 
   std::string missing() const {
     std::string refused;
-    if (refused_ > 0)
-      refused = fmt::format("; refused {} caller{}, the last {}", refused_, refused_ == 1 ? "" : "s", last_refused_);
+    if (refused_ > 0) refused = fmt::format("; refused {} caller{}, the last {}", refused_, refused_ == 1 ? "" : "s", last_refused_);
     for (Rank peer = rank_ + 1; peer < ranks_; ++peer)
       if (!mesh_.control[static_cast<std::size_t>(peer)].open())
         return fmt::format("{} has not heard of {} for {} ms{}", name(rank_), name(peer), settings_.meeting.count(), refused);

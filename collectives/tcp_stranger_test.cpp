@@ -147,8 +147,9 @@ TEST_CASE("tcp: another version of the protocol is refused, and said on both sid
   say(caller, h);
   REQUIRE(hear(caller, h));
   CHECK(h.version == 2);
-  CHECK(rank_0.error() ==
-        "rank 0 has not heard of rank 1 for 2000 ms; refused 1 caller, the last from 127.0.0.1: it speaks protocol version 7, and this is 2");
+  CHECK(
+      rank_0.error() ==
+      "rank 0 has not heard of rank 1 for 2000 ms; refused 1 caller, the last from 127.0.0.1: it speaks protocol version 7, and this is 2");
 
   TestTask rank_1([&] { TcpWorld world(1, {own.address(), "127.0.0.1:1"}, own, {.meeting = 20s}); });
   std::optional<Socket> called;

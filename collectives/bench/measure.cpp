@@ -1,5 +1,6 @@
 #include "collectives/bench/measure.hpp"
 
+#include "collectives/bench/memory.hpp"
 #include "collectives/bench/plan.hpp"
 #include "collectives/bench/team.hpp"
 #include "collectives/on_threads.hpp"
@@ -15,7 +16,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <numeric>
 
 #include <sched.h>
@@ -35,7 +35,7 @@ class Memory {
   void resize(std::size_t size) {
     const std::size_t pages = (size / page + 1) * page;
     if (pages > size_) bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(page, size_ = pages)));
-    if (!bytes_) throw std::bad_alloc();
+    if (!bytes_) throw RunError(fmt::format("no memory for the {} bytes of data of a rank", size));
     std::memset(bytes_.get(), 0, size_);
   }
 
@@ -338,6 +338,10 @@ void measure(World& world, const Settings& settings, const Hear& hear) {
       .barrier = build({.collective = Collective::barrier, .algorithm = "dissemination", .ranks = settings.with_servers()}),
       .hear = hear,
       .data = test_data(settings)};
+  std::size_t largest = 0;
+  for (const PlannedAlgorithm& a : benchmark.algorithms)
+    for (const std::int64_t elements : a.elements) largest = std::max(largest, buffer_bytes(a.schedule, elements, settings.dtype));
+  require_memory(ranks_of_this_machine(settings, settings.with_servers()), static_cast<std::int64_t>(largest));
   std::deque<RankRun> ranks;
   for (const Rank r : world.here()) ranks.emplace_back(benchmark, r);
   run_all(world, ranks, settings.cut.channels);
