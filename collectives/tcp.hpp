@@ -1,6 +1,7 @@
 // Transport over TCP: every rank is a process (or a thread, in tests), on one host or many. All ranks know the list of all
 // addresses; each listens on its own, calls the ranks before it and is called by those after it. Both sides of every
-// connection say who they are and what they run, so a wrong version, number of ranks or job is found before any data.
+// connection prove that they know the job's secret and say who they are and what they run (tcp_hello.hpp), so strangers are refused, and
+// a wrong number of ranks or job is found before any data.
 //
 // One more connection per peer carries no data: over it a rank that fails tells all others why, and its end without a
 // farewell tells them that the rank is gone. So every rank ends, with the same message.
