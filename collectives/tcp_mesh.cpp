@@ -5,18 +5,22 @@
 #include "kernels/error.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <list>
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 namespace weft {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds longest_silence{1000};  // of a caller before its hello
-constexpr std::size_t strangers_at_once = 64;               // who may wait beside those who are expected
+// Of a caller before its hello. It holds up nobody, and one of ours says its hello at once, but on a busy machine that may be later.
+constexpr std::chrono::milliseconds longest_silence{3000};
+constexpr std::size_t strangers_at_once = 64;  // who may wait beside those who are expected
+constexpr int accepted_at_once = 64;           // then those who wait are heard
 
 class Meeting {
  public:
@@ -26,7 +30,8 @@ class Meeting {
         addresses_(addresses),
         settings_(settings),
         deadline_(Clock::now() + settings.meeting),
-        expected_(static_cast<std::size_t>((ranks_ - 1 - rank_) * (1 + settings.channels * settings.connections))) {
+        expected_(static_cast<std::size_t>(ranks_ - 1 - rank_) * connections_per_peer()) {
+    require_room_for_connections();
     mesh_.control.resize(addresses.size());
     mesh_.data.resize(static_cast<std::size_t>(settings.channels));
     for (auto& channel : mesh_.data) {
@@ -61,6 +66,16 @@ class Meeting {
     Clock::time_point since;
   };
 
+  std::size_t connections_per_peer() const {
+    return 1 + static_cast<std::size_t>(settings_.channels) * static_cast<std::size_t>(settings_.connections);
+  }
+  void require_room_for_connections() const {
+    rlimit limit{};
+    const std::size_t needed = static_cast<std::size_t>(ranks_ - 1) * connections_per_peer();
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || needed < limit.rlim_cur) return;
+    throw RunError(fmt::format("{} needs {} connections, {} to each other rank, and a process may have {} open files (ulimit -n)",
+                               name(rank_), needed, connections_per_peer(), limit.rlim_cur));
+  }
   Socket& socket(Rank peer, int channel, int connection) {
     const auto p = static_cast<std::size_t>(peer);
     if (channel == Hello::control_channel) return mesh_.control[p];
@@ -111,10 +126,13 @@ class Meeting {
   }
 
   void accept(const TcpListener& listener) {
-    while (auto socket = listener.accept()) {
+    for (int i = 0; i < accepted_at_once; ++i) {
+      auto socket = listener.accept();
+      if (!socket) return;
       std::string from = peer_host(socket->descriptor());
       callers_.push_back({Caller(std::move(*socket), hello(), settings_.secret), std::move(from), Clock::now()});
       if (callers_.size() > expected_ + strangers_at_once) refuse(callers_.begin(), "too many called at once");
+      hear(std::prev(callers_.end()));
     }
   }
 

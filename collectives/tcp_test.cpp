@@ -197,6 +197,12 @@ TEST_CASE("tcp: a process that may open nothing more says so at once") {
   CHECK_THROWS_WITH_AS(own.accept(), fmt::format("cannot accept a connection at {}: {}", own.address(), why).c_str(), RunError);
   CHECK_THROWS_WITH_AS(TcpWorld(0, {own.address(), "127.0.0.1:1"}, own, {.meeting = 60s}),
                        fmt::format("cannot accept a connection at {}: {}", own.address(), why).c_str(), RunError);
+  const int room = (next - 1) / 2;
+  CHECK_THROWS_WITH_AS(TcpWorld(0, {own.address(), "127.0.0.1:1", "127.0.0.1:2"}, own, {.connections = room, .meeting = 60s}),
+                       fmt::format("rank 0 needs {} connections, {} to each other rank, and a process may have {} open files (ulimit -n)",
+                                   2 * (1 + room), 1 + room, next)
+                           .c_str(),
+                       RunError);
   CHECK_THROWS_WITH_AS(tcp_connect("127.0.0.1:1", later), ("cannot connect to 127.0.0.1:1: " + why).c_str(), RunError);
 }
 

@@ -82,7 +82,7 @@ TEST_CASE("bench: sizes are binary multiples") {
 TEST_CASE("bench: all that is wrong with a command line is said at once") {
   CHECK(problems_of({"--dtype", "float", "-b", "1M", "-e", "1K", "-f", "1", "--iterations", "0"}) ==
         std::vector<std::string>{"--dtype: must be one of float16, bfloat16, float32, float64, int32, int64, uint8, got \"float\"",
-                                 "-e: must be at least -b = 1048576, got 1024", "-f: must be at least 2, got 1",
+                                 "-e: must be at least -b = 1048576, got 1024", "-f: must be 2 to 1048576, got 1",
                                  "--iterations: must be at least 1, got 0"});
   CHECK(problems_of({"--op", "band"}) == std::vector<std::string>{"--op: band is not defined on float32"});
   CHECK(problems_of({"-b", "2"}) == std::vector<std::string>{"-b: must hold one float32 of 4 bytes, got 2"});
@@ -104,6 +104,10 @@ TEST_CASE("bench: all that is wrong with a command line is said at once") {
     CAPTURE(patience);
     CHECK(problems_of({"--patience", patience}).at(0).starts_with("--patience: must be 0.001 to 1000000 seconds, got "));
   }
+  CHECK(problems_of({"-f", "2147483647"}) == std::vector<std::string>{"-f: must be 2 to 1048576, got 2147483647"});
+  for (const char* channels : {"-1", "0", "4094"})
+    CHECK(problems_of({"--channels", channels}) ==
+          std::vector<std::string>{fmt::format("--channels: must be 1 to 4093, got {}", channels)});
   CHECK(problems_of({"--servers", "0"}) == std::vector<std::string>{"--servers: must be 1 to 1024, got 0"});
   CHECK(problems_of({"--connections", "2", "--zero-copy"}) ==
         std::vector<std::string>{"--connections, --zero-copy: only for --transport tcp"});

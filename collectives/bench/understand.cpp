@@ -12,7 +12,9 @@
 namespace weft::bench {
 namespace {
 
-constexpr int most_ranks = 1024;  // each is a thread or a process
+constexpr int most_ranks = 1024;         // each is a thread or a process
+constexpr int most_channels = 4093;      // that a tag has numbers for, beside those of the benchmark itself
+constexpr int largest_factor = 1 << 20;  // times the largest size, that is still a number
 const std::vector<std::string> in_network_algorithms = {"atp", "switchml"};
 
 class Reader {
@@ -39,8 +41,10 @@ class Reader {
               settings_.last_bytes);
     refuse_if(settings_.first_bytes < unit, "-b: must hold one {} of {} bytes, got {}", name_of(settings_.dtype), unit,
               settings_.first_bytes);
-    refuse_if(settings_.factor < 2, "-f: must be at least 2, got {}", settings_.factor);
+    refuse_if(settings_.factor < 2 || settings_.factor > largest_factor, "-f: must be 2 to {}, got {}", largest_factor, settings_.factor);
     refuse_if(settings_.iterations < 1, "--iterations: must be at least 1, got {}", settings_.iterations);
+    refuse_if(settings_.cut.channels < 1 || settings_.cut.channels > most_channels, "--channels: must be 1 to {}, got {}", most_channels,
+              settings_.cut.channels);
     refuse_if(settings_.warmup < 0, "-w: must not be negative, got {}", settings_.warmup);
     refuse_if(settings_.ranks < (written_.ranks ? 1 : 0) || settings_.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks,
               settings_.ranks);
