@@ -114,11 +114,10 @@ Bytes frames(Random& random) {
 }
 
 Bytes reason(Random& random) {
-  Bytes out;
-  if (!random.one_in(3)) return out;
-  const auto size = static_cast<std::uint32_t>(random.below(20));
-  append(out, random.one_in(3) ? std::uint32_t{0} : size);
-  out.resize(out.size() + size, std::byte{'x'});
+  if (!random.one_in(3)) return {};
+  const auto size = static_cast<std::uint32_t>(random.below(20)), said = random.one_in(3) ? 0 : size;
+  Bytes out(sizeof said + size, std::byte{'x'});
+  std::memcpy(out.data(), &said, sizeof said);
   random.disturb(out);
   return out;
 }
