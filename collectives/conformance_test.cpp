@@ -2,6 +2,7 @@
 
 #include "collectives/faulty.hpp"
 #include "collectives/tcp.hpp"
+#include "collectives/test_task.hpp"
 #include "collectives/threads.hpp"
 
 #include <memory>
@@ -20,7 +21,7 @@ class ThreadsRanks {
 
   std::vector<std::string> run(const conformance::Body& body) {
     std::vector<std::string> errors(static_cast<std::size_t>(ranks_));
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;
     for (Rank r = 0; r < ranks_; ++r)
       threads.emplace_back([&, r] {
         try {
@@ -30,7 +31,7 @@ class ThreadsRanks {
           world_.fail(e.what());
         }
       });
-    for (auto& t : threads) t.join();
+    threads.clear();
     return errors;
   }
 
@@ -67,7 +68,7 @@ class TcpRanks {
 
   std::vector<std::string> run(const conformance::Body& body) {
     std::vector<std::string> errors(addresses_.size());
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;
     for (std::size_t r = 0; r < addresses_.size(); ++r)
       threads.emplace_back([&, r] {
         try {
@@ -82,7 +83,7 @@ class TcpRanks {
           errors[r] = e.what();
         }
       });
-    for (auto& t : threads) t.join();
+    threads.clear();
     return errors;
   }
 
@@ -106,17 +107,16 @@ TEST_CASE("conformance: tcp without copies carries messages") { conformance::car
 TEST_CASE("conformance: tcp without copies ends in time") { conformance::ends_in_time<TcpRanks<2, true>>(); }
 
 TEST_CASE("faulty: a lost message is found, and who waits for it is said") {
-  ThreadsWorld world(2, 1, {.patience = 100ms});
+  ThreadsWorld world(2, 1, {.patience = 500ms});
   FaultyTransport losing(world.at(0), {.lose = 1});
   const std::vector<std::byte> out(4);
   std::vector<std::byte> in(8);
   losing.send(1, tag_of({.step = 0}), out);
   losing.send(1, tag_of({.step = 1}), out);
-  std::thread sender([&] { losing.wait(); });
+  const TestTask sender([&] { losing.wait(); });
   world.at(1).receive(0, tag_of({.step = 0}), ByteSpan(in).first(4));
   world.at(1).receive(0, tag_of({.step = 1}), ByteSpan(in).last(4));
-  CHECK_THROWS_WITH_AS(world.at(1).wait(), "no progress for 100 ms\nrank 1 waits for 4 bytes from rank 0 (step 1, message 0)", RunError);
-  sender.join();
+  CHECK_THROWS_WITH_AS(world.at(1).wait(), "no progress for 500 ms\nrank 1 waits for 4 bytes from rank 0 (step 1, message 0)", RunError);
 }
 
 TEST_CASE("faulty: a shortened message is refused") {
@@ -125,13 +125,7 @@ TEST_CASE("faulty: a shortened message is refused") {
   const std::vector<std::byte> out(4);
   std::vector<std::byte> in(4);
   shortening.send(1, tag_of({.step = 3}), out);
-  std::thread sender([&] {
-    try {
-      shortening.wait();
-    } catch (const RunError&) {
-    }
-  });
+  const TestTask sender([&] { shortening.wait(); });
   world.at(1).receive(0, tag_of({.step = 3}), in);
   CHECK_THROWS_WITH_AS(world.at(1).wait(), "rank 0 sent 3 bytes to rank 1 which expects 4 (step 3, message 0)", RunError);
-  sender.join();
 }

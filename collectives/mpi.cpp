@@ -1,5 +1,6 @@
 #include "collectives/mpi.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <climits>
@@ -34,9 +35,10 @@ std::string text_of(int error) {
 // tags that fold to one still match the right way.
 int folded(Tag tag) { return static_cast<int>((tag ^ (tag >> 26) * 8191) & 0x7fff); }
 
-int count_of(std::size_t bytes) {
-  if (bytes > INT_MAX) throw RunError(fmt::format("a message of {} bytes is more than MPI takes at once, {}", bytes, INT_MAX));
-  return static_cast<int>(bytes);
+// MPI counts in int. What is longer goes in parts; what cannot go in parts is counted in elements, and has its end there.
+int count_of(std::int64_t elements, const char* what) {
+  if (elements > INT_MAX) throw RunError(fmt::format("{} of {} elements: MPI counts to {}", what, elements, INT_MAX));
+  return static_cast<int>(elements);
 }
 
 MPI_Datatype type_of(DType dtype) {
@@ -53,6 +55,20 @@ MPI_Datatype type_of(DType dtype) {
       return MPI_UINT8_T;
     default:
       return MPI_DATATYPE_NULL;
+  }
+}
+
+// To carry elements, whatever they are.
+MPI_Datatype opaque_type(DType dtype) {
+  switch (size_of(dtype)) {
+    case 1:
+      return MPI_UINT8_T;
+    case 2:
+      return MPI_UINT16_T;
+    case 4:
+      return MPI_UINT32_T;
+    default:
+      return MPI_UINT64_T;
   }
 }
 
@@ -95,12 +111,16 @@ class MpiWorld::Endpoint final : public Transport {
   }
 
   void receive(Rank from, Tag tag, ByteSpan into) override {
-    begin({true, from, tag, into.size()});
-    expect(MPI_Irecv(into.data(), count_of(into.size()), MPI_BYTE, from, folded(tag), communicator_, &requests_.back()));
+    for_parts(into, [&](ByteSpan part) {
+      begin({true, from, tag, part.size()});
+      expect(MPI_Irecv(part.data(), static_cast<int>(part.size()), MPI_BYTE, from, folded(tag), communicator_, &requests_.back()));
+    });
   }
   void send(Rank to, Tag tag, ByteView bytes) override {
-    begin({false, to, tag, bytes.size()});
-    expect(MPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, folded(tag), communicator_, &requests_.back()));
+    for_parts(bytes, [&](ByteView part) {
+      begin({false, to, tag, part.size()});
+      expect(MPI_Isend(part.data(), static_cast<int>(part.size()), MPI_BYTE, to, folded(tag), communicator_, &requests_.back()));
+    });
   }
 
   void wait() override {
@@ -130,6 +150,9 @@ class MpiWorld::Endpoint final : public Transport {
   }
 
   MPI_Comm communicator() const { return communicator_; }
+  void expect(int error) const {
+    if (error != MPI_SUCCESS) throw RunError(fmt::format("rank {}: MPI: {}", shared_.rank, text_of(error)));
+  }
 
  private:
   struct Message {
@@ -143,8 +166,15 @@ class MpiWorld::Endpoint final : public Transport {
     messages_.push_back(m);
     requests_.push_back(MPI_REQUEST_NULL);
   }
-  void expect(int error) const {
-    if (error != MPI_SUCCESS) throw RunError(fmt::format("rank {}: MPI: {}", shared_.rank, text_of(error)));
+
+  // In order, as MPI keeps messages of one tag; an empty message is a part too.
+  template <class Span, class Do>
+  void for_parts(Span bytes, Do act) const {
+    const std::size_t most = shared_.settings.largest_part_bytes;
+    do {
+      act(bytes.first(std::min(bytes.size(), most)));
+      bytes = bytes.subspan(std::min(bytes.size(), most));
+    } while (!bytes.empty());
   }
 
   void examine(std::size_t index, const MPI_Status& status, int overall) {
@@ -225,34 +255,48 @@ bool MpiWorld::has(Collective collective, DType dtype, ReduceOp) {
 }
 
 void MpiWorld::run(const Schedule& s, DType dtype, ReduceOp op, std::byte* data, std::int64_t elements) {
-  const MPI_Comm communicator = shared_->endpoints[0]->communicator();
-  const int count = count_of(static_cast<std::size_t>(elements));
-  const int bytes = count_of(static_cast<std::size_t>(elements) * size_of(dtype));
+  const Endpoint& endpoint = *shared_->endpoints[0];
+  const MPI_Comm communicator = endpoint.communicator();
+  const auto unit = static_cast<std::int64_t>(size_of(dtype));
+  // Element by element the same, so in parts too.
+  const auto for_parts = [&](auto act) {
+    const std::int64_t most = std::max<std::int64_t>(static_cast<std::int64_t>(shared_->settings.largest_part_bytes) / unit, 1);
+    std::int64_t done = 0;
+    do {
+      const std::int64_t part = std::min(most, elements - done);
+      endpoint.expect(act(data + done * unit, static_cast<int>(part)));
+      done += part;
+    } while (done < elements);
+  };
   switch (s.collective) {
     case Collective::allreduce:
-      MPI_Allreduce(MPI_IN_PLACE, data, count, type_of(dtype), op_of(op), communicator);
+      for_parts([&](std::byte* at, int n) { return MPI_Allreduce(MPI_IN_PLACE, at, n, type_of(dtype), op_of(op), communicator); });
       break;
     case Collective::reduce:
-      MPI_Reduce(shared_->rank == s.root ? MPI_IN_PLACE : data, data, count, type_of(dtype), op_of(op), s.root, communicator);
+      for_parts([&](std::byte* at, int n) {
+        return MPI_Reduce(shared_->rank == s.root ? MPI_IN_PLACE : at, at, n, type_of(dtype), op_of(op), s.root, communicator);
+      });
       break;
     case Collective::broadcast:
-      MPI_Bcast(data, bytes, MPI_BYTE, s.root, communicator);
+      for_parts([&](std::byte* at, int n) { return MPI_Bcast(at, n, opaque_type(dtype), s.root, communicator); });
       break;
     case Collective::allgather: {
       std::vector<int> sizes, places;
       const ChunkLayout layout{.elements = elements, .chunks = s.ranks};
       for (Rank r = 0; r < s.ranks; ++r) {
-        sizes.push_back(static_cast<int>(layout.size(r, 1)) * static_cast<int>(size_of(dtype)));
-        places.push_back(static_cast<int>(layout.begin(r)) * static_cast<int>(size_of(dtype)));
+        sizes.push_back(count_of(layout.size(r, 1), "MPI's all-gather of a block"));
+        places.push_back(count_of(layout.begin(r), "MPI's all-gather"));
       }
-      MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, data, sizes.data(), places.data(), MPI_BYTE, communicator);
+      endpoint.expect(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, data, sizes.data(), places.data(), opaque_type(dtype), communicator));
       break;
     }
-    case Collective::alltoall:
-      MPI_Alltoall(data, bytes / s.ranks, MPI_BYTE, data + bytes, bytes / s.ranks, MPI_BYTE, communicator);
+    case Collective::alltoall: {
+      const int block = count_of(elements / s.ranks, "MPI's all-to-all of a block");
+      endpoint.expect(MPI_Alltoall(data, block, opaque_type(dtype), data + elements * unit, block, opaque_type(dtype), communicator));
       break;
+    }
     case Collective::barrier:
-      MPI_Barrier(communicator);
+      endpoint.expect(MPI_Barrier(communicator));
       break;
     case Collective::reduce_scatter:
       check(false, "has() says that reduce_scatter is not run");

@@ -12,7 +12,7 @@ using namespace weft;
 namespace {
 
 MpiWorld& mpi() {
-  static MpiWorld world;
+  static MpiWorld world({.largest_part_bytes = 1000});  // what is larger goes in parts, here often
   return world;
 }
 
@@ -71,6 +71,12 @@ TEST_CASE("mpi: its own collectives leave what ours must") {
   }
   CHECK_FALSE(MpiWorld::has(Collective::allreduce, DType::float16, ReduceOp::sum));
   CHECK_FALSE(MpiWorld::has(Collective::reduce_scatter, DType::int32, ReduceOp::sum));
+}
+
+TEST_CASE("mpi: what its own collectives refuse is an error, not a result") {
+  std::vector<std::byte> memory(16);
+  const Schedule s{.collective = Collective::broadcast, .ranks = mpi().ranks(), .chunks = 1, .root = mpi().ranks()};
+  CHECK_THROWS_WITH_AS(mpi().run(s, DType::int32, ReduceOp::sum, memory.data(), 4), doctest::Contains("MPI_ERR_ROOT"), RunError);
 }
 
 TEST_CASE("mpi: a message of the wrong size is refused") {

@@ -48,4 +48,14 @@ std::string port_of(int descriptor) {
   return port.data();
 }
 
+std::string peer_host(int descriptor) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  std::array<char, NI_MAXHOST> host{};
+  if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&peer), size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return "an unknown host";
+  return host.data();
+}
+
 }  // namespace weft

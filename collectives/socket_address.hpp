@@ -17,5 +17,7 @@ Addresses resolve(const std::string& address, int type, int flags);
 
 // The port that a socket is bound to.
 std::string port_of(int descriptor);
+// The host, as a number, that a socket is connected to; "an unknown host" where it is gone.
+std::string peer_host(int descriptor);
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -28,6 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t spread_from = 256 * 1024;          // smaller messages use one connection
 constexpr std::size_t zero_copy_from = 64 * 1024;        // below that, pinning pages costs more than copying them
 constexpr std::size_t piece_unit = 64;                   // pieces begin at whole elements, aligned
+constexpr std::size_t longest_reason = 64 * 1024;        // why a run ended, as far as it is listened to
 constexpr std::size_t bounce_size = 128 * 1024;          // what is reduced on arrival passes through a cache-sized window
 constexpr std::chrono::milliseconds longest_sleep{100};  // then look whether another channel's thread ended the run
 
@@ -122,13 +124,15 @@ void TcpWorld::Shared::listen(Rank from) {
     if (p.silent) return;
     std::array<std::byte, 4096> some;
     std::optional<std::size_t> got;
-    while ((got = p.control.read_some(some)) && *got > 0)
+    while (p.heard.size() <= sizeof(std::uint32_t) + longest_reason && (got = p.control.read_some(some)) && *got > 0)
       p.heard.insert(p.heard.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(*got));
     std::uint32_t size = 0;
-    const bool complete =
-        p.heard.size() >= sizeof size && (std::memcpy(&size, p.heard.data(), sizeof size), true) && p.heard.size() >= sizeof size + size;
+    const bool begun = p.heard.size() >= sizeof size;
+    if (begun) std::memcpy(&size, p.heard.data(), sizeof size);
+    const std::size_t here = std::min<std::size_t>(size, longest_reason);
+    const bool complete = begun && p.heard.size() >= sizeof size + here;
     if (complete && size > 0)
-      news.assign(reinterpret_cast<const char*>(p.heard.data()) + sizeof size, size);
+      news.assign(reinterpret_cast<const char*>(p.heard.data()) + sizeof size, here);
     else if (complete)
       p.finished = true;
     else if (!got)
@@ -277,8 +281,10 @@ class TcpWorld::Endpoint final : public Transport {
         put = c.socket.write_some(frame_rest, rest);
       else if (!frame_rest.empty())
         put = c.socket.write_some(frame_rest, {});  // a frame does not outlive its write
-      else if ((put = c.socket.write_some_without_copy(rest)) && *put > 0)
-        ++c.unfinished;
+      else if (const auto written = c.socket.write_some_without_copy(rest)) {
+        put = written->bytes;
+        if (written->bytes > 0 && !written->copied) ++c.unfinished;
+      }
       if (!put) return c.socket.close(), false;
       if (*put == 0) return false;
       moved();
@@ -323,14 +329,22 @@ class TcpWorld::Endpoint final : public Transport {
   void begin_piece(Connection& c) {
     c.read = 0;
     c.in_bounce = 0;
-    const Range part = piece(c.frame.size, c.index, pieces_of(c.frame.size, shared_.settings.connections));
+    const int pieces = pieces_of(c.frame.size, shared_.settings.connections);
+    if (c.index >= pieces || c.frame.size > shared_.settings.largest_message)
+      fail(fmt::format("{} sent what is no message to {}: {} bytes on connection {} ({})", name(c.peer), name(shared_.rank), c.frame.size,
+                       c.index, to_string(name_of(c.frame.tag))));
+    const Range part = piece(c.frame.size, c.index, pieces);
     c.posted = claim(c.peer, c.index, c.frame);
     if (c.posted != nullptr) {
       c.into = c.posted->into.subspan(part.begin, part.size);
       if (c.posted->reduction && !c.bounce) c.bounce.reset(new std::byte[bounce_size]);
       return;
     }
-    c.early = {c.peer, c.index, c.frame, part.size, std::unique_ptr<std::byte[]>(new std::byte[part.size])};
+    std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[part.size]);
+    if (bytes == nullptr)
+      fail(fmt::format("{} has no memory for {} bytes that {} sent before they were waited for ({})", name(shared_.rank), part.size,
+                       name(c.peer), to_string(name_of(c.frame.tag))));
+    c.early = {c.peer, c.index, c.frame, part.size, std::move(bytes)};
     c.into = {c.early.bytes.get(), part.size};
   }
 
@@ -366,7 +380,6 @@ class TcpWorld::Endpoint final : public Transport {
       polled_.push_back({c.socket.descriptor(), static_cast<short>(c.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
     for (const Peer& p : shared_.peers) polled_.push_back({p.silent ? -1 : p.control.descriptor(), POLLIN, 0});
     ::poll(polled_.data(), polled_.size(), static_cast<int>(at_most.count()));
-    something_moved_ = false;
     for (std::size_t i = 0; i < polled_.size(); ++i) {
       if (polled_[i].revents == 0) continue;
       if (i < connections_.size() && connections_[i].unfinished > 0) finish_writes(connections_[i]);
@@ -374,15 +387,13 @@ class TcpWorld::Endpoint final : public Transport {
         shared_.listen(static_cast<Rank>(i - connections_.size()));
       else if ((polled_[i].revents & ~POLLOUT) != 0)
         read(connections_[i]);
-      else
-        moved();
     }
   }
 
   void insist_on_progress() {
     refuse_to_wait_for_the_finished();
     const auto now = Clock::now();
-    if (something_moved_)
+    if (std::exchange(something_moved_, false))
       last_progress_ = now;
     else if (now - last_progress_ >= shared_.settings.patience)
       fail(fmt::format("no progress for {} ms\n{}", shared_.settings.patience.count(), what_is_missing()));
@@ -417,19 +428,20 @@ class TcpWorld::Endpoint final : public Transport {
 
   Shared& shared_;
   std::deque<Connection> connections_;
-  std::vector<Posted> posted_;
-  std::size_t missing_ = 0;  // receives
+  std::deque<Posted> posted_;  // connections point into it while more are posted
+  std::size_t missing_ = 0;    // receives
   std::list<Early> early_;
   std::vector<pollfd> polled_;
-  bool something_moved_ = false;
+  bool something_moved_ = false;  // bytes, since it was last asked
   Clock::time_point last_progress_;
 };
 
 TcpWorld::TcpWorld(Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener, TcpSettings settings)
-    : shared_(std::make_unique<Shared>()) {
+    : TcpWorld(rank, tcp_meet(rank, addresses, listener, settings), settings) {}
+
+TcpWorld::TcpWorld(Rank rank, TcpMesh mesh, TcpSettings settings) : shared_(std::make_unique<Shared>()) {
   shared_->rank = rank;
-  shared_->settings = settings;
-  TcpMesh mesh = tcp_meet(rank, addresses, listener, settings);
+  shared_->settings = std::move(settings);
   for (Socket& s : mesh.control) shared_->peers.emplace_back(std::move(s));
   for (auto& channel : mesh.data) shared_->endpoints.push_back(std::make_unique<Endpoint>(*shared_, std::move(channel)));
 }

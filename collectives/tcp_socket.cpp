@@ -15,6 +15,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -45,6 +46,15 @@ void prepare(const Socket& socket) {
 }
 
 bool try_again_later() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+// What waiting does not mend.
+bool no_room() { return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM; }
+std::string why_no_room() {
+  const std::string why = std::strerror(errno);
+  rlimit limit{};
+  if (errno != EMFILE || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return why;
+  return fmt::format("{} (this process may have {}, ulimit -n)", why, limit.rlim_cur);
+}
 
 // Connected, or the error that kept it from that.
 int connect_once(const addrinfo& to, Socket& out, Deadline deadline) {
@@ -114,11 +124,15 @@ bool Socket::allow_zero_copy() const {
   return ::setsockopt(descriptor_, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on) == 0;
 }
 
-std::optional<std::size_t> Socket::write_some_without_copy(std::span<const std::byte> bytes) const {
+std::optional<Socket::Written> Socket::write_some_without_copy(std::span<const std::byte> bytes) const {
   const ssize_t put = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_ZEROCOPY);
-  if (put >= 0) return static_cast<std::size_t>(put);
-  if (try_again_later() || errno == ENOBUFS) return 0;  // too much is pinned already: later
-  return std::nullopt;
+  if (put >= 0) return Written{.bytes = static_cast<std::size_t>(put)};
+  if (try_again_later()) return Written{};
+  if (errno != ENOBUFS) return std::nullopt;
+  // More than RLIMIT_MEMLOCK would be pinned. Where the limit is below one write, waiting for others to finish would not help.
+  const auto copied = write_some(bytes, {});
+  if (!copied) return std::nullopt;
+  return Written{.bytes = *copied, .copied = true};
 }
 
 Socket::Finished Socket::finished_writes() const {
@@ -140,7 +154,11 @@ Socket::Finished Socket::finished_writes() const {
 }
 #else
 bool Socket::allow_zero_copy() const { return false; }
-std::optional<std::size_t> Socket::write_some_without_copy(std::span<const std::byte> bytes) const { return write_some(bytes, {}); }
+std::optional<Socket::Written> Socket::write_some_without_copy(std::span<const std::byte> bytes) const {
+  const auto copied = write_some(bytes, {});
+  if (!copied) return std::nullopt;
+  return Written{.bytes = *copied, .copied = true};
+}
 Socket::Finished Socket::finished_writes() const { return {}; }
 #endif
 
@@ -157,14 +175,19 @@ TcpListener::TcpListener(const std::string& address) : host_(address.substr(0, a
 
 std::string TcpListener::address() const { return fmt::format("{}:{}", host_, port_of(socket_.descriptor())); }
 
-std::optional<Socket> TcpListener::accept(Deadline deadline) const {
-  while (ready(socket_.descriptor(), POLLIN, deadline)) {
+std::optional<Socket> TcpListener::accept() const {
+  for (;;) {
     Socket socket(::accept4(socket_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket.open()) continue;  // it went away again
-    prepare(socket);
-    return socket;
+    if (socket.open()) {
+      prepare(socket);
+      return socket;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
+    if (no_room()) throw RunError(fmt::format("cannot accept a connection at {}: {}", address(), why_no_room()));
+    if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK || errno == EOPNOTSUPP || errno == EFAULT)
+      throw RunError(fmt::format("cannot accept connections at {}: {}", address(), std::strerror(errno)));
+    // Any other error is of a caller who went away again.
   }
-  return std::nullopt;
 }
 
 Socket tcp_connect(const std::string& address, Deadline deadline) {
@@ -176,6 +199,8 @@ Socket tcp_connect(const std::string& address, Deadline deadline) {
       Socket socket;
       error = connect_once(*to, socket, deadline);
       if (error == 0) return socket;
+      errno = error;
+      if (no_room()) throw RunError(fmt::format("cannot connect to {}: {}", address, why_no_room()));
     }
     if (std::chrono::steady_clock::now() + pause > deadline)
       throw RunError(fmt::format("cannot connect to {}: {}", address, std::strerror(error)));

@@ -38,7 +38,11 @@ class Socket {
 
   // Writing without a copy, where the kernel offers it: the bytes must stay as they are until the write is finished.
   bool allow_zero_copy() const;
-  std::optional<std::size_t> write_some_without_copy(std::span<const std::byte> bytes) const;
+  struct Written {
+    std::size_t bytes = 0;
+    bool copied = false;  // nothing more can be pinned, so these were copied: they may change at once
+  };
+  std::optional<Written> write_some_without_copy(std::span<const std::byte> bytes) const;
   struct Finished {
     std::uint32_t writes = 0;  // without copy, that are over
     bool copied = false;       // the kernel copied all the same, as it does on the loopback: not worth its price here
@@ -54,7 +58,9 @@ class TcpListener {
  public:
   explicit TcpListener(const std::string& address);
   std::string address() const;  // with the port that was chosen
-  std::optional<Socket> accept(Deadline) const;
+  int descriptor() const { return socket_.descriptor(); }
+  // The next that has called, without waiting. Throws RunError where there is no room for one more.
+  std::optional<Socket> accept() const;
 
  private:
   Socket socket_;

@@ -1,13 +1,20 @@
 #include "collectives/tcp.hpp"
 
+#include "collectives/conformance.hpp"
+#include "collectives/test_task.hpp"
 #include "kernels/base/error.hpp"
 
-#include <algorithm>
+#include <array>
+#include <deque>
 #include <functional>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <linux/capability.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace weft;
 using namespace std::chrono_literals;
@@ -24,16 +31,9 @@ std::vector<std::string> errors_of(const Ranks& ranks) {
     listeners.emplace_back("127.0.0.1:0");
     addresses.push_back(listeners.back().address());
   }
-  std::vector<std::thread> threads;
-  for (std::size_t r = 0; r < ranks.size(); ++r)
-    threads.emplace_back([&, r] {
-      try {
-        ranks[r](addresses, listeners[r]);
-      } catch (const std::exception& e) {
-        errors[r] = e.what();
-      }
-    });
-  for (auto& t : threads) t.join();
+  std::deque<TestTask> tasks;
+  for (std::size_t r = 0; r < ranks.size(); ++r) tasks.emplace_back([&, r] { ranks[r](addresses, listeners[r]); });
+  for (std::size_t r = 0; r < ranks.size(); ++r) errors[r] = tasks[r].error();
   return errors;
 }
 
@@ -41,8 +41,6 @@ auto meeting_with(Rank rank, TcpSettings settings) {
   settings.meeting = 2s;
   return [=](const std::vector<std::string>& addresses, const TcpListener& own) { TcpWorld world(rank, addresses, own, settings); };
 }
-
-Deadline soon() { return std::chrono::steady_clock::now() + 2s; }
 
 }  // namespace
 
@@ -60,29 +58,6 @@ TEST_CASE("tcp: ranks that do not run the same thing say so on both sides") {
   errors = errors_of({meeting_with(0, {}), smaller_world, [](const auto&, const auto&) {}});
   CHECK(errors[0] == "rank 1 runs the number of ranks 2, but rank 0 3");
   CHECK(errors[1] == "rank 0 runs the number of ranks 3, but rank 1 2");
-}
-
-TEST_CASE("tcp: another version of the protocol is refused") {
-  const auto errors = errors_of({meeting_with(0, {}), [](const auto& addresses, const auto&) {
-                                   std::vector<std::byte> hello(232);
-                                   const char* magic = "WEFT\7";  // version 7
-                                   std::transform(magic, magic + 5, hello.begin(), [](char c) { return static_cast<std::byte>(c); });
-                                   hello[8] = std::byte{1};
-                                   const Socket caller = tcp_connect(addresses[0], soon());
-                                   caller.write_all(hello, soon());
-                                   caller.read_all(hello, soon());
-                                 }});
-  CHECK(errors[0] == "rank 1 speaks protocol version 7, but rank 0 1");
-}
-
-TEST_CASE("tcp: a stranger who calls is ignored") {
-  const auto errors = errors_of({meeting_with(0, {}), [](const auto& addresses, const auto& own) {
-                                   const std::vector<std::byte> noise(500, std::byte{'G'});
-                                   tcp_connect(addresses[0], soon()).write_all(noise, soon());
-                                   TcpWorld world(1, addresses, own, {});
-                                 }});
-  CHECK(errors[0] == "");
-  CHECK(errors[1] == "");
 }
 
 TEST_CASE("tcp: a rank that never comes is named") {
@@ -132,6 +107,103 @@ TEST_CASE("tcp: waiting for a rank that has finished is an error, its last messa
                                  }});
   CHECK(errors[0] == "rank 1 has finished, but rank 0 waits for 1 bytes from rank 1 (step 1, message 0)");
   CHECK(errors[1] == "");
+}
+
+TEST_CASE("tcp: receives may be posted between a test() and a wait(), while a message arrives") {
+  constexpr std::size_t large = 16 << 20;
+  constexpr int small = 100;
+  const auto errors = errors_of({[](const auto& addresses, const auto& own) {
+                                   TcpWorld world(0, addresses, own);
+                                   std::vector<std::byte> first(large);
+                                   std::array<std::byte, small> rest{};
+                                   world.at().receive(1, 0, first);
+                                   for (int i = 0; i < 50 && !world.test(); ++i) std::this_thread::sleep_for(1ms);
+                                   for (int i = 0; i < small; ++i)
+                                     world.at().receive(1, static_cast<Tag>(1 + i), ByteSpan(rest).subspan(static_cast<std::size_t>(i), 1));
+                                   world.at().wait();
+                                   for (const std::byte b : rest) conformance::expect(b == std::byte{7}, "a small message is wrong");
+                                   for (const std::byte b : first) conformance::expect(b == std::byte{9}, "the large message is wrong");
+                                 },
+                                 [](const auto& addresses, const auto& own) {
+                                   TcpWorld world(1, addresses, own);
+                                   const std::vector<std::byte> first(large, std::byte{9});
+                                   const std::byte seven{7};
+                                   world.at().send(0, 0, first);
+                                   for (int i = 0; i < small; ++i) world.at().send(0, static_cast<Tag>(1 + i), ByteView(&seven, 1));
+                                   world.at().wait();
+                                 }});
+  CHECK(errors[0] == "");
+  CHECK(errors[1] == "");
+}
+
+namespace {
+
+// A limit of this process, as long as this lives.
+class Limited {
+ public:
+  Limited(__rlimit_resource what, rlim_t to) : what_(what) {
+    ::getrlimit(what_, &before_);
+    const rlimit now{.rlim_cur = to, .rlim_max = before_.rlim_max};
+    ::setrlimit(what_, &now);
+  }
+  Limited(const Limited&) = delete;
+  Limited& operator=(const Limited&) = delete;
+  ~Limited() { ::setrlimit(what_, &before_); }
+
+ private:
+  __rlimit_resource what_;
+  rlimit before_{};
+};
+
+// Of this thread: the superuser may pin what he likes.
+void obey_limits_on_pinned_memory() {
+  __user_cap_header_struct head{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, 2> data{};
+  if (::syscall(SYS_capget, &head, data.data()) != 0) return;
+  data[0].effective &= ~(1u << CAP_IPC_LOCK);
+  ::syscall(SYS_capset, &head, data.data());
+}
+
+}  // namespace
+
+TEST_CASE("tcp: without copies, where memory may not be pinned, it is copied") {
+  const Limited pinned(RLIMIT_MEMLOCK, 4096);
+  constexpr std::size_t size = 4 << 20;
+  const auto exchange = [](Rank me) {
+    return [me](const std::vector<std::string>& addresses, const TcpListener& own) {
+      obey_limits_on_pinned_memory();
+      TcpWorld world(me, addresses, own, {.zero_copy = true, .patience = 5s});
+      std::vector<std::byte> in(size);
+      const std::vector<std::byte> out(size, static_cast<std::byte>(me + 1));
+      world.at().receive(1 - me, 0, in);
+      world.at().send(1 - me, 0, out);
+      world.at().wait();
+      for (const std::byte b : in) conformance::expect(b == static_cast<std::byte>(2 - me), "wrong data");
+    };
+  };
+  const auto errors = errors_of({exchange(0), exchange(1)});
+  CHECK(errors[0] == "");
+  CHECK(errors[1] == "");
+}
+
+TEST_CASE("tcp: a process that may open nothing more says so at once") {
+  const TcpListener own("127.0.0.1:0");
+  const auto later = std::chrono::steady_clock::now() + 60s;
+  const Socket called = tcp_connect(own.address(), later);
+  const int next = ::dup(0);
+  ::close(next);
+  const Limited files(RLIMIT_NOFILE, static_cast<rlim_t>(next));
+  const std::string why = fmt::format("Too many open files (this process may have {}, ulimit -n)", next);
+  CHECK_THROWS_WITH_AS(own.accept(), fmt::format("cannot accept a connection at {}: {}", own.address(), why).c_str(), RunError);
+  CHECK_THROWS_WITH_AS(TcpWorld(0, {own.address(), "127.0.0.1:1"}, own, {.meeting = 60s}),
+                       fmt::format("cannot accept a connection at {}: {}", own.address(), why).c_str(), RunError);
+  const int room = (next - 1) / 2;
+  CHECK_THROWS_WITH_AS(TcpWorld(0, {own.address(), "127.0.0.1:1", "127.0.0.1:2"}, own, {.connections = room, .meeting = 60s}),
+                       fmt::format("rank 0 needs {} connections, {} to each other rank, and a process may have {} open files (ulimit -n)",
+                                   2 * (1 + room), 1 + room, next)
+                           .c_str(),
+                       RunError);
+  CHECK_THROWS_WITH_AS(tcp_connect("127.0.0.1:1", later), ("cannot connect to 127.0.0.1:1: " + why).c_str(), RunError);
 }
 
 TEST_CASE("tcp: addresses that are none are refused") {

@@ -1,5 +1,6 @@
 #include "collectives/threads.hpp"
 
+#include "collectives/on_threads.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 
@@ -264,21 +265,20 @@ void run_threads(const Schedule& schedule, ReduceOp op, std::span<const Buffer> 
   const int channels = static_cast<int>(schedule.channels.size());
   ThreadsWorld world(schedule.ranks, channels, settings);
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(schedule.ranks * channels));
-  std::vector<std::thread> threads;
-  for (int c = 0; c < channels; ++c)
-    for (Rank r = 0; r < schedule.ranks; ++r)
-      threads.emplace_back([&, c, r] {
-        try {
-          FilteredSteps steps(schedule.channels[static_cast<std::size_t>(c)], r);
-          run_blocking(steps, c, op, buffers[static_cast<std::size_t>(r)], world.at(r, c));
-        } catch (const RunError&) {
-          world.fail("a rank stopped");  // where the world did not end the run itself
-        } catch (...) {
-          errors[static_cast<std::size_t>(c * schedule.ranks + r)] = std::current_exception();
-          world.fail("a rank stopped");
-        }
-      });
-  for (std::thread& t : threads) t.join();
+  const auto run = [&](std::size_t i) {
+    const auto r = static_cast<Rank>(i % static_cast<std::size_t>(schedule.ranks));
+    const auto c = static_cast<int>(i / static_cast<std::size_t>(schedule.ranks));
+    try {
+      FilteredSteps steps(schedule.channels[static_cast<std::size_t>(c)], r);
+      run_blocking(steps, c, op, buffers[static_cast<std::size_t>(r)], world.at(r, c));
+    } catch (const RunError&) {
+      world.fail("a rank stopped");  // where the world did not end the run itself
+    } catch (...) {
+      errors[i] = std::current_exception();
+      world.fail("a rank stopped");
+    }
+  };
+  on_threads(errors.size(), run, [&](const std::string& reason) { world.fail(reason); });
   for (const std::exception_ptr& e : errors)
     if (e) std::rethrow_exception(e);
   if (const std::string report = world.report(); !report.empty()) throw RunError(report);

@@ -1,8 +1,10 @@
 #include "collectives/threads.hpp"
 
 #include "collectives/run_on_threads.hpp"
+#include "collectives/test_task.hpp"
 #include "kernels/base/error.hpp"
 
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -15,16 +17,13 @@ TEST_CASE("threads: a run that cannot go on ends and says who waits for whom") {
   // 1 waits for 2, which waits for 1.
   ThreadsWorld world(3, 1, {.patience = 50ms});
   std::vector<std::byte> memory(8);
-  std::vector<std::thread> ranks;
+  std::deque<TestTask> ranks;
   for (Rank r : {1, 2})
     ranks.emplace_back([&, r] {
-      try {
-        world.at(r).receive(3 - r, tag_of({.step = 4, .position = 1}), ByteSpan(memory).subspan(r == 1 ? 0 : 4, 4));
-        world.at(r).wait();
-      } catch (const RunError&) {
-      }
+      world.at(r).receive(3 - r, tag_of({.step = 4, .position = 1}), ByteSpan(memory).subspan(r == 1 ? 0 : 4, 4));
+      world.at(r).wait();
     });
-  for (auto& t : ranks) t.join();
+  ranks.clear();
   CHECK(world.report() ==
         "no progress for 50 ms\n"
         "rank 1 waits for 4 bytes from rank 2 (step 4, message 1)\n"
@@ -39,18 +38,13 @@ TEST_CASE("threads: a send that nobody receives ends the run") {
 }
 
 TEST_CASE("threads: a slow rank is waited for as long as others make progress") {
-  ThreadsWorld world(3, 1, {.patience = 200ms});
+  ThreadsWorld world(3, 1, {.patience = 1s});
   std::byte late{1}, got{0};
-  std::string error;
-  std::thread waiting([&] {
-    try {
-      world.at(0).receive(1, 7, ByteSpan(&got, 1));
-      world.at(0).wait();
-    } catch (const RunError& e) {
-      error = e.what();
-    }
+  TestTask waiting([&] {
+    world.at(0).receive(1, 7, ByteSpan(&got, 1));
+    world.at(0).wait();
   });
-  for (int i = 0; i < 12; ++i) {  // 600 ms of somebody else's progress
+  for (int i = 0; i < 30; ++i) {  // 1.5 s of somebody else's progress
     std::this_thread::sleep_for(50ms);
     world.at(1).send(2, 1, {});
     world.at(2).receive(1, 1, {});
@@ -59,27 +53,19 @@ TEST_CASE("threads: a slow rank is waited for as long as others make progress") 
   }
   world.at(1).send(0, 7, ByteView(&late, 1));
   world.at(1).wait();
-  waiting.join();
-  CHECK(error == "");
+  CHECK(waiting.error() == "");
   CHECK(got == late);
 }
 
 TEST_CASE("threads: one rank's trouble ends all, and its message is the one reported") {
   ThreadsWorld world(2);
-  std::vector<std::byte> memory(8);
-  std::string error;
-  std::thread peer([&] {
-    try {
-      world.at(1).receive(0, 0, {});
-      world.at(1).wait();
-    } catch (const RunError& e) {
-      error = e.what();
-    }
+  TestTask peer([&] {
+    world.at(1).receive(0, 0, {});
+    world.at(1).wait();
   });
   world.fail("rank 0 fell over");
-  peer.join();
-  CHECK(error == "rank 0 fell over\nrank 1 waits for 0 bytes from rank 0 (step 0, message 0)");
-  CHECK(world.report() == error);
+  CHECK(peer.error() == "rank 0 fell over\nrank 1 waits for 0 bytes from rank 0 (step 0, message 0)");
+  CHECK(world.report() == peer.error());
 }
 
 TEST_CASE("threads: more ranks than cores") {

@@ -6,7 +6,9 @@
 #include "collectives/bench/table.hpp"
 #include "collectives/bench/udp_run.hpp"
 #include "collectives/bench/worlds.hpp"
+#include "collectives/job_secret.hpp"
 #include "kernels/base/error.hpp"
+#include "kernels/standard_output.hpp"
 #if WEFT_HAVE_CUDA
 #include "collectives/cuda/executor.hpp"
 #endif
@@ -15,6 +17,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 
 #include <fmt/format.h>
@@ -62,6 +65,11 @@ int run_udp(const Settings& settings) {
   return run(settings.rank, settings.hosts, UdpPlace::at(settings.hosts[static_cast<std::size_t>(settings.rank)]));
 }
 
+int finished(int status) {
+  finish_standard_output();
+  return status;
+}
+
 int run_transport(const Settings& settings) {
   if (settings.transport == "udp") return run_udp(settings);
   if (settings.transport == "threads") return run(*threads_world(settings), settings);
@@ -86,15 +94,19 @@ int run_transport(const Settings& settings) {
 
 int bench_main(int argc, const char* const* argv) {
   try {
-    const auto settings = parse(argc, argv);
-    if (!settings) return 0;
+    auto settings = parse(argc, argv);
+    if (!settings) return finished(0);
     if (!settings->compare.empty())
       throw InputError(
           "--compare: there is no simulator in this program; use `weft bench` of a build with the simulator (WEFT_SIMULATOR=ON)");
-    return run_transport(*settings);
+    if (settings->hosts.empty()) settings->secret = random_secret();
+    return finished(run_transport(*settings));
   } catch (const InputError& e) {
     for (const std::string& problem : e.problems()) print_error(problem);
     return 2;
+  } catch (const std::bad_alloc&) {
+    print_error("this process got no more memory; fewer ranks (-n) or a smaller largest size (-e) need less");
+    return 1;
   } catch (const std::exception& e) {
     print_error(e.what());
     return 1;

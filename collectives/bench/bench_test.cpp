@@ -1,6 +1,8 @@
 #include "collectives/bench/bench.hpp"
 
 #include "collectives/bench/measure.hpp"
+#include "collectives/bench/memory.hpp"
+#include "collectives/bench/processes.hpp"
 #include "collectives/bench/run_local.hpp"
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/table.hpp"
@@ -9,13 +11,17 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 using namespace weft;
 using namespace weft::bench;
@@ -76,7 +82,7 @@ TEST_CASE("bench: sizes are binary multiples") {
 TEST_CASE("bench: all that is wrong with a command line is said at once") {
   CHECK(problems_of({"--dtype", "float", "-b", "1M", "-e", "1K", "-f", "1", "--iterations", "0"}) ==
         std::vector<std::string>{"--dtype: must be one of float16, bfloat16, float32, float64, int32, int64, uint8, got \"float\"",
-                                 "-e: must be at least -b = 1048576, got 1024", "-f: must be at least 2, got 1",
+                                 "-e: must be at least -b = 1048576, got 1024", "-f: must be 2 to 1048576, got 1",
                                  "--iterations: must be at least 1, got 0"});
   CHECK(problems_of({"--op", "band"}) == std::vector<std::string>{"--op: band is not defined on float32"});
   CHECK(problems_of({"-b", "2"}) == std::vector<std::string>{"-b: must hold one float32 of 4 bytes, got 2"});
@@ -94,6 +100,60 @@ TEST_CASE("bench: all that is wrong with a command line is said at once") {
         std::vector<std::string>{"--hosts: must name a rank before the 2 servers, got 2 hosts"});
   CHECK(problems_of({"--trace", "/nowhere/trace.json"}) == std::vector<std::string>{"--trace: there is no folder /nowhere to write to"});
   CHECK(problems_of({"--nonsense"}).size() == 1);
+  for (const char* patience : {"1e300", "0", "-1", "1e-9", "nan", "inf"}) {
+    CAPTURE(patience);
+    CHECK(problems_of({"--patience", patience}).at(0).starts_with("--patience: must be 0.001 to 1000000 seconds, got "));
+  }
+  CHECK(problems_of({"-f", "2147483647"}) == std::vector<std::string>{"-f: must be 2 to 1048576, got 2147483647"});
+  for (const char* channels : {"-1", "0", "4094"})
+    CHECK(problems_of({"--channels", channels}) ==
+          std::vector<std::string>{fmt::format("--channels: must be 1 to 4093, got {}", channels)});
+  CHECK(problems_of({"--servers", "0"}) == std::vector<std::string>{"--servers: must be 1 to 1024, got 0"});
+  CHECK(problems_of({"--connections", "2", "--zero-copy"}) ==
+        std::vector<std::string>{"--connections, --zero-copy: only for --transport tcp"});
+  CHECK(problems_of({"--transport", "tcp", "--hosts", "a:1,b:0", "--rank", "0"}) ==
+        std::vector<std::string>{"--hosts: \"b:0\": the port must be 1 to 65535"});
+}
+
+TEST_CASE("bench: the secret of a job over several machines comes from a file or the environment, and is not in what is printed") {
+  const std::string file = std::filesystem::temp_directory_path() / fmt::format("weft_bench_test_secret.{}", ::getpid());
+  std::ofstream(file) << "sesame\n";
+  ::setenv("WEFT_JOB_SECRET", "from the environment", 1);
+  const Settings of_file = settings_of({"--transport", "tcp", "--hosts", "a:1,b:1", "--rank", "0", "--secret-file", file.c_str()});
+  CHECK(of_file.secret == "sesame");
+  CHECK(job_of(of_file).find("sesame") == std::string::npos);
+  CHECK(settings_of({"--transport", "tcp", "--hosts", "a:1,b:1", "--rank", "0"}).secret == "from the environment");
+  ::unsetenv("WEFT_JOB_SECRET");
+  CHECK(settings_of({"--transport", "tcp", "--hosts", "a:1,b:1", "--rank", "0"}).secret == "");
+  CHECK(problems_of({"--transport", "tcp", "--secret-file", file.c_str()}) ==
+        std::vector<std::string>{"--secret-file: needs --hosts; processes that weft bench starts itself share a random secret"});
+  std::filesystem::remove(file);
+  CHECK(problems_of({"--transport", "tcp", "--hosts", "a:1,b:1", "--rank", "0", "--secret-file", file.c_str()}) ==
+        std::vector<std::string>{"--secret-file: the job's secret cannot be read from " + file + ": No such file or directory"});
+}
+
+TEST_CASE("bench: more memory than there is is refused before it is asked for") {
+  constexpr std::int64_t gib = 1 << 30;
+  require_memory(2, 4 * gib, 8 * gib);
+  CHECK_THROWS_WITH_AS(require_memory(2, 64 * gib, 8 * gib),
+                       "-e: 2 ranks on this machine need 128.0 GiB for data, 64.0 GiB each, and it has 8.0 GiB of memory", InputError);
+  CHECK_THROWS_WITH_AS(require_memory(1, 9 * gib, 8 * gib),
+                       "-e: 1 rank on this machine needs 9.0 GiB for data, and it has 8.0 GiB of memory", InputError);
+  CHECK(memory_bytes() > 0);
+  CHECK_THROWS_WITH_AS(measured_on_threads({"-b", "1024G"}), doctest::Contains("-e: 2 ranks on this machine need 2048.0 GiB for data"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(measured_on_threads({"-b", "1024G", "--collective", "alltoall", "--algorithm", "pairwise"}),
+                       doctest::Contains("-e: 2 ranks on this machine need 4096.0 GiB for data"), InputError);
+}
+
+TEST_CASE("bench: a process whose table cannot be written fails") {
+  const auto print_in_vain = [](int) {
+    ::dup2(::open("/dev/full", O_WRONLY), STDOUT_FILENO);
+    std::cout << "a table\n";
+    return 0;
+  };
+  CHECK_THROWS_WITH_AS(run_processes({"rank 0"}, std::chrono::seconds(5), print_in_vain),
+                       "what was printed is not complete: cannot write to standard output: No space left on device", RunError);
 }
 
 TEST_CASE("bench: what an algorithm forbids is bad input") {

@@ -22,13 +22,14 @@ DeviceWorld::DeviceWorld(const Settings& s, std::vector<int> devices, cuda::Mess
       carriage_(messenger == nullptr ? StreamPlanSettings::Carriage::pull : StreamPlanSettings::Carriage::messages),
       executor_({.devices = devices_, .messenger = messenger, .patience = s.patience}) {}
 
+int DeviceWorld::gpus() const { return static_cast<int>(std::set<int>(devices_.begin(), devices_.end()).size()); }
+
 std::string DeviceWorld::about() const {
-  const std::set<int> different(devices_.begin(), devices_.end());
   bool reads = true;
   for (Rank a = 0; a < ranks(); ++a)
     for (Rank b = 0; b < ranks(); ++b) reads = reads && executor_.reads(a, b);
-  return fmt::format("{} ranks on {} GPU{}: {}{}", ranks(), different.size(), different.size() == 1 ? "" : "s",
-                     cuda::describe_devices(devices_), reads ? "" : "; some without peer access");
+  return fmt::format("{} ranks on {} GPU{}: {}{}", ranks(), gpus(), gpus() == 1 ? "" : "s", cuda::describe_devices(devices_),
+                     reads ? "" : "; some without peer access");
 }
 
 void DeviceWorld::prepare(const StreamJob& job) {

@@ -20,6 +20,7 @@ class DeviceWorld : public StreamWorld {
   DeviceWorld(const Settings&, std::vector<int> devices, cuda::Messenger*);
 
   int ranks() const override { return static_cast<int>(devices_.size()); }
+  int gpus() const override;
   std::string about() const override;
   void prepare(const StreamJob&) override;
   void write(Rank rank, ByteView bytes) override { executor_.write(rank, bytes); }

@@ -1,7 +1,9 @@
 #include "collectives/bench/measure.hpp"
 
+#include "collectives/bench/memory.hpp"
 #include "collectives/bench/plan.hpp"
 #include "collectives/bench/team.hpp"
+#include "collectives/on_threads.hpp"
 #include "collectives/reference.hpp"
 #include "kernels/base/error.hpp"
 
@@ -14,9 +16,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <numeric>
-#include <thread>
 
 #include <sched.h>
 
@@ -35,7 +35,7 @@ class Memory {
   void resize(std::size_t size) {
     const std::size_t pages = (size / page + 1) * page;
     if (pages > size_) bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(page, size_ = pages)));
-    if (!bytes_) throw std::bad_alloc();
+    if (!bytes_) throw RunError(fmt::format("no memory for the {} bytes of data of a rank", size));
     std::memset(bytes_.get(), 0, size_);
   }
 
@@ -274,15 +274,16 @@ void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
   if (ranks.size() == 1 && channels == 1) {
     run(ranks.front(), 0);
   } else {
-    const std::size_t all = ranks.size() * static_cast<std::size_t>(channels);
-    std::vector<std::thread> threads;
-    for (RankRun& r : ranks)
-      for (int c = 0; c < channels; ++c)
-        threads.emplace_back([&, c, index = threads.size()] {
-          bind_to_core(index, all);
-          run(r, c);
-        });
-    for (std::thread& t : threads) t.join();
+    const auto per_rank = static_cast<std::size_t>(channels);
+    const std::size_t all = ranks.size() * per_rank;
+    const auto run_bound = [&](std::size_t i) {
+      bind_to_core(i, all);
+      run(ranks[i / per_rank], static_cast<int>(i % per_rank));
+    };
+    on_threads(all, run_bound, [&](const std::string& reason) {
+      world.fail(reason);
+      for (RankRun& r : ranks) r.break_up();
+    });
   }
   if (!first) return;
   if (const std::string report = world.report(); !report.empty()) throw RunError(report);
@@ -337,6 +338,10 @@ void measure(World& world, const Settings& settings, const Hear& hear) {
       .barrier = build({.collective = Collective::barrier, .algorithm = "dissemination", .ranks = settings.with_servers()}),
       .hear = hear,
       .data = test_data(settings)};
+  std::size_t largest = 0;
+  for (const PlannedAlgorithm& a : benchmark.algorithms)
+    for (const std::int64_t elements : a.elements) largest = std::max(largest, buffer_bytes(a.schedule, elements, settings.dtype));
+  require_memory(ranks_of_this_machine(settings, settings.with_servers()), static_cast<std::int64_t>(largest));
   std::deque<RankRun> ranks;
   for (const Rank r : world.here()) ranks.emplace_back(benchmark, r);
   run_all(world, ranks, settings.cut.channels);

@@ -1,6 +1,7 @@
 #include "collectives/bench/processes.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/standard_output.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <iostream>
+#include <new>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -66,10 +68,15 @@ class Complaints {
 
 int run_one(const std::function<int(int)>& run, int i, const Complaints& complaints) {
   try {
-    return run(i);
+    const int status = run(i);
+    finish_standard_output();
+    return status;
   } catch (const InputError& e) {
     complaints.say(e.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    complaints.say("a process got no more memory; fewer ranks (-n) or a smaller largest size (-e) need less");
+    return 1;
   } catch (const std::exception& e) {
     complaints.say(e.what());
     return 1;
@@ -90,7 +97,6 @@ pid_t start(const std::function<int(int)>& run, int i, const Complaints& complai
   if (child != 0) return child;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int status = ::getppid() == parent ? run_one(run, i, complaints) : 1;
-  std::cout.flush();
   ::_exit(status);
 }
 

@@ -72,19 +72,24 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--channels", s.cut.channels, "parts of the message that run side by side")->capture_default_str();
   app.add_option("--pieces", s.cut.pieces, "pieces of a part that follow one another")->capture_default_str();
   app.add_option("--group", s.cut.group, "ranks in a group, for hierarchical_ring");
-  app.add_option("--servers", s.cut.servers, "that keep parameters, for parameter_server; 1 by default; udp: processes beside the ranks");
+  const CLI::Option* const servers = app.add_option(
+      "--servers", s.cut.servers, "that keep parameters, for parameter_server; 1 by default; udp: processes beside the ranks");
   app.add_option("--server-hosts", w.server_hosts,
                  "workers: servers are ranks too; extra: a thread or process for each beside the ranks, of which -n does not count")
       ->capture_default_str();
   const CLI::Option* const switches =
       app.add_option("--switches", s.switches, "of the BiGraph, for hdrm; udp: processes that add, ranks in equal parts below them");
-  app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str();
-  app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can");
+  const std::vector<const CLI::Option*> only_tcp = {
+      app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str(),
+      app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can"),
+  };
   app.add_option(
          "--hosts", s.hosts,
          "tcp: host:port of every rank, in order; udp: of the ranks, the servers and the switches, TCP and UDP; without it all run here")
       ->delimiter(',');
   app.add_option("--rank", s.rank, "tcp, udp: which of --hosts this process is");
+  app.add_option("--secret-file", w.secret_file,
+                 "with --hosts: file with a secret that all processes of the run must know; by default what WEFT_JOB_SECRET holds");
   app.add_option("--patience", w.patience_s, "seconds without progress after which a run is given up")->capture_default_str();
   app.add_flag("--graph", s.graph, "cuda, nccl: capture the collective in a CUDA graph and replay it, instead of enqueueing it");
   app.add_option("--trace", s.trace, "file to write every operation of one more run of each size to");
@@ -119,6 +124,9 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   }
   w.ranks = ranks->count() > 0;
   w.switches = switches->count() > 0;
+  w.servers = servers->count() > 0;
+  for (const CLI::Option* option : only_tcp)
+    if (option->count() > 0) w.tcp.push_back(option->get_name());
   for (const CLI::Option* option : only_udp)
     if (option->count() > 0) w.in_network.push_back(option->get_name());
   const std::vector<std::string> problems = understand(w, s);

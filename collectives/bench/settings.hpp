@@ -53,6 +53,7 @@ struct Settings {
   int connections = 1;                  // tcp
   bool zero_copy = false;               // tcp
   std::vector<std::string> hosts = {};  // the address of every rank, then of every extra server; udp: of every node
+  std::string secret = {};              // tcp, udp: known to all processes of the run; never printed
   Rank rank = -1;                       // tcp, udp: which of them this process is; -1 starts them all here
   InNetworkSettings in_network = {};    // udp
 

@@ -32,9 +32,9 @@ void Table::header(const Medium& medium) const {
   out_ << fmt::format("# weft bench: {} over {}{}\n", name_of(s.collective), s.transport,
                       medium.library().empty() ? "" : fmt::format(" ({})", medium.library()))
        << fmt::format(
-              "# nThread 1 nGpus 0 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} iters: {} agg iters: 1 validation: {}"
+              "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {}(factor) warmup iters: {} iters: {} agg iters: 1 validation: {}"
               " graph: {}\n#\n",
-              s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.graph ? 1 : 0)
+              medium.gpus(), s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.graph ? 1 : 0)
        << fmt::format("# {} ranks{}, channels {}, pieces {}; time is the median over the iterations of the slowest rank's\n", s.ranks,
                       extra_servers(s.cut) > 0 ? fmt::format(" and {} servers beside them", extra_servers(s.cut)) : "", s.cut.channels,
                       s.cut.pieces)

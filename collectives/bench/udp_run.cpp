@@ -2,6 +2,7 @@
 
 #include "collectives/bench/known_sums.hpp"
 #include "collectives/bench/measure.hpp"
+#include "collectives/bench/memory.hpp"
 #include "collectives/bench/processes.hpp"
 #include "collectives/bench/table.hpp"
 #include "collectives/bench/udp_report.hpp"
@@ -51,7 +52,11 @@ class Node {
         own_(own),
         // Who waits for others gives them time to find out themselves that nothing moves.
         world_(node, places, own.listener,
-               {.patience = 2 * settings.patience, .meeting = settings.patience, .job = job_of(settings), .names = layout_.names()}) {
+               {.patience = 2 * settings.patience,
+                .meeting = settings.patience,
+                .job = job_of(settings),
+                .secret = settings.secret,
+                .names = layout_.names()}) {
     for (const std::string& place : places) peers_.push_back(udp_peer(place));
   }
 
@@ -286,6 +291,7 @@ UdpPlace UdpPlace::at(const std::string& address) {
 }
 
 int run_udp_node(const Settings& settings, int node, const std::vector<std::string>& places, const UdpPlace& own) {
+  require_memory(ranks_of_this_machine(settings, settings.ranks), 2 * settings.last_bytes);  // what is added up, and the sums
   return Node(settings, node, places, own).run();
 }
 

@@ -221,8 +221,12 @@ TEST_CASE("udp bench: all that cannot be is said at once") {
                                  "--rank: must say which of the 2 hosts this is, 0 to 1, got -1"});
   CHECK(problems_of({"--hosts", "a:1,b,c:1,d:x,e:0,:5,a:1,a:1", "--rank", "0"}) ==
         std::vector<std::string>{"--hosts: \"b\" must be written host:port", "--hosts: \"d:x\" must be written host:port",
-                                 "--hosts: \"e:0\" must be written host:port", "--hosts: \":5\" must be written host:port",
+                                 "--hosts: \"e:0\": the port must be 1 to 65535", "--hosts: \":5\" must be written host:port",
                                  "--hosts: names a:1 twice"});
+  CHECK(problems_of({"--aggregators", "2147483647"}) ==
+        std::vector<std::string>{"--algorithm atp: /aggregators: must be at most 4194304, got 2147483647"});
+  CHECK(problems_of({"--servers", "0"}) == std::vector<std::string>{"--servers: must be 1 to 1024, got 0"});
+  CHECK(settings_of({"--servers", "0", "--algorithm", "switchml"}).cut.servers == 0);
   CHECK(problems_of({"-n", "0", "--switches", "0"}) ==
         std::vector<std::string>{"-n: must be 1 to 1024, got 0", "--switches: must be 1 to 1024, got 0"});
   CHECK(settings_of({"--hosts", "a:1,b:1,c:1,d:1,e:1", "--rank", "4", "--servers", "2"}).ranks == 2);

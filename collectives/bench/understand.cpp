@@ -1,7 +1,9 @@
 #include "collectives/bench/written.hpp"
+#include "collectives/job_secret.hpp"
 #include "kernels/base/error.hpp"
 
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
@@ -10,7 +12,9 @@
 namespace weft::bench {
 namespace {
 
-constexpr int most_ranks = 1024;  // each is a thread or a process
+constexpr int most_ranks = 1024;         // each is a thread or a process
+constexpr int most_channels = 4093;      // that a tag has numbers for, beside those of the benchmark itself
+constexpr int largest_factor = 1 << 20;  // times the largest size, that is still a number
 const std::vector<std::string> in_network_algorithms = {"atp", "switchml"};
 
 class Reader {
@@ -29,7 +33,7 @@ class Reader {
     settings_.algorithms = written_.algorithms;
     if (settings_.algorithms.empty()) settings_.algorithms = {udp ? "atp" : "ring"};
     settings_.check = written_.check != 0;
-    settings_.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written_.patience_s * 1000));
+    interpret_patience();
     size("-b", written_.first, settings_.first_bytes);
     size("-e", written_.last.empty() ? written_.first : written_.last, settings_.last_bytes);
     const std::int64_t unit = static_cast<std::int64_t>(size_of(settings_.dtype));
@@ -37,15 +41,18 @@ class Reader {
               settings_.last_bytes);
     refuse_if(settings_.first_bytes < unit, "-b: must hold one {} of {} bytes, got {}", name_of(settings_.dtype), unit,
               settings_.first_bytes);
-    refuse_if(settings_.factor < 2, "-f: must be at least 2, got {}", settings_.factor);
+    refuse_if(settings_.factor < 2 || settings_.factor > largest_factor, "-f: must be 2 to {}, got {}", largest_factor, settings_.factor);
     refuse_if(settings_.iterations < 1, "--iterations: must be at least 1, got {}", settings_.iterations);
+    refuse_if(settings_.cut.channels < 1 || settings_.cut.channels > most_channels, "--channels: must be 1 to {}, got {}", most_channels,
+              settings_.cut.channels);
     refuse_if(settings_.warmup < 0, "-w: must not be negative, got {}", settings_.warmup);
     refuse_if(settings_.ranks < (written_.ranks ? 1 : 0) || settings_.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks,
               settings_.ranks);
     refuse_if(extra_servers(settings_.cut) > most_ranks, "--servers: must be at most {}, got {}", most_ranks, settings_.cut.servers);
     if (!settings_.trace.empty()) interpret_trace();
+    refuse_if(!written_.tcp.empty() && settings_.transport != "tcp", "{}: only for --transport tcp", fmt::join(written_.tcp, ", "));
+    refuse_if(written_.servers && settings_.cut.servers == 0 && !(udp && without("atp")), "--servers: must be 1 to {}, got 0", most_ranks);
     refuse_if(settings_.connections < 1 || settings_.connections > 64, "--connections: must be 1 to 64, got {}", settings_.connections);
-    refuse_if(!(written_.patience_s > 0), "--patience: must be more than 0 seconds, got {}", written_.patience_s);
     refuse_if(!defined(settings_.op, settings_.dtype), "--op: {} is not defined on {}", name_of(settings_.op), name_of(settings_.dtype));
     const auto& known = transports();
     const std::string_view missing = left_out(settings_.transport);
@@ -57,6 +64,7 @@ class Reader {
     refuse_if(settings_.transport == "nccl" && settings_.collective == Collective::barrier,
               "--collective barrier: carries no data, and NCCL nothing else");
     interpret_ranks();
+    interpret_secret();
     if (udp)
       interpret_in_network();
     else
@@ -85,6 +93,32 @@ class Reader {
       problems_.push_back(fmt::format("{}: {}", flag, e.what()));
     }
   }
+  bool without(const std::string& algorithm) const {
+    return std::find(settings_.algorithms.begin(), settings_.algorithms.end(), algorithm) == settings_.algorithms.end();
+  }
+  void interpret_patience() {
+    constexpr double least_s = 0.001, most_s = 1'000'000;
+    const bool right = written_.patience_s >= least_s && written_.patience_s <= most_s;
+    refuse_if(!right, "--patience: must be {} to {} seconds, got {}", least_s, most_s, written_.patience_s);
+    if (right) settings_.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written_.patience_s * 1000));
+  }
+  void interpret_secret() {
+    if (settings_.hosts.empty()) {
+      refuse_if(!written_.secret_file.empty(),
+                "--secret-file: needs --hosts; processes that weft bench starts itself share a random secret");
+      return;
+    }
+    const char* const from_environment = std::getenv("WEFT_JOB_SECRET");
+    if (written_.secret_file.empty()) {
+      settings_.secret = from_environment != nullptr ? from_environment : "";
+      return;
+    }
+    try {
+      settings_.secret = secret_in_file(written_.secret_file);
+    } catch (const InputError& e) {
+      problems_.push_back(fmt::format("--secret-file: {}", e.what()));
+    }
+  }
   // Before anything runs: a run whose results cannot be kept is lost.
   void interpret_trace() {
     namespace fs = std::filesystem;
@@ -101,7 +135,8 @@ class Reader {
       const char* const end = host.data() + host.size();
       const bool is_port =
           colon != std::string::npos && std::from_chars(host.data() + colon + 1, end, port) == std::from_chars_result{end, {}};
-      refuse_if(colon == 0 || !is_port || port < 1 || port > 65535, "--hosts: \"{}\" must be written host:port", host);
+      refuse_if(colon == 0 || !is_port, "--hosts: \"{}\" must be written host:port", host);
+      refuse_if(colon != 0 && is_port && (port < 1 || port > 65535), "--hosts: \"{}\": the port must be 1 to 65535", host);
     }
     std::vector<std::string> sorted = hosts;
     std::sort(sorted.begin(), sorted.end());
@@ -131,10 +166,10 @@ class Reader {
   void interpret_nodes() {
     const std::vector<std::string>& names = settings_.algorithms;
     const int least_servers = std::find(names.begin(), names.end(), "atp") != names.end() ? 1 : 0;
-    if (settings_.cut.servers == 0) settings_.cut.servers = least_servers;
+    if (!written_.servers) settings_.cut.servers = least_servers;
     if (settings_.switches == 0 && !written_.switches) settings_.switches = 1;
     refuse_if(written_.server_hosts != "workers", "--server-hosts: over udp servers are processes of their own");
-    refuse_if(settings_.cut.servers < least_servers || settings_.cut.servers > most_ranks, "--servers: must be 1 to {}, got {}", most_ranks,
+    refuse_if(settings_.cut.servers < 0 || settings_.cut.servers > most_ranks, "--servers: must be 1 to {}, got {}", most_ranks,
               settings_.cut.servers);
     refuse_if(settings_.switches < 1 || settings_.switches > most_ranks, "--switches: must be 1 to {}, got {}", most_ranks,
               settings_.switches);

@@ -15,7 +15,8 @@ namespace weft::bench {
 class Medium {
  public:
   virtual ~Medium() = default;
-  virtual int ranks() const = 0;  // and extra servers
+  virtual int ranks() const = 0;          // and extra servers
+  virtual int gpus() const { return 0; }  // that the ranks run on
   // What belongs beside every result, as the device; "" where there is nothing to say.
   virtual std::string about() const { return {}; }
 

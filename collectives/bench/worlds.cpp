@@ -36,7 +36,8 @@ class Tcp final : public World {
                 .zero_copy = s.zero_copy,
                 .patience = s.patience,
                 .meeting = s.patience,
-                .job = job_of(s)}) {}
+                .job = job_of(s),
+                .secret = s.secret}) {}
   int ranks() const override { return ranks_; }
   std::vector<Rank> here() const override { return {rank_}; }
   Transport& at(Rank, int channel) override { return world_.at(channel); }

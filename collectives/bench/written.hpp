@@ -30,7 +30,9 @@ struct Written {
   std::string collective = "allreduce", dtype = "float32", op = "sum", first = "1K", last, server_hosts = "workers";
   std::vector<std::string> algorithms = {};  // none: the transport's usual one
   std::vector<std::string> in_network = {};  // flags that only udp has
-  bool ranks = false, switches = false;      // said at all
+  std::vector<std::string> tcp = {};         // flags that only tcp has
+  std::string secret_file = {};
+  bool ranks = false, switches = false, servers = false;  // said at all
   double patience_s = 30;
   int check = 1;
 };
