@@ -244,7 +244,7 @@ std::vector<std::string> check_frame(const Schedule& s) {
   std::vector<std::string> problems;
   if (s.ranks < 1) problems.push_back(fmt::format("a schedule of {} ranks", s.ranks));
   if (s.chunks < 1 || s.extra_chunks < 0) problems.push_back(fmt::format("a message of {} + {} extra chunks", s.chunks, s.extra_chunks));
-  if (s.channels.empty()) problems.push_back("a schedule without channels");
+  if (s.channels.empty()) problems.emplace_back("a schedule without channels");
   if (s.servers < 0 || (s.servers > 0 && s.servers >= s.ranks))
     problems.push_back(fmt::format("{} servers leave no worker of {} ranks", s.servers, s.ranks));
   if (s.servers > 0 && s.collective != Collective::allreduce) problems.push_back(fmt::format("servers in a {}", name_of(s.collective)));

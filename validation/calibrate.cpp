@@ -33,11 +33,10 @@ RowSelection rows_of(const CalibrateArguments& a) {
 
 // Why a file that holds measurements gives none.
 std::string none_selected(const std::string& file, const Measurements& read, bool in_place) {
-  std::string text = fmt::format("{}: none of its {} measurements is selected", file, read.not_selected);
-  if (read.of_other_buffer > 0)
-    text += in_place ? fmt::format("; {} are out-of-place times, which are used without --in-place", read.of_other_buffer)
-                     : fmt::format("; {} are in-place times, which --in-place uses", read.of_other_buffer);
-  return text;
+  const std::string text = fmt::format("{}: none of its {} measurements is selected", file, read.not_selected);
+  if (read.of_other_buffer < read.not_selected) return text;
+  return text + (in_place ? "; they are out-of-place times, which are used without --in-place"
+                          : "; they are in-place times, which --in-place uses");
 }
 
 std::vector<Measurement> read_all(const CalibrateArguments& a, std::ostream& err) {

@@ -69,7 +69,7 @@ TEST_CASE("calibrate: in-place times alone are named as such") {
   const auto data = folder.file("data.csv", "collective,ranks,size_bytes,time_us,inplace_time_us\nallreduce,2,8,,12\n").string();
   std::ostringstream out, err;
   CHECK(problems_of([&] { calibrate_command({.data = {data}, .scenario = scenario}, out, err); }) ==
-        Lines{data + ": none of its 1 measurements is selected; 1 are in-place times, which --in-place uses"});
+        Lines{data + ": none of its 1 measurements is selected; they are in-place times, which --in-place uses"});
 }
 
 TEST_CASE("calibrate: lines are excluded by their place in a file that is read") {

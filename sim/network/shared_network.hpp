@@ -120,8 +120,11 @@ class SharedNetwork final : public EventSource {
   // After the run. Throws RunError, saying who waits for whom, when not all drivers have finished.
   void require_finished() const {
     std::string waiting;
-    for (const Driver* driver : drivers_)
-      if (driver->state() != Driver::State::finished) waiting += (waiting.empty() ? "" : "\n") + driver->waiting();
+    for (const Driver* driver : drivers_) {
+      if (driver->state() == Driver::State::finished) continue;
+      if (!waiting.empty()) waiting += '\n';
+      waiting += driver->waiting();
+    }
     if (failure_) rethrow(drivers_.size() > 1 ? waiting : "");
     if (waiting.empty()) return;
     if constexpr (requires { network_.stall(); })

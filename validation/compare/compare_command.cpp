@@ -4,6 +4,7 @@
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
 #include "sim/results/describe.hpp"
+#include "sim/results/output_files.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/scenario_fields.hpp"
@@ -116,6 +117,9 @@ std::optional<Asked> read(int argc, const char* const* argv) {
   }
   if (!out.settings.compare.empty()) noting_problems([&] { out.scenario = scenario_of(out.settings); });
   if (!problems.empty()) throw InputError(problems);
+  // A trace that is there already weft bench replaces, but not what is read here.
+  if (const std::string& trace = out.settings.trace; !trace.empty())
+    refuse_to_replace({{trace, "weft bench: --trace " + trace, "a trace of weft bench", {}}}, {out.settings.compare}, true);
   return out;
 }
 

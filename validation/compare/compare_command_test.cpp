@@ -125,6 +125,13 @@ TEST_CASE("bench --compare refuses what the scenario cannot hold") {
   CHECK(unknown.printed.find("weft bench: --algorithm: unknown algorithm \"rink\" (did you mean \"ring\"?)") == 0);
 }
 
+TEST_CASE("bench --compare: a trace is not written over the scenario") {
+  const ScenarioFile file(star_of_four());
+  const Ran out = ran(weft_program + " bench -n 2 --compare " + file.path() + " --trace " + file.path());
+  CHECK(out.status == 2);
+  CHECK(out.printed == fmt::format("weft bench: --trace {0}: {0} is read by this command; write to another file\n", file.path()));
+}
+
 TEST_CASE("bench --compare: the status of a failed measurement is kept, and nothing is simulated") {
   const ScenarioFile file(good_scenario());  // hdrm fits the scenario; without --switches it cannot be measured
   const Ran out = ran(weft_program + " bench --algorithm hdrm -n 32 --compare " + file.path());

@@ -11,8 +11,9 @@ namespace {
 
 constexpr double tolerance = 0.98;  // of the least time: link rates are rounded numbers
 
-std::string series_name(const Measurement& m) {
-  return m.algorithm.empty() ? m.collective : fmt::format("{} of {}", m.algorithm, m.collective);
+std::string unknown_algorithm(const Measurement& m) {
+  if (m.algorithm.empty()) return fmt::format("the scenario has no algorithm that does {}; name one with --rename =NAME", m.collective);
+  return fmt::format("{} of {} is no algorithm of Weft's; name one with --rename", m.algorithm, m.collective);
 }
 
 // Where a measurement stands in its series; those of the same size there measured the same thing.
@@ -49,7 +50,7 @@ class Points {
 
   void add(Measurement row) {
     const auto algorithm = algorithm_measured(row, selection_.renames, workload_.algorithms);
-    if (!algorithm) return leave_out(row, fmt::format("{} is no algorithm of Weft's; name one with --rename", series_name(row)));
+    if (!algorithm) return leave_out(row, unknown_algorithm(row));
     const int ranks = ranks_of(row);
     if (ranks == 0) return;
     if (ranks < 2 || ranks > endpoints_)

@@ -9,7 +9,7 @@
 # Exit status: 0 if everything ran and no result was wrong, else 1, with what failed at the end.
 set -uo pipefail
 
-root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+root=$(CDPATH= cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 build=$root/build/default
 out=$root/build/gpu-results
 largest=1G

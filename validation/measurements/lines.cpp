@@ -1,6 +1,9 @@
 #include "validation/measurements/lines.hpp"
 
+#include "collectives/schedule.hpp"
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -63,6 +66,22 @@ void RowSink::problem(std::size_t line, std::string_view text) {
   problems_.push_back(line == 0 ? fmt::format("{}: {}", file_, text) : fmt::format("{}:{}: {}", file_, line, text));
 }
 
+namespace {
+
+// As nccl-tests, OSU and PyTorch write them: "all_gather", "bcast", "Reduce-Scatter".
+std::string collective_spelled(std::string_view name) {
+  std::string letters;
+  for (const char c : name)
+    if (c != '_' && c != '-') letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> others = {
+      {{"bcast", "broadcast"}, {"reducescatter", "reduce_scatter"}}};
+  for (const auto& [other, ours] : others)
+    if (letters == other) return std::string(ours);
+  return collective_named(letters) ? letters : std::string(name);
+}
+
+}  // namespace
+
 bool RowSink::is_excluded(std::size_t line) const {
   if (!options_.select || line == 0) return false;
   const auto& excluded = options_.select->exclude;
@@ -82,6 +101,8 @@ bool RowSink::wants(std::size_t line, const Measurement& row) {
 
 std::string RowSink::problem_of(const Measurement& row, std::optional<double> printed_gbps) const {
   if (row.collective.empty()) return "does not say which collective was measured; give it with --collective NAME";
+  if (!collective_named(row.collective) && row.collective != "latency" && !row.collective.ends_with("bandwidth"))
+    return fmt::format("\"{}\" is no collective that Weft simulates", row.collective);
   if (row.size_bytes < 0) return fmt::format("the size must not be negative, got {}", row.size_bytes);
   if (row.size_bytes > largest_bytes) return fmt::format("the size must be at most {} bytes, got {}", largest_bytes, row.size_bytes);
   if (!(row.time_us > 0)) return fmt::format("the time must be more than 0 us, got {:g}", row.time_us);
@@ -96,7 +117,7 @@ std::string RowSink::problem_of(const Measurement& row, std::optional<double> pr
 void RowSink::add(std::size_t line, Measurement row, std::optional<double> printed_gbps) {
   if (row.source.empty()) row.source = file_;
   row.where = fmt::format("{}:{}", file_, line);
-  if (row.collective.empty()) row.collective = options_.collective;
+  row.collective = collective_spelled(row.collective.empty() ? options_.collective : row.collective);
   if (options_.select) {
     const auto size = static_cast<double>(row.size_bytes);
     if (size < options_.select->smallest_bytes || size > options_.select->largest_bytes.value_or(size)) {

@@ -166,6 +166,10 @@ TEST_CASE("measurements: what is wrong with a CSV file is told line by line") {
   CHECK(problems_of("size_bytes,time_us\n8,1\n") ==
         Lines{"f:2: does not say which collective was measured; give it with --collective NAME"});
   CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "broadcast"}).rows.size() == 1);
+  CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "All_Gather"}).rows.at(0).collective == "allgather");
+  CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "bcast"}).rows.at(0).collective == "broadcast");
+  CHECK(problems_of("size_bytes,time_us\n8,1\n", {.collective = "gather"}) ==
+        Lines{"f:2: \"gather\" is no collective that Weft simulates"});
 }
 
 TEST_CASE("measurements: times that a SimTime cannot hold and sizes beyond a pebibyte are refused") {

@@ -32,17 +32,17 @@ std::string unknown(const std::string& name) {
 }  // namespace
 
 TEST_CASE("OSU: a table is of the collective that its title names, with and without a GPU library") {
-  for (const auto& [name, collective] : {std::pair{" Allreduce Latency", "allreduce"},
-                                         {"-CUDA Allreduce Latency", "allreduce"},
-                                         {" Allgather Latency", "allgather"},
-                                         {" All-to-All Personalized Exchange Latency", "alltoall"},
-                                         {" Broadcast Latency", "broadcast"},
-                                         {" Reduce Latency", "reduce"},
-                                         {"-ROCM Reduce_scatter Latency", "reduce_scatter"}}) {
-    CAPTURE(name);
-    const Measurements read = parse(table(name));
+  for (const auto& test : {std::pair{" Allreduce Latency", "allreduce"},
+                           {"-CUDA Allreduce Latency", "allreduce"},
+                           {" Allgather Latency", "allgather"},
+                           {" All-to-All Personalized Exchange Latency", "alltoall"},
+                           {" Broadcast Latency", "broadcast"},
+                           {" Reduce Latency", "reduce"},
+                           {"-ROCM Reduce_scatter Latency", "reduce_scatter"}}) {
+    CAPTURE(test.first);
+    const Measurements read = parse(table(test.first));
     REQUIRE(read.rows.size() == 1);
-    CHECK(read.rows[0].collective == collective);
+    CHECK(read.rows[0].collective == test.second);
     CHECK(read.rows[0].ranks == 0);
     const bool per_rank = read.rows[0].collective == "allgather" || read.rows[0].collective == "alltoall";
     CHECK(read.rows[0].size_of_a_rank == per_rank);
