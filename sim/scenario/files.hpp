@@ -15,7 +15,8 @@ std::string read_file(const std::filesystem::path& file);
 // The same for a file of at most so many bytes: refused when it is longer.
 std::string read_file(const std::filesystem::path& file, std::size_t most_bytes);
 
-// Replaces the file in one go: written beside under a temporary name, then renamed. Throws RunError.
+// Replaces the file in one go: written beside under a name of its own, then renamed; nothing is left beside when that fails.
+// Through a symbolic link the file it points to. Throws RunError.
 void write_file(const std::filesystem::path& file, std::string_view content);
 
 // "FILE: /pointer: text", each once, in the order found.

@@ -1,0 +1,29 @@
+// What a command may write over: one rule for all of them, asked before anything runs.
+//   A file that is missing may be written. One that the same command wrote for the same purpose is replaced, so that a
+//   command can be repeated. Any other is refused, unless --force is given. What a command reads it never writes over, and
+//   it never writes two things into one file.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+struct OutputFile {
+  std::filesystem::path file;
+  std::string argument;  // that asks for it, as the user knows it: "-o p.json"
+  std::string what;      // it replaces without being forced: "a hardware profile of weft calibrate"
+  // Whether a file with this text is one. Not given: nothing is.
+  std::function<bool(std::string_view text)> replaces = {};
+};
+
+// Throws InputError with every problem: "-o p.json: p.json exists and is not a hardware profile of weft calibrate; ...".
+void refuse_to_replace(const std::vector<OutputFile>& outputs, const std::vector<std::filesystem::path>& inputs, bool force);
+
+// For an argument that names a file or folder to write: throws InputError "-o: must name a folder, got \"\"" where it is empty.
+void refuse_empty_name(const std::string& flag, const std::string& value, const std::string& what);
+
+}  // namespace weft
