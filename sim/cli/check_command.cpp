@@ -62,7 +62,9 @@ bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm,
 
 int check_command(const ScenarioArguments& arguments, std::ostream& out) {
   bool good = true;
-  for (const Case& one : load_all(arguments)) {
+  const std::vector<Case> cases = load_all(arguments);
+  refuse_beyond_ns3(cases);
+  for (const Case& one : cases) {
     const Scenario& scenario = one.scenario;
     const std::string axes = axes_label(one);
     out << fmt::format("{}{}{}: {}, {} ranks\n", scenario.name, axes.empty() ? "" : ", ", axes,

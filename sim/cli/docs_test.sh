@@ -5,7 +5,7 @@ set -euo pipefail
 
 binary=$(readlink -f -- "$1")
 renew=${2:-}
-root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+root=$(CDPATH= cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 cd -- "$work"
@@ -79,7 +79,7 @@ for name in in_network_scale in_network_loss in_network_memory in_network_jobs; 
 table incast sim/packet/README.md
 
 # Lines that begin with ./weft inside fenced blocks; building and testing are what is under way.
-commands=$(cd -- "$root" && find . \( -name build -o -name '.*' ! -name . \) -prune -o -name '*.md' -print | LC_ALL=C sort | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |
+commands=$(CDPATH= cd -- "$root" && find . \( -name build -o -name '.*' ! -name . \) -prune -o -name '*.md' -print | LC_ALL=C sort | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |
   grep -vE $'\t\./weft (test|build|install)( |$)')
 while IFS=$'\t' read -r page command; do
   if ! output=$(bash -c "${command/#.\/weft/\"$binary\"}" </dev/null 2>&1); then

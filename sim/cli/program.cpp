@@ -5,6 +5,8 @@
 #include "sim/results/version.hpp"
 #include "sim/scenario/form.hpp"
 
+#include <algorithm>
+#include <cstdio>
 #include <iostream>
 
 namespace weft {
@@ -76,8 +78,11 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   };
   CLI::App* run = command("run", "Simulate scenarios and print a table", [&] { return run_command(a.run, std::cout, std::cerr); });
   add_scenarios(run, scenarios);
-  run->add_option("-o,--output", a.run.output, "Write results.csv and results.json into this folder")->type_name("DIR");
-  run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o)");
+  run->add_option("-o,--output", a.run.output,
+                  "Write results.csv and results.json into this folder; those of the same scenarios are replaced")
+      ->type_name("DIR");
+  run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o; networks flow and packet)");
+  run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
   run->add_flag("--quiet", a.run.quiet, "No progress bar");
   CLI::App* check = command("check", "Prove schedules correct, count flows on links, look for deadlock",
                             [&] { return check_command(scenarios, std::cout); });
@@ -113,8 +118,9 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
 }  // namespace
 
 int run_program(int argc, char** argv, std::span<const Command> more_commands) {
+  int status = exit_ok;
   try {
-    return run_chosen(argc, argv, more_commands);
+    status = run_chosen(argc, argv, more_commands);
   } catch (const InputError& error) {
     for (const std::string& problem : error.problems()) std::cerr << problem << "\n";
     return exit_bad_input;
@@ -122,6 +128,10 @@ int run_program(int argc, char** argv, std::span<const Command> more_commands) {
     std::cerr << "weft: " << error.what() << "\n";
     return exit_run_failed;
   }
+  // What was printed may still be in a buffer, whichever way it was.
+  if (std::cout.flush().good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::cerr << "weft: standard output: cannot be written (is the disk full?)\n";
+  return std::max<int>(status, exit_run_failed);
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // The program as its users meet it: what it prints and its exit status.
 #include "sim/scenario/testing.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
@@ -17,15 +18,17 @@ struct Ran {
   std::string printed;  // stdout and stderr together
 };
 
-Ran weft_program(const std::string& arguments) {
+Ran shell(const std::string& command) {
   Ran out;
-  FILE* pipe = ::popen((std::string(WEFT_BINARY) + " " + arguments + " 2>&1").c_str(), "r");
+  FILE* pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::array<char, 4096> buffer;
   while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.printed.append(buffer.data(), n);
   out.status = WEXITSTATUS(::pclose(pipe));
   return out;
 }
+
+Ran weft_program(const std::string& arguments) { return shell(fmt::format("{} {} 2>&1", WEFT_BINARY, arguments)); }
 
 class Folder {
  public:
@@ -71,6 +74,54 @@ TEST_CASE("run prints a table, writes the files and exits with 0") {
   CHECK(but_for_wall_time(folder / "out/results.json")["rows"].size() == 2);
 }
 
+TEST_CASE("a run may be repeated into its folder; another scenario's results and other files are replaced only by force") {
+  const Folder folder;
+  const std::string first = folder.write("first.json", small_scenario()), out = " --quiet -o " + (folder / "out").string();
+  REQUIRE(weft_program("run " + first + out + " --trace").status == 0);
+  CHECK(weft_program("run " + first + out).status == 0);
+  CHECK(!std::filesystem::exists(folder / "out/trace.json"));
+  const Ran other = weft_program("run " + first + " --set /name=second" + out);
+  CHECK(other.status == 2);
+  CHECK(other.printed.find("results.json exists and is not a result of weft run on \"second\"; write to another place, or give --force") !=
+        std::string::npos);
+  CHECK(weft_program("run " + first + " --set /name=second --force" + out).status == 0);
+}
+
+TEST_CASE("results that cannot be written cost neither the rows nor the table, and leave nothing behind") {
+  const Folder folder;
+  const std::string file = folder.write("small.json", small_scenario()), out = (folder / "out").string();
+  const Ran ran = shell("trap '' XFSZ; ulimit -f 0; " + std::string(WEFT_BINARY) + " run " + file + " -o " + out + " 2>&1");
+  CAPTURE(ran.printed);
+  CHECK(ran.status == 1);
+  CHECK(ran.printed.find(" hdrm ") != std::string::npos);
+  CHECK(ran.printed.ends_with("weft: " + out + "/results.csv: cannot be written: File too large; the table has the rows\n"));
+  CHECK(std::filesystem::is_empty(folder / "out"));
+}
+
+TEST_CASE("what cannot be printed fails the command, whichever it is") {
+  const Folder folder;
+  const std::string file = folder.write("small.json", small_scenario());
+  for (const std::string& command :
+       {"run " + file, "show " + file, "check " + file, "topo " + file, std::string("schema"), std::string("list")}) {
+    CAPTURE(command);
+    const Ran ran = shell(std::string(WEFT_BINARY) + " " + command + " 2>&1 >/dev/full");
+    CHECK(ran.status == 1);
+    CHECK(ran.printed == "weft: standard output: cannot be written (is the disk full?)\n");
+  }
+}
+
+TEST_CASE("what ns-3 cannot carry is refused before anything runs") {
+  if (std::ranges::find(available_networks(), NetworkKind::ns3) == available_networks().end()) return;
+  const Folder folder;
+  const std::string file = folder.write("small.json", small_scenario());
+  for (const char* command : {"run", "check"}) {
+    CAPTURE(command);
+    const Ran ran = weft_program(fmt::format("{} {} --network ns3 --set /fabric/switches=64", command, file));
+    CHECK(ran.status == 2);
+    CHECK(ran.printed.starts_with("first: ring, 64KiB: /network: ns3 is for small runs: at most 256 nodes and switches, got 320\n"));
+  }
+}
+
 TEST_CASE("the same scenario twice gives the same results, but for wall time") {
   const Folder folder;
   Json json = Json::parse(small_scenario());
@@ -96,6 +147,12 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"run " + good + " -o /proc/weft", "-o /proc/weft: cannot be written to: No such file or directory\n"},
       {"run " + good + " -o " + good, "-o " + good + ": cannot be written to: Not a directory\n"},
       {"run " + good + " --trace", "--trace: needs -o DIR, where trace.json goes\n"},
+      {"run " + good + " --force", "--force: needs -o DIR, where it replaces files\n"},
+      {"run " + good + " -o \"\"", "-o: must name a folder, got \"\"\n"},
+      {"run " + good + " --network simgrid --trace -o " + (folder / "out").string(),
+       "--trace: the network \"simgrid\" does not record messages; \"flow\" and \"packet\" do\n"},
+      {"run " + good + " --set /workload/algorithm=[\\\"atp\\\"] --trace -o " + (folder / "out").string(),
+       "--trace: first has in-network algorithms only, which have no messages of a schedule to record\n"},
       {"run " + good + " --set x", "--set: must be /pointer=value, such as /workload/size=1MiB, got \"x\"\n"},
       {"run " + good + " --network flw",
        good + ": /network: unknown network \"flw\" (did you mean \"flow\"?); allowed: \"flow\", \"packet\", \"simgrid\", \"ns3\"\n"},

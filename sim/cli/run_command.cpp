@@ -1,14 +1,17 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/runner.hpp"
+#include "sim/experiment.hpp"
 #include "sim/results/describe.hpp"
 #include "sim/results/progress.hpp"
+#include "sim/results/result_folder.hpp"
 #include "sim/results/table.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/experiment.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <ostream>
+#include <set>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -66,6 +69,36 @@ int report(const std::vector<Result>& results, const std::vector<Case>& cases, s
   return not_run > 0 ? exit_run_failed : status;
 }
 
+ResultFolderOptions options_of(const RunArguments& arguments) {
+  ResultFolderOptions out{.trace = arguments.trace, .force = arguments.force};
+  for (const std::string& file : arguments.scenarios.files) out.inputs.emplace_back(file);
+  return out;
+}
+
+std::string write_or_why(const ResultFolder& folder, const std::vector<Result>& results) {
+  try {
+    folder.write(results);
+    return "";
+  } catch (const RunError& error) {
+    return error.what();
+  }
+}
+
+// A trace without a message would look like a run without one.
+void refuse_untraced(const std::vector<Case>& cases) {
+  std::set<std::string> problems;
+  for (const Case& one : cases) {
+    const NetworkKind network = one.scenario.network;
+    if (network != NetworkKind::flow && network != NetworkKind::packet)
+      problems.insert(fmt::format("--trace: the network \"{}\" does not record messages; \"flow\" and \"packet\" do", name_of(network)));
+    const auto& algorithms = one.scenario.workload.algorithms;
+    if (std::ranges::all_of(algorithms, [](const AlgorithmChoice& a) { return is_in_network(a.name); }))
+      problems.insert(
+          fmt::format("--trace: {} has in-network algorithms only, which have no messages of a schedule to record", one.scenario.name));
+  }
+  if (!problems.empty()) throw InputError(std::vector<std::string>(problems.begin(), problems.end()));
+}
+
 }  // namespace
 
 std::vector<Case> load_all(const ScenarioArguments& arguments) {
@@ -86,26 +119,41 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
 }
 
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
-  if (arguments.trace && arguments.output.empty()) throw InputError("--trace: needs -o DIR, where trace.json goes");
+  if (arguments.trace && !arguments.output) throw InputError("--trace: needs -o DIR, where trace.json goes");
+  if (arguments.force && !arguments.output) throw InputError("--force: needs -o DIR, where it replaces files");
   const std::vector<Case> cases = load_all(arguments.scenarios);
-  if (!arguments.output.empty()) prepare_output(arguments.output);
+  refuse_beyond_ns3(cases);
+  if (arguments.trace) refuse_untraced(cases);
+  std::optional<ResultFolder> folder;
+  if (arguments.output) folder.emplace(*arguments.output, cases, options_of(arguments));
   const std::vector<RowRequest> requests = rows_of(cases);
 
   Progress progress(requests.size(), !arguments.quiet);
+  bool warned = false;
   auto written = std::chrono::steady_clock::now();
   const auto on_done = [&](const Result& last, const std::vector<Result>& so_far) {
     progress.done(label(last.request, cases));
     constexpr std::chrono::seconds between{5};  // what is done survives a run that is killed
-    if (arguments.output.empty() || std::chrono::steady_clock::now() - written < between) return;
-    write_results(arguments.output, so_far, cases);
+    if (!folder || std::chrono::steady_clock::now() - written < between) return;
+    if (const std::string why = write_or_why(*folder, so_far); !why.empty() && !std::exchange(warned, true)) {
+      progress.clear();
+      err << "weft: warning: " << why << "; the run goes on, and tries again\n" << std::flush;
+    }
     written = std::chrono::steady_clock::now();
   };
-  const std::vector<Result> results = run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done});
+  const auto on_wait = [&](const RowUnderWay& row) {
+    progress.under_way(row_under_way(label(row.request, cases), row.wall, row.reached.now));
+  };
+  const std::vector<Result> results =
+      run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done, .on_wait = on_wait});
   progress.clear();
 
+  const std::string not_written = folder ? write_or_why(*folder, results) : "";  // first: whoever reads the table may be gone
   out << to_table(results, cases) << std::flush;
-  if (!arguments.output.empty()) write_results(arguments.output, results, cases);
-  return report(results, cases, err);
+  const int status = report(results, cases, err);
+  if (not_written.empty()) return status;
+  err << "weft: " << not_written << "; the table has the rows\n";
+  return std::max<int>(status, exit_run_failed);
 }
 
 }  // namespace weft

@@ -1,10 +1,13 @@
 #include "sim/cli/runner.hpp"
 
+#include "sim/engine/in_child.hpp"
 #include "sim/scenario/testing.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace weft;
@@ -68,6 +71,57 @@ TEST_CASE("an interrupt ends what runs, starts nothing more and keeps what is do
                            {.workers = 1, .on_done = [](const Result&, const std::vector<Result>&) { std::raise(SIGINT); }});
   CHECK(results[0].row.has_value());
   for (std::size_t i = 1; i < 4; ++i) CHECK(results[i].failure == "interrupted");
+}
+
+TEST_CASE("a hangup is an interrupt, unless it is ignored") {
+  const auto cases = cases_of(good_scenario());
+  const auto hang_up = [](const Result&, const std::vector<Result>&) { std::raise(SIGHUP); };
+  const auto count_done = [&] {
+    const auto results = run(cases, row_named, {.workers = 1, .on_done = hang_up});
+    return std::count_if(results.begin(), results.end(), [](const Result& r) { return r.row.has_value(); });
+  };
+  CHECK(count_done() == 1);
+  std::signal(SIGHUP, SIG_IGN);
+  CHECK(count_done() == 4);
+  std::signal(SIGHUP, SIG_DFL);
+}
+
+TEST_CASE("where another process cannot be started, those under way are waited for; where none can, rows say why") {
+  const auto cases = cases_of(good_scenario());
+  // What becomes of the rows where only so many more files may be open; a worker needs two to start, and keeps one.
+  const auto outcome = [&](int files) {
+    return in_child([&] {
+      const int first = ::dup(0), second = ::dup(0);  // the lowest that are free
+      ::close(first), ::close(second);
+      const auto above = static_cast<rlim_t>(files == 1 ? first : second) + 1;
+      const rlimit limit{.rlim_cur = above, .rlim_max = above};
+      ::setrlimit(RLIMIT_NOFILE, &limit);
+      std::string out;
+      for (const Result& result : run(cases, row_named)) out += (result.row ? "done" : result.failure) + "; ";
+      return out;
+    });
+  };
+  CHECK(outcome(2) == "done; done; done; done; ");
+  const std::string why = "cannot make a pipe: Too many open files; ";
+  CHECK(outcome(1) == why + why + why + why);
+}
+
+TEST_CASE("while rows are under way the oldest of them is told of, and how far it has come") {
+  const auto cases = cases_of(good_scenario());
+  const auto slow = [](const RowRequest& request, std::vector<MessageRecord>* messages) {
+    if (request.algorithm->name == "ring") {
+      run_progress().reached(7_us, 65536);
+      ::usleep(1'200'000);
+    }
+    return row_named(request, messages);
+  };
+  std::vector<std::string> told;
+  run(cases, slow, {.workers = 2, .on_wait = [&](const RowUnderWay& row) {
+                      told.push_back(fmt::format("{} {} {} {}", label(row.request, cases), row.wall.count(), to_string(row.reached.now),
+                                                 row.reached.events));
+                    }});
+  CHECK(told.front().starts_with("first: ring, 256KiB 0 "));
+  CHECK(std::ranges::find(told, "first: ring, 256KiB 1 7us 65536") != told.end());
 }
 
 TEST_CASE("timelines are recorded only when asked for") {

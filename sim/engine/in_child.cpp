@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,14 @@ std::string outcome(const Child::Work& work) {
   }
 }
 
+// Dies with the parent, whatever ends that. Interrupts go to a whole group of processes: the parent decides what they mean.
+void depend_on(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);                                                         // it ended before that was set
+  for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTERM}) ::signal(s, SIG_DFL);  // the parent's handlers are not for it
+  for (const int s : {SIGINT, SIGHUP}) ::signal(s, SIG_IGN);
+}
+
 std::vector<std::string> lines(std::string_view text) {
   std::vector<std::string> out;
   while (true) {
@@ -58,6 +67,7 @@ Child::Child(const Work& work) {
   if (::pipe(ends.data()) != 0) throw RunError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   std::cout.flush();
   std::fflush(nullptr);  // or what is buffered could be printed twice
+  const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) {
     ::close(ends[0]), ::close(ends[1]);
@@ -65,8 +75,7 @@ Child::Child(const Work& work) {
   }
   if (pid_ == 0) {
     ::close(ends[0]);
-    for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGINT, SIGSEGV, SIGTERM})
-      ::signal(s, SIG_DFL);  // the parent's handlers are not for it
+    depend_on(parent);
     write_all(ends[1], outcome(work));
     ::_exit(0);  // nothing of the parent's (buffered output, exit handlers) is the child's to finish
   }

@@ -9,12 +9,13 @@
 
 namespace weft {
 
-// A function under way in a process of its own. Start it while no other thread runs: only the calling one is in the child.
+// A function under way in a process of its own, which ends with this one. Start it while no other thread runs: only the calling one is in
+// the child.
 class Child {
  public:
   using Work = std::function<std::string()>;  // returns the bytes to bring back
 
-  explicit Child(const Work&);
+  explicit Child(const Work&);  // throws RunError where no process can be started
   Child(Child&&) noexcept;
   Child& operator=(Child&&) = delete;
   ~Child();  // kills the process if it still runs

@@ -1,8 +1,10 @@
 #include "sim/results/output_files.hpp"
 
 #include "kernels/base/error.hpp"
-#include "sim/scenario/files.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <optional>
 
 namespace weft {
@@ -29,11 +31,20 @@ std::optional<std::string> problem_alone(const OutputFile& output, const std::ve
   if (!fs::exists(status)) return std::nullopt;
   if (!fs::is_regular_file(status)) return fmt::format("{} exists and is not a regular file; write to another", name);
   if (force) return std::nullopt;
-  if (output.replaces && output.replaces(read_file(output.file))) return std::nullopt;
+  if (output.replaces && output.replaces(read_beginning(output.file))) return std::nullopt;
   return fmt::format("{} exists and is not {}; write to another place, or give --force to replace it", name, output.what);
 }
 
 }  // namespace
+
+std::string read_beginning(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw InputError(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
+  std::string text(std::size_t{1} << 20, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
 
 void refuse_to_replace(const std::vector<OutputFile>& outputs, const std::vector<fs::path>& inputs, bool force) {
   std::vector<std::string> problems;

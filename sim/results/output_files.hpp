@@ -16,9 +16,12 @@ struct OutputFile {
   std::filesystem::path file;
   std::string argument;  // that asks for it, as the user knows it: "-o p.json"
   std::string what;      // it replaces without being forced: "a hardware profile of weft calibrate"
-  // Whether a file with this text is one. Not given: nothing is.
+  // Whether a file that begins with this text (read_beginning()) is one. Not given: nothing is.
   std::function<bool(std::string_view text)> replaces = {};
 };
+
+// Of a file's text as much as tells what it is: its first MiB. Throws InputError.
+std::string read_beginning(const std::filesystem::path& file);
 
 // Throws InputError with every problem: "-o p.json: p.json exists and is not a hardware profile of weft calibrate; ...".
 void refuse_to_replace(const std::vector<OutputFile>& outputs, const std::vector<std::filesystem::path>& inputs, bool force);

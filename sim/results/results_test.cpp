@@ -268,29 +268,13 @@ TEST_CASE("cases are compared side by side") {
   CHECK(table.find("bigraph, 16 switches x 4 nodes        100.00              -") != table.npos);
 }
 
-TEST_CASE("files are replaced whole, and there is never an empty one") {
-  const auto folder = std::filesystem::temp_directory_path() / fmt::format("weft_results_{}", ::getpid());
-  prepare_output(folder / "made" / "on the way");
-  Run run = some_run(good_scenario());
-  write_results(folder, run.results, run.cases);
-  CHECK(read_file(folder / "results.csv") == to_csv(run.results, run.cases));
-  CHECK(!std::filesystem::exists(folder / "results.csv.tmp"));
-  CHECK(!std::filesystem::exists(folder / "trace.json"));
-  for (Result& result : run.results) result.row.reset();
-  write_results(folder / "made", run.results, run.cases);
-  CHECK(!std::filesystem::exists(folder / "made" / "results.csv"));
-  CHECK_THROWS_WITH_AS(prepare_output(folder / "results.csv"), doctest::Contains("cannot be written to"), InputError);
-  CHECK_THROWS_WITH_AS(prepare_output("/proc/weft"), doctest::Contains("-o /proc/weft: cannot be written to: "), InputError);
-  std::filesystem::remove_all(folder);
-}
-
 TEST_CASE("a trace is JSON with a slice for each message") {
   const std::vector<MessageRecord> messages = {
       {.channel = 0, .step = 2, .from = 1, .to = 3, .bytes = 64, .posted = 1_us, .active = 2_us, .ended = 4_us}};
   std::vector<Result> results(2);
   results[0].trace = trace_events(messages, 0, "ring \"1\"");
   results[1].trace = trace_events(messages, 1, "hdrm");
-  const Json trace = Json::parse(to_trace(results));
+  const Json trace = Json::parse(to_trace(results, cases_of(good_scenario())));
   REQUIRE(trace["traceEvents"].size() == 4);
   CHECK(trace["traceEvents"][0]["args"]["name"] == "ring \"1\"");
   CHECK(
@@ -303,6 +287,11 @@ TEST_CASE("the progress bar fills up and keeps to its width") {
   CHECK(progress_line(0, 4, "x", 79) == "[------------------------] 0/4  x");
   CHECK(progress_line(2, 4, "x", 79) == "[############------------] 2/4  x");
   CHECK(progress_line(4, 4, std::string(200, 'x'), 79).size() == 79);
+}
+
+TEST_CASE("a row under way is shown with the time it has taken and the time it has come to") {
+  CHECK(row_under_way("first: ring, 1MiB", std::chrono::seconds(59), {}) == "59 s: first: ring, 1MiB");
+  CHECK(row_under_way("first: ring, 1MiB", std::chrono::seconds(62), 5250_us) == "1:02 min, 5.250 ms simulated: first: ring, 1MiB");
 }
 
 TEST_CASE("the slowest endpoint of a graph is found over all its cables") {

@@ -1,13 +1,9 @@
 #include "sim/results/writers.hpp"
 
 #include "sim/results/version.hpp"
-#include "sim/scenario/files.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-
-#include <unistd.h>
+#include <set>
 
 namespace weft {
 namespace {
@@ -105,6 +101,11 @@ Json json_of(const Row& row, const JobResult& job) {
   return out;
 }
 
+// By which a trace is known again.
+std::string trace_head(const std::vector<std::string>& names) {
+  return R"({"displayTimeUnit":"ns","otherData":{"weft_run_on":)" + Json(names).dump();
+}
+
 std::string joined(const std::vector<std::string>& fields) { return fmt::format("{}\n", fmt::join(fields, ",")); }
 
 }  // namespace
@@ -167,6 +168,7 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
     }
   }
   Json out = {{"schema", 1}, {"kind", "simulated"}, {"weft", {{"version", version()}, {"commit", commit()}}}, {"order", order_policy}};
+  out["scenarios"] = names_of(cases);
   out["cases"] = std::move(resolved);
   out["rows"] = std::move(rows);
   if (!failed.empty()) out["failed"] = std::move(failed);
@@ -186,30 +188,34 @@ std::string trace_events(const std::vector<MessageRecord>& messages, std::size_t
   return out;
 }
 
-std::string to_trace(const std::vector<Result>& results) {
+std::string to_trace(const std::vector<Result>& results, const std::vector<Case>& cases) {
   std::string events;
   for (const Result& result : results)
     if (!result.trace.empty()) events.append(events.empty() ? "" : ",\n").append(result.trace);
-  return fmt::format("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", events);
+  return fmt::format("{},\"weft\":{}}},\"traceEvents\":[\n{}\n]}}\n", trace_head(names_of(cases)), Json(version()).dump(), events);
 }
 
-void prepare_output(const std::filesystem::path& folder) {
-  const auto refuse = [&](const std::string& why) {
-    throw InputError(fmt::format("-o {}: cannot be written to: {}", folder.string(), why));
-  };
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) refuse(failed.message());
-  if (!std::filesystem::is_directory(folder, failed)) refuse("it is not a folder");
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
+std::vector<std::string> names_of(const std::vector<Case>& cases) {
+  std::set<std::string> names;
+  for (const Case& one : cases) names.insert(one.scenario.name);
+  return {names.begin(), names.end()};
 }
 
-void write_results(const std::filesystem::path& folder, const std::vector<Result>& results, const std::vector<Case>& cases) {
-  if (std::none_of(results.begin(), results.end(), [](const Result& o) { return o.row.has_value(); })) return;
-  write_file(folder / "results.csv", to_csv(results, cases));
-  write_file(folder / "results.json", to_json(results, cases));
-  if (std::any_of(results.begin(), results.end(), [](const Result& o) { return !o.trace.empty(); }))
-    write_file(folder / "trace.json", to_trace(results));
+bool is_csv_of(std::string_view text, const std::vector<std::string>& names) {
+  const auto line = text.find('\n');
+  if (!text.starts_with(columns()[0].name + "," + columns()[1].name + ",") || line == text.npos) return false;
+  const std::string_view first_row = text.substr(line + 1);
+  return std::ranges::any_of(names, [&](const std::string& name) { return first_row.starts_with(csv_field(name) + ","); });
 }
+
+bool is_json_of(std::string_view text, const std::vector<std::string>& names) {
+  const auto end = text.find(",\n  \"cases\"");  // a key of the outermost object, which what is written ends its head with
+  if (end == text.npos) return false;
+  const Json head = Json::parse(std::string(text.substr(0, end)) + "}", nullptr, false);
+  return head.is_object() && head.contains("weft") && head.value("kind", "") == "simulated" && head.contains("scenarios") &&
+         head.at("scenarios") == names;
+}
+
+bool is_trace_of(std::string_view text, const std::vector<std::string>& names) { return text.starts_with(trace_head(names)); }
 
 }  // namespace weft

@@ -1,11 +1,11 @@
-// results.csv, results.json and trace.json.
+// The texts of results.csv, results.json and trace.json.
 #pragma once
 
 #include "sim/network/network_run.hpp"
 #include "sim/results/plan.hpp"
 
-#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft {
@@ -19,12 +19,14 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
 // Trace events of one row in the Chrome format that Perfetto opens, comma-separated: a process for the row, a thread for
 // each rank, a slice for each message in the time it occupied its links.
 std::string trace_events(const std::vector<MessageRecord>& messages, std::size_t row_number, const std::string& row_label);
-std::string to_trace(const std::vector<Result>& results);
+std::string to_trace(const std::vector<Result>& results, const std::vector<Case>& cases);
 
-// A folder for results, made if it is missing. Throws InputError where nothing can be written: before anything runs.
-void prepare_output(const std::filesystem::path& folder);
+// The scenarios that results are of, each once, sorted.
+std::vector<std::string> names_of(const std::vector<Case>& cases);
 
-// results.csv and results.json, and trace.json if any result has a trace. Nothing is written when there is no row.
-void write_results(const std::filesystem::path& folder, const std::vector<Result>& results, const std::vector<Case>& cases);
+// Whether a file that begins with this text is one that the functions above wrote for scenarios of these names.
+bool is_csv_of(std::string_view text, const std::vector<std::string>& names);
+bool is_json_of(std::string_view text, const std::vector<std::string>& names);
+bool is_trace_of(std::string_view text, const std::vector<std::string>& names);
 
 }  // namespace weft

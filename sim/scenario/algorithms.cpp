@@ -102,6 +102,13 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
                              scenario.server.nic_count())}};
   const Request request = request_of(scenario, choice);
   std::vector<Problem> out = constraints(request);
+  if (request.collective == Collective::allreduce && !find_algorithm(request.collective, choice.name)) {
+    std::vector<std::string> names;
+    for (const Algorithm& algorithm : algorithms())
+      if (algorithm.collective == Collective::allreduce) names.emplace_back(algorithm.name);
+    for (const InNetworkAlgorithm& algorithm : in_network_algorithms()) names.emplace_back(algorithm.name);
+    return {{at, fmt::format("unknown allreduce algorithm \"{}\", must be one of {}", choice.name, fmt::join(names, ", "))}};
+  }
   for (Problem& problem : out) {
     if (problem.where == "/algorithm")
       problem.where = at;

@@ -190,3 +190,34 @@ TEST_CASE("a network that this build has not is refused with those it has") {
           (here ? Lines{} : Lines{fmt::format("f.json: /network: \"{}\" is not in this build; available: {}", name, available)}));
   }
 }
+
+TEST_CASE("nothing and zero do not stand for everything: there is a word for that") {
+  Json json = with("/traffic", Json::parse(R"([{"pattern": "incast", "to": 0, "endpoints": [], "size": "64KiB"}])"));
+  CHECK(lines_for(json) == Lines{"f.json: /traffic/0/endpoints: must be a list of at least one value or \"all\", got []"});
+  json["traffic"][0]["endpoints"] = "all";
+  CHECK(lines_for(json) == Lines{});
+  CHECK(lines_for(with("/workload/ranks", 0)) == Lines{"f.json: /workload/ranks: must be a whole number, at least 1, or \"all\", got 0"});
+  CHECK(lines_for(with("/workload/ranks", -1)) == Lines{"f.json: /workload/ranks: must be at least 1, got -1"});
+  CHECK(lines_for(with("/jobs", Json::parse(R"([{"ranks": 0}])"))).front() ==
+        "f.json: /jobs/0/ranks: must be a whole number, at least 1, or \"as_workload\", got 0");
+  CHECK(lines_for(with("/hardware", Json{{"reduce_rate", "0bps"}})) ==
+        Lines{"f.json: /hardware/reduce_rate: must be a rate such as \"100Gbps\" above zero or \"unlimited\", got \"0bps\""});
+  CHECK(lines_for(with("/hardware", Json{{"reduce_rate", "unlimited"}})) == Lines{});
+  CHECK(lines_for(with("/fabric/programmable", Json{{"packets_per_second", 0}})) ==
+        Lines{"f.json: /fabric/programmable/packets_per_second: must be a whole number, at least 1, or \"as_they_come\", got 0"});
+  CHECK(lines_for(with("/fabric/programmable", Json{{"packets_per_second", -1}})) ==
+        Lines{"f.json: /fabric/programmable/packets_per_second: must be at least 1, got -1"});
+  CHECK(lines_for(with("/server", Json{{"gpus", Json::array()}})) ==
+        Lines{"f.json: /server/gpus: has no GPU, and endpoints are GPUs; a node that is an endpoint by itself is the server \"sub_node\""});
+}
+
+TEST_CASE("names have no control characters, which would reach terminals and tables") {
+  CHECK(lines_for(with("/name", "\x1b[31mred")) == Lines{"f.json: /name: must not contain control characters, got \"\\u001b[31mred\""});
+  CHECK(lines_for(with("/description", "two\nlines")) == Lines{});
+}
+
+TEST_CASE("the list of all-reduces has those that switches take part in") {
+  CHECK(lines_for(with("/workload/algorithm", "chain")) ==
+        Lines{"f.json: /workload/algorithm: unknown allreduce algorithm \"chain\", must be one of ring, halving_doubling, hdrm, "
+              "recursive_doubling, hierarchical_ring, double_binary_tree, direct, parameter_server, atp, switchml"});
+}

@@ -30,7 +30,7 @@ std::vector<std::vector<Setting>> product(const Json& sweep, const Place& place,
       in.unwanted(here, "a list of at least one value", values);
       continue;
     }
-    if (values.size() > most_cases || too_many(cases.size() * values.size(), place, in)) return {};
+    if (too_many(values.size(), place, in) || too_many(cases.size() * values.size(), place, in)) return {};
     std::vector<std::vector<Setting>> longer;
     for (const auto& settings : cases)
       for (const Json& value : values) {
@@ -66,11 +66,25 @@ std::vector<std::vector<Setting>> settings_of(const Json& sweep, const Place& pl
   return {};
 }
 
+// Whether a value at `outer` replaces the one at `inner`.
+bool covers(const std::string& outer, const std::string& inner) {
+  return inner.starts_with(outer) && (inner.size() == outer.size() || inner[outer.size()] == '/');
+}
+
+// Rows are labelled with every setting of their case, so each must be in effect.
+bool keeps_settings(const std::vector<Setting>& axes, const Place& place, Input& in) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (covers("/sweep", axes[i].pointer)) return in.problem(place, "sets \"/sweep\": a sweep in a sweep is not run; write one sweep");
+    for (std::size_t before = 0; before < i; ++before)
+      if (covers(axes[i].pointer, axes[before].pointer))
+        return in.problem(place, fmt::format("{} undoes {}, which stands before it; sweep one of them, or write it first",
+                                             shown(Json(axes[i].pointer)), shown(Json(axes[before].pointer))));
+  }
+  return true;
+}
+
 // The sweep comes last, so it would undo what is set.
 void refuse_swept(const std::vector<Setting>& settings, const std::vector<std::vector<Setting>>& cases, Input& in) {
-  const auto covers = [](const std::string& outer, const std::string& inner) {
-    return inner.starts_with(outer) && (inner.size() == outer.size() || inner[outer.size()] == '/');
-  };
   std::set<std::string> swept;
   for (const auto& axes : cases)
     for (const Setting& axis : axes) swept.insert(axis.pointer);
@@ -122,6 +136,8 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
   const Place of_sweep = root.in("sweep");
   const auto all_settings = settings_of(sweep, of_sweep, in);
   refuse_swept(settings, all_settings, in);
+  for (std::size_t i = 0; i < all_settings.size(); ++i)  // of a product all cases are alike
+    if (!keeps_settings(all_settings[i], sweep.is_array() ? of_sweep.at(i) : of_sweep, in) && sweep.is_object()) break;
   for (std::size_t i = 0; i < all_settings.size(); ++i) {
     const std::size_t before = in.problems.size();
     Json one = json;
@@ -170,6 +186,7 @@ Setting parse_setting(const std::string& text) {
 Json to_json(const Scenario& scenario) { return Form<Scenario>::write(scenario); }
 
 Json to_json(const std::vector<Case>& cases) {
+  check(!cases.empty(), "a scenario stands for no case");
   std::vector<Json> all;
   for (const Case& one : cases) all.push_back(to_json(one.scenario));
   Json out = all.front(), sweep = Json::array();

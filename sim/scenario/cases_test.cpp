@@ -85,6 +85,32 @@ TEST_CASE("a sweep of too many cases is refused before it is made") {
   CHECK(lines_for(json) == Lines{"f.json: /sweep: stands for more than 10000 cases"});
 }
 
+TEST_CASE("a list of more values than cases is refused, not left out") {
+  Json list = Json::array();
+  for (std::size_t i = 0; i <= most_cases; ++i) list.push_back(i);
+  CHECK(lines_for(with("/sweep", Json{{"/seed", list}})) == Lines{"f.json: /sweep: stands for more than 10000 cases"});
+}
+
+TEST_CASE("settings that undo each other are refused, since rows are labelled with all of them") {
+  const auto swept = [](const char* sweep) { return lines_for(with("/sweep", Json::parse(sweep))); };
+  const char* star = R"({"type": "star", "nodes": 8, "link": {"bandwidth": "1Gbps", "latency": "1us"}})";
+  CHECK(swept(fmt::format(R"({{"/fabric/switches": [8, 16], "/fabric": [{}]}})", star).c_str()).front() ==
+        "f.json: /sweep: \"/fabric\" undoes \"/fabric/switches\", which stands before it; sweep one of them, or write it first");
+  CHECK(swept(R"([{}, {"/workload/size/0": "1MiB", "/workload/size": "2MiB"}])") ==
+        Lines{"f.json: /sweep/1: \"/workload/size\" undoes \"/workload/size/0\", which stands before it; sweep one of them, or write it "
+              "first"});
+  // The other way round both are in effect.
+  Json both = with("/workload/algorithm", "ring");
+  both["sweep"] = {{"/fabric", Json::array({Json::parse(star)})}, {"/fabric/nodes", {2, 4}}};
+  CHECK(cases_of(both).at(0).scenario.workload.ranks == 2);
+}
+
+TEST_CASE("a sweep in a sweep is refused, not dropped") {
+  const Lines refused = {"f.json: /sweep/0: sets \"/sweep\": a sweep in a sweep is not run; write one sweep"};
+  CHECK(lines_for(with("/sweep", Json::parse(R"([{"/sweep": {"/seed": [1, 2]}}])"))) == refused);
+  CHECK(lines_for(with("/sweep", Json::parse(R"([{"/sweep/~1seed": [1, 2]}])"))).front() == refused.front());
+}
+
 TEST_CASE("a setting of the command line is JSON, or else a string") {
   CHECK(parse_setting("/seed=3").value == 3);
   CHECK(parse_setting("/workload/size=1MiB").value == "1MiB");

@@ -119,14 +119,14 @@ Declaration<Ecmp> Declared<Ecmp>::declaration() {
 
 Declaration<ProgrammableSwitches> Declared<ProgrammableSwitches>::declaration() {
   using P = ProgrammableSwitches;
-  return {
-      .doc = "Switches that algorithms such as atp add in.",
-      .fields = {optional_as<OrWord<std::vector<std::string>, EdgeSwitches>>(
-                     "switches", &P::switches, "Their names; \"edge\" is every switch with an endpoint, [] none."),
-                 optional("aggregators", &P::aggregators, "Packets that each can hold at a time, of all jobs.", at_least(1)),
-                 optional_as<OrWord<Bytes, AnyPayload>>("payload", &P::payload, "The most that one can add of a packet."),
-                 optional_as<OrWord<std::int64_t, AsTheyCome>>("packets_per_second", &P::packets_per_second, "The most that each handles."),
-                 optional("delay", &P::delay, "Of each packet in one, on top of what its links take.", at_least(SimTime{}))}};
+  return {.doc = "Switches that algorithms such as atp add in.",
+          .fields = {optional_as<OrWord<std::vector<std::string>, EdgeSwitches>>(
+                         "switches", &P::switches, "Their names; \"edge\" is every switch with an endpoint, [] none."),
+                     optional("aggregators", &P::aggregators, "Packets that each can hold at a time, of all jobs.", at_least(1)),
+                     optional_as<OrWord<Bytes, AnyPayload>>("payload", &P::payload, "The most that one can add of a packet."),
+                     optional_as<OrWord<std::int64_t, AsTheyCome>>("packets_per_second", &P::packets_per_second,
+                                                                   "The most that each handles.", at_least<std::int64_t>(1)),
+                     optional("delay", &P::delay, "Of each packet in one, on top of what its links take.", at_least(SimTime{}))}};
 }
 
 Declaration<FabricChoice> Declared<FabricChoice>::declaration() {

@@ -90,8 +90,10 @@ Field<S> make_field(std::string name, T S::*member, std::string doc, bool is_req
     static_cast<void>(range);
     T value{};
     if (!F::read(json, place, in, value)) return false;
+    bool has_range = true;  // a word stands outside of it
+    if constexpr (requires { F::is_word(json); }) has_range = !F::is_word(json);
     if constexpr (std::totally_ordered<T>)
-      if (!in_range<T, F>(value, range, json, place, in)) return false;
+      if (has_range && !in_range<T, F>(value, range, json, place, in)) return false;
     out.*member = std::move(value);
     return true;
   };
@@ -131,6 +133,17 @@ Field<S> required_as(std::string name, T S::*member, std::string doc) {
 template <class F, class S, class T>
 Field<S> optional_as(std::string name, T S::*member, std::string doc, std::type_identity_t<Range<T>> range = {}) {
   return make_field<F>(std::move(name), member, std::move(doc), false, range);
+}
+
+// A list that is left out when there is nothing to say.
+template <class S>
+Field<S> not_empty(Field<S> field) {
+  const auto read = field.read;
+  field.read = [read](const Json& json, const Place& place, Input& in, S& out) {
+    if (json.is_array() && json.empty()) return in.problem(place, "an empty list says nothing: give at least one value, or leave it out");
+    return read(json, place, in, out);
+  };
+  return field;
 }
 
 // The fields of a part, as fields of the whole that holds it.

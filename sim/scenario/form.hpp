@@ -7,6 +7,7 @@
 #include "sim/scenario/json_text.hpp"
 #include "sim/scenario/place.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <filesystem>
@@ -59,6 +60,18 @@ struct Form<std::string> {
   static std::string wanted() { return "a string"; }
   static Json schema() { return {{"type", "string"}}; }
   static Json write(const std::string& value) { return value; }
+  // Names go to terminals and into tables.
+  static bool read(const Json& json, const Place& place, Input& in, std::string& out) {
+    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+    out = json.get<std::string>();
+    const auto is_control = [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; };
+    if (std::none_of(out.begin(), out.end(), is_control)) return true;
+    return in.problem(place, fmt::format("must not contain control characters, got {}", shown(json)));
+  }
+};
+
+// A text for readers, which may have several lines.
+struct FreeText : Form<std::string> {
   static bool read(const Json& json, const Place& place, Input& in, std::string& out) {
     if (!json.is_string()) return in.unwanted(place, wanted(), json);
     out = json.get<std::string>();
@@ -150,15 +163,27 @@ struct Form<BitsPerSecond> : QuantityForm<BitsPerSecond> {
   }
 };
 
-// A type one value of which has a word of its own: Special{value, word}, such as "never" for a threshold.
+// What may stand beside a word that stands for zero or for nothing of a T.
+template <class T>
+std::string more_than_nothing() {
+  return Form<T>::wanted() + (std::is_integral_v<T> ? ", at least 1," : " above zero");
+}
+template <class T>
+requires requires { typename T::value_type; }
+std::string more_than_nothing() { return "a list of at least one value"; }
+
+// A type one value of which has a word of its own: Special{value, word}, such as "never" for a threshold. That value is
+// written as the word only: an empty list or zero is seldom meant to stand for everything.
 template <class T, class Special>
 struct OrWord {
+  static bool is_word(const Json& json) { return json.is_string() && json.get_ref<const std::string&>() == Special::word; }
   static std::string wanted() { return fmt::format("{} or \"{}\"", Form<T>::wanted(), Special::word); }
   static Json schema() { return {{"oneOf", Json::array({Form<T>::schema(), {{"const", Special::word}}})}}; }
   static Json write(const T& value) { return value == Special::value ? Json(Special::word) : Form<T>::write(value); }
   static bool read(const Json& json, const Place& place, Input& in, T& out) {
-    if (!json.is_string() || json.get_ref<const std::string&>() != Special::word) return Form<T>::read(json, place, in, out);
-    out = Special::value;
+    if (is_word(json)) return out = Special::value, true;
+    if (!Form<T>::read(json, place, in, out)) return false;
+    if (out == Special::value) return in.unwanted(place, fmt::format("{} or \"{}\"", more_than_nothing<T>(), Special::word), json);
     return true;
   }
 };

@@ -37,26 +37,20 @@ bool nested_too_deep(std::string_view text, std::vector<Problem>& problems) {
   return false;
 }
 
-// Control characters and bytes outside ASCII as \xNN, so that a message is always printable.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c >= 0x20 && c < 0x7f)
-      out += c;
-    else
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-  }
-  return out;
+// The library repeats all it has read of a string or number: the beginning and the end of that are enough.
+std::string cut_short(const std::string& text) {
+  constexpr std::size_t longest = 200, half = longest / 2;
+  return text.size() <= longest ? text : text.substr(0, half) + "..." + text.substr(text.size() - half);
 }
 
 // What the library says, less its prefixes: "unexpected '}'; expected string literal".
 std::string syntax_error(std::string_view message) {
   for (const std::string_view mark : {"parsing value - ", "parsing object key - ", "parsing object separator - ", "parsing object - ",
                                       "parsing array - ", ": syntax error "}) {
-    if (const auto at = message.find(mark); at != message.npos) return printable(message.substr(at + mark.size()));
+    if (const auto at = message.find(mark); at != message.npos) return cut_short(printable(message.substr(at + mark.size())));
   }
   const auto close = message.find("] ");
-  return printable(close == message.npos ? message : message.substr(close + 2));
+  return cut_short(printable(close == message.npos ? message : message.substr(close + 2)));
 }
 
 class Builder final : public nlohmann::json_sax<Json> {
@@ -128,9 +122,9 @@ class Builder final : public nlohmann::json_sax<Json> {
       if (level.value.is_array())
         all += fmt::format("/{}", level.value.size());
       else
-        all.append("/").append(escaped(level.key));
+        all.append("/").append(key_shown(level.key));
     }
-    return printable(all);
+    return all;
   }
 
   std::string_view text_;
@@ -144,6 +138,11 @@ class Builder final : public nlohmann::json_sax<Json> {
 Json parse_json(std::string_view text, std::vector<Problem>& problems) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) {
     problems.push_back({"", "the text is empty; a JSON object was expected"});
+    return nullptr;
+  }
+  // The library takes it for the end of the text, whatever follows.
+  if (const auto zero = text.find('\0'); zero != text.npos) {
+    problems.push_back({line_and_column(text, zero), "not JSON: a NUL character"});
     return nullptr;
   }
   if (nested_too_deep(text, problems)) return nullptr;

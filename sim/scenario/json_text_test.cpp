@@ -63,6 +63,22 @@ TEST_CASE("every key that is given twice is reported, and the first one counts")
   CHECK(json == Json::parse(R"({"a": 1, "b": [{"c": 1}]})"));
 }
 
+TEST_CASE("a NUL character ends no text: what follows would be left out") {
+  CHECK(problems_in(std::string("{}\n\0 {\"a\": 1}", 13)) == Lines{"f.json: line 2, column 1: not JSON: a NUL character"});
+  CHECK(problems_in(std::string("\0", 1)) == Lines{"f.json: line 1, column 1: not JSON: a NUL character"});
+}
+
+TEST_CASE("keys are repeated printable and cut short") {
+  CHECK(problems_in("{\"\\u001b[31m\": 1, \"\\u001b[31m\": 2}") == Lines{"f.json: /\\x1b[31m: this key is given twice"});
+  CHECK(lines_for(with("/\x1b]0;title\a", 1)).front().starts_with("f.json: /\\x1b]0;title\\x07: unknown key; "));
+  const std::string page(10'000'000, 'x');
+  for (const Lines& lines : {lines_for(with(fmt::format("/{}", page), 1)), problems_in(fmt::format("{{\"{}\"}}", page)),
+                             problems_in(fmt::format("{{\"a\": \"{}\n\"}}", page))}) {
+    REQUIRE(lines.size() == 1);
+    CHECK(lines.front().size() < 700);
+  }
+}
+
 TEST_CASE("what is shown of a value stays short and printable") {
   CHECK(shown(Json("tab\there \xff")) == "\"tab\\there \\ufffd\"");
   CHECK(shown(Json(std::string(1000, 'x'))).size() == 60);

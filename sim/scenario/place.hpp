@@ -22,6 +22,24 @@ inline std::string escaped(std::string_view key) {
   return out;
 }
 
+// Control characters and bytes outside ASCII as \xNN, so that a message is always printable.
+inline std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c >= 0x20 && c < 0x7f)
+      out += c;
+    else
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+// A key as a message shows it: printable, and cut where nobody would read on.
+inline std::string key_shown(std::string_view key) {
+  constexpr std::size_t longest = 60;
+  return printable(escaped(key.size() > longest ? key.substr(0, longest) : key)) + (key.size() > longest ? "..." : "");
+}
+
 struct Place {
   const Place* up = nullptr;  // null: the whole value, pointer ""
   std::string_view key = {};
@@ -31,7 +49,7 @@ struct Place {
   Place at(std::size_t i) const { return {this, {}, static_cast<std::ptrdiff_t>(i)}; }
   std::string pointer() const {
     if (!up) return std::string(key);  // a root may carry a prefix of its own
-    return up->pointer() + "/" + (index >= 0 ? fmt::format("{}", index) : escaped(key));
+    return up->pointer() + "/" + (index >= 0 ? fmt::format("{}", index) : key_shown(key));
   }
 };
 

@@ -98,7 +98,8 @@ const HardwareProfile& ProfileLibrary::load(const std::string& name) const {
   for (const auto& folder : folders_) {
     const auto file = folder / (name + ".json");
     std::error_code unreadable;
-    if (std::filesystem::exists(file, unreadable)) return loaded_.emplace(name, read_profile(file)).first->second;
+    const auto found = std::filesystem::symlink_status(file, unreadable);  // what a link leads to is for reading to find out
+    if (std::filesystem::exists(found)) return loaded_.emplace(name, read_profile(file)).first->second;
   }
   throw InputError(unknown_name("hardware profile", name, allowed));
 }

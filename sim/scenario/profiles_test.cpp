@@ -64,6 +64,14 @@ TEST_CASE("a profile beside the scenario comes before the project's") {
   CHECK(library.load("eflops_testbed").first_use > SimTime{});
 }
 
+TEST_CASE("a profile that is there and cannot be read is said to be unreadable, not unknown") {
+  const Folder folder;
+  std::filesystem::create_directories(folder.path() / "hardware");
+  std::filesystem::create_symlink("p_loop.json", folder.path() / "hardware/p_loop.json");
+  CHECK_THROWS_WITH_AS(ProfileLibrary::beside(folder.path() / "scenario.json").load("p_loop"),
+                       doctest::Contains("p_loop.json: cannot be read: Too many levels of symbolic links"), InputError);
+}
+
 TEST_CASE("a profile whose numbers have no source, or are wrong, is refused") {
   const Folder folder;
   const auto file = folder.write("p.json", R"({"schema": 1, "send_overhead": "3us", "rendezvous": {"value": "3us", "source": ""},

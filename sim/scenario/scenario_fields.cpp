@@ -3,6 +3,7 @@
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/packet_fields.hpp"
+#include "sim/scenario/sizes.hpp"
 
 namespace weft {
 namespace {
@@ -104,6 +105,7 @@ std::vector<Field<AtpChoice>> atp_fields() {
                                  at_least(1));
   largest_window.write = [](const C& c) { return c.largest_window > 0 ? Json(c.largest_window) : Json(Json::value_t::discarded); };
   auto server_nodes = optional("server_nodes", &C::server_nodes, "Instead of \"servers\": the endpoint of each parameter server.");
+  server_nodes = not_empty(std::move(server_nodes));
   server_nodes.write = [](const C& c) { return c.server_nodes.empty() ? Json(Json::value_t::discarded) : Json(c.server_nodes); };
   return {servers,
           server_nodes,
@@ -222,12 +224,13 @@ Declaration<Workload> Declared<Workload>::declaration() {
           .fields = {
               optional("collective", &W::collective, "The operation."),
               required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare."),
-              required_as<OneOrList<Bytes>>("size", &W::sizes, "Bytes of the message (nccl-tests' \"size\"), one or several."),
+              required_as<SizesForm>("size", &W::sizes,
+                                     "Bytes of the message (nccl-tests' \"size\"): one, a list, or from one to another by a factor."),
               optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
               optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
               optional_as<OrWord<int, AllRanks>>(
                   "ranks", &W::ranks,
-                  "How many take part, on the first places of the placement; \"all\" leaves extra servers their endpoints.", at_least(0)),
+                  "How many take part, on the first places of the placement; \"all\" leaves extra servers their endpoints.", at_least(1)),
               optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
                        between(1, 1'000'000)),
               optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
@@ -253,7 +256,7 @@ Declaration<JobSpec> Declared<JobSpec>::declaration() {
           .fields = {optional("name", &J::name, "Goes with its results; job1, job2, ... when not given."),
                      optional("collective", &J::collective, "The operation."), optional("algorithm", &J::algorithm, "One algorithm."),
                      optional("size", &J::size, "Bytes of the message."), optional("dtype", &J::dtype, "Type of the elements."),
-                     optional_as<OrWord<int, RanksOfWorkload>>("ranks", &J::ranks, "How many take part.", at_least(0)),
+                     optional_as<OrWord<int, RanksOfWorkload>>("ranks", &J::ranks, "How many take part.", at_least(1)),
                      optional("placement", &J::placement, "Among the endpoints that the workload and the jobs before it leave free."),
                      optional("start", &J::start, "When its ranks start.", at_least(SimTime{})),
                      optional("iterations", &J::iterations, "How often the collective is run.", between(1, 1'000'000)),
@@ -299,7 +302,7 @@ Declaration<Scenario> Declared<Scenario>::declaration() {
       .doc = "A Weft scenario: one cluster and what runs on it.",
       .fields = {
           editor_field(), schema_field(), optional("name", &S::name, "Goes with every result; the file's name when not given."),
-          optional("description", &S::description, "For the reader."), required("fabric", &S::fabric, "The network."),
+          optional_as<FreeText>("description", &S::description, "For the reader."), required("fabric", &S::fabric, "The network."),
           optional_as<ServerForm>("server", &S::server,
                                   "What a node of the fabric is: a preset, a description, or an NCCL topology file. Endpoints are GPUs."),
           optional_as<HardwareForm>("hardware", &S::hardware, "Overheads: a profile of scenarios/hardware/, or overrides of one."),

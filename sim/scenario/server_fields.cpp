@@ -117,7 +117,7 @@ Declaration<Server> Declared<Server>::declaration() {
                  optional("links", &S::links, "The links between them."),
                  optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
                  optional("policy", &S::policy, "How messages go from GPU to GPU of one server without NVLink."),
-                 written_if<S>(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC of each GPU; the nearest when not given."),
+                 written_if<S>(not_empty(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC of each GPU; the nearest when not given.")),
                                [](const S& server) { return !server.nic_of_gpu.empty(); }),
                  optional("wiring", &S::wiring, "one_switch: NICs take neighbouring ports; rails: each NIC is on a switch of its own."),
                  optional("inter_socket_weight", &S::inter_socket_weight,
@@ -170,6 +170,9 @@ bool ServerForm::read(const Json& json, const Place& place, Input& in, Server& o
   out = Server{};
   if (!preset && !topology) out.preset.clear();
   good &= Form<Server>::read(json, place, in, out);
+  if (good && out.is_sub_node() && !preset)
+    good = in.problem(topology ? place.in("nccl_topology") : place.in("gpus"),
+                      "has no GPU, and endpoints are GPUs; a node that is an endpoint by itself is the server \"sub_node\"");
   if (good && out.is_sub_node() && preset)
     for (const auto& item : json.items())
       if (item.key() != "preset") good = in.problem(place.in(item.key()), "means nothing for a sub_node, which has no devices inside");

@@ -1,0 +1,58 @@
+#include "sim/results/result_folder.hpp"
+
+#include "sim/results/output_files.hpp"
+#include "sim/results/writers.hpp"
+#include "sim/scenario/files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <unistd.h>
+
+namespace weft {
+namespace {
+
+void make_folder(const std::filesystem::path& folder, const std::string& argument) {
+  const auto refuse = [&](const std::string& why) { throw InputError(fmt::format("{}: cannot be written to: {}", argument, why)); };
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) refuse(failed.message());
+  if (!std::filesystem::is_directory(folder, failed)) refuse("it is not a folder");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
+}
+
+}  // namespace
+
+ResultFolder::ResultFolder(std::filesystem::path folder, const std::vector<Case>& cases, const ResultFolderOptions& options)
+    : folder_(std::move(folder)), cases_(cases) {
+  refuse_empty_name("-o", folder_.string(), "a folder");
+  const std::string argument = "-o " + folder_.string();
+  make_folder(folder_, argument);
+  const std::vector<std::string> names = names_of(cases);
+  const auto output = [&](const char* file, bool (*of_these)(std::string_view, const std::vector<std::string>&)) {
+    return OutputFile{.file = folder_ / file,
+                      .argument = argument,
+                      .what = fmt::format("a result of weft run on {}", quoted_list(names)),
+                      .replaces = [of_these, names](std::string_view text) { return of_these(text, names); }};
+  };
+  std::vector<OutputFile> outputs = {output("results.csv", is_csv_of), output("results.json", is_json_of)};
+  if (options.trace) outputs.push_back(output("trace.json", is_trace_of));
+  refuse_to_replace(outputs, options.inputs, options.force);
+  const auto old_trace = folder_ / "trace.json";
+  std::error_code unknown;
+  has_stale_trace_ =
+      !options.trace && std::filesystem::is_regular_file(old_trace, unknown) && is_trace_of(read_beginning(old_trace), names);
+}
+
+void ResultFolder::write(const std::vector<Result>& results) const {
+  if (std::none_of(results.begin(), results.end(), [](const Result& o) { return o.row.has_value(); })) return;
+  write_file(folder_ / "results.csv", to_csv(results, cases_));
+  write_file(folder_ / "results.json", to_json(results, cases_));
+  if (std::any_of(results.begin(), results.end(), [](const Result& o) { return !o.trace.empty(); }))
+    write_file(folder_ / "trace.json", to_trace(results, cases_));
+  std::error_code gone;
+  if (has_stale_trace_) std::filesystem::remove(folder_ / "trace.json", gone);
+}
+
+}  // namespace weft

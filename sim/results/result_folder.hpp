@@ -1,0 +1,34 @@
+// The folder of `weft run -o`: results.csv, results.json and trace.json of the same scenarios are replaced there, anything
+// else is left alone (output_files.hpp).
+#pragma once
+
+#include "sim/results/plan.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace weft {
+
+struct ResultFolderOptions {
+  std::vector<std::filesystem::path> inputs = {};  // which no result may replace
+  bool trace = false;                              // trace.json is asked for
+  bool force = false;                              // replace whatever is there
+};
+
+class ResultFolder {
+ public:
+  // Makes the folder if it is missing. Throws InputError where nothing can be written or something may not be replaced:
+  // before anything runs. The cases must outlive this.
+  ResultFolder(std::filesystem::path folder, const std::vector<Case>& cases, const ResultFolderOptions& options);
+
+  // results.csv and results.json, and trace.json if any result has a trace; a trace.json of earlier results of these
+  // scenarios is removed, for it is not of these. Nothing is written when there is no row. Throws RunError.
+  void write(const std::vector<Result>& results) const;
+
+ private:
+  std::filesystem::path folder_;
+  const std::vector<Case>& cases_;
+  bool has_stale_trace_ = false;
+};
+
+}  // namespace weft
