@@ -134,10 +134,12 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
 SharedRun alone(NetworkRun run, const PlacedProgram& program) {
   check(program.repetition.iterations == 1, "{} iterations on a network of others", program.repetition.iterations);
   const SimTime begin = program.start.empty() ? SimTime{} : *std::ranges::min_element(program.start);
-  return {.jobs = {{.iterations = {{begin, run.finish}}, .messages = run.messages}},
-          .finish = run.finish,
-          .bytes_on_link = std::move(run.bytes_on_link),
-          .events = run.events};
+  SharedRun out;
+  out.jobs.push_back({.iterations = {{begin, run.finish}}, .messages = run.messages});
+  out.finish = run.finish;
+  out.bytes_on_link = std::move(run.bytes_on_link);
+  out.events = run.events;
+  return out;
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/engine/ns3_network.hpp"
-#include "sim/experiment.hpp"
 #include "sim/results/plan.hpp"
+#include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/jobs.hpp"
 
 #include <algorithm>
 
@@ -12,7 +13,7 @@ namespace {
 std::vector<Problem> problems_on_ns3(const RowRequest& row, const Fabric& fabric) {
   const Scenario& scenario = *row.scenario;
   const Schedule schedule = build(request_of(scenario, *row.algorithm));
-  const std::vector<int> placement = placement_of(scenario, *row.algorithm);
+  const std::vector<int> placement = placement_of_workload(scenario, *row.algorithm);
   const auto element_bytes = static_cast<std::int64_t>(size_of(scenario.workload.dtype));
   return ns3_problems({.schedule = schedule,
                        .placement = placement,
