@@ -1,6 +1,7 @@
 #include "models/units.hpp"
 
 #include "kernels/error.hpp"
+#include "models/beyond_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -144,6 +145,8 @@ std::string print(std::int64_t value, const Dimension& dimension) {
 }
 
 }  // namespace
+
+void throw_beyond_time() { throw BeyondTime(); }
 
 SimTime parse_time(std::string_view text) { return {parse(text, time_dimension)}; }
 Bytes parse_bytes(std::string_view text) { return {parse(text, byte_dimension)}; }

@@ -74,15 +74,15 @@ class EventExecutor {
     if (timeline_)
       timeline_->push_back({static_cast<int>(m.channel), m.step, m.from, m.to, m.bytes, SimTime{m.posted},
                             SimTime{m.started} + network_.latency(m.route), SimTime{now}});
-    const std::int64_t work = job_.hardware.receive_overhead.ps + (m.reduces ? reduction_ps(m.bytes) : 0);
+    const std::int64_t work = later(job_.hardware.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : 0);
     Process& receiver = process(m.channel, m.to);
     if (receiver.step == m.step) {
-      receiver.work += work;
+      receiver.work = later(receiver.work, work);
       transfer_done(receiver, now);
     } else {
       Early& early = early_[process_index(receiver)].at(receiver.step, m.step);
       ++early.messages;
-      early.work += work;
+      early.work = later(early.work, work);
     }
     transfer_done(process(m.channel, m.from), now);
   }
@@ -166,7 +166,7 @@ class EventExecutor {
     const HardwareProfile& hw = job_.hardware;
     if (reduce_rate_.count == 0) return hw.reduce_launch.ps;
     if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
-    return hw.reduce_launch.ps + last_reduction_ps_;
+    return later(hw.reduce_launch.ps, last_reduction_ps_);
   }
 
   // The rank is in p.step from `now` on, which may lie ahead of the network's clock: nothing that happens before can
@@ -176,11 +176,12 @@ class EventExecutor {
     const auto rank = static_cast<std::size_t>(p.rank);
     for (;; window.leave(p.step), ++p.step) {
       if (p.step == window.count()) {
+        require_in_time(now);
         --unfinished_;
         run_.rank_finish[rank] = std::max(run_.rank_finish[rank], SimTime{now});
         return;
       }
-      if (job_.before_step) now += job_.before_step(static_cast<int>(p.channel), p.step, p.rank, SimTime{now}).ps;
+      if (job_.before_step) now = later(now, job_.before_step(static_cast<int>(p.channel), p.step, p.rank, SimTime{now}).ps);
       IndexedStep& step = window.at(p.step);
       const StepShape& shape = *step.shape;
       const Early early = early_[process_index(p)].take(p.step);
@@ -188,9 +189,9 @@ class EventExecutor {
       p.work = early.work;
       p.entered = p.free_at = now;
       for (const std::uint32_t i : shape.locals_of(p.rank))
-        if (step.load(i).reduces) p.work += reduction_ps(step.load(i).bytes);
+        if (step.load(i).reduces) p.work = later(p.work, reduction_ps(step.load(i).bytes));
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
-        p.free_at += job_.hardware.send_overhead.ps;
+        p.free_at = later(p.free_at, job_.hardware.send_overhead.ps);
         if (!peers_met_.empty()) meet(p, shape.to(i));
         post(p, step, i);
       }
@@ -198,7 +199,7 @@ class EventExecutor {
         for (const std::uint32_t i : shape.receives_of(p.rank))
           if (step.posted[i] != not_posted) start_rendezvous(p, step, i, step.posted[i], now);
       if (p.pending > 0) return;
-      now = p.free_at + p.work;
+      now = later(p.free_at, p.work);
     }
   }
 
@@ -206,12 +207,12 @@ class EventExecutor {
     if (--p.pending > 0) return;
     channels_[p.channel].leave(p.step);
     ++p.step;
-    enter(p, std::max(now, p.free_at) + p.work);
+    enter(p, later(std::max(now, p.free_at), p.work));
   }
 
   void meet(Process& p, Rank peer) {
     auto met = peers_met_[process_index(p) * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(peer)];
-    if (!met) p.free_at += job_.hardware.first_use.ps;
+    if (!met) p.free_at = later(p.free_at, job_.hardware.first_use.ps);
     met = true;
   }
 
@@ -226,7 +227,7 @@ class EventExecutor {
 
   void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted,
                         std::int64_t receiver_entered) {
-    start(either_end, step, i, posted, std::max(posted, receiver_entered) + job_.hardware.rendezvous.ps);
+    start(either_end, step, i, posted, later(std::max(posted, receiver_entered), job_.hardware.rendezvous.ps));
   }
 
   void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {

@@ -2,6 +2,8 @@
 // events have in common costs one heap operation; nothing is allocated once the queue has reached its working size.
 #pragma once
 
+#include "models/units.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -19,6 +21,7 @@ class EventQueue {
   std::int64_t next_date() const { return heap_.empty() ? never : heap_.front().date; }
 
   void push(std::int64_t date, std::uint32_t payload) {
+    require_in_time(date);
     const std::uint32_t node = new_node(payload);
     std::uint32_t& recent = recent_[(static_cast<std::uint64_t>(date) * 0x9E3779B97F4A7C15ull) >> (64 - recent_bits)];
     if (recent != none && buckets_[recent].date == date) {
