@@ -100,7 +100,11 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
     write_results(arguments.output, so_far, cases);
     written = std::chrono::steady_clock::now();
   };
-  const std::vector<Result> results = run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done});
+  const auto on_wait = [&](const RowRequest& request, RunProgress::Reached reached) {
+    progress.under_way(fmt::format("{}: {:.3f} us, {} events", label(request, cases), reached.now.microseconds(), reached.events));
+  };
+  const std::vector<Result> results =
+      run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done, .on_wait = on_wait});
   progress.clear();
 
   out << to_table(results, cases) << std::flush;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/network/network_run.hpp"
+#include "sim/network/run_progress.hpp"
 #include "sim/results/plan.hpp"
 
 #include <functional>
@@ -20,6 +21,8 @@ struct RunOptions {
   bool trace = false;
   // As rows finish, in any order: the one that has, and all so far.
   std::function<void(const Result&, const std::vector<Result>&)> on_done = {};
+  // While nothing finishes, a few times a second: the first row under way, and how far it has come.
+  std::function<void(const RowRequest&, RunProgress::Reached)> on_wait = {};
 };
 
 // Never throws for a row: one whose process dies or throws has no row and says why. After SIGINT or SIGTERM no further row

@@ -70,6 +70,24 @@ TEST_CASE("an interrupt ends what runs, starts nothing more and keeps what is do
   for (std::size_t i = 1; i < 4; ++i) CHECK(results[i].failure == "interrupted");
 }
 
+TEST_CASE("while a row is simulated it is seen how far it has come") {
+  const auto cases = cases_of(good_scenario());
+  std::string seen;
+  const auto results = run(cases,
+                           [](const RowRequest& request, std::vector<MessageRecord>* messages) {
+                             if (request.algorithm->name == "ring") {
+                               run_progress().reached(7_us, 65536);
+                               ::usleep(600'000);
+                             }
+                             return row_named(request, messages);
+                           },
+                           {.workers = 1, .on_wait = [&](const RowRequest& request, RunProgress::Reached reached) {
+                              seen = fmt::format("{} {} {}", label(*request.algorithm), to_string(reached.now), reached.events);
+                            }});
+  CHECK(results.size() == 4);
+  CHECK(seen == "ring 7us 65536");
+}
+
 TEST_CASE("timelines are recorded only when asked for") {
   const auto cases = cases_of(good_scenario());
   const RunRow traced = [](const RowRequest& request, std::vector<MessageRecord>* messages) {

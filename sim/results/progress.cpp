@@ -11,9 +11,15 @@ Progress::Progress(std::size_t total, bool wanted) : total_(total), shown_(wante
 
 void Progress::done(const std::string& last) {
   ++done_;
+  show(last);
+}
+
+void Progress::under_way(const std::string& what) { show(what); }
+
+void Progress::show(const std::string& text) const {
   if (!shown_) return;
   constexpr std::size_t width = 79;
-  fmt::print(stderr, "\r\x1b[K{}", progress_line(done_, total_, last, width));
+  fmt::print(stderr, "\r\x1b[K{}", progress_line(done_, total_, text, width));
   std::fflush(stderr);
 }
 

@@ -13,10 +13,13 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void done(const std::string& last);  // one more
+  void done(const std::string& last);       // one more
+  void under_way(const std::string& what);  // none more: what one of those that are not done is at
   void clear();
 
  private:
+  void show(const std::string& text) const;
+
   std::size_t total_, done_ = 0;
   bool shown_;
 };
