@@ -29,6 +29,8 @@ std::vector<Problem> problems(const AtpSettings& s) {
   at_least("/largest_window", s.largest_window, s.initial_window);
   at_least("/mtu", s.mtu_bytes, 1);
   at_least("/timeout", s.timeout_ps, 1);
+  if (s.aggregators > most_aggregators)
+    out.push_back({"/aggregators", fmt::format("must be at most {}, got {}", most_aggregators, s.aggregators)});
   if (s.largest_window > 1 << 20) out.push_back({"/largest_window", fmt::format("must be at most {}, got {}", 1 << 20, s.largest_window)});
   const std::int64_t payload = std::int64_t{4} * s.values_per_packet;
   if (s.packet_bytes <= payload || s.packet_bytes > 65536)

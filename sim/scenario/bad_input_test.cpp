@@ -135,6 +135,29 @@ TEST_CASE("the workload must fit the fabric") {
   CHECK(lines_for(with("/placement", Json::parse(R"({"policy": "list", "nodes": [0, 1]})"))).size() == 1);
 }
 
+TEST_CASE("what has a word for everything does not take nothing for it") {
+  CHECK(lines_for(with("/hardware", Json::parse(R"({"reduce_rate": "0bps"})"))) ==
+        Lines{"f.json: /hardware/reduce_rate: must be more than \"0bps\", or \"unlimited\", got \"0bps\""});
+  CHECK(lines_for(with("/workload/ranks", 0)) == Lines{"f.json: /workload/ranks: must be more than 0, or \"all\", got 0"});
+  CHECK(lines_for(with("/traffic", Json::parse(R"([{"pattern": "incast", "to": 0, "endpoints": [], "size": "1KiB"}])"))) ==
+        Lines{"f.json: /traffic/0/endpoints: must be a list of at least one, or \"all\", got []"});
+  CHECK(lines_for(with("/server", Json::parse(R"({"sockets": ["s"], "gpus": [], "nics": ["n"], "links": []})"))) ==
+        Lines{"f.json: /server/gpus: must be between 1 and 256, got 0"});
+}
+
+TEST_CASE("sizes and jobs have limits that are said before anything runs") {
+  CHECK(lines_for(with("/workload/size/0", "1048577GiB")) ==
+        Lines{"f.json: /workload/size/0: must be at most 1048576GiB, got \"1048577GiB\""});
+  CHECK(lines_for(with("/workload/size/0", "1048576GiB")) == Lines{});
+  CHECK(lines_for(with("/traffic", Json::parse(R"([{"pattern": "pairs", "pairs": [[0, 1]], "size": "8589934591GiB"}])"))) ==
+        Lines{"f.json: /traffic/0/size: must be at most 1048576GiB, got 8589934591GiB"});
+  Json json = with("/workload/ranks", 1);
+  json["workload"]["algorithm"] = "ring";
+  json["fabric"] = Json::parse(R"({"type": "star", "nodes": 64, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
+  json["jobs"] = Json(std::vector<Json>(62, Json::object()));
+  CHECK(lines_for(json) == Lines{"f.json: /jobs: must be at most 61 beside the workload, got 62"});
+}
+
 TEST_CASE("extra servers need endpoints without a rank") {
   const auto with_servers = [](int servers, int ranks) {
     Json json = with("/workload/algorithm", Json::array({"ring", {{"name", "parameter_server"}, {"server_hosts", "extra"}}}));

@@ -156,9 +156,19 @@ struct OrWord {
   static std::string wanted() { return fmt::format("{} or \"{}\"", Form<T>::wanted(), Special::word); }
   static Json schema() { return {{"oneOf", Json::array({Form<T>::schema(), {{"const", Special::word}}})}}; }
   static Json write(const T& value) { return value == Special::value ? Json(Special::word) : Form<T>::write(value); }
+  static std::string wanted_beside_special() {
+    if constexpr (requires { Special::value.empty(); }) {
+      if (Special::value.empty()) return fmt::format("a list of at least one, or \"{}\"", Special::word);
+    } else {
+      if (Special::value == T{}) return fmt::format("more than {}, or \"{}\"", Form<T>::write(T{}).dump(), Special::word);
+    }
+    return fmt::format("something else, or \"{}\" if that is meant", Special::word);
+  }
   static bool read(const Json& json, const Place& place, Input& in, T& out) {
-    if (!json.is_string() || json.get_ref<const std::string&>() != Special::word) return Form<T>::read(json, place, in, out);
-    out = Special::value;
+    if (json.is_string() && json.get_ref<const std::string&>() == Special::word) return out = Special::value, true;
+    if (!Form<T>::read(json, place, in, out)) return false;
+    // What stands for the word in here means something else to whoever writes it: nothing, no one.
+    if (out == Special::value) return in.problem(place, fmt::format("must be {}, got {}", wanted_beside_special(), shown(json)));
     return true;
   }
 };
