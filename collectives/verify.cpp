@@ -2,6 +2,7 @@
 
 #include "collectives/conditions.hpp"
 #include "collectives/share_trace.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/base/hash.hpp"
 
 #include <numeric>
@@ -269,7 +270,10 @@ std::vector<std::string> verify(const Schedule& schedule) {
   for (const Part& part : parts_of(schedule)) {
     const std::size_t cells = static_cast<std::size_t>(schedule.ranks) * part.chunks.size();
     if (cells > most_cells)
-      return {fmt::format("{} chunks on each of {} ranks are more than can be proved", part.chunks.size(), schedule.ranks)};
+      throw RunError(
+          fmt::format("{} on {} ranks is too large to be proved right before it runs: {} chunks on each of {} ranks are {}, and at "
+                      "most {} can be followed; fewer ranks, pieces or channels make fewer",
+                      schedule.name, schedule.ranks, part.chunks.size(), schedule.ranks, cells, most_cells));
     Walk(schedule, part, share, findings).run();
   }
   if (findings.wrong_chunks > 1)

@@ -18,6 +18,7 @@ namespace weft {
 // (a wrong one would pass with a probability of about 2^-120). If a sum is wrong, its chunk is walked again with exact sets to say where:
 //   step 2: 1->2 adds rank 0's share of chunk 0 twice
 //   after the last step rank 3's chunk 5 lacks rank 7
+// Throws RunError where there are more chunks than can be followed: whether it is right is then not known.
 std::vector<std::string> verify(const Schedule& schedule);
 
 // What the schedule moves between different ranks, counted.

@@ -31,6 +31,7 @@ std::vector<std::pair<int, int>> permutation(const std::vector<int>& who, std::u
 std::vector<Problem> problems(const TrafficSpec& traffic, std::int64_t endpoints) {
   Problems found;
   found.require(traffic.size.count > 0, "/size", "must be more than 0 B, got {}", to_string(traffic.size));
+  found.require(traffic.size <= max_message, "/size", "must be at most {}, got {}", to_string(max_message), to_string(traffic.size));
   const auto not_negative = [&](const char* where, SimTime t) {
     found.require(t.ps >= 0, where, "must not be negative, got {}", to_string(t));
   };

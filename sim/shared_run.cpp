@@ -9,6 +9,7 @@
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/packet/packet_network.hpp"
+#include "sim/scenario/jobs.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -69,6 +70,9 @@ std::vector<BitsPerSecond> rates_for(std::span<const Tenant> tenants, const Shar
   return only_in_network(tenants) ? link_rates(site.routes.fabric()) : goodput_of_links(site.routes.fabric(), site.hardware);
 }
 
+// A lane each, one for the traffic and one for copies.
+static_assert(1 + max_jobs + 2 <= Lane<FluidNetwork>::most_lanes);
+
 std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
   std::vector<int> out;
   for (const Tenant& t : tenants)
@@ -87,7 +91,7 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
     if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job))
       programs.emplace_back(*job, site.routes, network, nic_free_at);
     else
-      aggregated.push_back(std::get<InNetworkJob>(t.job));
+      aggregated.emplace_back(std::get<InNetworkJob>(t.job)).name = t.name;
   const InNetworkSite switches{.routes = site.routes,
                                .hardware = site.hardware,
                                .switches = site.switches,

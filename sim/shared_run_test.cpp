@@ -136,6 +136,25 @@ TEST_CASE("shared run: the same twice") {
   }
 }
 
+TEST_CASE("shared run: time ends after 106 days, with one message") {
+  const auto said = [](On network, const LinkSpec& link, const Ring& ring) -> std::string {
+    try {
+      run(network, Star{.nodes = 4, .host_link = link}, {ring}, {});
+    } catch (const RunError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string beyond = "simulated time would pass 106 days (2^63 ps), the most that can be simulated";
+  for (const On network : networks) {
+    CAPTURE(static_cast<int>(network));
+    CHECK(said(network, {BitsPerSecond{1}, 1_us}, {{0, 1, 2, 3}, 64_MiB}) == beyond);
+    CHECK(said(network, {100_Gbps, 3'000'000_s}, {{0, 1}, 4_KiB}) == beyond);
+    CHECK(said(network, wire, {{0, 1}, 4_KiB, {.iterations = 10, .compute = 2'000'000_s}}) == beyond);
+    CHECK(said(network, wire, {{0, 1}, 4_KiB, {.iterations = 4, .compute = 2'000'000_s}}).empty());
+  }
+}
+
 TEST_CASE("shared run: a job that can never finish is named, and who waits for whom") {
   const auto fabric = build(Star{.nodes = 8, .host_link = wire});
   Routes routes(*fabric, {});

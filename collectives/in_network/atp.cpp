@@ -24,7 +24,6 @@ std::vector<Problem> problems(const AtpSettings& s) {
   at_least("/largest_window", s.largest_window, s.initial_window);
   at_least("/mtu", s.mtu_bytes, 1);
   at_least("/timeout", s.timeout_ps, 1);
-  constexpr int most_aggregators = 1 << 22;  // a quarter of a gigabyte in each switch, empty
   if (s.aggregators > most_aggregators)
     out.push_back({"/aggregators", fmt::format("must be at most {}, got {}", most_aggregators, s.aggregators)});
   if (s.largest_window > 1 << 20) out.push_back({"/largest_window", fmt::format("must be at most {}, got {}", 1 << 20, s.largest_window)});

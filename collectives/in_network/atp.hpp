@@ -21,7 +21,13 @@ struct AtpSettings {
   int largest_window = 1024;              // packets; servers keep results of twice as many
   int mtu_bytes = 1500;                   // by which windows grow (same place); a packet if that is more
   std::int64_t timeout_ps = 200'000'000;  // without progress; doubled each time in a row. The authors' code has 200 us
+  // For which nothing has come to an aggregator before another packet may take it: several of a worker's timeouts, so that it is its
+  // workers that have given up; the paper's aggregators have a timestamp for it.
+  std::int64_t aggregator_timeout_ps = 1'000'000'000;
 };
+
+// Of a switch; 40 MiB of the simulating machine's memory.
+inline constexpr int most_aggregators = 1 << 20;
 
 // Every value that cannot be, with its place below the algorithm.
 std::vector<Problem> problems(const AtpSettings&);

@@ -11,7 +11,8 @@ AtpSwitch::AtpSwitch(const AtpSettings& settings, std::vector<AtpWalk> walks, st
       attached_(std::move(attached)),
       aggregators_(static_cast<std::size_t>(settings.aggregators)),
       origins_(walks_.size(), nobody),
-      finished_(walks_.size(), 0) {}
+      finished_(walks_.size(), 0),
+      timeout_ps_(settings.aggregator_timeout_ps) {}
 
 AtpSwitch::Aggregator& AtpSwitch::aggregator_of(std::int32_t flow, std::uint32_t sequence) {
   const AtpWalk& walk = walks_[static_cast<std::size_t>(flow)];
@@ -19,7 +20,8 @@ AtpSwitch::Aggregator& AtpSwitch::aggregator_of(std::int32_t flow, std::uint32_t
 }
 
 int AtpSwitch::claimed() const {
-  return static_cast<int>(std::ranges::count_if(aggregators_, [&](const Aggregator& a) { return a.flow >= 0 && !stale(a); }));
+  return static_cast<int>(
+      std::ranges::count_if(aggregators_, [&](const Aggregator& a) { return a.flow >= 0 && !stale(a) && !given_up(a); }));
 }
 
 void AtpSwitch::on_datagram(Wire& wire, Datagram datagram) {
@@ -28,6 +30,7 @@ void AtpSwitch::on_datagram(Wire& wire, Datagram datagram) {
     ++statistics_.malformed;
     return;
   }
+  now_ps_ = wire.now_ps();
   std::uint32_t& finished = finished_[static_cast<std::size_t>(h.flow)];
   finished = std::max(finished, h.finished);
   if (h.kind == AtpKind::parameter) {
@@ -61,16 +64,18 @@ void AtpSwitch::on_gradient(Wire& wire, Datagram datagram, AtpHeader h) {
     return;
   }
   if (a.flow >= 0 && !holds(a, h)) {
-    if (!stale(a)) {
+    if (!stale(a) && !given_up(a)) {
       ++statistics_.collisions;
       return pass(wire, std::move(datagram), h);
     }
+    if (!stale(a)) ++statistics_.reclaimed;
     free(a);
   }
   if (a.flow < 0) {
     a.flow = h.flow, a.sequence = h.sequence;
     statistics_.most_in_use = std::max(statistics_.most_in_use, ++in_use_);
   } else if (a.bits.overlaps(h.bits)) {
+    a.touched_ps = now_ps_;
     ++statistics_.duplicates;
     return;
   }
@@ -116,6 +121,7 @@ void AtpSwitch::send_sum(Wire& wire, Datagram datagram, AtpHeader h, const Aggre
 void AtpSwitch::add(Aggregator& to, const Datagram& datagram, const AtpHeader& h) {
   if (Address& origin = origins_[static_cast<std::size_t>(h.flow)]; origin == nobody) origin = datagram.from;
   ++statistics_.aggregated;
+  to.touched_ps = now_ps_;
   to.marked |= h.marked != 0;
   to.overflow |= h.overflow != 0;
   if (!to.sum) {

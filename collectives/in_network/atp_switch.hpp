@@ -17,6 +17,7 @@ class AtpSwitch final : public Agent {
     std::int64_t duplicates = 0;
     std::int64_t flushed = 0;  // partial sums sent on because a worker sent again
     std::int64_t completed = 0;
+    std::int64_t reclaimed = 0;  // from packets whose workers have given up: one of them is gone
     std::int64_t malformed = 0;
     int most_in_use = 0;
   };
@@ -27,7 +28,7 @@ class AtpSwitch final : public Agent {
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire&, std::uint64_t) override {}
 
-  // Aggregators that hold a packet which is not known to have been delivered everywhere.
+  // Aggregators that hold a packet which is not known to have been delivered everywhere, and that another may not take.
   int claimed() const;
   const Statistics& statistics() const { return statistics_; }
 
@@ -37,6 +38,7 @@ class AtpSwitch final : public Agent {
     std::uint32_t sequence = 0;
     AtpBits bits = {};
     bool marked = false, overflow = false;
+    std::int64_t touched_ps = 0;  // when a packet last came to it
     Payload sum = {};
   };
 
@@ -49,6 +51,7 @@ class AtpSwitch final : public Agent {
   void free(Aggregator& aggregator);
   Aggregator& aggregator_of(std::int32_t flow, std::uint32_t sequence);
   bool stale(const Aggregator& a) const { return a.flow >= 0 && a.sequence < finished_[static_cast<std::size_t>(a.flow)]; }
+  bool given_up(const Aggregator& a) const { return now_ps_ - a.touched_ps > timeout_ps_; }
   bool holds(const Aggregator& a, const AtpHeader& h) const { return a.flow == h.flow && a.sequence == h.sequence; }
 
   std::vector<AtpWalk> walks_;  // by flow
@@ -56,6 +59,8 @@ class AtpSwitch final : public Agent {
   std::vector<Aggregator> aggregators_;
   std::vector<Address> origins_;         // by flow: whom whole sums are said to be from
   std::vector<std::uint32_t> finished_;  // by flow: nobody needs an aggregate of a sequence below this
+  const std::int64_t timeout_ps_;        // of an aggregator
+  std::int64_t now_ps_ = 0;              // when a datagram last came
   int in_use_ = 0;
   Statistics statistics_;
 };

@@ -10,9 +10,10 @@ namespace {
 class Recorder final : public Wire {
  public:
   std::vector<Datagram> sent;
+  std::int64_t now = 0;
 
  private:
-  std::int64_t now_ps() const override { return 0; }
+  std::int64_t now_ps() const override { return now; }
   void send(Datagram datagram) override { sent.push_back(std::move(datagram)); }
   void set_timer(std::int64_t, std::uint64_t) override {}
   Payload new_payload() override { return {}; }
@@ -93,6 +94,29 @@ TEST_CASE("atp switch: an aggregator of what is known to be finished is claimed 
   CHECK(wire.sent.empty());
   CHECK(idle.statistics().most_in_use == 0);
   CHECK(idle.statistics().duplicates == 1);
+}
+
+TEST_CASE("atp switch: an aggregator to which nothing has come for its timeout is another's, at either level") {
+  const std::int64_t timeout = one_aggregator.aggregator_timeout_ps;
+  for (const std::uint8_t edge : {0, 1}) {
+    CAPTURE(edge);
+    AtpSwitch program(one_aggregator, {atp_walk(one_aggregator, {}), atp_walk(one_aggregator, {})}, {server});
+    Recorder wire;
+    const auto comes = [&](int worker, std::int32_t flow, std::int64_t at) {
+      wire.now = at;
+      program.on_datagram(wire, gradient(worker, {.flow = flow, .fan_in_2 = 2, .edge = edge}));
+    };
+    comes(0, 0, 5);
+    comes(0, 1, timeout + 5);  // not yet: it passes
+    CHECK(program.statistics().collisions == 1);
+    CHECK(program.claimed() == 1);
+    comes(0, 1, timeout + 6);
+    CHECK(program.statistics().collisions == 1);
+    CHECK(program.statistics().reclaimed == 1);
+    comes(1, 1, 2 * timeout);  // of the new one
+    CHECK(program.statistics().completed == 1);
+    CHECK(wire.sent.size() == 2);
+  }
 }
 
 TEST_CASE("atp server: a mark in the header of a gradient is in the parameters") {

@@ -37,6 +37,7 @@ void SwitchmlWorker::go_on(Wire& wire, std::uint32_t slot) {
   Slot& s = slots_[slot];
   if (s.packet >= end_) return;
   s.sent = true;
+  s.timeouts = 0;
   ++statistics_.sent;
   send(wire, slot);
   if (!s.timed) arm(wire, slot, settings_.timeout_ps);
@@ -87,11 +88,20 @@ void SwitchmlWorker::on_timer(Wire& wire, std::uint64_t name) {
   Slot& s = slots_[slot];
   s.timed = false;
   if (!s.sent) return;
-  const std::int64_t left = s.sent_ps + settings_.timeout_ps - wire.now_ps();
+  const std::int64_t left = s.sent_ps + timeout_ps(s) - wire.now_ps();
   if (left > 0) return arm(wire, slot, left);
   ++statistics_.resent;
+  ++s.timeouts;
   send(wire, slot);
-  arm(wire, slot, settings_.timeout_ps);
+  arm(wire, slot, timeout_ps(s));
+}
+
+// A packet that is lost now and then is sent again at the paper's pace. One that times out again and again waits in some queue, or
+// for a worker that has not begun: at that pace its copies would fill the queue faster than it drains.
+std::int64_t SwitchmlWorker::timeout_ps(const Slot& slot) const {
+  constexpr int at_the_same_pace = 3, most_backoff = 16;
+  const int backoff = std::clamp(slot.timeouts - at_the_same_pace, 0, most_backoff);
+  return settings_.timeout_ps > (INT64_MAX >> backoff) ? INT64_MAX : settings_.timeout_ps << backoff;
 }
 
 std::string SwitchmlWorker::waiting() const {

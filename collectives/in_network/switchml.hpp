@@ -13,7 +13,7 @@ struct SwitchmlSettings {
   int values_per_packet = 32;  // 128 of 180 bytes (Lao et al. 2021, section 5)
   int packet_bytes = 180;
   int slots = 512;                          // of the switch, for all jobs; each holds two versions
-  std::int64_t timeout_ps = 1'000'000'000;  // 1 ms (same place)
+  std::int64_t timeout_ps = 1'000'000'000;  // 1 ms (same place); doubled from the fourth of a packet in a row on
 };
 
 std::vector<Problem> problems(const SwitchmlSettings&);
@@ -65,10 +65,12 @@ class SwitchmlWorker final : public Agent {
     std::uint32_t packet = 0;  // on its way, or the next
     bool sent = false, timed = false;
     std::int64_t sent_ps = 0;
+    int timeouts = 0;  // of the packet
   };
   void go_on(Wire& wire, std::uint32_t slot);
   void send(Wire& wire, std::uint32_t slot);
   void arm(Wire& wire, std::uint32_t slot, std::int64_t after_ps);
+  std::int64_t timeout_ps(const Slot& slot) const;
 
   const SwitchmlSettings& settings_;
   Place place_;

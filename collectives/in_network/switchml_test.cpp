@@ -85,6 +85,29 @@ TEST_CASE("switchml: whatever is lost, doubled, reordered or rounds late, every 
   CHECK(answered > 1'000);
 }
 
+TEST_CASE("switchml: a packet that times out again and again is sent again ever more seldom") {
+  class Timers final : public Wire {
+   public:
+    std::int64_t now = 0;
+    std::vector<std::int64_t> after;
+
+   private:
+    std::int64_t now_ps() const override { return now; }
+    void send(Datagram) override {}
+    void set_timer(std::int64_t after_ps, std::uint64_t) override { after.push_back(after_ps); }
+    Payload new_payload() override { return {}; }
+  } wire;
+  SwitchmlWorker worker(small, {.self = 0, .at = 9, .job = 0, .worker = 0, .slots = 1, .packets = 1});
+  worker.start(wire);
+  for (int i = 0; i < 8; ++i) {
+    wire.now += wire.after.back();
+    worker.on_timer(wire, 0);
+  }
+  CHECK(worker.statistics().resent == 8);
+  const std::int64_t t = small.timeout_ps;
+  CHECK(wire.after == std::vector<std::int64_t>{t, t, t, t, 2 * t, 4 * t, 8 * t, 16 * t, 32 * t});
+}
+
 TEST_CASE("switchml: a job without a share of the pool waits") {
   World world({2, 2}, {4, 0}, 10, {.most_delay_ps = 1}, 1);
   world.network().run();

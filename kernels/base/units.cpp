@@ -1,5 +1,6 @@
 #include "kernels/base/units.hpp"
 
+#include "kernels/base/beyond_time.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>
@@ -144,6 +145,8 @@ std::string print(std::int64_t value, const Dimension& dimension) {
 }
 
 }  // namespace
+
+void throw_beyond_time() { throw BeyondTime(); }
 
 SimTime parse_time(std::string_view text) { return {parse(text, time_dimension)}; }
 Bytes parse_bytes(std::string_view text) { return {parse(text, byte_dimension)}; }

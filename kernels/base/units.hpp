@@ -10,20 +10,39 @@ namespace weft {
 
 __extension__ typedef __int128 Int128;
 
-// Time since the start of the simulation, or a duration, in integer picoseconds: 106 days fit. Sums are exact; the one
-// place that rounds is a transfer's duration (bytes / bandwidth), which is divided once and rounded up.
+// Of picoseconds, neither negative: exact, or INT64_MAX, which stands for "never", where the sum is no smaller.
+constexpr std::int64_t later(std::int64_t ps, std::int64_t after_ps) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(ps, after_ps, &sum) ? INT64_MAX : sum;
+}
+
+// Time since the start of the simulation, or a duration, in integer picoseconds: 106 days fit. Sums are exact, but what lies
+// beyond those days, as a sum or a multiple, is never(): no event can be scheduled there (require_in_time). The one place that
+// rounds is a transfer's duration (bytes / bandwidth), which is divided once and rounded up.
 struct SimTime {
   std::int64_t ps = 0;
   friend constexpr auto operator<=>(SimTime, SimTime) = default;
-  friend constexpr SimTime operator+(SimTime a, SimTime b) { return {a.ps + b.ps}; }
+  friend constexpr SimTime operator+(SimTime a, SimTime b) { return {later(a.ps, b.ps)}; }
   friend constexpr SimTime operator-(SimTime a, SimTime b) { return {a.ps - b.ps}; }
-  friend constexpr SimTime operator*(std::int64_t n, SimTime t) { return {n * t.ps}; }
-  friend constexpr SimTime operator*(SimTime t, std::int64_t n) { return {n * t.ps}; }
-  constexpr SimTime& operator+=(SimTime t) { return ps += t.ps, *this; }
+  friend constexpr SimTime operator*(std::int64_t n, SimTime t) {
+    std::int64_t product = 0;
+    return {__builtin_mul_overflow(n, t.ps, &product) ? INT64_MAX : product};
+  }
+  friend constexpr SimTime operator*(SimTime t, std::int64_t n) { return n * t; }
+  constexpr SimTime& operator+=(SimTime t) { return *this = *this + t; }
   constexpr double seconds() const { return static_cast<double>(ps) * 1e-12; }
   constexpr double microseconds() const { return static_cast<double>(ps) * 1e-6; }
   static constexpr SimTime never() { return {INT64_MAX}; }
 };
+
+// Throws RunError, saying that simulated time would pass 106 days.
+[[noreturn]] void throw_beyond_time();
+
+// For whoever schedules an event.
+inline void require_in_time(std::int64_t date_ps) {
+  if (date_ps == INT64_MAX) [[unlikely]]
+    throw_beyond_time();
+}
 
 struct Bytes {
   std::int64_t count = 0;
@@ -41,6 +60,9 @@ struct BitsPerSecond {
   friend constexpr BitsPerSecond operator*(std::int64_t n, BitsPerSecond b) { return {n * b.count}; }
   constexpr double bytes_per_second() const { return static_cast<double>(count) / 8.0; }
 };
+
+// Of a message or a flow: a day at 100 Gb/s, and a fabric's worth of them can still be counted.
+constexpr Bytes max_message{std::int64_t{1} << 50};
 
 // The time to put `bytes` on a wire of this rate (more than 0): exact in 128 bits, then rounded up to a picosecond. What
 // lasts longer than a SimTime holds lasts for ever.

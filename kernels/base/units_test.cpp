@@ -102,6 +102,16 @@ TEST_CASE("units: what is printed parses back to the same value") {
   }
 }
 
+TEST_CASE("units: what lies beyond 106 days is never, and nothing can be scheduled there") {
+  CHECK(SimTime::never() + 1_ps == SimTime::never());
+  CHECK(9'000'000_s + 9'000'000_s == SimTime::never());
+  CHECK(1'000'000 * 10_s == SimTime::never());
+  CHECK(4'000'000_s + 5'000'000_s == 9'000'000_s);
+  CHECK_NOTHROW(require_in_time(SimTime::never().ps - 1));
+  CHECK_THROWS_WITH_AS(require_in_time((SimTime::never() + 1_s).ps),
+                       "simulated time would pass 106 days (2^63 ps), the most that can be simulated", RunError);
+}
+
 TEST_CASE("units: a transfer's duration is rounded up to a picosecond, once") {
   CHECK(1_MB / 100_Gbps == 80_us);
   CHECK(1_B / BitsPerSecond{3} == SimTime{2'666'666'666'667});

@@ -42,6 +42,83 @@ struct NvLink {
 constexpr SimTime through_switch = 150_ns, through_root = 200_ns, between_sockets = 500_ns, to_nvswitch = 300_ns;  // server_presets.cpp
 constexpr BitsPerSecond inside_host = 5000_GBps;                                                                   // NCCL's LOC_BW
 
+// Walks over the elements as the parser does (RapidXML), without building anything. Where it meets what is no XML it stops: there the
+// parser gives up too.
+class DepthScan {
+ public:
+  explicit DepthScan(std::string_view text) : rest_(text.substr(0, text.find('\0'))) {}
+
+  int deepest() {
+    int depth = 0, deepest = 0;
+    while (!rest_.empty()) {
+      skip_until("<");
+      if (starts("</")) {
+        skip_until(">");
+        --depth;
+      } else if (starts("<?")) {
+        skip_past("?>");
+      } else if (starts("<![CDATA[")) {
+        skip_past("]]>");
+      } else if (starts("<!--")) {
+        skip_past("-->");
+      } else if (starts("<!DOCTYPE") && rest_.find_first_of(space) == 9) {
+        skip_doctype();
+      } else if (starts("<!")) {
+        skip_past(">");
+      } else if (!rest_.empty()) {
+        deepest = std::max(deepest, ++depth);
+        if (ends_at_once()) --depth;
+      }
+    }
+    return deepest;
+  }
+
+ private:
+  bool starts(std::string_view with) const { return rest_.starts_with(with); }
+  void skip(std::size_t count) { rest_.remove_prefix(std::min(count, rest_.size())); }
+  void skip_until(std::string_view what) { skip(rest_.find(what)); }
+  void skip_past(std::string_view what) { skip_until(what), skip(what.size()); }
+  void skip_all_of(const char* set) { skip(rest_.find_first_not_of(set)); }
+  void skip_none_of(const char* set) { skip(rest_.find_first_of(set)); }
+  bool give_up() { return rest_ = {}, false; }
+
+  static constexpr const char* space = " \t\n\r";
+
+  void skip_doctype() {
+    for (int open = 0; !rest_.empty() && (open > 0 || rest_.front() != '>'); skip(1))
+      open += rest_.front() == '[' ? 1 : rest_.front() == ']' ? -1 : 0;
+  }
+
+  // Behind "<": the name, the attributes, and whether the element ends in "/>".
+  bool ends_at_once() {
+    skip(1);
+    skip_none_of(" \t\n\r/>?");
+    for (skip_all_of(space); !starts("/") && !starts(">"); skip_all_of(space)) {
+      const std::size_t before = rest_.size();
+      skip_none_of(" \t\n\r/<>=?!");
+      if (rest_.size() == before) return give_up();
+      skip_all_of(space);
+      if (!starts("=")) return give_up();
+      skip(1);
+      skip_all_of(space);
+      if (!starts("\"") && !starts("'")) return give_up();
+      const char quote[] = {rest_.front(), '\0'};
+      skip(1);
+      skip_past(quote);
+    }
+    if (starts("/>")) return true;
+    return starts(">") ? false : give_up();
+  }
+
+  std::string_view rest_;
+};
+
+void refuse_depth(std::string_view text) {
+  constexpr int most = 64;
+  if (const int deepest = DepthScan(text).deepest(); deepest > most)
+    throw InputError(fmt::format("elements are nested {} deep, at most {} are allowed", deepest, most));
+}
+
 class Reader {
  public:
   Server read(std::string_view text) {
@@ -55,6 +132,7 @@ class Reader {
       if (name == "cpu") read_cpu(child);
     });
     found_.require(!cpus_.empty(), "/system", "has no element <cpu>");
+    found_.require(!server_.gpus.empty(), "/system", "has no GPU: a server needs at least one <gpu> in a <pci>");
     connect_sockets();
     connect_nvlinks();
     for (const Element& link : pci_links_) connect_pci_link(link);
@@ -67,22 +145,10 @@ class Reader {
   }
 
  private:
-  // The parser calls itself for each level.
-  static void refuse_depth(std::string_view text) {
-    constexpr int most = 64;
-    int depth = 0;
-    for (std::size_t i = 0; i + 1 < text.size(); ++i) {
-      if (text[i] == '/' && text[i + 1] == '>') --depth;
-      if (text[i] != '<' || text[i + 1] == '!' || text[i + 1] == '?') continue;
-      depth += text[i + 1] == '/' ? -1 : 1;
-      if (depth > most) throw InputError(fmt::format("elements are nested more than {} deep", most));
-    }
-  }
-
   static Tree parse(std::string_view text) {
     if (text.size() > max_topology_bytes)
       throw InputError(fmt::format("has {} bytes, at most {} are allowed", text.size(), max_topology_bytes));
-    refuse_depth(text);
+    refuse_depth(text);  // the parser calls itself for each level
     std::istringstream in{std::string(text)};
     Tree tree;
     try {

@@ -140,5 +140,32 @@ TEST_CASE("nccl topology: a cycle, a NIC-less server, unknown NVLink ends and te
       0);
   std::string deep = "<system version=\"1\">";
   for (int i = 0; i < 100'000; ++i) deep += "<pci>";
-  CHECK(problems_of(deep) == "elements are nested more than 64 deep");
+  CHECK(problems_of(deep) == "elements are nested 100001 deep, at most 64 are allowed");
+}
+
+TEST_CASE("nccl topology: only what ends an element counts as its end") {
+  const auto nested = [](const std::string& element) {
+    std::string text = "<system version=\"1\">";
+    for (int i = 0; i < 100'000; ++i) text += element;
+    return text;
+  };
+  for (const char* element : {"<a b=\"/>\">", "<a b = '\"/>'>", "<a>/>", "<a><![CDATA[</a></a>]]>", "<a><!-- </a></a> -->",
+                              "<a><?x </a></a> ?>", "<a><!DOCTYPE x [</a></a>]>", "<a=\">"}) {
+    CAPTURE(element);
+    CHECK(problems_of(nested(element)) == "elements are nested 100001 deep, at most 64 are allowed");
+  }
+  // What the parser would not follow either is its to refuse.
+  for (const char* element : {"<a b>", "<a b=c>", "<a b=\">", "<a/ >"}) {
+    CAPTURE(element);
+    CHECK(problems_of(nested(element)).find("is not XML") != std::string::npos);
+  }
+  std::string flat;
+  for (int i = 0; i < 1000; ++i) flat += "<a b='>'/><a></a>";
+  CHECK(problems_of(with("</system>", flat + "</system>")) == "");
+}
+
+TEST_CASE("nccl topology: a server without a GPU is none") {
+  CHECK(problems_of(R"(<system version="1"><cpu numaid="0"><pci busid="n" class="0x020000" link_speed="2.5 GT/s PCIe" link_width="1">)"
+                    R"(<nic><net name="m" dev="0" speed="1000" port="1"/></nic></pci></cpu></system>)") ==
+        "/system: has no GPU: a server needs at least one <gpu> in a <pci>");
 }

@@ -84,7 +84,7 @@ void check_nics_of_gpus(const Server& server, const Kinds& kinds, Problems& foun
 }  // namespace
 
 std::vector<Problem> problems(const Server& server) {
-  if (server.is_sub_node()) return {};
+  if (server.is_sub_node() && !server.preset.empty()) return {};
   Problems found;
   const Kinds kinds = check_devices(server, found);
   for (std::size_t i = 0; i < server.links.size(); ++i) check_link(server.links[i], fmt::format("/links/{}", i), kinds, found);

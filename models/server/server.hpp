@@ -61,7 +61,7 @@ struct Server {
   int root_complex_payload = 0;
   std::map<std::string, std::string> sources = {};  // what -> where it is published
 
-  // One GPU with its own NIC is what an endpoint of a fabric is by itself.
+  // One GPU with its own NIC is what an endpoint of a fabric is by itself. A description without GPUs has a problem.
   bool is_sub_node() const { return gpus.empty(); }
   int gpu_count() const { return is_sub_node() ? 1 : static_cast<int>(gpus.size()); }
   int nic_count() const { return is_sub_node() ? 1 : static_cast<int>(nics.size()); }

@@ -115,7 +115,9 @@ class Ns3World final : public S4uTransport::Directory {
       WindowedSteps steps(window, rank);
       run_blocking(steps, channel, ReduceOp::sum, sizes_only, transport);
       transport.finish();
-      run_.rank_finish[r] = std::max(run_.rank_finish[r], SimTime{std::llround(s4u::Engine::get_clock() * 1e12)});
+      const double ps = s4u::Engine::get_clock() * 1e12;
+      if (!(ps < 0x1p63)) throw_beyond_time();
+      run_.rank_finish[r] = std::max(run_.rank_finish[r], SimTime{std::llround(ps)});
     } catch (const std::exception&) {
       if (!failure_) failure_ = std::current_exception();
       s4u::Actor::kill_all();

@@ -3,6 +3,7 @@
 #include "kernels/base/error.hpp"
 #include "sim/engine/s4u_transport.hpp"
 #include "sim/engine/simgrid_compat.hpp"
+#include "sim/network/run_progress.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -61,7 +62,11 @@ s4u::Engine& configured_engine() {
 
 std::uint64_t pair_of(std::uint64_t from, std::uint64_t to) { return from << 32 | to; }
 
-SimTime now() { return {std::llround(s4u::Engine::get_clock() * 1e12)}; }
+SimTime now() {
+  const double ps = s4u::Engine::get_clock() * 1e12;
+  if (!(ps < 0x1p63)) throw_beyond_time();
+  return {std::llround(ps)};
+}
 
 }  // namespace
 
@@ -190,7 +195,10 @@ NetworkRun S4uWorld::run() {
   s.add_routes();
   s.set_factors();
   s.zone->seal();
-  s4u::Engine::on_time_advance_cb([&s](double) { ++s.run.events; });
+  s4u::Engine::on_time_advance_cb([&s](double) {
+    const double ps = s4u::Engine::get_clock() * 1e12;
+    run_progress().reached({ps < 0x1p63 ? std::llround(ps) : SimTime::never().ps}, ++s.run.events);
+  });
   s4u::Engine::on_deadlock_cb([&s] { s.deadlock = s.waiting(); });
   s.engine.run();
   if (s.failure) std::rethrow_exception(s.failure);

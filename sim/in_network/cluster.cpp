@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace weft {
@@ -126,10 +127,40 @@ AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, const std::vector<S
 AtpSettings atp_settings(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
                          const AtpChoice& choice) {
   AtpSettings out = settings_of(choice, site.switches);
-  if (choice.largest_window > 0) return out;
-  const double packets = 2 * atp_round_trip(cluster, shares, site, choice.packet).packets / static_cast<double>(shares.size());
-  out.initial_window = std::min(out.initial_window, std::max(4, static_cast<int>(packets)));
-  out.largest_window = std::max(out.initial_window, static_cast<int>(std::min(std::ceil(packets), 1048576.0)));
+  const AtpRoundTrip trip = atp_round_trip(cluster, shares, site, choice.packet);
+  if (choice.largest_window == 0) {
+    const double packets = 2 * trip.packets / static_cast<double>(shares.size());
+    out.initial_window = std::min(out.initial_window, std::max(4, static_cast<int>(packets)));
+    out.largest_window = std::max(out.initial_window, static_cast<int>(std::min(std::ceil(packets), 1048576.0)));
+  }
+  // Not before whole windows of all workers, none of them added up, have passed the server's link.
+  const double windows = static_cast<double>(out.largest_window) * static_cast<double>(shares.size() * cluster.workers().size());
+  const double queue_ps = windows / trip.packets * static_cast<double>((trip.held + trip.elsewhere).ps);
+  out.aggregator_timeout_ps =
+      std::max({out.aggregator_timeout_ps, 5 * out.timeout_ps, static_cast<std::int64_t>(std::min(4 * queue_ps, 9e18))});
+  return out;
+}
+
+// All slots' packets queue at the slowest of the links and at the switch. A timeout below what that takes finds nothing lost, and what
+// is sent again queues too.
+SwitchmlSettings switchml_settings(const InNetworkCluster& cluster, NodeId at, const InNetworkSite& site, const SwitchmlChoice& choice) {
+  SwitchmlSettings out = settings_of(choice);
+  if (choice.timeout) return out;
+  const Fabric& fabric = site.routes.fabric();
+  std::map<LinkId, std::int64_t> crossed;
+  SimTime path, queue;
+  for (const int w : cluster.workers()) {
+    const auto up = cluster.path_to_switch(w, at, site.routes), down = cluster.path_from_switch(at, w, site.routes);
+    path = std::max(path, one_way(up, fabric, choice.packet) + site.switches.delay + one_way(down, fabric, choice.packet));
+    for (const Hop& hop : up) ++crossed[hop.link];
+    queue = std::max(queue, choice.slots * choice.packet / fabric.link(cluster.down_link(w)).bandwidth);
+  }
+  for (const auto& [link, workers] : crossed) queue = std::max(queue, choice.slots * workers * choice.packet / fabric.link(link).bandwidth);
+  if (const std::int64_t rate = site.switches.packets_per_second; rate > 0) {
+    const auto packets = choice.slots * static_cast<std::int64_t>(cluster.workers().size());
+    queue = std::max(queue, Bytes{packets} / BitsPerSecond{8 * std::min(rate, INT64_MAX / 8)});  // a packet like a byte
+  }
+  out.timeout_ps = std::max(out.timeout_ps, (2 * (path + queue)).ps);
   return out;
 }
 

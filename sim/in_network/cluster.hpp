@@ -70,6 +70,9 @@ AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, const std::vector<S
 AtpSettings atp_settings(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
                          const AtpChoice& choice);
 
+// The settings of SwitchML's workers, whose switch is `at`, the timeout found where it is not given.
+SwitchmlSettings switchml_settings(const InNetworkCluster& cluster, NodeId at, const InNetworkSite& site, const SwitchmlChoice& choice);
+
 // Of each job: the endpoints of the others are left to them as far as possible.
 std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs);
 

@@ -126,12 +126,16 @@ class FlowTrees::Flows final : public Driver {
 
   InNetworkRun result() const {
     InNetworkRun out{.bytes_on_link = std::vector<std::int64_t>(static_cast<std::size_t>(fabric_.links())), .summary = summary_};
-    for (const JobState& state : states_) {
+    for (std::size_t j = 0; j < states_.size(); ++j) {
+      const JobState& state = states_[j];
       const auto times = static_cast<std::int64_t>(state.iterations.size());
+      JobInNetwork& summary = out.summary.jobs[j];
+      summary.packets *= times;
+      summary.aggregated = adds_up(state) ? 1 - state.collided / static_cast<double>(times) : 0;
       InNetworkRun::OfJob& job =
           out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = state.iterations, .messages = state.packets * times});
       for (LinkId id = 0; id < fabric_.links(); ++id) {
-        const std::int64_t bytes = state.bytes[static_cast<std::size_t>(id)] * times;
+        const std::int64_t bytes = state.bytes[static_cast<std::size_t>(id)];
         out.bytes_on_link[static_cast<std::size_t>(id)] += bytes;
         if (fabric_.device(fabric_.from(id)).kind == DeviceKind::endpoint) job.most_sent = std::max(job.most_sent, bytes);
       }
@@ -171,13 +175,31 @@ class FlowTrees::Flows final : public Driver {
     double collided = 0;                   // of the packets, summed over the iterations
   };
 
+  // Switches add at least some of the job's packets up on their way.
+  bool adds_up(const JobState& state) const {
+    return !is_atp() || std::ranges::any_of(state.flows, [&](std::uint32_t f) { return flows_[f].part == Part::added; });
+  }
+
   void add(std::size_t job, Part part, std::span<const Hop> hops, std::int64_t packets, Bytes packet, SimTime offset, BitsPerSecond ceiling,
            SimTime tail) {
     if (packets <= 0 || hops.empty()) return;
     ceiling.count = std::max<std::int64_t>(1, std::llround(static_cast<double>(ceiling.count) * site_.wire_share));
     states_[job].flows.push_back(static_cast<std::uint32_t>(flows_.size()));
-    flows_.push_back(
-        {job, part, packets, packet, {hops.begin(), hops.end()}, lane_.add_route(hops, {}, {.ceiling = ceiling}), offset, tail});
+    const std::uint32_t route = lane_.add_route(with_pipelines(hops), {}, {.ceiling = ceiling});
+    flows_.push_back({job, part, packets, packet, {hops.begin(), hops.end()}, route, offset, tail});
+  }
+
+  // A switch that handles so many packets a second is one more link, of as many bytes, for each packet that comes to it.
+  void add_pipelines(const std::vector<NodeId>& programs, Bytes packet) {
+    if (site_.switches.packets_per_second == 0) return;
+    const double bits = 8.0 * static_cast<double>(packet.count) * static_cast<double>(site_.switches.packets_per_second) * site_.wire_share;
+    for (const NodeId at : programs) pipelines_[at] = network_.add_link({std::max<std::int64_t>(1, std::llround(std::min(bits, 9e18)))});
+  }
+  std::vector<Hop> with_pipelines(std::span<const Hop> hops) const {
+    std::vector<Hop> out(hops.begin(), hops.end());
+    for (const Hop& hop : hops)
+      if (const auto pipeline = pipelines_.find(fabric_.to(hop.link)); pipeline != pipelines_.end()) out.push_back({pipeline->second, 0});
+    return out;
   }
 
   // An iteration begins at `first` and is on its way from `last` on, when its last worker begins: then ended() is called.
@@ -215,6 +237,7 @@ class FlowTrees::Flows final : public Driver {
 
   double share_of_collisions(std::size_t j) const;
   void add_atp();
+  void limit_by_pipelines(JobState& state) const;
   AtpLoad load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const;
   void add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares);
   void add_switchml();
@@ -227,16 +250,19 @@ class FlowTrees::Flows final : public Driver {
   std::vector<InNetworkCluster> clusters_;
   std::vector<JobState> states_;  // by job
   std::vector<Flow> flows_;
-  InNetworkSummary summary_;  // but for what is known after the run
+  std::map<NodeId, LinkId> pipelines_;  // by switch whose program handles so many packets a second
+  InNetworkSummary summary_;            // but for what is known after the run
   std::size_t finished_ = 0;
 };
 
 void FlowTrees::Flows::add_atp() {
+  add_pipelines(programmable_nodes(site_.switches, fabric_), jobs_.front().algorithm.atp.packet);
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     const std::vector<ServerShare> shares = clusters_[j].servers(jobs_[j].algorithm.atp, jobs_[j].elements);
     const AtpSettings settings = atp_settings(clusters_[j], shares, site_, jobs_[j].algorithm.atp);
     states_[j].load = load_of(j, settings, shares);
     add_atp_job(j, settings, shares);
+    limit_by_pipelines(states_[j]);
     summary_.places = settings.aggregators;
     summary_.jobs[j].servers = static_cast<int>(shares.size());
   }
@@ -255,6 +281,20 @@ double FlowTrees::Flows::share_of_collisions(std::size_t j) const {
                        : 1 - std::min(static_cast<double>((later - network_.now()).ps) / static_cast<double>(states_[j].least.ps), 1.0);
   }
   return collision_shares(loads, summary_.places)[j];
+}
+
+// No faster than the switch to which most packets come for each of its own.
+void FlowTrees::Flows::limit_by_pipelines(JobState& state) const {
+  std::map<LinkId, int> packets;
+  for (const std::uint32_t f : state.flows)
+    if (flows_[f].part != Part::passed)
+      for (const Hop& hop : with_pipelines(flows_[f].hops)) ++packets[hop.link];
+  int most = 0;
+  for (const auto& [at, link] : pipelines_) most = std::max(most, packets[link]);
+  if (most == 0) return;
+  const double rate = std::min(state.load.packets_per_second, static_cast<double>(site_.switches.packets_per_second) / most);
+  state.least = SimTime{std::llround(static_cast<double>(state.least.ps) * state.load.packets_per_second / rate)};
+  state.load.packets_per_second = rate;
 }
 
 AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const {
@@ -315,26 +355,35 @@ void FlowTrees::Flows::add_switchml() {
   const std::vector<NodeId> programmable = programmable_nodes(site_.switches, fabric_);
   std::vector<NodeId> at;
   for (const InNetworkCluster& cluster : clusters_) at.push_back(switchml_switch(cluster, programmable));
+  std::vector<NodeId> programs = at;
+  std::ranges::sort(programs);
+  programs.erase(std::unique(programs.begin(), programs.end()), programs.end());
+  add_pipelines(programs, jobs_.front().algorithm.switchml.packet);
+  const auto time_on = [&](const std::vector<Hop>& path, Bytes packet) {
+    return one_way(path, fabric_, packet) + in_programs(path, fabric_, programs, site_.switches.delay);
+  };
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     const InNetworkCluster& cluster = clusters_[j];
-    const SwitchmlSettings settings = settings_of(jobs_[j].algorithm.switchml);
+    const SwitchmlSettings settings = switchml_settings(cluster, at[j], site_, jobs_[j].algorithm.switchml);
     const Bytes packet{settings.packet_bytes};
     const std::int64_t packets = (jobs_[j].elements + settings.values_per_packet - 1) / settings.values_per_packet;
     std::vector<std::vector<Hop>> there;
     LinkSet down;
-    SimTime longest;
+    SimTime up, back;  // of the slowest; its program takes a packet up only
     for (const int w : cluster.workers()) {
       there.push_back(cluster.path_to_switch(w, at[j], site_.routes));
-      down.add(cluster.path_from_switch(at[j], w, site_.routes));
-      longest = std::max(longest, one_way(there.back(), fabric_, packet) + site_.switches.delay);
+      up = std::max(up, time_on(there.back(), packet));
+      const auto returns = cluster.path_from_switch(at[j], w, site_.routes);
+      down.add(returns);
+      back = std::max(back, time_on(returns, packet));
     }
     const int slots = settings.slots / static_cast<int>(std::ranges::count(at, at[j]));
     if (slots == 0)
       throw RunError(fmt::format("slots of {}: {} for {} jobs, so job {} has none and waits for ever", fabric_.device(at[j]).name,
                                  settings.slots, std::ranges::count(at, at[j]), j));
-    const BitsPerSecond ceiling = window_rate(slots, packet, 2 * longest);
-    for (const auto& path : there) add(j, Part::all, path, packets, packet, {}, ceiling, 2 * longest);
-    add(j, Part::all, down.hops(), packets, packet, longest, ceiling, longest);
+    const BitsPerSecond ceiling = window_rate(slots, packet, up + back);
+    for (const auto& path : there) add(j, Part::all, path, packets, packet, {}, ceiling, up + back);
+    add(j, Part::all, down.hops(), packets, packet, up, ceiling, back);
     states_[j].packets = packets * static_cast<std::int64_t>(cluster.workers().size());
     summary_.places = settings.slots;
     summary_.jobs[j].slots = slots;

@@ -21,6 +21,7 @@ struct InNetworkJob {
   std::int64_t elements = 0;         // 32-bit values
   std::vector<SimTime> starts = {};  // of each worker; empty: all at 0
   Repetition repetition = {};
+  std::string name = {};  // goes with what becomes of it
 
   SimTime first_start() const;
   SimTime start_of(std::size_t worker) const { return starts.empty() ? SimTime{} : starts[worker]; }

@@ -191,6 +191,94 @@ TEST_CASE("in-network: a packet spends the delay of a program in each switch tha
   }
 }
 
+TEST_CASE("in-network: a switch that handles so many packets a second is the limit, on both networks") {
+  // 8 gradients and the parameters of each of ATP's 1058 packets at a million a second; 8 of each of SwitchML's 2048.
+  const auto times = [](const AlgorithmChoice& choice) {
+    std::vector<double> out;
+    for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+      Scenario s = star(9, 8, network);
+      s.fabric.programmable.packets_per_second = 1'000'000;
+      out.push_back(us(s, choice, 256_KiB));
+    }
+    return out;
+  };
+  const std::vector<double> added = times(atp(4096)), pooled = times({"switchml"});
+  CHECK(added[0] == doctest::Approx(9 * 1058).epsilon(0.01));
+  CHECK(added[0] == doctest::Approx(added[1]).epsilon(0.1));
+  CHECK(pooled[0] == doctest::Approx(8 * 2048).epsilon(0.01));
+  CHECK(pooled[0] == doctest::Approx(pooled[1]).epsilon(0.1));
+}
+
+TEST_CASE("in-network: SwitchML's packets spend a program's delay once, on both networks") {
+  Scenario flow = star(9, 8, NetworkKind::flow), packet = star(9, 8, NetworkKind::packet);
+  flow.fabric.programmable.delay = packet.fabric.programmable.delay = 10_us;
+  CHECK(us(flow, {"switchml"}, 4_MiB) == doctest::Approx(us(packet, {"switchml"}, 4_MiB)).epsilon(0.1));
+}
+
+TEST_CASE("in-network: on flow a link is used as much with iterations as without, and expected collisions are said") {
+  Scenario s = star(9, 8, NetworkKind::flow);
+  const auto row = [&](const AlgorithmChoice& choice) {
+    const std::string text = in_child([&] {
+      const Outcome out = simulate(s, choice, 1_MiB);
+      const JobInNetwork& job = out.in_network->jobs.front();
+      return fmt::format("{} {} {}", out.busiest_link_utilization, job.aggregated, job.packets);
+    });
+    std::istringstream in(text);
+    return std::vector<double>(std::istream_iterator<double>(in), {});
+  };
+  const std::vector<double> once = row(atp(64));
+  CHECK(once[1] > 0.1);
+  CHECK(once[1] < 0.9);
+  s.workload.iterations = 5;
+  const std::vector<double> often = row(atp(64));
+  CHECK(often[0] == doctest::Approx(once[0]).epsilon(0.01));
+  CHECK(often[1] == doctest::Approx(once[1]));
+  CHECK(often[2] == 5 * once[2]);
+  CHECK(row(atp(1 << 20))[1] == doctest::Approx(1));
+  s.fabric.programmable.switches = {};
+  CHECK(row(atp(64))[1] == 0);
+}
+
+TEST_CASE("in-network: SwitchML by default waits for its pool's packets before it sends them again") {
+  // 512 slots of 180 B at 100 Mb/s are 7.4 ms; 4 MB are 31250 packets of 14.4 us.
+  Scenario slow = star(9, 8, NetworkKind::packet);
+  slow.fabric.spec.emplace<Star>(Star{.nodes = 9, .host_link = {100_Mbps, 1_us}});
+  CHECK(us(slow, {"switchml"}, 4_MB) == doctest::Approx(31250 * 14.4).epsilon(0.01));
+  // With a timeout of its own that is too short, copies wait behind copies, but ever fewer of them.
+  AlgorithmChoice hasty{"switchml"};
+  hasty.switchml.timeout = 1_ms;
+  const double time = us(slow, hasty, 1_MB);
+  CHECK(time > 7812 * 14.4);
+  CHECK(time < 10 * 7812 * 14.4);
+}
+
+TEST_CASE("in-network: datagrams that come faster than a switch handles them stop the run, which says where they wait") {
+  Scenario s = star(40, 39, NetworkKind::packet);
+  s.fabric.programmable.packets_per_second = 1'000;
+  AlgorithmChoice choice{"switchml"};
+  choice.switchml.slots = 1 << 18;
+  CHECK_THROWS_WITH_AS(us(s, choice, 32_MiB), doctest::Contains("wait for the pipeline of switch. They are sent"), RunError);
+}
+
+TEST_CASE("in-network: a job whose worker dies leaves its aggregators to the others, whose times are said") {
+  Scenario s = star(10, 4, NetworkKind::packet);
+  s.fabric.programmable.aggregators = 512;
+  s.packet.emplace().faults.failures = {{.link = "node0->switch", .at = 100_us}};
+  s.jobs = {JobSpec{.name = "b", .ranks = 4, .iterations = 20, .compute = 10_us}};
+  std::string said;
+  try {
+    us(s, {"atp"}, 4_MB);
+  } catch (const RunError& error) {
+    said = error.what();
+  }
+  CAPTURE(said);
+  CHECK(said.find("job workload has ended 0 of 1 iterations") != said.npos);
+  const auto at = said.find("job b has ended 20 of 20 iterations, of ");
+  REQUIRE(at != said.npos);
+  const double last = std::stod(said.substr(said.find("the last of ", at) + 12));
+  CHECK(last == doctest::Approx(410).epsilon(0.03));
+}
+
 TEST_CASE("in-network: aggregators that are split let no job touch the other") {
   for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
     CAPTURE(name_of(network));
@@ -273,6 +361,12 @@ TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at
         Lines{"f.json: /workload/algorithm/timeout: must be longer than nothing, got \"0s\"",
               "f.json: /workload/algorithm/server_nodes/1: must be between 0 and 31, the endpoints of the fabric, got 32",
               "f.json: /workload/algorithm/servers: follows from \"server_nodes\": leave one of them out"});
+  Json greedy = good_scenario();
+  greedy["workload"] = Json::parse(R"({"algorithm": {"name": "atp", "aggregators": 2147483647}, "size": "1MiB"})");
+  CHECK(lines_for(greedy) == Lines{"f.json: /workload/algorithm/aggregators: must be at most 1048576, got 2147483647"});
+  greedy["workload"]["algorithm"] = "atp";
+  greedy["fabric"]["programmable"] = Json::parse(R"({"aggregators": 2147483647})");
+  CHECK(lines_for(greedy).front() == "f.json: /fabric/programmable/aggregators: must be between 1 and 1048576, got 2147483647");
   wrong["fabric"]["programmable"] = Json::parse(R"({"switches": ["nowhere"], "payload": "100B", "packets_per_second": -1})");
   wrong["workload"] = Json::parse(R"({"algorithm": "atp", "size": "1MiB"})");
   const Lines lines = lines_for(wrong);

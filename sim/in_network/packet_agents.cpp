@@ -68,7 +68,7 @@ class PacketAgents::Protocol {
       servers.insert(servers.end(), workers.begin(), workers.end());
       agents_of_.push_back(std::move(servers));
       driver_.add_job(std::move(workers), job.repetition, job.first_start(), of_.site_.hardware.send_overhead,
-                      of_.site_.hardware.receive_overhead);
+                      of_.site_.hardware.receive_overhead, job.name);
     }
 
     InNetworkRun result() const {
@@ -127,7 +127,13 @@ class PacketAgents::Atp final : public Protocol {
         server_endpoints.push_back(share.endpoint);
       }
     }
-    deployment_ = deploy_atp(settings_.front(), deployed, programmable_nodes(site.switches, site.routes.fabric()));
+    const std::vector<NodeId> programmable = programmable_nodes(site.switches, site.routes.fabric());
+    const std::int64_t aggregators = static_cast<std::int64_t>(programmable.size()) * settings_.front().aggregators;
+    constexpr std::int64_t most = std::int64_t{1} << 26;  // 2.5 GiB
+    if (aggregators > most)
+      throw InputError(fmt::format("aggregators: {} switches of {} have {} together, at most {} are simulated on \"packet\"",
+                                   programmable.size(), settings_.front().aggregators, aggregators, most));
+    deployment_ = deploy_atp(settings_.front(), deployed, programmable);
     network_.emplace(*this, pool_, network);
     place(server_endpoints);
   }
@@ -207,15 +213,17 @@ class PacketAgents::Switchml final : public Protocol {
  public:
   Switchml(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
       : Protocol(site, jobs, settings_of(jobs.front().algorithm.switchml).values_per_packet) {
-    for (const InNetworkJob& job : jobs) settings_.push_back(settings_of(job.algorithm.switchml));
     const std::vector<InNetworkCluster> clusters = clusters_of(site, jobs);
     const std::vector<NodeId> programmable = programmable_nodes(site.switches, site.routes.fabric());
     std::vector<SwitchmlJob> deployed;
-    for (std::size_t j = 0; j < jobs.size(); ++j)
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const NodeId at = switchml_switch(clusters[j], programmable);
+      settings_.push_back(switchml_settings(clusters[j], at, site, jobs[j].algorithm.switchml));
       deployed.push_back({.workers = static_cast<int>(jobs[j].workers.size()),
-                          .at = switchml_switch(clusters[j], programmable),
+                          .at = at,
                           .values = jobs[j].elements,
                           .rounds = static_cast<std::uint32_t>(jobs[j].repetition.iterations)});
+    }
     deployment_ = deploy_switchml(settings_.front(), deployed);
     network_.emplace(*this, pool_, network);
     place();

@@ -81,7 +81,7 @@ class BackgroundFlows final : public Driver {
     Stream& s = streams_[index];
     SimTime at = std::max(lane_.now(), s.scheduled);
     if (s.rhythm.on.ps > 0) {
-      const std::int64_t cycle = s.rhythm.on.ps + s.rhythm.off.ps, phase = (at - s.rhythm.start).ps % cycle;
+      const std::int64_t cycle = (s.rhythm.on + s.rhythm.off).ps, phase = (at - s.rhythm.start).ps % cycle;
       if (phase >= s.rhythm.on.ps) s.scheduled = at = at + SimTime{cycle - phase};
     }
     if (at >= s.rhythm.stop) return;

@@ -152,15 +152,15 @@ class EventExecutor {
     if (lane_.timeline)
       lane_.timeline->push_back({static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes, SimTime{m.posted},
                                  SimTime{m.started} + lane_.network.latency(m.route), SimTime{now}});
-    const std::int64_t work = job_.hardware.receive_overhead.ps + (m.reduces ? reduction_ps(m.bytes) : 0);
+    const std::int64_t work = later(job_.hardware.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : 0);
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
-      receiver.work += work;
+      receiver.work = later(receiver.work, work);
       transfer_done(receiver, now);
     } else {
       Early& early = early_[process_index(receiver)].at(receiver.step, m.step);
       ++early.messages;
-      early.work += work;
+      early.work = later(early.work, work);
     }
     transfer_done(process(m.channel, m.from), now);
   }
@@ -235,7 +235,7 @@ class EventExecutor {
     const HardwareProfile& hw = job_.hardware;
     if (reduce_rate_.count == 0) return hw.reduce_launch.ps;
     if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
-    return hw.reduce_launch.ps + last_reduction_ps_;
+    return later(hw.reduce_launch.ps, last_reduction_ps_);
   }
 
   // The rank is in p.step from `now` on, which may lie ahead of the network's clock: nothing that happens before can
@@ -254,7 +254,7 @@ class EventExecutor {
       p.work = early.work;
       p.entered = p.free_at = now;
       for (const std::uint32_t i : shape.locals_of(p.rank))
-        if (step.load(i).reduces) p.work += reduction_ps(step.load(i).bytes);
+        if (step.load(i).reduces) p.work = later(p.work, reduction_ps(step.load(i).bytes));
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
         spend_send(p, shape, i);
         post(p, step, i);
@@ -263,7 +263,7 @@ class EventExecutor {
         for (const std::uint32_t i : shape.receives_of(p.rank))
           if (step.posted[i] != not_posted) start_rendezvous(p, step, i, step.posted[i], now);
       if (p.pending > 0) return;
-      now = p.free_at + p.work;
+      now = later(p.free_at, p.work);
     }
   }
 
@@ -273,6 +273,7 @@ class EventExecutor {
   }
 
   void finish(Rank rank, std::int64_t now) {
+    require_in_time(now);
     --unfinished_;
     const auto r = static_cast<std::size_t>(rank);
     ends_[r] = std::max(ends_[r], SimTime{now});
@@ -283,7 +284,7 @@ class EventExecutor {
     if (--p.pending > 0) return;
     channels_[p.channel].leave(p.step);
     ++p.step;
-    enter(p, std::max(now, p.free_at) + p.work);
+    enter(p, later(std::max(now, p.free_at), p.work));
   }
 
   // The overheads of one send, after those before it in the same queue.
@@ -292,8 +293,8 @@ class EventExecutor {
     if (job_.hardware.send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
     if (job_.hardware.send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
     if (queue) p.free_at = std::max(p.free_at, *queue);
-    p.free_at += job_.hardware.send_overhead.ps;
-    if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at += job_.hardware.first_use.ps;
+    p.free_at = later(p.free_at, job_.hardware.send_overhead.ps);
+    if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, job_.hardware.first_use.ps);
     if (queue) *queue = p.free_at;
   }
 
@@ -315,7 +316,7 @@ class EventExecutor {
 
   void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted,
                         std::int64_t receiver_entered) {
-    start(either_end, step, i, posted, std::max(posted, receiver_entered) + job_.hardware.rendezvous.ps);
+    start(either_end, step, i, posted, later(std::max(posted, receiver_entered), job_.hardware.rendezvous.ps));
   }
 
   void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/base/hash.hpp"
+#include "kernels/base/units.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,6 +22,7 @@ class EventQueue {
   std::int64_t next_date() const { return heap_.empty() ? never : heap_.front().date; }
 
   void push(std::int64_t date, std::uint32_t payload) {
+    require_in_time(date);
     const std::uint32_t node = new_node(payload);
     std::uint32_t& recent = recent_[(static_cast<std::uint64_t>(date) * golden_ratio) >> (64 - recent_bits)];
     if (recent != none && buckets_[recent].date == date) {

@@ -1,5 +1,7 @@
 #include "sim/network/event_queue.hpp"
 
+#include "kernels/base/error.hpp"
+
 #include <map>
 #include <random>
 #include <vector>
@@ -27,6 +29,12 @@ TEST_CASE("event queue: dates come in order, events of one date in the order the
   CHECK(pop(queue) == std::vector<std::uint32_t>{2, 4});
   CHECK(queue.next_date() == 30);
   CHECK(pop(queue) == std::vector<std::uint32_t>{1, 3});
+  CHECK(queue.next_date() == EventQueue::never);
+}
+
+TEST_CASE("event queue: nothing can happen after 106 days") {
+  EventQueue queue;
+  CHECK_THROWS_AS(queue.push(EventQueue::never, 1), RunError);
   CHECK(queue.next_date() == EventQueue::never);
 }
 

@@ -7,11 +7,22 @@
 #include <cmath>
 
 namespace weft {
+namespace {
+
+// Rounded up; never() where a SimTime holds no more.
+std::int64_t whole_ps(double ps) { return ps < 0x1p63 ? static_cast<std::int64_t>(std::ceil(ps)) : SimTime::never().ps; }
+
+}  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<BitsPerSecond> capacity_of_link) {
   links_.reserve(capacity_of_link.size());
-  for (const BitsPerSecond capacity : capacity_of_link)
-    links_.push_back({.capacity = static_cast<double>(capacity.count), .head = none, .flows = 0, .left = 0, .unfrozen = 0});
+  for (const BitsPerSecond capacity : capacity_of_link) add_link(capacity);
+}
+
+LinkId FluidNetwork::add_link(BitsPerSecond capacity) {
+  links_.push_back({.capacity = static_cast<double>(capacity.count), .head = none, .flows = 0, .left = 0, .unfrozen = 0});
+  if (claims_) unfrozen_weight_.resize(links_.size());
+  return static_cast<LinkId>(links_.size() - 1);
 }
 
 FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
@@ -51,7 +62,7 @@ void FluidNetwork::widen_stride(std::uint32_t hops) {
 }
 
 void FluidNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
-  queue_.push(at.ps + routes_[route].latency_ps, new_flow(route, bytes, token) << 1);
+  queue_.push(later(at.ps, routes_[route].latency_ps), new_flow(route, bytes, token) << 1);
 }
 
 std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::uint32_t token) {
@@ -126,8 +137,8 @@ void FluidNetwork::settle() {
       const Route& route = routes_[f.route];
       f.rate = static_cast<double>(route.bits_per_second);
       f.bottleneck = route.narrowest;
-      f.end_ps = now_ + alone_ps(f.bytes, route.bits_per_second);
-      queue_.push(f.end_ps, flow << 1 | 1);
+      f.end_ps = later(now_, alone_ps(f.bytes, route.bits_per_second));
+      expect_end(flow);
     } else {
       admit(flow);
     }
@@ -318,13 +329,18 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   f.rate = rate;
   const double ps = f.remaining_bits / rate * 1e12;
   // A quotient a rounding error above a whole picosecond is that picosecond.
-  f.end_ps = now_ + std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(ps - ps * 1e-15)));
+  f.end_ps = later(now_, std::max<std::int64_t>(1, whole_ps(ps - ps * 1e-15)));
   if (active_ > exact_up_to) {
     const double grid =
         std::ldexp(1.0, std::ilogb(8.0 * static_cast<double>(f.bytes) / rate * 1e12 * coarseness * static_cast<double>(active_)));
-    if (grid > 1) f.end_ps = static_cast<std::int64_t>(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
+    if (grid > 1) f.end_ps = whole_ps(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
   }
-  queue_.push(f.end_ps, flow << 1 | 1);
+  expect_end(flow);
+}
+
+// A flow whose rate lets it end only beyond time may still become faster: it has no event until it does.
+void FluidNetwork::expect_end(std::uint32_t flow) {
+  if (flows_[flow].end_ps != SimTime::never().ps) queue_.push(flows_[flow].end_ps, flow << 1 | 1);
 }
 
 }  // namespace weft

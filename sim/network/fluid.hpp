@@ -29,7 +29,10 @@ class FluidNetwork {
 
   explicit FluidNetwork(std::vector<BitsPerSecond> capacity_of_link);
 
-  // Routes are numbered in the order they are added.
+  // What flows share besides the links of a fabric, such as a switch's pipeline.
+  LinkId add_link(BitsPerSecond capacity);
+
+  // Routes are numbered in the order they are added. A link that stands among the hops several times carries every byte as often.
   RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {});
   std::size_t routes() const { return routes_.size(); }
 
@@ -63,6 +66,9 @@ class FluidNetwork {
     });
     settle();
   }
+
+  // Flows are on their links, and all of them would end only beyond the time that can be simulated.
+  bool beyond_time() const { return active_ > 0 && queue_.next_date() == EventQueue::never; }
 
   std::uint64_t events() const { return events_; }
   std::uint64_t solves() const { return solves_; }
@@ -161,6 +167,7 @@ class FluidNetwork {
     return links_[static_cast<std::size_t>(id)].unfrozen;
   }
   void set_rate(std::uint32_t flow, double rate);
+  void expect_end(std::uint32_t flow);
   void widen_stride(std::uint32_t hops);
   std::int64_t alone_ps(std::int64_t bytes, std::int64_t bits_per_second);
 

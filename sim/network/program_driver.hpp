@@ -2,6 +2,7 @@
 // for ends, each call in an executor of its own; all of them share the job's lane.
 #pragma once
 
+#include "kernels/base/beyond_time.hpp"
 #include "models/program.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/network/shared_network.hpp"
@@ -217,6 +218,7 @@ class ProgramDriver final : public Driver {
 
   // The end may lie ahead of the clock; what waits for it begins then.
   void ended_at(Rank rank, int operation, SimTime begun, SimTime end) {
+    require_in_time(end.ps);
     SimTime& last = rank_end_[static_cast<std::size_t>(rank)];
     last = std::max(last, end);
     iterations_.back().end = std::max(iterations_.back().end, end);

@@ -8,11 +8,14 @@
 //   run_to_end(network, Around::engine);
 #pragma once
 
+#include "kernels/base/beyond_time.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
 #include "models/fabric.hpp"
 #include "sim/engine/kernel_model.hpp"
+#include "sim/network/run_progress.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -110,6 +113,7 @@ class SharedNetwork final : public EventSource {
     try {
       for (int dates = 0; dates < Network::dates_at_once && next_date() != SimTime::never(); ++dates)
         network_.advance([this](std::uint32_t token) { driver_of(token).ended(own(token)); });
+      run_progress().reached(network_.now(), network_.events());
       if constexpr (requires { network_.look_due(); })
         if (network_.look_due()) network_.look([this](std::uint32_t token) { driver_of(token).never_ends(own(token)); });
     } catch (...) {
@@ -119,6 +123,8 @@ class SharedNetwork final : public EventSource {
 
   // After the run. Throws RunError, saying who waits for whom, when not all drivers have finished.
   void require_finished() const {
+    if constexpr (requires { network_.beyond_time(); })
+      if (!failure_ && !all_finished() && network_.beyond_time()) throw_beyond_time();
     std::string waiting;
     for (const Driver* driver : drivers_) {
       if (driver->state() == Driver::State::finished) continue;
@@ -133,6 +139,9 @@ class SharedNetwork final : public EventSource {
   }
 
  private:
+  bool all_finished() const {
+    return std::ranges::all_of(drivers_, [](const Driver* d) { return d->state() == Driver::State::finished; });
+  }
   Driver& driver_of(std::uint32_t token) const { return *drivers_[token >> Lane<Network>::token_bits]; }
   static std::uint32_t own(std::uint32_t token) { return token & ((1u << Lane<Network>::token_bits) - 1); }
 
@@ -140,6 +149,8 @@ class SharedNetwork final : public EventSource {
   [[noreturn]] void rethrow(const std::string& waiting) const {
     try {
       std::rethrow_exception(failure_);
+    } catch (const BeyondTime&) {
+      throw;  // who waits does so for no other reason
     } catch (const RunError& error) {
       if (waiting.empty()) throw;
       throw RunError(fmt::format("{}\n{}", error.what(), waiting));

@@ -21,14 +21,15 @@ class AgentDriver final : public Driver, private FinishWatcher {
 
   // A job whose iterations begin `before` its workers start and end `after` the last of them has finished; the first of them
   // begins at `first`, and its workers were placed with their starts.
-  void add_job(std::vector<Address> workers, Repetition repetition, SimTime first, SimTime before = {}, SimTime after = {}) {
+  void add_job(std::vector<Address> workers, Repetition repetition, SimTime first, SimTime before = {}, SimTime after = {},
+               std::string name = {}) {
     check(repetition.iterations > 0, "{} iterations", repetition.iterations);
     for (const Address a : workers) {
       datagrams_.watch(a, *this);
       job_of_[a] = jobs_.size();
     }
     const std::size_t count = workers.size();
-    jobs_.push_back({std::move(workers), count, repetition, before, after, {{first, first}}});
+    jobs_.push_back({std::move(workers), count, repetition, before, after, {{first, first}}, std::move(name)});
     ++unfinished_;
   }
   const std::vector<Iteration>& iterations(std::size_t job) const { return jobs_[job].iterations; }
@@ -39,7 +40,13 @@ class AgentDriver final : public Driver, private FinishWatcher {
     if (unfinished_ == 0 && datagrams_.finished()) return State::finished;
     return datagrams_.stuck() ? State::stuck : State::running;
   }
-  std::string waiting() const override { return datagrams_.waiting(); }
+  // Of several jobs, also how far each has come: one that stands still need not have held up the others.
+  std::string waiting() const override {
+    std::string text = datagrams_.waiting();
+    if (jobs_.size() == 1) return text;
+    for (const RepeatedJob& job : jobs_) text += "\n" + came_so_far(job);
+    return text;
+  }
 
  private:
   struct RepeatedJob {
@@ -48,7 +55,19 @@ class AgentDriver final : public Driver, private FinishWatcher {
     Repetition repetition;
     SimTime before, after;
     std::vector<Iteration> iterations;
+    std::string name;
   };
+
+  static std::string came_so_far(const RepeatedJob& job) {
+    const std::size_t ended = job.iterations.size() - (job.running > 0 ? 1 : 0);
+    SimTime sum;
+    for (std::size_t i = 0; i < ended; ++i) sum += job.iterations[i].time();
+    const std::string times =
+        ended == 0 ? ""
+                   : fmt::format(", of {:.2f} us on average, the last of {:.2f} us", sum.microseconds() / static_cast<double>(ended),
+                                 job.iterations[ended - 1].time().microseconds());
+    return fmt::format("job {} has ended {} of {} iterations{}", job.name, ended, job.repetition.iterations, times);
+  }
 
   void agent_finished(Address address) override {
     RepeatedJob& job = jobs_[job_of_.at(address)];

@@ -67,8 +67,8 @@ class DcqcnRate {
     target_ = rate_;
     rate_ = std::max(rate_ * (1 - alpha_ / 2), static_cast<double>(s.least_rate.count));
     alpha_ += s.gain * (1 - alpha_);
-    alpha_ps_ = now_ps + s.alpha_interval.ps;
-    increase_ps_ = now_ps + s.increase_interval.ps;
+    alpha_ps_ = later(now_ps, s.alpha_interval.ps);
+    increase_ps_ = later(now_ps, s.increase_interval.ps);
     time_stage_ = byte_stage_ = 0;
     bytes_ = 0;
   }

@@ -126,6 +126,8 @@ void DatagramNetwork::due(std::uint32_t event) {
       agent.on_timer(*this, p.timer);
       break;
     case Due::delivery:
+      --in_pipelines_;
+      --place_of(p.agent).in_pipeline;
       agent.on_datagram(*this, std::move(p.datagram));
       break;
   }
@@ -135,7 +137,7 @@ void DatagramNetwork::due(std::uint32_t event) {
 
 void DatagramNetwork::set_timer(std::int64_t after_ps, std::uint64_t name) {
   check(after_ps >= 0, "a timer {} ps ago", -after_ps);
-  schedule(network_.now_ + after_ps, {.what = Due::timer, .agent = current_, .timer = name, .datagram = {}});
+  schedule(later(network_.now_, after_ps), {.what = Due::timer, .agent = current_, .timer = name, .datagram = {}});
 }
 
 std::uint32_t DatagramNetwork::bytes_on_links(const Datagram& datagram) const {
@@ -148,6 +150,7 @@ void DatagramNetwork::send(Datagram datagram) {
   Sent& sent = place_of(current_).sent;
   ++sent.datagrams;
   sent.bytes += datagram.wire_bytes;
+  require_room();
   const Branch branch = branch_of(place_of(current_).node, datagram);
   check(branch.count > 0, "a datagram from {} to {} has nowhere to go from {}", datagram.from, datagram.to, current_);
   std::uint32_t record;
@@ -170,6 +173,20 @@ void DatagramNetwork::send(Datagram datagram) {
   records_[record].odd = odd_;
   ++under_way_[odd_];
   for (std::uint32_t i = 0; i < branch.count; ++i) network_.forward(packet, branch.first + i);
+}
+
+// Each takes memory, on its way or in a pipeline: what is sent faster than it is handled would go on until there is none.
+void DatagramNetwork::require_room() const {
+  if (datagrams_in_flight() + in_pipelines_ < most_datagrams) return;
+  const Place& fullest = *std::ranges::max_element(places_, {}, &Place::in_pipeline);
+  const std::string pipeline =
+      fmt::format("{} wait for the pipeline of {}", fullest.in_pipeline, routes_.fabric().device(fullest.node).name);
+  const auto [queue, packets] = network_.longest_queue();
+  throw RunError(
+      fmt::format("{} datagrams are under way at once at {:.3f} us, the most that are simulated: {}. They are sent, or sent again, "
+                  "faster than they are handled: a longer timeout, fewer slots or a smaller window, faster links or switches",
+                  most_datagrams, network_.now().microseconds(),
+                  fullest.in_pipeline > packets ? pipeline : fmt::format("{} of them wait at {}", packets, queue)));
 }
 
 // A datagram is at the end of a hop: a programmable switch takes it; else it goes on, to each of the hops that follow.
@@ -205,9 +222,14 @@ void DatagramNetwork::deliver_at(NodeId node, const Packet& packet) {
 void DatagramNetwork::hand_over(Address to, Datagram datagram) {
   Place& place = place_of(to);
   const std::int64_t taken = std::max(network_.now_, place.free_at);
-  place.free_at = taken + place.interval_ps;
-  const std::int64_t date = taken + place.delay_ps;
-  if (date > network_.now_) return schedule(date, {.what = Due::delivery, .agent = to, .timer = 0, .datagram = std::move(datagram)});
+  place.free_at = later(taken, place.interval_ps);
+  const std::int64_t date = later(taken, place.delay_ps);
+  if (date > network_.now_) {
+    require_room();
+    ++in_pipelines_;
+    ++place.in_pipeline;
+    return schedule(date, {.what = Due::delivery, .agent = to, .timer = 0, .datagram = std::move(datagram)});
+  }
   current_ = to;
   place.agent->on_datagram(*this, std::move(datagram));
   tell_if_finished(to);

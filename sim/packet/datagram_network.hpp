@@ -44,7 +44,8 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   void watch(Address address, FinishWatcher& watcher);
   void start_again(Address address, SimTime at);
 
-  // Schedules the start of every agent. Then advance the network until finished(), or until it has nothing pending.
+  // Schedules the start of every agent. Throws RunError, as does whatever follows, where more than most_datagrams are under way. Then
+  // advance the network until finished(), or until it has nothing pending.
   void begin();
   bool finished() const;
   // Nothing can come of it any more: in at least 20 rounds and 100,000 timers in a row no agent has finished or waited for
@@ -65,6 +66,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::size_t most_datagrams = std::size_t{1} << 22;  // about 2 GiB of them
   static constexpr std::int64_t least_rounds = 20, least_timers = 100'000;
 
   struct Place {
@@ -73,7 +75,8 @@ class DatagramNetwork final : public DatagramSink, private Wire {
     int endpoint = -1;  // -1: a switch
     SimTime start = {};
     std::int64_t delay_ps = 0, interval_ps = 0;
-    std::int64_t free_at = 0;  // when its pipeline takes the next
+    std::int64_t free_at = 0;      // when its pipeline takes the next
+    std::int64_t in_pipeline = 0;  // datagrams
     std::vector<Address> members = {};
     Sent sent = {};
     FinishWatcher* watches = nullptr;
@@ -121,6 +124,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   void hand_over(Address to, Datagram datagram);
   void tell_if_finished(Address address);
   void schedule(std::int64_t date, Pending pending);
+  void require_room() const;
   std::uint32_t bytes_on_links(const Datagram& datagram) const;
   Datagram take(std::uint32_t record, bool congested);
   void release(std::uint32_t record);
@@ -155,6 +159,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   std::vector<std::uint32_t> free_records_;
   std::deque<Pending> pending_;
   std::vector<std::uint32_t> free_pending_;
+  std::size_t in_pipelines_ = 0;                     // datagrams
   std::unordered_map<std::uint64_t, Branch> paths_;  // by where, from whose node, to whose
   std::unordered_map<std::uint64_t, Branch> trees_;  // by where, root and group
   Address current_ = nobody;                         // whose callback runs

@@ -136,7 +136,7 @@ Packet PacketNetwork::take_packet(Port& port, Queue& queue) {
 void PacketNetwork::transmit(Port& port, std::uint32_t index, Packet packet) {
   const HopEntry& hop = hops_[packet.hop];
   const std::int64_t lasts = duration(port, packet.bytes);
-  port.free_at = now_ + lasts;
+  port.free_at = later(now_, lasts);
   port.carried += packet.bytes;
   ++packet_hops_;
   if (!losses_.empty()) {
@@ -146,12 +146,12 @@ void PacketNetwork::transmit(Port& port, std::uint32_t index, Packet packet) {
     }
     if (losses_[index].happens(corruption_)) packet.corrupt = 1;
   }
-  std::int64_t date = now_ + port.delay_ps;
+  std::int64_t date = later(now_, port.delay_ps);
   if (hop.nexts == 0) {
-    date += lasts;
+    date = later(date, lasts);
     if (packet.is() == PacketKind::data && !packet.corrupt && !answers(packet)) return received(packet, date);
   } else {
-    date += hop.faster_next ? head_start(port, hop, packet.bytes, lasts) : std::min(lasts, port.head_ps);
+    date = later(date, hop.faster_next ? head_start(port, hop, packet.bytes, lasts) : std::min(lasts, port.head_ps));
   }
   port.wire.push({packet, date});
   if (port.wire.size() == 1) schedule(date, Event::arrive, index);
@@ -168,7 +168,7 @@ std::int64_t PacketNetwork::head_start(const Port& port, const HopEntry& hop, st
 void PacketNetwork::tell(Queue& queue, const HopEntry& hop, Event what) {
   queue.stopped = what == Event::pause;
   ++queue.telling;
-  schedule(now_ + ports_[hop.link].delay_ps, what, hop.link * most_priorities + hop.priority);
+  schedule(later(now_, ports_[hop.link].delay_ps), what, hop.link * most_priorities + hop.priority);
 }
 
 void PacketNetwork::paused(std::uint32_t index) {

@@ -154,6 +154,12 @@ void PacketNetwork::handle(std::uint32_t event) {
   }
 }
 
+PacketNetwork::LongestQueue PacketNetwork::longest_queue() const {
+  const auto longest = std::ranges::max_element(queues_, {}, [](const Queue& q) { return q.packets.size(); });
+  if (longest == queues_.end()) return {};
+  return {name_of_queue(static_cast<std::uint32_t>(longest - queues_.begin())), longest->packets.size()};
+}
+
 PacketReport PacketNetwork::report() const {
   PacketReport r{
       .queues = {}, .wire_bytes = {}, .switch_high_water = {}, .packet_hops = packet_hops_, .packets = packets_, .resent = resent_};

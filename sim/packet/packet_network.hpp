@@ -88,6 +88,13 @@ class PacketNetwork {
   // are in a deadlock, else the queues that cannot be served. "" if nothing waits.
   std::string stall() const;
 
+  // In packets, and where it is.
+  struct LongestQueue {
+    std::string name = {};
+    std::int64_t packets = 0;
+  };
+  LongestQueue longest_queue() const;
+
   // Messages whose sender does not know yet that all of it has arrived.
   std::size_t in_flight() const { return flows_.size() - free_flows_.size(); }
 

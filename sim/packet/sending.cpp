@@ -9,7 +9,12 @@ namespace weft {
 void PacketNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
   const std::int64_t packet = settings_.packet.count;
   const std::int64_t packets = std::max<std::int64_t>(1, (bytes + packet - 1) / packet);
-  check(packets < INT32_MAX, "a message of {} packets", packets);
+  constexpr std::int64_t most = INT32_MAX - 1;
+  if (packets > most)
+    throw InputError(
+        fmt::format("packet: a message of {} is {} packets of {}, at most {} are possible: a larger \"packet\" (up to 64KiB) or "
+                    "the network \"flow\" take it",
+                    to_string(Bytes{bytes}), packets, to_string(settings_.packet), most));
   // A message of no bytes is one packet all the same.
   const std::int64_t last = std::max<std::int64_t>(1, bytes - (packets - 1) * packet + settings_.header.count);
   std::uint32_t index;
@@ -92,8 +97,9 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
     if (flow.next < flow.highest) ++resent_;
     flow.highest = std::max(flow.highest, ++flow.next);
     ++flow.outstanding;
-    if (order_matters_ && flow.deadline == never) arm(index, now_ + settings_.timeout.ps);
-    if (settings_.transport == PacketTransport::dcqcn) flow.send_at = now_ + flow.congestion.rate.sent(now_, packet.bytes, settings_.dcqcn);
+    if (order_matters_ && flow.deadline == never) arm(index, later(now_, settings_.timeout.ps));
+    if (settings_.transport == PacketTransport::dcqcn)
+      flow.send_at = later(now_, flow.congestion.rate.sent(now_, packet.bytes, settings_.dcqcn));
     if (flow.send_at > now_)
       offer(index);
     else if (ready(flow))
@@ -113,7 +119,7 @@ void PacketNetwork::received(const Packet& packet, std::int64_t date) {
   Flow& flow = flows_[packet.flow];
   --flow.outstanding;
   if (packet.marked && settings_.transport == PacketTransport::dcqcn && date >= flow.notify_at) {
-    flow.notify_at = date + settings_.dcqcn.notification_interval.ps;
+    flow.notify_at = later(date, settings_.dcqcn.notification_interval.ps);
     answer(packet.flow, PacketKind::notification, true, date);
   }
   if (!order_matters_ || packet.sequence == flow.expected) return received_in_order(packet, date);
@@ -158,7 +164,7 @@ void PacketNetwork::answer(std::uint32_t index, PacketKind kind, bool marked, st
     free_feedback_.pop_back();
   }
   feedback_[record] = {index, flow.expected, kind, marked};
-  schedule(date + routes_[flow.route].latency_ps, Event::feedback, record);
+  schedule(later(date, routes_[flow.route].latency_ps), Event::feedback, record);
 }
 
 void PacketNetwork::give_feedback(std::uint32_t index) {
@@ -179,7 +185,7 @@ void PacketNetwork::answered(std::uint32_t index, PacketKind kind, std::uint32_t
     flow.acked = sequence;
     flow.next = std::max(flow.next, sequence);
     if (newly > 0) flow.tries = 0;
-    if (newly > 0 && order_matters_) arm(index, flow.next > flow.acked ? now_ + settings_.timeout.ps : never);
+    if (newly > 0 && order_matters_) arm(index, flow.next > flow.acked ? later(now_, settings_.timeout.ps) : never);
     if (newly > 0) flow.congestion.window.acknowledged(newly, marked, sequence, flow.next, settings_.dctcp_gain);
     if (kind == PacketKind::negative) {
       flow.congestion.window.lost(sequence, flow.next);
@@ -218,7 +224,7 @@ void PacketNetwork::timer(std::uint32_t index) {
   if (++flow.tries > settings_.retries) give_up(flow);
   flow.congestion.window.timed_out();
   flow.next = flow.acked;
-  arm(index, now_ + (settings_.timeout.ps << flow.tries));
+  arm(index, later(now_, settings_.timeout.ps << flow.tries));
   offer(index);
 }
 

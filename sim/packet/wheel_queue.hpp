@@ -3,6 +3,8 @@
 // its turn comes (Brown's calendar queue, 1988), and what lies further ahead waits in a heap.
 #pragma once
 
+#include "kernels/base/units.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -22,6 +24,7 @@ class WheelQueue {
   std::int64_t next_date() const { return head_ == current_.size() ? never : current_[head_].date; }
 
   void push(std::int64_t date, std::uint32_t payload) {
+    require_in_time(date);
     const std::int64_t slot = date >> slot_bits;
     if (slot <= slot_now_) {
       const auto later = std::upper_bound(current_.begin() + static_cast<std::ptrdiff_t>(head_), current_.end(), date,

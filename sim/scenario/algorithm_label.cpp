@@ -41,7 +41,7 @@ std::string label(const AlgorithmChoice& choice) {
     add("slots", choice.switchml.slots, of_switchml.slots);
     add_bytes("payload", choice.switchml.payload, of_switchml.payload);
     add_bytes("packet", choice.switchml.packet, of_switchml.packet);
-    add_time("timeout", choice.switchml.timeout, of_switchml.timeout);
+    add_time("timeout", choice.switchml.timeout.value_or(SimTime{}), SimTime{});
   }
   return settings.empty() ? choice.name : fmt::format("{}({})", choice.name, settings);
 }

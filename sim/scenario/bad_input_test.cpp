@@ -136,6 +136,19 @@ TEST_CASE("the workload must fit the fabric") {
   CHECK(lines_for(with("/placement", Json::parse(R"({"policy": "list", "nodes": [0, 1]})"))).size() == 1);
 }
 
+TEST_CASE("sizes and jobs have limits that are said before anything runs") {
+  CHECK(lines_for(with("/workload/size/0", "1048577GiB")) ==
+        Lines{"f.json: /workload/size/0: must be at most 1048576GiB, got \"1048577GiB\""});
+  CHECK(lines_for(with("/workload/size/0", "1048576GiB")) == Lines{});
+  CHECK(lines_for(with("/traffic", Json::parse(R"([{"pattern": "pairs", "pairs": [[0, 1]], "size": "8589934591GiB"}])"))) ==
+        Lines{"f.json: /traffic/0/size: must be at most 1048576GiB, got 8589934591GiB"});
+  Json json = with("/workload/ranks", 1);
+  json["workload"]["algorithm"] = "ring";
+  json["fabric"] = Json::parse(R"({"type": "star", "nodes": 64, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
+  json["jobs"] = Json(std::vector<Json>(62, Json::object()));
+  CHECK(lines_for(json) == Lines{"f.json: /jobs: must be at most 61 beside the workload, got 62"});
+}
+
 TEST_CASE("extra servers need endpoints without a rank") {
   const auto with_servers = [](int servers, int ranks) {
     Json json = with("/workload/algorithm", Json::array({"ring", {{"name", "parameter_server"}, {"server_hosts", "extra"}}}));

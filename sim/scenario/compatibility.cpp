@@ -36,6 +36,9 @@ void check_workload(const Json& json, const Workload& workload, Input& in) {
       in.problems.push_back(
           {element(json, "/workload/size", i), fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", element_bytes,
                                                            name_of(workload.dtype), to_string(workload.sizes[i]))});
+    else if (workload.sizes[i] > max_message)
+      in.problems.push_back({element(json, "/workload/size", i),
+                             fmt::format("must be at most {}, got \"{}\"", to_string(max_message), to_string(workload.sizes[i]))});
 }
 
 void check_ranks(const Scenario& scenario, Input& in) {

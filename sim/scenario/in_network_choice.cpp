@@ -30,7 +30,7 @@ SwitchmlSettings settings_of(const SwitchmlChoice& c) {
   return {.values_per_packet = static_cast<int>(c.payload.count / 4),
           .packet_bytes = static_cast<int>(std::min<std::int64_t>(c.packet.count, INT32_MAX)),
           .slots = c.slots,
-          .timeout_ps = c.timeout.ps};
+          .timeout_ps = c.timeout.value_or(SimTime{SwitchmlSettings{}.timeout_ps}).ps};
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include "kernels/base/units.hpp"
 #include "models/programmable.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,7 @@ struct SwitchmlChoice {
   int slots = 512;
   Bytes payload{128};  // 32 values
   Bytes packet{180};
-  SimTime timeout = 1_ms;
+  std::optional<SimTime> timeout = {};  // none: 1 ms, and where a whole pool takes longer than half of that twice as long as it
   friend bool operator==(const SwitchmlChoice&, const SwitchmlChoice&) = default;
 };
 
@@ -43,6 +44,6 @@ const std::vector<InNetworkAlgorithm>& in_network_algorithms();
 bool is_in_network(std::string_view algorithm);
 
 AtpSettings settings_of(const AtpChoice&, const ProgrammableSwitches&);
-SwitchmlSettings settings_of(const SwitchmlChoice&);
+SwitchmlSettings settings_of(const SwitchmlChoice&);  // with the timeout of 1 ms where none is chosen
 
 }  // namespace weft

@@ -141,6 +141,8 @@ std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmCho
   if (const Bytes bytes = alone.workload.sizes.front(); bytes.count % element != 0)
     out.push_back({at + "/size", fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", element,
                                              name_of(alone.workload.dtype), to_string(bytes))});
+  else if (bytes > max_message)
+    out.push_back({at + "/size", fmt::format("must be at most {}, got \"{}\"", to_string(max_message), to_string(bytes))});
   if (!defined(alone.workload.op, alone.workload.dtype))
     out.push_back({at + "/dtype", fmt::format("\"{}\" is not defined on {}; it is on integers only", name_of(alone.workload.op),
                                               name_of(alone.workload.dtype))});
@@ -243,6 +245,8 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
     if (scenario.workload.iterations > 1) only("/workload/iterations");
     return out;
   }
+  if (scenario.jobs.size() > max_jobs)
+    out.push_back({"/jobs", fmt::format("must be at most {} beside the workload, got {}", max_jobs, scenario.jobs.size())});
   std::set<std::string> names = {"workload"};
   for (std::size_t i = 0; i < scenario.jobs.size(); ++i)
     if (const std::string& name = scenario.jobs[i].name; !name.empty() && !names.insert(name).second)

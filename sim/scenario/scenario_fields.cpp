@@ -123,7 +123,9 @@ std::vector<Field<SwitchmlChoice>> switchml_fields() {
   using C = SwitchmlChoice;
   return {optional("slots", &C::slots, "Of the switch.", at_least(1)), optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
           optional("packet", &C::packet, "On the wire, payload included."),
-          optional("timeout", &C::timeout, "Of a packet before it is sent again.")};
+          optional("timeout", &C::timeout,
+                   "Of a packet before it is sent again, doubled from the fourth time in a row on. When not given: 1ms, or twice what "
+                   "all slots' packets take on the slowest link or through the switch if that is longer.")};
 }
 
 Alternative<Placement> placed(std::string name, PlacementPolicy policy, std::string doc, std::vector<Field<Placement>> fields = {}) {

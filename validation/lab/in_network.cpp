@@ -14,7 +14,7 @@ constexpr SimTime longest_timeout = 60_s;
 
 Bytes payload_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.payload : a.switchml.payload; }
 Bytes packet_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.packet : a.switchml.packet; }
-SimTime timeout_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.timeout : a.switchml.timeout; }
+SimTime timeout_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.timeout : SimTime{settings_of(a.switchml).timeout_ps}; }
 
 void find_problems(const AlgorithmChoice& a, const std::string& at, std::int64_t packet_limit, std::vector<Problem>& out) {
   const std::int64_t payload = payload_of(a).count, most = (packet_limit - udp_overhead_bytes) / 4 * 4;
