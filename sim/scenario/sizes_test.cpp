@@ -20,9 +20,8 @@ TEST_CASE("sizes go from one to another by a factor, the last one included where
   CHECK(sizes_of(R"({"from": "1KiB", "to": "100KiB", "factor": 4})") == "1KiB 4KiB 16KiB 64KiB");
   CHECK(sizes_of(R"({"from": "4B", "to": "16B"})") == "4B 8B 16B");
   CHECK(sizes_of(R"({"from": "1MiB", "to": "1MiB", "factor": 10})") == "1MiB");
-  CHECK(cases_of(with("/workload/size", Json::parse(R"({"from": "4B", "to": "4611686018427387904B"})")))
-            .at(0)
-            .scenario.workload.sizes.size() == 61);  // 2^2 to 2^62
+  CHECK(cases_of(with("/workload/size", Json::parse(R"({"from": "4B", "to": "1048576GiB"})"))).at(0).scenario.workload.sizes.size() ==
+        49);  // 2^2 to 2^62
 }
 
 TEST_CASE("a range of sizes is shown as the list it stands for") {

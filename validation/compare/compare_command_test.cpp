@@ -97,7 +97,7 @@ TEST_CASE("bench --compare: what is wrong with the command line and with the sce
   const ScenarioFile file(wrong);
   const Ran out = ran(weft_program + " bench -f 1 --iterations 0 --compare " + file.path());
   CHECK(out.status == 2);
-  CHECK(out.printed == "weft bench: -f: must be at least 2, got 1\nweft bench: --iterations: must be at least 1, got 0\nweft bench: " +
+  CHECK(out.printed == "weft bench: -f: must be 2 to 1048576, got 1\nweft bench: --iterations: must be at least 1, got 0\nweft bench: " +
                            file.path() + ": /seeed: unknown key (did you mean \"seed\"?)\n");
 }
 
