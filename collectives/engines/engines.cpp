@@ -53,8 +53,11 @@ std::vector<std::string> remarks(const EngineSettings& settings, std::span<const
     if (size < all) return std::vector<std::string>{};
     return std::vector{fmt::format("a {} of {} holds the whole model ({}): {}", what, to_string(size), to_string(all), meaning)};
   };
-  return std::visit(Overloaded{[&](const DdpSettings& s) { return larger("first bucket", s.first_bucket, "one bucket, nothing overlaps"); },
-                               [&](const AiaccSettings& s) { return larger("granularity", s.granularity, "one unit, on one stream"); },
+  const auto ddp = [&](const DdpSettings& s) {
+    if (s.first_bucket >= all) return larger("first bucket", s.first_bucket, "one bucket, nothing overlaps");
+    return larger("bucket", s.bucket, "all that the first bucket leaves is in one");
+  };
+  return std::visit(Overloaded{ddp, [&](const AiaccSettings& s) { return larger("granularity", s.granularity, "one unit, on one stream"); },
                                [](const auto&) { return std::vector<std::string>{}; }},
                     settings);
 }

@@ -60,7 +60,7 @@ TEST_CASE("engines: the same seed gives the same run") {
   }
 }
 
-TEST_CASE("engines: with all delays the same, AIACC too cuts gradients so that each byte goes once") {
+TEST_CASE("engines: in one step of AIACC all units but the last are of one granularity, and each byte goes once") {
   EngineWorld world(AiaccSettings{.granularity = 100_KB}, {.ranks = 4, .steps = 1, .gradients = some_gradients(5, 30)}, 5);
   world.run();
   REQUIRE(world.finished());
@@ -94,6 +94,8 @@ TEST_CASE("engines: a bucket or a granularity larger than the model is one, and 
   CHECK(ddp_buckets({.first_bucket = 1_GiB}, gradients).size() == 1);
   CHECK(remarks(DdpSettings{.first_bucket = 1_GiB}, gradients) ==
         std::vector<std::string>{"a first bucket of 1GiB holds the whole model (102228128B): one bucket, nothing overlaps"});
+  CHECK(remarks(DdpSettings{.bucket = 1_GiB}, gradients) ==
+        std::vector<std::string>{"a bucket of 1GiB holds the whole model (102228128B): all that the first bucket leaves is in one"});
   CHECK(remarks(DdpSettings{}, gradients).empty());
   CHECK(remarks(AiaccSettings{.granularity = 1_GiB}, gradients).size() == 1);
 }
