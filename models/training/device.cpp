@@ -1,0 +1,149 @@
+#include "models/training/device.hpp"
+
+#include "kernels/base/hash.hpp"
+#include "models/validation.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Optimizer>, 4> optimizer_names{{{"none", Optimizer::none},
+                                                                                 {"sgd_momentum", Optimizer::sgd_momentum},
+                                                                                 {"adam", Optimizer::adam},
+                                                                                 {"adam_foreach", Optimizer::adam_foreach}}};
+
+double bytes_per_parameter(Optimizer o) {
+  switch (o) {
+    case Optimizer::none:
+      return 0;
+    case Optimizer::sgd_momentum:
+      return 20;
+    case Optimizer::adam:
+      return 28;
+    case Optimizer::adam_foreach:
+      return 60;
+  }
+  return 0;
+}
+
+SimTime picoseconds(double seconds) { return {std::llround(seconds * 1e12)}; }
+
+struct Work {
+  double flops, elements;
+  int kernels;
+};
+
+class Estimate {
+ public:
+  Estimate(const DeviceProfile& device, const ComputeRequest& request)
+      : device_(device),
+        rate_(device.rates.at(request.dtype)),
+        batch_(request.batch),
+        element_bytes_(request.dtype == "float32" || request.dtype == "tf32" ? 4 : 2) {}
+
+  SimTime time(LayerKind kind, const Work& w) const {
+    return w.kernels * device_.launch + picoseconds(batch_ * w.flops / (rate_.peak_flops * efficiency(kind))) +
+           memory(batch_ * w.elements * element_bytes_);
+  }
+  SimTime memory(double bytes) const {
+    return picoseconds(bytes / (device_.memory_bandwidth.bytes_per_second() * device_.memory_efficiency));
+  }
+
+ private:
+  double efficiency(LayerKind kind) const {
+    switch (kind) {
+      case LayerKind::convolution:
+        return rate_.convolution;
+      case LayerKind::convolution_3x3:
+        return rate_.convolution_3x3;
+      case LayerKind::matrix_product:
+        return rate_.matrix_product;
+      case LayerKind::memory_bound:
+        return 1;  // the elementwise work of such a layer is in its traffic
+    }
+    return 1;
+  }
+
+  const DeviceProfile& device_;
+  const DeviceRate& rate_;
+  double batch_, element_bytes_;
+};
+
+SimTime scaled(SimTime measured, int batch, int measured_batch) {
+  return {static_cast<std::int64_t>(Int128{measured.ps} * batch / measured_batch)};
+}
+
+}  // namespace
+
+std::string_view name_of(Optimizer o) {
+  for (const auto& [name, value] : optimizer_names)
+    if (value == o) return name;
+  return "";
+}
+
+std::optional<Optimizer> optimizer_named(std::string_view text) {
+  for (const auto& [name, value] : optimizer_names)
+    if (name == text) return value;
+  return std::nullopt;
+}
+
+std::vector<Problem> problems(const DeviceProfile& device) {
+  Problems found;
+  const auto efficiency = [&](std::string where, double value, double most = 1) {
+    found.require(value > 0 && value <= most, std::move(where), "must be more than 0 and at most {}, got {}", most, value);
+  };
+  found.require(!device.rates.empty(), "/rates", "must have at least one element type");
+  for (const auto& [dtype, rate] : device.rates) {
+    found.require(rate.peak_flops > 0, "/rates/" + dtype + "/peak", "must be more than 0, got {}", rate.peak_flops);
+    efficiency("/rates/" + dtype + "/convolution", rate.convolution);
+    efficiency("/rates/" + dtype + "/convolution_3x3", rate.convolution_3x3, 2.25);
+    efficiency("/rates/" + dtype + "/matrix_product", rate.matrix_product);
+  }
+  found.require(device.memory_bandwidth.count > 0, "/memory_bandwidth", "must be more than 0, got {}", to_string(device.memory_bandwidth));
+  efficiency("/memory_efficiency", device.memory_efficiency);
+  found.require(device.launch >= SimTime{}, "/launch", "must not be negative, got {}", to_string(device.launch));
+  return found.take();
+}
+
+SimTime StepTimes::forward() const {
+  SimTime sum;
+  for (const LayerTimes& l : layers) sum += l.forward;
+  return sum;
+}
+
+SimTime StepTimes::backward() const {
+  SimTime sum;
+  for (const LayerTimes& l : layers) sum += l.backward;
+  return sum;
+}
+
+StepTimes compute_times(const Model& model, const DeviceProfile& device, const ComputeRequest& request) {
+  if (request.batch < 1) throw InputError(fmt::format("batch: must be at least 1, got {}", request.batch));
+  if (!device.rates.contains(request.dtype)) {
+    std::vector<std::string> known;
+    for (const auto& [dtype, rate] : device.rates) known.push_back(dtype);
+    throw InputError(fmt::format("device {}: no rates for \"{}\"; it has {}", device.name, request.dtype, fmt::join(known, ", ")));
+  }
+  const Estimate estimate(device, request);
+  StepTimes times;
+  for (const Layer& l : model.layers) {
+    LayerTimes t{estimate.time(l.kind, {l.forward_flops, l.forward_elements, l.forward_kernels}),
+                 estimate.time(l.kind, {l.backward_flops, l.backward_elements, l.backward_kernels})};
+    if (l.measured_forward) t.forward = scaled(*l.measured_forward, request.batch, model.measured_batch);
+    if (l.measured_backward) t.backward = scaled(*l.measured_backward, request.batch, model.measured_batch);
+    times.layers.push_back(t);
+  }
+  if (request.optimizer != Optimizer::none)
+    times.optimizer = device.launch + estimate.memory(bytes_per_parameter(request.optimizer) * static_cast<double>(model.parameters()));
+  return times;
+}
+
+double slowdown(std::uint64_t seed, int rank, std::int64_t step, double spread) {
+  const std::uint64_t bits = mixed(mixed(seed + golden_ratio * static_cast<std::uint64_t>(rank + 1)) + static_cast<std::uint64_t>(step));
+  const double uniform = (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+  return 1 - spread * std::log(uniform);
+}
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+// Building layer tables: each function adds what PyTorch's module of that name computes.
+#pragma once
+
+#include "models/training/model.hpp"
+
+namespace weft {
+
+// Follows the shape of an image through a network. Operations without parameters belong to the layer before them.
+class ImageNetwork {
+ public:
+  struct Shape {
+    std::int64_t channels = 3, height = 224, width = 224;
+    double elements() const { return static_cast<double>(channels * height * width); }
+  };
+  struct Convolution {
+    std::int64_t out = 0, kernel = 1, stride = 1;
+    bool bias = false;
+  };
+
+  explicit ImageNetwork(std::string name, std::string source);
+  void convolution(const std::string& layer, const Convolution& c);  // padded by half a kernel
+  void batch_norm(const std::string& layer);
+  void relu();
+  void max_pool(std::int64_t kernel, std::int64_t stride);
+  void average_pool(std::int64_t side);  // to side x side
+  void linear(const std::string& layer, std::int64_t out);
+  void residual_sum();
+
+  Shape shape() const { return shape_; }
+  void go_back_to(Shape shape) { shape_ = shape; }  // a shortcut starts where its block did
+  Model take() { return std::move(model_); }
+
+ private:
+  // Kernels and passes over memory of what is done elementwise to the last layer's output.
+  struct Passes {
+    double forward = 0, backward = 0;
+  };
+  void elementwise(double elements, Passes passes);
+
+  Model model_;
+  Shape shape_;
+};
+
+// Layers of a sequence of tokens.
+class TokenNetwork {
+ public:
+  TokenNetwork(std::string name, std::string sample, std::string source);
+  // A matrix product with bias over `tokens`; `passes` elementwise operations follow (an activation, a dropout, a residual sum).
+  struct Linear {
+    std::int64_t in = 0, out = 0, tokens = 0;
+    int elementwise = 0;
+  };
+  void linear(const std::string& layer, const Linear& l);
+  // Scores, softmax and weighted sum of `heads` heads over queries x keys; no parameters.
+  struct Attention {
+    std::int64_t width = 0, heads = 0, queries = 0, keys = 0;
+  };
+  void attention(const std::string& layer, const Attention& a);
+  void layer_norm(const std::string& layer, std::int64_t width, std::int64_t tokens);
+  // Look-ups in tables of so many rows.
+  void embedding(const std::string& layer, const std::vector<ParameterTensor>& tables, std::int64_t width, std::int64_t tokens);
+  // The product with a table of embeddings, which has no parameters of its own, and the softmax over its rows.
+  void tied_output(const std::string& layer, std::int64_t width, std::int64_t rows, std::int64_t tokens);
+  Model take() { return std::move(model_); }
+
+ private:
+  Model model_;
+};
+
+Model vgg16(const ModelOptions&);
+Model vgg16_bn(const ModelOptions&);
+Model resnet50(const ModelOptions&);
+Model resnet101(const ModelOptions&);
+Model transformer_base(const ModelOptions&);
+Model bert_large(const ModelOptions&);
+Model gpt2_xl(const ModelOptions&);
+
+}  // namespace weft

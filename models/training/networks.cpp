@@ -1,0 +1,195 @@
+#include "kernels/base/nearest_name.hpp"
+#include "models/training/layers.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace weft {
+namespace {
+
+// Configuration D of Simonyan & Zisserman (ICLR 2015), as in torchvision: five stages of 3 x 3 convolutions.
+Model vgg16_with(bool batch_norm) {
+  ImageNetwork net(batch_norm ? "vgg16_bn" : "vgg16", "Simonyan & Zisserman, ICLR 2015, configuration D; torchvision's layout");
+  int place = 0;
+  struct Stage {
+    int convolutions;
+    std::int64_t channels;
+  };
+  for (const auto& [convolutions, channels] : {Stage{2, 64}, Stage{2, 128}, Stage{3, 256}, Stage{3, 512}, Stage{3, 512}}) {
+    for (int i = 0; i < convolutions; ++i) {
+      net.convolution(fmt::format("features.{}", place++), {.out = channels, .kernel = 3, .bias = true});
+      if (batch_norm) net.batch_norm(fmt::format("features.{}", place++));
+      net.relu();
+      ++place;
+    }
+    net.max_pool(2, 2);
+    ++place;
+  }
+  for (const std::int64_t out : {4096, 4096, 1000}) {
+    net.linear(fmt::format("classifier.{}", out == 1000 ? 6 : net.shape().elements() == 4096 ? 3 : 0), out);
+    if (out == 1000) continue;
+    net.relu();
+    net.relu();  // the dropout, which reads and writes as much
+  }
+  return net.take();
+}
+
+// He et al. (CVPR 2016) with the stride in the 3 x 3 convolution (v1.5), as in torchvision.
+Model resnet(std::string name, std::array<int, 4> blocks) {
+  ImageNetwork net(std::move(name), "He et al., CVPR 2016; torchvision's layout (v1.5)");
+  net.convolution("conv1", {.out = 64, .kernel = 7, .stride = 2});
+  net.batch_norm("bn1");
+  net.relu();
+  net.max_pool(3, 2);
+  for (int stage = 0; stage < 4; ++stage) {
+    const std::int64_t width = 64LL << stage;
+    for (int block = 0; block < blocks[static_cast<std::size_t>(stage)]; ++block) {
+      const std::string at = fmt::format("layer{}.{}.", stage + 1, block);
+      const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
+      const ImageNetwork::Shape in = net.shape();
+      net.convolution(at + "conv1", {.out = width});
+      net.batch_norm(at + "bn1");
+      net.relu();
+      net.convolution(at + "conv2", {.out = width, .kernel = 3, .stride = stride});
+      net.batch_norm(at + "bn2");
+      net.relu();
+      net.convolution(at + "conv3", {.out = 4 * width});
+      net.batch_norm(at + "bn3");
+      if (block == 0) {
+        net.go_back_to(in);
+        net.convolution(at + "downsample.0", {.out = 4 * width, .stride = stride});
+        net.batch_norm(at + "downsample.1");
+      }
+      net.residual_sum();
+      net.relu();
+    }
+  }
+  net.average_pool(1);
+  net.linear("fc", 1000);
+  return net.take();
+}
+
+// Four projections around one attention; PyTorch keeps query, key and value apart.
+void attention_block(TokenNetwork& net, const std::string& at, const TokenNetwork::Attention& a) {
+  net.linear(at + "query", {.in = a.width, .out = a.width, .tokens = a.queries});
+  net.linear(at + "key", {.in = a.width, .out = a.width, .tokens = a.keys});
+  net.linear(at + "value", {.in = a.width, .out = a.width, .tokens = a.keys});
+  net.attention(at + "scores", a);
+  net.linear(at + "output", {.in = a.width, .out = a.width, .tokens = a.queries, .elementwise = 2});
+}
+
+void feed_forward(TokenNetwork& net, const std::string& at, std::int64_t width, std::int64_t tokens) {
+  net.linear(at + "intermediate", {.in = width, .out = 4 * width, .tokens = tokens, .elementwise = 1});
+  net.linear(at + "output", {.in = 4 * width, .out = width, .tokens = tokens, .elementwise = 2});
+}
+
+std::int64_t sequence_or(const ModelOptions& options, std::int64_t usual) { return options.sequence > 0 ? options.sequence : usual; }
+
+}  // namespace
+
+Model vgg16(const ModelOptions&) { return vgg16_with(false); }
+Model vgg16_bn(const ModelOptions&) { return vgg16_with(true); }
+Model resnet50(const ModelOptions&) { return resnet("resnet50", {3, 4, 6, 3}); }
+Model resnet101(const ModelOptions&) { return resnet("resnet101", {3, 4, 23, 3}); }
+
+// Vaswani et al. (2017), base: 6 + 6 layers of width 512 with 8 heads, one table of 37,000 embeddings for source, target and
+// output. A sample is a pair of sentences, each of `sequence` tokens.
+Model transformer_base(const ModelOptions& options) {
+  constexpr std::int64_t width = 512, heads = 8, vocabulary = 37'000;
+  const std::int64_t tokens = sequence_or(options, 256);
+  TokenNetwork net("transformer_base", fmt::format("pair of sentences of {} tokens", tokens), "Vaswani et al., NeurIPS 2017, base model");
+  const TokenNetwork::Attention self{.width = width, .heads = heads, .queries = tokens, .keys = tokens};
+  net.embedding("embeddings", {{"weight", vocabulary * width}}, width, 2 * tokens);
+  for (int i = 0; i < 6; ++i) {
+    const std::string at = fmt::format("encoder.{}.", i);
+    attention_block(net, at + "attention.", self);
+    net.layer_norm(at + "attention.norm", width, tokens);
+    feed_forward(net, at, width, tokens);
+    net.layer_norm(at + "norm", width, tokens);
+  }
+  for (int i = 0; i < 6; ++i) {
+    const std::string at = fmt::format("decoder.{}.", i);
+    attention_block(net, at + "attention.", self);
+    net.layer_norm(at + "attention.norm", width, tokens);
+    attention_block(net, at + "cross_attention.", self);
+    net.layer_norm(at + "cross_attention.norm", width, tokens);
+    feed_forward(net, at, width, tokens);
+    net.layer_norm(at + "norm", width, tokens);
+  }
+  net.tied_output("generator", width, vocabulary, tokens);
+  return net.take();
+}
+
+// Devlin et al. (2019), large, uncased: 24 layers of width 1024 with 16 heads, the embeddings and the pooler. AIACC's 302.2 M are
+// the encoder alone. 384 tokens (SQuAD) give the 232 GFLOPs that its paper states.
+Model bert_large(const ModelOptions& options) {
+  constexpr std::int64_t width = 1024, heads = 16;
+  const std::int64_t tokens = sequence_or(options, 384);
+  TokenNetwork net("bert_large", fmt::format("sequence of {} tokens", tokens), "Devlin et al., NAACL 2019, BERT-Large uncased");
+  net.embedding("embeddings", {{"word", 30'522 * width}, {"position", 512 * width}, {"token_type", 2 * width}}, width, tokens);
+  net.layer_norm("embeddings.norm", width, tokens);
+  for (int i = 0; i < 24; ++i) {
+    const std::string at = fmt::format("encoder.{}.", i);
+    attention_block(net, at + "attention.", {.width = width, .heads = heads, .queries = tokens, .keys = tokens});
+    net.layer_norm(at + "attention.norm", width, tokens);
+    feed_forward(net, at, width, tokens);
+    net.layer_norm(at + "norm", width, tokens);
+  }
+  net.linear("pooler", {.in = width, .out = width, .tokens = 1, .elementwise = 1});
+  return net.take();
+}
+
+// Radford et al. (2019), 1558 M: 48 layers of width 1600 with 25 heads; query, key and value are one product.
+Model gpt2_xl(const ModelOptions& options) {
+  constexpr std::int64_t width = 1600, heads = 25, vocabulary = 50'257;
+  const std::int64_t tokens = sequence_or(options, 1024);
+  TokenNetwork net("gpt2_xl", fmt::format("sequence of {} tokens", tokens), "Radford et al., 2019, GPT-2 1558M");
+  net.embedding("embeddings", {{"token", vocabulary * width}, {"position", 1024 * width}}, width, tokens);
+  for (int i = 0; i < 48; ++i) {
+    const std::string at = fmt::format("h.{}.", i);
+    net.layer_norm(at + "ln_1", width, tokens);
+    net.linear(at + "attn.c_attn", {.in = width, .out = 3 * width, .tokens = tokens});
+    net.attention(at + "attn.scores", {.width = width, .heads = heads, .queries = tokens, .keys = tokens});
+    net.linear(at + "attn.c_proj", {.in = width, .out = width, .tokens = tokens, .elementwise = 2});
+    net.layer_norm(at + "ln_2", width, tokens);
+    feed_forward(net, at + "mlp.", width, tokens);
+  }
+  net.layer_norm("ln_f", width, tokens);
+  net.tied_output("lm_head", width, vocabulary, tokens);
+  return net.take();
+}
+
+std::span<const KnownModel> known_models() {
+  static constexpr std::array<KnownModel, 7> models{{
+      {"vgg16", "VGG-16: 138.4 M parameters in 32 tensors, most of them in one layer", vgg16},
+      {"vgg16_bn", "VGG-16 with batch normalisation: 138.4 M parameters in 58 tensors", vgg16_bn},
+      {"resnet50", "ResNet-50: 25.6 M parameters in 161 tensors", resnet50},
+      {"resnet101", "ResNet-101: 44.5 M parameters in 314 tensors (the AIACC paper prints 29.4 M)", resnet101},
+      {"transformer_base", "Transformer, base: 63.1 M parameters with a shared vocabulary of 37,000 (published: about 65 M)",
+       transformer_base},
+      {"bert_large", "BERT-Large: 335.1 M parameters, of them 302.3 M in the encoder", bert_large},
+      {"gpt2_xl", "GPT-2 XL: 1557.6 M parameters", gpt2_xl},
+  }};
+  return models;
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const KnownModel& m : known_models()) names.emplace_back(m.name);
+  return names;
+}
+
+Model known_model(std::string_view name, const ModelOptions& options) {
+  const auto found = std::ranges::find(known_models(), name, &KnownModel::name);
+  if (found == known_models().end()) {
+    const auto nearest = nearest_name(name, model_names());
+    throw InputError(fmt::format("model: there is no \"{}\"{}; known: {}, or a file with a table of layers", name,
+                                 nearest ? fmt::format(" (did you mean \"{}\"?)", *nearest) : "", fmt::join(model_names(), ", ")));
+  }
+  const int most = name == "bert_large" ? 512 : name == "gpt2_xl" ? 1024 : 1 << 20;
+  if (options.sequence < 0 || options.sequence > most)
+    throw InputError(fmt::format("sequence: must be between 1 and {} tokens for {}, got {}", most, name, options.sequence));
+  return found->build(options);
+}
+
+}  // namespace weft
