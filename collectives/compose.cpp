@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 namespace weft {
@@ -100,6 +101,18 @@ Schedule part_of(const Schedule& schedule, int part, int parts) {
   return result;
 }
 
+// Of schedules on these ranks of many; the others stay who they are.
+Symmetry among(const std::vector<Rank>& names, const Symmetry& symmetry) {
+  std::unordered_map<Rank, Rank> images;
+  for (std::size_t r = 0; r < names.size(); ++r)
+    images.emplace(names[r], names[static_cast<std::size_t>(symmetry.rank(static_cast<Rank>(r)))]);
+  const auto renamed = [images = std::move(images)](Rank r) {
+    const auto image = images.find(r);
+    return image == images.end() ? r : image->second;
+  };
+  return {.rank = renamed, .chunk = symmetry.chunk};
+}
+
 }  // namespace
 
 Schedule over(const Schedule& schedule, const std::vector<Rank>& ranks_of_group, int total_ranks) {
@@ -117,13 +130,7 @@ Schedule over(const Schedule& schedule, const std::vector<Rank>& ranks_of_group,
     t.from = (*names)[static_cast<std::size_t>(t.from)];
     t.to = (*names)[static_cast<std::size_t>(t.to)];
   };
-  Schedule result = with_each_transfer(schedule, change, [&](const Symmetry& s) {
-    std::vector<Rank> images(static_cast<std::size_t>(total_ranks));
-    std::iota(images.begin(), images.end(), 0);
-    for (int r = 0; r < schedule.ranks; ++r)
-      images[static_cast<std::size_t>((*names)[static_cast<std::size_t>(r)])] = (*names)[static_cast<std::size_t>(s.rank(r))];
-    return Symmetry{[images = std::move(images)](Rank r) { return images[static_cast<std::size_t>(r)]; }, s.chunk};
-  });
+  Schedule result = with_each_transfer(schedule, change, [names](const Symmetry& s) { return among(*names, s); });
   result.ranks = total_ranks;
   result.root = ranks_of_group[static_cast<std::size_t>(schedule.root)];
   return result;

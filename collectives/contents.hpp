@@ -41,7 +41,10 @@ class Contents {
   static constexpr std::uint32_t no_channel = (1U << 30) - 1;
 
   Contents() = default;
-  explicit Contents(int slots) : slots_(slots), ranges_(slots > 0 ? 1 : 0) {}
+  explicit Contents(int slots) : slots_(slots) {
+    ranges_.reserve(static_cast<std::size_t>(std::min(slots, 8)));
+    if (slots > 0) ranges_.emplace_back();
+  }
 
   int ranges() const { return static_cast<int>(ranges_.size()); }
   Range& range(int i) { return ranges_[static_cast<std::size_t>(i)]; }

@@ -19,9 +19,10 @@ class Walk {
  public:
   Walk(const Schedule& schedule, const Part& part, const Shares& shares, std::int64_t most_ranges, Findings& findings)
       : schedule_(schedule), part_(part), chunks_(part.chunks), shares_(shares), most_ranges_(most_ranges), findings_(findings) {
-    held_.assign(static_cast<std::size_t>(schedule.ranks), Contents(chunks_.size()));
+    held_.reserve(static_cast<std::size_t>(schedule.ranks));
+    writes_.resize(static_cast<std::size_t>(schedule.ranks));
     for (int r = 0; r < schedule.ranks; ++r) {
-      Contents& contents = held_[static_cast<std::size_t>(r)];
+      Contents& contents = held_.emplace_back(chunks_.size());
       const ChunkRange held = held_at_start(schedule, r);
       const int first = chunks_.slot(held.first), last = chunks_.slot(held.last);
       if (first < last) contents.range(contents.cut(first, last)).holds = shares_.of(r);
@@ -77,9 +78,16 @@ class Walk {
     sent_.clear();
     for (const Transfer& t : step.transfers()) read(t);
     next_ = sent_.data();
-    for (const Transfer& t : step.transfers()) write(t);
-    for (const Transfer& t : step.transfers()) settle(t);
+    for (const Transfer& t : step.transfers()) {
+      write(t);
+      if (writes_to(t) == 1) settle(t);  // at once, as long as it is in the cache
+    }
+    for (const Transfer& t : step.transfers())
+      if (writes_to(t) > 1) settle(t);
+    for (const Transfer& t : step.transfers()) writes_to(t) = 0;
   }
+
+  int& writes_to(const Transfer& t) { return writes_[static_cast<std::size_t>(t.to)]; }
 
   bool several_channels() const { return part_.last_channel - part_.first_channel > 1; }
 
@@ -100,6 +108,7 @@ class Walk {
   }
 
   void read(const Transfer& t) {
+    ++writes_to(t);
     const int first = chunks_.slot(t.chunk), last = chunks_.slot(t.chunk + t.count);
     if (first == last) return;
     Contents& from = held_[static_cast<std::size_t>(t.from)];
@@ -193,6 +202,7 @@ class Walk {
   Findings& findings_;
   std::vector<Contents> held_;  // by rank
   std::int64_t ranges_ = 0;     // of all ranks
+  std::vector<int> writes_;     // by rank: transfers to it in the step
   std::vector<Sent> sent_;      // in the step, transfer by transfer
   const Sent* next_ = nullptr;
   std::size_t channel_ = 0;
