@@ -35,8 +35,9 @@ int Contents::cut(int first, int last) {
   }
   int i = find(first);
   if (range(i).begin < first) split(i++, first);
-  if (last < slots_)
-    if (const int j = find(last); range(j).begin < last) split(j, last);
+  int j = i;  // the ranges up to `last` are walked over next anyway
+  while (end(j) < last) ++j;
+  if (end(j) > last) split(j, last);
   return i;
 }
 
@@ -63,16 +64,15 @@ void Contents::settle(int first, int last) {
     return;
   }
   const int before = std::max(find(first) - 1, 0);
-  const int behind = last < slots_ ? find(last) + 1 : ranges();
-  int kept = before;
-  for (int i = before; i < behind; ++i) {
+  int kept = before, i = before;
+  for (; i < ranges() && range(i).begin <= last; ++i) {
     Range& one = range(i);
     if (one.begin < last && end(i) > first) one.written = 0;
     if (i > before && one.holds == range(kept).holds && one.channel == range(kept).channel && one.written == range(kept).written) continue;
     if (i > before) ++kept;
     range(kept) = one;
   }
-  ranges_.erase(ranges_.begin() + kept + 1, ranges_.begin() + behind);
+  ranges_.erase(ranges_.begin() + kept + 1, ranges_.begin() + i);
 }
 
 }  // namespace weft
