@@ -100,7 +100,7 @@ class Walk {
 
   void touch(const Transfer& t, Contents::Range& range, int end, Rank rank) {
     const auto channel = static_cast<std::uint32_t>(channel_);
-    if (range.channel == Contents::no_channel) range.channel = channel;
+    if (range.channel == Contents::no_channel) range.channel = channel & Contents::no_channel;
     if (range.channel == channel) return;
     for (int slot = range.begin; slot < end && !findings_.enough(); ++slot)
       report(t, "touches rank {}'s chunk {}, which channel {} uses too", rank, chunks_.chunk(slot),
