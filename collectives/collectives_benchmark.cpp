@@ -1,6 +1,8 @@
-// What it costs to produce and to prove schedules of 1024 ranks. `items_per_second` are transfers.
+// What it costs to produce and to prove schedules of 1024 ranks, and to prove large ones. `items_per_second` are transfers.
 #include "collectives/registry.hpp"
 #include "collectives/verify.hpp"
+
+#include <utility>
 
 #include <benchmark/benchmark.h>
 
@@ -43,6 +45,10 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(("produce/" + name).c_str(), produce_all_steps, q)->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark(("verify/" + name).c_str(), prove, q)->Unit(benchmark::kMillisecond);
   }
+  for (const auto& [algorithm, ranks] : {std::pair{"ring", 4096}, {"halving_doubling", 65536}, {"double_binary_tree", 65536}})
+    benchmark::RegisterBenchmark(fmt::format("verify/allreduce/{}/{} ranks", algorithm, ranks).c_str(), prove,
+                                 Request{.algorithm = algorithm, .ranks = ranks})
+        ->Unit(benchmark::kMillisecond);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -5,26 +5,31 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 namespace weft {
 
 namespace {
 
-// The same steps with every transfer changed in place.
-template <class Change>
-Steps changed(const Steps& steps, Change change) {
+Symmetry as_it_was(const Symmetry& symmetry) { return symmetry; }
+
+// The same steps with every transfer changed in place, and what that makes of their symmetries.
+template <class Change, class Rename>
+Steps changed(const Steps& steps, Change change, const Rename& rename) {
   auto inner = std::make_shared<const Steps>(steps);
-  return Steps(steps.count(), [inner, change = std::move(change)](int k, Step& out) {
+  Steps result(steps.count(), [inner, change = std::move(change)](int k, Step& out) {
     inner->produce(k, out);
     for (Transfer& t : out.mutable_transfers()) change(t);
   });
+  for (const Symmetry& symmetry : steps.symmetries()) result.declare(rename(symmetry));
+  return result;
 }
 
-template <class Change>
-Schedule with_each_transfer(const Schedule& schedule, const Change& change) {
+template <class Change, class Rename>
+Schedule with_each_transfer(const Schedule& schedule, const Change& change, const Rename& rename) {
   Schedule result = schedule;
-  for (Steps& channel : result.channels) channel = changed(channel, change);
+  for (Steps& channel : result.channels) channel = changed(channel, change, rename);
   return result;
 }
 
@@ -68,22 +73,44 @@ bool gives_blocks_to_ranks(Collective c) {
 
 // The same schedule, of which any number of copies hold the steps only once.
 Schedule shared(const Schedule& schedule) {
-  return with_each_transfer(schedule, [](Transfer&) {});
+  return with_each_transfer(
+      schedule, [](Transfer&) {}, as_it_was);
+}
+
+// Of all parts of a message cut into `parts` at once: of each block of `chunks`, or within each chunk that is cut.
+Symmetry of_each_part(const Symmetry& symmetry, int chunks) {
+  return {symmetry.rank, [=, chunk = symmetry.chunk](int c) { return c / chunks * chunks + chunk(c % chunks); }};
+}
+Symmetry of_each_piece(const Symmetry& symmetry, int parts) {
+  return {symmetry.rank, [=, chunk = symmetry.chunk](int c) { return chunk(c / parts) * parts + c % parts; }};
 }
 
 // Part `part` of a message cut into `parts`.
 Schedule part_of(const Schedule& schedule, int part, int parts) {
   const int chunks = multiplied(schedule.chunks, parts);
   if (!gives_blocks_to_ranks(schedule.collective)) return within(schedule, part * schedule.chunks, chunks);
-  Schedule result = with_each_transfer(schedule, [part, parts](Transfer& t) {
+  const auto change = [part, parts](Transfer& t) {
     if (t.count != 1) [[unlikely]]
       check(false, "cutting the chunks of a range ({}) would tear it apart", to_string(t));
     t.chunk = t.chunk * parts + part;
     t.into = t.into * parts + part;
-  });
+  };
+  Schedule result = with_each_transfer(schedule, change, [parts](const Symmetry& s) { return of_each_piece(s, parts); });
   result.chunks = chunks;
   result.extra_chunks = multiplied(schedule.extra_chunks, parts);
   return result;
+}
+
+// Of schedules on these ranks of many; the others stay who they are.
+Symmetry among(const std::vector<Rank>& names, const Symmetry& symmetry) {
+  std::unordered_map<Rank, Rank> images;
+  for (std::size_t r = 0; r < names.size(); ++r)
+    images.emplace(names[r], names[static_cast<std::size_t>(symmetry.rank(static_cast<Rank>(r)))]);
+  const auto renamed = [images = std::move(images)](Rank r) {
+    const auto image = images.find(r);
+    return image == images.end() ? r : image->second;
+  };
+  return {.rank = renamed, .chunk = symmetry.chunk};
 }
 
 }  // namespace
@@ -99,10 +126,11 @@ Schedule over(const Schedule& schedule, const std::vector<Rank>& ranks_of_group,
     taken[static_cast<std::size_t>(r)] = 1;
   }
   auto names = std::make_shared<const std::vector<Rank>>(ranks_of_group);
-  Schedule result = with_each_transfer(schedule, [names](Transfer& t) {
+  const auto change = [names](Transfer& t) {
     t.from = (*names)[static_cast<std::size_t>(t.from)];
     t.to = (*names)[static_cast<std::size_t>(t.to)];
-  });
+  };
+  Schedule result = with_each_transfer(schedule, change, [names](const Symmetry& s) { return among(*names, s); });
   result.ranks = total_ranks;
   result.root = ranks_of_group[static_cast<std::size_t>(schedule.root)];
   return result;
@@ -117,11 +145,17 @@ Schedule within(const Schedule& schedule, int first_chunk, int total_chunks) {
   if (first_chunk == 0 && total_chunks == chunks) return schedule;
   // Index i is chunk i mod chunks of block i / chunks; block 0 is the message, the others are extra space.
   const auto renamed = [=](int i) { return i / chunks * total_chunks + first_chunk + i % chunks; };
-  Schedule result = with_each_transfer(schedule, [=](Transfer& t) {
+  const auto change = [=](Transfer& t) {
     if (t.chunk % chunks + t.count > chunks || t.into % chunks + t.count > chunks) [[unlikely]]
       check(false, "{} crosses from one block of {} chunks into the next", to_string(t), chunks);
     t.chunk = renamed(t.chunk);
     t.into = renamed(t.into);
+  };
+  Schedule result = with_each_transfer(schedule, change, [=](const Symmetry& s) {
+    return Symmetry{s.rank, [=, chunk = s.chunk](int c) {
+                      const int inside = c - first_chunk;
+                      return inside >= 0 && inside < chunks ? first_chunk + chunk(inside) : c;
+                    }};
   });
   result.chunks = total_chunks;
   result.extra_chunks = multiplied((schedule.extra_chunks + chunks - 1) / chunks, total_chunks);
@@ -131,11 +165,12 @@ Schedule within(const Schedule& schedule, int first_chunk, int total_chunks) {
 Schedule refined(const Schedule& schedule, int factor) {
   check(factor >= 1, "chunks cut into {}", factor);
   if (factor == 1) return schedule;
-  Schedule result = with_each_transfer(schedule, [factor](Transfer& t) {
+  const auto change = [factor](Transfer& t) {
     t.chunk *= factor;
     t.count *= factor;
     t.into *= factor;
-  });
+  };
+  Schedule result = with_each_transfer(schedule, change, [factor](const Symmetry& s) { return of_each_piece(s, factor); });
   result.chunks = multiplied(schedule.chunks, factor);
   result.extra_chunks = multiplied(schedule.extra_chunks, factor);
   return result;
@@ -204,6 +239,9 @@ Schedule pipelined(const Schedule& schedule, int pieces) {
         append(out, one);
       }
     });
+    for (const Symmetry& s : schedule.channels[c].symmetries())
+      result.channels.back().declare(gives_blocks_to_ranks(schedule.collective) ? of_each_piece(s, pieces)
+                                                                                : of_each_part(s, schedule.chunks));
   }
   return result;
 }
@@ -224,10 +262,23 @@ Schedule staggered(const Schedule& schedule, int group) {
   const int n = static_cast<int>(schedule.channels.size());
   for (int c = 0; c < n; ++c) {
     const int turn = static_cast<int>(std::int64_t{c} * group / n);
-    const auto turned = [=](Rank r) { return r / group * group + (r % group + turn) % group; };
+    const auto turned_by = [=](Rank r, int by) { return r / group * group + (r % group + by) % group; };
+    const auto turned = [=](Rank r) { return turned_by(r, turn); };
+    const auto rename = [=](const Symmetry& s) {
+      return Symmetry{[=, rank = s.rank](Rank r) { return turned(rank(turned_by(r, group - turn))); }, s.chunk};
+    };
     Steps& channel = result.channels[static_cast<std::size_t>(c)];
-    channel = changed(channel, [=](Transfer& t) { t.from = turned(t.from), t.to = turned(t.to); });
+    channel = changed(
+        channel, [=](Transfer& t) { t.from = turned(t.from), t.to = turned(t.to); }, rename);
   }
+  return result;
+}
+
+Schedule rotating(const Schedule& schedule) {
+  check(schedule.chunks == schedule.ranks, "{} chunks do not turn with {} ranks", schedule.chunks, schedule.ranks);
+  Schedule result = schedule;
+  const auto next = [n = schedule.ranks](int i) { return i < n ? mod(i + 1, n) : i; };
+  for (Steps& channel : result.channels) channel.declare({.rank = next, .chunk = next});
   return result;
 }
 

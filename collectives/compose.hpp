@@ -3,6 +3,8 @@
 //
 // Extra chunks (those from `chunks` on) keep the size of the chunk they stand for: they are renamed in the same way as
 // the message's chunks, block by block of `chunks`.
+//
+// Symmetries that the parts declare are renamed along; `then` and `together` drop them.
 #pragma once
 
 #include "collectives/schedule.hpp"
@@ -47,5 +49,9 @@ Schedule channels(const Schedule& schedule, int n);
 // leaves a group at other ranks in every channel: one ring for each NIC of a server. For collectives that do not give
 // blocks to ranks; `group` divides the ranks.
 Schedule staggered(const Schedule& schedule, int group);
+
+// The same schedule, which is declared to be the same when every rank and chunk becomes the next one, the last one the first:
+// of n ranks and n chunks, as on a ring.
+Schedule rotating(const Schedule& schedule);
 
 }  // namespace weft

@@ -20,13 +20,24 @@ inline Rank owner_of(const Schedule& s, int chunk) {
   return static_cast<Rank>((static_cast<std::int64_t>(chunk + 1) * s.ranks - 1) / s.chunks);
 }
 
-// Whether `rank` holds its own data in `chunk` before the first step.
-inline bool holds_at_start(const Schedule& s, Rank rank, int chunk) {
-  if (chunk >= s.chunks || rank >= s.workers()) return false;
-  if (s.collective == Collective::allgather) return owner_of(s, chunk) == rank;
-  if (s.collective == Collective::broadcast) return rank == s.root;
-  return true;
+// Chunks [first, last).
+struct ChunkRange {
+  int first = 0, last = 0;
+  bool has(int chunk) const { return chunk >= first && chunk < last; }
+};
+
+inline ChunkRange block_of(const Schedule& s, Rank rank) {
+  const auto begin = [&](Rank r) { return static_cast<int>(std::int64_t{r} * s.chunks / s.ranks); };
+  return {begin(rank), begin(rank + 1)};
 }
+
+// Where `rank` holds its own data before the first step.
+inline ChunkRange held_at_start(const Schedule& s, Rank rank) {
+  if (rank >= s.workers() || (s.collective == Collective::broadcast && rank != s.root)) return {};
+  return s.collective == Collective::allgather ? block_of(s, rank) : ChunkRange{0, s.chunks};
+}
+
+inline bool holds_at_start(const Schedule& s, Rank rank, int chunk) { return held_at_start(s, rank).has(chunk); }
 
 // What `rank` must hold in `chunk` after the last step; nothing where that is left open.
 inline std::optional<Content> due_at_end(const Schedule& s, Rank rank, int chunk) {
@@ -53,6 +64,25 @@ inline std::optional<Content> due_at_end(const Schedule& s, Rank rank, int chunk
       break;
   }
   return std::nullopt;
+}
+
+// The first chunk behind `chunk` in which something else is due: another rank's data, or data that was moved by another distance.
+inline int due_alike_until(const Schedule& s, Rank rank, int chunk) {
+  if (chunk >= s.chunks && s.collective != Collective::alltoall) return s.chunks + s.extra_chunks;
+  switch (s.collective) {
+    case Collective::alltoall: {
+      const int block = s.chunks / s.ranks;
+      return (chunk / block + 1) * block;
+    }
+    case Collective::allgather:
+      return block_of(s, owner_of(s, chunk)).last;
+    case Collective::reduce_scatter: {
+      const ChunkRange own = block_of(s, rank);
+      return chunk < own.first ? own.first : chunk < own.last ? own.last : s.chunks;
+    }
+    default:
+      return s.chunks;
+  }
 }
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -54,6 +55,12 @@ class Step {
   std::vector<Transfer> transfers_;
 };
 
+// New names for ranks and chunks, both one to one, under which every step stays the same set of transfers.
+struct Symmetry {
+  std::function<Rank(Rank)> rank;
+  std::function<int(int)> chunk;  // also of chunks that the steps do not touch
+};
+
 // A sequence of steps: held, or produced one at a time by a pure function of the step number.
 class Steps {
  public:
@@ -66,10 +73,15 @@ class Steps {
   void produce(int step, Step& out) const;  // clears `out`, then fills it
   Step& add() { return held_.emplace_back(); }
 
+  // What the algorithm knows of its steps. A proof checks it and then follows one chunk of each orbit (symmetry.hpp).
+  void declare(Symmetry symmetry) { symmetries_.push_back(std::move(symmetry)); }
+  const std::vector<Symmetry>& symmetries() const { return symmetries_; }
+
  private:
   int count_ = 0;
   Produce produce_;
   std::vector<Step> held_;
+  std::vector<Symmetry> symmetries_;
 };
 
 // Channels run side by side, each rank keeping its own place in each. Most schedules have one.

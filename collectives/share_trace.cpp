@@ -1,6 +1,9 @@
 #include "collectives/share_trace.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -58,28 +61,45 @@ class ShareTrace {
 
  private:
   static std::uint64_t key(Rank rank, int chunk) { return static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(chunk); }
-  RankSet& at(Rank rank, int chunk) { return held_.try_emplace(key(rank, chunk), schedule_.ranks).first->second; }
+  RankSet& at(Rank rank, int chunk) {
+    places_.insert(chunk);
+    return held_.try_emplace(key(rank, chunk), schedule_.ranks).first->second;
+  }
+
+  // Only chunks in which some rank holds a share are looked at: mostly the one that is followed.
+  template <class Each>
+  void for_each_place(int first, int count, const Each& each) const {
+    for (auto place = places_.lower_bound(first); place != places_.end() && *place < first + count; ++place) each(*place);
+  }
 
   std::string apply(const Step& step, std::size_t channel, int k) {
-    std::vector<std::pair<std::size_t, RankSet>> sent;  // (which chunk of the step, its shares), for chunks with any
+    struct Sent {
+      std::size_t transfer;
+      int into;
+      RankSet shares;
+    };
+    std::vector<Sent> sent;
     std::size_t i = 0;
-    for (const Transfer& t : step.transfers())
-      for (int j = 0; j < t.count; ++j, ++i)
-        if (const auto found = held_.find(key(t.from, t.chunk + j)); found != held_.end()) sent.emplace_back(i, found->second);
+    for (const Transfer& t : step.transfers()) {
+      for_each_place(t.chunk, t.count, [&](int chunk) {
+        if (const auto found = held_.find(key(t.from, chunk)); found != held_.end())
+          sent.push_back({i, t.into + chunk - t.chunk, found->second});
+      });
+      ++i;
+    }
 
     std::string culprit;
     auto next = sent.begin();
     i = 0;
-    for (const Transfer& t : step.transfers())
-      for (int j = 0; j < t.count; ++j, ++i) {
-        const bool brings = next != sent.end() && next->first == i;
-        if (!t.reduces) held_.erase(key(t.to, t.into + j));
-        if (!brings) continue;
-        RankSet& into = at(t.to, t.into + j);
-        if (culprit.empty() && into.meets(next->second)) culprit = twice(place_of(schedule_, channel, k, t), into, next->second);
-        into.add(next->second);
-        ++next;
+    for (const Transfer& t : step.transfers()) {
+      if (!t.reduces) for_each_place(t.into, t.count, [&](int chunk) { held_.erase(key(t.to, chunk)); });
+      for (; next != sent.end() && next->transfer == i; ++next) {
+        RankSet& into = at(t.to, next->into);
+        if (culprit.empty() && into.meets(next->shares)) culprit = twice(place_of(schedule_, channel, k, t), into, next->shares);
+        into.add(next->shares);
       }
+      ++i;
+    }
     return culprit;
   }
 
@@ -92,6 +112,7 @@ class ShareTrace {
   const Schedule& schedule_;
   int chunk_;
   std::unordered_map<std::uint64_t, RankSet> held_;
+  std::set<int> places_;  // chunks in which something is or was held
 };
 
 }  // namespace
@@ -115,19 +136,40 @@ std::string explain_wrong_chunk(const Schedule& schedule, Rank rank, int chunk, 
   return fmt::format("{} holds shares of other chunks than {}", at_end, due.chunk);
 }
 
+namespace {
+
+// Ranks as ranges [first, last) in ascending order that do not touch: who has been heard of mostly are neighbours.
+using RankRanges = std::vector<std::pair<Rank, Rank>>;
+
+RankRanges united(const RankRanges& a, const RankRanges& b) {
+  RankRanges all, result;
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  for (const auto& [first, last] : all)
+    if (!result.empty() && first <= result.back().second)
+      result.back().second = std::max(result.back().second, last);
+    else
+      result.emplace_back(first, last);
+  return result;
+}
+
+}  // namespace
+
 std::string explain_barrier(const Schedule& schedule) {
-  std::vector<RankSet> heard(static_cast<std::size_t>(schedule.ranks), RankSet(schedule.ranks));
-  for (int r = 0; r < schedule.ranks; ++r) heard[static_cast<std::size_t>(r)].insert(r);
+  std::vector<RankRanges> heard;
+  for (int r = 0; r < schedule.ranks; ++r) heard.push_back({{r, r + 1}});
   Step step;
   for (int k = 0; k < schedule.steps(); ++k) {
     schedule.channels.front().produce(k, step);
-    const std::vector<RankSet> before = heard;
-    for (const Transfer& t : step.transfers()) heard[static_cast<std::size_t>(t.to)].add(before[static_cast<std::size_t>(t.from)]);
+    const std::vector<RankRanges> before = heard;
+    for (const Transfer& t : step.transfers()) {
+      RankRanges& of = heard[static_cast<std::size_t>(t.to)];
+      of = united(of, before[static_cast<std::size_t>(t.from)]);
+    }
   }
-  for (int r = 0; r < schedule.ranks; ++r)
-    for (int other = 0; other < schedule.ranks; ++other)
-      if (!heard[static_cast<std::size_t>(r)].contains(other))
-        return fmt::format("after the last step rank {} has not heard of rank {}", r, other);
+  for (int r = 0; r < schedule.ranks; ++r) {
+    const auto [first, last] = heard[static_cast<std::size_t>(r)].front();
+    if (last - first < schedule.ranks) return fmt::format("after the last step rank {} has not heard of rank {}", r, first > 0 ? 0 : last);
+  }
   return "";
 }
 

@@ -1,6 +1,7 @@
 #include "collectives/algorithms/bruck.hpp"
 
 #include "collectives/algorithms/fold.hpp"
+#include "collectives/compose.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -19,7 +20,7 @@ Schedule bruck_allgather(int n) {
       if (blocks > before_end) step.copy({.from = r, .to = to, .chunk = 0, .count = blocks - before_end});
     }
   })};
-  return s;
+  return rotating(s);
 }
 
 Price bruck_allgather_price(int n) {

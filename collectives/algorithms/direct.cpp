@@ -12,7 +12,7 @@ Schedule direct_reduce_scatter(int n) {
     for (int d = 1; d < n; ++d)
       for (int r = 0; r < n; ++r) step.reduce({.from = r, .to = mod(r + d, n), .chunk = mod(r + d, n)});
   })};
-  return s;
+  return rotating(s);
 }
 
 Schedule direct_allgather(int n) {
@@ -21,14 +21,14 @@ Schedule direct_allgather(int n) {
     for (int d = 1; d < n; ++d)
       for (int r = 0; r < n; ++r) step.copy({.from = r, .to = mod(r + d, n), .chunk = r});
   })};
-  return s;
+  return rotating(s);
 }
 
 Schedule direct_allreduce(int n) {
   Schedule s = then(direct_reduce_scatter(n), direct_allgather(n));
   s.name = "direct_allreduce";
   s.collective = Collective::allreduce;
-  return s;
+  return rotating(s);
 }
 
 Schedule direct_alltoall(int n) {

@@ -25,6 +25,12 @@ Schedule hierarchical_ring_allreduce(const Groups& groups) {
   Schedule s = then(then(together(scatter), together(across)), together(gather));
   s.name = "hierarchical_ring_allreduce";
   s.collective = Collective::allreduce;
+
+  // Chunk i * G + j goes around the groups as the j-th of shard i. One group on takes every rank's j one on; one member on
+  // within every group takes its shard one on.
+  Steps& steps = s.channels.front();
+  steps.declare({.rank = [=](Rank r) { return (r + g) % n; }, .chunk = [=](int c) { return c / G * G + (c + 1) % G; }});
+  steps.declare({.rank = [=](Rank r) { return r / g * g + (r + 1) % g; }, .chunk = [=](int c) { return (c + G) % n; }});
   return s;
 }
 

@@ -21,6 +21,11 @@ Schedule recursive_doubling_allgather(int n) {
     const int have = 1 << k;  // rank r has the blocks of the aligned group of this size that it is in
     for (int r = 0; r < n; ++r) step.copy({.from = r, .to = r ^ have, .chunk = r / have * have, .count = have});
   })};
+  // The groups stay the groups when all ranks and blocks flip the same bit.
+  for (int bit = 1; bit < n; bit *= 2) {
+    const auto flipped = [bit](int i) { return i ^ bit; };
+    s.channels.front().declare({.rank = flipped, .chunk = flipped});
+  }
   return s;
 }
 

@@ -1,5 +1,7 @@
 #include "collectives/algorithms/ring.hpp"
 
+#include "collectives/compose.hpp"
+
 namespace weft {
 
 Schedule ring_allreduce(int n) {
@@ -14,7 +16,7 @@ Schedule ring_allreduce(int n) {
       for (int r = 0; r < n; ++r) step.copy({.from = r, .to = mod(r + 1, n), .chunk = mod(r + 1 - passed, n)});
     }
   })};
-  return s;
+  return rotating(s);
 }
 
 Schedule ring_reduce_scatter(int n) {
@@ -22,7 +24,7 @@ Schedule ring_reduce_scatter(int n) {
   s.channels = {Steps(n - 1, [n](int k, Step& step) {
     for (int r = 0; r < n; ++r) step.reduce({.from = r, .to = mod(r + 1, n), .chunk = mod(r - k - 1, n)});
   })};
-  return s;
+  return rotating(s);
 }
 
 Schedule ring_allgather(int n) {
@@ -30,7 +32,7 @@ Schedule ring_allgather(int n) {
   s.channels = {Steps(n - 1, [n](int k, Step& step) {
     for (int r = 0; r < n; ++r) step.copy({.from = r, .to = mod(r + 1, n), .chunk = mod(r - k, n)});
   })};
-  return s;
+  return rotating(s);
 }
 
 Price ring_allreduce_price(int n) {
