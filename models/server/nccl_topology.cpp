@@ -132,7 +132,7 @@ class Reader {
       if (name == "cpu") read_cpu(child);
     });
     found_.require(!cpus_.empty(), "/system", "has no element <cpu>");
-    found_.require(!server_.gpus.empty(), "/system", "has no GPU: a server needs at least one <gpu> in a <pci>");
+    found_.require(cpus_.empty() || !server_.gpus.empty(), "/system", "has no GPU: a server needs at least one <gpu> in a <pci>");
     connect_sockets();
     connect_nvlinks();
     for (const Element& link : pci_links_) connect_pci_link(link);

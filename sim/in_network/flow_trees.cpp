@@ -26,6 +26,8 @@ class LinkSet {
   std::set<LinkId> seen_;
 };
 
+SimTime rounded(double ps) { return ps < 0x1p63 ? SimTime{std::llround(ps)} : SimTime::never(); }
+
 // So many packets of a flow on their way, one round trip long.
 BitsPerSecond window_rate(double packets, Bytes packet, SimTime round_trip) {
   return {std::max<std::int64_t>(1, std::llround(packets * 8.0 * static_cast<double>(packet.count) / round_trip.seconds()))};
@@ -293,7 +295,7 @@ void FlowTrees::Flows::limit_by_pipelines(JobState& state) const {
   for (const auto& [at, link] : pipelines_) most = std::max(most, packets[link]);
   if (most == 0) return;
   const double rate = std::min(state.load.packets_per_second, static_cast<double>(site_.switches.packets_per_second) / most);
-  state.least = SimTime{std::llround(static_cast<double>(state.least.ps) * state.load.packets_per_second / rate)};
+  state.least = rounded(static_cast<double>(state.least.ps) * state.load.packets_per_second / rate);
   state.load.packets_per_second = rate;
 }
 
@@ -344,7 +346,7 @@ void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, c
     if (part == Part::added)
       for (const auto& path : paths) add(j, Part::passed, path, packets, packet, {}, ceiling, there + back);
     add(j, Part::all, down.hops(), packets, packet, there, ceiling, back);
-    states_[j].least += SimTime{std::llround(static_cast<double>(packets) / states_[j].load.packets_per_second * 1e12)};
+    states_[j].least += rounded(static_cast<double>(packets) / states_[j].load.packets_per_second * 1e12);
     summary_.jobs[j].packets += packets;
     states_[j].packets += packets * (static_cast<std::int64_t>(cluster.workers().size()) + 1);
   }

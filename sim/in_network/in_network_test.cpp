@@ -256,8 +256,9 @@ TEST_CASE("in-network: datagrams that come faster than a switch handles them sto
   Scenario s = star(40, 39, NetworkKind::packet);
   s.fabric.programmable.packets_per_second = 1'000;
   AlgorithmChoice choice{"switchml"};
-  choice.switchml.slots = 1 << 18;
-  CHECK_THROWS_WITH_AS(us(s, choice, 32_MiB), doctest::Contains("wait for the pipeline of switch. They are sent"), RunError);
+  choice.switchml.slots = 1 << 16;
+  choice.switchml.timeout = 1_ms;
+  CHECK_THROWS_WITH_AS(us(s, choice, 8_MiB), doctest::Contains("wait for the pipeline of switch. They are sent"), RunError);
 }
 
 TEST_CASE("in-network: a job whose worker dies leaves its aggregators to the others, whose times are said") {
