@@ -123,8 +123,9 @@ class Planner {
 }  // namespace
 
 std::string_view name_of(Kernel kernel) {
-  constexpr std::array<std::string_view, 10> names = {"check_finite", "accumulate",    "sketch_insert", "sketch_merge", "sketch_estimate",
-                                                      "top_k",        "sketch_remove", "gather",        "apply",        "merge_lists"};
+  constexpr std::array<std::string_view, kernel_count> names = {"check_finite",    "accumulate", "sketch_insert", "sketch_merge",
+                                                                "sketch_estimate", "top_k",      "sketch_remove", "gather",
+                                                                "apply",           "merge_lists"};
   return names.at(static_cast<std::size_t>(kernel));
 }
 

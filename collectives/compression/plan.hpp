@@ -7,6 +7,7 @@
 #include "kernels/count_sketch.hpp"
 #include "kernels/dtype.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <variant>
@@ -27,6 +28,7 @@ enum class Kernel {
   apply,            // the gradient becomes the result, the memory forgets what was sent; work: elements
   merge_lists,      // of a Merge exchange: two lists become one; work: entries of both
 };
+constexpr std::size_t kernel_count = static_cast<std::size_t>(Kernel::merge_lists) + 1;
 std::string_view name_of(Kernel);
 
 struct LocalWork {
