@@ -1,32 +1,55 @@
 #include "kernels/sparse.hpp"
 
 #include "kernels/base/error.hpp"
-#include "kernels/top_k_ops.hpp"
+#include "kernels/finite_ops.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 namespace weft {
 namespace {
 
-std::uint64_t key_of(const Entry& e) { return top_k_key(e.value, e.index); }
-
-// The entries of both, those with the same index added.
+// The entries of both, those with the same index added. Without branches that depend on the data: which list comes next is as good as
+// random. -0 is what adds nothing to any float.
 std::vector<Entry> sum_of(std::span<const Entry> a, std::span<const Entry> b) {
-  std::vector<Entry> sum;
-  sum.reserve(a.size() + b.size());
-  std::size_t i = 0, j = 0;
+  std::vector<Entry> sum(a.size() + b.size());
+  std::size_t i = 0, j = 0, n = 0;
   while (i < a.size() && j < b.size()) {
-    if (a[i].index == b[j].index) {
-      sum.push_back({a[i].index, a[i].value + b[j].value});
-      ++i, ++j;
-    } else {
-      sum.push_back(a[i].index < b[j].index ? a[i++] : b[j++]);
-    }
+    const bool from_a = a[i].index <= b[j].index, from_b = b[j].index <= a[i].index;
+    sum[n++] = {from_a ? a[i].index : b[j].index, (from_a ? a[i].value : -0.0f) + (from_b ? b[j].value : -0.0f)};
+    i += from_a;
+    j += from_b;
   }
-  sum.insert(sum.end(), a.begin() + static_cast<std::ptrdiff_t>(i), a.end());
-  sum.insert(sum.end(), b.begin() + static_cast<std::ptrdiff_t>(j), b.end());
+  n = static_cast<std::size_t>(
+      std::copy(a.begin() + static_cast<std::ptrdiff_t>(i), a.end(), sum.begin() + static_cast<std::ptrdiff_t>(n)) - sum.begin());
+  n = static_cast<std::size_t>(
+      std::copy(b.begin() + static_cast<std::ptrdiff_t>(j), b.end(), sum.begin() + static_cast<std::ptrdiff_t>(n)) - sum.begin());
+  sum.resize(n);
   return sum;
+}
+
+// Of these magnitudes the k-th largest, and how many of its equals are among the k largest.
+struct Threshold {
+  std::uint32_t magnitude;
+  std::size_t equals;
+};
+
+// By counting magnitudes that share their upper bits, and sorting out only those of the group in which the k-th lies: selecting among
+// all would go over them again and again, and guess wrong at every other one.
+Threshold threshold_of(std::span<const Entry> entries, std::size_t k) {
+  constexpr int group_bits = 11, shift = 31 - group_bits;  // exponent and three bits of the fraction
+  std::array<std::size_t, std::size_t{1} << group_bits> groups{};
+  for (const Entry& e : entries) ++groups[magnitude_bits(e.value) >> shift];
+  std::size_t group = groups.size() - 1, above = 0;
+  for (; above + groups[group] < k; --group) above += groups[group];
+  std::vector<std::uint32_t> magnitudes;
+  magnitudes.reserve(groups[group]);
+  for (const Entry& e : entries)
+    if (magnitude_bits(e.value) >> shift == group) magnitudes.push_back(magnitude_bits(e.value));
+  const auto last = magnitudes.begin() + static_cast<std::ptrdiff_t>(k - above - 1);
+  std::nth_element(magnitudes.begin(), last, magnitudes.end(), std::greater<>{});
+  return {*last, static_cast<std::size_t>(std::count(magnitudes.begin(), last + 1, *last))};
 }
 
 void check_index(std::uint32_t index, std::size_t size) { check(index < size, "index {} of {} elements", index, size); }
@@ -63,18 +86,25 @@ void scatter_add(std::span<const Entry> entries, std::span<float> into) {
 void merge_top_k(std::span<Entry> into, std::span<const Entry> from, std::vector<Entry>& dropped) {
   check(into.size() == from.size(), "a list of {} entries merged into one of {}", from.size(), into.size());
   if (into.empty()) return;
-  const std::vector<Entry> sum = sum_of(into, from);
-  std::vector<std::uint64_t> keys(sum.size());
-  std::transform(sum.begin(), sum.end(), keys.begin(), key_of);
-  const auto last_kept = keys.begin() + static_cast<std::ptrdiff_t>(into.size() - 1);
-  std::nth_element(keys.begin(), last_kept, keys.end(), std::greater<>{});
+  std::vector<Entry> sum = sum_of(into, from);
+  Threshold threshold = threshold_of(sum, into.size());
+  // Every entry is written behind those kept and behind those dropped, and only one of the two ends moves on.
+  const std::size_t before = dropped.size();
+  dropped.resize(before + sum.size() - into.size() + 1);
+  Entry* next_dropped = dropped.data() + before;
   std::size_t kept = 0;
-  for (const Entry& e : sum) {
-    if (key_of(e) >= *last_kept)
-      into[kept++] = e;
-    else
-      dropped.push_back(e);
+  for (const Entry e : sum) {
+    const std::uint32_t magnitude = magnitude_bits(e.value);
+    const bool equal = magnitude == threshold.magnitude && threshold.equals > 0;  // of equals the lower index comes first
+    const bool keep = magnitude > threshold.magnitude || equal;
+    threshold.equals -= equal;
+    sum[kept] = e;
+    *next_dropped = e;
+    kept += keep;
+    next_dropped += !keep;
   }
+  dropped.pop_back();
+  std::copy_n(sum.begin(), kept, into.begin());
 }
 
 }  // namespace weft
