@@ -1,10 +1,9 @@
 #include "kernels/sparse.hpp"
 
 #include "kernels/base/error.hpp"
-#include "kernels/finite_ops.hpp"
+#include "kernels/magnitude_groups.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 
 namespace weft {
@@ -37,17 +36,15 @@ struct Threshold {
 
 // By counting magnitudes that share their upper bits, and sorting out only those of the group in which the k-th lies: selecting among
 // all would go over them again and again, and guess wrong at every other one.
+// Only the group in which the k-th lies is sorted out: selecting among all would go over them again and again, and guess wrong at every
+// other one.
 Threshold threshold_of(std::span<const Entry> entries, std::size_t k) {
-  constexpr int group_bits = 11, shift = 31 - group_bits;  // exponent and three bits of the fraction
-  std::array<std::size_t, std::size_t{1} << group_bits> groups{};
-  for (const Entry& e : entries) ++groups[magnitude_bits(e.value) >> shift];
-  std::size_t group = groups.size() - 1, above = 0;
-  for (; above + groups[group] < k; --group) above += groups[group];
+  const MagnitudeGroup group = group_of_kth(entries.size(), k, [&](std::size_t i) { return entries[i].value; });
   std::vector<std::uint32_t> magnitudes;
-  magnitudes.reserve(groups[group]);
+  magnitudes.reserve(group.size);
   for (const Entry& e : entries)
-    if (magnitude_bits(e.value) >> shift == group) magnitudes.push_back(magnitude_bits(e.value));
-  const auto last = magnitudes.begin() + static_cast<std::ptrdiff_t>(k - above - 1);
+    if (magnitude_bits(e.value) >> magnitude_group_shift == group.number) magnitudes.push_back(magnitude_bits(e.value));
+  const auto last = magnitudes.begin() + static_cast<std::ptrdiff_t>(k - group.above - 1);
   std::nth_element(magnitudes.begin(), last, magnitudes.end(), std::greater<>{});
   return {*last, static_cast<std::size_t>(std::count(magnitudes.begin(), last + 1, *last))};
 }

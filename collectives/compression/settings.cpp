@@ -89,6 +89,11 @@ std::vector<Problem> problems(const CompressionSettings& s, std::int64_t element
     if (s.rows < 1 || s.rows > SketchShape::max_rows)
       problems.push_back({"/rows", fmt::format("must be 1 to {}, got {}", SketchShape::max_rows, s.rows)});
     check_amount("/columns", s.columns, elements, INT_MAX, problems);
+    if (problems.empty() && s.memory == ErrorMemory::sketch && s.k.of(elements) > s.columns.of(elements))
+      problems.push_back(
+          {"/k", fmt::format("must be at most the columns, {}, where errors are kept in the sketch, because the values sent are "
+                             "its estimates; got {}",
+                             s.columns.of(elements), found(s.k, s.k.of(elements)))});
   } else if (s.memory == ErrorMemory::sketch) {
     problems.push_back({"/memory", fmt::format("{} has no sketch to keep errors in, must be \"dense\"", s.name)});
   }

@@ -54,6 +54,9 @@ TEST_CASE("settings that cannot be used are refused, all at once") {
   CHECK(lines({.rows = 32}) == "/rows: must be 1 to 31, got 32");
   CHECK(lines({.momentum = std::numeric_limits<double>::quiet_NaN()}) == "/momentum: must be at least 0 and less than 1, got nan");
   CHECK(lines({.name = "gtopk", .memory = ErrorMemory::sketch}) == "/memory: gtopk has no sketch to keep errors in, must be \"dense\"");
+  CHECK(lines({.name = "sketched_sgd", .k = Amount::of_all(0.11), .memory = ErrorMemory::sketch}) ==
+        "/k: must be at most the columns, 100, where errors are kept in the sketch, because the values sent are its estimates; got 11%, "
+        "which are 110");
   CHECK(lines({}, 0) == "/elements: must be 1 to 4294967296, got 0");
   CHECK(lines({.name = "dense", .k = Amount::exactly(0)}) == "");
   CHECK_THROWS_WITH_AS(require_sound({.k = Amount::exactly(0)}, 10), "compression: /k: must be 1 to 10, got 0", InputError);

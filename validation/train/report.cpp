@@ -10,12 +10,19 @@ namespace {
 
 double kernels_s(const Epoch& e) { return std::accumulate(e.kernel_s.begin(), e.kernel_s.end(), 0.0); }
 
+// Whatever the seed.
+bool same_compression(CompressionSettings a, const CompressionSettings& b) {
+  a.seed = b.seed;
+  return a == b;
+}
+
 // The runs of each compression, in the order of the first of each.
 std::vector<std::vector<const Run*>> by_compression(const std::vector<Run>& runs) {
   std::vector<std::vector<const Run*>> out;
   for (const Run& run : runs) {
-    const auto same = std::find_if(out.begin(), out.end(),
-                                   [&](const auto& group) { return group.front()->settings.compression == run.settings.compression; });
+    const auto same = std::find_if(out.begin(), out.end(), [&](const auto& group) {
+      return same_compression(group.front()->settings.compression, run.settings.compression);
+    });
     (same == out.end() ? out.emplace_back() : *same).push_back(&run);
   }
   return out;

@@ -12,7 +12,7 @@ namespace {
 Run run_of(std::string_view name, std::uint64_t seed, double last, bool simulated) {
   Run run;
   run.settings.compression = {.name = std::string(name)};
-  run.settings.seed = seed;
+  run.settings.seed = run.settings.compression.seed = seed;
   for (const double accuracy : {0.5, last})
     run.curve.push_back({.number = static_cast<int>(run.curve.size()) + 1,
                          .learning_rate = 0.1,

@@ -68,7 +68,6 @@ train::TrainingSettings settings_of(const TrainArguments& a, Lines& wrong) {
                    .rows = a.rows,
                    .columns = amount("--columns", a.columns, wrong),
                    .k = amount("--k", a.k, wrong),
-                   .seed = a.seed,
                    .momentum = a.momentum};
   s.allreduce = {.algorithm = a.algorithm, .ranks = a.ranks};
   s.epochs = a.epochs;
@@ -99,7 +98,7 @@ Plan plan_of(const TrainArguments& a) {
       train::TrainingSettings one = common;
       one.compression.name = name;
       one.compression.memory = in_sketch && sends_sketches(name) ? ErrorMemory::sketch : ErrorMemory::dense;
-      one.seed = a.seed + static_cast<std::uint64_t>(i);
+      one.seed = one.compression.seed = a.seed + static_cast<std::uint64_t>(i);
       plan.trainings.push_back(one);
       for (const Problem& p : train::problems(one, plan.digits.training)) wrong.push_back(fmt::format("{}: {}", p.where, p.what));
     }

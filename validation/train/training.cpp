@@ -159,7 +159,8 @@ double learning_rate(const TrainingSettings& s, int epoch) {
 Amount density(const TrainingSettings& s, int epoch, std::int64_t parameters) {
   const std::int64_t k = s.compression.k.of(parameters);
   const auto at = static_cast<std::size_t>(epoch);
-  return Amount::exactly(at < s.warm_up.size() ? std::max(k, Amount::of_all(s.warm_up[at]).of(parameters)) : k);
+  const bool warms_up = at < s.warm_up.size() && s.compression.memory == ErrorMemory::dense;
+  return Amount::exactly(warms_up ? std::max(k, Amount::of_all(s.warm_up[at]).of(parameters)) : k);
 }
 
 Curve train(const TrainingSettings& settings, const Digits& digits, Rank rank, Transport& transport) {

@@ -30,7 +30,8 @@ struct TrainingSettings {
 std::vector<Problem> problems(const TrainingSettings&, const Images& training);
 
 double learning_rate(const TrainingSettings&, int epoch);
-// Of this epoch, for a model of so many parameters.
+// Of this epoch, for a model of so many parameters. Errors in the sketch know no warm-up: more elements than the sketch has columns
+// cannot be told from its noise.
 Amount density(const TrainingSettings&, int epoch, std::int64_t parameters);
 
 // One epoch, as rank 0 knows it after the last step. Times are measured, all else is the same in every run.

@@ -41,6 +41,13 @@ TEST_CASE("every compression learns the digits, the same to the bit over threads
   }
 }
 
+TEST_CASE("errors kept in the sketch are learnt from too") {
+  TrainingSettings s = quick("gs_sgd");
+  s.compression.memory = ErrorMemory::sketch;
+  s.compression.k = Amount::of_all(0.02);
+  CHECK(run(s, digits(), Medium::threads).back().accuracy > 0.7);
+}
+
 TEST_CASE("another seed trains otherwise") {
   TrainingSettings other = quick("gtopk");
   other.seed = 2;
@@ -76,6 +83,9 @@ TEST_CASE("learning rates share the epochs, and the density warms up") {
   CHECK(rates == std::vector<double>{0.1, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01});
   CHECK(sent == std::vector<std::int64_t>{2500, 725, 500, 500, 500, 500, 500});  // k is 5 %
   s.warm_up.clear();
+  CHECK(density(s, 0, 10'000).count == 500);
+  s = quick("gs_sgd");
+  s.compression.memory = ErrorMemory::sketch;
   CHECK(density(s, 0, 10'000).count == 500);
 }
 
