@@ -56,11 +56,12 @@ void medians(Estimates& estimates, int rows, std::size_t count, float* out) {
 void sketch_insert(const SketchShape& shape, std::uint64_t first, std::span<const float> values, std::span<float> table) {
   check_shape(shape, table.size());
   Places places;
-  for (std::size_t begin = 0; begin < values.size(); begin += block) {
-    const std::size_t count = std::min(block, values.size() - begin);
-    for (int row = 0; row < shape.rows; ++row) {
+  // Row after row: reading the values again costs less than scattering over more counters than fit into the cache.
+  for (int row = 0; row < shape.rows; ++row) {
+    float* counters = table.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape.columns);
+    for (std::size_t begin = 0; begin < values.size(); begin += block) {
+      const std::size_t count = std::min(block, values.size() - begin);
       place(shape, row, first + begin, count, places);
-      float* counters = table.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape.columns);
       for (std::size_t i = 0; i < count; ++i) counters[places.column[i]] += flipped(values[begin + i], places.sign[i]);
     }
   }

@@ -7,6 +7,7 @@
 #include "kernels/pack.hpp"
 #include "kernels/quantise.hpp"
 #include "kernels/reduce.hpp"
+#include "kernels/sparse.hpp"
 #include "kernels/top_k.hpp"
 
 #include <algorithm>
@@ -177,13 +178,56 @@ void top_k_of(benchmark::State& state) {
   report(state, bytes, static_cast<double>(bytes));
 }
 
-// Bound by the scattered additions, not by the reading: elements per second tell more.
+// Two lists of k entries of a vector of 100 k elements, half of the indices in both. Read twice, written once.
+void merge_lists(benchmark::State& state) {
+  const std::size_t bytes = size_of_message(state), k = bytes / sizeof(Entry);
+  Buffer a(bytes), b(bytes), into(bytes);
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  for (std::size_t i = 0; i < k; ++i) {
+    const auto index = static_cast<std::uint32_t>(100 * i);
+    a.as<Entry>()[i] = {index + 7, normal(random)};
+    b.as<Entry>()[i] = {index + (random() % 2 == 0 ? 7 : static_cast<std::uint32_t>(random() % 100)), normal(random)};
+  }
+  std::vector<Entry> dropped;
+  copy_rate(bytes);
+  for (auto _ : state) {
+    std::memcpy(into.data(), a.data(), bytes);
+    dropped.clear();
+    merge_top_k({into.as<Entry>(), k}, {b.as<Entry>(), k}, dropped);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(2 * k));
+  report(state, bytes, 3.0 * static_cast<double>(bytes));
+}
+
+// One element in a hundred: four bytes of index and four of value read, four written.
+void gather_some(benchmark::State& state, bool back) {
+  const std::size_t bytes = size_of_message(state), count = bytes / 4, k = count / 100;
+  Buffer values(bytes);
+  std::vector<std::uint32_t> indices(k);
+  for (std::size_t i = 0; i < k; ++i) indices[i] = static_cast<std::uint32_t>(100 * i + i % 97);
+  std::vector<float> some(k);
+  copy_rate(bytes);
+  for (auto _ : state) {
+    if (back)
+      scatter(indices, some, {values.as<float>(), count});
+    else
+      gather({values.as<float>(), count}, indices, some);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(k));
+  report(state, bytes, 12.0 * static_cast<double>(k));
+}
+
+// Bound by the scattered additions, not by the reading: elements x rows per second tell more than the share of a copy.
 void sketch(benchmark::State& state, bool estimate) {
   const std::size_t bytes = size_of_message(state);
   const SketchShape shape{.rows = 5, .columns = 1 << 16};
   Buffer values(bytes);
   fill_normal(values.as<float>(), bytes / 4);
   std::vector<float> table(shape.counters());
+  copy_rate(bytes);
   for (auto _ : state) {
     if (estimate)
       sketch_estimate(shape, table, 0, {values.as<float>(), bytes / 4});
@@ -191,7 +235,8 @@ void sketch(benchmark::State& state, bool estimate) {
       sketch_insert(shape, 0, {values.as<float>(), bytes / 4}, table);
     benchmark::ClobberMemory();
   }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(bytes / 4));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(bytes / 4) * shape.rows);
+  report(state, bytes, static_cast<double>(bytes));
 }
 
 void sizes(benchmark::internal::Benchmark* b) { b->Arg(64 << 20)->Arg(256 << 20)->Unit(benchmark::kMillisecond); }
@@ -213,6 +258,9 @@ BENCHMARK_CAPTURE(nonfinite, float32, DType::float32)->Apply(one_size)->Apply(sm
 BENCHMARK_CAPTURE(nonfinite, float16, DType::float16)->Apply(one_size)->Apply(small);
 BENCHMARK(pack_tensors)->Apply(one_size)->Apply(small);
 BENCHMARK(top_k_of)->Apply(one_size)->Apply(small);
+BENCHMARK(merge_lists)->Apply(one_size)->Apply(small);
+BENCHMARK_CAPTURE(gather_some, gather, false)->Apply(one_size);
+BENCHMARK_CAPTURE(gather_some, scatter, true)->Apply(one_size);
 BENCHMARK_CAPTURE(sketch, insert, false)->Apply(one_size)->Apply(small);
 BENCHMARK_CAPTURE(sketch, estimate, true)->Apply(one_size)->Apply(small);
 

@@ -1,5 +1,6 @@
 #include "kernels/top_k.hpp"
 
+#include "kernels/magnitude_groups.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/top_k_ops.hpp"
 
@@ -12,10 +13,12 @@ namespace {
 
 constexpr std::size_t block = 64;
 
-// A magnitude that, if the sample is like the rest, a few more than k elements reach. 0 when there is little to gain.
+// A magnitude that k elements reach, and hardly more: counted where elements are few, and else one that, if a sample is like the rest,
+// a few more than k reach.
 std::uint32_t guess_threshold(std::span<const float> values, std::size_t k) {
   constexpr std::size_t samples = 8192;
-  if (values.size() < 8 * samples || k > values.size() / 16) return 0;
+  if (values.size() < 8 * samples || k > values.size() / 16)
+    return group_of_kth(values.size(), k, [&](std::size_t i) { return values[i]; }).least();
   const std::size_t stride = values.size() / samples;
   std::vector<std::uint32_t> sample(samples);
   // The place within each stride is mixed, so that a period in the data is not taken for all of it.

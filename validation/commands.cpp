@@ -5,6 +5,7 @@
 #include "validation/compare/compare_command.hpp"
 #include "validation/lab/lab.hpp"
 #include "validation/replay/replay.hpp"
+#include "validation/train/train_command.hpp"
 #include "validation/validate.hpp"
 
 #include <array>
@@ -80,6 +81,49 @@ std::function<int()> declare_replay(CLI::App& command) {
   return [a] { return replay_command(*a, std::cout, std::cerr); };
 }
 
+std::function<int()> declare_train(CLI::App& command) {
+  const auto a = std::make_shared<TrainArguments>();
+  command.add_option("--compression", a->compressions, "gs_sgd, gtopk, sketched_sgd, topk_allgather, dense: one or several")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  command.add_option("--rows", a->rows, "Rows of a sketch, 1 to 31")->type_name("N");
+  command.add_option("--columns", a->columns, "Columns of a sketch: a count, or a share of the parameters (10%)")->type_name("AMOUNT");
+  command.add_option("--k", a->k, "Elements that a step updates: a count, or a share of the parameters (1%)")->type_name("AMOUNT");
+  command.add_option("--momentum", a->momentum, "Of gradients, before they are compressed; 0 is none")->type_name("SHARE");
+  command.add_option("--memory", a->memory, "Where what was not sent is kept: dense, or sketch at the root")->type_name("NAME");
+  command.add_option("--algorithm", a->algorithm, "Of the all-reduce of what is not compressed")->type_name("NAME");
+  command.add_option("--transport", a->transport, "threads, or tcp with a process for each rank")->type_name("NAME");
+  command.add_option("-n,--ranks", a->ranks, "How many ranks train together")->type_name("N");
+  command.add_option("--model", a->model, "mlp, or logistic regression")->type_name("NAME");
+  command.add_option("--hidden", a->hidden, "Widths of the hidden layers of mlp")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("N,...");
+  command.add_option("--epochs", a->epochs, "How often all images are learnt from")->type_name("N");
+  command.add_option("--batch", a->batch, "Images of each rank in a step")->type_name("N");
+  command.add_option("--learning-rates", a->learning_rates, "Each for an equal part of the epochs")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("RATE,...");
+  command.add_option("--warm-up", a->warm_up, "Shares sent in the first epochs, where more than k; or none")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("SHARE,...");
+  command.add_option("--seed", a->seed, "Of parameters, order of images and sketches")->type_name("N");
+  command.add_option("--seeds", a->seeds, "Train so many times, with this seed and those after it")->type_name("N");
+  command.add_option("--target", a->target, "The accuracy whose time the summary of several runs says")->type_name("SHARE");
+  command.add_option("--scenario", a->scenario, "Simulate each step on this cluster (JSON)")->type_name("FILE");
+  command.add_option("--set", a->set, "Set a key of the scenario: /pointer=value (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("POINTER=VALUE");
+  command.add_option("--gradient", a->gradient, "Time of forward and backward in a simulated step")->type_name("TIME");
+  command.add_option("--timeout", a->timeout_s, "Seconds without progress after which a run ends")->type_name("S");
+  command.add_option("--data", a->data, "Images (validation/data/digits) instead of those that ship")->type_name("FILE");
+  command.add_option("-o,--output", a->output, "Write all epochs here, as CSV, and their plot beside it")->type_name("FILE");
+  return [a] { return train_command(*a, std::cout); };
+}
+
 std::function<int()> declare_validate(CLI::App& command) {
   const auto a = std::make_shared<ValidateArguments>();
   command.add_option("REFERENCE", a->references, "Reference files (JSON); without any, all that ship");
@@ -122,6 +166,7 @@ std::span<const Command> validation_commands() {
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
       Command{"lab", "Build a scenario's fabric on this machine, run it for real and compare (root)", declare_lab},
       Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},
+      Command{"train", "Train a small model for real with compressed all-reduces", declare_train},
       Command{"validate", "Simulate everything measured or published that ships, and say how wrong we are", declare_validate},
   };
   return commands;

@@ -1,0 +1,36 @@
+// What `weft train` says of its runs: a table of epochs, a summary over seeds, CSV, and a plot's lines.
+#pragma once
+
+#include "validation/train/curve_plot.hpp"
+#include "validation/train/run.hpp"
+#include "validation/train/step_time.hpp"
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft::train {
+
+struct Run {
+  TrainingSettings settings;
+  Medium medium = Medium::threads;
+  Curve curve;
+  std::vector<StepTime> steps = {};  // of each epoch, on the scenario's cluster; none without a scenario
+
+  // Simulated, from the start to the end of this epoch.
+  double seconds_until(std::size_t epoch) const;
+};
+
+void print_epochs(const Run&, std::ostream&);
+
+// One line for each compression: accuracy after the last epoch, and when this accuracy was reached first.
+void print_summary(const std::vector<Run>&, double target, std::ostream&);
+
+// All columns but the last three, which are measured, are the same in every run.
+std::string to_csv(const std::vector<Run>&);
+
+// Accuracy, the mean over seeds, over simulated seconds or else over epochs; one line for each compression.
+std::vector<CurveLine> lines_of(const std::vector<Run>&);
+
+}  // namespace weft::train

@@ -1,0 +1,172 @@
+#include "validation/train/train_command.hpp"
+
+#include "kernels/base/nearest_name.hpp"
+#include "sim/scenario/cases.hpp"
+#include "sim/scenario/files.hpp"
+#include "validation/train/model.hpp"
+#include "validation/train/report.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <ostream>
+
+namespace weft {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// One of the names, or a line that says what may be written.
+std::size_t chosen(const char* flag, const std::string& found, const Lines& allowed, Lines& wrong) {
+  const auto at = std::find(allowed.begin(), allowed.end(), found);
+  if (at != allowed.end()) return static_cast<std::size_t>(at - allowed.begin());
+  const auto near = nearest_name(found, allowed);
+  wrong.push_back(fmt::format("{}: must be one of {}, got \"{}\"{}", flag, fmt::join(allowed, ", "), found,
+                              near ? fmt::format(" (did you mean \"{}\"?)", *near) : ""));
+  return 0;
+}
+
+Amount amount(const char* flag, const std::string& text, Lines& wrong) {
+  try {
+    return parse_amount(text);
+  } catch (const InputError& e) {
+    wrong.push_back(fmt::format("{}: {}", flag, e.what()));
+    return Amount::exactly(1);
+  }
+}
+
+double share(const char* flag, const std::string& text, Lines& wrong) {
+  const Amount found = amount(flag, text, wrong);
+  if (found.share > 0 && found.share <= 1) return found.share;
+  if (found.count != 1 || text == "1") wrong.push_back(fmt::format("{}: must be a share above 0% and up to 100%, got {}", flag, text));
+  return 1;
+}
+
+struct Plan {
+  std::vector<train::TrainingSettings> trainings;  // each compression with each seed
+  train::Medium medium = train::Medium::threads;
+  train::Digits digits;
+  double target = 0;
+  std::optional<Scenario> scenario;
+  SimTime gradient;
+};
+
+std::optional<Scenario> scenario_of(const TrainArguments& a) {
+  if (a.scenario.empty()) return std::nullopt;
+  std::vector<Setting> settings;
+  for (const std::string& text : a.set) settings.push_back(parse_setting(text));
+  std::vector<Case> cases = load_cases(a.scenario, settings);
+  if (cases.size() != 1) throw InputError(fmt::format("{}: must be one case, has {}; --set may choose one", a.scenario, cases.size()));
+  return cases.front().scenario;
+}
+
+train::TrainingSettings settings_of(const TrainArguments& a, Lines& wrong) {
+  train::TrainingSettings s;
+  s.hidden = chosen("--model", a.model, {"mlp", "logistic"}, wrong) == 1 ? std::vector<int>{} : a.hidden;
+  s.compression = {.name = "dense",
+                   .rows = a.rows,
+                   .columns = amount("--columns", a.columns, wrong),
+                   .k = amount("--k", a.k, wrong),
+                   .momentum = a.momentum};
+  s.allreduce = {.algorithm = a.algorithm, .ranks = a.ranks};
+  s.epochs = a.epochs;
+  s.batch = a.batch;
+  s.learning_rates = a.learning_rates;
+  s.warm_up.clear();
+  if (a.warm_up != Lines{"none"})
+    for (const std::string& text : a.warm_up) s.warm_up.push_back(share("--warm-up", text, wrong));
+  return s;
+}
+
+Plan plan_of(const TrainArguments& a) {
+  Lines wrong;
+  Plan plan;
+  plan.medium = chosen("--transport", a.transport, {"threads", "tcp"}, wrong) == 1 ? train::Medium::tcp : train::Medium::threads;
+  plan.target = share("--target", a.target, wrong);
+  const train::TrainingSettings common = settings_of(a, wrong);
+  const bool in_sketch = chosen("--memory", a.memory, {"dense", "sketch"}, wrong) == 1;
+  if (a.seeds < 1 || a.seeds > 1000) wrong.push_back(fmt::format("--seeds: must be 1 to 1000, got {}", a.seeds));
+  if (!a.set.empty() && a.scenario.empty()) wrong.push_back("--set: there is no --scenario to set keys of");
+  if (!(a.timeout_s > 0 && a.timeout_s <= 86400))
+    wrong.push_back(fmt::format("--timeout: must be more than 0 and at most 86400, got {:.6g}", a.timeout_s));
+  if (!wrong.empty()) throw InputError(wrong);
+
+  plan.digits = train::read_digits(a.data.empty() ? WEFT_DIGITS : a.data);
+  for (const std::string& name : a.compressions)
+    for (int i = 0; i < a.seeds; ++i) {
+      train::TrainingSettings one = common;
+      one.compression.name = name;
+      one.compression.memory = in_sketch && sends_sketches(name) ? ErrorMemory::sketch : ErrorMemory::dense;
+      one.seed = one.compression.seed = a.seed + static_cast<std::uint64_t>(i);
+      plan.trainings.push_back(one);
+      for (const Problem& p : train::problems(one, plan.digits.training)) wrong.push_back(fmt::format("{}: {}", p.where, p.what));
+    }
+  std::sort(wrong.begin(), wrong.end());
+  wrong.erase(std::unique(wrong.begin(), wrong.end()), wrong.end());
+  if (!wrong.empty()) throw InputError(wrong);
+  plan.scenario = scenario_of(a);
+  plan.gradient = parse_time(a.gradient);
+  return plan;
+}
+
+// Of each epoch; epochs that send as much are simulated once.
+std::vector<train::StepTime> simulated_steps(const train::TrainingSettings& s, const train::Curve& curve, const Plan& plan) {
+  std::map<std::int64_t, train::StepTime> known;
+  std::vector<train::StepTime> out;
+  const std::int64_t parameters = train::Model(s.hidden, s.seed).size();
+  for (const train::Epoch& epoch : curve) {
+    auto at = known.find(epoch.k);
+    if (at == known.end()) {
+      CompressionSettings compression = s.compression;
+      if (is_sparse(compression.name)) compression.k = Amount::exactly(epoch.k);
+      const CompressionPlan step = weft::plan(compression, parameters, s.allreduce);
+      at = known.emplace(epoch.k, train::simulated_step(step, plan.gradient, cpu_core_rates(), *plan.scenario)).first;
+    }
+    out.push_back(at->second);
+  }
+  return out;
+}
+
+void print_head(const TrainArguments& a, const Plan& plan, std::ostream& out) {
+  const train::TrainingSettings& s = plan.trainings.front();
+  std::string layers = fmt::format("{}", train::Images::pixels);
+  for (const int width : s.hidden) layers += fmt::format("-{}", width);
+  out << fmt::format("# {} {}-{}, {} parameters; {} ranks over {}, {} images of each in a step; {} images to learn from, {} to judge by\n",
+                     a.model, layers, train::Images::classes, train::Model(s.hidden, s.seed).size(), s.allreduce.ranks,
+                     name_of(plan.medium), s.batch, plan.digits.training.count(), plan.digits.test.count());
+  if (plan.scenario)
+    out << fmt::format("# simulated on {}: {} for a gradient, kernels at the rates of {}, then the exchanges one after the other\n",
+                       plan.scenario->name, to_string(plan.gradient), cpu_core_rates().name);
+}
+
+}  // namespace
+
+int train_command(const TrainArguments& a, std::ostream& out) {
+  const Plan plan = plan_of(a);
+  print_head(a, plan, out);
+  const std::chrono::milliseconds patience(static_cast<std::int64_t>(a.timeout_s * 1000));
+  std::vector<train::Run> runs;
+  for (const train::TrainingSettings& s : plan.trainings) {
+    if (plan.scenario) {  // before anything runs: does it fit?
+      const std::int64_t parameters = train::Model(s.hidden, s.seed).size();
+      static_cast<void>(train::simulated_step(weft::plan(s.compression, parameters, s.allreduce), {}, cpu_core_rates(), *plan.scenario));
+    }
+    train::Run run{.settings = s, .medium = plan.medium, .curve = train::run(s, plan.digits, plan.medium, patience)};
+    if (plan.scenario) run.steps = simulated_steps(s, run.curve, plan);
+    runs.push_back(std::move(run));
+  }
+  if (runs.size() == 1)
+    print_epochs(runs.front(), out);
+  else
+    print_summary(runs, plan.target, out);
+  if (!a.output.empty()) {
+    write_file(a.output, to_csv(runs));
+    const std::string x = plan.scenario ? "simulated seconds on " + plan.scenario->name : "epochs";
+    write_file(std::filesystem::path(a.output).replace_extension(".svg"),
+               to_svg("Accuracy, mean and spread over seeds", x, lines_of(runs)));
+  }
+  return 0;
+}
+
+}  // namespace weft

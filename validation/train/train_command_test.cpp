@@ -1,0 +1,83 @@
+#include "validation/train/train_command.hpp"
+
+#include "kernels/base/error.hpp"
+#include "sim/scenario/files.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+TrainArguments quick() { return {.hidden = {8}, .epochs = 2}; }
+
+std::string output(const TrainArguments& arguments) {
+  std::ostringstream out;
+  CHECK(train_command(arguments, out) == 0);
+  return out.str();
+}
+
+std::string refused(const TrainArguments& arguments) {
+  std::ostringstream out;
+  try {
+    train_command(arguments, out);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("one training prints its epochs, several a summary, and both are written as CSV with a plot") {
+  TrainArguments a = quick();
+  a.output = "train_command_test.csv";
+  a.scenario = std::string(WEFT_SCENARIOS) + "/this_machine.json";
+  const std::string one = output(a);
+  CHECK(
+      one.starts_with("# mlp 64-8-10, 610 parameters; 4 ranks over threads, 8 images of each in a step; 1438 images to learn from, 359 to "
+                      "judge by\n# simulated on this_machine: 0s for a gradient"));
+  CHECK(one.find("sim. time s") != std::string::npos);
+  const std::string csv = read_file(a.output);
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
+  CHECK(read_file("train_command_test.svg").starts_with("<svg"));
+  a.scenario.clear();
+  a.compressions = {"dense", "gtopk"};
+  a.seeds = 2;
+  const std::string many = output(a);
+  CHECK(many.find("epochs to 95%") != std::string::npos);
+  const std::string more = read_file(a.output);
+  CHECK(std::count(more.begin(), more.end(), '\n') == 9);
+}
+
+TEST_CASE("flags that cannot be are refused, all at once") {
+  TrainArguments a = quick();
+  a.transport = "tpc";
+  a.k = "many";
+  a.warm_up = {"200%"};
+  a.seeds = 0;
+  a.timeout_s = 0;
+  CHECK(refused(a) ==
+        "--transport: must be one of threads, tcp, got \"tpc\" (did you mean \"tcp\"?)\n"
+        "--k: \"many\": write a count (1000) or a share of the elements (1%)\n"
+        "--warm-up: must be a share above 0% and up to 100%, got 200%\n"
+        "--seeds: must be 1 to 1000, got 0\n"
+        "--timeout: must be more than 0 and at most 86400, got 0");
+  a = quick();
+  a.compressions = {"gs_sgd", "gtopk"};
+  a.k = "0";
+  a.columns = "0";
+  CHECK(refused(a) == "--columns: must be 1 to 2147483647, got 0\n--k: must be 1 to 610, got 0");
+  a = quick();
+  a.set = {"/network=flow"};
+  CHECK(refused(a) == "--set: there is no --scenario to set keys of");
+  a = quick();
+  a.scenario = std::string(WEFT_SCENARIOS) + "/quickstart.json";
+  CHECK(refused(a).find("must be one case, has 3") != std::string::npos);
+  a.scenario = std::string(WEFT_SCENARIOS) + "/this_machine.json";
+  a.ranks = 5;
+  CHECK(refused(a) == "--ranks: must be at most 4, the endpoints of the scenario's fabric, got 5");
+}
