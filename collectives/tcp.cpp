@@ -443,6 +443,8 @@ Transport& TcpWorld::at(int channel) { return *shared_->endpoints[static_cast<st
 
 bool TcpWorld::test(int channel) { return shared_->endpoints[static_cast<std::size_t>(channel)]->test(); }
 
+bool TcpWorld::has_finished(Rank rank) const { return shared_->peers[static_cast<std::size_t>(rank)].finished; }
+
 void TcpWorld::fail(const std::string& reason) { shared_->end_run(reason); }
 
 }  // namespace weft
