@@ -53,7 +53,10 @@ class Asked {
   bool setting(std::string_view item, std::string_view text, AlgorithmSettings& settings) {
     const std::size_t equals = text.find('=');
     const std::string_view key = text.substr(0, equals);
-    int* const into = key == "group" ? &settings.group : key == "servers" ? &settings.servers : key == "pieces" ? &settings.pieces : nullptr;
+    int* const into = key == "group"     ? &settings.group
+                      : key == "servers" ? &settings.servers
+                      : key == "pieces"  ? &settings.pieces
+                                         : nullptr;
     if (into == nullptr) return problem(item, fmt::format("unknown setting \"{}\", must be one of group, servers, pieces", key)), false;
     const std::string_view value = equals == std::string_view::npos ? "" : text.substr(equals + 1);
     const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), *into);

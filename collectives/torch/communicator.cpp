@@ -25,7 +25,8 @@ int Communicator::next_label(std::string_view what) {
 
 void Communicator::run(const Operation& o, std::byte* data) {
   const auto bytes = o.elements * static_cast<std::int64_t>(size_of(o.dtype));
-  const std::string what = fmt::format("{} of {} {} ({}, root {})", name_of(o.collective), o.elements, name_of(o.dtype), name_of(o.op), o.root);
+  const std::string what =
+      fmt::format("{} of {} {} ({}, root {})", name_of(o.collective), o.elements, name_of(o.dtype), name_of(o.op), o.root);
   const int label = next_label(what);
   if (ranks() == 1 && o.collective != Collective::alltoall) return;
   const Schedule& schedule = choice_.schedule(o.collective, o.root, bytes);

@@ -60,7 +60,8 @@ std::string await(KeyStore& store, const std::string& key, const std::string& wh
   const auto deadline = Clock::now() + timeout;
   for (auto pause = std::chrono::microseconds{200};; pause = std::min(pause * 2, std::chrono::microseconds{20'000})) {
     if (auto value = store.get(key)) return *value;
-    if (Clock::now() >= deadline) throw RunError(fmt::format("{} did not come to the meeting of the group within {} ms", who, timeout.count()));
+    if (Clock::now() >= deadline)
+      throw RunError(fmt::format("{} did not come to the meeting of the group within {} ms", who, timeout.count()));
     std::this_thread::sleep_for(pause);
   }
 }

@@ -22,8 +22,8 @@ struct GroupSettings {
   Rank rank = 0;
   std::vector<std::string> names;  // of the ranks in messages
   std::chrono::milliseconds timeout{};
-  std::string job;      // what is run: the same on all ranks
-  std::string host;     // of this rank as the others reach it; "" to find out
+  std::string job;   // what is run: the same on all ranks
+  std::string host;  // of this rank as the others reach it; "" to find out
   Carrier carrier = Carrier::best;
 
   int ranks() const { return static_cast<int>(names.size()); }

@@ -36,6 +36,19 @@ std::unique_ptr<TcpWorld> meet(KeyStore& store, const GroupSettings& s, Rank pee
 
 }  // namespace
 
+PeerLinks::PeerLinks(KeyStore& store, GroupSettings settings) : store_(store), settings_(std::move(settings)) {}
+PeerLinks::~PeerLinks() = default;
+
+void PeerLinks::end_within(std::chrono::milliseconds time) {
+  for (const auto& [peer, l] : links_) {
+    if (l->out.idle_within(time) && l->in.idle_within(time)) continue;
+    const std::lock_guard lock(l->meeting);
+    if (l->world)
+      l->world->fail(
+          fmt::format("{} ends with messages that were not exchanged", settings_.names[static_cast<std::size_t>(settings_.rank)]));
+  }
+}
+
 PeerLinks::Link& PeerLinks::link(Rank peer) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<Link>& found = links_[peer];

@@ -16,7 +16,10 @@ namespace weft {
 class PeerLinks {
  public:
   // The store must outlive this.
-  PeerLinks(KeyStore& store, GroupSettings settings) : store_(store), settings_(std::move(settings)) {}
+  PeerLinks(KeyStore& store, GroupSettings settings);
+  ~PeerLinks();
+  // Ends what is not done within this time.
+  void end_within(std::chrono::milliseconds time);
 
   // Return at once. `done` is called by another thread, with what went wrong or with nothing.
   using Done = std::function<void(std::exception_ptr)>;
