@@ -13,12 +13,13 @@ import torch
 import torch.distributed as dist
 
 from . import _C
-from .trace import record
+from .trace import _group_sizes, record
 
 __all__ = ["carrier", "record"]
 
 
 def _create(options, _backend_options=None):
+    _group_sizes[str(options.group_id)] = options.group_size
     ranks = list(options.global_ranks_in_group) or range(options.group_size)
     return _C.create(
         store=options.store,

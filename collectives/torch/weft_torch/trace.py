@@ -1,1 +1,0 @@
-def record(*a): pass
