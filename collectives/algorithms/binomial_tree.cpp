@@ -44,6 +44,26 @@ void for_each_pair(int n, int d, Each each) {
 
 }  // namespace
 
+Schedule neighbour_tree_reduce(const Rooted& at) {
+  const int n = at.ranks;
+  Schedule s{.name = "neighbour_tree_reduce", .collective = Collective::reduce, .ranks = n};
+  s.channels = {Steps(ceil_log2(n), [n](int k, Step& step) {
+    const int d = 1 << k;
+    for_each_pair(n, d, [&](int v, int) { step.reduce({.from = v + d, .to = v, .chunk = 0}); });
+  })};
+  return rooted_at(s, at.root);
+}
+
+Schedule neighbour_tree_broadcast(const Rooted& at) {
+  const int n = at.ranks, L = ceil_log2(n);
+  Schedule s{.name = "neighbour_tree_broadcast", .collective = Collective::broadcast, .ranks = n};
+  s.channels = {Steps(L, [=](int k, Step& step) {
+    const int d = 1 << (L - 1 - k);
+    for_each_pair(n, d, [&](int v, int) { step.copy({.from = v, .to = v + d, .chunk = 0}); });
+  })};
+  return rooted_at(s, at.root);
+}
+
 Schedule binomial_scatter(int n) {
   const int L = ceil_log2(n);
   Schedule s{.name = "binomial_scatter", .collective = Collective::broadcast, .ranks = n, .chunks = n};
@@ -62,6 +82,10 @@ Schedule binomial_gather(int n) {
   })};
   return s;
 }
+
+Price neighbour_tree_reduce_price(int n) { return binomial_tree_reduce_price(n); }
+
+Price neighbour_tree_broadcast_price(int n) { return binomial_tree_broadcast_price(n); }
 
 Price binomial_tree_broadcast_price(int n) {
   const int L = ceil_log2(n);

@@ -23,6 +23,14 @@ Price binomial_tree_broadcast_price(int n);
 Schedule binomial_tree_reduce(const Rooted& at);
 Price binomial_tree_reduce_price(int n);
 
+// The same tree with neighbours first: in round r of the reduce ranks 2^r apart pair up, the later sends to the earlier; with an odd
+// number left the last goes to the next round unpaired (the sketch tree of gs-SGD). The broadcast goes back down. Any n >= 1.
+// Steps L; n-1 messages; each rank sends the message once on the way up, the root L times on the way down.
+Schedule neighbour_tree_reduce(const Rooted& at);
+Price neighbour_tree_reduce_price(int n);
+Schedule neighbour_tree_broadcast(const Rooted& at);
+Price neighbour_tree_broadcast_price(int n);
+
 // Parts of other algorithms, for root 0. Scatter: rank 0's block r goes to rank r, halves of the tree first. Gather: back.
 // Steps L; n-1 messages; scatter: rank 0 sends n-1 of n chunks.
 Schedule binomial_scatter(int n);

@@ -31,6 +31,24 @@ Schedule direct_allreduce(int n) {
   return s;
 }
 
+Schedule direct_reduce(const Rooted& at) {
+  const int n = at.ranks;
+  Schedule s{.name = "direct_reduce", .collective = Collective::reduce, .ranks = n};
+  s.channels = {Steps(n > 1 ? 1 : 0, [n](int, Step& step) {
+    for (int r = 1; r < n; ++r) step.reduce({.from = r, .to = 0, .chunk = 0});
+  })};
+  return rooted_at(s, at.root);
+}
+
+Schedule direct_broadcast(const Rooted& at) {
+  const int n = at.ranks;
+  Schedule s{.name = "direct_broadcast", .collective = Collective::broadcast, .ranks = n};
+  s.channels = {Steps(n > 1 ? 1 : 0, [n](int, Step& step) {
+    for (int r = 1; r < n; ++r) step.copy({.from = 0, .to = r, .chunk = 0});
+  })};
+  return rooted_at(s, at.root);
+}
+
 Schedule direct_alltoall(int n) {
   Schedule s{.name = "direct_alltoall", .collective = Collective::alltoall, .ranks = n, .chunks = n, .extra_chunks = n};
   s.channels = {Steps(1, [n](int, Step& step) {
@@ -49,6 +67,10 @@ Price direct_allgather_price(int n) { return direct_reduce_scatter_price(n); }
 Price direct_allreduce_price(int n) {
   return {.steps = n > 1 ? 2 : 0, .messages = std::int64_t{2} * n * (n - 1), .max_chunks_sent = 2 * (n - 1), .chunks = n};
 }
+
+Price direct_reduce_price(int n) { return {.steps = n > 1 ? 1 : 0, .messages = n - 1, .max_chunks_sent = n > 1 ? 1 : 0, .chunks = 1}; }
+
+Price direct_broadcast_price(int n) { return {.steps = n > 1 ? 1 : 0, .messages = n - 1, .max_chunks_sent = n - 1, .chunks = 1}; }
 
 Price direct_alltoall_price(int n) { return {.steps = 1, .messages = std::int64_t{n} * (n - 1), .max_chunks_sent = n - 1, .chunks = n}; }
 

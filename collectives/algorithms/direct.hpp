@@ -1,6 +1,7 @@
 // Everybody sends to everybody at once: one or two steps, and as much congestion as the fabric makes of it.
 #pragma once
 
+#include "collectives/algorithms/binomial_tree.hpp"
 #include "collectives/price.hpp"
 #include "collectives/schedule.hpp"
 
@@ -16,6 +17,13 @@ Schedule direct_reduce_scatter(int n);
 Price direct_reduce_scatter_price(int n);
 Schedule direct_allgather(int n);
 Price direct_allgather_price(int n);
+
+// Direct reduce and broadcast: everybody sends to the root at once, as to a parameter server, or the root to everybody.
+// Steps 1; n-1 messages; each rank sends the message once, or the root n-1 times.
+Schedule direct_reduce(const Rooted& at);
+Price direct_reduce_price(int n);
+Schedule direct_broadcast(const Rooted& at);
+Price direct_broadcast_price(int n);
 
 // Direct all-to-all. Any n >= 1; the local copy is a step even for n = 1.
 // Steps 1; n(n-1) messages; each rank sends n-1 of n chunks.

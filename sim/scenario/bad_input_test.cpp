@@ -174,7 +174,8 @@ TEST_CASE("names of algorithms, networks, placements and profiles are suggested"
   Json broadcast = with("/workload/algorithm", "hdrm");
   broadcast["workload"]["collective"] = "broadcast";
   CHECK(lines_for(broadcast) ==
-        Lines{"f.json: /workload/algorithm: unknown broadcast algorithm \"hdrm\", must be one of binomial_tree, scatter_allgather, chain"});
+        Lines{"f.json: /workload/algorithm: unknown broadcast algorithm \"hdrm\", must be one of binomial_tree, scatter_allgather, "
+              "chain, neighbour_tree, direct"});
 }
 
 TEST_CASE("a network that this build has not is refused with those it has") {

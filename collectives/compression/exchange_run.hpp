@@ -1,0 +1,28 @@
+// One exchange of a plan, run for real by one rank over any transport.
+#pragma once
+
+#include "collectives/compression/plan.hpp"
+#include "collectives/transport.hpp"
+#include "kernels/top_k.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace weft {
+
+class ExchangeRun {
+ public:
+  // Throws InputError for a schedule that one transport for each rank cannot run: of several channels, or with extra servers.
+  ExchangeRun(const Exchange&, Rank);
+
+  // `data` holds the exchange's elements. What merging drops is appended to `dropped`.
+  void run(std::byte* data, std::vector<Entry>& dropped, Transport&);
+
+ private:
+  Exchange exchange_;
+  Schedule schedule_;
+  Rank rank_;
+  std::vector<std::byte> scratch_;  // where the schedule needs more memory than the message
+};
+
+}  // namespace weft
