@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t line = 64;                          // of the cache; frames and payloads begin at one
 constexpr std::size_t all_rings = std::size_t{32} << 20;  // shared out among the pairs
-constexpr std::size_t largest_ring = std::size_t{1} << 20, smallest_ring = 16 * 1024;
+constexpr std::size_t largest_ring = std::size_t{8} << 20, smallest_ring = 16 * 1024;
 constexpr std::size_t largest_part = 128 * 1024;        // copied between two looks at the other ring ends
 constexpr std::chrono::microseconds spin_time{50};      // short against a time slice
 constexpr std::chrono::milliseconds longest_sleep{20};  // then look whether somebody is gone
@@ -122,7 +122,7 @@ class SharedMemory final : public Transport {
         continue;
       }
       if (sleep(seen)) continue;
-      if (settings_.look) settings_.look(awaited());
+      look();
       if (Clock::now() - last_progress >= settings_.patience)
         throw RunError(fmt::format("no progress for {} ms\n{}", settings_.patience.count(), what_is_missing()));
     }
@@ -223,9 +223,14 @@ class SharedMemory final : public Transport {
         {o.bytes.size() - o.written, room - static_cast<std::size_t>(next - written), segment_.ring_bytes() - at, largest_part_of_ring()});
     if (part > 0) std::memcpy(ring_begin + at, o.bytes.data() + o.written, part);
     o.written += part;
-    ends.written.store(next + rounded(part), std::memory_order_release);
-    if (o.written == o.bytes.size()) p.out.pop_front();
-    ring(to);
+    next += rounded(part);
+    ends.written.store(next, std::memory_order_release);
+    const bool whole = o.written == o.bytes.size();
+    if (whole) p.out.pop_front();
+    // A bell for every part would have two busy ranks wake each other for little: a quarter of the ring is worth it.
+    if (const std::size_t filled = segment_.ring_bytes() - room + static_cast<std::size_t>(next - written);
+        whole || filled >= segment_.ring_bytes() / 4)
+      ring(to);
     return true;
   }
 
@@ -256,8 +261,9 @@ class SharedMemory final : public Transport {
     else if (part > 0)
       std::memcpy(p.early.back().bytes.data() + p.taken, bytes.data(), part);
     p.taken += part;
-    ends.read.store(next + rounded(part), std::memory_order_release);
-    ring(from);
+    next += rounded(part);
+    ends.read.store(next, std::memory_order_release);
+    if (end - next <= segment_.ring_bytes() / 2) ring(from);  // who waits for room gets a good deal of it
     if (p.taken == p.frame->size) end_message(p);
     return true;
   }
@@ -289,15 +295,39 @@ class SharedMemory final : public Transport {
     p.frame.reset();
   }
 
-  // True if the bell rang.
+  bool can_move() const {
+    for (Rank r = 0; r < static_cast<Rank>(peers_.size()); ++r) {
+      if (r == rank_) continue;
+      const RingEnds &in = segment_.ends(r, rank_), &out = segment_.ends(rank_, r);
+      if (!peer(r).posted.empty() && in.written.load(std::memory_order_acquire) != in.read.load(std::memory_order_relaxed)) return true;
+      if (!peer(r).out.empty() &&
+          out.written.load(std::memory_order_relaxed) - out.read.load(std::memory_order_acquire) < segment_.ring_bytes())
+        return true;
+    }
+    return false;
+  }
+
+  // True if something may have changed.
   bool sleep(std::uint32_t seen) {
     if (spins_)
       for (const auto until = Clock::now() + spin_time; Clock::now() < until; relax())
-        if (bell().rung.load(std::memory_order_acquire) != seen) return true;
+        if (can_move()) return true;
     bell().sleeping.store(1);
     if (bell().rung.load() == seen) futex_wait(bell().rung, seen, longest_sleep);
     bell().sleeping.store(0);
     return bell().rung.load(std::memory_order_acquire) != seen;
+  }
+
+  // What another rank waits for may not be the cause; what this one waits for says more.
+  void look() {
+    if (!settings_.look) return;
+    try {
+      settings_.look(awaited());
+    } catch (const RunError& e) {
+      const std::string reason = e.what(), wait = what_is_missing();
+      if (reason.find(wait) != std::string::npos) throw;
+      throw RunError(reason + "\n" + wait);
+    }
   }
 
   std::vector<Rank> awaited() const {

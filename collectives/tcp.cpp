@@ -216,7 +216,7 @@ class TcpWorld::Endpoint final : public Transport {
 
   // Writes what can be written. Throws if the run has been ended.
   bool done() {
-    if (shared_.failed) throw RunError(shared_.reason);
+    if (shared_.failed) give_up();
     bool sending = false;
     for (Connection& c : connections_) sending |= !write(c) || c.unfinished > 0;
     return !sending && missing_ == 0;
@@ -410,6 +410,12 @@ class TcpWorld::Endpoint final : public Transport {
     return {};
   }
 
+  // What another rank waits for may not be the cause; what this one waits for says more.
+  [[noreturn]] void give_up() const {
+    const std::string wait = what_is_missing();
+    const bool said = wait.empty() || shared_.reason.find(wait) != std::string::npos;
+    throw RunError(said ? shared_.reason : shared_.reason + "\n" + wait);
+  }
   [[noreturn]] void fail(const std::string& why) {
     shared_.end_run(why);
     throw RunError(shared_.reason);

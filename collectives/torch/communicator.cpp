@@ -3,6 +3,8 @@
 #include "kernels/base/error.hpp"
 #include "kernels/base/hash.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace weft {
@@ -30,7 +32,15 @@ void Communicator::run(const Operation& o, std::byte* data) {
   const int label = next_label(what);
   if (ranks() == 1 && o.collective != Collective::alltoall) return;
   const Schedule& schedule = choice_.schedule(o.collective, o.root, bytes);
-  const Buffer buffer{.layout = {.elements = o.elements, .chunks = schedule.chunks}, .dtype = o.dtype, .data = data};
+  const auto room = static_cast<std::size_t>(o.collective == Collective::alltoall ? 2 * bytes : bytes);
+  const std::size_t needed = buffer_bytes(schedule, o.elements, o.dtype);
+  const bool aside = needed > room;
+  if (aside) {
+    scratch_.resize(std::max(scratch_.size(), needed));
+    std::copy_n(data, bytes, scratch_.data());
+  }
+  const Buffer buffer{
+      .layout = {.elements = o.elements, .chunks = schedule.chunks}, .dtype = o.dtype, .data = aside ? scratch_.data() : data};
   try {
     FilteredSteps steps(schedule.channels.front(), rank());
     run_blocking(steps, label, o.op, buffer, transport());
@@ -38,6 +48,7 @@ void Communicator::run(const Operation& o, std::byte* data) {
     throw RunError(fmt::format("{}, operation {} of the group: {}", what, operations_, e.what()));
   }
   if (o.op == ReduceOp::avg) finish_average(schedule, rank(), buffer);
+  if (aside) std::copy_n(scratch_.data(), room, data);
 }
 
 void Communicator::exchange(std::string_view what, const std::vector<Part>& sends, const std::vector<Part>& receives) {

@@ -30,8 +30,8 @@ class Communicator {
   // Meets the other ranks. `algorithm` is what AlgorithmChoice reads.
   Communicator(KeyStore&, GroupSettings, std::string_view algorithm);
 
-  // In place; the message lies in `data` as schedule.hpp says (block r of n for rank r). An alltoall needs twice the room:
-  // block s of the second half is what rank s sent here.
+  // In place; the message lies in `data` as schedule.hpp says (block r of n for rank r). An alltoall has twice the room: block s
+  // of the second half becomes what rank s sent here.
   void run(const Operation&, std::byte* data);
   // Every message at once, without a schedule: gather, scatter and blocks of different sizes.
   void exchange(std::string_view what, const std::vector<Part>& sends, const std::vector<Part>& receives);
@@ -50,6 +50,7 @@ class Communicator {
   GroupSettings settings_;
   AlgorithmChoice choice_;
   Connections connections_;
+  std::vector<std::byte> scratch_;  // for schedules that need more room than the message has
   std::uint64_t operations_ = 0;
 };
 

@@ -95,6 +95,9 @@ std::string own_address() {
 }
 
 Connections::Connections(KeyStore& store, const GroupSettings& s) {
+  const std::vector<std::string> jobs = gather(store, s, "job", s.job);
+  for (std::size_t r = 0; r < jobs.size(); ++r)
+    if (jobs[r] != jobs.front()) throw RunError(fmt::format("{} runs {}, but {} {}", s.names[r], jobs[r], s.names.front(), jobs.front()));
   const std::vector<std::string> hosts = gather(store, s, "host", host_identity());
   const bool one_host = std::all_of(hosts.begin(), hosts.end(), [&](const std::string& h) { return h == hosts.front(); });
   if (s.carrier == Carrier::shared_memory && !one_host)

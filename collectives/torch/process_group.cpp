@@ -177,6 +177,23 @@ void ProcessGroupWeft::run(Communicator& c, const Operation& o, std::byte* data)
   r.recorded.push_back({settings_.id, std::string(name_of(o.collective)), bytes, c.algorithm(o.collective, bytes), begin, now_ns()});
 }
 
+ProcessGroupWeft::Started ProcessGroupWeft::compressed_allreduce(std::shared_ptr<Compressor> compressor, const at::Tensor& gradient) {
+  const char* const call = "compressed all_reduce";
+  expect_carried(call, "the gradient", gradient);
+  const std::int64_t elements = compressor->plan().elements;
+  if (gradient.scalar_type() != at::kFloat || !gradient.is_contiguous() || gradient.numel() != elements)
+    refuse(call, c10::str("the gradient has ", gradient.numel(), " elements of ", gradient.scalar_type(), ", must be contiguous and have ",
+                          elements, " of Float"));
+  return start(c10d::OpType::ALLREDUCE, "weft:compressed_all_reduce", {gradient}, Tensors{gradient},
+               [compressor, gradient](Communicator& c) {
+                 compressor->all_reduce({gradient.data_ptr<float>(), static_cast<std::size_t>(gradient.numel())}, c.transport());
+               });
+}
+
+ProcessGroupWeft::Started ProcessGroupWeft::set_k(std::shared_ptr<Compressor> compressor, Amount k) {
+  return start(c10d::OpType::UNKNOWN, "weft:set_k", {}, Tensors{}, [compressor, k](Communicator&) { compressor->set_k(k); });
+}
+
 ProcessGroupWeft::Started ProcessGroupWeft::broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) {
   const at::Tensor t = only("broadcast", tensors);
   expect_carried("broadcast", "the tensor", t);

@@ -2,6 +2,7 @@
 // group's own. What cannot be carried is refused by the call itself; what goes wrong later is thrown by wait().
 #pragma once
 
+#include "collectives/compression/compressor.hpp"
 #include "collectives/torch/communicator.hpp"
 #include "collectives/torch/job_thread.hpp"
 #include "collectives/torch/key_store.hpp"
@@ -50,6 +51,11 @@ class ProcessGroupWeft final : public TorchBackend {
   static void finish_all();
   // "tcp" or "shared_memory".
   std::string carrier() const { return std::string(communicator_->carrier()); }
+
+  // The tensor becomes the sum of what all ranks sent of theirs. Contiguous, float32, of the compressor's size.
+  Started compressed_allreduce(std::shared_ptr<Compressor> compressor, const at::Tensor& gradient);
+  // From the next such call on.
+  Started set_k(std::shared_ptr<Compressor> compressor, Amount k);
 
   const std::string getBackendName() const override { return "weft"; }
   Started broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) override;

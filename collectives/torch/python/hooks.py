@@ -8,6 +8,8 @@ import torch.distributed as dist
 
 from . import _backend_of, _C
 
+_ANY_SIZE = 1 << 20  # for settings that no size can make sound; each bucket is looked at when it comes
+
 
 def _in_half(half_dtype, group, bucket):
     group = group if group is not None else dist.group.WORLD
@@ -46,14 +48,14 @@ class Compression:
         self.group = group if group is not None else dist.group.WORLD
         self.dense_steps = dense_steps
         self._settings = dict(name=name, rows=rows, columns=str(columns), k=str(k), seed=seed, momentum=momentum, memory=memory)
-        _C.check_compression(self._settings)
+        _C.check_compression(self._settings, _ANY_SIZE)
         self._compressors = {}  # by the bucket's index
         self._steps = 0
 
     def set_k(self, k):
         """From the next step on, on all ranks. What was kept stays."""
         self._settings["k"] = str(k)
-        _C.check_compression(self._settings)
+        _C.check_compression(self._settings, _ANY_SIZE)
         for compressor in self._compressors.values():
             compressor.set_k(str(k))
 

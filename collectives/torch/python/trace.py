@@ -127,7 +127,7 @@ def record(path, model=None, system="PyTorch"):
 
 
 def _write(path, system, offsets, of_all):
-    origin = of_all[0][0]
+    origin = min(begin - offset * 1e3 for (begin, _), offset in zip(of_all, offsets))  # on rank 0's clock
     with open(path, "w") as file:
         header = {"format": "weft trace", "version": 1, "ranks": len(of_all), "system": system, "clock": "monotonic"}
         file.write(json.dumps({**header, "clocks": [{"offset_us": o} for o in offsets]}) + "\n")
