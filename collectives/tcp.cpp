@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,6 +30,7 @@ constexpr std::size_t spread_from = 256 * 1024;          // smaller messages use
 constexpr std::size_t zero_copy_from = 64 * 1024;        // below that, pinning pages costs more than copying them
 constexpr std::size_t piece_unit = 64;                   // pieces begin at whole elements, aligned
 constexpr std::size_t bounce_size = 128 * 1024;          // what is reduced on arrival passes through a cache-sized window
+constexpr std::string_view no_progress = "no progress";
 constexpr std::chrono::milliseconds longest_sleep{100};  // then look whether another channel's thread ended the run
 
 // Stands before every piece of a message.
@@ -385,7 +387,7 @@ class TcpWorld::Endpoint final : public Transport {
     if (something_moved_)
       last_progress_ = now;
     else if (now - last_progress_ >= shared_.settings.patience)
-      fail(fmt::format("no progress for {} ms\n{}", shared_.settings.patience.count(), what_is_missing()));
+      fail(fmt::format("{} for {} ms\n{}", no_progress, shared_.settings.patience.count(), what_is_missing()));
   }
 
   void refuse_to_wait_for_the_finished() {
@@ -410,11 +412,11 @@ class TcpWorld::Endpoint final : public Transport {
     return {};
   }
 
-  // What another rank waits for may not be the cause; what this one waits for says more.
+  // The rank whose patience ended first may wait for one that waits itself: then what this one waits for says more.
   [[noreturn]] void give_up() const {
     const std::string wait = what_is_missing();
-    const bool said = wait.empty() || shared_.reason.find(wait) != std::string::npos;
-    throw RunError(said ? shared_.reason : shared_.reason + "\n" + wait);
+    const bool stuck = shared_.reason.starts_with(no_progress) && !wait.empty() && shared_.reason.find(wait) == std::string::npos;
+    throw RunError(stuck ? shared_.reason + "\n" + wait : shared_.reason);
   }
   [[noreturn]] void fail(const std::string& why) {
     shared_.end_run(why);
