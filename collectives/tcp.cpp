@@ -26,10 +26,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t spread_from = 256 * 1024;          // smaller messages use one connection
-constexpr std::size_t zero_copy_from = 64 * 1024;        // below that, pinning pages costs more than copying them
-constexpr std::size_t piece_unit = 64;                   // pieces begin at whole elements, aligned
-constexpr std::size_t bounce_size = 128 * 1024;          // what is reduced on arrival passes through a cache-sized window
+constexpr std::size_t spread_from = 256 * 1024;    // smaller messages use one connection
+constexpr std::size_t zero_copy_from = 64 * 1024;  // below that, pinning pages costs more than copying them
+constexpr std::size_t piece_unit = 64;             // pieces begin at whole elements, aligned
+constexpr std::size_t bounce_size = 128 * 1024;    // what is reduced on arrival passes through a cache-sized window
 constexpr std::string_view no_progress = "no progress";
 constexpr std::chrono::milliseconds longest_sleep{100};  // then look whether another channel's thread ended the run
 
