@@ -16,6 +16,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,11 +27,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t spread_from = 256 * 1024;          // smaller messages use one connection
-constexpr std::size_t zero_copy_from = 64 * 1024;        // below that, pinning pages costs more than copying them
-constexpr std::size_t piece_unit = 64;                   // pieces begin at whole elements, aligned
-constexpr std::size_t longest_reason = 64 * 1024;        // why a run ended, as far as it is listened to
-constexpr std::size_t bounce_size = 128 * 1024;          // what is reduced on arrival passes through a cache-sized window
+constexpr std::size_t spread_from = 256 * 1024;    // smaller messages use one connection
+constexpr std::size_t zero_copy_from = 64 * 1024;  // below that, pinning pages costs more than copying them
+constexpr std::size_t piece_unit = 64;             // pieces begin at whole elements, aligned
+constexpr std::size_t longest_reason = 64 * 1024;  // why a run ended, as far as it is listened to
+constexpr std::size_t bounce_size = 128 * 1024;    // what is reduced on arrival passes through a cache-sized window
+constexpr std::string_view no_progress = "no progress";
 constexpr std::chrono::milliseconds longest_sleep{100};  // then look whether another channel's thread ended the run
 
 // Stands before every piece of a message.
@@ -220,7 +222,7 @@ class TcpWorld::Endpoint final : public Transport {
 
   // Writes what can be written. Throws if the run has been ended.
   bool done() {
-    if (shared_.failed) throw RunError(shared_.reason);
+    if (shared_.failed) give_up();
     bool sending = false;
     for (Connection& c : connections_) sending |= !write(c) || c.unfinished > 0;
     return !sending && missing_ == 0;
@@ -396,7 +398,7 @@ class TcpWorld::Endpoint final : public Transport {
     if (std::exchange(something_moved_, false))
       last_progress_ = now;
     else if (now - last_progress_ >= shared_.settings.patience)
-      fail(fmt::format("no progress for {} ms\n{}", shared_.settings.patience.count(), what_is_missing()));
+      fail(fmt::format("{} for {} ms\n{}", no_progress, shared_.settings.patience.count(), what_is_missing()));
   }
 
   void refuse_to_wait_for_the_finished() {
@@ -421,6 +423,12 @@ class TcpWorld::Endpoint final : public Transport {
     return {};
   }
 
+  // The rank whose patience ended first may wait for one that waits itself: then what this one waits for says more.
+  [[noreturn]] void give_up() const {
+    const std::string wait = what_is_missing();
+    const bool stuck = shared_.reason.starts_with(no_progress) && !wait.empty() && shared_.reason.find(wait) == std::string::npos;
+    throw RunError(stuck ? shared_.reason + "\n" + wait : shared_.reason);
+  }
   [[noreturn]] void fail(const std::string& why) {
     shared_.end_run(why);
     throw RunError(shared_.reason);
@@ -454,6 +462,8 @@ TcpWorld::~TcpWorld() {
 Transport& TcpWorld::at(int channel) { return *shared_->endpoints[static_cast<std::size_t>(channel)]; }
 
 bool TcpWorld::test(int channel) { return shared_->endpoints[static_cast<std::size_t>(channel)]->test(); }
+
+bool TcpWorld::has_finished(Rank rank) const { return shared_->peers[static_cast<std::size_t>(rank)].finished; }
 
 void TcpWorld::fail(const std::string& reason) { shared_->end_run(reason); }
 

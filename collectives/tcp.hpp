@@ -45,6 +45,8 @@ class TcpWorld {
   // Whether every send and receive of the channel started so far is done, without waiting. Throws RunError if the run has
   // been ended, by whichever rank.
   bool test(int channel = 0);
+  // Whether this rank has said farewell: it sends and takes nothing more. Known once wait() or test() has heard of it.
+  bool has_finished(Rank) const;
   // Ends the run on all ranks: their waits throw RunError with this reason.
   void fail(const std::string& reason);
 

@@ -59,6 +59,8 @@ class Record {
   std::vector<std::string>& problems_;
 };
 
+// What a rank computed and when its gradients were there: for people and for models of training, not to be simulated again.
+bool is_computation(std::string_view op) { return op == "compute" || op == "gradient"; }
 bool is_message(std::string_view op) { return op == "send" || op == "receive" || op == "receive_reduce" || op == "reduce"; }
 
 class Reader {
@@ -161,12 +163,13 @@ class Reader {
       o.message = static_cast<int>(record.whole("message", 0, 1 << 30, 0));
     } else if (collective_named(o.op)) {
       o.algorithm = record.text("algorithm", "");
-    } else if (record.good()) {
-      record.problem(fmt::format("\"op\" must be send, receive, receive_reduce, reduce or a collective, got \"{}\"", o.op));
+    } else if (record.good() && !is_computation(o.op)) {
+      record.problem(
+          fmt::format("\"op\" must be send, receive, receive_reduce, reduce, compute, gradient or a collective, got \"{}\"", o.op));
     }
     if (record.good() && o.end_us < o.start_us)
       record.problem(fmt::format("ends at {} us, before its start at {} us", o.end_us, o.start_us));
-    if (!record.good()) return;
+    if (!record.good() || is_computation(o.op)) return;
     if (!offsets_.empty()) {
       const double offset = offsets_[static_cast<std::size_t>(o.rank)];
       o.start_us -= offset, o.end_us -= offset;

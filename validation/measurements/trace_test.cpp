@@ -38,6 +38,17 @@ TEST_CASE("trace: operations come onto rank 0's clock") {
   CHECK(trace.runs[0].operations[0].end_us == 15);
 }
 
+TEST_CASE("trace: what a rank computed is read, but is no operation to simulate") {
+  const std::string computed = R"({"rank": 0, "op": "compute", "layer": "fc", "phase": "forward", "bytes": 0, "start_us": 1, "end_us": 2})"
+                               "\n"
+                               R"({"rank": 0, "op": "gradient", "layer": "fc.weight", "bytes": 64, "start_us": 3, "end_us": 3})"
+                               "\n";
+  const Trace trace = parse_trace(header + send + computed, "t");
+  REQUIRE(trace.runs.size() == 1);
+  CHECK(trace.runs[0].operations.size() == 1);
+  CHECK(problems_of(header + computed) == Lines{"t: holds no operation"});
+}
+
 TEST_CASE("trace: the times of a run are a measurement, by their median") {
   const Measurements read = parse_measurements(header + run + send, "t");
   CHECK(read.format == "a Weft trace");
@@ -62,11 +73,11 @@ TEST_CASE("trace: every bad line is told with its number") {
                              R"({"rank": 1, "op": "allreduce", "bytes": 5, "start_us": 3, "end_us": 2})"
                              "\n"
                              R"({"rank": 1, )"
-                             "\n") == Lines{"t:2: \"rank\" must be a whole number from 0 to 1, got 2",
-                                            "t:3: \"op\" must be send, receive, receive_reduce, reduce or a collective, got \"dance\"",
-                                            "t:4: \"bytes\" must be a whole number from 0 to 1125899906842624, got -5",
-                                            "t:5: ends at 2 us, before its start at 3 us",
-                                            "t:6: the text ends in the middle of the JSON (truncated?)"});
+                             "\n") ==
+        Lines{"t:2: \"rank\" must be a whole number from 0 to 1, got 2",
+              "t:3: \"op\" must be send, receive, receive_reduce, reduce, compute, gradient or a collective, got \"dance\"",
+              "t:4: \"bytes\" must be a whole number from 0 to 1125899906842624, got -5", "t:5: ends at 2 us, before its start at 3 us",
+              "t:6: the text ends in the middle of the JSON (truncated?)"});
   const Trace kept = parse_trace(header + send + "{\n", "t", true);
   CHECK(kept.runs.size() == 1);
   CHECK(kept.skipped.size() == 1);
