@@ -49,24 +49,6 @@ Schedule direct_broadcast(const Rooted& at) {
   return rooted_at(s, at.root);
 }
 
-Schedule direct_reduce(const Rooted& at) {
-  const int n = at.ranks;
-  Schedule s{.name = "direct_reduce", .collective = Collective::reduce, .ranks = n};
-  s.channels = {Steps(n > 1 ? 1 : 0, [n](int, Step& step) {
-    for (int r = 1; r < n; ++r) step.reduce({.from = r, .to = 0, .chunk = 0});
-  })};
-  return rooted_at(s, at.root);
-}
-
-Schedule direct_broadcast(const Rooted& at) {
-  const int n = at.ranks;
-  Schedule s{.name = "direct_broadcast", .collective = Collective::broadcast, .ranks = n};
-  s.channels = {Steps(n > 1 ? 1 : 0, [n](int, Step& step) {
-    for (int r = 1; r < n; ++r) step.copy({.from = 0, .to = r, .chunk = 0});
-  })};
-  return rooted_at(s, at.root);
-}
-
 Schedule direct_alltoall(int n) {
   Schedule s{.name = "direct_alltoall", .collective = Collective::alltoall, .ranks = n, .chunks = n, .extra_chunks = n};
   s.channels = {Steps(1, [n](int, Step& step) {
