@@ -35,6 +35,7 @@ struct Operation {
   std::vector<int> after = {};  // indices of earlier operations of the same rank
 
   bool is_call() const { return call != no_call; }
+  friend bool operator==(const Operation&, const Operation&) = default;
 };
 
 struct Program {

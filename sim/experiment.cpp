@@ -4,6 +4,7 @@
 #include "collectives/verify.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
+#include "sim/program_of_workload.hpp"
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/shared_run.hpp"
@@ -244,7 +245,9 @@ Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std:
     : parts_(std::make_unique<Parts>(std::move(scenario), std::move(cluster))) {
   const Scenario& s = parts_->scenario;
   const std::vector<std::vector<int>> placements = placements_of_jobs(s, algorithm);
-  parts_->jobs.push_back(placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes));
+  parts_->jobs.push_back(s.workload.program.empty()
+                             ? placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes)
+                             : placed(s, program_of_workload(s, algorithm), label(algorithm), placements.front(), parts_->routes));
   place_jobs_beside(s, algorithm, placements, parts_->routes, parts_->jobs);
 }
 

@@ -51,6 +51,11 @@ bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm,
     return false;
   }
   const LinkLoad& load = experiment->link_load();
+  if (const auto& program = scenario.workload.program; !program.empty()) {
+    out << fmt::format("  ok      {}: a program of {} operations, every collective of which is correct; {}\n", label(algorithm),
+                       program.size(), load_text(load, *fabric));
+    return true;
+  }
   const Price cost = price(request_of(scenario, algorithm));
   const bool good = keeps_promise(algorithm, load);
   out << fmt::format("  {}  {}: a correct {}; {} steps and {} messages, as its formula says; {}\n", good ? "ok    " : "FAILED",

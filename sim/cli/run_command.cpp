@@ -6,6 +6,7 @@
 #include "sim/results/result_folder.hpp"
 #include "sim/results/table.hpp"
 #include "sim/results/writers.hpp"
+#include "sim/scenario/networks.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -26,6 +27,7 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .network = scenario.network,
           .algorithm = label(*request.algorithm),
           .collective = scenario.workload.collective,
+          .program = !scenario.workload.program.empty(),
           .ranks = outcome.ranks,
           .size = outcome.size,
           .dtype = scenario.workload.dtype,
@@ -88,9 +90,9 @@ std::string write_or_why(const ResultFolder& folder, const std::vector<Result>& 
 void refuse_untraced(const std::vector<Case>& cases) {
   std::set<std::string> problems;
   for (const Case& one : cases) {
-    const NetworkKind network = one.scenario.network;
-    if (network != NetworkKind::flow && network != NetworkKind::packet)
-      problems.insert(fmt::format("--trace: the network \"{}\" does not record messages; \"flow\" and \"packet\" do", name_of(network)));
+    if (const NetworkTraits& network = traits_of(one.scenario.network); !network.timeline)
+      problems.insert(fmt::format("--trace: the network \"{}\" does not record messages; {} do", network.name,
+                                  networks_that(&NetworkTraits::timeline)));
     const auto& algorithms = one.scenario.workload.algorithms;
     if (std::ranges::all_of(algorithms, [](const AlgorithmChoice& a) { return is_in_network(a.name); }))
       problems.insert(

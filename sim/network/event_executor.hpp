@@ -104,6 +104,7 @@ struct LaneState {
 struct Seat {
   std::uint32_t number = 0;                       // what its messages in the table say
   std::span<const Rank> members = {};             // what its ranks are called; empty: as they are
+  int first_channel = 0;                          // what its channels are called in the timeline, from this on
   std::span<PeersMet> met = {};                   // by channel and rank; empty: connections cost nothing
   std::vector<std::int64_t*> sends_free_at = {};  // by rank, where sends queue up with those of others: when theirs are over
 };
@@ -150,8 +151,8 @@ class EventExecutor {
     const std::int64_t now = lane_.network.now().ps;
     if (m.kind == UnderWay::Kind::rank_enters) return enter(process(m.channel, m.from), now);
     if (lane_.timeline)
-      lane_.timeline->push_back({static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes, SimTime{m.posted},
-                                 SimTime{m.started} + lane_.network.latency(m.route), SimTime{now}});
+      lane_.timeline->push_back({seat_.first_channel + static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes,
+                                 SimTime{m.posted}, SimTime{m.started} + lane_.network.latency(m.route), SimTime{now}});
     const std::int64_t work = later(job_.hardware.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : 0);
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {

@@ -51,7 +51,10 @@ class ProgramDriver final : public Driver {
           of_call[static_cast<std::size_t>(rank)] = static_cast<int>(i);
         }
     }
+    int channels = 0;
     for (const Call& call : program.calls) {
+      first_channels_.push_back(channels);
+      channels += static_cast<int>(call.schedule->channels.size());
       auto& rank_in_call = ranks_in_call_.emplace_back();
       if (call.members.empty()) continue;
       rank_in_call.assign(static_cast<std::size_t>(program.ranks), -1);
@@ -180,7 +183,7 @@ class ProgramDriver final : public Driver {
   void open(std::uint32_t c, int stream) {
     const Call& call = job_.program.calls[c];
     const Schedule& schedule = *call.schedule;
-    Seat seat{.number = c, .members = call.members};
+    Seat seat{.number = c, .members = call.members, .first_channel = first_channels_[c]};
     if (job_.hardware.first_use.ps > 0) {
       std::vector<PeersMet>& met = met_[{stream, schedule.channels.size(), call.members}];
       met.resize(schedule.channels.size() * static_cast<std::size_t>(schedule.ranks));
@@ -257,6 +260,7 @@ class ProgramDriver final : public Driver {
   LaneState<Lane<Network>> lane_;
   std::vector<Graph> graphs_;                                                             // of all ranks alike, or rank by rank
   std::vector<std::vector<int>> operation_of_call_;                                       // by call and rank; -1: no member
+  std::vector<int> first_channels_;                                                       // by call, of the channels of all calls
   std::vector<std::vector<Rank>> ranks_in_call_;                                          // by call and rank; empty: all ranks in order
   std::map<std::vector<Rank>, std::vector<int>> placements_;                              // by members
   std::map<std::tuple<int, std::size_t, std::vector<Rank>>, std::vector<PeersMet>> met_;  // by stream, channels, members

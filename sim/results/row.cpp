@@ -26,7 +26,7 @@ double busbw_factor(Collective collective, int ranks) {
   return 1.0;
 }
 
-double busbw_GBps(const Row& row) { return algbw_GBps(row) * busbw_factor(row.collective, row.ranks); }
+double busbw_GBps(const Row& row) { return row.program ? 0.0 : algbw_GBps(row) * busbw_factor(row.collective, row.ranks); }
 
 Row row_of_job(const Row& row, const JobResult& job) {
   Row out = row;
@@ -61,19 +61,49 @@ std::string too_fast(const Row& row) {
                      row.algorithm, to_string(row.size), row.fabric, row.ranks, busbw_GBps(row), limit);
 }
 
+namespace {
+
+// Of columns that do not apply to the row.
+Json no_value(const Row&) { return {}; }
+
+std::int64_t of_agents(const Row& row, std::int64_t JobInNetwork::*count) {
+  std::int64_t sum = 0;
+  if (row.in_network)
+    for (const JobInNetwork& job : row.in_network->jobs) sum += job.*count;
+  return sum;
+}
+
+std::int64_t collisions(const InNetworkSummary& summary) {
+  std::int64_t sum = 0;
+  for (const SwitchInNetwork& at : summary.switches) sum += at.collided;
+  return sum;
+}
+
+// Of the packets of all jobs together.
+double aggregated_share(const InNetworkSummary& summary) {
+  double packets = 0, aggregated = 0;
+  for (const JobInNetwork& job : summary.jobs) {
+    packets += static_cast<double>(job.packets);
+    aggregated += job.aggregated * static_cast<double>(job.packets);
+  }
+  return packets > 0 ? aggregated / packets : 1.0;
+}
+
+}  // namespace
+
 const std::vector<Column>& columns() {
   static const std::vector<Column> all = {
       {"scenario", [](const Row& r) { return Json(r.scenario); }},
       {"fabric", [](const Row& r) { return Json(r.fabric); }},
       {"network", [](const Row& r) { return Json(name_of(r.network)); }},
       {"algorithm", [](const Row& r) { return Json(r.algorithm); }},
-      {"collective", [](const Row& r) { return Json(name_of(r.collective)); }},
+      {"collective", [](const Row& r) { return Json(r.program ? "program" : name_of(r.collective)); }},
       {"ranks", [](const Row& r) { return Json(r.ranks); }},
       {"size_bytes", [](const Row& r) { return Json(r.size.count); }},
       {"dtype", [](const Row& r) { return Json(name_of(r.dtype)); }},
       {"time_us", [](const Row& r) { return Json(static_cast<double>(r.time.ps) / 1e6); }},
       {"algbw_GBps", [](const Row& r) { return Json(algbw_GBps(r)); }},
-      {"busbw_GBps", [](const Row& r) { return Json(busbw_GBps(r)); }},
+      {"busbw_GBps", [](const Row& r) { return r.program ? Json() : Json(busbw_GBps(r)); }},
       {"wire_bytes_per_rank", [](const Row& r) { return Json(r.wire_bytes_per_rank.count); }},
       {"messages", [](const Row& r) { return Json(r.messages); }},
       {"steps", [](const Row& r) { return Json(r.steps); }},
@@ -81,6 +111,29 @@ const std::vector<Column>& columns() {
       {"busiest_link", [](const Row& r) { return Json(r.busiest_link); }},
       {"busiest_link_utilization", [](const Row& r) { return Json(r.busiest_link_utilization); }},
       {"wall_s", [](const Row& r) { return Json(r.wall_s); }},
+      {"time_us_p05", no_value},
+      {"time_us_p95", no_value},
+      {"runs", [](const Row&) { return Json(1); }},
+      {"limiting_link", no_value},
+      {"limiting_share", no_value},
+      {"model", no_value},
+      {"engine", no_value},
+      {"compression", no_value},
+      {"batch_per_gpu", no_value},
+      {"compute_us", no_value},
+      {"exposed_us", no_value},
+      {"samples_per_s", no_value},
+      {"scaling_efficiency", no_value},
+      {"drops", [](const Row& r) { return r.packet ? Json(r.packet->dropped + r.packet->lost + r.packet->corrupted) : Json(); }},
+      {"marks", [](const Row& r) { return r.packet ? Json(r.packet->marked) : Json(); }},
+      {"retransmitted", [](const Row& r) { return r.packet ? Json(r.packet->resent + of_agents(r, &JobInNetwork::resent)) : Json(); }},
+      {"collisions", [](const Row& r) { return r.in_network && r.packet ? Json(collisions(*r.in_network)) : Json(); }},
+      {"aggregated_share", [](const Row& r) { return r.in_network ? Json(aggregated_share(*r.in_network)) : Json(); }},
+      {"queue_max_bytes",
+       [](const Row& r) {
+         if (!r.packet) return Json();
+         return Json(r.packet->queues.empty() ? 0 : r.packet->queues.front().high_water.count);
+       }},
   };
   return all;
 }
@@ -200,6 +253,7 @@ struct Declared<Row> {
                        required("network", &R::network, ""),
                        required("algorithm", &R::algorithm, ""),
                        required("collective", &R::collective, ""),
+                       required("program", &R::program, ""),
                        required("ranks", &R::ranks, ""),
                        required("size", &R::size, ""),
                        required("dtype", &R::dtype, ""),

@@ -35,6 +35,7 @@ struct Row {
   NetworkKind network = NetworkKind::flow;
   std::string algorithm = {};  // label() of the choice
   Collective collective = Collective::allreduce;
+  bool program = false;  // several operations, of which `size` is the sum
   int ranks = 0;
   Bytes size = {};
   DType dtype = DType::float32;

@@ -19,6 +19,10 @@ bool fastest(const Result& result, const std::vector<const Result*>& group) {
          });
 }
 
+std::string what_runs(const Workload& w) {
+  return w.program.empty() ? std::string(name_of(w.collective)) : fmt::format("a program of {} operations", w.program.size());
+}
+
 std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t cases) {
   const Scenario& s = one.scenario;
   std::string out;
@@ -31,7 +35,7 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
   if (const std::string text = describe(s.fabric.programmable); !text.empty()) out += fmt::format("#   programmable switches: {}\n", text);
   for (const TrafficSpec& traffic : s.traffic) out += fmt::format("#   traffic {}\n", describe(traffic));
   for (const HostCopies& copies : s.copies) out += fmt::format("#   copies of {}\n", describe(copies));
-  out += fmt::format("#   {} on {} of {} endpoints, placement {}", name_of(s.workload.collective), s.workload.ranks,
+  out += fmt::format("#   {} on {} of {} endpoints, placement {}", what_runs(s.workload), s.workload.ranks,
                      endpoints(s.fabric.spec, s.server), describe(s.placement));
   if (s.start_skew) out += fmt::format(", starts within {} (seed {})", to_string(s.start_skew->max), s.start_skew->seed);
   out += fmt::format("\n#   hardware {}, network {}, order {}, seed {}\n", s.hardware.name, name_of(s.network), order_policy, s.seed);

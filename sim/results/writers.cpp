@@ -9,6 +9,7 @@ namespace weft {
 namespace {
 
 std::string csv_field(const Json& value) {
+  if (value.is_null()) return "";
   std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   if (text.find_first_of(",\"\r\n") == text.npos) return text;
   std::string quoted = "\"";

@@ -7,6 +7,8 @@
 
 namespace weft {
 
+AlgorithmChoice default_algorithm() { return {"ring"}; }
+
 std::vector<std::string> algorithm_names() {
   std::vector<std::string> names;
   for (const Algorithm& algorithm : algorithms())

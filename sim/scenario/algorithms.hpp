@@ -9,6 +9,9 @@
 
 namespace weft {
 
+// Of a program's collectives where neither they nor the workload name one.
+AlgorithmChoice default_algorithm();
+
 // Each name once, whatever the collective, in the registry's order.
 std::vector<std::string> algorithm_names();
 

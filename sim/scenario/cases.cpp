@@ -102,6 +102,12 @@ bool written(const Json& scenario, const char* pointer) { return scenario.contai
 // Fills in what follows from other keys.
 void resolve(const Json& as_written, const std::string& name, Scenario& scenario) {
   if (scenario.name.empty()) scenario.name = name;
+  if (Workload& w = scenario.workload; !w.program.empty()) {  // its size is what its collectives and messages have together
+    if (w.algorithms.empty()) w.algorithms = {default_algorithm()};
+    Bytes sum;
+    for (const OperationSpec& o : w.program) sum += o.size.value_or(o.send.value_or(Bytes{}));
+    w.sizes = {sum};
+  }
   scenario.workload.ranks = ranks_of(scenario);
   for (AlgorithmChoice& choice : scenario.workload.algorithms) choice = with_server_defaults(scenario, choice);
   if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;

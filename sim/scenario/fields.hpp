@@ -36,6 +36,7 @@ struct Field {
   std::string name;
   std::string doc;
   bool is_required = false;
+  std::vector<std::string> unless = {};  // not required where one of these keys is
   std::function<bool(const Json&, const Place&, Input&, S&)> read = {};
   std::function<Json(const S&)> write = {};  // discarded: the key is left out
   std::function<Json()> schema = {};
@@ -195,7 +196,8 @@ struct Form<S> {
       const auto value = json.find(field->name);
       if (value != json.end())
         good &= field->read(*value, place.in(field->name), in, out);
-      else if (field->is_required && !meant.contains(field->name))
+      else if (field->is_required && !meant.contains(field->name) &&
+               std::ranges::none_of(field->unless, [&](const std::string& key) { return json.contains(key); }))
         good = in.problem(place.in(field->name), fmt::format("missing: write {}", field->wanted));
     }
     if (chosen && chosen->also) good &= chosen->also(json, place, in);
@@ -295,7 +297,7 @@ struct Form<S> {
       Json property = field->schema();
       Json described = {{"description", field->doc}};
       described.update(property);
-      if (field->is_required) needed.push_back(field->name);
+      if (field->is_required && field->unless.empty()) needed.push_back(field->name);
       if (Json value = field->is_required ? Json(Json::value_t::discarded) : field->write(defaults); !value.is_discarded())
         described["default"] = std::move(value);
       properties[field->name] = std::move(described);

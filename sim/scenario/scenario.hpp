@@ -43,6 +43,21 @@ struct AlgorithmChoice {
 // "hierarchical_ring(group=4)"
 std::string label(const AlgorithmChoice&);
 
+// One operation of a program: exactly one of `compute`, `collective` and `send` is given.
+struct OperationSpec {
+  std::string id = {};
+  std::optional<SimTime> compute = {};
+  std::optional<Collective> collective = {};
+  std::optional<Bytes> size = {};                 // of the collective
+  std::optional<AlgorithmChoice> algorithm = {};  // of the collective; as the row's when not given
+  std::optional<Bytes> send = {};                 // a message of this size
+  std::optional<Rank> from = {}, to = {};         // of the message
+  int stream = 0;
+  std::vector<std::string> after = {};  // ids of operations before it
+  std::vector<Rank> ranks = {};         // who does it; empty: all
+  friend bool operator==(const OperationSpec&, const OperationSpec&) = default;
+};
+
 struct Workload {
   Collective collective = Collective::allreduce;
   std::vector<AlgorithmChoice> algorithms;
@@ -52,7 +67,8 @@ struct Workload {
   Rank root = 0;
   int ranks = 0;  // 0 as read: all endpoints of the fabric but those of extra servers; resolved when the scenario is
   int iterations = 1;
-  SimTime compute = {};  // of all ranks, between iterations
+  SimTime compute = {};                     // of all ranks, between iterations
+  std::vector<OperationSpec> program = {};  // instead of one collective
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 

@@ -220,14 +220,42 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
   return out;
 }
 
+Declaration<OperationSpec> Declared<OperationSpec>::declaration() {
+  using O = OperationSpec;
+  auto after = optional("after", &O::after, "The ids of operations that must have ended on a rank before it begins this one.");
+  after.write = [](const O& o) { return o.after.empty() ? Json(Json::value_t::discarded) : Json(o.after); };
+  auto ranks =
+      optional_as<OrWord<std::vector<int>, AllEndpoints>>("ranks", &O::ranks, "The ranks that do it, none twice; others leave it out.");
+  return {.doc = "What every rank does once: a computation, a collective, or a message from one rank to another.",
+          .fields = {required("id", &O::id, "A name, by which later operations say that they come after it."),
+                     optional("compute", &O::compute, "The operation is a computation of this time."),
+                     optional("collective", &O::collective, "The operation is this collective of all ranks, or of those in \"ranks\"."),
+                     optional("size", &O::size, "Bytes of the collective's message."),
+                     optional("algorithm", &O::algorithm, "The algorithm of the collective; as the workload's when not given."),
+                     optional("send", &O::send, "The operation is a message of this size, which one rank sends and another receives."),
+                     optional("from", &O::from, "The rank that sends the message."),
+                     optional("to", &O::to, "The rank that receives the message."),
+                     optional("stream", &O::stream,
+                              "Operations of one rank on one stream follow one another in the order of the program; those on different "
+                              "streams run side by side."),
+                     after, ranks}};
+}
+
 Declaration<Workload> Declared<Workload>::declaration() {
   using W = Workload;
+  auto algorithm = required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare.");
+  auto size = required_as<SizesForm>("size", &W::sizes,
+                                     "Bytes of the message (nccl-tests' \"size\"): one, a list, or from one to another by a factor.");
+  algorithm.unless = size.unless = {"program"};
+  size.write = [write = size.write](const W& w) { return w.program.empty() ? write(w) : Json(Json::value_t::discarded); };
+  auto program = optional("program", &W::program,
+                          "Instead of one collective of one size: operations with dependencies, in streams, the same for all ranks.");
+  program.write = [](const W& w) {
+    return w.program.empty() ? Json(Json::value_t::discarded) : Form<std::vector<OperationSpec>>::write(w.program);
+  };
   return {.doc = "What the ranks do.",
           .fields = {
-              optional("collective", &W::collective, "The operation."),
-              required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare."),
-              required_as<SizesForm>("size", &W::sizes,
-                                     "Bytes of the message (nccl-tests' \"size\"): one, a list, or from one to another by a factor."),
+              optional("collective", &W::collective, "The operation."), algorithm, program, size,
               optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
               optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
               optional_as<OrWord<int, AllRanks>>(

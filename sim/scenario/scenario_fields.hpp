@@ -64,6 +64,10 @@ struct Declared<AlgorithmChoice> {
   static Declaration<AlgorithmChoice> declaration();
 };
 template <>
+struct Declared<OperationSpec> {
+  static Declaration<OperationSpec> declaration();
+};
+template <>
 struct Declared<Workload> {
   static Declaration<Workload> declaration();
 };

@@ -45,6 +45,7 @@ Experiment& Simulator::prepared(const MeasuredSetup& e) {
   if (at != prepared_.end()) return at->second;
   Scenario asked = scenario_;
   asked.workload.ranks = e.ranks;
+  asked.workload.program.clear();  // a measurement is of one collective
   asked.network = e.network.value_or(asked.network);
   if (pair) {
     if (e.size.count > std::numeric_limits<int>::max())
