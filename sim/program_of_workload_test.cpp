@@ -120,3 +120,11 @@ TEST_CASE("program of a workload: what cannot be run is refused, all at once") {
   neither["workload"].erase("program");
   CHECK(problems_of(neither).size() == 2);  // algorithm and size are missing
 }
+
+TEST_CASE("two jobs on the same endpoints share every cable, and take twice as long") {
+  Json json = step();
+  json["workload"] = Json::parse(R"({"algorithm": "ring", "size": "4MB"})");
+  CHECK(time_of(json) == 6 * 81_us);
+  json["jobs"] = Json::parse(R"([{"share_endpoints": true}])");
+  CHECK(time_of(json) == 6 * 161_us);
+}

@@ -126,7 +126,7 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
       problem.where = at + problem.where;
   }
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
-  if (out.empty() && extra_servers(choice.settings) > places - request.ranks)
+  if (const int servers = extra_servers(choice.settings); out.empty() && servers > 0 && servers > places - request.ranks)
     out.push_back({at + key_of_servers(choice.settings), fmt::format("needs {} endpoints without a rank; {} of {} are left",
                                                                      extra_servers(choice.settings), places - request.ranks, places)});
   return out;

@@ -5,6 +5,7 @@
 #include "sim/scenario/networks.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -47,18 +48,21 @@ class Seats {
     for (const int e : places) taken_by_[static_cast<std::size_t>(e)] = job;
   }
 
-  std::vector<Problem> problems(const Placement& placement, int ranks, const std::string& at) const {
+  std::vector<Problem> problems(const JobSpec& job, int ranks, const std::string& at) const {
+    const Placement& placement = job.placement;
     std::vector<Problem> out;
     if (placement.policy == PlacementPolicy::hdrm) return {{at + "/placement", "hdrm fills the whole fabric; only the workload can"}};
     if (placement.policy != PlacementPolicy::list) {
-      if (const auto left = free().size(); static_cast<std::size_t>(ranks) > left)
+      if (job.share_endpoints && static_cast<std::size_t>(ranks) > size())
+        return {{at + "/ranks", fmt::format("must be at most {}, the endpoints of the fabric, got {}", size(), ranks)}};
+      if (const auto left = free().size(); !job.share_endpoints && static_cast<std::size_t>(ranks) > left)
         out.push_back({at + "/ranks", fmt::format("needs {} endpoints; {} of {} are free beside the workload and the jobs before it", ranks,
                                                   left, taken_by_.size())});
       return out;
     }
     for (Problem& problem : weft::problems(placement, ranks, scenario_.fabric.spec, scenario_.server))
       out.push_back({at + "/placement" + problem.where, std::move(problem.what)});
-    if (!out.empty()) return out;
+    if (!out.empty() || job.share_endpoints) return out;
     for (std::size_t r = 0; r < placement.nodes.size(); ++r)
       if (const int by = taken_by_[static_cast<std::size_t>(placement.nodes[r])]; by != nobody)
         out.push_back({fmt::format("{}/placement/nodes/{}", at, r),
@@ -81,9 +85,18 @@ class Seats {
     return place_among({.policy = PlacementPolicy::round_robin}, count, std::move(places), host_of);
   }
 
-  std::vector<int> place(const Placement& placement, int ranks) {
-    if (placement.policy == PlacementPolicy::round_robin && groups_.empty()) groups_ = groups_of(scenario_);
-    return place_among(placement, ranks, free(), groups_);
+  // The job sits there from now on.
+  std::vector<int> place(const JobSpec& job, int ranks, int number) {
+    if (job.placement.policy == PlacementPolicy::round_robin && groups_.empty()) groups_ = groups_of(scenario_);
+    std::vector<int> places = free();
+    if (job.share_endpoints) {
+      places.resize(size());
+      std::iota(places.begin(), places.end(), 0);
+    }
+    std::vector<int> out = place_among(job.placement, ranks, std::move(places), groups_);
+    for (const int e : out)
+      if (int& by = taken_by_[static_cast<std::size_t>(e)]; by == nobody) by = number;
+    return out;
   }
 
  private:
@@ -135,6 +148,8 @@ std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmCho
   const AlgorithmChoice& choice = alone.workload.algorithms.front();
   if (choice.name == "hdrm") return {{at + "/algorithm", "hdrm fills the whole fabric; only the workload can"}};
   std::vector<Problem> out = algorithm_problems(alone, choice, at + "/algorithm");
+  if (job.share_endpoints && is_in_network(choice.name))
+    out.push_back({at + "/share_endpoints", fmt::format("{} needs endpoints of its own for its workers", choice.name)});
   for (Problem& problem : out)
     if (problem.where.starts_with("/workload")) problem.where = at + problem.where.substr(std::string_view("/workload").size());
   const auto element = static_cast<std::int64_t>(size_of(alone.workload.dtype));
@@ -210,8 +225,7 @@ std::vector<std::vector<int>> placements_of_jobs(const Scenario& scenario, const
   Seats seats(scenario);
   seats.take(out.front(), the_workload);
   for (const JobSpec& job : scenario.jobs) {
-    out.push_back(seats.place(job.placement, ranks_of(scenario, algorithm, job)));
-    seats.take(out.back(), static_cast<int>(out.size()) - 1);
+    out.push_back(seats.place(job, ranks_of(scenario, algorithm, job), static_cast<int>(out.size())));
   }
   for (std::size_t job = 0; job < out.size(); ++job) {
     const std::vector<int> servers = seats.place_servers(extra_servers(algorithm_of(scenario, algorithm, job).settings));
@@ -262,11 +276,11 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
       const std::string at = fmt::format("/jobs/{}", i);
       const int ranks = ranks_of(scenario, algorithm, job);
       for (const Bytes size : scenario.workload.sizes) add_new(out, problems_alone(scenario, algorithm, size, job, at));
-      std::vector<Problem> seating = seats.problems(job.placement, ranks, at);
+      std::vector<Problem> seating = seats.problems(job, ranks, at);
       const bool seated = seating.empty();
       add_new(out, std::move(seating));
       if (!seated) break;  // what is left for the next is not known
-      seats.take(seats.place(job.placement, ranks), static_cast<int>(i) + 1);
+      seats.place(job, ranks, static_cast<int>(i) + 1);
     }
     if (out.empty()) add_new(out, server_problems(scenario, row, seats));
   }

@@ -51,6 +51,17 @@ TEST_CASE("jobs: each takes endpoints that those before it leave free") {
   CHECK(random != std::vector{8, 9, 10, 11, 12, 13, 14, 15});
 }
 
+TEST_CASE("jobs: one that says so shares the endpoints of others") {
+  CHECK(placed(R"([{"ranks": 4, "share_endpoints": true}, {"ranks": 2}])") ==
+        std::vector<std::vector<int>>{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3}, {8, 9}});
+  CHECK(placed(R"([{"ranks": 2, "share_endpoints": true, "placement": {"policy": "list", "nodes": [7, 9]}}, {"ranks": 2}])") ==
+        std::vector<std::vector<int>>{{0, 1, 2, 3, 4, 5, 6, 7}, {7, 9}, {8, 10}});
+  CHECK(lines_for(with_jobs(R"([{"ranks": 17, "share_endpoints": true}])")) ==
+        Lines{"f.json: /jobs/0/ranks: must be at most 16, the endpoints of the fabric, got 17"});
+  CHECK(lines_for(with_jobs(R"([{"ranks": 2, "share_endpoints": true, "algorithm": "switchml"}])")) ==
+        Lines{"f.json: /jobs/0/share_endpoints: switchml needs endpoints of its own for its workers"});
+}
+
 TEST_CASE("jobs: two on one endpoint are refused, and so is what does not fit") {
   CHECK(lines_for(with_jobs(R"([{"name": "a", "ranks": 2, "placement": {"policy": "list", "nodes": [8, 9]}},
                                 {"ranks": 3, "placement": {"policy": "list", "nodes": [7, 9, 10]}}])")) ==

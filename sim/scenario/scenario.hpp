@@ -88,6 +88,7 @@ struct JobSpec {
   std::optional<DType> dtype = {};
   int ranks = 0;             // 0 as read: as many as the workload; resolved when the scenario is
   Placement placement = {};  // among the endpoints that the workload and the jobs before it leave free
+  bool share_endpoints = false;  // among all endpoints instead, whoever is there
   SimTime start = {};
   int iterations = 1;
   SimTime compute = {};

@@ -288,6 +288,9 @@ Declaration<JobSpec> Declared<JobSpec>::declaration() {
                      optional("size", &J::size, "Bytes of the message."), optional("dtype", &J::dtype, "Type of the elements."),
                      optional_as<OrWord<int, RanksOfWorkload>>("ranks", &J::ranks, "How many take part.", at_least(1)),
                      optional("placement", &J::placement, "Among the endpoints that the workload and the jobs before it leave free."),
+                     optional("share_endpoints", &J::share_endpoints,
+                              "Its ranks may sit on endpoints of the workload and of other jobs, and share their NICs and links; false "
+                              "when not given."),
                      optional("start", &J::start, "When its ranks start.", at_least(SimTime{})),
                      optional("iterations", &J::iterations, "How often the collective is run.", between(1, 1'000'000)),
                      optional("compute", &J::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
