@@ -132,8 +132,10 @@ class Reader {
       if (name == "cpu") read_cpu(child);
     });
     found_.require(!cpus_.empty(), "/system", "has no element <cpu>");
+    found_.require(cpus_.size() <= max_sockets_per_server, "/system", "has {} elements <cpu>, at most {} are allowed", cpus_.size(),
+                   max_sockets_per_server);
     found_.require(cpus_.empty() || !server_.gpus.empty(), "/system", "has no GPU: a server needs at least one <gpu> in a <pci>");
-    connect_sockets();
+    if (cpus_.size() <= max_sockets_per_server) connect_sockets();
     connect_nvlinks();
     for (const Element& link : pci_links_) connect_pci_link(link);
     if (found_.none())

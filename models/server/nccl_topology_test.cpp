@@ -131,6 +131,10 @@ TEST_CASE("nccl topology: a cycle, a NIC-less server, unknown NVLink ends and te
                          nvlinks("0", R"(<nvlink target="0000:99:00.0" count="2" tclass="0x030200"/>)"))) ==
         "/system/cpu[0]/pci[0]/pci[0]/gpu[0]/nvlink[0]/target: must be the busid of a GPU or an NVSwitch (tclass 0x068000), got "
         "\"0000:99:00.0\"");
+  std::string cpus;
+  for (int i = 0; i < 10'000; ++i) cpus += "<cpu numaid=\"" + std::to_string(i + 2) + "\" arch=\"x86_64\"/>";
+  CHECK(problems_of(with("</system>", cpus + "</system>")).find("/system: has 10002 elements <cpu>, at most 64 are allowed") !=
+        std::string::npos);
   std::string many;
   for (int i = 2; i < 10'000; ++i)
     many += "<pci busid=\"g" + std::to_string(i) + "\" class=\"0x0302\" link_speed=\"8 GT/s\" link_width=\"16\"><gpu dev=\"" +

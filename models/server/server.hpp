@@ -70,6 +70,7 @@ struct Server {
 
 inline constexpr int max_gpus_per_server = 256;
 inline constexpr int max_devices_per_server = 2048;
+inline constexpr std::size_t max_sockets_per_server = 64;  // NUMA nodes; each two are connected
 
 // What keeps a server from being built, every problem at its place ("/links/3/from").
 std::vector<Problem> problems(const Server&);
