@@ -1,9 +1,9 @@
 #include "sim/in_network/in_network.hpp"
 
 #include "sim/engine/in_child.hpp"
+#include "sim/experiment.hpp"
 #include "sim/in_network/flow_trees.hpp"
 #include "sim/scenario/testing.hpp"
-#include "sim/experiment.hpp"
 
 #include <iterator>
 #include <sstream>
