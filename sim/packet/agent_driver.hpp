@@ -44,7 +44,7 @@ class AgentDriver final : public Driver, private FinishWatcher {
   std::string waiting() const override {
     std::string text = datagrams_.waiting();
     if (jobs_.size() == 1) return text;
-    for (const RepeatedJob& job : jobs_) text += "\n" + came_so_far(job);
+    for (const RepeatedJob& job : jobs_) text += fmt::format("\n{}", came_so_far(job));
     return text;
   }
 
