@@ -13,6 +13,7 @@
 #include "kernels/base/units.hpp"
 #include "models/fabric.hpp"
 #include "sim/engine/kernel_model.hpp"
+#include "sim/network/network_model.hpp"
 #include "sim/network/run_progress.hpp"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ class Lane {
   std::vector<std::uint32_t> routes_;  // the network's, by ours
 };
 
-template <class Network>
+template <NetworkModel Network>
 class SharedNetwork final : public EventSource {
  public:
   template <class... Args>
