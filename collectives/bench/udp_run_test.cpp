@@ -224,7 +224,7 @@ TEST_CASE("udp bench: all that cannot be is said at once") {
                                  "--hosts: \"e:0\": the port must be 1 to 65535", "--hosts: \":5\" must be written host:port",
                                  "--hosts: names a:1 twice"});
   CHECK(problems_of({"--aggregators", "2147483647"}) ==
-        std::vector<std::string>{"--algorithm atp: /aggregators: must be at most 4194304, got 2147483647"});
+        std::vector<std::string>{"--algorithm atp: /aggregators: must be at most 1048576, got 2147483647"});
   CHECK(problems_of({"--servers", "0"}) == std::vector<std::string>{"--servers: must be 1 to 1024, got 0"});
   CHECK(settings_of({"--servers", "0", "--algorithm", "switchml"}).cut.servers == 0);
   CHECK(problems_of({"-n", "0", "--switches", "0"}) ==

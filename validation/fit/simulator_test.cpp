@@ -28,12 +28,13 @@ std::vector<std::string> any_settings(std::mt19937_64& random) {
       "/placement=" + one_of({"linear", "random", "round_robin"}),
       "/hardware=" + one_of({"ideal", "eflops_simulator"})};
   const bool shared = out[1] != "/network=simgrid";
-  if (below(2) == 0) out.push_back(R"(/start_skew={"max": "20us", "seed": 3})");
+  if (below(2) == 0) out.emplace_back(R"(/start_skew={"max": "20us", "seed": 3})");
   if (below(2) == 0 && out[1] != "/network=simgrid" && out[0].find("bigraph") == std::string::npos)
     out.push_back("/server=" + one_of({"two_nic", "congestionless", "dgx_h100"}));
-  if (out[1] == "/network=flow" && out.back().starts_with("/server")) out.push_back(R"(/copies=[{"gpus": [0], "bytes": "1MiB"}])");
-  if (shared && below(2) == 0) out.push_back(R"(/traffic=[{"pattern": "permutation", "size": "256KiB"}])");
-  if (shared && below(2) == 0 && out[3] != "/workload/ranks=8") out.push_back(R"(/jobs=[{"ranks": 2, "size": "256KiB", "start": "5us"}])");
+  if (out[1] == "/network=flow" && out.back().starts_with("/server")) out.emplace_back(R"(/copies=[{"gpus": [0], "bytes": "1MiB"}])");
+  if (shared && below(2) == 0) out.emplace_back(R"(/traffic=[{"pattern": "permutation", "size": "256KiB"}])");
+  if (shared && below(2) == 0 && out[3] != "/workload/ranks=8")
+    out.emplace_back(R"(/jobs=[{"ranks": 2, "size": "256KiB", "start": "5us"}])");
   if (shared && below(3) == 0) out.push_back("/workload/iterations=2");
   return out;
 }

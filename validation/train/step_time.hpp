@@ -8,9 +8,9 @@
 namespace weft::train {
 
 struct StepTime {
-  SimTime gradient;   // forward and backward, as given
-  SimTime kernels;    // of the compression, one after the other
-  SimTime exchanges;  // on the scenario's network, one after the other: each begins when all ranks have ended the one before
+  SimTime gradient = {};   // forward and backward, as given
+  SimTime kernels = {};    // of the compression, one after the other
+  SimTime exchanges = {};  // on the scenario's network, one after the other: each begins when all ranks have ended the one before
   SimTime total() const { return gradient + kernels + exchanges; }
 };
 

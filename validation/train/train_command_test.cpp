@@ -68,8 +68,8 @@ TEST_CASE("flags that cannot be are refused, all at once") {
         "--timeout: must be more than 0 and at most 86400, got 0");
   a = quick();
   a.compressions = {"gs_sgd", "gtopk"};
-  a.k = "0";
-  a.columns = "0";
+  const std::string zero = "0";
+  a.k = a.columns = zero;
   CHECK(refused(a) == "--columns: must be 1 to 2147483647, got 0\n--k: must be 1 to 610, got 0");
   a = quick();
   a.set = {"/network=flow"};
