@@ -7,6 +7,8 @@
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/scenario_fields.hpp"
+#include "sim/scenario/sizes.hpp"
+#include "sim/scenario/training_check.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -24,6 +26,16 @@ bool clean(const Input& in, std::string_view part) {
 std::string element(const Json& json, const char* pointer, std::size_t i) {
   const Json::json_pointer at(pointer);
   return json.contains(at) && json.at(at).is_array() ? fmt::format("{}/{}", pointer, i) : pointer;
+}
+
+// "size" is required unless a "model" gives it. A misspelt key that was named already is not missing.
+void check_size(const Json& json, Input& in) {
+  if (!json.contains("workload") || !json.at("workload").is_object()) return;
+  const Json& workload = json.at("workload");
+  if (workload.contains("size") || workload.contains("model")) return;
+  for (const Problem& p : in.problems)
+    if (p.where.starts_with("/workload/") && p.what.ends_with("(did you mean \"size\"?)")) return;
+  in.problems.push_back({"/workload/size", "missing: write " + SizesForm::wanted()});
 }
 
 void check_workload(const Json& json, const Workload& workload, Input& in) {
@@ -158,6 +170,9 @@ void check_compatibility(const Json& json, const Scenario& scenario, Input& in) 
     in.problems.push_back(
         {"/network", fmt::format("\"{}\" is not in this build; available: {}", name_of(scenario.network), quoted_list(names))});
   }
+  check_size(json, in);
+  if (workload_read)
+    for (Problem& problem : training_problems(json, scenario)) in.problems.push_back(std::move(problem));
   if (workload_read) check_workload(json, scenario.workload, in);
   if (fabric_good) check_programmable(scenario.fabric, in);
   if (fabric_good) check_copies(scenario, in);

@@ -4,6 +4,7 @@
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/packet_fields.hpp"
 #include "sim/scenario/sizes.hpp"
+#include "sim/scenario/training_fields.hpp"
 
 namespace weft {
 namespace {
@@ -222,20 +223,27 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
 
 Declaration<Workload> Declared<Workload>::declaration() {
   using W = Workload;
-  return {.doc = "What the ranks do.",
-          .fields = {
-              optional("collective", &W::collective, "The operation."),
-              required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare."),
-              required_as<SizesForm>("size", &W::sizes,
-                                     "Bytes of the message (nccl-tests' \"size\"): one, a list, or from one to another by a factor."),
-              optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
-              optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
-              optional_as<OrWord<int, AllRanks>>(
-                  "ranks", &W::ranks,
-                  "How many take part, on the first places of the placement; \"all\" leaves extra servers their endpoints.", at_least(1)),
-              optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
-                       between(1, 1'000'000)),
-              optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
+  auto sizes = optional_as<SizesForm>("size", &W::sizes,
+                                      "Bytes of the message (nccl-tests' \"size\"): one, a list, or from one to another by a factor. "
+                                      "Not with a \"model\", which gives it.");
+  sizes.write = [](const W& w) {
+    return w.sizes.empty() || w.training.given() ? Json(Json::value_t::discarded) : SizesForm::write(w.sizes);
+  };
+  Declaration<W> out{
+      .doc = "What the ranks do.",
+      .fields = {
+          optional("collective", &W::collective, "The operation."),
+          required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare."), sizes,
+          optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
+          optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
+          optional_as<OrWord<int, AllRanks>>(
+              "ranks", &W::ranks, "How many take part, on the first places of the placement; \"all\" leaves extra servers their endpoints.",
+              at_least(1)),
+          optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
+                   between(1, 1'000'000)),
+          optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
+  for (Field<W>& field : training_fields()) out.fields.push_back(std::move(field));
+  return out;
 }
 
 Declaration<Placement> Declared<Placement>::declaration() {
