@@ -8,6 +8,7 @@
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/shared_run.hpp"
+#include "sim/training/training_step.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +23,7 @@ namespace {
 // Gradients up, parameters down.
 constexpr int steps_of_in_network = 2;
 
-// A job, placed and proved right: a schedule for any size, a program, or an in-network all-reduce.
+// A job, placed and proved right: a schedule for any size, a program, training steps, or an in-network all-reduce.
 struct PlacedJob {
   std::string name;
   AlgorithmChoice algorithm;
@@ -36,6 +37,9 @@ struct PlacedJob {
   std::vector<SimTime> starts = {};
   std::shared_ptr<const Schedule> schedule = {};
   std::optional<Program> program = {};
+  std::optional<TrainingStep> training = {};  // all-reduces are runs of the schedule
+  EngineSettings engine = {};
+  int ranks_per_server = 1;
   LinkLoad load = {};
 
   bool in_network() const { return !schedule && !program; }
@@ -83,6 +87,14 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
     job.starts.resize(static_cast<std::size_t>(schedule->ranks), *std::ranges::min_element(job.starts));
   job.load = link_load(*schedule, job.placement, routes);
   job.schedule = std::move(schedule);
+  if (const TrainingChoice& training = workload.training; training.given()) {
+    const StepTimes times =
+        compute_times(*training.model.table, *training.device.profile,
+                      {.batch = training.batch_per_gpu, .dtype = std::string(name_of(workload.dtype)), .optimizer = training.optimizer});
+    job.training = training_step(*training.model.table, times, Bytes{job.element_bytes()});
+    job.engine = training.engines.front().settings;
+    job.ranks_per_server = scenario.server.gpu_count();
+  }
   return job;
 }
 
@@ -130,6 +142,19 @@ struct ReadyJob {
   Tenant tenant(const HardwareProfile& hardware, const Experiment::Options& options) const {
     if (job.in_network())
       return {.name = job.name, .job = InNetworkJob{job.algorithm, job.placement, job.elements(size), job.starts, job.repetition}};
+    if (job.training)
+      return {.name = job.name,
+              .job = PlacedTraining{.step = *job.training,
+                                    .engine = job.engine,
+                                    .schedule = *job.schedule,
+                                    .element_bytes = job.element_bytes(),
+                                    .ranks_per_server = job.ranks_per_server,
+                                    .placement = job.placement,
+                                    .hardware = hardware,
+                                    .start = job.starts,
+                                    .iterations = job.repetition.iterations,
+                                    .name = job.name,
+                                    .timeline = options.timeline}};
     return {.name = job.name,
             .job = PlacedProgram{.program = program,
                                  .placement = job.placement,
@@ -196,7 +221,7 @@ std::int64_t most_sent(const std::vector<std::int64_t>& bytes_on_link, const Fab
 
 Bytes wire_bytes_per_rank(const PlacedJob& job, Bytes size, const TenantRun& run, const SharedRun& all, const Fabric& fabric) {
   if (job.in_network()) return Bytes{run.most_sent / static_cast<std::int64_t>(run.iterations.size())};
-  if (job.schedule) return Bytes{traffic(*job.schedule, job.elements(size)).max_elements_sent * job.element_bytes()};
+  if (job.schedule && !job.training) return Bytes{traffic(*job.schedule, job.elements(size)).max_elements_sent * job.element_bytes()};
   return Bytes{most_sent(all.bytes_on_link, fabric) / static_cast<std::int64_t>(run.iterations.size())};
 }
 
@@ -219,6 +244,16 @@ JobResult result_of(const ReadyJob& ready, const TenantRun& run, const SharedRun
           .messages = run.messages / static_cast<std::int64_t>(run.iterations.size()),
           .steps = job.steps(),
           .max_flows_per_link = job.load.max_flows_per_link()};
+}
+
+StepOutcome step_of(const PlacedJob& job, const TrainingChoice& choice, SimTime step, SimTime computed) {
+  return {.model = choice.model.table->name,
+          .engine = label(choice.engines.front()),
+          .batch_per_gpu = choice.batch_per_gpu,
+          .compute = computed,
+          .exposed = step - computed,
+          .samples_per_s = step.ps > 0 ? static_cast<double>(job.ranks) * choice.batch_per_gpu / step.seconds() : 0,
+          .scaling_efficiency = step.ps > 0 ? static_cast<double>(job.training->compute().ps) / static_cast<double>(step.ps) : 0};
 }
 
 SimTime first_begin(const SharedRun& run) {
@@ -303,6 +338,7 @@ Outcome Experiment::run(Bytes size, const Options& options) {
               .in_network = run.in_network,
               .events = run.events,
               .solves = run.solves};
+  if (workload.training) out.step = step_of(workload, scenario.workload.training, out.time, of_workload.computed);
   out.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   for (const TrafficRecord& t : run.traffic) out.traffic.push_back({t.streams, t.count, Bytes{t.bytes}, t.busy});
   find_busiest(run.bytes_on_link, run.finish - first_begin(run), fabric, out);

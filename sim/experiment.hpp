@@ -21,6 +21,16 @@
 
 namespace weft {
 
+// What a training step is made of.
+struct StepOutcome {
+  std::string model, engine;
+  int batch_per_gpu = 0;
+  SimTime compute;                // of a rank, on average
+  SimTime exposed;                // the rest of the step: communication that nothing hides, and waiting for other ranks
+  double samples_per_s = 0;       // of all ranks
+  double scaling_efficiency = 0;  // compute of one GPU by itself / step time
+};
+
 struct Outcome {
   SimTime time;  // from the first rank's start to the last rank's end; of several iterations the mean
   int ranks = 0;
@@ -39,14 +49,15 @@ struct Outcome {
   std::vector<TrafficResult> traffic = {};
   std::optional<InNetworkSummary> in_network = {};  // where switches take part
   std::optional<PacketSummary> packet = {};         // on the network "packet"
+  std::optional<StepOutcome> step = {};             // of a workload that trains; `time` is that of a step
   std::uint64_t events = 0, solves = 0;
   double wall_s = 0;  // of the network simulation alone
 };
 
 class Experiment {
  public:
-  // One row of `scenario`. Throws RunError when a schedule is wrong, InputError when the scenario cannot be built. `cluster`: the
-  // fabric of another experiment whose scenario has the same fabric and server.
+  // One row of `scenario`; where it trains, with the first of its engines. Throws RunError when a schedule is wrong, InputError when the
+  // scenario cannot be built. `cluster`: the fabric of another experiment whose scenario has the same fabric and server.
   Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std::shared_ptr<const Fabric> cluster = {});
   // A program instead of the scenario's workload, which gives the ranks' placement and start. `label` names it in results.
   Experiment(Scenario scenario, Program program, std::string label, std::shared_ptr<const Fabric> cluster = {});

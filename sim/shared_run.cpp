@@ -75,8 +75,11 @@ static_assert(1 + max_jobs + 2 <= Lane<FluidNetwork>::most_lanes);
 
 std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
   std::vector<int> out;
-  for (const Tenant& t : tenants)
+  for (const Tenant& t : tenants) {
     if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job)) out.insert(out.end(), job->placement.begin(), job->placement.end());
+    if (const PlacedTraining* job = std::get_if<PlacedTraining>(&t.job))
+      out.insert(out.end(), job->placement.begin(), job->placement.end());
+  }
   return out;
 }
 
@@ -85,11 +88,14 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
               const SharedSite& site, Around around) {
   BackgroundTraffic<Network> background(traffic, site.routes, network);
   std::deque<ProgramDriver<Network>> programs;
+  std::deque<TrainingDriver<Network>> trainings;
   std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(site.routes.fabric().links()));
   std::vector<InNetworkJob> aggregated;
   for (const Tenant& t : tenants)
     if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job))
       programs.emplace_back(*job, site.routes, network, nic_free_at);
+    else if (const PlacedTraining* training = std::get_if<PlacedTraining>(&t.job))
+      trainings.emplace_back(*training, site.routes, network, nic_free_at);
     else
       aggregated.emplace_back(std::get<InNetworkJob>(t.job)).name = t.name;
   const InNetworkSite switches{.routes = site.routes,
@@ -117,6 +123,7 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
       if (std::holds_alternative<InNetworkJob>(t.job)) summary++->name = t.name;
   }
   auto program = programs.begin();
+  auto training = trainings.begin();
   auto of_agents = added.jobs.begin();
   for (const Tenant& t : tenants) {
     if (std::holds_alternative<PlacedProgram>(t.job)) {
@@ -124,6 +131,11 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
       carried(job.bytes_on_link);
       out.jobs.push_back({.iterations = program->iterations(), .messages = job.messages});
       ++program;
+    } else if (std::holds_alternative<PlacedTraining>(t.job)) {
+      const NetworkRun job = training->result();
+      carried(job.bytes_on_link);
+      out.jobs.push_back({.iterations = training->iterations(), .messages = job.messages, .computed = training->computed()});
+      ++training;
     } else {
       out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .most_sent = of_agents->most_sent});
       ++of_agents;

@@ -9,6 +9,7 @@
 #include "sim/network/program_driver.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/packet/settings.hpp"
+#include "sim/training/training_driver.hpp"
 
 #include <optional>
 #include <span>
@@ -28,13 +29,14 @@ struct SharedSite {
 
 struct Tenant {
   std::string name;  // goes with what it waits for
-  std::variant<PlacedProgram, InNetworkJob> job;
+  std::variant<PlacedProgram, InNetworkJob, PlacedTraining> job;
 };
 
 struct TenantRun {
   std::vector<Iteration> iterations;
   std::int64_t messages = 0;   // in all iterations
   std::int64_t most_sent = 0;  // in-network: bytes on the wire by the NIC that sent most, in all iterations
+  SimTime computed = {};       // training: by a rank in a step, on average
 
   SimTime finish() const { return iterations.back().end; }
 };

@@ -18,10 +18,12 @@ namespace weft {
 namespace {
 
 Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages) {
-  const Scenario& scenario = *request.scenario;
+  Scenario scenario = *request.scenario;
+  if (request.engine) scenario.workload.training.engines = {*request.engine};
   const Outcome outcome = simulate(scenario, *request.algorithm, request.size, messages);
   std::vector<CopyResult> copies;
   for (const CopyRecord& c : outcome.copies) copies.push_back({c.endpoint, c.to_host, c.count, Bytes{c.bytes}, c.busy});
+  const StepOutcome step = outcome.step.value_or(StepOutcome{});
   return {.scenario = scenario.name,
           .fabric = std::string(type_name(scenario.fabric.spec)),
           .network = scenario.network,
@@ -49,7 +51,14 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .jobs = outcome.jobs,
           .traffic = outcome.traffic,
           .in_network = outcome.in_network,
-          .packet = outcome.packet};
+          .packet = outcome.packet,
+          .model = step.model,
+          .engine = step.engine,
+          .batch_per_gpu = step.batch_per_gpu,
+          .compute = step.compute,
+          .exposed = step.exposed,
+          .samples_per_s = step.samples_per_s,
+          .scaling_efficiency = step.scaling_efficiency};
 }
 
 // What went wrong, and the exit status.

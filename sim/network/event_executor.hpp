@@ -100,6 +100,18 @@ struct LaneState {
   std::vector<std::int64_t> bytes_on_route = {};  // by RouteId
 };
 
+// The route between two different endpoints, known to the network from now on.
+template <class Network>
+std::uint32_t route_on(LaneState<Network>& lane, int from, int to) {
+  const RouteId id = lane.routes.of(from, to);
+  while (lane.network.routes() <= static_cast<std::size_t>(id)) {
+    const auto next = static_cast<RouteId>(lane.network.routes());
+    lane.network.add_route(lane.routes.hops(next), lane.routes.latency(next), lane.routes.claim(next));
+  }
+  lane.bytes_on_route.resize(lane.network.routes());
+  return static_cast<std::uint32_t>(id);
+}
+
 // What an executor is given beside its schedule. Ranks are the schedule's.
 struct Seat {
   std::uint32_t number = 0;                       // what its messages in the table say
@@ -354,15 +366,8 @@ class EventExecutor {
         shape.routes.push_back(UINT32_MAX);
         continue;
       }
-      const RouteId id =
-          lane_.routes.of(job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]);
-      Network& network = lane_.network;
-      while (network.routes() <= static_cast<std::size_t>(id)) {
-        const auto next = static_cast<RouteId>(network.routes());
-        network.add_route(lane_.routes.hops(next), lane_.routes.latency(next), lane_.routes.claim(next));
-      }
-      lane_.bytes_on_route.resize(network.routes());
-      shape.routes.push_back(static_cast<std::uint32_t>(id));
+      shape.routes.push_back(
+          route_on(lane_, job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]));
     }
   }
 

@@ -275,7 +275,14 @@ struct Declared<Row> {
                        required("jobs", &R::jobs, ""),
                        required("traffic", &R::traffic, ""),
                        optional("in_network", &R::in_network, ""),
-                       optional("packet", &R::packet, "")}};
+                       optional("packet", &R::packet, ""),
+                       optional("model", &R::model, ""),
+                       optional("engine", &R::engine, ""),
+                       optional("batch_per_gpu", &R::batch_per_gpu, ""),
+                       optional("compute", &R::compute, ""),
+                       optional("exposed", &R::exposed, ""),
+                       optional("samples_per_s", &R::samples_per_s, ""),
+                       optional("scaling_efficiency", &R::scaling_efficiency, "")}};
   }
 };
 

@@ -58,6 +58,12 @@ struct Row {
   std::vector<TrafficResult> traffic = {};
   std::optional<InNetworkSummary> in_network = {};  // where switches take part
   std::optional<PacketSummary> packet = {};         // on the network "packet"
+  std::string model = {};                           // what is trained; empty: nothing is, and what follows does not apply
+  std::string engine = {};                          // label() of the choice
+  int batch_per_gpu = 0;
+  SimTime compute = {}, exposed = {};  // `time` is their sum, that of a step
+  double samples_per_s = 0;
+  double scaling_efficiency = 0;
   friend bool operator==(const Row&, const Row&) = default;
 };
 

@@ -23,6 +23,19 @@ std::string what_runs(const Workload& w) {
   return w.program.empty() ? std::string(name_of(w.collective)) : fmt::format("a program of {} operations", w.program.size());
 }
 
+// Behind the line on the collective.
+std::string training_in_effect(const Workload& w) {
+  const Model& model = *w.training.model.table;
+  std::string out = fmt::format("\n#   training {}: {} parameters in {} gradients, a sample is {}; {} a GPU on {}, optimizer {}, {} steps",
+                                model.name, model.parameters(), model.tensors(), model.sample, w.training.batch_per_gpu,
+                                w.training.device.profile->name, name_of(w.training.optimizer), w.iterations);
+  std::vector<Bytes> sizes;
+  for (const ModelGradient& g : gradients(model, Bytes{static_cast<std::int64_t>(size_of(w.dtype))})) sizes.push_back(g.size);
+  for (const EngineChoice& engine : w.training.engines)
+    for (const std::string& remark : remarks(engine.settings, sizes)) out += fmt::format("\n#   {}: {}", label(engine), remark);
+  return out;
+}
+
 std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t cases) {
   const Scenario& s = one.scenario;
   std::string out;
@@ -37,6 +50,7 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
   for (const HostCopies& copies : s.copies) out += fmt::format("#   copies of {}\n", describe(copies));
   out += fmt::format("#   {} on {} of {} endpoints, placement {}", what_runs(s.workload), s.workload.ranks,
                      endpoints(s.fabric.spec, s.server), describe(s.placement));
+  if (s.workload.training.given()) out += training_in_effect(s.workload);
   if (s.start_skew) out += fmt::format(", starts within {} (seed {})", to_string(s.start_skew->max), s.start_skew->seed);
   out += fmt::format("\n#   hardware {}, network {}, order {}, seed {}\n", s.hardware.name, name_of(s.network), order_policy, s.seed);
   return out;
@@ -56,9 +70,12 @@ std::string header(const Layout& w) {
   return out;
 }
 
+// As name_of() says of its request.
+std::string name_of_row(const Row& row) { return row.engine.empty() ? row.algorithm : row.engine + ", " + row.algorithm; }
+
 std::string line(const Row& row, bool is_fastest, const Layout& w) {
   return fmt::format(" {:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13.2f} {:>9.3f} {:>9.3f} {} {:>13} {:>6}  {:<{}} {:>5.1f}\n", row.size.count,
-                     row.size.count / static_cast<std::int64_t>(size_of(row.dtype)), name_of(row.dtype), name_of(row.op), row.algorithm,
+                     row.size.count / static_cast<std::int64_t>(size_of(row.dtype)), name_of(row.dtype), name_of(row.op), name_of_row(row),
                      w.algorithm, static_cast<double>(row.time.ps) / 1e6, algbw_GBps(row), busbw_GBps(row), is_fastest ? '*' : ' ',
                      row.wire_bytes_per_rank.count, row.max_flows_per_link, row.busiest_link.empty() ? "-" : row.busiest_link, w.link,
                      100.0 * row.busiest_link_utilization);
@@ -93,6 +110,15 @@ std::string jobs_of(const Row& row) {
                        us(job.alone), job.slowdown());
   if (row.jobs.size() > 1) out += fmt::format("#   fairness of slowdowns (Jain's index): {:.3f}\n", fairness(row.jobs));
   return out;
+}
+
+std::string step_of(const Row& row) {
+  if (row.model.empty()) return "";
+  const auto ms = [](SimTime time) { return static_cast<double>(time.ps) / 1e9; };
+  const double share = row.time.ps > 0 ? 100.0 * static_cast<double>(row.exposed.ps) / static_cast<double>(row.time.ps) : 0;
+  return fmt::format(
+      "#   step {:.3f} ms = compute {:.3f} ms + exposed {:.3f} ms ({:.1f} %); {:.1f} samples/s, scaling efficiency {:.1f} %\n",
+      ms(row.time), ms(row.compute), ms(row.exposed), share, row.samples_per_s, 100 * row.scaling_efficiency);
 }
 
 std::string traffic_of(const Row& row) {
@@ -184,7 +210,7 @@ std::string congestion(const std::vector<const Result*>& group) {
 Layout layout_of(const std::vector<Result>& results) {
   Layout out;
   for (const Result& result : results) {
-    out.algorithm = std::max(out.algorithm, label(*result.request.algorithm).size());
+    out.algorithm = std::max(out.algorithm, name_of(result.request).size());
     if (result.row) out.link = std::max(out.link, result.row->busiest_link.size());
   }
   return out;
@@ -209,7 +235,8 @@ std::string comparison(const std::vector<Result>& results, const std::vector<Cas
   std::vector<Bytes> sizes;
   std::map<std::tuple<Bytes, std::size_t, std::string>, const Result*> cells;
   for (const Result& result : results) {
-    const std::string name = column_of(cases, result.request.case_index, label(*result.request.algorithm));
+    const std::string name = (result.request.engine ? label(*result.request.engine) + ", " : "") +
+                             column_of(cases, result.request.case_index, label(*result.request.algorithm));
     if (std::find(algorithms.begin(), algorithms.end(), name) == algorithms.end()) algorithms.push_back(name);
     if (std::find(sizes.begin(), sizes.end(), result.request.size) == sizes.end()) sizes.push_back(result.request.size);
     cells[{result.request.size, result.request.case_index, name}] = &result;
@@ -257,8 +284,8 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     out += "#\n" + what_was_in_effect(cases[i], i, cases.size()) + header(layout);
     for (const Result* result : group) {
       if (result->row)
-        out += line(*result->row, fastest(*result, group), layout) + copies_of(*result->row) + jobs_of(*result->row) +
-               traffic_of(*result->row) + in_network_of(*result->row) + packets_of(*result->row);
+        out += line(*result->row, fastest(*result, group), layout) + step_of(*result->row) + copies_of(*result->row) +
+               jobs_of(*result->row) + traffic_of(*result->row) + in_network_of(*result->row) + packets_of(*result->row);
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }
@@ -266,7 +293,9 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
   }
   if (cases.size() > 1) out += comparison(results, cases);
   out += "#\n# busiest link: the one with the most bytes carried over capacity x time, used: that ratio; not always what limits the time\n";
-  const bool marks = std::any_of(cases.begin(), cases.end(), [](const Case& one) { return one.scenario.workload.algorithms.size() > 1; });
+  const bool marks = std::any_of(cases.begin(), cases.end(), [](const Case& one) {
+    return one.scenario.workload.algorithms.size() > 1 || one.scenario.workload.training.engines.size() > 1;
+  });
   if (marks) out += "# * fastest of its case and size\n";
   return out;
 }

@@ -109,6 +109,9 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
     w.sizes = {sum};
   }
   scenario.workload.ranks = ranks_of(scenario);
+  if (const TrainingChoice& training = scenario.workload.training; training.given()) {
+    scenario.workload.sizes = {training.model.table->parameters() * Bytes{static_cast<std::int64_t>(size_of(scenario.workload.dtype))}};
+  }
   for (AlgorithmChoice& choice : scenario.workload.algorithms) choice = with_server_defaults(scenario, choice);
   if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;
   if (!written(as_written, "/placement/seed")) scenario.placement.seed = scenario.seed;

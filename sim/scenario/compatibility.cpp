@@ -8,6 +8,7 @@
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/program_check.hpp"
 #include "sim/scenario/scenario_fields.hpp"
+#include "sim/scenario/training_check.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -161,6 +162,8 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
     in.problems.push_back(
         {"/network", fmt::format("\"{}\" is not in this build; available: {}", name_of(scenario.network), quoted_list(names))});
   }
+  if (workload_read)
+    for (Problem& problem : training_problems(json, scenario)) in.problems.push_back(std::move(problem));
   if (workload_read) check_workload(json, scenario.workload, in);
   if (fabric_good) check_programmable(scenario.fabric, in);
   if (fabric_good) check_copies(scenario, in);

@@ -194,7 +194,9 @@ void add_new(std::vector<Problem>& out, std::vector<Problem> more) {
 
 }  // namespace
 
-bool is_shared(const Scenario& s) { return !s.jobs.empty() || !s.traffic.empty() || s.workload.iterations > 1; }
+bool is_shared(const Scenario& s) {
+  return !s.jobs.empty() || !s.traffic.empty() || (s.workload.iterations > 1 && !s.workload.training.given());
+}
 
 Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const JobSpec& job) {
   Scenario out = scenario;
@@ -206,6 +208,7 @@ Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algori
   workload.root = workload.root < workload.ranks ? workload.root : 0;
   workload.iterations = job.iterations;
   workload.compute = job.compute;
+  workload.training = {};
   workload.algorithms = {with_server_defaults(out, job.algorithm.value_or(algorithm))};
   out.placement = job.placement;
   out.start_skew.reset();

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// Whether the network is shared in a row: jobs or traffic beside the workload, or a workload that repeats.
+// Whether the network is shared in a row: jobs or traffic beside the workload, or a collective that repeats.
 bool is_shared(const Scenario&);
 
 // The scenario whose workload is this job alone, in a row of this algorithm and size. Its placement is not resolved.

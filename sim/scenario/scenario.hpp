@@ -1,6 +1,7 @@
 // A scenario: one cluster, one workload, ready to run. What a scenario file can say and what the rest of the code sees.
 #pragma once
 
+#include "collectives/engines/engines.hpp"
 #include "collectives/registry.hpp"
 #include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
@@ -12,10 +13,12 @@
 #include "models/server/host_copies.hpp"
 #include "models/server/server.hpp"
 #include "models/traffic.hpp"
+#include "models/training/device.hpp"
 #include "sim/packet/settings.hpp"
 #include "sim/scenario/in_network_choice.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +61,37 @@ struct OperationSpec {
   friend bool operator==(const OperationSpec&, const OperationSpec&) = default;
 };
 
+// A table of layers; from a file where one is named.
+struct ModelChoice {
+  std::string file = {};
+  std::shared_ptr<const Model> table = {};
+  bool given() const { return table != nullptr; }
+  friend bool operator==(const ModelChoice&, const ModelChoice&) = default;
+};
+
+struct DeviceChoice {
+  std::shared_ptr<const DeviceProfile> profile = {};
+  friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
+};
+
+struct EngineChoice {
+  EngineSettings settings = {};
+  friend bool operator==(const EngineChoice&, const EngineChoice&) = default;
+};
+// "aiacc(streams=4)"
+std::string label(const EngineChoice&);
+
+// Training steps instead of one collective.
+struct TrainingChoice {
+  ModelChoice model = {};
+  int batch_per_gpu = 32;
+  DeviceChoice device = {};
+  std::vector<EngineChoice> engines = {};
+  Optimizer optimizer = Optimizer::sgd_momentum;
+  bool given() const { return model.given(); }
+  friend bool operator==(const TrainingChoice&, const TrainingChoice&) = default;
+};
+
 struct Workload {
   Collective collective = Collective::allreduce;
   std::vector<AlgorithmChoice> algorithms;
@@ -69,6 +103,7 @@ struct Workload {
   int iterations = 1;
   SimTime compute = {};                     // of all ranks, between iterations
   std::vector<OperationSpec> program = {};  // instead of one collective
+  TrainingChoice training = {};             // then all-reduces of its gradients, all of which are the one size
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
@@ -86,8 +121,8 @@ struct JobSpec {
   std::optional<AlgorithmChoice> algorithm = {};
   std::optional<Bytes> size = {};
   std::optional<DType> dtype = {};
-  int ranks = 0;             // 0 as read: as many as the workload; resolved when the scenario is
-  Placement placement = {};  // among the endpoints that the workload and the jobs before it leave free
+  int ranks = 0;                 // 0 as read: as many as the workload; resolved when the scenario is
+  Placement placement = {};      // among the endpoints that the workload and the jobs before it leave free
   bool share_endpoints = false;  // among all endpoints instead, whoever is there
   SimTime start = {};
   int iterations = 1;

@@ -4,6 +4,7 @@
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/packet_fields.hpp"
 #include "sim/scenario/sizes.hpp"
+#include "sim/scenario/training_fields.hpp"
 
 namespace weft {
 namespace {
@@ -244,26 +245,34 @@ Declaration<OperationSpec> Declared<OperationSpec>::declaration() {
 Declaration<Workload> Declared<Workload>::declaration() {
   using W = Workload;
   auto algorithm = required_as<OneOrList<AlgorithmChoice>>("algorithm", &W::algorithms, "One algorithm, or several to compare.");
-  auto size = required_as<SizesForm>("size", &W::sizes,
-                                     "Bytes of the message (nccl-tests' \"size\"): one, a list, or from one to another by a factor.");
-  algorithm.unless = size.unless = {"program"};
-  size.write = [write = size.write](const W& w) { return w.program.empty() ? write(w) : Json(Json::value_t::discarded); };
+  auto size =
+      required_as<SizesForm>("size", &W::sizes,
+                             "Bytes of the message (nccl-tests' \"size\"): one, a list, or from one to another by a factor; not with a "
+                             "\"program\" or a \"model\", which have their own.");
+  algorithm.unless = {"program"};
+  size.unless = {"program", "model"};
+  size.write = [write = size.write](const W& w) {
+    return w.program.empty() && !w.training.given() ? write(w) : Json(Json::value_t::discarded);
+  };
   auto program = optional("program", &W::program,
                           "Instead of one collective of one size: operations with dependencies, in streams, the same for all ranks.");
   program.write = [](const W& w) {
     return w.program.empty() ? Json(Json::value_t::discarded) : Form<std::vector<OperationSpec>>::write(w.program);
   };
-  return {.doc = "What the ranks do.",
-          .fields = {
-              optional("collective", &W::collective, "The operation."), algorithm, program, size,
-              optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
-              optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
-              optional_as<OrWord<int, AllRanks>>(
-                  "ranks", &W::ranks,
-                  "How many take part, on the first places of the placement; \"all\" leaves extra servers their endpoints.", at_least(1)),
-              optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
-                       between(1, 1'000'000)),
-              optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
+  Declaration<W> out{
+      .doc = "What the ranks do.",
+      .fields = {
+          optional("collective", &W::collective, "The operation."), algorithm, program, size,
+          optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
+          optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
+          optional_as<OrWord<int, AllRanks>>(
+              "ranks", &W::ranks, "How many take part, on the first places of the placement; \"all\" leaves extra servers their endpoints.",
+              at_least(1)),
+          optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
+                   between(1, 1'000'000)),
+          optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
+  for (Field<W>& field : training_fields()) out.fields.push_back(std::move(field));
+  return out;
 }
 
 Declaration<Placement> Declared<Placement>::declaration() {

@@ -3,6 +3,7 @@
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/form.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "sim/scenario/training_check.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -130,6 +131,7 @@ OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting
   if (cases.size() != 1)
     throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
   scenario_ = std::move(cases.front().scenario);
+  refuse_training(file_.string(), scenario_);
   std::vector<std::string> problems;
   for (const std::string& name : names) {
     if (std::ranges::count(names, name) > 1) problems.push_back(fmt::format("--fit: {} is named twice", name));

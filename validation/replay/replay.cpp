@@ -5,6 +5,7 @@
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/networks.hpp"
+#include "sim/scenario/training_check.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/renames.hpp"
 
@@ -114,6 +115,7 @@ int replay_command(const ReplayArguments& a, std::ostream& out, std::ostream& er
   if (cases.size() != 1)
     throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", a.scenario, cases.size()));
   const Scenario& scenario = cases.front().scenario;
+  refuse_training(a.scenario, scenario);
   refuse_what_a_trace_says(a.scenario, scenario);
   const Trace trace = read_trace(a.trace, a.skip_bad);
   for (const std::string& line : trace.skipped) err << "weft: skipped " << line << "\n";

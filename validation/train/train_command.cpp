@@ -3,6 +3,7 @@
 #include "kernels/base/nearest_name.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/files.hpp"
+#include "sim/scenario/training_check.hpp"
 #include "validation/train/model.hpp"
 #include "validation/train/report.hpp"
 
@@ -58,6 +59,7 @@ std::optional<Scenario> scenario_of(const TrainArguments& a) {
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
   std::vector<Case> cases = load_cases(a.scenario, settings);
   if (cases.size() != 1) throw InputError(fmt::format("{}: must be one case, has {}; --set may choose one", a.scenario, cases.size()));
+  refuse_training(a.scenario, cases.front().scenario);
   return cases.front().scenario;
 }
 

@@ -1,0 +1,198 @@
+#include "sim/scenario/training_fields.hpp"
+
+#include "models/training/read.hpp"
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/profiles.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+// A known model by its name, or a table of layers in a file beside the scenario.
+struct ModelForm {
+  static std::string wanted() { return "one of " + quoted_list(model_names()) + ", or {\"file\": \"my_net.json\"}"; }
+  static Json schema() {
+    const Json file = {{"type", "object"},
+                       {"description", "A table of layers, relative to the scenario."},
+                       {"properties", {{"file", {{"type", "string"}, {"description", "Its name."}}}}},
+                       {"required", {"file"}},
+                       {"additionalProperties", false}};
+    return {{"oneOf", Json::array({{{"enum", model_names()}}, file})}};
+  }
+  static Json write(const ModelChoice& model) {
+    if (!model.given()) return Json(Json::value_t::discarded);
+    return model.file.empty() ? Json(model.table->name) : Json{{"file", model.file}};
+  }
+  static bool read(const Json& json, const Place& place, Input& in, ModelChoice& out) {
+    if (json.is_object()) return read_table(json, place, in, out);
+    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+    const std::string& name = json.get_ref<const std::string&>();
+    const std::vector<std::string> names = model_names();
+    if (std::ranges::find(names, name) == names.end()) return in.problem(place, unknown_name("model", name, names));
+    out.table = std::make_shared<const Model>(known_model(name));
+    return true;
+  }
+
+ private:
+  static bool read_table(const Json& json, const Place& place, Input& in, ModelChoice& out) {
+    if (json.size() != 1 || !json.contains("file") || !json.at("file").is_string()) return in.unwanted(place, wanted(), json);
+    const Place at = place.in("file");
+    if (!Form<std::string>::read(json.at("file"), at, in, out.file)) return false;
+    try {
+      const auto file = in.folder / out.file;
+      out.table = std::make_shared<const Model>(read_model(read_file(file), file.string()));
+      return true;
+    } catch (const InputError& error) {
+      return in.problem(at, error.what());
+    }
+  }
+};
+
+// A profile of the folder devices/, beside the scenario or the project's.
+struct DeviceForm {
+  static std::string wanted() { return "the name of a device of scenarios/devices/, such as \"v100\""; }
+  static Json schema() { return {{"type", "string"}}; }
+  static Json write(const DeviceChoice& device) { return device.profile ? Json(device.profile->name) : Json(Json::value_t::discarded); }
+  static bool read(const Json& json, const Place& place, Input& in, DeviceChoice& out) {
+    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+    const std::string& name = json.get_ref<const std::string&>();
+    const std::vector<std::filesystem::path> files = device_files(in.folder);
+    const auto file = std::ranges::find(files, name, [](const auto& f) { return f.stem().string(); });
+    if (file == files.end()) {
+      std::vector<std::string> names;
+      for (const auto& f : files) names.push_back(f.stem().string());
+      std::ranges::sort(names);
+      names.erase(std::unique(names.begin(), names.end()), names.end());
+      return in.problem(place, unknown_name("device", name, names));
+    }
+    try {
+      out.profile = std::make_shared<const DeviceProfile>(read_device(read_file(*file), name));
+      return true;
+    } catch (const InputError& error) {
+      return in.problem(place, error.what());
+    }
+  }
+
+ private:
+  // Those beside the scenario first. A name is one of these, never a path.
+  static std::vector<std::filesystem::path> device_files(const std::filesystem::path& folder) {
+    std::vector<std::filesystem::path> out;
+    for (const auto& devices : {folder / "devices", project_scenarios() / "devices"}) {
+      std::error_code unreadable;
+      for (std::filesystem::directory_iterator it(devices, unreadable), end; !unreadable && it != end; it.increment(unreadable))
+        if (it->path().extension() == ".json") out.push_back(it->path());
+    }
+    return out;
+  }
+};
+
+struct EnginesForm : OneOrList<EngineChoice> {
+  static Json write(const std::vector<EngineChoice>& engines) {
+    return engines.empty() ? Json(Json::value_t::discarded) : OneOrList<EngineChoice>::write(engines);
+  }
+};
+
+// Left out of what is written where nothing is trained.
+Field<Workload> if_trained(Field<Workload> field) {
+  field.write = [write = field.write](const Workload& w) { return w.training.given() ? write(w) : Json(Json::value_t::discarded); };
+  return field;
+}
+
+template <class Settings>
+Settings& settings_of(EngineChoice& choice) {
+  return std::get<Settings>(choice.settings);
+}
+
+template <class Settings>
+Alternative<EngineChoice> engine(std::vector<Field<Settings>> fields) {
+  const auto entry = std::ranges::find_if(engines(), [](const EngineEntry& e) { return std::holds_alternative<Settings>(e.defaults); });
+  check(entry != engines().end(), "an engine that is not in the table");
+  return {.name = std::string(entry->name),
+          .doc = fmt::format("{} ({}).", entry->description, entry->source),
+          .fields = lifted<EngineChoice, Settings>(fields, settings_of<Settings>),
+          .select = [settings = entry->defaults](EngineChoice& choice) { choice.settings = settings; },
+          .selected = [](const EngineChoice& choice) { return std::holds_alternative<Settings>(choice.settings); }};
+}
+
+}  // namespace
+
+const std::vector<std::pair<AgreementAlgorithm, std::string>>& Names<AgreementAlgorithm>::values() {
+  static const std::vector<std::pair<AgreementAlgorithm, std::string>> all = [] {
+    std::vector<std::pair<AgreementAlgorithm, std::string>> out;
+    for (const auto a : {AgreementAlgorithm::ring, AgreementAlgorithm::dissemination}) out.emplace_back(a, name_of(a));
+    return out;
+  }();
+  return all;
+}
+
+const std::vector<std::pair<Optimizer, std::string>>& Names<Optimizer>::values() {
+  static const std::vector<std::pair<Optimizer, std::string>> all = [] {
+    std::vector<std::pair<Optimizer, std::string>> out;
+    for (const auto o : {Optimizer::none, Optimizer::sgd_momentum, Optimizer::adam, Optimizer::adam_foreach})
+      out.emplace_back(o, name_of(o));
+    return out;
+  }();
+  return all;
+}
+
+Declaration<EngineChoice> Declared<EngineChoice>::declaration() {
+  using D = DdpSettings;
+  using H = HorovodSettings;
+  using A = AiaccSettings;
+  Alternative<EngineChoice> byteps = engine<BytepsSettings>({});
+  byteps.doc += " A training step is refused with it: it needs parameter servers that answer single ranks.";
+  byteps.also = [](const Json&, const Place& place, Input& in) {
+    return in.problem(place,
+                      "\"byteps\" needs parameter servers that answer single ranks; here all ranks take part in every all-reduce: must be "
+                      "one of \"none\", \"ddp\", \"horovod\", \"aiacc\"");
+  };
+  return {
+      .doc = "A gradient engine: what decides when which gradients are reduced; its settings go beside its name.",
+      .tag = "name",
+      .alternatives =
+          {engine<NoneSettings>({}),
+           engine<D>({optional("bucket", &D::bucket, "A bucket is launched when it has reached this size and all its gradients are ready."),
+                      optional("first_bucket", &D::first_bucket, "Of the first bucket, so that communication begins early.")}),
+           engine<H>({optional("cycle_time", &H::cycle_time, "From the start of a negotiation to the start of the next, at least."),
+                      optional("fusion_threshold", &H::fusion_threshold, "Ready gradients are fused up to this size; 0B: none are."),
+                      optional("cache", &H::cache, "What was negotiated once is a bit from then on."),
+                      optional("request", &H::request, "Of a gradient in a ready list or answer."),
+                      optional("agreement", &H::agreement, "How the bits of the cache are reduced.")}),
+           byteps,
+           engine<A>({optional("granularity", &A::granularity,
+                               "Of an all-reduce, into which gradients are packed; and what must be ready to ask the others."),
+                      optional("streams", &A::streams, "All-reduces at once."),
+                      optional("agreement", &A::agreement, "How the bits of ready gradients are reduced."),
+                      optional("compute_share", &A::compute_share,
+                               "What each stream that reduces takes of the compute rate of the backward pass, layer by layer.")})},
+      .shorthand = true};
+}
+
+std::vector<Field<Workload>> training_fields() {
+  using T = TrainingChoice;
+  std::vector<Field<T>> fields = {
+      optional_as<ModelForm>("model", &T::model, "What the ranks train, instead of one collective of a \"size\"."),
+      optional("batch_per_gpu", &T::batch_per_gpu, "Samples of a step on each GPU; 32 when not given.", between(1, 1'000'000)),
+      optional_as<DeviceForm>("device", &T::device, "The GPU that computes: a profile of scenarios/devices/."),
+      optional_as<EnginesForm>("engine", &T::engines, "One gradient engine, or several to compare."),
+      optional("optimizer", &T::optimizer,
+               "What is called when all gradients are reduced; its passes over memory take time; sgd_momentum when not given.")};
+  std::vector<Field<Workload>> out = lifted<Workload, T>(
+      fields, +[](Workload& w) -> T& { return w.training; });
+  for (Field<Workload>& field : out) field = if_trained(std::move(field));
+  return out;
+}
+
+std::string label(const EngineChoice& choice) {
+  const Json all = Form<EngineChoice>::write(choice), plain = Form<EngineChoice>::write({find_engine(name_of(choice.settings))->defaults});
+  std::string settings;
+  for (const auto& item : all.items())
+    if (item.value() != plain.at(item.key()))
+      settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", item.key(),
+                              item.value().is_string() ? item.value().get<std::string>() : item.value().dump());
+  const std::string name(name_of(choice.settings));
+  return settings.empty() ? name : fmt::format("{}({})", name, settings);
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// What a workload says of training: the model, the device and the gradient engines.
+#pragma once
+
+#include "sim/scenario/fields.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace weft {
+
+template <>
+struct Names<AgreementAlgorithm> {
+  static constexpr const char* kind = "agreement";
+  static const std::vector<std::pair<AgreementAlgorithm, std::string>>& values();
+};
+template <>
+struct Names<Optimizer> {
+  static constexpr const char* kind = "optimizer";
+  static const std::vector<std::pair<Optimizer, std::string>>& values();
+};
+template <>
+struct Declared<EngineChoice> {
+  static Declaration<EngineChoice> declaration();
+};
+
+// The keys of a workload that trains.
+std::vector<Field<Workload>> training_fields();
+
+}  // namespace weft

@@ -1,0 +1,108 @@
+#include "sim/scenario/scenario_fields.hpp"
+#include "sim/scenario/testing.hpp"
+
+using namespace weft;
+
+namespace {
+
+Json good_training() {
+  return Json::parse(R"({
+    "schema": 1, "name": "train",
+    "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "100Gbps", "latency": "500ns"}},
+    "workload": {"model": "resnet50", "batch_per_gpu": 64, "device": "v100",
+                 "engine": ["ddp", "none", "horovod", {"name": "aiacc", "streams": 4, "granularity": "8MiB"}],
+                 "algorithm": "ring", "iterations": 5}})");
+}
+
+Json trained_with(const std::string& pointer, Json value) {
+  Json out = good_training();
+  out[Json::json_pointer(pointer)] = std::move(value);
+  return out;
+}
+
+Lines problem(const std::string& pointer, Json value) { return lines_for(trained_with(pointer, std::move(value))); }
+
+}  // namespace
+
+TEST_CASE("training: the contract's example is read, and its size is that of the model's gradients") {
+  const Scenario s = cases_of(good_training()).front().scenario;
+  REQUIRE(s.workload.training.given());
+  CHECK(s.workload.training.model.table->name == "resnet50");
+  CHECK(s.workload.training.device.profile->name == "v100");
+  CHECK(s.workload.sizes == std::vector{Bytes{4 * 25'557'032}});
+  std::string labels;
+  for (const EngineChoice& choice : s.workload.training.engines) labels += label(choice) + " ";
+  CHECK(labels == "ddp none horovod aiacc(streams=4) ");
+  Json half = trained_with("/workload/dtype", "float16");
+  CHECK(cases_of(half).front().scenario.workload.sizes == std::vector{Bytes{2 * 25'557'032}});
+}
+
+TEST_CASE("training: what is written is read again, all defaults filled in") {
+  const Json written = to_json(cases_of(good_training()).front().scenario);
+  CHECK(!written.at("workload").contains("size"));
+  CHECK(written.at("/workload/engine/3/granularity"_json_pointer) == "8MiB");
+  CHECK(written.at("/workload/engine/2/cycle_time"_json_pointer) == "1ms");
+  CHECK(to_json(cases_of(written).front().scenario) == written);
+  CHECK(!to_json(cases_of(good_scenario()).front().scenario).at("workload").contains("batch_per_gpu"));
+}
+
+TEST_CASE("training: a sweep reaches the settings of an engine") {
+  Json json = trained_with("/workload/engine", Json{{"name", "aiacc"}});
+  json["sweep"] = {{"/workload/engine/streams", {1, 2}}};
+  const auto cases = cases_of(json);
+  CHECK(label(cases.at(0).scenario.workload.training.engines.front()) == "aiacc(streams=1)");
+  CHECK(label(cases.at(1).scenario.workload.training.engines.front()) == "aiacc(streams=2)");
+}
+
+TEST_CASE("training: unknown names are refused with the nearest one") {
+  CHECK(
+      problem("/workload/model", "resnet5") ==
+      Lines{
+          R"(f.json: /workload/model: unknown model "resnet5" (did you mean "resnet50"?); allowed: "vgg16", "vgg16_bn", "resnet50", "resnet101", "transformer_base", "bert_large", "gpt2_xl")"});
+  CHECK(problem("/workload/device", "v10") ==
+        Lines{R"(f.json: /workload/device: unknown device "v10" (did you mean "v100"?); allowed: "a100", "h100", "v100")"});
+  CHECK(
+      problem("/workload/engine/1", "horovd") ==
+      Lines{
+          R"(f.json: /workload/engine/1/name: unknown name "horovd" (did you mean "horovod"?); allowed: "none", "ddp", "horovod", "byteps", "aiacc")"});
+  CHECK(problem("/workload/device", "../devices/v100").size() == 1);
+  CHECK(problem("/workload/engine/1", "byteps") ==
+        Lines{"f.json: /workload/engine/1: \"byteps\" needs parameter servers that answer single ranks; here all ranks take part in every "
+              "all-reduce: must be one of \"none\", \"ddp\", \"horovod\", \"aiacc\""});
+}
+
+TEST_CASE("training: settings that make no sense are refused where they stand") {
+  CHECK(problem("/workload/engine/3/streams", 0) == Lines{"f.json: /workload/engine/3/streams: must be between 1 and 1024, got 0"});
+  CHECK(problem("/workload/engine/3/granularity", "0B") == Lines{"f.json: /workload/engine/3/granularity: must be at least 1B, got 0B"});
+  CHECK(problem("/workload/engine/3/granularity", "6B") ==
+        Lines{"f.json: /workload/engine/3/granularity: must be a multiple of 4 bytes, the size of an element of a gradient, got \"6B\""});
+  CHECK(problem("/workload/engine/3/streams", 80) ==
+        Lines{"f.json: /workload/engine/3/streams: must be at most 79, or nothing is left to compute with: each takes 0.0125 of the rate "
+              "(\"compute_share\"); got 80"});
+  CHECK(problem("/workload/batch_per_gpu", 0) == Lines{"f.json: /workload/batch_per_gpu: must be between 1 and 1000000, got 0"});
+  CHECK(problem("/workload/dtype", "int32") ==
+        Lines{R"(f.json: /workload/dtype: device "v100" computes in "float16", "float32", got "int32")"});
+}
+
+TEST_CASE("training: keys that contradict one another are refused") {
+  CHECK(problem("/workload/size", "1MiB") == Lines{R"(f.json: /workload/size: the model gives it: leave out "size" or "model")"});
+  CHECK(problem("/workload/compute", "1ms") == Lines{"f.json: /workload/compute: the model and the device give it: leave it out"});
+  CHECK(problem("/workload/algorithm", Json{"ring", "switchml"}).front().starts_with("f.json: /workload/algorithm/1: a gradient engine"));
+  CHECK(problem("/network", "simgrid") == Lines{R"(f.json: /network: training steps run on "flow" and "packet" only, got "simgrid")"});
+  Json no_device = good_training();
+  no_device["workload"].erase("device");
+  no_device["workload"].erase("engine");
+  CHECK(lines_for(no_device) ==
+        Lines{"f.json: /workload/device: missing: write the GPU that computes, such as \"v100\"",
+              "f.json: /workload/engine: missing: write one of \"none\", \"ddp\", \"horovod\", \"aiacc\", or a list of such"});
+  CHECK(lines_for(with("/workload/engine", "ddp")) == Lines{"f.json: /workload/engine: goes with a \"model\" to train, and there is none"});
+}
+
+TEST_CASE("training: without a model the size is missing, unless a key nearly says it") {
+  Json json = good_scenario();
+  json["workload"].erase("size");
+  CHECK(lines_for(json).size() == 1);
+  CHECK(lines_for(json).front().starts_with("f.json: /workload/size: missing: write "));
+  json["workload"]["sise"] = "1MiB";
+  CHECK(lines_for(json) == Lines{"f.json: /workload/sise: unknown key (did you mean \"size\"?)"});
+}
