@@ -48,7 +48,7 @@ TEST_CASE("training: larger batches scale better, and DDP better than nothing") 
     double before = 0;
     for (const int batch : {8, 16, 32, 64}) {
       const double efficiency = outcome(training(engine, batch)).step->scaling_efficiency;
-      CHECK(efficiency > before);
+      CHECK((efficiency > before || efficiency > 0.99));  // where all is hidden, the shares of streams are left
       CHECK(efficiency <= 1);
       CHECK(efficiency >= outcome(training("none", batch)).step->scaling_efficiency - 1e-3);
       before = efficiency;
