@@ -160,11 +160,11 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"run", "weft: FILE is required\n"},
       {"rnu x.json",
        "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"check\", \"topo\", \"list\", \"schema\", \"show\", "
-       "\"bench\", \"calibrate\", \"lab\", \"replay\", \"validate\"\n"},
+       "\"bench\", \"calibrate\", \"lab\", \"replay\", \"train\", \"validate\"\n"},
       {"",
        "weft: a command is missing; write one of \"run\", \"check\", \"topo\", \"list\", \"schema\", \"show\", \"bench\", \"calibrate\", "
        "\"lab\", "
-       "\"replay\", \"validate\"\n"},
+       "\"replay\", \"train\", \"validate\"\n"},
       {"topo " + good + " --dto",
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
        "\"--json\", \"--simgrid\", \"-h\"\n"},

@@ -368,7 +368,9 @@ TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at
   greedy["workload"]["algorithm"] = "atp";
   greedy["fabric"]["programmable"] = Json::parse(R"({"aggregators": 2147483647})");
   CHECK(lines_for(greedy).front() == "f.json: /fabric/programmable/aggregators: must be between 1 and 1048576, got 2147483647");
-  wrong["fabric"]["programmable"] = Json::parse(R"({"switches": ["nowhere"], "payload": "100B", "packets_per_second": -1})");
+  greedy["fabric"]["programmable"] = Json::parse(R"({"packets_per_second": -1})");
+  CHECK(lines_for(greedy) == Lines{"f.json: /fabric/programmable/packets_per_second: must be at least 1, got -1"});
+  wrong["fabric"]["programmable"] = Json::parse(R"({"switches": ["nowhere"], "payload": "100B"})");
   wrong["workload"] = Json::parse(R"({"algorithm": "atp", "size": "1MiB"})");
   CHECK(lines_for(wrong) == Lines{"f.json: /fabric/programmable/packets_per_second: must be at least 1, got -1"});
   wrong["fabric"]["programmable"].erase("packets_per_second");

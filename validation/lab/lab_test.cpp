@@ -78,8 +78,7 @@ TEST_CASE("what the lab cannot do of a scenario is said at once, before anything
   std::ostringstream out, err;
   CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("/workload/algorithm/1/packet: a link of the lab carries 106"),
                        InputError);
-  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("/start_skew: beside measurements all ranks start at once"),
-                       InputError);
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("/start_skew: the lab starts all ranks at once"), InputError);
 }
 
 TEST_CASE("a lab whose process is killed is torn down all the same") {

@@ -23,7 +23,6 @@ struct TrainingSettings {
   std::vector<double> learning_rates = {0.1, 0.03, 0.01};      // each for an equal part of the epochs
   std::vector<double> warm_up = {0.25, 0.0725, 0.015, 0.004};  // shares of elements sent in the first epochs, where more than k
   std::uint64_t seed = 1;                                      // of parameters and order of images
-  friend bool operator==(const TrainingSettings&, const TrainingSettings&) = default;
 };
 
 // What cannot be trained with these images. Places are the flags of `weft train`.
