@@ -66,6 +66,11 @@ namespace {
 // Of columns that do not apply to the row.
 Json no_value(const Row&) { return {}; }
 
+template <class T>
+Json of_training(const Row& row, const T& value) {
+  return row.model.empty() ? Json() : Json(value);
+}
+
 std::int64_t of_agents(const Row& row, std::int64_t JobInNetwork::*count) {
   std::int64_t sum = 0;
   if (row.in_network)
@@ -116,14 +121,14 @@ const std::vector<Column>& columns() {
       {"runs", [](const Row&) { return Json(1); }},
       {"limiting_link", no_value},
       {"limiting_share", no_value},
-      {"model", no_value},
-      {"engine", no_value},
+      {"model", [](const Row& r) { return of_training(r, r.model); }},
+      {"engine", [](const Row& r) { return of_training(r, r.engine); }},
       {"compression", no_value},
-      {"batch_per_gpu", no_value},
-      {"compute_us", no_value},
-      {"exposed_us", no_value},
-      {"samples_per_s", no_value},
-      {"scaling_efficiency", no_value},
+      {"batch_per_gpu", [](const Row& r) { return of_training(r, r.batch_per_gpu); }},
+      {"compute_us", [](const Row& r) { return of_training(r, r.compute.microseconds()); }},
+      {"exposed_us", [](const Row& r) { return of_training(r, r.exposed.microseconds()); }},
+      {"samples_per_s", [](const Row& r) { return of_training(r, r.samples_per_s); }},
+      {"scaling_efficiency", [](const Row& r) { return of_training(r, r.scaling_efficiency); }},
       {"drops", [](const Row& r) { return r.packet ? Json(r.packet->dropped + r.packet->lost + r.packet->corrupted) : Json(); }},
       {"marks", [](const Row& r) { return r.packet ? Json(r.packet->marked) : Json(); }},
       {"retransmitted", [](const Row& r) { return r.packet ? Json(r.packet->resent + of_agents(r, &JobInNetwork::resent)) : Json(); }},
