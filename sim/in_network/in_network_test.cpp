@@ -372,8 +372,6 @@ TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at
   CHECK(lines_for(greedy) == Lines{"f.json: /fabric/programmable/packets_per_second: must be at least 1, got -1"});
   wrong["fabric"]["programmable"] = Json::parse(R"({"switches": ["nowhere"], "payload": "100B"})");
   wrong["workload"] = Json::parse(R"({"algorithm": "atp", "size": "1MiB"})");
-  CHECK(lines_for(wrong) == Lines{"f.json: /fabric/programmable/packets_per_second: must be at least 1, got -1"});
-  wrong["fabric"]["programmable"].erase("packets_per_second");
   const Lines lines = lines_for(wrong);
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].starts_with("f.json: /fabric/programmable/switches/0: the fabric has no switch \"nowhere\"; it has switches such as "));
