@@ -17,7 +17,7 @@ Scenario star(const std::string& bandwidth) {
       .scenario;
 }
 
-constexpr KernelRates no_time = {};
+const KernelRates no_time = {};
 
 }  // namespace
 

@@ -14,7 +14,8 @@ inline TrainingSettings quick(std::string_view compression) {
   return {.hidden = {16},
           .compression = {.name = std::string(compression), .columns = Amount::of_all(0.3), .k = Amount::of_all(0.05)},
           .allreduce = {.algorithm = "halving_doubling", .ranks = 3},
-          .epochs = 3};
+          .epochs = 3,
+          .batch = 4};
 }
 
 }  // namespace weft::train::test
