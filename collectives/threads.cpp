@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -100,7 +101,9 @@ class ThreadsWorld::Endpoint final : public Transport {
   }
 
  private:
-  // A send on its way. It stays in the sender's memory, where the receiver finds it by a linked list.
+  // A send on its way. It stays in the sender's memory, where the receiver finds it by a linked list. A sender that gives up takes
+  // it back, so that nobody reads its bytes after wait() has thrown.
+  enum class State : std::uint8_t { sent, being_read, taken, withdrawn };
   struct Message {
     Message(Endpoint* from, Rank to_rank, Tag t, ByteView b) : sender(from), to(to_rank), tag(t), bytes(b) {}
     Message* next = nullptr;
@@ -108,7 +111,7 @@ class ThreadsWorld::Endpoint final : public Transport {
     const Rank to;
     const Tag tag;
     const ByteView bytes;
-    std::atomic<bool> taken = false;
+    std::atomic<State> state = State::sent;
   };
   struct Posted {
     Rank from;
@@ -136,13 +139,15 @@ class ThreadsWorld::Endpoint final : public Transport {
     }
   }
 
-  // False if no receive waits for it yet. Once delivered, the message belongs to its sender again.
+  // False if no receive waits for it yet, or its sender has given up. Once delivered, the message belongs to its sender again.
   bool deliver(Message& m) {
     const std::pair<Tag, Rank> key{m.tag, m.sender->rank_};
     auto p = std::lower_bound(posted_.begin(), posted_.end(), key, [](const Posted& a, const auto& k) { return a.key() < k; });
     while (p != posted_.end() && p->key() == key && p->done) ++p;
     if (p == posted_.end() || p->key() != key) return false;
     if (m.bytes.size() != p->into.size()) fail_size(m, *p);
+    State sent = State::sent;
+    if (!m.state.compare_exchange_strong(sent, State::being_read, std::memory_order_acquire)) return false;
     if (p->reduction)
       reduce(p->reduction->dtype, p->reduction->op, p->into, m.bytes);
     else if (!m.bytes.empty())
@@ -150,7 +155,7 @@ class ThreadsWorld::Endpoint final : public Transport {
     p->done = true;
     ++delivered_;
     Endpoint& sender = *m.sender;
-    m.taken.store(true, std::memory_order_relaxed);
+    m.state.store(State::taken, std::memory_order_release);
     sender.consumed_.fetch_add(1, std::memory_order_release);
     sender.notify();
     return true;
@@ -185,14 +190,24 @@ class ThreadsWorld::Endpoint final : public Transport {
   [[noreturn]] void fail_size(const Message& m, const Posted& p) {
     end_run(shared_, fmt::format("rank {} sent {} bytes to rank {} which expects {} ({})", p.from, m.bytes.size(), rank_, p.into.size(),
                                  to_string(name_of(m.tag))));
+    withdraw();
     throw RunError(shared_.reason);
   }
 
   [[noreturn]] void give_up() {
     const std::string wait = what_is_missing();
+    withdraw();
     const std::lock_guard lock(shared_.mutex);
     if (!wait.empty()) shared_.waits.push_back(wait);
     throw RunError(shared_.reason + "\n" + wait);
+  }
+
+  void withdraw() {
+    for (Message& m : sent_) {
+      State sent = State::sent;
+      if (m.state.compare_exchange_strong(sent, State::withdrawn, std::memory_order_acquire)) continue;
+      while (m.state.load(std::memory_order_acquire) == State::being_read) std::this_thread::yield();
+    }
   }
 
   std::string what_is_missing() const {
@@ -200,7 +215,7 @@ class ThreadsWorld::Endpoint final : public Transport {
       if (!p.done)
         return fmt::format("rank {} waits for {} bytes from rank {} ({})", rank_, p.into.size(), p.from, to_string(name_of(p.tag)));
     for (const Message& m : sent_)
-      if (!m.taken)
+      if (m.state != State::taken)
         return fmt::format("rank {} waits for rank {} to take {} bytes ({})", rank_, m.to, m.bytes.size(), to_string(name_of(m.tag)));
     return {};
   }

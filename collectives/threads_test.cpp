@@ -4,6 +4,7 @@
 #include "collectives/test_task.hpp"
 #include "kernels/base/error.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <thread>
 #include <vector>
@@ -66,6 +67,29 @@ TEST_CASE("threads: one rank's trouble ends all, and its message is the one repo
   world.fail("rank 0 fell over");
   CHECK(peer.error() == "rank 0 fell over\nrank 1 waits for 0 bytes from rank 0 (step 0, message 0)");
   CHECK(world.report() == peer.error());
+}
+
+TEST_CASE("threads: once a rank has heard of the end, nobody reads what it sent") {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    ThreadsWorld world(2, 1);
+    std::vector<std::byte> sent(8 << 20, std::byte{1}), got(sent.size());
+    TestTask receiver([&] {
+      world.at(1).receive(0, 1, got);
+      world.at(1).wait();
+    });
+    TestTask ending([&] {
+      std::this_thread::sleep_for(100us * attempt);
+      world.fail("somebody stopped");
+    });
+    world.at(0).send(1, 1, sent);
+    try {
+      world.at(0).wait();
+    } catch (const RunError&) {
+    }
+    std::ranges::fill(sent, std::byte{2});
+    static_cast<void>(receiver.error());
+    CHECK(std::ranges::find(got, std::byte{2}) == got.end());
+  }
 }
 
 TEST_CASE("threads: more ranks than cores") {
