@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/ivalue.h>
+#include <pybind11/pybind11.h>
 #include <unistd.h>
 
 namespace weft {
@@ -123,6 +125,9 @@ ProcessGroupWeft::~ProcessGroupWeft() {
     const std::lock_guard lock(live().mutex);
     live().groups.erase(this);
   }
+  // Where Python drops the last reference it holds the GIL, and the threads that are joined here need it to drop tensors.
+  std::optional<pybind11::gil_scoped_release> others_may_run;
+  if (Py_IsInitialized() && PyGILState_Check()) others_may_run.emplace();
   finish();
 }
 

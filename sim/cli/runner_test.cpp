@@ -102,8 +102,16 @@ TEST_CASE("where another process cannot be started, those under way are waited f
     });
   };
   CHECK(outcome(2) == "done; done; done; done; ");
+// The sanitizer of undefined behaviour needs a pipe itself where an exception is caught.
+#if defined(__has_feature)
+#if __has_feature(undefined_behavior_sanitizer)
+#define WEFT_NEEDS_PIPES 1
+#endif
+#endif
+#ifndef WEFT_NEEDS_PIPES
   const std::string why = "cannot make a pipe: Too many open files; ";
   CHECK(outcome(1) == why + why + why + why);
+#endif
 }
 
 TEST_CASE("while rows are under way the oldest of them is told of, and how far it has come") {
