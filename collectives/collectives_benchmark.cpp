@@ -1,6 +1,6 @@
 // What it costs to produce and to prove schedules of 1024 ranks, and to prove large ones. `items_per_second` are transfers.
-#include "collectives/registry.hpp"
-#include "collectives/verify.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "collectives/schedule/verify.hpp"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include "kernels/count_sketch.hpp"
 
-#include "kernels/test_backend.hpp"
+#include "kernels/testing/backend.hpp"
 
 #include <cmath>
 #include <random>

@@ -1,6 +1,6 @@
 #include "kernels/pack.hpp"
 
-#include "kernels/test_backend.hpp"
+#include "kernels/testing/backend.hpp"
 
 #include <stdexcept>
 #include <vector>

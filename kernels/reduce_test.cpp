@@ -1,7 +1,7 @@
 #include "kernels/reduce.hpp"
 
 #include "kernels/half.hpp"
-#include "kernels/test_backend.hpp"
+#include "kernels/testing/backend.hpp"
 
 #include <cmath>
 #include <cstdint>

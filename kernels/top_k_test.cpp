@@ -1,6 +1,6 @@
 #include "kernels/top_k.hpp"
 
-#include "kernels/test_backend.hpp"
+#include "kernels/testing/backend.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 //   p.operations = {{{.id = "b1", .duration = 3_ms}, {.id = "g1", .call = g1, .stream = 1, .after = {0}}}};  // of all ranks
 #pragma once
 
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/schedule.hpp"
 #include "kernels/base/units.hpp"
 
 #include <memory>

@@ -1,6 +1,6 @@
 #include "models/traffic.hpp"
 
-#include "models/validation.hpp"
+#include "models/fabric/validation.hpp"
 
 #include <numeric>
 #include <random>

@@ -1,7 +1,7 @@
 #include "sim/experiment.hpp"
 
-#include "collectives/registry.hpp"
-#include "collectives/verify.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "collectives/schedule/verify.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/program_of_workload.hpp"

@@ -3,7 +3,7 @@
 // `run`, `calibrate`, `replay`, `validate`, `lab`, `check` and `bench --compare` all simulate through it.
 #pragma once
 
-#include "models/link_load.hpp"
+#include "models/fabric/link_load.hpp"
 #include "models/program.hpp"
 #include "sim/in_network/in_network_summary.hpp"
 #include "sim/network/network_run.hpp"

@@ -2,13 +2,13 @@
 // measured in a process of its own, CPU seconds of the simulation alone.
 //
 //   flow_benchmark [--quick] [--no-reference]
-#include "collectives/registry.hpp"
-#include "models/bigraph.hpp"
-#include "models/fat_tree.hpp"
-#include "models/placement.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "models/fabric/bigraph.hpp"
+#include "models/fabric/fat_tree.hpp"
+#include "models/fabric/placement.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/reference/s4u_network.hpp"
 
 #include <cstring>
 #include <ctime>

@@ -1,6 +1,6 @@
 #include "sim/program_of_workload.hpp"
 
-#include "collectives/registry.hpp"
+#include "collectives/algorithms/registry.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/program_check.hpp"

@@ -1,7 +1,5 @@
 #include "sim/shared_run.hpp"
 
-#include "sim/engine/ns3_network.hpp"
-#include "sim/engine/s4u_network.hpp"
 #include "sim/in_network/cluster.hpp"
 #include "sim/in_network/flow_trees.hpp"
 #include "sim/in_network/packet_agents.hpp"
@@ -9,6 +7,8 @@
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/packet/packet_network.hpp"
+#include "sim/reference/ns3_network.hpp"
+#include "sim/reference/s4u_network.hpp"
 #include "sim/scenario/jobs.hpp"
 
 #include <algorithm>

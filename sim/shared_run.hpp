@@ -1,8 +1,8 @@
 // Several jobs and the traffic of others on one fabric at the same time.
 #pragma once
 
+#include "models/fabric/programmable.hpp"
 #include "models/hardware.hpp"
-#include "models/programmable.hpp"
 #include "models/traffic.hpp"
 #include "sim/in_network/in_network.hpp"
 #include "sim/network/event_executor.hpp"

@@ -1,7 +1,7 @@
 #include "sim/shared_run.hpp"
 
 #include "collectives/algorithms/ring.hpp"
-#include "models/fabric_spec.hpp"
+#include "models/fabric/fabric_spec.hpp"
 
 #include <doctest/doctest.h>
 

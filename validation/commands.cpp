@@ -1,8 +1,8 @@
 #include "validation/commands.hpp"
 
 #include "collectives/bench/start.hpp"
-#include "validation/calibrate.hpp"
 #include "validation/compare/compare_command.hpp"
+#include "validation/fit/calibrate.hpp"
 #include "validation/lab/lab.hpp"
 #include "validation/replay/replay.hpp"
 #include "validation/train/train_command.hpp"

@@ -1,8 +1,8 @@
 // A tree in which rank v hangs below v without its lowest or highest bit: one more half of the ranks joins at every step.
 #pragma once
 
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 namespace weft {
 

@@ -1,8 +1,8 @@
 // A logarithm of steps for any number of ranks, at distances 1, 2, 4, ... around the ring of ranks.
 #pragma once
 
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 namespace weft {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "collectives/algorithms/binomial_tree.hpp"
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 namespace weft {
 

@@ -1,6 +1,6 @@
 #include "collectives/algorithms/direct.hpp"
 
-#include "collectives/compose.hpp"
+#include "collectives/schedule/compose.hpp"
 
 namespace weft {
 

@@ -1,7 +1,7 @@
 #include "collectives/algorithms/double_binary_tree.hpp"
 
 #include "collectives/algorithms/fold.hpp"
-#include "collectives/compose.hpp"
+#include "collectives/schedule/compose.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -2,8 +2,8 @@
 // of every rank's link are used, in a logarithm of steps.
 #pragma once
 
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 #include <vector>
 

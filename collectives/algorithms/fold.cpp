@@ -1,6 +1,6 @@
 #include "collectives/algorithms/fold.hpp"
 
-#include "collectives/compose.hpp"
+#include "collectives/schedule/compose.hpp"
 #include "kernels/base/error.hpp"
 
 namespace weft {

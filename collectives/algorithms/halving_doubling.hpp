@@ -2,8 +2,8 @@
 // partners are far apart.
 #pragma once
 
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 namespace weft {
 

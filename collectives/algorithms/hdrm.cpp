@@ -2,7 +2,7 @@
 
 #include "collectives/algorithms/fold.hpp"
 #include "collectives/algorithms/halving_doubling.hpp"
-#include "collectives/compose.hpp"
+#include "collectives/schedule/compose.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>

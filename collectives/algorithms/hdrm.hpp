@@ -3,8 +3,8 @@
 // two flows of a step in one direction.
 #pragma once
 
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 #include <vector>
 

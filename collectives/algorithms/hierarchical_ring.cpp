@@ -1,7 +1,7 @@
 #include "collectives/algorithms/hierarchical_ring.hpp"
 
 #include "collectives/algorithms/ring.hpp"
-#include "collectives/compose.hpp"
+#include "collectives/schedule/compose.hpp"
 #include "kernels/base/error.hpp"
 
 namespace weft {

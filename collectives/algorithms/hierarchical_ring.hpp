@@ -2,8 +2,8 @@
 // the slow links between groups carry only 1/group of the message in 1/group of a flat ring's steps.
 #pragma once
 
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 namespace weft {
 

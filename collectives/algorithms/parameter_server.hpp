@@ -1,8 +1,8 @@
 // Parameter servers: workers push gradients to those that keep the parameters, and pull the sum back.
 #pragma once
 
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 #include <cstdint>
 #include <string_view>

@@ -1,7 +1,7 @@
 #include "collectives/algorithms/parameter_server.hpp"
 
 #include "collectives/algorithms/direct.hpp"
-#include "collectives/verify.hpp"
+#include "collectives/schedule/verify.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,8 +1,8 @@
 // Pairs at distance 1, 2, 4, ... exchange all they have: the fewest steps, for messages so small that bytes are free.
 #pragma once
 
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 namespace weft {
 

@@ -2,8 +2,8 @@
 // few bytes as any algorithm can, in as many steps as there are ranks.
 #pragma once
 
-#include "collectives/price.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 namespace weft {
 

@@ -2,7 +2,7 @@
 
 #include "collectives/algorithms/fold.hpp"
 #include "collectives/algorithms/ring.hpp"
-#include "collectives/compose.hpp"
+#include "collectives/schedule/compose.hpp"
 
 #include <algorithm>
 

@@ -6,11 +6,11 @@
 #include "collectives/bench/table.hpp"
 #include "collectives/bench/udp_run.hpp"
 #include "collectives/bench/worlds.hpp"
-#include "collectives/job_secret.hpp"
+#include "collectives/transports/job_secret.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/standard_output.hpp"
 #if WEFT_HAVE_CUDA
-#include "collectives/cuda/executor.hpp"
+#include "collectives/transports/cuda/executor.hpp"
 #endif
 
 #include <cstdio>

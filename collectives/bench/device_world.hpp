@@ -3,7 +3,7 @@
 
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/stream_world.hpp"
-#include "collectives/cuda/executor.hpp"
+#include "collectives/transports/cuda/executor.hpp"
 
 #include <string>
 #include <utility>

@@ -3,8 +3,8 @@
 #include "collectives/bench/memory.hpp"
 #include "collectives/bench/plan.hpp"
 #include "collectives/bench/team.hpp"
-#include "collectives/on_threads.hpp"
-#include "collectives/reference.hpp"
+#include "collectives/executors/reference.hpp"
+#include "collectives/transports/on_threads.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>

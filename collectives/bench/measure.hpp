@@ -5,7 +5,7 @@
 #include "collectives/bench/stream_world.hpp"
 #include "collectives/bench/trace.hpp"
 #include "collectives/bench/world.hpp"
-#include "collectives/reference.hpp"
+#include "collectives/executors/reference.hpp"
 
 #include <cstdint>
 #include <functional>

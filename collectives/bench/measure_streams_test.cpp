@@ -2,7 +2,7 @@
 #include "collectives/bench/bench.hpp"
 #include "collectives/bench/measure.hpp"
 #include "collectives/bench/worlds.hpp"
-#include "collectives/stream/run_on_host.hpp"
+#include "collectives/executors/stream/run_on_host.hpp"
 #include "kernels/base/error.hpp"
 #if WEFT_HAVE_CUDA
 #include "kernels/cuda/runtime.hpp"

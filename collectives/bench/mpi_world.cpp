@@ -1,5 +1,5 @@
 #include "collectives/bench/worlds.hpp"
-#include "collectives/mpi.hpp"
+#include "collectives/transports/mpi.hpp"
 #include "kernels/base/error.hpp"
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 #include "collectives/bench/device_world.hpp"
 #include "collectives/bench/worlds.hpp"
-#include "collectives/nccl/nccl.hpp"
+#include "collectives/transports/nccl/nccl.hpp"
 #include "kernels/base/error.hpp"
 
 #include <fmt/format.h>

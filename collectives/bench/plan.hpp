@@ -3,7 +3,7 @@
 
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/world.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/bench/settings.hpp"
-#include "collectives/tcp_socket.hpp"
+#include "collectives/transports/tcp_socket.hpp"
 
 #include <functional>
 #include <string>

@@ -1,9 +1,9 @@
 // What `weft bench` is asked to run, from its command line.
 #pragma once
 
-#include "collectives/in_network/udp_node.hpp"
-#include "collectives/registry.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "collectives/schedule/schedule.hpp"
+#include "collectives/transports/udp/udp_node.hpp"
 #include "kernels/dtype.hpp"
 
 #include <chrono>

@@ -3,8 +3,8 @@
 
 #include "collectives/bench/trace.hpp"
 #include "collectives/bench/world.hpp"
-#include "collectives/stream/plan.hpp"
-#include "collectives/transport.hpp"
+#include "collectives/executors/stream/plan.hpp"
+#include "collectives/executors/transport.hpp"
 
 #include <cstdint>
 #include <vector>

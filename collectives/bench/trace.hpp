@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/bench/settings.hpp"
-#include "collectives/transport.hpp"
+#include "collectives/executors/transport.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/world.hpp"
 #include "collectives/in_network/node_agents.hpp"
-#include "collectives/in_network/udp_node.hpp"
+#include "collectives/transports/udp/udp_node.hpp"
 
 #include <cstdint>
 #include <string>

@@ -6,8 +6,8 @@
 #include "collectives/bench/processes.hpp"
 #include "collectives/bench/table.hpp"
 #include "collectives/bench/udp_report.hpp"
-#include "collectives/blocking.hpp"
-#include "collectives/tcp.hpp"
+#include "collectives/executors/blocking.hpp"
+#include "collectives/transports/tcp.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "collectives/bench/settings.hpp"
-#include "collectives/in_network/udp_socket.hpp"
-#include "collectives/tcp_socket.hpp"
+#include "collectives/transports/tcp_socket.hpp"
+#include "collectives/transports/udp/udp_socket.hpp"
 
 #include <functional>
 #include <string>

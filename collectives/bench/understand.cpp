@@ -1,5 +1,5 @@
 #include "collectives/bench/written.hpp"
-#include "collectives/job_secret.hpp"
+#include "collectives/transports/job_secret.hpp"
 #include "kernels/base/error.hpp"
 
 #include <charconv>

@@ -1,9 +1,9 @@
 // The ranks of a benchmark, as far as this process runs them.
 #pragma once
 
-#include "collectives/blocking.hpp"
-#include "collectives/schedule.hpp"
-#include "collectives/transport.hpp"
+#include "collectives/executors/blocking.hpp"
+#include "collectives/executors/transport.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #include "collectives/bench/worlds.hpp"
 
-#include "collectives/tcp.hpp"
-#include "collectives/threads.hpp"
+#include "collectives/transports/tcp.hpp"
+#include "collectives/transports/threads.hpp"
 
 namespace weft::bench {
 namespace {

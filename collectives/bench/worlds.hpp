@@ -4,7 +4,7 @@
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/stream_world.hpp"
 #include "collectives/bench/world.hpp"
-#include "collectives/tcp_socket.hpp"
+#include "collectives/transports/tcp_socket.hpp"
 
 #include <functional>
 #include <memory>

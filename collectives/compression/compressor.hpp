@@ -7,7 +7,7 @@
 
 #include "collectives/compression/exchange_run.hpp"
 #include "collectives/compression/plan.hpp"
-#include "collectives/transport.hpp"
+#include "collectives/executors/transport.hpp"
 
 #include <cstdint>
 #include <span>

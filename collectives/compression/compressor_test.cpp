@@ -1,7 +1,7 @@
 #include "collectives/compression/compressor.hpp"
 
 #include "collectives/compression/testing.hpp"
-#include "collectives/tcp.hpp"
+#include "collectives/transports/tcp.hpp"
 #include "kernels/sparse.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "collectives/compression/exchange_run.hpp"
 
-#include "collectives/blocking.hpp"
+#include "collectives/executors/blocking.hpp"
 #include "kernels/sparse.hpp"
 
 #include <cstring>

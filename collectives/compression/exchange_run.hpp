@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/compression/plan.hpp"
-#include "collectives/transport.hpp"
+#include "collectives/executors/transport.hpp"
 #include "kernels/top_k.hpp"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "collectives/compression/meeting.hpp"
 
-#include "collectives/blocking.hpp"
+#include "collectives/executors/blocking.hpp"
 #include "kernels/base/hash.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/compression/plan.hpp"
-#include "collectives/transport.hpp"
+#include "collectives/executors/transport.hpp"
 
 namespace weft {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/compression/compressor.hpp"
-#include "collectives/threads.hpp"
+#include "collectives/transports/threads.hpp"
 
 #include <functional>
 #include <memory>

@@ -2,7 +2,7 @@
 // An engine is a state machine over one seam, so that the same code runs in the simulator and for real.
 #pragma once
 
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/schedule.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
 

@@ -1,6 +1,6 @@
 #include "collectives/torch/algorithm_choice.hpp"
 
-#include "collectives/verify.hpp"
+#include "collectives/schedule/verify.hpp"
 #include "kernels/base/error.hpp"
 
 #include <bit>

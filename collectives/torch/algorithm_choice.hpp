@@ -1,8 +1,8 @@
 // Which schedule a collective runs: the one that was asked for, else one that suits the size. Each is proved once.
 #pragma once
 
-#include "collectives/registry.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 #include <cstdint>
 #include <map>

@@ -1,7 +1,7 @@
 // The collectives of one process group, run by the thread that calls them, one after the other in the same order on all ranks.
 #pragma once
 
-#include "collectives/blocking.hpp"
+#include "collectives/executors/blocking.hpp"
 #include "collectives/torch/algorithm_choice.hpp"
 #include "collectives/torch/meeting.hpp"
 

@@ -1,6 +1,6 @@
 #include "collectives/torch/meeting.hpp"
 
-#include "collectives/socket_address.hpp"
+#include "collectives/transports/socket_address.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // How the ranks of a process group find each other through the store, and what carries their messages from then on.
 #pragma once
 
-#include "collectives/schedule.hpp"
-#include "collectives/shared_memory.hpp"
-#include "collectives/tcp.hpp"
+#include "collectives/schedule/schedule.hpp"
 #include "collectives/torch/key_store.hpp"
+#include "collectives/transports/shared_memory.hpp"
+#include "collectives/transports/tcp.hpp"
 
 #include <chrono>
 #include <memory>

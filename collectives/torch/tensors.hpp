@@ -2,8 +2,8 @@
 // Python, that says call, place, found and allowed.
 #pragma once
 
+#include "collectives/executors/transport.hpp"
 #include "collectives/torch/torch_compat.hpp"
-#include "collectives/transport.hpp"
 #include "kernels/dtype.hpp"
 
 #include <string>

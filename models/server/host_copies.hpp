@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/base/units.hpp"
-#include "models/fabric.hpp"
+#include "models/fabric/fabric.hpp"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include "models/server/nccl_topology.hpp"
 
-#include "models/validation.hpp"
+#include "models/fabric/validation.hpp"
 
 #include <algorithm>
 #include <charconv>

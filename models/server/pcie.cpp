@@ -1,6 +1,6 @@
 #include "models/server/pcie.hpp"
 
-#include "models/validation.hpp"
+#include "models/fabric/validation.hpp"
 
 #include <array>
 #include <bit>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/base/error.hpp"
-#include "models/fabric.hpp"
+#include "models/fabric/fabric.hpp"
 #include "models/server/pcie.hpp"
 
 #include <cstdint>

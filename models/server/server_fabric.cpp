@@ -1,7 +1,7 @@
 #include "models/server/server_fabric.hpp"
 
+#include "models/fabric/validation.hpp"
 #include "models/server/server_paths.hpp"
-#include "models/validation.hpp"
 
 #include <algorithm>
 #include <climits>

@@ -2,8 +2,8 @@
 // cable for every NIC, and the endpoints are their GPUs.
 #pragma once
 
-#include "models/fabric_spec.hpp"
-#include "models/placement.hpp"
+#include "models/fabric/fabric_spec.hpp"
+#include "models/fabric/placement.hpp"
 #include "models/server/server.hpp"
 
 #include <cstdint>
@@ -29,7 +29,7 @@ std::int64_t endpoints(const FabricSpec& fabric, const Server& server);
 // Endpoint e is GPU e mod g of server e / g: "server2/gpu1". Throws InputError with all problems.
 std::unique_ptr<Fabric> build(const FabricSpec& fabric, const Server& server);
 
-// As without servers (models/placement.hpp); hdrm places ranks on ports, so it needs a NIC for each GPU.
+// As without servers (models/fabric/placement.hpp); hdrm places ranks on ports, so it needs a NIC for each GPU.
 std::vector<Problem> problems(const Placement& placement, int ranks, const FabricSpec& fabric, const Server& server);
 std::vector<int> place(const Placement& placement, int ranks, const FabricSpec& fabric, const Server& server);
 

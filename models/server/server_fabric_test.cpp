@@ -1,10 +1,10 @@
 #include "models/server/server_fabric.hpp"
 
-#include "collectives/registry.hpp"
-#include "models/deadlock.hpp"
-#include "models/fabric_export.hpp"
-#include "models/fabric_test.hpp"
-#include "models/link_load.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "models/fabric/deadlock.hpp"
+#include "models/fabric/fabric_export.hpp"
+#include "models/fabric/fabric_test.hpp"
+#include "models/fabric/link_load.hpp"
 
 #include <sstream>
 

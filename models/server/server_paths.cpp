@@ -1,6 +1,6 @@
 #include "models/server/server_paths.hpp"
 
-#include "models/validation.hpp"
+#include "models/fabric/validation.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 #include "models/training/device.hpp"
 
 #include "kernels/base/hash.hpp"
-#include "models/validation.hpp"
+#include "models/fabric/validation.hpp"
 
 #include <array>
 #include <cmath>

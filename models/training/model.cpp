@@ -1,6 +1,6 @@
 #include "models/training/model.hpp"
 
-#include "models/validation.hpp"
+#include "models/fabric/validation.hpp"
 
 #include <cmath>
 #include <numeric>

@@ -1,10 +1,10 @@
-#include "collectives/registry.hpp"
-#include "models/deadlock.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "models/fabric/deadlock.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/experiment.hpp"
-#include "sim/results/describe.hpp"
-#include "sim/results/plan.hpp"
+#include "sim/scenario/describe.hpp"
+#include "sim/scenario/plan.hpp"
 
 #include <ostream>
 

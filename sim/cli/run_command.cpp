@@ -1,11 +1,11 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
-#include "sim/results/describe.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/result_folder.hpp"
 #include "sim/results/table.hpp"
 #include "sim/results/writers.hpp"
+#include "sim/scenario/describe.hpp"
 #include "sim/scenario/networks.hpp"
 
 #include <algorithm>

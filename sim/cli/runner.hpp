@@ -3,7 +3,7 @@
 
 #include "sim/network/network_run.hpp"
 #include "sim/network/run_progress.hpp"
-#include "sim/results/plan.hpp"
+#include "sim/results/result.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,8 +1,8 @@
 // Where the parts of an in-network all-reduce sit on a fabric.
 #pragma once
 
-#include "models/fabric.hpp"
-#include "models/routes.hpp"
+#include "models/fabric/fabric.hpp"
+#include "models/fabric/routes.hpp"
 #include "sim/in_network/in_network.hpp"
 
 #include <cstdint>

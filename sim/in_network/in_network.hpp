@@ -3,9 +3,9 @@
 // (flow_trees.hpp).
 #pragma once
 
+#include "models/fabric/programmable.hpp"
+#include "models/fabric/routes.hpp"
 #include "models/hardware.hpp"
-#include "models/programmable.hpp"
-#include "models/routes.hpp"
 #include "sim/in_network/in_network_summary.hpp"
 #include "sim/network/network_run.hpp"
 #include "sim/scenario/scenario.hpp"

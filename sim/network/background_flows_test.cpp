@@ -1,6 +1,6 @@
 #include "sim/network/background_flows.hpp"
 
-#include "collectives/registry.hpp"
+#include "collectives/algorithms/registry.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/network/flow_network.hpp"
 

@@ -1,13 +1,13 @@
 // Runs a schedule on a network model, sizes only: a flat program counter per (channel, rank), no threads, no payload.
-// The order of events is that of the blocking executor ("own_step", collectives/schedule.hpp); the costs are those of
+// The order of events is that of the blocking executor ("own_step", collectives/schedule/schedule.hpp); the costs are those of
 // models/hardware.hpp. Two events a message: it reaches its links, it ends. Several executors may share a lane of a network
 // (program_driver.hpp): what is under way there is in one table.
 #pragma once
 
-#include "collectives/step_window.hpp"
+#include "collectives/schedule/step_window.hpp"
 #include "kernels/base/error.hpp"
+#include "models/fabric/routes.hpp"
 #include "models/hardware.hpp"
-#include "models/routes.hpp"
 #include "models/server/host_copies.hpp"
 #include "sim/network/network_run.hpp"
 

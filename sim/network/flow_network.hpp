@@ -1,8 +1,8 @@
 // The `flow` network: the fluid model driven by the event executor inside SimGrid's engine.
 #pragma once
 
-#include "models/fabric.hpp"
-#include "models/routes.hpp"
+#include "models/fabric/fabric.hpp"
+#include "models/fabric/routes.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/network/network_run.hpp"
 

@@ -1,10 +1,10 @@
 #include "sim/network/flow_network.hpp"
 
 #include "collectives/algorithms/halving_doubling.hpp"
+#include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
-#include "collectives/registry.hpp"
-#include "models/bigraph.hpp"
-#include "models/star.hpp"
+#include "models/fabric/bigraph.hpp"
+#include "models/fabric/star.hpp"
 
 #include <numeric>
 

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "kernels/base/units.hpp"
-#include "models/fabric.hpp"
+#include "models/fabric/fabric.hpp"
 #include "sim/network/event_queue.hpp"
 
 #include <cstdint>

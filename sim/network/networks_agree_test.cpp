@@ -1,9 +1,9 @@
 // The differential test: our flow network and SimGrid's own model, same fabric, same schedule, same costs.
-#include "collectives/registry.hpp"
-#include "models/fabric_spec.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "models/fabric/fabric_spec.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/reference/s4u_network.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,13 @@
 #include "sim/network/program_driver.hpp"
 
-#include "collectives/registry.hpp"
-#include "models/fabric_spec.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "models/fabric/fabric_spec.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/packet/packet_network.hpp"
+#include "sim/reference/s4u_network.hpp"
 
 #include <cstring>
 #include <numeric>

@@ -1,9 +1,9 @@
 // Servers on a network: closed forms, and agreement with SimGrid's own model where claims are equal.
-#include "collectives/registry.hpp"
+#include "collectives/algorithms/registry.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/engine/s4u_network.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/reference/s4u_network.hpp"
 
 #include <cstring>
 #include <numeric>

@@ -11,7 +11,7 @@
 #include "kernels/base/beyond_time.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
-#include "models/fabric.hpp"
+#include "models/fabric/fabric.hpp"
 #include "sim/engine/kernel_model.hpp"
 #include "sim/network/network_model.hpp"
 #include "sim/network/run_progress.hpp"

@@ -1,8 +1,8 @@
 #include "sim/network/shared_network.hpp"
 
+#include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
-#include "collectives/registry.hpp"
-#include "models/fabric_spec.hpp"
+#include "models/fabric/fabric_spec.hpp"
 #include "sim/network/background_flows.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"

@@ -1,7 +1,7 @@
 #include "sim/packet/agent_driver.hpp"
 
 #include "collectives/algorithms/ring.hpp"
-#include "models/fabric_spec.hpp"
+#include "models/fabric/fabric_spec.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/network/program_driver.hpp"
 

@@ -1,5 +1,5 @@
 // Agents that try again for ever: a run ends when nothing can come of it, and no sooner.
-#include "models/fabric_spec.hpp"
+#include "models/fabric/fabric_spec.hpp"
 #include "sim/network/background_flows.hpp"
 #include "sim/packet/agent_driver.hpp"
 #include "sim/packet/testing.hpp"

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "collectives/in_network/datagram.hpp"
-#include "models/fabric.hpp"
-#include "models/routes.hpp"
+#include "models/fabric/fabric.hpp"
+#include "models/fabric/routes.hpp"
 #include "sim/packet/packet_network.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
 #include "sim/packet/datagram_network.hpp"
 
-#include "models/fat_tree.hpp"
-#include "models/star.hpp"
+#include "models/fabric/fat_tree.hpp"
+#include "models/fabric/star.hpp"
 #include "sim/packet/testing.hpp"
 
 #include <functional>

@@ -1,5 +1,5 @@
-#include "models/fat_tree.hpp"
-#include "models/star.hpp"
+#include "models/fabric/fat_tree.hpp"
+#include "models/fabric/star.hpp"
 #include "sim/packet/testing.hpp"
 
 #include <random>

@@ -1,7 +1,7 @@
 // The other direction of each cable.
 #pragma once
 
-#include "models/fabric.hpp"
+#include "models/fabric/fabric.hpp"
 
 #include <vector>
 

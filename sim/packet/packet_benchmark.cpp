@@ -1,11 +1,11 @@
 // What a packet-hop costs. Prints one table, CPU seconds of the simulation alone, on one core.
 //
 //   packet_benchmark [--quick]
-#include "collectives/registry.hpp"
-#include "models/bigraph.hpp"
-#include "models/fat_tree.hpp"
-#include "models/placement.hpp"
-#include "models/star.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "models/fabric/bigraph.hpp"
+#include "models/fabric/fat_tree.hpp"
+#include "models/fabric/placement.hpp"
+#include "models/fabric/star.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/packet/datagram_network.hpp"
 #include "sim/packet/packet_run.hpp"

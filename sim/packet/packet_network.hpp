@@ -9,7 +9,7 @@
 // Buffer is counted while a packet waits: it is free when its transmission starts. Pauses take the latency of the link.
 #pragma once
 
-#include "models/fabric.hpp"
+#include "models/fabric/fabric.hpp"
 #include "sim/packet/chance.hpp"
 #include "sim/packet/congestion.hpp"
 #include "sim/packet/packet.hpp"

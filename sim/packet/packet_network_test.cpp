@@ -1,9 +1,9 @@
 #include "sim/packet/packet_network.hpp"
 
-#include "models/fat_tree.hpp"
-#include "models/graph_fabric.hpp"
-#include "models/routes.hpp"
-#include "models/star.hpp"
+#include "models/fabric/fat_tree.hpp"
+#include "models/fabric/graph_fabric.hpp"
+#include "models/fabric/routes.hpp"
+#include "models/fabric/star.hpp"
 #include "sim/packet/testing.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // The `packet` network: the packet model driven by the event executor inside SimGrid's engine.
 #pragma once
 
-#include "models/fabric.hpp"
-#include "models/routes.hpp"
+#include "models/fabric/fabric.hpp"
+#include "models/fabric/routes.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/network/network_run.hpp"
 #include "sim/packet/packet_report.hpp"

@@ -1,9 +1,9 @@
 #include "sim/packet/packet_run.hpp"
 
+#include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
-#include "collectives/registry.hpp"
-#include "models/bigraph.hpp"
-#include "models/star.hpp"
+#include "models/fabric/bigraph.hpp"
+#include "models/fabric/star.hpp"
 #include "sim/network/flow_network.hpp"
 
 #include <cmath>

@@ -1,6 +1,6 @@
-#include "models/bigraph.hpp"
-#include "models/graph_fabric.hpp"
-#include "models/star.hpp"
+#include "models/fabric/bigraph.hpp"
+#include "models/fabric/graph_fabric.hpp"
+#include "models/fabric/star.hpp"
 #include "sim/packet/testing.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "sim/packet/settings.hpp"
 
-#include "models/validation.hpp"
+#include "models/fabric/validation.hpp"
 
 namespace weft {
 namespace {

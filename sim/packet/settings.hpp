@@ -3,7 +3,7 @@
 
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
-#include "models/fabric.hpp"
+#include "models/fabric/fabric.hpp"
 
 #include <cstdint>
 #include <string>

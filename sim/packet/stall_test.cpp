@@ -1,6 +1,6 @@
 // Runs that cannot end although something always happens: they end all the same, and say why.
-#include "collectives/registry.hpp"
-#include "models/fabric_spec.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "models/fabric/fabric_spec.hpp"
 #include "sim/packet/testing.hpp"
 #include "sim/shared_run.hpp"
 

@@ -1,8 +1,8 @@
 // A fabric and messages on it, for tests of the packet network.
 #pragma once
 
-#include "models/fabric.hpp"
-#include "models/routes.hpp"
+#include "models/fabric/fabric.hpp"
+#include "models/fabric/routes.hpp"
 #include "sim/packet/packet_network.hpp"
 
 #include <vector>

@@ -1,4 +1,4 @@
-#include "models/star.hpp"
+#include "models/fabric/star.hpp"
 #include "sim/packet/testing.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Results of each job, and of the traffic beside them, where several share the network.
 #pragma once
 
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/schedule.hpp"
 #include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
 

@@ -2,7 +2,7 @@
 // else is left alone (output_files.hpp).
 #pragma once
 
-#include "sim/results/plan.hpp"
+#include "sim/results/result.hpp"
 
 #include <filesystem>
 #include <vector>

@@ -1,8 +1,8 @@
-#include "sim/results/describe.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/row.hpp"
 #include "sim/results/table.hpp"
 #include "sim/results/writers.hpp"
+#include "sim/scenario/describe.hpp"
 #include "sim/scenario/testing.hpp"
 
 #include <unistd.h>

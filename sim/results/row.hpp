@@ -1,7 +1,7 @@
 // One simulated row: what a run of one algorithm at one size on one case says.
 #pragma once
 
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/schedule.hpp"
 #include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
 #include "sim/in_network/in_network_summary.hpp"

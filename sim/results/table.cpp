@@ -1,8 +1,8 @@
 #include "sim/results/table.hpp"
 
 #include "models/server/server_fabric.hpp"
-#include "sim/results/describe.hpp"
 #include "sim/results/version.hpp"
+#include "sim/scenario/describe.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // The table a person reads: nccl-tests' columns and units, what was in effect above it, the fastest marked.
 #pragma once
 
-#include "sim/results/plan.hpp"
+#include "sim/results/result.hpp"
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/network/network_run.hpp"
-#include "sim/results/plan.hpp"
+#include "sim/results/result.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // Between a scenario and the algorithm registry.
 #pragma once
 
-#include "collectives/registry.hpp"
+#include "collectives/algorithms/registry.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <string>

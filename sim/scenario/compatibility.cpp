@@ -1,7 +1,7 @@
 #include "sim/scenario/compatibility.hpp"
 
 #include "collectives/in_network/atp.hpp"
-#include "models/programmable.hpp"
+#include "models/fabric/programmable.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/jobs.hpp"

@@ -4,8 +4,8 @@
 //   CXX=clang++ cmake -B build/fuzz -G Ninja -DWEFT_FUZZ=ON -DWEFT_SANITIZE=address,undefined && ninja -C build/fuzz fuzz_reader
 //   mkdir -p build/fuzz/corpus && build/fuzz/bin/fuzz_reader -dict=sim/scenario/fuzz.dict -max_len=4096 -runs=1000000 build/fuzz/corpus
 //   scenarios
-#include "sim/results/plan.hpp"
 #include "sim/scenario/cases.hpp"
+#include "sim/scenario/plan.hpp"
 #include "sim/scenario/profiles.hpp"
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "collectives/in_network/atp.hpp"
 #include "collectives/in_network/switchml.hpp"
 #include "kernels/base/units.hpp"
-#include "models/programmable.hpp"
+#include "models/fabric/programmable.hpp"
 
 #include <optional>
 #include <string>

@@ -1,15 +1,15 @@
 // A scenario: one cluster, one workload, ready to run. What a scenario file can say and what the rest of the code sees.
 #pragma once
 
+#include "collectives/algorithms/registry.hpp"
 #include "collectives/engines/engines.hpp"
-#include "collectives/registry.hpp"
 #include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
-#include "models/fabric.hpp"
-#include "models/fabric_spec.hpp"
+#include "models/fabric/fabric.hpp"
+#include "models/fabric/fabric_spec.hpp"
+#include "models/fabric/placement.hpp"
+#include "models/fabric/programmable.hpp"
 #include "models/hardware.hpp"
-#include "models/placement.hpp"
-#include "models/programmable.hpp"
 #include "models/server/host_copies.hpp"
 #include "models/server/server.hpp"
 #include "models/traffic.hpp"

@@ -1,7 +1,7 @@
 #include "sim/training/training_driver.hpp"
 
-#include "collectives/registry.hpp"
-#include "models/fabric_spec.hpp"
+#include "collectives/algorithms/registry.hpp"
+#include "models/fabric/fabric_spec.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/packet/packet_network.hpp"

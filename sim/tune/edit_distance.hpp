@@ -1,7 +1,7 @@
 // How alike two graphs are: edit distance with cost 1 for each node or edge inserted or removed and each label changed.
 #pragma once
 
-#include "models/fabric.hpp"
+#include "models/fabric/fabric.hpp"
 #include "models/training/model.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
 #include "sim/tune/tune_cache.hpp"
 
-#include "models/fabric_spec.hpp"
-#include "models/star.hpp"
+#include "models/fabric/fabric_spec.hpp"
+#include "models/fabric/star.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // A fitted profile as the file that scenarios name: every value with its source, and how it was come by.
 #pragma once
 
-#include "validation/calibrate.hpp"
+#include "validation/fit/calibrate.hpp"
 #include "validation/fit/fit.hpp"
 
 namespace weft {

@@ -5,7 +5,7 @@
 #include "sim/experiment.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "validation/measurements/measurement.hpp"
-#include "validation/renames.hpp"
+#include "validation/measurements/renames.hpp"
 
 #include <map>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "validation/lab/in_network.hpp"
 
-#include "collectives/in_network/udp_format.hpp"
+#include "collectives/transports/udp/udp_format.hpp"
 #include "sim/in_network/cluster.hpp"
 #include "sim/scenario/jobs.hpp"
 

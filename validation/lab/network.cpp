@@ -1,6 +1,6 @@
 #include "validation/lab/network.hpp"
 
-#include "models/graph_fabric.hpp"
+#include "models/fabric/graph_fabric.hpp"
 #include "validation/lab/tools.hpp"
 
 #include <algorithm>

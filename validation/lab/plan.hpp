@@ -9,7 +9,7 @@
 #pragma once
 
 #include "kernels/base/error.hpp"
-#include "models/routes.hpp"
+#include "models/fabric/routes.hpp"
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,6 @@
 #include "validation/lab/plan.hpp"
 
-#include "models/fabric_spec.hpp"
+#include "models/fabric/fabric_spec.hpp"
 #include "validation/lab/network.hpp"
 
 #include <algorithm>

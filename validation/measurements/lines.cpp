@@ -1,6 +1,6 @@
 #include "validation/measurements/lines.hpp"
 
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 #include <algorithm>
 #include <array>

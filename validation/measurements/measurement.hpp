@@ -22,7 +22,7 @@ struct Measurement {
   int nodes = 0;  // 0: the file does not say, as for gpus (of a node) and ranks
   int gpus = 0;
   int ranks = 0;
-  // As in collectives/schedule.hpp, or "latency" (one way), "bandwidth" or "bidirectional_bandwidth" (one message of a window).
+  // As in collectives/schedule/schedule.hpp, or "latency" (one way), "bandwidth" or "bidirectional_bandwidth" (one message of a window).
   std::string collective = {};
   std::string algorithm = {};  // in the file's own words; empty: whatever the library chose
   std::int64_t size_bytes = 0;

@@ -1,6 +1,6 @@
 #include "validation/measurements/trace.hpp"
 
-#include "collectives/schedule.hpp"
+#include "collectives/schedule/schedule.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/json_text.hpp"
 #include "validation/measurements/lines.hpp"

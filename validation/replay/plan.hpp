@@ -4,8 +4,8 @@
 
 #include "models/program.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "validation/measurements/renames.hpp"
 #include "validation/measurements/trace.hpp"
-#include "validation/renames.hpp"
 
 #include <optional>
 #include <string>

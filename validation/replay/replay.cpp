@@ -7,7 +7,7 @@
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/training_check.hpp"
 #include "validation/fit/fit.hpp"
-#include "validation/renames.hpp"
+#include "validation/measurements/renames.hpp"
 
 #include <algorithm>
 #include <iostream>

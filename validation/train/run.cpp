@@ -1,8 +1,8 @@
 #include "validation/train/run.hpp"
 
 #include "collectives/bench/processes.hpp"
-#include "collectives/tcp.hpp"
-#include "collectives/threads.hpp"
+#include "collectives/transports/tcp.hpp"
+#include "collectives/transports/threads.hpp"
 
 #include <cerrno>
 #include <cstring>

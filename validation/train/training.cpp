@@ -1,6 +1,6 @@
 #include "validation/train/training.hpp"
 
-#include "collectives/blocking.hpp"
+#include "collectives/executors/blocking.hpp"
 #include "kernels/base/hash.hpp"
 #include "validation/train/model.hpp"
 

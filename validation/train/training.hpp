@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/compression/compressor.hpp"
-#include "collectives/transport.hpp"
+#include "collectives/executors/transport.hpp"
 #include "validation/train/digits.hpp"
 
 #include <array>

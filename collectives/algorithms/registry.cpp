@@ -1,0 +1,378 @@
+#include "collectives/algorithms/registry.hpp"
+
+#include "collectives/algorithms/binomial_tree.hpp"
+#include "collectives/algorithms/bruck.hpp"
+#include "collectives/algorithms/chain.hpp"
+#include "collectives/algorithms/direct.hpp"
+#include "collectives/algorithms/dissemination.hpp"
+#include "collectives/algorithms/double_binary_tree.hpp"
+#include "collectives/algorithms/fold.hpp"
+#include "collectives/algorithms/halving_doubling.hpp"
+#include "collectives/algorithms/hierarchical_ring.hpp"
+#include "collectives/algorithms/pairwise.hpp"
+#include "collectives/algorithms/parameter_server.hpp"
+#include "collectives/algorithms/recursive_doubling.hpp"
+#include "collectives/algorithms/ring.hpp"
+#include "collectives/algorithms/scatter_allgather.hpp"
+#include "collectives/schedule/compose.hpp"
+#include "kernels/base/nearest_name.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace weft {
+
+namespace {
+
+using Problems = std::vector<Problem>;
+
+std::string powers_around(int n) {
+  const int below = 1 << floor_log2(n);
+  return fmt::format("{} or {}", below, std::int64_t{2} * below);
+}
+
+void power_of_two(const char* where, int n, Problems& problems) {
+  if (n >= 1 && !is_power_of_two(n)) problems.push_back({where, fmt::format("must be a power of two ({}), got {}", powers_around(n), n)});
+}
+
+void power_of_two_ranks(const Request& q, Problems& problems) { power_of_two("/ranks", q.ranks, problems); }
+
+std::string divisors_of(int n) {
+  std::vector<int> divisors;
+  for (int d = 1; d <= n; ++d)
+    if (n % d == 0) divisors.push_back(d);
+  return fmt::format("{}", fmt::join(divisors, ", "));
+}
+
+void groups_divide(const Request& q, Problems& problems) {
+  const int g = q.settings.group;
+  if (q.ranks < 1) return;
+  if (g == 0 && find_algorithm(q.collective, q.algorithm)->staggers) return;
+  if (g == 0)
+    problems.push_back({"/group", fmt::format("hierarchical_ring needs the ranks of a group: one of {}", divisors_of(q.ranks))});
+  else if (g < 0 || q.ranks % g != 0)
+    problems.push_back({"/group", fmt::format("must divide the {} ranks ({}), got {}", q.ranks, divisors_of(q.ranks), g)});
+}
+
+void fits_bigraph(const Request& q, Problems& problems) {
+  if (!q.bigraph) {
+    problems.push_back({"/fabric/type", "hdrm places ranks on a bigraph; on other fabrics use halving_doubling"});
+    return;
+  }
+  const int N = q.bigraph->switches, M = q.bigraph->nodes_per_switch;
+  if (N < 2) problems.push_back({"/fabric/switches", fmt::format("hdrm needs at least 2, got {}", N)});
+  if (M < 1) problems.push_back({"/fabric/nodes_per_switch", fmt::format("hdrm needs at least 1, got {}", M)});
+  if (N < 2 || M < 1) return;
+  power_of_two("/fabric/switches", N, problems);
+  power_of_two("/fabric/nodes_per_switch", M, problems);
+  if (M > N / 2)
+    problems.push_back({"/fabric/nodes_per_switch", fmt::format("must be at most switches / 2 = {} for hdrm, got {}", N / 2, M)});
+  const std::int64_t nodes = std::int64_t{N} * M;
+  if (q.ranks != nodes)
+    problems.push_back({"/ranks", fmt::format("hdrm uses every node of the bigraph, {} x {} = {}, got {}", N, M, nodes, q.ranks)});
+}
+
+constexpr int most_in_one_step = 4096;  // ranks, where a step has ranks^2 transfers: 400 MB
+
+Servers servers_of(const Request& q) {
+  return {.workers = q.ranks, .servers = std::max(q.settings.servers, 1), .hosts = q.settings.server_hosts};
+}
+
+void servers_are_few(const Request& q, Problems& problems) {
+  const Servers s = servers_of(q);
+  if (q.settings.servers < 0)
+    problems.push_back({"/servers", fmt::format("must be at least 1, got {}", q.settings.servers)});
+  else if (s.hosts == ServerHosts::workers && s.servers > q.ranks)
+    problems.push_back({"/servers", fmt::format("must be 1 to {}, the ranks, got {}", q.ranks, s.servers)});
+  else if (std::int64_t{s.servers} * q.ranks > most_in_one_step * most_in_one_step)
+    problems.push_back({"/servers", fmt::format("times ranks must be at most {}, got {}", most_in_one_step * most_in_one_step,
+                                                std::int64_t{s.servers} * q.ranks)});
+}
+
+Groups groups_of(const Request& q) { return {.ranks = q.ranks, .ranks_per_group = q.settings.group}; }
+Rooted rooted(const Request& q) { return {.ranks = q.ranks, .root = q.root}; }
+
+#define WEFT_OF_RANKS(function) \
+  .build = [](const Request& q) { return function(q.ranks); }, .price = [](const Request& q) { return function##_price(q.ranks); }
+#define WEFT_OF_ROOT(function) \
+  .build = [](const Request& q) { return function(rooted(q)); }, .price = [](const Request& q) { return function##_price(q.ranks); }
+
+const std::array table = {
+    Algorithm{.name = "ring",
+              .collective = Collective::allreduce,
+              .description = "Chunks go around a ring of ranks twice, first adding, then copying.",
+              .source = "Patarasuk & Yuan 2009",
+              .staggers = true,
+              .constrain = groups_divide,
+              WEFT_OF_RANKS(ring_allreduce)},
+    Algorithm{.name = "halving_doubling",
+              .collective = Collective::allreduce,
+              .description = "Pairs at distance 1, 2, 4, ... exchange halves of what they work on, then gather in mirror image.",
+              .source = "Rabenseifner 2004; order of Dong et al. 2020 (EFLOPS)",
+              WEFT_OF_RANKS(halving_doubling_allreduce)},
+    Algorithm{.name = "hdrm",
+              .collective = Collective::allreduce,
+              .description = "Halving-doubling with ranks placed on a BiGraph so that no link between switches carries two flows.",
+              .source = "Dong et al. 2020 (EFLOPS)",
+              .constrain = fits_bigraph,
+              .build = [](const Request& q) { return hdrm_allreduce(*q.bigraph); },
+              .price = [](const Request& q) { return hdrm_allreduce_price(*q.bigraph); }},
+    Algorithm{.name = "recursive_doubling",
+              .collective = Collective::allreduce,
+              .description = "Pairs at distance 1, 2, 4, ... exchange their whole sums; fewest steps, for small messages.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              WEFT_OF_RANKS(recursive_doubling_allreduce)},
+    Algorithm{.name = "hierarchical_ring",
+              .collective = Collective::allreduce,
+              .description = "Reduce-scatter inside groups, a ring across groups for each shard, all-gather inside.",
+              .source = "Mikami et al. 2018",
+              .takes_group = true,
+              .constrain = groups_divide,
+              .build = [](const Request& q) { return hierarchical_ring_allreduce(groups_of(q)); },
+              .price = [](const Request& q) { return hierarchical_ring_allreduce_price(groups_of(q)); }},
+    Algorithm{.name = "double_binary_tree",
+              .collective = Collective::allreduce,
+              .description = "Two complementary binary trees, each for half of the message; wants several pieces.",
+              .source = "Sanders, Speck & Traeff 2009",
+              WEFT_OF_RANKS(double_binary_tree_allreduce)},
+    Algorithm{.name = "direct",
+              .collective = Collective::allreduce,
+              .description = "Every rank reduces its own chunk: all send to its owner, the owner sends to all.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              .most_ranks = most_in_one_step,
+              WEFT_OF_RANKS(direct_allreduce)},
+    Algorithm{
+        .name = "parameter_server",
+        .collective = Collective::allreduce,
+        .description = "Every rank pushes its data to servers, among the ranks or on extra hosts, which add it up, and pulls the sum.",
+        .source = "Li et al. 2014; Jiang et al. 2020 (BytePS)",
+        .takes_servers = true,
+        .constrain = servers_are_few,
+        .build = [](const Request& q) { return parameter_server_allreduce(servers_of(q)); },
+        .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
+    Algorithm{.name = "ring",
+              .collective = Collective::reduce_scatter,
+              .description = "Chunks go around a ring of ranks once, adding.",
+              .source = "Patarasuk & Yuan 2009",
+              WEFT_OF_RANKS(ring_reduce_scatter)},
+    Algorithm{.name = "halving_doubling",
+              .collective = Collective::reduce_scatter,
+              .description = "Pairs at distance n/2, ..., 2, 1 exchange halves of what they work on.",
+              .source = "Rabenseifner 2004",
+              .can_be_cut = false,
+              .constrain = power_of_two_ranks,
+              WEFT_OF_RANKS(halving_doubling_reduce_scatter)},
+    Algorithm{.name = "direct",
+              .collective = Collective::reduce_scatter,
+              .description = "Everybody sends every block to its owner at once.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              .most_ranks = most_in_one_step,
+              WEFT_OF_RANKS(direct_reduce_scatter)},
+    Algorithm{.name = "ring",
+              .collective = Collective::allgather,
+              .description = "Blocks go around a ring of ranks once.",
+              .source = "Patarasuk & Yuan 2009",
+              WEFT_OF_RANKS(ring_allgather)},
+    Algorithm{.name = "recursive_doubling",
+              .collective = Collective::allgather,
+              .description = "Pairs at distance 1, 2, 4, ... exchange all they have gathered.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              .can_be_cut = false,
+              .constrain = power_of_two_ranks,
+              WEFT_OF_RANKS(recursive_doubling_allgather)},
+    Algorithm{.name = "bruck",
+              .collective = Collective::allgather,
+              .description = "Every rank sends all it has to the rank 1, 2, 4, ... before it; any number of ranks.",
+              .source = "Bruck et al. 1997",
+              .can_be_cut = false,
+              WEFT_OF_RANKS(bruck_allgather)},
+    Algorithm{.name = "direct",
+              .collective = Collective::allgather,
+              .description = "Everybody sends its block to everybody at once.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              .most_ranks = most_in_one_step,
+              WEFT_OF_RANKS(direct_allgather)},
+    Algorithm{.name = "binomial_tree",
+              .collective = Collective::broadcast,
+              .description = "Whoever has the message sends it on: twice as many ranks at every step.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              WEFT_OF_ROOT(binomial_tree_broadcast)},
+    Algorithm{.name = "scatter_allgather",
+              .collective = Collective::broadcast,
+              .description = "The root scatters blocks along a binomial tree, a ring gathers them everywhere; for long messages.",
+              .source = "Barnett et al. 1994",
+              WEFT_OF_ROOT(scatter_allgather_broadcast)},
+    Algorithm{.name = "chain",
+              .collective = Collective::broadcast,
+              .description = "Each rank passes the message to the next; wants many pieces.",
+              .source = "Barnett et al. 1994",
+              WEFT_OF_ROOT(chain_broadcast)},
+    Algorithm{.name = "neighbour_tree",
+              .collective = Collective::broadcast,
+              .description = "A binomial tree in which the farthest ranks are sent to first and neighbours last.",
+              .source = "arXiv 2021 (gs-SGD)",
+              WEFT_OF_ROOT(neighbour_tree_broadcast)},
+    Algorithm{.name = "direct",
+              .collective = Collective::broadcast,
+              .description = "The root sends the message to everybody at once.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              .most_ranks = most_in_one_step,
+              WEFT_OF_ROOT(direct_broadcast)},
+    Algorithm{.name = "binomial_tree",
+              .collective = Collective::reduce,
+              .description = "Half of the ranks hand their sums to the other half at every step.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              WEFT_OF_ROOT(binomial_tree_reduce)},
+    Algorithm{.name = "reduce_scatter_gather",
+              .collective = Collective::reduce,
+              .description = "A ring reduces blocks, a binomial tree gathers them at the root; for long messages.",
+              .source = "Rabenseifner 2004",
+              WEFT_OF_ROOT(reduce_scatter_gather_reduce)},
+    Algorithm{.name = "chain",
+              .collective = Collective::reduce,
+              .description = "Each rank adds its data and passes the sum to the one before; wants many pieces.",
+              .source = "Barnett et al. 1994",
+              WEFT_OF_ROOT(chain_reduce)},
+    Algorithm{.name = "neighbour_tree",
+              .collective = Collective::reduce,
+              .description = "A binomial tree in which neighbours pair up first, then their pairs.",
+              .source = "arXiv 2021 (gs-SGD)",
+              WEFT_OF_ROOT(neighbour_tree_reduce)},
+    Algorithm{.name = "direct",
+              .collective = Collective::reduce,
+              .description = "Everybody sends the message to the root at once, as to a parameter server.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              .most_ranks = most_in_one_step,
+              WEFT_OF_ROOT(direct_reduce)},
+    Algorithm{.name = "direct",
+              .collective = Collective::alltoall,
+              .description = "Everybody sends to everybody at once.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              .most_ranks = most_in_one_step,
+              WEFT_OF_RANKS(direct_alltoall)},
+    Algorithm{.name = "pairwise",
+              .collective = Collective::alltoall,
+              .description = "Everybody sends to one rank at a time, the next one, then the one after it, and so on.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              WEFT_OF_RANKS(pairwise_alltoall)},
+    Algorithm{.name = "bruck",
+              .collective = Collective::alltoall,
+              .description = "Blocks travel their distance bit by bit, packed into one message a step; for small messages.",
+              .source = "Bruck et al. 1997",
+              .can_be_cut = false,
+              .most_ranks = most_in_one_step,
+              WEFT_OF_RANKS(bruck_alltoall)},
+    Algorithm{.name = "dissemination",
+              .collective = Collective::barrier,
+              .description = "Every rank tells the rank 1, 2, 4, ... further on what it has heard.",
+              .source = "Hensgen, Finkel & Manber 1988",
+              .can_be_cut = false,
+              WEFT_OF_RANKS(dissemination_barrier)},
+};
+
+#undef WEFT_OF_RANKS
+#undef WEFT_OF_ROOT
+
+Problem unknown_algorithm(const Request& q) {
+  const std::vector<std::string> names = algorithm_names(q.collective);
+  std::string what =
+      fmt::format("unknown {} algorithm \"{}\", must be one of {}", name_of(q.collective), q.algorithm, fmt::join(names, ", "));
+  if (const auto near = nearest_name(q.algorithm, names)) what += fmt::format(" (did you mean \"{}\"?)", *near);
+  return {"/algorithm", what};
+}
+
+void check_cuts(const Algorithm& a, const Request& q, Problems& problems) {
+  constexpr int most = 1 << 16;
+  const auto check_cut = [&](const char* where, int n) {
+    if (n < 1 || n > most)
+      problems.push_back({where, fmt::format("must be 1 to {}, got {}", most, n)});
+    else if (n > 1 && !a.can_be_cut)
+      problems.push_back(
+          {where, fmt::format("must be 1 for {} {}, which cannot be cut further, got {}", a.name, name_of(a.collective), n)});
+  };
+  check_cut("/channels", q.settings.channels);
+  check_cut("/pieces", q.settings.pieces);
+}
+
+// The uncut price is known to be right here; chunks must still be counted by an int, extra ones included.
+void check_size(const Algorithm& a, const Request& q, Problems& problems) {
+  constexpr std::int64_t most_chunks = std::int64_t{1} << 28;
+  const std::int64_t parts = std::int64_t{q.settings.channels} * q.settings.pieces;
+  const std::int64_t chunks = a.price(q).chunks;
+  if (chunks > most_chunks / parts)
+    problems.push_back({q.settings.pieces > 1 ? "/pieces" : "/channels",
+                        fmt::format("cut the message of {} chunks into {} parts; together they may be {}", chunks, parts, most_chunks)});
+}
+
+const Algorithm& allowed(const Request& request) {
+  const std::vector<Problem> problems = constraints(request);
+  if (!problems.empty()) {
+    std::vector<std::string> lines;
+    for (const Problem& p : problems) lines.push_back(fmt::format("{}: {}", p.where, p.what));
+    throw InputError(lines);
+  }
+  return *find_algorithm(request.collective, request.algorithm);
+}
+
+}  // namespace
+
+int extra_servers(const AlgorithmSettings& settings) {
+  return settings.server_hosts == ServerHosts::extra ? std::max(settings.servers, 1) : 0;
+}
+
+std::span<const Algorithm> algorithms() { return table; }
+
+std::vector<std::string> algorithm_names(Collective collective) {
+  std::vector<std::string> names;
+  for (const Algorithm& a : table)
+    if (a.collective == collective) names.emplace_back(a.name);
+  return names;
+}
+
+const Algorithm* find_algorithm(Collective collective, std::string_view name) {
+  for (const Algorithm& a : table)
+    if (a.collective == collective && a.name == name) return &a;
+  return nullptr;
+}
+
+std::vector<Problem> constraints(const Request& request) {
+  const Algorithm* a = find_algorithm(request.collective, request.algorithm);
+  if (a == nullptr) return {unknown_algorithm(request)};
+  std::vector<Problem> problems;
+  if (request.ranks < 1 || request.ranks > a->most_ranks)
+    problems.push_back(
+        {"/ranks", fmt::format("must be 1 to {} for {} {}, got {}", a->most_ranks, a->name, name_of(a->collective), request.ranks)});
+  if (request.ranks >= 1 && (request.root < 0 || request.root >= request.ranks))
+    problems.push_back({"/root", fmt::format("must be a rank, 0 to {}, got {}", request.ranks - 1, request.root)});
+  if (request.settings.group != 0 && !a->takes_group && !a->staggers)
+    problems.push_back({"/group", fmt::format("{} {} has no groups, got {}", a->name, name_of(a->collective), request.settings.group)});
+  if (request.settings.servers != 0 && !a->takes_servers)
+    problems.push_back(
+        {"/servers", fmt::format("{} {} has no servers, got {}", a->name, name_of(a->collective), request.settings.servers)});
+  if (request.settings.server_hosts != ServerHosts::workers && !a->takes_servers)
+    problems.push_back({"/server_hosts", fmt::format("{} {} has no servers, got \"{}\"", a->name, name_of(a->collective),
+                                                     name_of(request.settings.server_hosts))});
+  check_cuts(*a, request, problems);
+  if (a->constrain != nullptr) a->constrain(request, problems);
+  if (problems.empty()) check_size(*a, request, problems);
+  return problems;
+}
+
+Schedule build(const Request& request) {
+  const Algorithm& a = allowed(request);
+  const Schedule cut = channels(pipelined(a.build(request), request.settings.pieces), request.settings.channels);
+  return a.staggers && request.settings.group > 1 ? staggered(cut, request.settings.group) : cut;
+}
+
+Price price(const Request& request) {
+  const Algorithm& a = allowed(request);
+  const int pieces = request.settings.pieces, parts = pieces * request.settings.channels;
+  Price price = a.price(request);
+  if (price.steps > 0) price.steps += pieces - 1;
+  price.messages *= parts;
+  price.max_chunks_sent *= parts;
+  price.chunks *= parts;
+  return price;
+}
+
+}  // namespace weft

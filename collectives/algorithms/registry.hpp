@@ -1,0 +1,68 @@
+// All algorithms by name: what the reader may accept, `weft list` prints, and every run builds its schedule from.
+#pragma once
+
+#include "collectives/algorithms/hdrm.hpp"
+#include "collectives/algorithms/parameter_server.hpp"
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
+#include "kernels/base/error.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+// Settings that stand beside an algorithm's name.
+struct AlgorithmSettings {
+  int group = 0;    // ranks in a group, such as the GPUs of a server; 0 is not given
+  int servers = 0;  // that keep parameters; 0 is not given: 1
+  ServerHosts server_hosts = ServerHosts::workers;
+  int channels = 1;  // concurrent parts of the message, each a copy of the algorithm
+  int pieces = 1;    // pieces of each part that follow one another through the algorithm (pipelining)
+  friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
+};
+
+// Servers beside the ranks that are asked for: ranks of the schedule behind them.
+int extra_servers(const AlgorithmSettings&);
+
+struct Request {
+  Collective collective = Collective::allreduce;
+  std::string algorithm = "ring";
+  int ranks = 1;  // without extra servers
+  Rank root = 0;
+  AlgorithmSettings settings = {};
+  std::optional<BiGraphShape> bigraph = {};  // the fabric, if it is one
+};
+
+struct Algorithm {
+  std::string_view name;
+  Collective collective;
+  std::string_view description;  // one sentence
+  std::string_view source;
+  // The steps of one transfer each may be cut (channels, pieces); algorithms that move ranges of ranks' blocks may not.
+  bool can_be_cut = true;
+  bool takes_group = false;
+  bool takes_servers = false;
+  bool staggers = false;  // may take a group, through which each channel then goes from another rank on
+  int most_ranks = 1 << 20;
+  void (*constrain)(const Request&, std::vector<Problem>&) = nullptr;  // what else must hold
+  Schedule (*build)(const Request&) = nullptr;                         // uncut
+  Price (*price)(const Request&) = nullptr;
+};
+
+std::span<const Algorithm> algorithms();
+std::vector<std::string> algorithm_names(Collective collective);
+const Algorithm* find_algorithm(Collective collective, std::string_view name);
+
+// What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group,
+// /servers, /server_hosts, /channels, /pieces; those of the fabric are /fabric/type, /fabric/switches and /fabric/nodes_per_switch.
+std::vector<Problem> constraints(const Request& request);
+
+// The schedule, and its price by the formulas above each algorithm. Throw InputError with all `constraints`.
+Schedule build(const Request& request);
+Price price(const Request& request);
+
+}  // namespace weft

@@ -1,0 +1,283 @@
+#include "collectives/executors/stream/plan.hpp"
+
+#include "collectives/executors/blocking.hpp"
+#include "collectives/schedule/overlaps.hpp"
+#include "collectives/schedule/step_window.hpp"
+#include "kernels/base/error.hpp"
+
+#include <algorithm>
+#include <deque>
+
+namespace weft {
+namespace {
+
+using Kind = StreamOperation::Kind;
+using Place = StreamOperation::Place;
+using Carriage = StreamPlanSettings::Carriage;
+
+// What is held aside lies as its destination does with respect to this, so that kernels find both aligned alike.
+constexpr std::int64_t alignment = 256;
+
+// A write of the step that waits for its turn.
+struct Pending {
+  std::uint32_t transfer;
+  Place from;
+};
+
+// One rank in one channel, in the present step.
+struct Lane {
+  Rank rank = 0;
+  int channel = 0;
+  int stream = 0;
+  int aside = 0;  // its memory
+  std::int64_t aside_used = 0;
+  std::vector<Pending> pending = {};
+  int ready = -1;                                // event: what it sends in this step is there
+  std::vector<std::pair<Rank, int>> taken = {};  // events: what it receives from that rank has been read
+  int posted = -1;                               // mark: start of the step
+};
+
+class Planner {
+ public:
+  Planner(const Schedule& schedule, const StreamPlanSettings& settings)
+      : schedule_(schedule),
+        settings_(settings),
+        buffer_{{.elements = settings.elements, .chunks = schedule.chunks}, settings.dtype, nullptr},
+        channels_(static_cast<int>(schedule.channels.size())) {
+    plan_.ranks = schedule.ranks;
+    plan_.workers = schedule.workers();
+    plan_.streams_per_rank = pulls() ? channels_ : 1;
+    plan_.dtype = settings.dtype;
+    plan_.op = settings.op == ReduceOp::avg ? ReduceOp::sum : settings.op;
+    plan_.memories.assign(static_cast<std::size_t>(schedule.ranks * (1 + channels_)), 0);
+    for (Rank r = 0; r < schedule.ranks; ++r) {
+      plan_.memories[static_cast<std::size_t>(r)] = static_cast<std::int64_t>(buffer_bytes(schedule, settings.elements, settings.dtype));
+      for (int c = 0; c < channels_; ++c)
+        lanes_.push_back({.rank = r,
+                          .channel = c,
+                          .stream = r * plan_.streams_per_rank + (pulls() ? c : 0),
+                          .aside = schedule.ranks + r * channels_ + c});
+    }
+    for (const Steps& channel : schedule.channels) windows_.emplace_back(channel, schedule.ranks);
+  }
+
+  StreamPlan plan() {
+    for (step_ = 0; step_ < schedule_.steps(); ++step_) {
+      for_lanes([&](Lane& lane) { open(lane); });
+      for_lanes([&](Lane& lane) { hold_locals(lane); });
+      if (pulls())
+        for_lanes([&](Lane& lane) { pull(lane); });
+      else
+        exchange();
+      for_lanes([&](Lane& lane) { close(lane); });
+      for (StepWindow& w : windows_)
+        if (step_ < w.count())
+          for (Rank r = 0; r < schedule_.ranks; ++r) w.leave(step_);
+    }
+    if (settings_.op == ReduceOp::avg)
+      for (Rank r = 0; r < schedule_.ranks; ++r) divide(r);
+    return std::move(plan_);
+  }
+
+ private:
+  bool pulls() const { return settings_.carriage == Carriage::pull; }
+  Lane& lane(Rank r, int channel) { return lanes_[static_cast<std::size_t>(r * channels_ + channel)]; }
+  IndexedStep& step_of(int channel) { return windows_[static_cast<std::size_t>(channel)].at(step_); }
+  const Transfer& transfer(const Lane& lane, std::uint32_t i) { return step_of(lane.channel).transfers()[i]; }
+  std::span<const std::uint32_t> sends(const Lane& l) { return step_of(l.channel).shape->sends_of(l.rank); }
+  std::span<const std::uint32_t> receives(const Lane& l) { return step_of(l.channel).shape->receives_of(l.rank); }
+  std::span<const std::uint32_t> locals(const Lane& l) { return step_of(l.channel).shape->locals_of(l.rank); }
+
+  // Those that do something in this step.
+  template <class Do>
+  void for_lanes(Do what) {
+    for (Lane& lane : lanes_)
+      if (step_ < windows_[static_cast<std::size_t>(lane.channel)].count() &&
+          !(sends(lane).empty() && receives(lane).empty() && locals(lane).empty()))
+        what(lane);
+  }
+
+  std::int64_t bytes(const Transfer& t) const {
+    const auto read = buffer_.chunks(t.chunk, t.count).size(), written = buffer_.chunks(t.into, t.count).size();
+    check(read == written, "{}: sends {} bytes to where {} belong", to_string(t), read, written);
+    return static_cast<std::int64_t>(read);
+  }
+  Place place(Rank r, int chunk) const { return {r, buffer_.layout.begin(chunk) * static_cast<std::int64_t>(size_of(settings_.dtype))}; }
+  Place source(const Transfer& t) const { return place(t.from, t.chunk); }
+  Place destination(const Transfer& t) const { return place(t.to, t.into); }
+
+  Place take_aside(Lane& lane, const Transfer& t) {
+    const std::int64_t offset = lane.aside_used + destination(t).offset % alignment;
+    lane.aside_used = (offset + bytes(t) + alignment - 1) / alignment * alignment;
+    std::int64_t& room = plan_.memories[static_cast<std::size_t>(lane.aside)];
+    room = std::max(room, lane.aside_used);
+    return {lane.aside, offset};
+  }
+
+  void move(Kind kind, const Lane& lane, const Transfer& t, Place from, Place into) {
+    if (bytes(t) > 0) plan_.operations.push_back({.kind = kind, .stream = lane.stream, .bytes = bytes(t), .from = from, .into = into});
+  }
+  int record(int stream) {
+    plan_.operations.push_back({.kind = Kind::record, .stream = stream, .event = plan_.events});
+    return plan_.events++;
+  }
+  void wait(int stream, int event) { plan_.operations.push_back({.kind = Kind::wait, .stream = stream, .event = event}); }
+  int mark(const Lane& lane) {
+    if (!settings_.marks) return -1;
+    plan_.operations.push_back({.kind = Kind::mark, .stream = lane.stream, .event = plan_.marks});
+    return plan_.marks++;
+  }
+
+  void open(Lane& lane) {
+    lane.aside_used = 0;
+    lane.pending.clear();
+    lane.taken.clear();
+    lane.posted = mark(lane);
+    if (pulls() && !sends(lane).empty()) lane.ready = record(lane.stream);
+  }
+
+  void hold_locals(Lane& lane) {
+    overlaps_.find(step_of(lane.channel).transfers(), sends(lane), receives(lane), locals(lane));
+    for (const auto i : locals(lane)) {
+      const Transfer& t = transfer(lane, i);
+      Place from = source(t);
+      if (!overlaps_.reads_alone(i)) {
+        from = take_aside(lane, t);
+        move(Kind::copy, lane, t, source(t), from);
+      }
+      lane.pending.push_back({i, from});
+    }
+  }
+
+  // Every rank starts with its left neighbour, so that not all read the same memory at once.
+  void pull(Lane& lane) {
+    overlaps_.find(step_of(lane.channel).transfers(), sends(lane), receives(lane), locals(lane));
+    std::vector<std::uint32_t> order(receives(lane).begin(), receives(lane).end());
+    const auto distance = [&](std::uint32_t i) { return mod(lane.rank - transfer(lane, i).from, schedule_.ranks); };
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return distance(a) < distance(b); });
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const Transfer& t = transfer(lane, order[k]);
+      if (k == 0 || transfer(lane, order[k - 1]).from != t.from) wait(lane.stream, this->lane(t.from, lane.channel).ready);
+      pull(lane, order[k], t);
+      if (k + 1 == order.size() || transfer(lane, order[k + 1]).from != t.from) lane.taken.emplace_back(t.from, record(lane.stream));
+    }
+  }
+  void pull(Lane& lane, std::uint32_t i, const Transfer& t) {
+    const bool reads = !settings_.reads || settings_.reads(t.to, t.from);
+    if (overlaps_.writes_alone(i) && (!t.reduces || reads))
+      return move(t.reduces ? Kind::reduce : Kind::copy, lane, t, source(t), destination(t));
+    const Place aside = take_aside(lane, t);
+    move(Kind::copy, lane, t, source(t), aside);
+    lane.pending.push_back({i, aside});
+  }
+
+  // The messages of a step of all channels, both ends of each.
+  void exchange() {
+    std::vector<StreamOperation> group;
+    for (int c = 0; c < channels_; ++c) {
+      if (step_ >= windows_[static_cast<std::size_t>(c)].count()) continue;
+      const auto into = places(c);
+      const auto transfers = step_of(c).transfers();
+      for (std::size_t i = 0; i < transfers.size(); ++i) {
+        const Transfer& t = transfers[i];
+        if (t.from == t.to || bytes(t) == 0) continue;
+        group.push_back({.kind = Kind::send, .stream = lane(t.from, c).stream, .bytes = bytes(t), .from = source(t), .peer = t.to});
+        group.push_back({.kind = Kind::receive, .stream = lane(t.to, c).stream, .bytes = bytes(t), .into = into[i], .peer = t.from});
+      }
+    }
+    if (group.empty()) return;
+    plan_.operations.push_back({.kind = Kind::begin_group});
+    plan_.operations.insert(plan_.operations.end(), group.begin(), group.end());
+    plan_.operations.push_back({.kind = Kind::end_group});
+  }
+  // Where each transfer of the channel's step arrives.
+  std::vector<Place> places(int channel) {
+    std::vector<Place> into(step_of(channel).transfers().size());
+    for_lanes([&](Lane& lane) {
+      if (lane.channel != channel) return;
+      overlaps_.find(step_of(channel).transfers(), sends(lane), receives(lane), locals(lane));
+      for (const auto i : receives(lane)) {
+        const Transfer& t = transfer(lane, i);
+        const bool at_once = !t.reduces && overlaps_.writes_alone(i);
+        into[i] = at_once ? destination(t) : take_aside(lane, t);
+        if (!at_once) lane.pending.push_back({i, into[i]});
+      }
+    });
+    return into;
+  }
+
+  void close(Lane& lane) {
+    if (pulls()) wait_for_readers(lane);
+    int done = mark(lane);
+    note_messages(lane, done);
+    std::sort(lane.pending.begin(), lane.pending.end(), [](const Pending& a, const Pending& b) { return a.transfer < b.transfer; });
+    for (const Pending& p : lane.pending) {
+      const Transfer& t = transfer(lane, p.transfer);
+      move(t.reduces ? Kind::reduce : Kind::copy, lane, t, p.from, destination(t));
+      if (!settings_.marks || !t.reduces) continue;
+      const int start = std::exchange(done, mark(lane));
+      note(lane, {.what = MarkedOperation::What::reduce, .peer = lane.rank, .bytes = bytes(t), .start = start, .end = done});
+    }
+  }
+
+  void wait_for_readers(Lane& lane) {
+    std::vector<Rank> readers;
+    for (const auto i : sends(lane)) {
+      const Rank to = transfer(lane, i).to;
+      if (std::find(readers.begin(), readers.end(), to) != readers.end()) continue;
+      readers.push_back(to);
+      for (const auto& [from, event] : this->lane(to, lane.channel).taken)
+        if (from == lane.rank) wait(lane.stream, event);
+    }
+  }
+
+  void note_messages(const Lane& lane, int done) {
+    if (!settings_.marks) return;
+    const auto is_pending = [&](std::uint32_t i) {
+      return std::any_of(lane.pending.begin(), lane.pending.end(), [&](const Pending& p) { return p.transfer == i; });
+    };
+    using What = MarkedOperation::What;
+    const auto add = [&](What what, Rank peer, std::uint32_t i) {
+      note(lane, {.what = what,
+                  .peer = peer,
+                  .message = static_cast<int>(i),
+                  .bytes = bytes(transfer(lane, i)),
+                  .start = lane.posted,
+                  .end = done});
+    };
+    for (const auto i : receives(lane))
+      add(transfer(lane, i).reduces && !is_pending(i) ? What::receive_reduce : What::receive, transfer(lane, i).from, i);
+    for (const auto i : sends(lane)) add(What::send, transfer(lane, i).to, i);
+  }
+  void note(const Lane& lane, MarkedOperation m) {
+    m.rank = lane.rank;
+    m.channel = lane.channel;
+    m.step = step_;
+    plan_.marked.push_back(m);
+  }
+
+  void divide(Rank r) {
+    const auto [first, end] = averaged_chunks(schedule_, r);
+    const std::int64_t length = static_cast<std::int64_t>(buffer_.chunks(first, end - first).size());
+    if (length == 0) return;
+    const int stream = r * plan_.streams_per_rank;
+    for (int s = stream + 1; s < stream + plan_.streams_per_rank; ++s) wait(stream, record(s));
+    plan_.operations.push_back({.kind = Kind::divide, .stream = stream, .bytes = length, .into = place(r, first)});
+  }
+
+  const Schedule& schedule_;
+  const StreamPlanSettings& settings_;
+  const Buffer buffer_;  // sizes only
+  const int channels_;
+  StreamPlan plan_;
+  std::vector<Lane> lanes_;
+  std::deque<StepWindow> windows_;
+  Overlaps overlaps_;
+  int step_ = 0;
+};
+
+}  // namespace
+
+StreamPlan plan_streams(const Schedule& schedule, const StreamPlanSettings& settings) { return Planner(schedule, settings).plan(); }
+
+}  // namespace weft

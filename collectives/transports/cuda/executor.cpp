@@ -1,0 +1,346 @@
+#include "collectives/transports/cuda/executor.hpp"
+
+#include "collectives/transports/cuda/handles.hpp"
+#include "kernels/cuda/reduce.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+
+namespace weft::cuda {
+namespace {
+
+using Kind = StreamOperation::Kind;
+using Place = StreamOperation::Place;
+using HostClock = std::chrono::steady_clock;
+
+constexpr int polls_between_looks = 1000;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+double host_us() { return std::chrono::duration<double, std::micro>(HostClock::now().time_since_epoch()).count(); }
+
+void set_device(int device) { check_cuda(cudaSetDevice(device), "cudaSetDevice"); }
+
+// Between every two devices that can.
+std::set<std::pair<int, int>> enable_peer_access(const std::set<int>& devices) {
+  std::set<std::pair<int, int>> enabled;
+  for (const int reader : devices)
+    for (const int owner : devices) {
+      int can = 0;
+      if (reader != owner) check_cuda(cudaDeviceCanAccessPeer(&can, reader, owner), "cudaDeviceCanAccessPeer");
+      if (can == 0) continue;
+      set_device(reader);
+      const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);
+      if (error != cudaErrorPeerAccessAlreadyEnabled) check_cuda(error, "cudaDeviceEnablePeerAccess");
+      static_cast<void>(cudaGetLastError());  // it would be reported by the next launch
+      enabled.emplace(reader, owner);
+    }
+  return enabled;
+}
+
+}  // namespace
+
+class Executor::Work {
+ public:
+  explicit Work(ExecutorSettings settings)
+      : settings_(std::move(settings)), devices_(settings_.devices.begin(), settings_.devices.end()), peers_(enable_peer_access(devices_)) {
+    use(origin_device());
+    origin_ = make_stream();
+    start_ = make_event(Timing::off);
+    began_ = make_event(Timing::on);
+    ended_ = make_event(Timing::on);
+    for (const int d : devices_) {
+      use(d);
+      bases_[d].event = make_event(Timing::on);
+    }
+  }
+
+  bool stuck() const { return stuck_; }
+
+  bool reads(Rank reader, Rank owner) const {
+    return device_of(reader) == device_of(owner) || peers_.contains({device_of(reader), device_of(owner)});
+  }
+
+  void prepare(StreamPlan plan) {
+    check(index(plan.ranks) == settings_.devices.size(), "a plan of {} ranks on devices of {}", plan.ranks, settings_.devices.size());
+    graph_ = {};
+    replacement_ = nullptr;
+    const bool same_streams = plan.streams_per_rank == plan_.streams_per_rank && !streams_.empty();
+    plan_ = std::move(plan);
+    prepare_memories();
+    if (!same_streams) prepare_streams();
+    prepare_events();
+  }
+  void replace(std::function<void()> enqueue) {
+    graph_ = {};
+    replacement_ = std::move(enqueue);
+  }
+
+  void capture() {
+    use(origin_device());
+    check_cuda(cudaStreamBeginCapture(origin_.get(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    cudaGraph_t captured = nullptr;
+    capturing_ = true;
+    try {
+      enqueue();
+    } catch (...) {
+      capturing_ = false;
+      if (cudaStreamEndCapture(origin_.get(), &captured) == cudaSuccess) cudaGraphDestroy(captured);
+      throw;
+    }
+    capturing_ = false;
+    check_cuda(cudaStreamEndCapture(origin_.get(), &captured), "cudaStreamEndCapture");
+    const OwnedGraph graph(captured);
+    cudaGraphExec_t executable = nullptr;
+    check_cuda(cudaGraphInstantiate(&executable, captured, 0), "cudaGraphInstantiate");
+    graph_ = OwnedGraphExec(executable);
+  }
+
+  double run() {
+    if (plan_.marks > 0) compare_clocks();
+    use(origin_device());
+    check_cuda(cudaEventRecord(began_.get(), origin_.get()), "cudaEventRecord");
+    if (graph_.get() != nullptr)
+      check_cuda(cudaGraphLaunch(graph_.get(), origin_.get()), "cudaGraphLaunch");
+    else
+      enqueue();
+    use(origin_device());
+    check_cuda(cudaEventRecord(ended_.get(), origin_.get()), "cudaEventRecord");
+    await(ended_);
+    return microseconds_between(began_, ended_);
+  }
+
+  std::vector<double> marks_us() const {
+    std::vector<double> times(index(plan_.marks));
+    for (const StreamOperation& o : plan_.operations)
+      if (o.kind == Kind::mark)
+        times[index(o.event)] = microseconds_between(bases_.at(device_of_stream(o.stream)).event, marks_[index(o.event)]);
+    return times;
+  }
+  std::vector<Clock> clocks() const {
+    const Base& origin = bases_.at(origin_device());
+    std::vector<Clock> all;
+    for (const int d : settings_.devices) {
+      const Base& base = bases_.at(d);
+      if (d == origin_device())
+        all.push_back({});
+      else
+        all.push_back({origin.host_us - base.host_us, origin.error_us + base.error_us});
+    }
+    return all;
+  }
+
+  void* message(Rank r) const { return memories_[index(r)].memory.data(); }
+  Stream stream(Rank r) const { return streams_[index(r * plan_.streams_per_rank)].get(); }
+  int device_of(Rank r) const { return settings_.devices[index(r)]; }
+
+ private:
+  struct Memory {
+    DeviceMemory memory;
+    int device = -1;
+    std::int64_t bytes = 0;
+  };
+  // Where a device's clock starts, and when that was on the host.
+  struct Base {
+    OwnedEvent event;
+    double host_us = 0, error_us = 0;
+  };
+
+  int origin_device() const { return settings_.devices.front(); }
+  int device_of_stream(int s) const { return device_of(plan_.rank_of_stream(s)); }
+  void use(int device) const {
+    if (devices_.size() > 1 || device != 0) set_device(device);
+  }
+
+  void prepare_memories() {
+    memories_.resize(plan_.memories.size());
+    for (std::size_t m = 0; m < memories_.size(); ++m) {
+      Memory& own = memories_[m];
+      const int device = device_of(plan_.rank_of_memory(static_cast<int>(m)));
+      if (own.device == device && own.bytes >= plan_.memories[m]) continue;
+      own = {};  // before more is asked for
+      use(device);
+      own = {DeviceMemory(static_cast<std::size_t>(plan_.memories[m])), device, plan_.memories[m]};
+    }
+  }
+  void prepare_streams() {
+    streams_.clear();
+    ends_.clear();
+    for (int s = 0; s < plan_.streams(); ++s) {
+      use(device_of_stream(s));
+      streams_.push_back(make_stream());
+      ends_.push_back(make_event(Timing::off));
+    }
+  }
+  void prepare_events() {
+    events_.clear();
+    events_.resize(index(plan_.events));
+    marks_.clear();
+    marks_.resize(index(plan_.marks));
+    for (const StreamOperation& o : plan_.operations) {
+      if (o.kind != Kind::record && o.kind != Kind::mark) continue;
+      use(device_of_stream(o.stream));
+      if (o.kind == Kind::record)
+        events_[index(o.event)] = make_event(Timing::off);
+      else
+        marks_[index(o.event)] = make_event(Timing::on);
+    }
+  }
+
+  // All streams start after the origin's and are awaited by it: the shape that a capture asks for, too.
+  void enqueue() {
+    use(origin_device());
+    record(start_, origin_);
+    for (const OwnedStream& s : streams_) wait(s, start_);
+    if (replacement_)
+      replacement_();
+    else
+      for (const StreamOperation& o : plan_.operations) enqueue(o);
+    for (int s = 0; s < plan_.streams(); ++s) {
+      use(device_of_stream(s));
+      record(ends_[index(s)], streams_[index(s)]);
+      wait(origin_, ends_[index(s)]);
+    }
+  }
+
+  void enqueue(const StreamOperation& o) {
+    const OwnedStream& stream = streams_[index(o.stream)];
+    const auto bytes = static_cast<std::size_t>(o.bytes);
+    const auto count = bytes / size_of(plan_.dtype);
+    use(device_of_stream(o.stream));
+    switch (o.kind) {
+      case Kind::copy:
+        return copy(at(o.into), at(o.from), bytes, stream.get());
+      case Kind::reduce:
+        return reduce(plan_.dtype, plan_.op, at(o.into), at(o.from), count, stream.get());
+      case Kind::divide:
+        return scale_average(plan_.dtype, at(o.into), count, plan_.workers, stream.get());
+      case Kind::record:
+        return record(events_[index(o.event)], stream);
+      case Kind::wait:
+        return wait(stream, events_[index(o.event)]);
+      case Kind::mark:
+        // Within a capture an event is an edge only, unless it is called external.
+        return check_cuda(cudaEventRecordWithFlags(marks_[index(o.event)].get(), stream.get(),
+                                                   capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault),
+                          "cudaEventRecordWithFlags");
+      case Kind::begin_group:
+        return messenger().begin_group();
+      case Kind::send:
+        return messenger().send(plan_.rank_of_stream(o.stream), o.peer, at(o.from), bytes, stream.get());
+      case Kind::receive:
+        return messenger().receive(plan_.rank_of_stream(o.stream), o.peer, at(o.into), bytes, stream.get());
+      case Kind::end_group:
+        return messenger().end_group();
+    }
+  }
+
+  Messenger& messenger() const {
+    check(settings_.messenger != nullptr, "a plan with messages, and no messenger");
+    return *settings_.messenger;
+  }
+  std::byte* at(Place p) const { return memories_[index(p.memory)].memory.as<std::byte>() + p.offset; }
+  static void record(const OwnedEvent& event, const OwnedStream& stream) {
+    check_cuda(cudaEventRecord(event.get(), stream.get()), "cudaEventRecord");
+  }
+  static void wait(const OwnedStream& stream, const OwnedEvent& event) {
+    check_cuda(cudaStreamWaitEvent(stream.get(), event.get(), 0), "cudaStreamWaitEvent");
+  }
+
+  void compare_clocks() {
+    for (auto& [device, base] : bases_) {
+      use(device);
+      const auto rank = std::find(settings_.devices.begin(), settings_.devices.end(), device) - settings_.devices.begin();
+      const double before = host_us();
+      record(base.event, streams_[static_cast<std::size_t>(rank * plan_.streams_per_rank)]);
+      await(base.event);
+      const double after = host_us();
+      base.host_us = (before + after) / 2;
+      base.error_us = (after - before) / 2;
+    }
+  }
+
+  void await(const OwnedEvent& event) {
+    const auto begin = HostClock::now();
+    for (int polls = 1;; ++polls) {
+      const cudaError_t error = cudaEventQuery(event.get());
+      if (error == cudaSuccess) return;
+      if (error != cudaErrorNotReady) check_cuda(error, "a collective on the device");
+      static_cast<void>(cudaGetLastError());  // "not ready" would be reported by the next launch
+      if (polls % polls_between_looks != 0) continue;
+      if (settings_.messenger != nullptr) settings_.messenger->look();
+      if (HostClock::now() - begin > settings_.patience) {
+        stuck_ = true;
+        throw StuckError(fmt::format("the devices have not ended their work after {} ms", settings_.patience.count()));
+      }
+      std::this_thread::yield();
+    }
+  }
+
+  const ExecutorSettings settings_;
+  const std::set<int> devices_;
+  const std::set<std::pair<int, int>> peers_;  // (reader, owner)
+  StreamPlan plan_;
+  std::vector<Memory> memories_;
+  OwnedStream origin_;  // of rank 0's device
+  std::vector<OwnedStream> streams_;
+  OwnedEvent start_, began_, ended_;
+  std::vector<OwnedEvent> ends_, events_, marks_;
+  std::map<int, Base> bases_;  // by device
+  std::function<void()> replacement_;
+  OwnedGraphExec graph_;
+  bool capturing_ = false;
+  bool stuck_ = false;
+};
+
+std::vector<int> devices_of_ranks(int ranks, int devices) {
+  std::vector<int> all;
+  const int used = std::min(ranks, devices);
+  for (Rank r = 0; r < ranks; ++r) all.push_back(static_cast<int>(static_cast<std::int64_t>(r) * used / ranks));
+  return all;
+}
+
+Executor::Executor(ExecutorSettings settings) : work_(std::make_unique<Work>(std::move(settings))) {}
+
+Executor::~Executor() {
+  if (work_->stuck()) static_cast<void>(work_.release());  // freeing would wait for the devices
+}
+
+bool Executor::reads(Rank reader, Rank owner) const { return work_->reads(reader, owner); }
+void Executor::prepare(StreamPlan plan) { work_->prepare(std::move(plan)); }
+void Executor::replace(std::function<void()> enqueue) { work_->replace(std::move(enqueue)); }
+void Executor::capture() { work_->capture(); }
+double Executor::run() { return work_->run(); }
+std::vector<double> Executor::marks_us() const { return work_->marks_us(); }
+std::vector<Executor::Clock> Executor::clocks() const { return work_->clocks(); }
+void* Executor::message(Rank r) const { return work_->message(r); }
+Stream Executor::stream(Rank r) const { return work_->stream(r); }
+
+void Executor::write(Rank r, ByteView from) {
+  set_device(work_->device_of(r));
+  copy(work_->message(r), from.data(), from.size());
+  synchronise();
+}
+
+void Executor::read(Rank r, ByteSpan into) const {
+  set_device(work_->device_of(r));
+  copy(into.data(), work_->message(r), into.size());
+  synchronise();
+}
+
+std::string describe_devices(const std::vector<int>& devices) {
+  std::map<std::string, std::set<int>> by_name;
+  for (const int d : devices) by_name[device_name(d)].insert(d);
+  std::vector<std::string> names;
+  for (const auto& [name, of_name] : by_name) names.push_back(of_name.size() == 1 ? name : fmt::format("{} x {}", of_name.size(), name));
+  int driver = 0, runtime = 0;
+  check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  check_cuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  const auto version = [](int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); };
+  return fmt::format("{}, CUDA driver {}, runtime {}", fmt::join(names, ", "), version(driver), version(runtime));
+}
+
+}  // namespace weft::cuda

@@ -1,0 +1,91 @@
+// The stream executor: runs StreamPlans on the GPUs of this process. All ranks' work is enqueued by one host thread, which
+// waits for nothing in between; the devices order it among themselves by events. No CUDA header is needed to use it.
+#pragma once
+
+#include "collectives/executors/stream/plan.hpp"
+#include "collectives/executors/transport.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/cuda/runtime.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace weft::cuda {
+
+// Carries the sends and receives of a plan; the cuda executor has none, NCCL is one.
+class Messenger {
+ public:
+  virtual ~Messenger() = default;
+  virtual void begin_group() = 0;
+  // `stream` is of the rank's device; the work is enqueued there by the end of the group at the latest.
+  virtual void send(Rank from, Rank to, const void* data, std::size_t bytes, Stream) = 0;
+  virtual void receive(Rank at, Rank from, void* into, std::size_t bytes, Stream) = 0;
+  virtual void end_group() = 0;
+  // Called while the host waits for the devices. Throws RunError if the messenger knows that they will not end.
+  virtual void look() {}
+};
+
+// The devices had made no end of their work when patience did. They may never: whoever catches this ends the process without
+// freeing what they use.
+class StuckError : public RunError {
+ public:
+  using RunError::RunError;
+};
+
+struct ExecutorSettings {
+  std::vector<int> devices;  // of each rank; several ranks may share one
+  Messenger* messenger = nullptr;
+  std::chrono::milliseconds patience{30'000};
+};
+
+// Ranks in contiguous blocks, as even as can be, on the first `devices` devices.
+std::vector<int> devices_of_ranks(int ranks, int devices);
+
+class Executor {
+ public:
+  // Throws RunError for what CUDA refuses. Lets every device read every other's memory where the hardware can.
+  explicit Executor(ExecutorSettings);
+  ~Executor();
+
+  // Whether kernels of one rank can read another's memory.
+  bool reads(Rank reader, Rank owner) const;
+
+  // Makes memory, streams and events for a plan and takes it as what run() does. Memory keeps its contents only as long as
+  // plans need the same.
+  void prepare(StreamPlan);
+  // Takes something else as what run() does, on the memories and streams of the plan.
+  void replace(std::function<void()> enqueue);
+  // Turns it into a graph of CUDA, which run() then replays. It must have run once: libraries prepare on first use.
+  void capture();
+
+  // Runs it. Returns the microseconds from when the devices began until all had ended, by the clock of rank 0's device.
+  double run();
+
+  // What a plan with marks noted in the last run: the microseconds of each mark, by the clock of its device.
+  std::vector<double> marks_us() const;
+  // How much each rank's device shows more than rank 0's, and by how much that may be wrong, in the last run with marks.
+  struct Clock {
+    double offset_us = 0;
+    double error_us = 0;
+  };
+  std::vector<Clock> clocks() const;
+
+  // The memory of a rank's message, and its first stream.
+  void* message(Rank) const;
+  Stream stream(Rank) const;
+  void write(Rank, ByteView);       // from the host into the message
+  void read(Rank, ByteSpan) const;  // and back
+
+ private:
+  class Work;
+  std::unique_ptr<Work> work_;
+};
+
+// "NVIDIA H200, CUDA driver 13.0, runtime 13.0", for each device that differs.
+std::string describe_devices(const std::vector<int>& devices);
+
+}  // namespace weft::cuda

@@ -1,0 +1,44 @@
+// Transport over MPI: every rank a process that mpirun started, every message an MPI_Isend and an MPI_Irecv. Built where
+// MPI is found. This header does without mpi.h.
+#pragma once
+
+#include "collectives/executors/transport.hpp"
+#include "collectives/schedule/schedule.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace weft {
+
+struct MpiSettings {
+  int channels = 1;                            // each a communicator and a thread of its own
+  std::chrono::milliseconds patience{30'000};  // a wait in which nothing is completed for this long ends the run
+  std::size_t largest_part_bytes = 1 << 30;    // a larger message goes in parts; at most INT_MAX
+};
+
+// Starts MPI in this process and ends it. One object per process.
+class MpiWorld {
+ public:
+  explicit MpiWorld(MpiSettings settings = {});
+  ~MpiWorld();
+
+  Rank rank() const;
+  int ranks() const;
+  std::string library() const;  // "Open MPI v4.1.4"
+  Transport& at(int channel = 0);
+  // Makes every wait of this process throw. The other ranks hear of it by abort(), which ends them all with status 1.
+  void fail(const std::string& reason);
+  [[noreturn]] void abort();
+
+  // MPI's own collectives, to compare with. Data lie as schedules have them, in place; avg is summed only.
+  static bool has(Collective, DType, ReduceOp);
+  void run(const Schedule&, DType, ReduceOp, std::byte* data, std::int64_t elements);
+
+ private:
+  class Endpoint;
+  struct Shared;
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace weft

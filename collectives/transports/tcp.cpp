@@ -1,0 +1,470 @@
+#include "collectives/transports/tcp.hpp"
+
+#include "collectives/transports/tcp_mesh.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/reduce.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t spread_from = 256 * 1024;    // smaller messages use one connection
+constexpr std::size_t zero_copy_from = 64 * 1024;  // below that, pinning pages costs more than copying them
+constexpr std::size_t piece_unit = 64;             // pieces begin at whole elements, aligned
+constexpr std::size_t longest_reason = 64 * 1024;  // why a run ended, as far as it is listened to
+constexpr std::size_t bounce_size = 128 * 1024;    // what is reduced on arrival passes through a cache-sized window
+constexpr std::string_view no_progress = "no progress";
+constexpr std::chrono::milliseconds longest_sleep{100};  // then look whether another channel's thread ended the run
+
+// Stands before every piece of a message.
+struct Frame {
+  Tag tag = 0;
+  std::uint64_t size = 0;  // of the whole message
+};
+
+struct Range {
+  std::size_t begin, size;
+};
+int pieces_of(std::size_t size, int connections) { return size < spread_from ? 1 : connections; }
+Range piece(std::size_t size, int index, int pieces) {
+  const auto cut = [&](int i) {
+    return i == pieces ? size : size / piece_unit * static_cast<std::size_t>(i) / static_cast<std::size_t>(pieces) * piece_unit;
+  };
+  return {cut(index), cut(index + 1) - cut(index)};
+}
+
+struct Reduction {
+  DType dtype;
+  ReduceOp op;
+};
+
+struct Posted {
+  Rank from;
+  Tag tag;
+  ByteSpan into;
+  std::optional<Reduction> reduction;
+  int missing_pieces;
+  std::uint64_t claimed = 0;  // bit k: connection k's piece has come or is coming
+};
+
+// A piece whose receive has not been posted yet.
+struct Early {
+  Rank from;
+  int connection;
+  Frame frame;
+  std::size_t size;
+  std::unique_ptr<std::byte[]> bytes;
+};
+
+struct Outgoing {
+  Rank to;
+  Frame frame;
+  ByteView bytes;
+};
+
+// What is known of a peer by the connection that carries no data.
+struct Peer {
+  explicit Peer(Socket s) : control(std::move(s)), silent(!control.open()) {}
+  const Socket control;
+  std::vector<std::byte> heard;
+  std::atomic<bool> silent;  // nothing more will be heard
+  std::atomic<bool> finished = false;
+};
+
+}  // namespace
+
+struct TcpWorld::Shared {
+  Rank rank = 0;
+  TcpSettings settings;
+  std::deque<Peer> peers;
+  std::vector<std::unique_ptr<Endpoint>> endpoints;
+  std::mutex mutex;
+  std::string reason;
+  std::atomic<bool> failed = false;
+
+  void end_run(const std::string& why) {
+    const std::lock_guard lock(mutex);
+    if (failed) return;
+    reason = why;
+    failed = true;
+    for (const Peer& p : peers) tell(p, why);
+  }
+  // A length and so much text; nothing but a length of 0 is the farewell.
+  static void tell(const Peer& p, const std::string& text) {
+    if (!p.control.open()) return;
+    const auto size = static_cast<std::uint32_t>(text.size());
+    static_cast<void>(p.control.write_some(std::as_bytes(std::span(&size, 1)), std::as_bytes(std::span(text))));
+  }
+  void listen(Rank from);
+};
+
+// Called by whichever channel's thread sees something to read.
+void TcpWorld::Shared::listen(Rank from) {
+  std::string news;
+  {
+    const std::lock_guard lock(mutex);
+    Peer& p = peers[static_cast<std::size_t>(from)];
+    if (p.silent) return;
+    std::array<std::byte, 4096> some;
+    std::optional<std::size_t> got;
+    while (p.heard.size() <= sizeof(std::uint32_t) + longest_reason && (got = p.control.read_some(some)) && *got > 0)
+      p.heard.insert(p.heard.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(*got));
+    std::uint32_t size = 0;
+    const bool begun = p.heard.size() >= sizeof size;
+    if (begun) std::memcpy(&size, p.heard.data(), sizeof size);
+    const std::size_t here = std::min<std::size_t>(size, longest_reason);
+    const bool complete = begun && p.heard.size() >= sizeof size + here;
+    if (complete && size > 0)
+      news.assign(reinterpret_cast<const char*>(p.heard.data()) + sizeof size, here);
+    else if (complete)
+      p.finished = true;
+    else if (!got)
+      news = fmt::format("{} is gone: its connection ended without a farewell", settings.name(from));
+    if (!got || complete) p.silent = true;
+  }
+  if (!news.empty()) end_run(news);
+}
+
+class TcpWorld::Endpoint final : public Transport {
+ public:
+  Endpoint(Shared& shared, std::vector<std::vector<Socket>> sockets) : shared_(shared) {
+    for (std::size_t peer = 0; peer < sockets.size(); ++peer)
+      for (std::size_t k = 0; k < sockets[peer].size(); ++k) {
+        Connection& c = connections_.emplace_back();
+        c.socket = std::move(sockets[peer][k]);
+        c.peer = static_cast<Rank>(peer);
+        c.index = static_cast<int>(k);
+        c.zero_copy = shared.settings.zero_copy && c.socket.open() && c.socket.allow_zero_copy();
+      }
+  }
+
+  void receive(Rank from, Tag tag, ByteSpan into) override { post(from, tag, into, std::nullopt); }
+  bool receive_reduce(Rank from, Tag tag, DType dtype, ReduceOp op, ByteSpan into) override {
+    post(from, tag, into, Reduction{dtype, op});
+    return true;
+  }
+  void send(Rank to, Tag tag, ByteView bytes) override {
+    const int pieces = pieces_of(bytes.size(), shared_.settings.connections);
+    for (int k = 0; k < pieces; ++k) {
+      const Range part = piece(bytes.size(), k, pieces);
+      connection(to, k).out.push_back({to, {tag, bytes.size()}, bytes.subspan(part.begin, part.size)});
+    }
+  }
+
+  void wait() override {
+    deliver_early();
+    last_progress_ = Clock::now();
+    while (!done()) {
+      sleep_until_something_moves(std::min(longest_sleep, shared_.settings.patience));
+      if (!shared_.failed) insist_on_progress();
+    }
+    posted_.clear();
+  }
+  bool test() {
+    deliver_early();
+    sleep_until_something_moves(std::chrono::milliseconds{0});
+    if (!done()) return false;
+    posted_.clear();
+    return true;
+  }
+
+  void reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView from) override {
+    weft::reduce(dtype, op, into.data(), from.data(), into.size() / size_of(dtype));
+  }
+
+ private:
+  // One direction of a connection is a sequence of frames, each with the bytes of its piece behind it.
+  struct Connection {
+    Socket socket;
+    Rank peer = 0;
+    int index = 0;
+    std::deque<Outgoing> out;
+    std::size_t written = 0;  // of the first of `out`, its frame included
+    bool zero_copy = false;
+    std::uint32_t unfinished = 0;  // writes without copy: the kernel still reads our memory
+
+    Frame frame;
+    std::size_t frame_read = 0;
+    Posted* posted = nullptr;  // whose piece is arriving; without one it is `early`
+    Early early = {};
+    ByteSpan into;         // where the piece goes
+    std::size_t read = 0;  // of the piece
+    std::unique_ptr<std::byte[]> bounce;
+    std::size_t in_bounce = 0;
+  };
+
+  void deliver_early() {
+    for (auto early = early_.begin(); early != early_.end();)
+      if (deliver(*early))
+        early = early_.erase(early);
+      else
+        ++early;
+  }
+
+  // Writes what can be written. Throws if the run has been ended.
+  bool done() {
+    if (shared_.failed) give_up();
+    bool sending = false;
+    for (Connection& c : connections_) sending |= !write(c) || c.unfinished > 0;
+    return !sending && missing_ == 0;
+  }
+
+  Connection& connection(Rank peer, int index) {
+    return connections_[static_cast<std::size_t>(peer * shared_.settings.connections + index)];
+  }
+
+  void post(Rank from, Tag tag, ByteSpan into, std::optional<Reduction> reduction) {
+    const int pieces = pieces_of(into.size(), shared_.settings.connections);
+    posted_.push_back({from, tag, into, reduction, pieces});
+    ++missing_;
+  }
+
+  // The first receive that waits for this piece.
+  Posted* claim(Rank from, int index, const Frame& frame) {
+    for (Posted& p : posted_) {
+      const std::uint64_t bit = std::uint64_t{1} << index;
+      if (p.from != from || p.tag != frame.tag || (p.claimed & bit) != 0) continue;
+      if (index >= pieces_of(p.into.size(), shared_.settings.connections)) continue;
+      if (p.into.size() != frame.size)
+        fail(fmt::format("{} sent {} bytes to {} which expects {} ({})", name(from), frame.size, name(shared_.rank), p.into.size(),
+                         to_string(name_of(frame.tag))));
+      p.claimed |= bit;
+      return &p;
+    }
+    return nullptr;
+  }
+
+  void piece_done(Posted& p) {
+    if (--p.missing_pieces == 0) --missing_;
+  }
+
+  bool deliver(const Early& e) {
+    Posted* const p = claim(e.from, e.connection, e.frame);
+    if (p == nullptr) return false;
+    const Range part = piece(p->into.size(), e.connection, pieces_of(p->into.size(), shared_.settings.connections));
+    const ByteSpan into = p->into.subspan(part.begin, part.size);
+    if (p->reduction)
+      reduce(p->reduction->dtype, p->reduction->op, into, {e.bytes.get(), e.size});
+    else if (e.size > 0)
+      std::memcpy(into.data(), e.bytes.get(), e.size);
+    piece_done(*p);
+    return true;
+  }
+
+  // False if something is left to write.
+  bool write(Connection& c) {
+    while (!c.out.empty()) {
+      const Outgoing& o = c.out.front();
+      const ByteView frame = std::as_bytes(std::span(&o.frame, 1));
+      const std::size_t frame_done = std::min(c.written, frame.size());
+      const ByteView frame_rest = frame.subspan(frame_done), rest = o.bytes.subspan(c.written - frame_done);
+      const bool without_copy = c.zero_copy && rest.size() >= zero_copy_from;
+      std::optional<std::size_t> put;
+      if (!without_copy)
+        put = c.socket.write_some(frame_rest, rest);
+      else if (!frame_rest.empty())
+        put = c.socket.write_some(frame_rest, {});  // a frame does not outlive its write
+      else if (const auto written = c.socket.write_some_without_copy(rest)) {
+        put = written->bytes;
+        if (written->bytes > 0 && !written->copied) ++c.unfinished;
+      }
+      if (!put) return c.socket.close(), false;
+      if (*put == 0) return false;
+      moved();
+      c.written += *put;
+      if (c.written < frame.size() + o.bytes.size()) continue;
+      c.written = 0;
+      c.out.pop_front();
+    }
+    return true;
+  }
+
+  void finish_writes(Connection& c) {
+    const Socket::Finished finished = c.socket.finished_writes();
+    if (finished.writes == 0) return;
+    moved();
+    c.unfinished -= finished.writes;
+    if (finished.copied) c.zero_copy = false;
+  }
+
+  void read(Connection& c) {
+    for (;;) {
+      if (c.frame_read < sizeof(Frame)) {
+        const auto got = c.socket.read_some(std::as_writable_bytes(std::span(&c.frame, 1)).subspan(c.frame_read));
+        if (!got) return c.socket.close();
+        if (*got == 0) return;
+        moved();
+        c.frame_read += *got;
+        if (c.frame_read < sizeof(Frame)) continue;
+        begin_piece(c);
+      }
+      while (c.read < c.into.size()) {
+        const auto got = c.socket.read_some(landing(c));
+        if (!got) return c.socket.close();
+        if (*got == 0) return;
+        moved();
+        landed(c, *got);
+      }
+      end_piece(c);
+    }
+  }
+
+  void begin_piece(Connection& c) {
+    c.read = 0;
+    c.in_bounce = 0;
+    const int pieces = pieces_of(c.frame.size, shared_.settings.connections);
+    if (c.index >= pieces || c.frame.size > shared_.settings.largest_message)
+      fail(fmt::format("{} sent what is no message to {}: {} bytes on connection {} ({})", name(c.peer), name(shared_.rank), c.frame.size,
+                       c.index, to_string(name_of(c.frame.tag))));
+    const Range part = piece(c.frame.size, c.index, pieces);
+    c.posted = claim(c.peer, c.index, c.frame);
+    if (c.posted != nullptr) {
+      c.into = c.posted->into.subspan(part.begin, part.size);
+      if (c.posted->reduction && !c.bounce) c.bounce.reset(new std::byte[bounce_size]);
+      return;
+    }
+    std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[part.size]);
+    if (bytes == nullptr)
+      fail(fmt::format("{} has no memory for {} bytes that {} sent before they were waited for ({})", name(shared_.rank), part.size,
+                       name(c.peer), to_string(name_of(c.frame.tag))));
+    c.early = {c.peer, c.index, c.frame, part.size, std::move(bytes)};
+    c.into = {c.early.bytes.get(), part.size};
+  }
+
+  bool reduces(const Connection& c) const { return c.posted != nullptr && c.posted->reduction; }
+
+  ByteSpan landing(const Connection& c) const {
+    const std::size_t left = c.into.size() - c.read;
+    if (!reduces(c)) return c.into.last(left);
+    return {c.bounce.get() + c.in_bounce, std::min(bounce_size - c.in_bounce, left)};
+  }
+
+  void landed(Connection& c, std::size_t bytes) {
+    c.read += bytes;
+    if (!reduces(c)) return;
+    c.in_bounce += bytes;
+    const Reduction& r = *c.posted->reduction;
+    if (c.in_bounce < bounce_size && c.read < c.into.size()) return;
+    reduce(r.dtype, r.op, c.into.subspan(c.read - c.in_bounce, c.in_bounce), {c.bounce.get(), c.in_bounce});
+    c.in_bounce = 0;
+  }
+
+  void end_piece(Connection& c) {
+    c.frame_read = 0;
+    if (c.posted != nullptr) return piece_done(*c.posted);
+    if (!deliver(c.early)) early_.push_back(std::move(c.early));
+  }
+
+  void moved() { something_moved_ = true; }
+
+  void sleep_until_something_moves(std::chrono::milliseconds at_most) {
+    polled_.clear();
+    for (const Connection& c : connections_)
+      polled_.push_back({c.socket.descriptor(), static_cast<short>(c.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+    for (const Peer& p : shared_.peers) polled_.push_back({p.silent ? -1 : p.control.descriptor(), POLLIN, 0});
+    ::poll(polled_.data(), polled_.size(), static_cast<int>(at_most.count()));
+    for (std::size_t i = 0; i < polled_.size(); ++i) {
+      if (polled_[i].revents == 0) continue;
+      if (i < connections_.size() && connections_[i].unfinished > 0) finish_writes(connections_[i]);
+      if (i >= connections_.size())
+        shared_.listen(static_cast<Rank>(i - connections_.size()));
+      else if ((polled_[i].revents & ~POLLOUT) != 0)
+        read(connections_[i]);
+    }
+  }
+
+  void insist_on_progress() {
+    refuse_to_wait_for_the_finished();
+    const auto now = Clock::now();
+    if (std::exchange(something_moved_, false))
+      last_progress_ = now;
+    else if (now - last_progress_ >= shared_.settings.patience)
+      fail(fmt::format("{} for {} ms\n{}", no_progress, shared_.settings.patience.count(), what_is_missing()));
+  }
+
+  void refuse_to_wait_for_the_finished() {
+    for (const Connection& c : connections_) {
+      if (c.socket.open() || c.peer == shared_.rank || !shared_.peers[static_cast<std::size_t>(c.peer)].finished) continue;
+      for (const Posted& p : posted_)
+        if (p.from == c.peer && p.missing_pieces > 0) fail(fmt::format("{} has finished, but {}", name(c.peer), what_is_missing()));
+      if (!c.out.empty()) fail(fmt::format("{} has finished, but {}", name(c.peer), what_is_missing()));
+    }
+  }
+
+  std::string name(Rank rank) const { return shared_.settings.name(rank); }
+  std::string what_is_missing() const {
+    for (const Posted& p : posted_)
+      if (p.missing_pieces > 0)
+        return fmt::format("{} waits for {} bytes from {} ({})", name(shared_.rank), p.into.size(), name(p.from),
+                           to_string(name_of(p.tag)));
+    for (const Connection& c : connections_)
+      if (!c.out.empty())
+        return fmt::format("{} waits for {} to take {} bytes ({})", name(shared_.rank), name(c.peer), c.out.front().bytes.size(),
+                           to_string(name_of(c.out.front().frame.tag)));
+    return {};
+  }
+
+  // The rank whose patience ended first may wait for one that waits itself: then what this one waits for says more.
+  [[noreturn]] void give_up() const {
+    const std::string wait = what_is_missing();
+    const bool stuck = shared_.reason.starts_with(no_progress) && !wait.empty() && shared_.reason.find(wait) == std::string::npos;
+    throw RunError(stuck ? shared_.reason + "\n" + wait : shared_.reason);
+  }
+  [[noreturn]] void fail(const std::string& why) {
+    shared_.end_run(why);
+    throw RunError(shared_.reason);
+  }
+
+  Shared& shared_;
+  std::deque<Connection> connections_;
+  std::deque<Posted> posted_;  // connections point into it while more are posted
+  std::size_t missing_ = 0;    // receives
+  std::list<Early> early_;
+  std::vector<pollfd> polled_;
+  bool something_moved_ = false;  // bytes, since it was last asked
+  Clock::time_point last_progress_;
+};
+
+TcpWorld::TcpWorld(Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener, TcpSettings settings)
+    : TcpWorld(rank, tcp_meet(rank, addresses, listener, settings), settings) {}
+
+TcpWorld::TcpWorld(Rank rank, TcpMesh mesh, TcpSettings settings) : shared_(std::make_unique<Shared>()) {
+  shared_->rank = rank;
+  shared_->settings = std::move(settings);
+  for (Socket& s : mesh.control) shared_->peers.emplace_back(std::move(s));
+  for (auto& channel : mesh.data) shared_->endpoints.push_back(std::make_unique<Endpoint>(*shared_, std::move(channel)));
+}
+
+TcpWorld::~TcpWorld() {
+  if (shared_->failed || std::uncaught_exceptions() > 0) return;
+  for (const Peer& p : shared_->peers) Shared::tell(p, "");
+}
+
+Transport& TcpWorld::at(int channel) { return *shared_->endpoints[static_cast<std::size_t>(channel)]; }
+
+bool TcpWorld::test(int channel) { return shared_->endpoints[static_cast<std::size_t>(channel)]->test(); }
+
+bool TcpWorld::has_finished(Rank rank) const { return shared_->peers[static_cast<std::size_t>(rank)].finished; }
+
+void TcpWorld::fail(const std::string& reason) { shared_->end_run(reason); }
+
+}  // namespace weft

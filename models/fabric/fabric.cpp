@@ -1,0 +1,45 @@
+#include "models/fabric/fabric.hpp"
+
+#include <utility>
+
+namespace weft {
+
+bool Fabric::between_switches(LinkId id) const {
+  return device(from(id)).kind == DeviceKind::network_switch && device(to(id)).kind == DeviceKind::network_switch;
+}
+
+std::string Fabric::link_name(LinkId id) const {
+  std::string name = device(from(id)).name + "->" + device(to(id)).name;
+  int parallel = 1;
+  for (auto [edge, end] = boost::out_edges(static_cast<std::size_t>(from(id)), graph_); edge != end; ++edge)
+    if (static_cast<NodeId>(boost::target(*edge, graph_)) == to(id) && graph_[*edge].id < id) ++parallel;
+  return parallel == 1 ? name : name + "#" + std::to_string(parallel);
+}
+
+FlowClaim Fabric::claim(int, int) const { return {}; }
+
+bool Fabric::append_copy_path(int, Copy, std::vector<Hop>&) const { return false; }
+
+FlowClaim Fabric::copy_claim(int) const { return {}; }
+
+NodeId Fabric::add_device(Device device) { return static_cast<NodeId>(boost::add_vertex(std::move(device), graph_)); }
+
+NodeId Fabric::add_switch(std::string name) { return add_device({std::move(name), DeviceKind::network_switch}); }
+
+NodeId Fabric::add_endpoint(std::string name) { return endpoint_nodes_.emplace_back(add_device({std::move(name), DeviceKind::endpoint})); }
+
+LinkId Fabric::add_link(NodeId from, NodeId to, LinkSpec spec, bool in_server) {
+  const auto id = static_cast<LinkId>(ends_.size());
+  const Link link{id, spec.bandwidth, spec.latency, in_server};
+  boost::add_edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), link, graph_);
+  ends_.push_back({from, to, link});
+  return id;
+}
+
+LinkId Fabric::add_cable(NodeId a, NodeId b, LinkSpec spec) {
+  const LinkId id = add_link(a, b, spec);
+  add_link(b, a, spec);
+  return id;
+}
+
+}  // namespace weft

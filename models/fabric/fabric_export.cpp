@@ -1,0 +1,137 @@
+#include "models/fabric/fabric_export.hpp"
+
+#include "kernels/base/error.hpp"
+#include "models/fabric/routes.hpp"
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace weft {
+namespace {
+
+// Calls visit(link, goes both ways) once for each cable and each one-way link: a cable is two links with successive numbers,
+// opposite ends and equal properties.
+template <class Visit>
+void for_each_cable(const Fabric& fabric, Visit visit) {
+  const auto is_cable = [&](LinkId id) {
+    if (id + 1 >= fabric.links()) return false;
+    const Link &there = fabric.link(id), &back = fabric.link(id + 1);
+    return fabric.from(id) == fabric.to(id + 1) && fabric.to(id) == fabric.from(id + 1) && there.bandwidth == back.bandwidth &&
+           there.latency == back.latency;
+  };
+  for (LinkId id = 0; id < fabric.links(); ++id) {
+    const bool both_ways = is_cable(id);
+    visit(id, both_ways);
+    if (both_ways) ++id;
+  }
+}
+
+template <class Visit>
+void for_each_device(const Fabric& fabric, Visit visit) {
+  const auto count = static_cast<NodeId>(boost::num_vertices(fabric.graph()));
+  for (NodeId id = 0; id < count; ++id) visit(fabric.device(id));
+}
+
+std::string escaped(std::string_view text, std::string_view special, const char* const* instead) {
+  std::string result;
+  for (const char c : text) {
+    const auto at = special.find(c);
+    if (at == std::string_view::npos)
+      result += c;
+    else
+      result += instead[at];
+  }
+  return result;
+}
+
+std::string dot_quoted(std::string_view text) {
+  static constexpr const char* instead[] = {"\\\"", "\\\\"};
+  return fmt::format("\"{}\"", escaped(text, "\"\\", instead));
+}
+
+std::string xml_quoted(std::string_view text) {
+  static constexpr const char* instead[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
+  return fmt::format("\"{}\"", escaped(text, "&<>\"", instead));
+}
+
+const char* dot_shape(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::endpoint:
+      return "box";
+    case DeviceKind::nic:
+      return "component";
+    case DeviceKind::socket:
+      return "box3d";
+    case DeviceKind::memory:
+      return "cylinder";
+    case DeviceKind::pcie_switch:
+      return "trapezium";
+    case DeviceKind::nvswitch:
+      return "hexagon";
+    case DeviceKind::network_switch:
+      return "ellipse";
+  }
+  return "ellipse";
+}
+
+}  // namespace
+
+void to_dot(const Fabric& fabric, std::ostream& out) {
+  out << "digraph fabric {\n  layout=neato; overlap=false; splines=true;\n";
+  for_each_device(fabric,
+                  [&](const Device& device) { out << "  " << dot_quoted(device.name) << " [shape=" << dot_shape(device.kind) << "];\n"; });
+  for_each_cable(fabric, [&](LinkId id, bool both_ways) {
+    out << "  " << dot_quoted(fabric.device(fabric.from(id)).name) << " -> " << dot_quoted(fabric.device(fabric.to(id)).name)
+        << " [label=" << dot_quoted(to_string(fabric.link(id).bandwidth) + " " + to_string(fabric.link(id).latency))
+        << (both_ways ? ", dir=none" : "") << "];\n";
+  });
+  out << "}\n";
+}
+
+void to_json(const Fabric& fabric, std::ostream& out) {
+  auto nodes = nlohmann::ordered_json::array(), switches = nodes, links = nodes;
+  for_each_device(fabric, [&](const Device& device) { (device.kind == DeviceKind::endpoint ? nodes : switches).push_back(device.name); });
+  for_each_cable(fabric, [&](LinkId id, bool both_ways) {
+    const Link& link = fabric.link(id);
+    nlohmann::ordered_json entry{{"from", fabric.device(fabric.from(id)).name},
+                                 {"to", fabric.device(fabric.to(id)).name},
+                                 {"bandwidth", to_string(link.bandwidth)},
+                                 {"latency", to_string(link.latency)}};
+    if (!both_ways) entry["bidirectional"] = false;
+    links.push_back(std::move(entry));
+  });
+  const nlohmann::ordered_json graph{{"type", "graph"}, {"nodes", nodes}, {"switches", switches}, {"links", links}};
+  out << graph.dump(2) << "\n";
+}
+
+void to_simgrid_xml(const Fabric& fabric, Ecmp ecmp, std::ostream& out) {
+  if (fabric.endpoints() > max_simgrid_endpoints)
+    throw InputError(
+        fmt::format("a SimGrid platform of {} endpoints would list {} routes, one for each pair: at most {} endpoints are allowed",
+                    fabric.endpoints(), std::int64_t{fabric.endpoints()} * (fabric.endpoints() - 1), max_simgrid_endpoints));
+  const auto host = [&](int endpoint) { return xml_quoted(fabric.device(fabric.node_of(endpoint)).name); };
+  std::vector<std::string> names;
+  out << "<?xml version=\"1.0\"?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+      << "<platform version=\"4.1\">\n  <zone id=\"fabric\" routing=\"Full\">\n";
+  for (int e = 0; e < fabric.endpoints(); ++e) out << "    <host id=" << host(e) << " speed=\"1Gf\"/>\n";
+  for (LinkId id = 0; id < fabric.links(); ++id) {
+    names.push_back(xml_quoted(fabric.link_name(id)));
+    out << "    <link id=" << names.back() << " bandwidth=\"" << fabric.link(id).bandwidth.count << "bps\" latency=\""
+        << to_string(fabric.link(id).latency) << "\" sharing_policy=\"SHARED\"/>\n";
+  }
+  Routes routes(fabric, ecmp);
+  for (int from = 0; from < fabric.endpoints(); ++from)
+    for (int to = 0; to < fabric.endpoints(); ++to) {
+      if (from == to) continue;
+      out << "    <route src=" << host(from) << " dst=" << host(to) << " symmetrical=\"NO\">";
+      for (const Hop& hop : routes.hops(routes.of(from, to))) out << "<link_ctn id=" << names[static_cast<std::size_t>(hop.link)] << "/>";
+      out << "</route>\n";
+    }
+  out << "  </zone>\n</platform>\n";
+}
+
+}  // namespace weft

@@ -1,0 +1,30 @@
+// Any of the fabrics that can be described.
+#pragma once
+
+#include "models/fabric/bigraph.hpp"
+#include "models/fabric/dragonfly.hpp"
+#include "models/fabric/fat_tree.hpp"
+#include "models/fabric/graph_fabric.hpp"
+#include "models/fabric/star.hpp"
+#include "models/fabric/torus.hpp"
+
+#include <memory>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace weft {
+
+using FabricSpec = std::variant<BiGraph, FatTree, Star, Torus, Dragonfly, GraphFabric>;
+
+std::string_view type_name(const FabricSpec&);  // "bigraph", as scenarios write it
+
+// What keeps a fabric from being built, every problem at its place in the spec ("/nodes_per_switch"; "" is the whole).
+std::vector<Problem> problems(const FabricSpec&);
+
+// Throws InputError with all problems: "bigraph: nodes_per_switch must be at most ...".
+std::unique_ptr<Fabric> build(const FabricSpec&);
+
+std::int64_t endpoints(const FabricSpec&);  // without building it
+
+}  // namespace weft

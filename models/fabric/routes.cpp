@@ -1,0 +1,112 @@
+#include "models/fabric/routes.hpp"
+
+#include "kernels/base/error.hpp"
+#include "kernels/base/hash.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t pair_of(int from, int to) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 | static_cast<std::uint32_t>(to);
+}
+
+}  // namespace
+
+std::uint64_t hash_of(std::uint64_t seed, int from, int to) {
+  return mixed(mixed(seed * golden_ratio + golden_ratio) + pair_of(from, to) * golden_ratio);
+}
+
+Routes::Routes(const Fabric& fabric, Ecmp ecmp) : fabric_(fabric), ecmp_(ecmp), slots_(64) {
+  if (ecmp.policy == EcmpPolicy::least_loaded) flows_.resize(static_cast<std::size_t>(fabric.links()));
+}
+
+RouteId Routes::of(int from, int to) {
+  const std::uint64_t pair = pair_of(from, to);
+  Slot* slot = &slot_of(pair);
+  if (slot->route < 0) {
+    if (2 * (latency_.size() + 1) > slots_.size()) {
+      grow();
+      slot = &slot_of(pair);
+    }
+    *slot = {pair, add_route(from, to)};
+  }
+  if (ecmp_.policy == EcmpPolicy::least_loaded) count_flow(slot->route);
+  return slot->route;
+}
+
+void Routes::begin_step() {
+  for (const LinkId link : loaded_) flows_[static_cast<std::size_t>(link)] = 0;
+  loaded_.clear();
+}
+
+Routes::Slot& Routes::slot_of(std::uint64_t pair) {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = mixed(pair) & mask;
+  while (slots_[at].route >= 0 && slots_[at].pair != pair) at = (at + 1) & mask;
+  return slots_[at];
+}
+
+void Routes::grow() {
+  std::vector<Slot> old(2 * slots_.size());
+  old.swap(slots_);
+  for (const Slot& slot : old)
+    if (slot.route >= 0) slot_of(slot.pair) = slot;
+}
+
+RouteId Routes::add_route(int from, int to) {
+  check(from >= 0 && to >= 0 && from < fabric_.endpoints() && to < fabric_.endpoints() && from != to,
+        "no route from endpoint {} to {} on a fabric of {}", from, to, fabric_.endpoints());
+  const std::size_t first = first_hop_.back();
+  fabric_.append_path(from, to, choose(from, to), hops_);
+  SimTime latency;
+  BitsPerSecond bandwidth{std::numeric_limits<std::int64_t>::max()};
+  for (std::size_t i = first; i < hops_.size(); ++i) {
+    const Link& link = fabric_.link(hops_[i].link);
+    latency += link.latency;
+    bandwidth = std::min(bandwidth, link.bandwidth);
+  }
+  first_hop_.push_back(hops_.size());
+  latency_.push_back(latency);
+  bandwidth_.push_back(bandwidth);
+  claim_.push_back(fabric_.claim(from, to));
+  return static_cast<RouteId>(latency_.size() - 1);
+}
+
+int Routes::choose(int from, int to) {
+  const int choices = fabric_.path_count(from, to);
+  if (choices == 1) return 0;
+  switch (ecmp_.policy) {
+    case EcmpPolicy::hash:
+      return static_cast<int>(hash_of(ecmp_.seed, from, to) % static_cast<std::uint64_t>(choices));
+    case EcmpPolicy::d_mod_k:
+      return to % choices;
+    case EcmpPolicy::least_loaded:
+      return least_loaded(from, to, choices);
+  }
+  return 0;
+}
+
+// Links of endpoints do not count: the choices share them, and where they are the busiest no choice would look better than
+// another.
+int Routes::least_loaded(int from, int to, int choices) {
+  int best = 0, fewest = std::numeric_limits<int>::max();
+  for (int choice = 0; choice < choices && fewest > 0; ++choice) {
+    candidate_.clear();
+    fabric_.append_path(from, to, choice, candidate_);
+    int busiest = 0;
+    for (const Hop& hop : candidate_)
+      if (fabric_.between_switches(hop.link)) busiest = std::max(busiest, flows_[static_cast<std::size_t>(hop.link)]);
+    if (busiest < fewest) best = choice, fewest = busiest;
+  }
+  return best;
+}
+
+void Routes::count_flow(RouteId id) {
+  for (const Hop& hop : hops(id))
+    if (flows_[static_cast<std::size_t>(hop.link)]++ == 0) loaded_.push_back(hop.link);
+}
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+// The path that each pair of endpoints uses, under one ECMP policy: chosen on first use, then kept.
+#pragma once
+
+#include "models/fabric/fabric.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace weft {
+
+using RouteId = std::int32_t;  // dense, in the order of first use
+
+class Routes {
+ public:
+  // The fabric must outlive the routes.
+  Routes(const Fabric& fabric, Ecmp ecmp);
+
+  // The route of a pair of different endpoints. With least_loaded each call counts as one flow of the current step, also
+  // for a pair that has its route already.
+  RouteId of(int from, int to);
+
+  // least_loaded: the flows counted so far belong to earlier steps. Of no effect on the other policies.
+  void begin_step();
+
+  int size() const { return static_cast<int>(latency_.size()); }
+  std::span<const Hop> hops(RouteId id) const {  // valid until the next call of of()
+    const auto begin = first_hop_[static_cast<std::size_t>(id)];
+    return std::span(hops_).subspan(begin, first_hop_[static_cast<std::size_t>(id) + 1] - begin);
+  }
+  SimTime latency(RouteId id) const { return latency_[static_cast<std::size_t>(id)]; }            // sum over the path
+  BitsPerSecond bandwidth(RouteId id) const { return bandwidth_[static_cast<std::size_t>(id)]; }  // least on the path
+
+  FlowClaim claim(RouteId id) const { return claim_[static_cast<std::size_t>(id)]; }
+
+  const Fabric& fabric() const { return fabric_; }
+  Ecmp ecmp() const { return ecmp_; }
+
+ private:
+  // Open addressing with linear probing; the number of slots is a power of two and at most half of them are taken.
+  struct Slot {
+    std::uint64_t pair = 0;
+    RouteId route = -1;
+  };
+
+  Slot& slot_of(std::uint64_t pair);
+  void grow();
+  RouteId add_route(int from, int to);
+  int choose(int from, int to);
+  int least_loaded(int from, int to, int choices);
+  void count_flow(RouteId id);
+
+  const Fabric& fabric_;
+  Ecmp ecmp_;
+  std::vector<Slot> slots_;
+  std::vector<Hop> hops_;
+  std::vector<std::size_t> first_hop_{0};
+  std::vector<SimTime> latency_;
+  std::vector<BitsPerSecond> bandwidth_;
+  std::vector<FlowClaim> claim_;
+  std::vector<int> flows_;      // by link, in the current step; least_loaded only
+  std::vector<LinkId> loaded_;  // the links with flows
+  std::vector<Hop> candidate_;  // scratch
+};
+
+// A seeded mix of a pair, the same on every machine.
+std::uint64_t hash_of(std::uint64_t seed, int from, int to);
+
+}  // namespace weft

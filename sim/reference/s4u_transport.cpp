@@ -1,0 +1,101 @@
+#include "sim/reference/s4u_transport.hpp"
+
+#include "kernels/base/error.hpp"
+#include "kernels/reduce.hpp"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace weft {
+namespace {
+
+using Payload = std::vector<std::byte>;
+Payload no_data;  // the payload of a message that has a size only; SimGrid wants an address
+
+void sleep(SimTime t) {
+  if (t.ps > 0) simgrid::s4u::this_actor::sleep_for(t.seconds());
+}
+
+}  // namespace
+
+void S4uTransport::receive(Rank from, Tag tag, ByteSpan into) {
+  pay_debt();
+  simgrid::s4u::Mailbox* box = mailbox(from_peer_[from], from, rank_, meets(into));
+  Pending& p = add_pending();
+  p.peer = from, p.tag = tag, p.receives = true, p.into = into;
+  p.comm = box->get_async<void>(&p.payload);
+  debt_ += hardware_.receive_overhead;
+}
+
+void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {
+  pay_debt();
+  Mailboxes& boxes = to_peer_[to];
+  SimTime overhead = hardware_.send_overhead;
+  if (boxes.path == nullptr) {
+    boxes.path = &directory_.path(rank_, to);
+    if (connection_ < 0 || directory_.connects(connection_, rank_, to)) overhead += hardware_.first_use;
+  }
+  sleep(overhead);
+  boxes.path->bytes += static_cast<std::int64_t>(bytes.size());
+  ++messages_sent_;
+  // The receiver copies when it gets to run, and by then the sender may have written on.
+  Payload* payload = bytes.data() == nullptr ? &no_data : new Payload(bytes.begin(), bytes.end());
+  simgrid::s4u::Mailbox* box = mailbox(boxes, rank_, to, meets(bytes));
+  Pending& p = add_pending();
+  p.peer = to, p.tag = tag, p.receives = false;
+  p.comm = box->put_async(payload, bytes.empty() ? directory_.bytes_of_an_empty_message() : bytes.size());
+}
+
+void S4uTransport::wait() {
+  for (std::size_t i = 0; i < started_; ++i) {
+    Pending& p = pending_[i];
+    waiting_for_ = &p;
+    p.comm->wait();
+    p.comm.reset();
+    if (p.receives) deliver(p);
+  }
+  waiting_for_ = nullptr;
+  started_ = 0;
+}
+
+void S4uTransport::reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView from) {
+  debt_ += hardware_.reduce_launch;
+  if (hardware_.reduce_rate.count > 0) debt_ += Bytes{static_cast<std::int64_t>(into.size())} / hardware_.reduce_rate;
+  if (into.data() != nullptr) weft::reduce(dtype, op, into.data(), from.data(), into.size() / size_of(dtype));
+}
+
+std::string S4uTransport::waiting() const {
+  if (waiting_for_ == nullptr) return {};
+  return fmt::format("rank {} waits for rank {} to {} {}", rank_, waiting_for_->peer, waiting_for_->receives ? "send" : "receive",
+                     to_string(name_of(waiting_for_->tag)));
+}
+
+simgrid::s4u::Mailbox* S4uTransport::mailbox(Mailboxes& mailboxes, Rank from, Rank to, bool rendezvous) {
+  simgrid::s4u::Mailbox*& box = rendezvous ? mailboxes.rendezvous : mailboxes.eager;
+  if (box == nullptr) {
+    box = simgrid::s4u::Mailbox::by_name(fmt::format("{}>{}/{}{}", from, to, channel_, rendezvous ? "r" : "e"));
+    if (!rendezvous) box->set_receiver(directory_.actor(to, channel_));  // whoever of the two comes first, and again
+  }
+  return box;
+}
+
+S4uTransport::Pending& S4uTransport::add_pending() {
+  if (started_ == pending_.size()) pending_.emplace_back();
+  return pending_[started_++];
+}
+
+void S4uTransport::pay_debt() {
+  if (debt_.ps > 0 && started_ == 0) sleep(std::exchange(debt_, {}));
+}
+
+void S4uTransport::deliver(Pending& p) {
+  if (p.payload == &no_data) return;
+  const std::unique_ptr<Payload> payload(static_cast<Payload*>(p.payload));
+  if (payload->size() != p.into.size())
+    throw RunError(fmt::format("rank {}: {} from rank {} has {} bytes, expected {}", rank_, to_string(name_of(p.tag)), p.peer,
+                               payload->size(), p.into.size()));
+  if (!payload->empty()) std::memcpy(p.into.data(), payload->data(), payload->size());
+}
+
+}  // namespace weft

@@ -1,0 +1,20 @@
+// What has become of a row that was asked for.
+#pragma once
+
+#include "sim/results/row.hpp"
+#include "sim/scenario/plan.hpp"
+
+#include <optional>
+#include <string>
+
+namespace weft {
+
+struct Result {
+  RowRequest request;
+  std::optional<Row> row = {};  // or why there is none:
+  std::string failure = {};
+  bool bad_input = false;  // the failure is the scenario's
+  std::string trace = {};  // Perfetto events, when asked for
+};
+
+}  // namespace weft

@@ -1,0 +1,162 @@
+#include "validation/fit/calibrate.hpp"
+
+#include "sim/results/output_files.hpp"
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/json_text.hpp"
+#include "validation/fit/fit.hpp"
+#include "validation/fit/profile_text.hpp"
+#include "validation/measurements/renames.hpp"
+#include "validation/plot/log_plot.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <set>
+
+namespace weft {
+namespace {
+
+RowSelection rows_of(const CalibrateArguments& a) {
+  for (const std::string& place : a.exclude) {
+    const auto colon = place.rfind(':');
+    const bool names_data = colon != place.npos && std::ranges::find(a.data, place.substr(0, colon)) != a.data.end();
+    if (!names_data || place.find_first_not_of("0123456789", colon + 1) != place.npos || colon + 1 == place.size())
+      throw InputError(fmt::format("--exclude {}: must be FILE:LINE, the file one of those to read ({})", place, fmt::join(a.data, ", ")));
+  }
+  return {.only = a.only,
+          .system = a.system,
+          .in_place = a.in_place,
+          .smallest_bytes = a.smallest_bytes,
+          .largest_bytes = a.largest_bytes,
+          .exclude = a.exclude};
+}
+
+// Why a file that holds measurements gives none.
+std::string none_selected(const std::string& file, const Measurements& read, bool in_place) {
+  const std::string text = fmt::format("{}: none of its {} measurements is selected", file, read.not_selected);
+  if (read.of_other_buffer < read.not_selected) return text;
+  return text + (in_place ? "; they are out-of-place times, which are used without --in-place"
+                          : "; they are in-place times, which --in-place uses");
+}
+
+std::vector<Measurement> read_all(const CalibrateArguments& a, std::ostream& err) {
+  const ReadOptions options{.skip_bad = a.skip_bad, .collective = a.collective, .select = rows_of(a)};
+  std::vector<Measurement> rows;
+  std::vector<std::string> problems, none;
+  for (const std::string& file : a.data) {
+    try {
+      Measurements read = read_measurements(file, options);
+      rows.insert(rows.end(), read.rows.begin(), read.rows.end());
+      for (const std::string& line : read.skipped) err << "weft: skipped " << line << "\n";
+      if (read.rows.empty()) none.push_back(none_selected(file, read, a.in_place));
+    } catch (const InputError& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  if (rows.empty()) throw InputError(std::move(none));
+  for (const std::string& line : none) err << "weft: left out " << line << "\n";
+  return rows;
+}
+
+bool is_calibrated_profile(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  return json.is_object() && json.contains("calibration");
+}
+
+// The profile and its plot, which stands beside it.
+std::vector<OutputFile> outputs_of(const CalibrateArguments& a) {
+  const std::filesystem::path profile(a.output);
+  std::filesystem::path plot = profile;
+  plot.replace_extension(".svg");
+  return {{profile, "-o " + a.output, "a profile of weft calibrate", is_calibrated_profile},
+          {plot, "the plot of -o " + a.output, "a plot of weft calibrate", [](std::string_view text) { return text.starts_with("<svg"); }}};
+}
+
+std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
+
+void print_errors(const char* what, const ErrorSummary& e, std::ostream& out) {
+  if (e.points > 0)
+    out << fmt::format("# {:<16} {:>4} points   median error {:>7}   95th percentile {:>7}\n", what, e.points, percent(e.median),
+                       percent(e.p95));
+}
+
+std::string repeats_of(const Measurement& m) {
+  if (m.repeats == 1) return {};
+  return fmt::format("  mean of {}, standard deviation {}", m.repeats, percent(m.spread_us / m.time_us));
+}
+
+void print(const FitResult& result, const std::vector<FitPoint>& points, std::ostream& out) {
+  out << fmt::format("# {:<26} {:>14}   {}\n", "parameter", "value", "");
+  for (const FittedParameter& p : result.parameters)
+    out << fmt::format("  {:<26} {:>14}   {}\n", p.parameter.name, shown(p.parameter.unit, p.value),
+                       p.determined ? "" : "the data does not determine it: left as it was, the fit is as good");
+  out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",
+                     "measured (us)", "simulated (us)", "error");
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Measurement& m = points[i].measured;
+    out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}\n", m.collective,
+                       m.algorithm.empty() ? "-" : m.algorithm, points[i].setup.ranks, m.size_bytes, m.time_us, result.simulated_us[i],
+                       100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out", repeats_of(m));
+  }
+  out << "#\n";
+  print_errors("fitted", result.fitted, out);
+  print_errors("held out", result.held_out, out);
+  print_errors("cross-validated", result.cross_validated, out);
+}
+
+std::vector<PlotSeries> series_of(const std::vector<FitPoint>& points, const std::vector<double>& simulated_us) {
+  std::vector<PlotSeries> out;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Measurement& m = points[i].measured;
+    std::string name = m.algorithm.empty() ? m.collective : m.algorithm;
+    name += fmt::format(", {} ranks", points[i].setup.ranks);
+    auto at = std::ranges::find(out, name, &PlotSeries::name);
+    if (at == out.end()) at = out.insert(out.end(), {name, {}});
+    at->points.push_back({static_cast<double>(m.size_bytes), m.time_us, simulated_us[i], points[i].fitted});
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::vector<std::string>& default_fit() {
+  static const std::vector<std::string> names = {"send_overhead",        "receive_overhead", "rendezvous",
+                                                 "rendezvous_threshold", "reduce_rate",      "wire_efficiency"};
+  return names;
+}
+
+int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostream& err) {
+  const Selection selection{.renames = renames_in(a.rename), .hold_out = !a.all};
+  std::vector<OutputFile> outputs;
+  if (!a.output.empty()) {
+    std::vector<std::filesystem::path> inputs(a.data.begin(), a.data.end());
+    inputs.emplace_back(a.scenario);
+    outputs = outputs_of(a);
+    refuse_to_replace(outputs, inputs, a.force);
+  }
+  std::vector<Setting> settings;
+  for (const std::string& text : a.set) settings.push_back(parse_setting(text));
+  const OpenScenario open(a.scenario, settings, a.fit.empty() ? default_fit() : a.fit);
+  const std::vector<Measurement> rows = read_all(a, err);
+  Simulator simulator(open.scenario());
+  const UsedMeasurements used = usable(rows, simulator, selection);
+  for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
+  constexpr std::size_t most_lines = 8;
+  for (std::size_t i = 0; i < std::min(most_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";
+  if (used.left_out.size() > most_lines) err << fmt::format("weft: and {} more lines left out\n", used.left_out.size() - most_lines);
+  if (used.points.empty()) throw InputError("none of the measurements can be simulated by this scenario");
+
+  FitOptions options{.folds = a.folds, .starts = a.starts, .seed = a.seed};
+  options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
+  const FitResult result = fit(open, used.points, options);
+  print(result, used.points, out);
+  if (a.output.empty()) return 0;
+  const std::filesystem::path &profile = outputs[0].file, &plot = outputs[1].file;
+  write_file(profile, profile_text(open, used.points, result, a));
+  write_file(plot, to_svg(fmt::format("{}: measured and simulated", profile.stem().string()), series_of(used.points, result.simulated_us)));
+  out << fmt::format("# written: {} and {}\n", profile.string(), plot.string());
+  return 0;
+}
+
+}  // namespace weft

@@ -1,0 +1,148 @@
+#include "validation/fit/calibrate.hpp"
+
+#include "sim/scenario/profiles.hpp"
+#include "validation/testing.hpp"
+
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+// An all-reduce of two ranks that takes 12 us and 100 ps a byte: 5 us a step besides the cables, 80 % of 100 Gb/s.
+std::string measured() {
+  std::string out = "system,ranks,collective,algorithm,size_bytes,time_us\n";
+  for (std::int64_t size = 8; size <= 1 << 24; size *= 4)
+    out += fmt::format("S,2,allreduce,ring,{},{:.4f}\n", size, 12 + 1e-4 * static_cast<double>(size));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("calibrate: from a file of measurements to a profile that a scenario can name") {
+  const ScratchFolder folder;
+  std::ostringstream out, err;
+  const CalibrateArguments arguments{.data = {folder.file("data.csv", measured()).string()},
+                                     .scenario = folder.file("pair.json", pair_scenario).string(),
+                                     .fit = {"send_overhead", "wire_efficiency", "rendezvous"},
+                                     .output = (folder / "made.json").string(),
+                                     .folds = 3};
+  CHECK(calibrate_command(arguments, out, err) == 0);
+  CHECK(out.str().find("rendezvous") != std::string::npos);
+  CHECK(out.str().find("does not determine it") != std::string::npos);
+
+  const HardwareProfile profile = read_profile(folder / "made.json");
+  CHECK(profile.send_overhead.microseconds() == doctest::Approx(5).epsilon(0.02));
+  CHECK(profile.wire_efficiency == doctest::Approx(0.8).epsilon(0.01));
+  CHECK(profile.sources.at("send_overhead") == "fitted, see calibration");
+  CHECK(profile.sources.at("rendezvous") == "the data does not determine it; from profile ideal");
+  CHECK(profile.sources.at("reduce_rate") == "not fitted; from profile ideal");
+
+  const Json written = Json::parse(read_file(folder / "made.json"));
+  const Json& calibration = written.at("calibration");
+  CHECK(calibration.at("valid_for").at("size") == Json({"8B", "8MiB"}));
+  CHECK(calibration.at("residuals").size() == 11);
+  CHECK(calibration.at("held_out_error").at("points") == 5);
+  CHECK(calibration.at("command").get<std::string>().find("--fit send_overhead,wire_efficiency,rendezvous") != std::string::npos);
+  CHECK(read_file(folder / "made.svg").starts_with("<svg"));
+}
+
+TEST_CASE("calibrate: what is wrong is told") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured()).string();
+  std::ostringstream out, err;
+  const auto problems = [&](CalibrateArguments arguments) { return problems_of([&] { calibrate_command(arguments, out, err); }); };
+  CHECK(problems({.data = {data}, .scenario = scenario, .only = {"tree"}}) == Lines{data + ": none of its 11 measurements is selected"});
+  CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"x"}}) == Lines{"--rename x: must be MEASURED=OURS"});
+  const std::string nowhere = (folder / "nowhere.csv").string();
+  CHECK(problems({.data = {nowhere, folder.file("empty.csv", "\n").string()}, .scenario = scenario}).size() == 2);
+  CHECK(problems({.data = {data}, .scenario = nowhere}).size() == 1);
+}
+
+TEST_CASE("calibrate: in-place times alone are named as such") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", "collective,ranks,size_bytes,time_us,inplace_time_us\nallreduce,2,8,,12\n").string();
+  std::ostringstream out, err;
+  CHECK(problems_of([&] { calibrate_command({.data = {data}, .scenario = scenario}, out, err); }) ==
+        Lines{data + ": none of its 1 measurements is selected; they are in-place times, which --in-place uses"});
+}
+
+TEST_CASE("calibrate: lines are excluded by their place in a file that is read") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured() + "S,2,allreduce,ring,8,bad\n").string();
+  std::ostringstream out, err;
+  CalibrateArguments arguments{.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
+  CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) == Lines{data + ":13: time_us must be a number, got \"bad\""});
+  arguments.exclude = {data + ":13"};
+  CHECK(calibrate_command(arguments, out, err) == 0);
+  for (const std::string& place : {data, data + ":", data + ":x", std::string("other.csv:3")}) {
+    CAPTURE(place);
+    arguments.exclude = {place};
+    CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) ==
+          Lines{fmt::format("--exclude {}: must be FILE:LINE, the file one of those to read ({})", place, data)});
+  }
+}
+
+TEST_CASE("calibrate: repeated measurements are averaged, and the table and the profile say so") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured() + "S,2,allreduce,ring,8,14.0008\n").string();
+  std::ostringstream out, err;
+  const std::string profile = (folder / "made.json").string();
+  CHECK(calibrate_command({.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .output = profile, .folds = 0, .starts = 1}, out,
+                          err) == 0);
+  CHECK(out.str().find("mean of 2, standard deviation 10.9 %") != std::string::npos);
+  const Json first = Json::parse(read_file(profile)).at("calibration").at("residuals").front();
+  CHECK(first.at("repeats") == 2);
+  CHECK(first.at("spread_us").get<double>() == doctest::Approx(1.414).epsilon(0.001));
+}
+
+TEST_CASE("calibrate: neither the plot nor the profile replaces what it must not") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured()).string();
+  const auto notes = folder.file("notes.svg", "my drawing").string();
+  std::ostringstream out, err;
+  CalibrateArguments arguments{.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
+  const auto problems = [&](const std::string& output) {
+    arguments.output = output;
+    return problems_of([&] { calibrate_command(arguments, out, err); });
+  };
+  const std::string plot = (folder / "p.svg").string();
+  CHECK(problems(plot) == Lines{fmt::format("the plot of -o {0}: {0} would be written twice: -o {0} asks for it too", plot)});
+  CHECK(problems(data).size() == 1);
+  CHECK(problems(scenario).size() == 1);
+  CHECK(problems((folder / "notes.json").string()).size() == 1);
+  CHECK(read_file(notes) == "my drawing");
+  CHECK(read_file(data) == measured());
+  CHECK(problems((folder / "p.json").string()).empty());
+  CHECK(problems((folder / "p.json").string()).empty());  // its own are replaced
+  arguments.force = true;
+  CHECK(problems((folder / "notes.json").string()).empty());
+}
+
+TEST_CASE("calibrate: two servers of eight GPUs are the cluster that is fitted, with NVLink inside them") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  // 16 ranks, and 8 that stay inside one server; on cables alone the second could not be so fast.
+  const auto data = folder
+                        .file("data.csv",
+                              "collective,ranks,size_bytes,time_us\n"
+                              "allreduce,16,67108864,14000\nallreduce,16,134217728,28000\n"
+                              "allreduce,8,67108864,450\nallreduce,8,134217728,860\n")
+                        .string();
+  const auto profile = (folder / "fitted.json").string();
+  std::ostringstream out, err;
+  CHECK(calibrate_command(
+            {.data = {data}, .scenario = scenario, .set = {"/server=dgx_h100"}, .fit = {"wire_efficiency"}, .output = profile, .all = true},
+            out, err) == 0);
+  CAPTURE(out.str() + err.str());
+  CHECK(err.str().find("do not fit") == std::string::npos);
+  CHECK(read_file(profile).find("wire_efficiency") != std::string::npos);
+}
