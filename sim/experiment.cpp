@@ -173,28 +173,6 @@ SimTime mean_time(const std::vector<Iteration>& iterations) {
   return {sum.ps / static_cast<std::int64_t>(iterations.size())};
 }
 
-// What the jobs run on.
-struct Site {
-  const Scenario& scenario;
-  const HardwareProfile& hardware;
-  Routes& routes;
-  Around around;
-};
-
-SharedRun run_shared(const Site& on, std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic,
-                     std::span<const HostCopies> copies, PacketReport* report) {
-  const Scenario& scenario = on.scenario;
-  const SharedSite site{.routes = on.routes,
-                        .hardware = on.hardware,
-                        .switches = scenario.fabric.programmable,
-                        .packet = scenario.packet.value_or(PacketSettings{})};
-  if (scenario.network == NetworkKind::flow) return run_shared_flow(tenants, traffic, copies, site, on.around);
-  if (scenario.network == NetworkKind::packet) return run_shared_packet(tenants, traffic, site, report, on.around);
-  check(tenants.size() == 1 && traffic.empty() && copies.empty(), "jobs on the network {}", name_of(scenario.network));
-  const auto& job = std::get<PlacedProgram>(tenants.front().job);
-  return scenario.network == NetworkKind::simgrid ? run_alone_simgrid(job, on.routes) : run_alone_ns3(job, on.routes);
-}
-
 // `span`: the time in which the bytes were carried.
 void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, const Fabric& fabric, Outcome& outcome) {
   if (span.ps == 0) return;
@@ -317,10 +295,14 @@ Outcome Experiment::run(Bytes size, const Options& options) {
   std::vector<Tenant> tenants;
   for (std::size_t i = 0; i < ready.size(); ++i) tenants.push_back(ready[i].tenant(hardware, i == 0 ? options : Options{}));
 
-  PacketReport report;
   const auto before = std::chrono::steady_clock::now();
-  const Site site{scenario, hardware, parts_->routes, options.around};
-  const SharedRun run = run_shared(site, tenants, scenario.traffic, scenario.copies, &report);
+  const auto site = [&](Routes& routes) {
+    return SharedSite{.routes = routes,
+                      .hardware = hardware,
+                      .switches = scenario.fabric.programmable,
+                      .packet = scenario.packet.value_or(PacketSettings{})};
+  };
+  const SharedRun run = run_on(scenario.network, {tenants, scenario.traffic, scenario.copies}, site(parts_->routes), options.around);
   const PlacedJob& workload = parts_->jobs.front();
   const TenantRun& of_workload = run.jobs.front();
   const LinkLoad& load = workload.load;
@@ -342,12 +324,12 @@ Outcome Experiment::run(Bytes size, const Options& options) {
   out.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   for (const TrafficRecord& t : run.traffic) out.traffic.push_back({t.streams, t.count, Bytes{t.bytes}, t.busy});
   find_busiest(run.bytes_on_link, run.finish - first_begin(run), fabric, out);
-  if (scenario.network == NetworkKind::packet) out.packet = summary(report, fabric);
+  if (run.packet) out.packet = summary(*run.packet, fabric);
   if (!options.each_alone || !is_shared(scenario)) return out;
   for (std::size_t i = 0; i < ready.size(); ++i) {
     const Tenant only = ready[i].tenant(hardware, {});
     Routes routes(fabric, scenario.fabric.ecmp);
-    const SharedRun alone = run_shared({scenario, hardware, routes, Around::nothing}, {&only, 1}, {}, {}, nullptr);
+    const SharedRun alone = run_on(scenario.network, {{&only, 1}}, site(routes), Around::nothing);
     out.jobs.push_back(result_of(ready[i], run.jobs[i], run, alone, fabric));
   }
   return out;
