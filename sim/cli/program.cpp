@@ -4,6 +4,7 @@
 #include "sim/cli/commands.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/form.hpp"
+#include "sim/scenario/networks.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -27,7 +28,9 @@ void add_scenarios(CLI::App* command, ScenarioArguments& arguments) {
   command->add_option("--set", arguments.set, "Set a key of the scenario: /pointer=value (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("POINTER=VALUE");
-  command->add_option("--network", arguments.network, "Simulate on this network: flow, packet, simgrid, ns3")->type_name("NAME");
+  std::string names;
+  for (const NetworkTraits& network : networks()) names += fmt::format("{}{}", names.empty() ? "" : ", ", network.name);
+  command->add_option("--network", arguments.network, "Simulate on this network: " + names)->type_name("NAME");
 }
 
 std::vector<std::string> flags_of(const CLI::App& app) {

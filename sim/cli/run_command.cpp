@@ -133,7 +133,7 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   if (arguments.trace && !arguments.output) throw InputError("--trace: needs -o DIR, where trace.json goes");
   if (arguments.force && !arguments.output) throw InputError("--force: needs -o DIR, where it replaces files");
   const std::vector<Case> cases = load_all(arguments.scenarios);
-  refuse_beyond_ns3(cases);
+  refuse_beyond_limits(cases);
   if (arguments.trace) refuse_untraced(cases);
   std::optional<ResultFolder> folder;
   if (arguments.output) folder.emplace(*arguments.output, cases, options_of(arguments));
