@@ -14,7 +14,7 @@ namespace weft::cuda {
 namespace {
 
 using Kind = StreamOperation::Kind;
-using Place = StreamOperation::Place;
+using Location = StreamOperation::Location;
 using HostClock = std::chrono::steady_clock;
 
 constexpr int polls_between_looks = 1000;
@@ -268,7 +268,7 @@ class Executor::Work {
     check(settings_.messenger != nullptr, "a plan with messages, and no messenger");
     return *settings_.messenger;
   }
-  std::byte* at(Place p) const { return memories_[index(p.memory)].memory.as<std::byte>() + p.offset; }
+  std::byte* at(Location p) const { return memories_[index(p.memory)].memory.as<std::byte>() + p.offset; }
   static void record(const OwnedEvent& event, const OwnedStream& stream) {
     check_cuda(cudaEventRecord(event.get(), stream.get()), "cudaEventRecord");
   }
