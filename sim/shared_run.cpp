@@ -37,15 +37,15 @@ class BackgroundTraffic {
     }
   }
 
-  std::vector<TrafficRecord> result() const {
+  std::vector<TrafficResult> result() const {
     const std::vector<StreamRecord> streams = flows_.result();
-    std::vector<TrafficRecord> out;
+    std::vector<TrafficResult> out;
     std::size_t next = 0;
     for (const std::int64_t count : streams_) {
-      TrafficRecord record{.streams = count, .busy = {}};
+      TrafficResult record{.streams = count};
       for (std::int64_t i = 0; i < count; ++i, ++next) {
         record.count += streams[next].count;
-        record.bytes += streams[next].bytes;
+        record.bytes += Bytes{streams[next].bytes};
         record.busy += streams[next].busy;
       }
       out.push_back(record);

@@ -41,17 +41,10 @@ struct TenantRun {
   SimTime finish() const { return iterations.back().end; }
 };
 
-// What became of the flows of one entry of the traffic; only those that ended.
-struct TrafficRecord {
-  std::int64_t streams = 0;  // pairs of sender and receiver
-  std::int64_t count = 0, bytes = 0;
-  SimTime busy;  // their durations, summed
-};
-
 struct SharedRun {
   std::vector<TenantRun> jobs;
-  std::vector<TrafficRecord> traffic;
-  std::vector<CopyRecord> copies;
+  std::vector<TrafficResult> traffic;
+  std::vector<CopyResult> copies;
   SimTime finish;                           // of the last job
   std::vector<std::int64_t> bytes_on_link;  // on `flow` of all jobs, not of traffic and copies; on `packet` of everything
   std::optional<InNetworkSummary> in_network;

@@ -78,7 +78,7 @@ TEST_CASE("shared run: n senders to one take n times as long as one") {
       for (int i = 0; i < n; ++i) incast.endpoints.push_back(2 + i);
       const SharedRun shared = run(network, star, {{{0, 1}, 64_MiB}}, {incast});
       // 8 * 2^20 bits at 100 Gb/s = 83.9 us, n of them through one port
-      const TrafficRecord& t = shared.traffic.front();
+      const TrafficResult& t = shared.traffic.front();
       REQUIRE(t.count > 0);
       CHECK(t.busy.seconds() / static_cast<double>(t.count) == doctest::Approx(n * 83.9e-6).epsilon(0.1));
     }

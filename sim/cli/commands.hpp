@@ -39,6 +39,6 @@ int topo_command(const ScenarioArguments&, TopologyFormat, std::ostream& out);
 
 int show_command(const ScenarioArguments&, std::ostream& out);
 int list_command(std::ostream& out);
-int schema_command(std::ostream& out);
+int schema_command(bool of_results, std::ostream& out);
 
 }  // namespace weft

@@ -16,6 +16,7 @@ namespace {
 struct Arguments {
   RunArguments run;
   bool dot = false, json = false, simgrid = false;
+  bool results_schema = false;
 };
 
 TopologyFormat format_of(const Arguments& a) {
@@ -96,7 +97,9 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
   topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
   command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });
-  command("schema", "Print the JSON Schema of scenarios", [&] { return schema_command(std::cout); });
+  CLI::App* schema =
+      command("schema", "Print the JSON Schema of scenarios, or of results", [&] { return schema_command(a.results_schema, std::cout); });
+  schema->add_flag("--results", a.results_schema, "Of results.json");
   CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
   add_scenarios(show, scenarios);
   for (const Command& more : more_commands) {
