@@ -49,6 +49,7 @@ struct Outcome {
   std::vector<TrafficResult> traffic = {};
   std::optional<InNetworkSummary> in_network = {};  // where switches take part
   std::optional<PacketSummary> packet = {};         // on the network "packet"
+  SimTime compressing = {};                         // of `time`, what the rank with most of it spends in the kernels of compression
   std::optional<StepOutcome> step = {};             // of a workload that trains; `time` is that of a step
   std::uint64_t events = 0, solves = 0;
   double wall_s = 0;  // of the network simulation alone

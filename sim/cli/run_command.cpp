@@ -18,8 +18,7 @@ namespace weft {
 namespace {
 
 Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages) {
-  Scenario scenario = *request.scenario;
-  if (request.engine) scenario.workload.training.engines = {*request.engine};
+  const Scenario scenario = scenario_of(request);
   const Outcome outcome = simulate(scenario, *request.algorithm, request.size, messages);
   std::vector<CopyResult> copies;
   for (const CopyRecord& c : outcome.copies) copies.push_back({c.endpoint, c.to_host, c.count, Bytes{c.bytes}, c.busy});
@@ -57,6 +56,8 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .batch_per_gpu = step.batch_per_gpu,
           .compute = step.compute,
           .exposed = step.exposed,
+          .compression = request.compression ? label(*request.compression) : "",
+          .compressing = outcome.compressing,
           .samples_per_s = step.samples_per_s,
           .scaling_efficiency = step.scaling_efficiency};
 }

@@ -26,7 +26,9 @@ double busbw_factor(Collective collective, int ranks) {
   return 1.0;
 }
 
-double busbw_GBps(const Row& row) { return row.program ? 0.0 : algbw_GBps(row) * busbw_factor(row.collective, row.ranks); }
+double busbw_GBps(const Row& row) {
+  return row.program || row.compresses() ? 0.0 : algbw_GBps(row) * busbw_factor(row.collective, row.ranks);
+}
 
 Row row_of_job(const Row& row, const JobResult& job) {
   Row out = row;
@@ -56,7 +58,7 @@ double fairness(const std::vector<JobResult>& jobs) {
 std::string too_fast(const Row& row) {
   constexpr double rounding = 1e-6;
   const double limit = row.bottleneck.bytes_per_second() / 1e9;
-  if (limit <= 0.0 || row.aggregates || busbw_GBps(row) <= limit * (1.0 + rounding)) return "";
+  if (limit <= 0.0 || row.aggregates || row.compresses() || busbw_GBps(row) <= limit * (1.0 + rounding)) return "";
   return fmt::format("{} {} on {} ({} ranks): busbw {:.4f} GB/s passes the {:.4f} GB/s of the bottleneck link; this is a bug in the model",
                      row.algorithm, to_string(row.size), row.fabric, row.ranks, busbw_GBps(row), limit);
 }
@@ -108,7 +110,7 @@ const std::vector<Column>& columns() {
       {"dtype", [](const Row& r) { return Json(name_of(r.dtype)); }},
       {"time_us", [](const Row& r) { return Json(static_cast<double>(r.time.ps) / 1e6); }},
       {"algbw_GBps", [](const Row& r) { return Json(algbw_GBps(r)); }},
-      {"busbw_GBps", [](const Row& r) { return r.program ? Json() : Json(busbw_GBps(r)); }},
+      {"busbw_GBps", [](const Row& r) { return r.program || r.compresses() ? Json() : Json(busbw_GBps(r)); }},
       {"wire_bytes_per_rank", [](const Row& r) { return Json(r.wire_bytes_per_rank.count); }},
       {"messages", [](const Row& r) { return Json(r.messages); }},
       {"steps", [](const Row& r) { return Json(r.steps); }},
@@ -123,7 +125,7 @@ const std::vector<Column>& columns() {
       {"limiting_share", no_value},
       {"model", [](const Row& r) { return of_training(r, r.model); }},
       {"engine", [](const Row& r) { return of_training(r, r.engine); }},
-      {"compression", no_value},
+      {"compression", [](const Row& r) { return r.compression.empty() ? Json() : Json(r.compression); }},
       {"batch_per_gpu", [](const Row& r) { return of_training(r, r.batch_per_gpu); }},
       {"compute_us", [](const Row& r) { return of_training(r, r.compute.microseconds()); }},
       {"exposed_us", [](const Row& r) { return of_training(r, r.exposed.microseconds()); }},
@@ -286,6 +288,8 @@ struct Declared<Row> {
                        optional("batch_per_gpu", &R::batch_per_gpu, ""),
                        optional("compute", &R::compute, ""),
                        optional("exposed", &R::exposed, ""),
+                       optional("compression", &R::compression, ""),
+                       optional("compressing", &R::compressing, ""),
                        optional("samples_per_s", &R::samples_per_s, ""),
                        optional("scaling_efficiency", &R::scaling_efficiency, "")}};
   }

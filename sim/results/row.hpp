@@ -62,8 +62,11 @@ struct Row {
   std::string engine = {};                          // label() of the choice
   int batch_per_gpu = 0;
   SimTime compute = {}, exposed = {};  // `time` is their sum, that of a step
+  std::string compression = {};        // label() of the choice; empty: the workload names none
+  SimTime compressing = {};            // of `time`, or of a step: what the rank with most of it spends in the kernels of compression
   double samples_per_s = 0;
   double scaling_efficiency = 0;
+  bool compresses() const { return !compression.empty() && compression != "dense"; }
   friend bool operator==(const Row&, const Row&) = default;
 };
 
