@@ -9,6 +9,7 @@
 #include "kernels/base/units.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Call {
   std::vector<Rank> members = {};            // empty: all ranks of the job, in order
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
+  std::optional<SimTime> reduction = {};  // each takes this time, whatever the hardware's rate: lists that are merged
 };
 
 // What one rank does once. It begins when all operations in `after`, and the one before it on its stream, have ended on this

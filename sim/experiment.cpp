@@ -5,6 +5,7 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/program_of_workload.hpp"
+#include "sim/scenario/compression_check.hpp"
 #include "sim/scenario/describe.hpp"
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
@@ -38,7 +39,9 @@ struct PlacedJob {
   std::vector<SimTime> starts = {};
   std::shared_ptr<const Schedule> schedule = {};
   std::optional<Program> program = {};
-  std::optional<TrainingStep> training = {};  // all-reduces are runs of the schedule
+  std::optional<TrainingStep> training = {};            // all-reduces are runs of the schedule
+  std::optional<CompressedAllreduce> compression = {};  // instead of the schedule
+  bool kernels_on_gpu = false;                          // of the compression: while they run, the GPU does not compute
   EngineSettings engine = {};
   int ranks_per_server = 1;
   LinkLoad load = {};
@@ -57,11 +60,19 @@ struct PlacedJob {
     for (const Call& call : program->calls) sum += Bytes{call.elements * call.element_bytes};
     return sum;
   }
-  Program at(Bytes size) const { return program ? *program : program_of(*schedule, elements(size), element_bytes()); }
+  Program at(Bytes size) const {
+    if (program) return *program;
+    if (training) return {};
+    return compression ? compression->program(elements(size)) : program_of(*schedule, elements(size), element_bytes());
+  }
   int steps() const {
     if (in_network()) return steps_of_in_network;
-    if (schedule) return schedule->steps();
     int sum = 0;
+    if (compression) {
+      for (const auto& [request, exchange] : compression->exchanges()) sum += exchange->steps();
+      return sum;
+    }
+    if (schedule) return schedule->steps();
     for (const Call& call : program->calls) sum += call.schedule->steps();
     return sum;
   }
@@ -88,6 +99,15 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
     job.starts.resize(static_cast<std::size_t>(schedule->ranks), *std::ranges::min_element(job.starts));
   job.load = link_load(*schedule, job.placement, routes);
   job.schedule = std::move(schedule);
+  if (job.compression = compressed_allreduce(scenario, algorithm); job.compression) {
+    job.kernels_on_gpu = shares_the_gpu(scenario);
+    job.load = {};
+    for (const auto& [exchange, of_exchange] : job.compression->exchanges()) {
+      require_correct(*of_exchange, exchange);
+      LinkLoad load = link_load(*of_exchange, job.placement, routes);
+      if (load.max_flows_per_link() >= job.load.max_flows_per_link()) job.load = std::move(load);
+    }
+  }
   if (const TrainingChoice& training = workload.training; training.given()) {
     const StepTimes times =
         compute_times(*training.model.table, *training.device.profile,
@@ -148,6 +168,8 @@ struct ReadyJob {
               .job = PlacedTraining{.step = *job.training,
                                     .engine = job.engine,
                                     .schedule = *job.schedule,
+                                    .compression = job.compression ? &*job.compression : nullptr,
+                                    .kernels_on_gpu = job.kernels_on_gpu,
                                     .element_bytes = job.element_bytes(),
                                     .ranks_per_server = job.ranks_per_server,
                                     .placement = job.placement,
@@ -200,7 +222,8 @@ std::int64_t most_sent(const std::vector<std::int64_t>& bytes_on_link, const Fab
 
 Bytes wire_bytes_per_rank(const PlacedJob& job, Bytes size, const TenantRun& run, const SharedRun& all, const Fabric& fabric) {
   if (job.in_network()) return Bytes{run.most_sent / static_cast<std::int64_t>(run.iterations.size())};
-  if (job.schedule && !job.training) return Bytes{traffic(*job.schedule, job.elements(size)).max_elements_sent * job.element_bytes()};
+  if (job.schedule && !job.training && !job.compression)
+    return Bytes{traffic(*job.schedule, job.elements(size)).max_elements_sent * job.element_bytes()};
   return Bytes{most_sent(all.bytes_on_link, fabric) / static_cast<std::int64_t>(run.iterations.size())};
 }
 
@@ -237,6 +260,17 @@ TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, S
           .scaling_efficiency = step.ps > 0 ? static_cast<double>(job.training->compute().ps) / static_cast<double>(step.ps) : 0};
 }
 
+// Of the rank that spends most in kernels.
+SimTime compressing_of(const Program& program) {
+  SimTime most;
+  for (Rank rank = 0; rank < program.ranks; ++rank) {
+    SimTime sum;
+    for (const Operation& o : program.of_rank(rank)) sum += o.duration;
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 SimTime first_begin(const SharedRun& run) {
   SimTime first = SimTime::never();
   for (const TenantRun& job : run.jobs) first = std::min(first, job.iterations.front().begin);
@@ -271,6 +305,11 @@ Row row_of(const Scenario& scenario, const ReadyJob& ready, const SharedRun& run
           .copies = run.copies,
           .traffic = run.traffic,
           .in_network = run.in_network};
+  if (!scenario.workload.compressions.empty())
+    row.compressed = CompressionResult{.compression = label(scenario.workload.compressions.front()),
+                                       .kernels = job.training      ? own.compressing
+                                                  : job.compression ? compressing_of(ready.program)
+                                                                    : SimTime{}};
   if (job.training) row.training = training_of(job, scenario.workload.training, time, own.computed);
   find_busiest(run.bytes_on_link, run.finish - first_begin(run), fabric, row);
   return row;

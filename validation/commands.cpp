@@ -120,7 +120,9 @@ std::function<int()> declare_train(CLI::App& command) {
   command.add_option("--gradient", a->gradient, "Time of forward and backward in a simulated step")->type_name("TIME");
   command.add_option("--timeout", a->timeout_s, "Seconds without progress after which a run ends")->type_name("S");
   command.add_option("--data", a->data, "Images (validation/data/digits) instead of those that ship")->type_name("FILE");
-  command.add_option("-o,--output", a->output, "Write all epochs here, as CSV, and their plot beside it")->type_name("FILE");
+  command
+      .add_option("-o,--output", a->output, "Write all epochs here, as CSV, and their plot beside it; to a name in .md a page with tables")
+      ->type_name("FILE");
   return [a] { return train_command(*a, std::cout); };
 }
 

@@ -15,7 +15,8 @@ struct Names<Claim::Quantity> {
     static const std::vector<std::pair<Claim::Quantity, std::string>> all = {{Claim::Quantity::ratio, "ratio"},
                                                                              {Claim::Quantity::difference_us, "difference_us"},
                                                                              {Claim::Quantity::utilization_percent, "utilization_percent"},
-                                                                             {Claim::Quantity::fairness, "fairness"}};
+                                                                             {Claim::Quantity::fairness, "fairness"},
+                                                                             {Claim::Quantity::samples_per_s, "samples_per_s"}};
     return all;
   }
 };
@@ -73,7 +74,8 @@ struct Declared<ClaimSide> {
                        required("algorithm", &ClaimSide::algorithm, "As in a scenario."),
                        optional("ranks", &ClaimSide::ranks, "How many; all endpoints if not given."),
                        optional("size", &ClaimSide::size, "Of the message, instead of the claim's sizes."),
-                       optional("besides", &ClaimSide::besides, "What a step takes besides the collective, added to its time.")}};
+                       optional("besides", &ClaimSide::besides, "What a step takes besides the collective, added to its time."),
+                       optional("samples", &ClaimSide::samples, "Of a rank in a step, for samples_per_s.", at_least(1))}};
   }
 };
 template <>

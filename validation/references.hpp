@@ -18,13 +18,14 @@ struct ClaimSide {
   int ranks = 0;                   // 0: all
   std::optional<Bytes> size = {};  // instead of the claim's
   SimTime besides = {};            // what a step takes besides the collective
+  int samples = 0;                 // of a rank in a step
 };
 
 // Times `against` compared with times `of`, size by size: a ratio, or a difference in microseconds. It must lie in [at_least, at_most] at
-// every size; of a published "up to", at the size where it is largest. Of `of` alone: how far its busiest link is used, or how evenly
-// its jobs are slowed down (Jain's index).
+// every size; of a published "up to", at the size where it is largest. Of `of` alone: how far its busiest link is used, how evenly
+// its jobs are slowed down (Jain's index), or how many of its `samples` a rank gets through in a second.
 struct Claim {
-  enum class Quantity { ratio, difference_us, utilization_percent, fairness };
+  enum class Quantity { ratio, difference_us, utilization_percent, fairness, samples_per_s };
   std::string what;
   std::string published;  // as the source says it
   Quantity quantity = Quantity::ratio;

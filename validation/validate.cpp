@@ -63,6 +63,8 @@ double value_of(const Claim& claim, const std::filesystem::path& scenario, Bytes
       return run(claim, claim.of, scenario, size).utilization_percent;
     case Claim::Quantity::fairness:
       return run(claim, claim.of, scenario, size).fairness;
+    case Claim::Quantity::samples_per_s:
+      return claim.of.samples / (time(claim.of) / 1e6);
     case Claim::Quantity::difference_us:
       return time(claim.against.value()) - time(claim.of);
     case Claim::Quantity::ratio:

@@ -14,6 +14,7 @@ std::string percent(const ErrorSummary& e, double ErrorSummary::*which) { return
 std::string algorithm_of(const FitPoint& p) { return p.measured.algorithm.empty() ? p.setup.algorithm.name : p.measured.algorithm; }
 
 std::string range_of(const JudgedClaim& c) {
+  if (c.claim.quantity == Claim::Quantity::samples_per_s) return fmt::format("{:.0f}", c.lowest);
   static constexpr const char* units[] = {"x", " us", " %", ""};
   const char* unit = units[static_cast<int>(c.claim.quantity)];
   if (c.claim.largest_only) return fmt::format("up to {:.3g}{}", c.highest, unit);

@@ -177,6 +177,33 @@ TEST_CASE("bench: every algorithm and size becomes a row with right data") {
   CHECK(heard.rows[3].algorithm == "direct");
 }
 
+TEST_CASE("bench: compressed all-reduces lose nothing of the gradients, for all compressions") {
+  for (const char* name : {"gs_sgd", "gtopk", "sketched_sgd", "topk_allgather", "dense"}) {
+    CAPTURE(name);
+    const Heard heard = measured_on_threads({"-n", "3", "-b", "1K", "-e", "16K", "--iterations", "3", "--compression", name, "--k", "5%"});
+    REQUIRE(heard.rows.size() == 3);
+    for (const Row& row : heard.rows) {
+      CHECK(row.wrong == 0);
+      CHECK(row.times_us.size() == 3);
+    }
+  }
+}
+
+TEST_CASE("bench: compressions that cannot be run are refused, all at once") {
+  CHECK(problems_of({"--compression", "gs_gsd", "--k", "0", "--columns", "some", "--rows", "0"}) ==
+        std::vector<std::string>{"--columns: \"some\": write a count (1000) or a share of the elements (1%)",
+                                 "--compression: unknown compression \"gs_gsd\", must be one of gs_sgd, gtopk, sketched_sgd, "
+                                 "topk_allgather, dense (did you mean \"gs_sgd\"?)",
+                                 "--k: must be 1 to 256, got 0"});
+  CHECK(problems_of({"--compression", "gs_sgd", "--columns", "0", "--rows", "0"}) ==
+        std::vector<std::string>{"--rows: must be 1 to 31, got 0", "--columns: must be 1 to 2147483647, got 0"});
+  CHECK(problems_of({"--compression", "gtopk", "--k", "257"}) == std::vector<std::string>{"--k: must be 1 to 256, got 257"});
+  CHECK(problems_of({"--k", "1%"}) == std::vector<std::string>{"--k: only with --compression"});
+  CHECK(problems_of({"--compression", "gtopk", "--collective", "allgather", "--dtype", "float16", "--op", "max", "--channels", "2"}) ==
+        std::vector<std::string>{"--compression: compresses allreduce, not allgather", "--compression: compresses float32, not float16",
+                                 "--compression: compresses sums, not max", "--channels: must be 1 with --compression, got 2"});
+}
+
 TEST_CASE("bench: servers on extra hosts run beside the ranks, which alone are counted") {
   const Settings s = settings_of({"-n",
                                   "3",

@@ -1,5 +1,6 @@
 #include "collectives/bench/measure.hpp"
 
+#include "collectives/bench/compressed_run.hpp"
 #include "collectives/bench/memory.hpp"
 #include "collectives/bench/plan.hpp"
 #include "collectives/bench/team.hpp"
@@ -17,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 
 #include <sched.h>
 
@@ -116,6 +118,7 @@ class RankRun {
       fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
       times_us_.clear();
       verdict_ = {};
+      begin_compression(c);
     }
     for (int i = -b_.settings.warmup; i < b_.settings.iterations; ++i) {
       const double time_us = run_once(c, channel, b_.world.at(rank_, channel));
@@ -126,12 +129,19 @@ class RankRun {
     if (channel == 0) report(c);
   }
 
+  void begin_compression(const Case& c) {
+    if (b_.settings.compression) compressed_.emplace(b_.settings, c.algorithm.name, rank_, c.elements);
+  }
+
   double run_once(const Case& c, int channel, Transport& transport_of_channel) {
+    if (compressed_) fill(c.algorithm.schedule, b_.settings.op, b_.data, rank_, buffer_);  // sums of sums would grow without end
     if (channel == 0) wait_for_all_ranks();
     team_.sync();
     const double start = now_us();
     const Schedule& schedule = c.algorithm.schedule;
-    if (c.algorithm.library) {
+    if (compressed_) {
+      compressed_->run(buffer_, transport_of_channel);
+    } else if (c.algorithm.library) {
       if (channel == 0) b_.world.run_library(schedule, b_.settings.op, rank_, buffer_);
     } else {
       FilteredSteps steps(schedule.channels[static_cast<std::size_t>(channel)], rank_);
@@ -150,8 +160,10 @@ class RankRun {
   void check_result(const Case& c, int channel) {
     const Schedule& schedule = c.algorithm.schedule;
     if (channel == 0) fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
+    if (channel == 0) begin_compression(c);
     run_once(c, channel, b_.world.at(rank_, channel));
     if (channel != 0) return;
+    if (compressed_) compressed_->add_kept(buffer_, transport());
     const RankResult result{rank_, buffer_};
     verdict_ = verify(schedule, b_.settings.op, b_.data, std::span(&result, 1));
   }
@@ -229,6 +241,7 @@ class RankRun {
   Team team_;
   Memory memory_;
   Buffer buffer_;
+  std::optional<CompressedRun> compressed_;
   std::vector<double> times_us_;
   Verdict verdict_;
   std::vector<std::vector<Record>> records_;  // of each channel

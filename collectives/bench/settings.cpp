@@ -71,6 +71,13 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--root", s.root, "of broadcast and reduce")->capture_default_str();
   app.add_option("--channels", s.cut.channels, "parts of the message that run side by side")->capture_default_str();
   app.add_option("--pieces", s.cut.pieces, "pieces of a part that follow one another")->capture_default_str();
+  app.add_option("--compression", w.compression,
+                 fmt::format("compress every all-reduce, whose sums --algorithm then is for: {}", fmt::join(compression_names(), ", ")));
+  const std::vector<const CLI::Option*> of_compression = {
+      app.add_option("--rows", w.rows, "of the sketch, for --compression gs_sgd and sketched_sgd; 5 by default"),
+      app.add_option("--columns", w.columns, "of the sketch: a share of the elements, or a count; 10% by default"),
+      app.add_option("--k", w.k, "elements that are sent: a share, or a count; 1% by default"),
+  };
   app.add_option("--group", s.cut.group, "ranks in a group, for hierarchical_ring");
   const CLI::Option* const servers = app.add_option(
       "--servers", s.cut.servers, "that keep parameters, for parameter_server; 1 by default; udp: processes beside the ranks");
@@ -127,6 +134,8 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   w.servers = servers->count() > 0;
   for (const CLI::Option* option : only_tcp)
     if (option->count() > 0) w.tcp.push_back(option->get_name());
+  for (const CLI::Option* option : of_compression)
+    if (option->count() > 0) w.of_compression.push_back(option->get_name());
   for (const CLI::Option* option : only_udp)
     if (option->count() > 0) w.in_network.push_back(option->get_name());
   const std::vector<std::string> problems = understand(w, s);
@@ -199,7 +208,8 @@ std::string job_of(const Settings& s) {
                      s.cut.servers > 0 || extra_servers(s.cut) > 0
                          ? fmt::format(" --servers {} --server-hosts {}", s.cut.servers, name_of(s.cut.server_hosts))
                          : "",
-                     s.trace.empty() ? "" : " --trace");
+                     s.trace.empty() ? "" : " --trace") +
+         (s.compression ? " --compression " + label(*s.compression) : "");
 }
 
 }  // namespace weft::bench

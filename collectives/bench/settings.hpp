@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/algorithms/registry.hpp"
+#include "collectives/compression/settings.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "collectives/transports/udp/udp_node.hpp"
 #include "kernels/dtype.hpp"
@@ -35,8 +36,9 @@ struct Settings {
   std::vector<std::string> algorithms = {"ring"};
   Collective collective = Collective::allreduce;
   AlgorithmSettings cut = {};
-  int switches = 0;  // of the BiGraph that hdrm is placed on; udp: that add up
-  int ranks = 0;     // those that reduce: extra servers come on top
+  std::optional<CompressionSettings> compression = {};  // of every all-reduce
+  int switches = 0;                                     // of the BiGraph that hdrm is placed on; udp: that add up
+  int ranks = 0;                                        // those that reduce: extra servers come on top
   Rank root = 0;
   std::int64_t first_bytes = 1 << 10;
   std::int64_t last_bytes = 16 << 20;

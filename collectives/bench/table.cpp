@@ -38,6 +38,9 @@ void Table::header(const Medium& medium) const {
        << fmt::format("# {} ranks{}, channels {}, pieces {}; time is the median over the iterations of the slowest rank's\n", s.ranks,
                       extra_servers(s.cut) > 0 ? fmt::format(" and {} servers beside them", extra_servers(s.cut)) : "", s.cut.channels,
                       s.cut.pieces)
+       << (s.compression
+               ? fmt::format("# compression {}: #wrong compares what is sent with what is kept added to it\n", label(*s.compression))
+               : "")
        << fmt::format("# host {}\n", host_name());
   if (const std::string about = medium.about(); !about.empty()) out_ << fmt::format("# {}\n", about);
 }

@@ -63,6 +63,7 @@ class Reader {
     refuse_if(settings_.graph && !streams, "--graph: only for --transport cuda and nccl");
     refuse_if(settings_.transport == "nccl" && settings_.collective == Collective::barrier,
               "--collective barrier: carries no data, and NCCL nothing else");
+    interpret_compression();
     interpret_ranks();
     interpret_secret();
     if (udp)
@@ -101,6 +102,37 @@ class Reader {
     const bool right = written_.patience_s >= least_s && written_.patience_s <= most_s;
     refuse_if(!right, "--patience: must be {} to {} seconds, got {}", least_s, most_s, written_.patience_s);
     if (right) settings_.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written_.patience_s * 1000));
+  }
+  void interpret_compression() {
+    if (written_.compression.empty())
+      return refuse_if(!written_.of_compression.empty(), "{}: only with --compression", fmt::join(written_.of_compression, ", "));
+    CompressionSettings c{.name = written_.compression};
+    const auto amount = [&](const char* flag, const std::string& text, Amount& into) {
+      if (text.empty()) return;
+      try {
+        into = parse_amount(text);
+      } catch (const InputError& e) {
+        problems_.push_back(fmt::format("{}: {}", flag, e.what()));
+      }
+    };
+    amount("--k", written_.k, c.k);
+    amount("--columns", written_.columns, c.columns);
+    if (std::find(written_.of_compression.begin(), written_.of_compression.end(), "--rows") != written_.of_compression.end())
+      c.rows = written_.rows;
+    // A count of the settings must fit the smallest size, and what is wrong for it is wrong for all.
+    for (const Problem& p : problems(c, settings_.first_bytes / static_cast<std::int64_t>(sizeof(float))))
+      problems_.push_back(fmt::format("{}: {}", p.where == "/name" ? "--compression" : "--" + p.where.substr(1), p.what));
+    const std::string& transport = settings_.transport;
+    refuse_if(transport != "threads" && transport != "tcp" && transport != "mpi", "--compression: runs over threads, tcp and mpi, not {}",
+              transport);
+    refuse_if(settings_.collective != Collective::allreduce, "--compression: compresses allreduce, not {}", name_of(settings_.collective));
+    refuse_if(settings_.dtype != DType::float32, "--compression: compresses float32, not {}", name_of(settings_.dtype));
+    refuse_if(settings_.op != ReduceOp::sum, "--compression: compresses sums, not {}", name_of(settings_.op));
+    refuse_if(settings_.cut.channels != 1, "--channels: must be 1 with --compression, got {}", settings_.cut.channels);
+    refuse_if(settings_.cut.server_hosts == ServerHosts::extra, "--server-hosts: must be workers with --compression");
+    for (const std::string& name : settings_.algorithms)
+      refuse_if(name == "mpi" || name == "nccl", "--algorithm: \"{}\" is the library's own, which compresses nothing", name);
+    settings_.compression = std::move(c);
   }
   void interpret_secret() {
     if (settings_.hosts.empty()) {

@@ -32,6 +32,9 @@ struct Written {
   std::vector<std::string> in_network = {};  // flags that only udp has
   std::vector<std::string> tcp = {};         // flags that only tcp has
   std::string secret_file = {};
+  std::string compression = {}, columns = {}, k = {};
+  int rows = 0;                                           // of a sketch; 0: not said
+  std::vector<std::string> of_compression = {};           // flags that only --compression has
   bool ranks = false, switches = false, servers = false;  // said at all
   double patience_s = 30;
   int check = 1;

@@ -3,6 +3,7 @@
 #include "collectives/algorithms/fold.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace weft {
 
@@ -20,6 +21,28 @@ SimTime KernelRates::time(const CompressionPlan& plan) const {
       sum += ceil_log2(plan.ranks) * time(exchange->merge());
   }
   return sum;
+}
+
+KernelRates rates_of_memory(std::string name, double bytes_per_second, SimTime launch) {
+  constexpr double value = 4, index = 4, entry = 8, sector = 32;
+  constexpr double readings_of_top_k = 7;  // six digits of the radix select counted, then the largest gathered
+  constexpr double passes_of_merge = 4;    // both lists added, counted, selected and written
+  KernelRates out{.name = std::move(name),
+                  .source = "what the kernels move at least, at the memory's bandwidth",
+                  .launch = launch,
+                  .work_per_second = {}};
+  const auto moves = [&](Kernel kernel, double bytes) { out.work_per_second[static_cast<std::size_t>(kernel)] = bytes_per_second / bytes; };
+  moves(Kernel::check_finite, value);
+  moves(Kernel::accumulate, 3 * value);
+  moves(Kernel::sketch_insert, 2 * sector);
+  moves(Kernel::sketch_merge, 3 * value);
+  moves(Kernel::sketch_estimate, sector);
+  moves(Kernel::top_k, readings_of_top_k * value);
+  moves(Kernel::sketch_remove, 2 * sector);
+  moves(Kernel::gather, index + sector + value);
+  moves(Kernel::apply, value);
+  moves(Kernel::merge_lists, passes_of_merge * entry);
+  return out;
 }
 
 const KernelRates& cpu_core_rates() {

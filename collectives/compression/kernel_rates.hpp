@@ -20,6 +20,10 @@ struct KernelRates {
   SimTime time(const CompressionPlan&) const;
 };
 
+// As fast as a GPU's memory moves what the kernels of kernels/cuda move at least for a unit of work: what runs through is read and
+// written once, what is at a random place moves a sector of 32 bytes (CUDA C++ Programming Guide). A lower bound of their times.
+KernelRates rates_of_memory(std::string name, double bytes_per_second, SimTime launch);
+
 // One core of the machine that the kernels were measured on (kernels_benchmark, kernels/README.md).
 const KernelRates& cpu_core_rates();
 

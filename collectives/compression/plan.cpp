@@ -129,6 +129,12 @@ std::string_view name_of(Kernel kernel) {
   return names.at(static_cast<std::size_t>(kernel));
 }
 
+std::optional<Kernel> kernel_named(std::string_view name) {
+  for (std::size_t i = 0; i < kernel_count; ++i)
+    if (name_of(static_cast<Kernel>(i)) == name) return static_cast<Kernel>(i);
+  return {};
+}
+
 std::string_view name_of(Operand operand) {
   constexpr std::array<std::string_view, 5> names = {"gradient", "table", "indices", "values", "entries"};
   return names.at(static_cast<std::size_t>(operand));

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -30,6 +31,7 @@ enum class Kernel {
 };
 constexpr std::size_t kernel_count = static_cast<std::size_t>(Kernel::merge_lists) + 1;
 std::string_view name_of(Kernel);
+std::optional<Kernel> kernel_named(std::string_view name);
 
 struct LocalWork {
   Kernel kernel;

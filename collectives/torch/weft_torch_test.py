@@ -220,6 +220,16 @@ def hooked_curves(rank, size):
     return train(rank, size, "weft"), train(rank, size, "weft", hooks.fp16), train(rank, size, "weft", hooks.bf16)
 
 
+def aiacc_curves(rank, size):
+    refused = []
+    for wrong in ({"streams": 0}, {"granularity": 0}):
+        try:
+            hooks.Aiacc(**wrong)
+        except ValueError as e:
+            refused.append(str(e))
+    return train(rank, size, "weft"), train(rank, size, "weft", hooks.aiacc, lambda: hooks.Aiacc(streams=3, granularity=1000)), refused
+
+
 def compressed_curves(rank, size):
     kept_all = train(rank, size, "weft", hooks.compressed, lambda: hooks.Compression("topk_allgather", k="100%"))
     curves = [train(rank, size, "weft", hooks.compressed, lambda: hooks.Compression(name, k="25%", columns="50%")) for name in COMPRESSIONS]
@@ -416,6 +426,11 @@ class WeftTest(unittest.TestCase):
         for plain, *halves in results:
             for half in halves:
                 torch.testing.assert_close(torch.tensor(plain), torch.tensor(half), rtol=0.2, atol=0.01)
+
+    def test_units_on_several_streams_train_as_buckets_do(self):
+        for rank, (plain, in_units, refused) in enumerate(run(2, aiacc_curves)):
+            self.assertEqual(plain, in_units, f"rank {rank}")  # a sum of two is the same in any order
+            self.assertEqual(refused, ["streams must be at least 1, got 0", "granularity must be at least 1 byte, got 0"])
 
     def test_compressed_gradients_train_too(self):
         results = run(2, compressed_curves)

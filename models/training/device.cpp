@@ -104,7 +104,15 @@ std::vector<Problem> problems(const DeviceProfile& device) {
   found.require(device.memory_bandwidth.count > 0, "/memory_bandwidth", "must be more than 0, got {}", to_string(device.memory_bandwidth));
   efficiency("/memory_efficiency", device.memory_efficiency);
   found.require(device.launch >= SimTime{}, "/launch", "must not be negative, got {}", to_string(device.launch));
+  for (const auto& [name, rate] : device.kernels)
+    found.require(rate > 0 && std::isfinite(rate), "/kernels/" + name, "must be more than 0, got {}", rate);
   return found.take();
+}
+
+KernelRates kernel_rates(const DeviceProfile& device) {
+  KernelRates out = rates_of_memory(device.name, device.memory_bandwidth.bytes_per_second() * device.memory_efficiency, device.launch);
+  for (const auto& [name, rate] : device.kernels) out.work_per_second[static_cast<std::size_t>(*kernel_named(name))] = rate;
+  return out;
 }
 
 SimTime StepTimes::forward() const {

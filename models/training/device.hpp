@@ -1,6 +1,7 @@
 // How fast a GPU trains: the device profile, and the times of a model's layers on it.
 #pragma once
 
+#include "collectives/compression/kernel_rates.hpp"
 #include "models/training/model.hpp"
 
 #include <map>
@@ -21,9 +22,13 @@ struct DeviceProfile {
   BitsPerSecond memory_bandwidth{0};
   double memory_efficiency = 1;
   SimTime launch = {};
+  std::map<std::string, double> kernels = {};  // of compression, by name: work a second (collectives/compression/plan.hpp), where measured
   std::map<std::string, std::string> sources = {};  // JSON pointer of a number -> where it comes from
 };
 std::vector<Problem> problems(const DeviceProfile&);
+
+// Of the kernels of compression: as measured, or else as fast as the memory moves what they move at least.
+KernelRates kernel_rates(const DeviceProfile&);
 
 // Bytes of memory traffic a parameter costs: reads and writes of 4-byte weights, gradients and states.
 enum class Optimizer {

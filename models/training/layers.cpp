@@ -11,8 +11,12 @@ double area(std::int64_t a, std::int64_t b) { return static_cast<double>(a) * st
 
 }  // namespace
 
-ImageNetwork::ImageNetwork(std::string name, std::string source)
-    : model_{.name = std::move(name), .sample = "image of 224 x 224", .source = std::move(source), .layers = {}} {}
+ImageNetwork::ImageNetwork(std::string name, std::string source, Shape image)
+    : model_{.name = std::move(name),
+             .sample = fmt::format("image of {} x {}", image.height, image.width),
+             .source = std::move(source),
+             .layers = {}},
+      shape_(image) {}
 
 void ImageNetwork::convolution(const std::string& layer, const Convolution& c) {
   const Shape in = shape_;

@@ -17,7 +17,8 @@ class ImageNetwork {
     bool bias = false;
   };
 
-  explicit ImageNetwork(std::string name, std::string source);
+  ImageNetwork(std::string name, std::string source, Shape image);
+  ImageNetwork(std::string name, std::string source) : ImageNetwork(std::move(name), std::move(source), Shape{}) {}
   void convolution(const std::string& layer, const Convolution& c);  // padded by half a kernel
   void batch_norm(const std::string& layer);
   void relu();
@@ -69,6 +70,8 @@ class TokenNetwork {
 
 Model vgg16(const ModelOptions&);
 Model vgg16_bn(const ModelOptions&);
+Model vgg16_cifar(const ModelOptions&);
+Model resnet20(const ModelOptions&);
 Model resnet50(const ModelOptions&);
 Model resnet101(const ModelOptions&);
 Model transformer_base(const ModelOptions&);

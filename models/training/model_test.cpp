@@ -13,6 +13,8 @@ TEST_CASE("models: parameters and tensors are those of the published networks, t
   // torchvision's documentation (num_params), Hugging Face's bert-large-uncased and gpt2-xl; the Transformer is its definition.
   for (const Published& p : {Published{"vgg16", 138'357'544, 32},
                              {"vgg16_bn", 138'365'992, 58},
+                             {"vgg16_cifar", 14'728'266, 54},
+                             {"resnet20", 269'722, 59},
                              {"resnet50", 25'557'032, 161},
                              {"resnet101", 44'549'160, 314},
                              {"bert_large", 335'141'888, 391},
@@ -31,6 +33,9 @@ TEST_CASE("models: forward work is the published one") {
   CHECK(known_model("vgg16").forward_flops() / 2 == doctest::Approx(15.47e9).epsilon(0.005));
   CHECK(known_model("resnet50").forward_flops() / 2 == doctest::Approx(4.09e9).epsilon(0.005));
   CHECK(known_model("resnet101").forward_flops() / 2 == doctest::Approx(7.80e9).epsilon(0.005));
+  // He et al. state 0.27 M parameters for ResNet-20, and its 41 M multiply-adds are counted by many; VGG-16 has 313 M at 32 x 32.
+  CHECK(known_model("resnet20").forward_flops() / 2 == doctest::Approx(40.6e6).epsilon(0.02));
+  CHECK(known_model("vgg16_cifar").forward_flops() / 2 == doctest::Approx(313e6).epsilon(0.01));
   // AIACC: 232 G, which are the products with parameters at 384 tokens; the scores add 2 x 2 x 384^2 x 1024 x 24 = 14.5 G.
   CHECK(known_model("bert_large").forward_flops() == doctest::Approx(232e9 + 14.5e9).epsilon(0.002));
   // Two FLOPs a token and parameter of the products, and 4 x width a pair of tokens and layer.

@@ -7,9 +7,10 @@
 namespace weft {
 namespace {
 
+constexpr ImageNetwork::Shape cifar{.channels = 3, .height = 32, .width = 32};
+
 // Configuration D of Simonyan & Zisserman (ICLR 2015), as in torchvision: five stages of 3 x 3 convolutions.
-Model vgg16_with(bool batch_norm) {
-  ImageNetwork net(batch_norm ? "vgg16_bn" : "vgg16", "Simonyan & Zisserman, ICLR 2015, configuration D; torchvision's layout");
+void vgg16_features(ImageNetwork& net, bool batch_norm) {
   int place = 0;
   struct Stage {
     int convolutions;
@@ -25,6 +26,11 @@ Model vgg16_with(bool batch_norm) {
     net.max_pool(2, 2);
     ++place;
   }
+}
+
+Model vgg16_with(bool batch_norm) {
+  ImageNetwork net(batch_norm ? "vgg16_bn" : "vgg16", "Simonyan & Zisserman, ICLR 2015, configuration D; torchvision's layout");
+  vgg16_features(net, batch_norm);
   for (const std::int64_t out : {4096, 4096, 1000}) {
     net.linear(fmt::format("classifier.{}", out == 1000 ? 6 : net.shape().elements() == 4096 ? 3 : 0), out);
     if (out == 1000) continue;
@@ -89,6 +95,39 @@ std::int64_t sequence_or(const ModelOptions& options, std::int64_t usual) { retu
 
 Model vgg16(const ModelOptions&) { return vgg16_with(false); }
 Model vgg16_bn(const ModelOptions&) { return vgg16_with(true); }
+
+// For the 32 x 32 images of CIFAR-10, whose features one small layer classifies: what papers on compression train.
+Model vgg16_cifar(const ModelOptions&) {
+  ImageNetwork net("vgg16_cifar",
+                   "Simonyan & Zisserman, ICLR 2015, configuration D; with batch normalisation and one classifier for CIFAR-10", cifar);
+  vgg16_features(net, true);
+  net.linear("classifier", 10);
+  return net.take();
+}
+
+// He et al. (CVPR 2016), section 4.2: 6n + 2 layers with n = 3, shortcuts without parameters (option A).
+Model resnet20(const ModelOptions&) {
+  ImageNetwork net("resnet20", "He et al., CVPR 2016, section 4.2, for CIFAR-10", cifar);
+  net.convolution("conv1", {.out = 16, .kernel = 3});
+  net.batch_norm("bn1");
+  net.relu();
+  for (int stage = 0; stage < 3; ++stage)
+    for (int block = 0; block < 3; ++block) {
+      const std::string at = fmt::format("layer{}.{}.", stage + 1, block);
+      const std::int64_t width = 16LL << stage;
+      net.convolution(at + "conv1", {.out = width, .kernel = 3, .stride = stage > 0 && block == 0 ? 2 : 1});
+      net.batch_norm(at + "bn1");
+      net.relu();
+      net.convolution(at + "conv2", {.out = width, .kernel = 3});
+      net.batch_norm(at + "bn2");
+      net.residual_sum();
+      net.relu();
+    }
+  net.average_pool(1);
+  net.linear("linear", 10);
+  return net.take();
+}
+
 Model resnet50(const ModelOptions&) { return resnet("resnet50", {3, 4, 6, 3}); }
 Model resnet101(const ModelOptions&) { return resnet("resnet101", {3, 4, 23, 3}); }
 
@@ -160,9 +199,11 @@ Model gpt2_xl(const ModelOptions& options) {
 }
 
 std::span<const KnownModel> known_models() {
-  static constexpr std::array<KnownModel, 7> models{{
+  static constexpr std::array<KnownModel, 9> models{{
       {"vgg16", "VGG-16: 138.4 M parameters in 32 tensors, most of them in one layer", vgg16},
       {"vgg16_bn", "VGG-16 with batch normalisation: 138.4 M parameters in 58 tensors", vgg16_bn},
+      {"vgg16_cifar", "VGG-16 with batch normalisation for CIFAR-10: 14.7 M parameters in 54 tensors", vgg16_cifar},
+      {"resnet20", "ResNet-20 for CIFAR-10: 269,722 parameters in 59 tensors", resnet20},
       {"resnet50", "ResNet-50: 25.6 M parameters in 161 tensors", resnet50},
       {"resnet101", "ResNet-101: 44.5 M parameters in 314 tensors (the AIACC paper prints 29.4 M)", resnet101},
       {"transformer_base", "Transformer, base: 63.1 M parameters with a shared vocabulary of 37,000 (published: about 65 M)",

@@ -213,6 +213,15 @@ DeviceRate read_rate(Reader& reader, DeviceProfile& device, const Json& object, 
   return rate;
 }
 
+// Of compression: work a second.
+void read_kernels(Reader& reader, DeviceProfile& device, const Json& object) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kernel_count; ++i) names.emplace_back(name_of(static_cast<Kernel>(i)));
+  if (!reader.object(object, "/kernels", names)) return;
+  for (const auto& [name, unused] : object.items())
+    if (kernel_named(name)) read_number(reader, device, object, "/kernels", name.c_str(), device.kernels[name]);
+}
+
 }  // namespace
 
 Model read_model(std::string_view text, const std::string& where) {
@@ -249,7 +258,8 @@ DeviceProfile read_device(std::string_view text, const std::string& name) {
   Reader reader(name);
   const Json root = reader.parse(text);
   DeviceProfile device{.name = name};
-  if (!reader.object(root, "", {"schema", "description", "rates", "memory_bandwidth", "memory_efficiency", "launch", "calibration"}))
+  if (!reader.object(root, "",
+                     {"schema", "description", "rates", "memory_bandwidth", "memory_efficiency", "launch", "kernels", "calibration"}))
     reader.refuse();
   reader.schema(root);
   if (const Json* rates = reader.member(root, "", "rates", true)) {
@@ -267,6 +277,7 @@ DeviceProfile read_device(std::string_view text, const std::string& name) {
     device.memory_bandwidth = reader.quantity(*value, "/memory_bandwidth/value", parse_bandwidth);
   read_number(reader, device, root, "", "memory_efficiency", device.memory_efficiency);
   if (const Json* value = sourced(reader, device, root, "", "launch")) device.launch = reader.quantity(*value, "/launch/value", parse_time);
+  if (const Json* kernels = reader.member(root, "", "kernels", false)) read_kernels(reader, device, *kernels);
   if (reader.none()) reader.add(problems(device));
   reader.refuse();
   return device;

@@ -3,6 +3,7 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/experiment.hpp"
+#include "sim/scenario/compression_check.hpp"
 #include "sim/scenario/describe.hpp"
 #include "sim/scenario/plan.hpp"
 
@@ -56,11 +57,33 @@ bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm,
                        program.size(), load_text(load, *fabric));
     return true;
   }
+  if (const auto compressed = compressed_allreduce(scenario, algorithm)) {
+    std::vector<std::string> exchanges;
+    for (const auto& [request, schedule] : compressed->exchanges())
+      exchanges.push_back(fmt::format("{} {}", request.algorithm, name_of(request.collective)));
+    out << fmt::format(
+        "  ok      {}, {}: each of its exchanges is correct ({}); {}\n"
+        "  -       {}, {}: no dense all-reduce: ranks get the sum of what is sent, which depends on the values; the rest is kept for "
+        "later\n",
+        label(algorithm), compressed->settings().name, fmt::join(exchanges, ", "), load_text(load, *fabric), label(algorithm),
+        compressed->settings().name);
+    return true;
+  }
   const Price cost = price(request_of(scenario, algorithm));
   const bool good = keeps_promise(algorithm, load);
   out << fmt::format("  {}  {}: a correct {}; {} steps and {} messages, as its formula says; {}\n", good ? "ok    " : "FAILED",
                      label(algorithm), name_of(scenario.workload.collective), cost.steps, cost.messages, load_text(load, *fabric));
   return good;
+}
+
+// The scenario with each of its compressions.
+std::vector<Scenario> by_compression(const Scenario& scenario) {
+  std::vector<Scenario> out;
+  for (const CompressionChoice& compression : scenario.workload.compressions) {
+    out.push_back(scenario);
+    out.back().workload.compressions = {compression};
+  }
+  return out.empty() ? std::vector{scenario} : out;
 }
 
 }  // namespace
@@ -76,7 +99,8 @@ int check_command(const ScenarioArguments& arguments, std::ostream& out) {
                        describe(scenario.fabric.spec, scenario.server), scenario.workload.ranks);
     const std::shared_ptr<const Fabric> fabric = build(scenario.fabric.spec, scenario.server);
     good &= check_fabric(*fabric, out);
-    for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) good &= check_algorithm(scenario, algorithm, fabric, out);
+    for (const Scenario& row : by_compression(scenario))
+      for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) good &= check_algorithm(row, algorithm, fabric, out);
   }
   return good ? exit_ok : exit_run_failed;
 }

@@ -18,9 +18,7 @@ namespace weft {
 namespace {
 
 Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages) {
-  Scenario scenario = *request.scenario;
-  if (request.engine) scenario.workload.training.engines = {*request.engine};
-  return simulate(scenario, *request.algorithm, request.size, messages);
+  return simulate(scenario_of(request), *request.algorithm, request.size, messages);
 }
 
 // What went wrong, and the exit status.

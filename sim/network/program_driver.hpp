@@ -52,7 +52,13 @@ class ProgramDriver final : public Driver {
         }
     }
     int channels = 0;
-    for (const Call& call : program.calls) {
+    for (std::uint32_t c = 0; c < program.calls.size(); ++c) {
+      const Call& call = program.calls[c];
+      if (call.reduction) {
+        HardwareProfile& own = hardware_of_call_.emplace(c, job.hardware).first->second;
+        own.reduce_launch = *call.reduction;
+        own.reduce_rate = {};
+      }
       first_channels_.push_back(channels);
       channels += static_cast<int>(call.schedule->channels.size());
       auto& rank_in_call = ranks_in_call_.emplace_back();
@@ -198,8 +204,13 @@ class ProgramDriver final : public Driver {
                                                    .placement = placement,
                                                    .elements = call.elements,
                                                    .element_bytes = call.element_bytes,
-                                                   .hardware = job_.hardware},
+                                                   .hardware = hardware_of(c)},
                                                lane_, std::move(seat));
+  }
+
+  const HardwareProfile& hardware_of(std::uint32_t c) const {
+    const auto own = hardware_of_call_.find(c);
+    return own == hardware_of_call_.end() ? job_.hardware : own->second;
   }
 
   static Rank member(const Call& call, Rank r) { return call.members.empty() ? r : call.members[static_cast<std::size_t>(r)]; }
@@ -260,6 +271,7 @@ class ProgramDriver final : public Driver {
   LaneState<Lane<Network>> lane_;
   std::vector<Graph> graphs_;                                                             // of all ranks alike, or rank by rank
   std::vector<std::vector<int>> operation_of_call_;                                       // by call and rank; -1: no member
+  std::map<std::uint32_t, HardwareProfile> hardware_of_call_;                             // of those with reductions of their own
   std::vector<int> first_channels_;                                                       // by call, of the channels of all calls
   std::vector<std::vector<Rank>> ranks_in_call_;                                          // by call and rank; empty: all ranks in order
   std::map<std::vector<Rank>, std::vector<int>> placements_;                              // by members

@@ -72,6 +72,10 @@ class S4uProgram {
       channels += static_cast<int>(call.schedule->channels.size());
       HardwareProfile& hardware = hardware_.emplace_back(job_.hardware);
       hardware.reduce_rate = hardware.reduce_rate_for(Bytes{call.elements * call.element_bytes});
+      if (call.reduction) {
+        hardware.reduce_launch = *call.reduction;
+        hardware.reduce_rate = {};
+      }
       sizes_.push_back({.layout = {call.elements, call.schedule->chunks}, .dtype = type_of_size(call.element_bytes)});
     }
     for (Rank rank = 0; rank < job_.program.ranks; ++rank) add_rank(rank, channels);

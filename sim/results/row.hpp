@@ -47,6 +47,13 @@ struct TrainingResult {
   friend bool operator==(const TrainingResult&, const TrainingResult&) = default;
 };
 
+// What is sent of gradients that are not sent whole.
+struct CompressionResult {
+  std::string compression = {};  // label() of the choice
+  SimTime kernels = {};          // of the time, or of a step: what the rank with most of it spends in the kernels of compression
+  friend bool operator==(const CompressionResult&, const CompressionResult&) = default;
+};
+
 struct Row {
   std::string scenario = {};
   std::string fabric = {};  // its type
@@ -74,9 +81,11 @@ struct Row {
   std::vector<CopyResult> copies = {};    // beside the collective
   std::vector<JobResult> jobs = {};       // where the network is shared: the workload, which the row is about, and those beside it
   std::vector<TrafficResult> traffic = {};
-  std::optional<InNetworkSummary> in_network = {};  // where switches take part
-  std::optional<PacketSummary> packet = {};         // on the network "packet"
-  std::optional<TrainingResult> training = {};      // `time` is that of a step
+  std::optional<InNetworkSummary> in_network = {};   // where switches take part
+  std::optional<PacketSummary> packet = {};          // on the network "packet"
+  std::optional<TrainingResult> training = {};       // `time` is that of a step
+  std::optional<CompressionResult> compressed = {};  // where the workload names one
+  bool compresses() const { return compressed && compressed->compression != "dense"; }
   friend bool operator==(const Row&, const Row&) = default;
 };
 
@@ -87,9 +96,16 @@ template <class R>
 double algbw_GBps(const R& of) {
   return gigabytes_per_second(of.size, of.time);
 }
+// Programs and compressed all-reduces have no bus bandwidth.
+template <class R>
+bool has_busbw(const R& of) {
+  if constexpr (requires { of.compresses(); })
+    if (of.compresses()) return false;
+  return of.collective.has_value();
+}
 template <class R>
 double busbw_GBps(const R& of) {
-  return of.collective ? algbw_GBps(of) * busbw_factor(*of.collective, of.ranks) : 0.0;
+  return has_busbw(of) ? algbw_GBps(of) * busbw_factor(*of.collective, of.ranks) : 0.0;
 }
 
 // How evenly jobs are slowed down: 1 all the same, 1/n one runs and n - 1 stand still (Jain's index of their speeds, each

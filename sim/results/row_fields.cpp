@@ -66,7 +66,7 @@ std::string collective(const T& of) {
 }
 template <class T>
 std::optional<double> busbw(const T& of) {
-  return of.collective ? std::optional(busbw_GBps(of)) : std::nullopt;
+  return has_busbw(of) ? std::optional(busbw_GBps(of)) : std::nullopt;
 }
 template <class T>
 constexpr std::array of_a_job = {
@@ -77,7 +77,8 @@ constexpr std::array of_a_job = {
     field<&T::dtype>("dtype", "", "Type of an element."),
     field<&T::time>("time_us", "us", "Time from the first rank's start to the last rank's end; of several iterations the mean."),
     derived<algbw_GBps<T>>("algbw_GBps", "GB/s", "Algorithm bandwidth: size divided by time."),
-    derived<busbw<T>>("busbw_GBps", "GB/s", "Bus bandwidth: algorithm bandwidth times the factor of nccl-tests; none of a program."),
+    derived<busbw<T>>("busbw_GBps", "GB/s",
+                      "Bus bandwidth: algorithm bandwidth times the factor of nccl-tests; none of a program or of compressed gradients."),
     field<&T::wire_bytes_per_rank>("wire_bytes_per_rank", "B", "The most bytes that any NIC sent in an iteration."),
     field<&T::messages>("messages", "", "Messages of an iteration, of all ranks."),
     field<&T::steps>("steps", "", "Steps of the schedule."),
@@ -213,6 +214,7 @@ Count queue_max(const Row& row) {
 std::optional<double> fairness_of(const Row& row) { return row.jobs.size() > 1 ? std::optional(fairness(row.jobs)) : std::nullopt; }
 std::optional<std::string> not_yet(const Row&) { return std::nullopt; }
 
+constexpr const void* compressed = &group_id<&Row::compressed>;
 constexpr const void* training = &group_id<&Row::training>;
 template <auto Member>
 constexpr auto of_training(const char* name, const char* unit, const char* meaning) {
@@ -240,7 +242,7 @@ constexpr std::array row_rest = {
     derived<not_yet>("limiting_share", "", "Share of the critical path for which it was."),
     of_training<&T::model>("model", "", "The model that is trained."),
     of_training<&T::engine>("engine", "", "The gradient engine, with the settings that differ from their defaults."),
-    derived<not_yet>("compression", "", "The compression of gradients, with its settings."),
+    field_of_part<&R::compressed, &CompressionResult::compression>("compression", "", "The compression of gradients, with its settings."),
     of_training<&T::batch_per_gpu>("batch_per_gpu", "", "Samples that a GPU trains with in a step."),
     of_training<&T::compute>("compute_us", "us", "Time that a rank computes in a step, on average."),
     of_training<&T::exposed>("exposed_us", "us", "Time of a step in which nothing is computed."),
@@ -254,6 +256,9 @@ constexpr std::array row_rest = {
     derived<aggregated>("aggregated_share", "", "Share of the packets of in-network all-reduces that switches aggregated fully.")
         .in(Shown::for_all),
     derived<queue_max>("queue_max_bytes", "B", "The most bytes that waited in a queue.").in(Shown::for_all),
+    field_of_part<&R::compressed, &CompressionResult::kernels>("compressing_us", "us",
+                                                               "Time that the rank with most of it spends in the kernels of compression.")
+        .in(Shown::json_only),
     field<&R::op>("redop", "", "The operation that reduces elements.").in(Shown::json_only),
     field<&R::most_shared_link>("most_shared_link", "", "The link of max_flows_per_link; empty if no flow crosses switches.")
         .in(Shown::json_only),
@@ -271,7 +276,8 @@ constexpr std::array row_rest = {
     field<&R::packet>("packet", "", "What packets met on the network \"packet\".").in(Shown::json_only),
 };
 constexpr std::array row_fields = joined(row_head, of_a_job<Row>, row_rest);
-static_assert(all_declared<Row>(row_fields) && all_declared<TrainingResult>(row_fields, training));
+static_assert(all_declared<Row>(row_fields) && all_declared<TrainingResult>(row_fields, training) &&
+              all_declared<CompressionResult>(row_fields, compressed));
 
 }  // namespace
 

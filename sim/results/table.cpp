@@ -71,7 +71,9 @@ std::string header(const Layout& w) {
 }
 
 // As name_of() says of its request.
-std::string name_of_row(const Row& row) { return row.training ? row.training->engine + ", " + row.algorithm : row.algorithm; }
+std::string name_of_row(const Row& row) {
+  return (row.training ? row.training->engine + ", " : "") + row.algorithm + (row.compressed ? ", " + row.compressed->compression : "");
+}
 
 std::string line(const Row& row, bool is_fastest, const Layout& w) {
   return fmt::format(" {:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13.2f} {:>9.3f} {:>9.3f} {} {:>13} {:>6}  {:<{}} {:>5.1f}\n", row.size.count,
@@ -120,6 +122,15 @@ std::string step_of(const Row& row) {
   return fmt::format(
       "#   step {:.3f} ms = compute {:.3f} ms + exposed {:.3f} ms ({:.1f} %); {:.1f} samples/s, scaling efficiency {:.1f} %\n",
       ms(row.time), ms(t.compute), ms(t.exposed), share, t.samples_per_s, 100 * t.scaling_efficiency);
+}
+
+// Of which sum only what is sent is proved: the rest is kept for later.
+std::string compression_of(const Row& row) {
+  if (!row.compresses()) return "";
+  return fmt::format(
+      "#   {}: the kernels of compression take {:.3f} ms of the rank that has most of them; not a dense all-reduce: what is not "
+      "sent is kept for later\n",
+      row.compressed->compression, static_cast<double>(row.compressed->kernels.ps) / 1e9);
 }
 
 std::string traffic_of(const Row& row) {
@@ -236,7 +247,8 @@ std::string comparison(const std::vector<Result>& results, const std::vector<Cas
   std::map<std::tuple<Bytes, std::size_t, std::string>, const Result*> cells;
   for (const Result& result : results) {
     const std::string name = (result.request.engine ? label(*result.request.engine) + ", " : "") +
-                             column_of(cases, result.request.case_index, label(*result.request.algorithm));
+                             column_of(cases, result.request.case_index, label(*result.request.algorithm)) +
+                             (result.request.compression ? ", " + label(*result.request.compression) : "");
     if (std::find(algorithms.begin(), algorithms.end(), name) == algorithms.end()) algorithms.push_back(name);
     if (std::find(sizes.begin(), sizes.end(), result.request.size) == sizes.end()) sizes.push_back(result.request.size);
     cells[{result.request.size, result.request.case_index, name}] = &result;
@@ -284,8 +296,9 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     out += "#\n" + what_was_in_effect(cases[i], i, cases.size()) + header(layout);
     for (const Result* result : group) {
       if (result->row)
-        out += line(*result->row, fastest(*result, group), layout) + step_of(*result->row) + copies_of(*result->row) +
-               jobs_of(*result->row) + traffic_of(*result->row) + in_network_of(*result->row) + packets_of(*result->row);
+        out += line(*result->row, fastest(*result, group), layout) + step_of(*result->row) + compression_of(*result->row) +
+               copies_of(*result->row) + jobs_of(*result->row) + traffic_of(*result->row) + in_network_of(*result->row) +
+               packets_of(*result->row);
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }
@@ -294,7 +307,8 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
   if (cases.size() > 1) out += comparison(results, cases);
   out += "#\n# busiest link: the one with the most bytes carried over capacity x time, used: that ratio; not always what limits the time\n";
   const bool marks = std::any_of(cases.begin(), cases.end(), [](const Case& one) {
-    return one.scenario.workload.algorithms.size() > 1 || one.scenario.workload.training.engines.size() > 1;
+    const Workload& w = one.scenario.workload;
+    return w.algorithms.size() > 1 || w.training.engines.size() > 1 || w.compressions.size() > 1;
   });
   if (marks) out += "# * fastest of its case and size\n";
   return out;

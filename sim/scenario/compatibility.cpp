@@ -4,6 +4,7 @@
 #include "models/fabric/programmable.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/compression_check.hpp"
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/program_check.hpp"
@@ -165,6 +166,8 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   if (workload_read)
     for (Problem& problem : training_problems(json, scenario)) in.problems.push_back(std::move(problem));
   if (workload_read) check_workload(json, scenario.workload, in);
+  if (fabric_good && workload_read && clean(in, "/workload"))
+    for (Problem& problem : compression_problems(json, scenario)) in.problems.push_back(std::move(problem));
   if (fabric_good) check_programmable(scenario.fabric, in);
   if (fabric_good) check_copies(scenario, in);
   if (fabric_good) check_server(scenario, in);

@@ -209,6 +209,7 @@ Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algori
   workload.iterations = job.iterations;
   workload.compute = job.compute;
   workload.training = {};
+  workload.compressions.clear();
   workload.algorithms = {with_server_defaults(out, job.algorithm.value_or(algorithm))};
   out.placement = job.placement;
   out.start_skew.reset();

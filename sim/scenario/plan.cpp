@@ -15,6 +15,13 @@ std::vector<const EngineChoice*> engines_of(const Workload& workload) {
   return out;
 }
 
+std::vector<const CompressionChoice*> compressions_of(const Workload& workload) {
+  if (workload.compressions.empty()) return {nullptr};
+  std::vector<const CompressionChoice*> out;
+  for (const CompressionChoice& compression : workload.compressions) out.push_back(&compression);
+  return out;
+}
+
 }  // namespace
 
 std::vector<RowRequest> rows_of(const std::vector<Case>& cases) {
@@ -22,12 +29,28 @@ std::vector<RowRequest> rows_of(const std::vector<Case>& cases) {
   for (std::size_t i = 0; i < cases.size(); ++i)
     for (const Bytes size : cases[i].scenario.workload.sizes)
       for (const EngineChoice* engine : engines_of(cases[i].scenario.workload))
-        for (const AlgorithmChoice& algorithm : cases[i].scenario.workload.algorithms)
-          out.push_back({.case_index = i, .scenario = &cases[i].scenario, .algorithm = &algorithm, .size = size, .engine = engine});
+        for (const CompressionChoice* compression : compressions_of(cases[i].scenario.workload))
+          for (const AlgorithmChoice& algorithm : cases[i].scenario.workload.algorithms)
+            out.push_back({.case_index = i,
+                           .scenario = &cases[i].scenario,
+                           .algorithm = &algorithm,
+                           .size = size,
+                           .engine = engine,
+                           .compression = compression});
   return out;
 }
 
-std::string name_of(const RowRequest& request) { return (request.engine ? label(*request.engine) + ", " : "") + label(*request.algorithm); }
+std::string name_of(const RowRequest& request) {
+  return (request.engine ? label(*request.engine) + ", " : "") + label(*request.algorithm) +
+         (request.compression ? ", " + label(*request.compression) : "");
+}
+
+Scenario scenario_of(const RowRequest& request) {
+  Scenario out = *request.scenario;
+  if (request.engine) out.workload.training.engines = {*request.engine};
+  if (request.compression) out.workload.compressions = {*request.compression};
+  return out;
+}
 
 std::string axes_label(const Case& one) {
   std::vector<std::string> parts;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/algorithms/registry.hpp"
+#include "collectives/compression/settings.hpp"
 #include "collectives/engines/engines.hpp"
 #include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
@@ -74,12 +75,29 @@ struct DeviceChoice {
   friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
 };
 
+// The kernels of a compression run on a GPU, on a core of a CPU, or, where nothing is said, where the workload trains or else on a core.
+struct KernelsChoice {
+  bool cpu_core = false;
+  DeviceChoice device = {};
+  friend bool operator==(const KernelsChoice&, const KernelsChoice&) = default;
+};
+
 struct EngineChoice {
   EngineSettings settings = {};
   friend bool operator==(const EngineChoice&, const EngineChoice&) = default;
 };
 // "aiacc(streams=4)"
 std::string label(const EngineChoice&);
+
+// How gradients are compressed, beside an algorithm, which then sums what all ranks sum.
+struct CompressionChoice {
+  CompressionSettings settings = {.name = "dense"};
+  KernelsChoice kernels = {};  // what runs its kernels
+  bool compresses() const { return is_sparse(settings.name); }
+  friend bool operator==(const CompressionChoice&, const CompressionChoice&) = default;
+};
+// "gs_sgd(k=1000)"
+std::string label(const CompressionChoice&);
 
 // Training steps instead of one collective.
 struct TrainingChoice {
@@ -101,9 +119,10 @@ struct Workload {
   Rank root = 0;
   int ranks = 0;  // 0 as read: all endpoints of the fabric but those of extra servers; resolved when the scenario is
   int iterations = 1;
-  SimTime compute = {};                     // of all ranks, between iterations
-  std::vector<OperationSpec> program = {};  // instead of one collective
-  TrainingChoice training = {};             // then all-reduces of its gradients, all of which are the one size
+  SimTime compute = {};                              // of all ranks, between iterations
+  std::vector<OperationSpec> program = {};           // instead of one collective
+  TrainingChoice training = {};                      // then all-reduces of its gradients, all of which are the one size
+  std::vector<CompressionChoice> compressions = {};  // to compare; empty: nothing is compressed
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 

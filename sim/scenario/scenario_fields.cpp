@@ -1,6 +1,7 @@
 #include "sim/scenario/scenario_fields.hpp"
 
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/compression_fields.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/packet_fields.hpp"
 #include "sim/scenario/sizes.hpp"
@@ -272,6 +273,7 @@ Declaration<Workload> Declared<Workload>::declaration() {
                    between(1, 1'000'000)),
           optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
   for (Field<W>& field : training_fields()) out.fields.push_back(std::move(field));
+  out.fields.push_back(compression_field());
   return out;
 }
 

@@ -87,6 +87,9 @@ std::vector<Problem> training_problems(const Json& json, const Scenario& scenari
 }
 
 void refuse_training(const std::string& file, const Scenario& scenario) {
+  if (const std::size_t ways = scenario.workload.compressions.size(); ways > 1)
+    throw InputError(fmt::format(
+        "{}: /workload/compression: this command is about one way to compress, and these are {}; weft run compares them", file, ways));
   if (!scenario.workload.training.given()) return;
   throw InputError(fmt::format(
       "{}: /workload/model: this command is about collectives: write a \"size\" instead; weft run simulates training steps", file));

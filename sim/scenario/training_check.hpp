@@ -11,7 +11,8 @@ namespace weft {
 // Of a workload that was read without a problem; `json` is the scenario as written.
 std::vector<Problem> training_problems(const Json& json, const Scenario& scenario);
 
-// For commands to which a workload is a collective: throws InputError when the scenario of `file` trains a model.
+// For commands to which a workload is a collective: throws InputError when the scenario of `file` trains a model
+// or compares several compressions.
 void refuse_training(const std::string& file, const Scenario& scenario);
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "collectives/engines/engines.hpp"
+#include "models/compressed_allreduce.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/network/shared_network.hpp"
 #include "sim/training/training_step.hpp"
@@ -24,7 +25,9 @@ namespace weft {
 struct PlacedTraining {
   const TrainingStep& step;
   const EngineSettings& engine;
-  const Schedule& schedule;  // of each all-reduce
+  const Schedule& schedule;                          // of each all-reduce
+  const CompressedAllreduce* compression = nullptr;  // instead of it
+  bool kernels_on_gpu = true;                        // of the compression: the GPU runs a layer or a kernel at a time
   std::int64_t element_bytes = 4;
   int ranks_per_server = 1;
   std::span<const int> placement;  // rank -> endpoint, servers of the schedule behind the ranks
@@ -103,6 +106,13 @@ class TrainingDriver final : public Driver {
     return {static_cast<std::int64_t>(sum / (static_cast<Int128>(ranks_.size()) * job_.iterations))};
   }
 
+  // Time that a rank spent in kernels of compression in a step: the rank with most of it.
+  SimTime compressing() const {
+    SimTime most;
+    for (const RankState& r : ranks_) most = std::max(most, r.compressing);
+    return {most.ps / job_.iterations};
+  }
+
   // Of all steps together, control messages included.
   NetworkRun result() const {
     NetworkRun run{.finish = step_ends_.back(), .messages = messages_};
@@ -120,7 +130,7 @@ class TrainingDriver final : public Driver {
   enum What : std::uint32_t {
     compute_ends,
     layer_begins,  // of backward, after what has ended at the same date
-    order_ends,    // step: its id, to: its stream
+    phase_ends,    // step: the order's id
     timer_ends,
     control_ends,    // from -> to, step: its number in the pair
     control_handed,  // its receive overhead is over
@@ -144,7 +154,8 @@ class TrainingDriver final : public Driver {
     Phase phase = Phase::forward;
     int steps_done = 0, busy_streams = 0;
     std::size_t layer = 0;  // of backward, under way
-    SimTime computed = {};
+    SimTime computed = {}, compressing = {};
+    SimTime gpu_free_at = {}, core_free_at = {};          // of what computes, and of a core that compresses
     std::map<int, std::deque<QueuedOrder>> streams = {};  // the first of each is under way
   };
   // Control messages of one rank to another, which arrive in the order of sending.
@@ -158,8 +169,16 @@ class TrainingDriver final : public Driver {
     std::deque<std::vector<std::byte>> arrived;  // for which the receiver spends its overhead
   };
   struct RunningOrder {
-    std::uint32_t executor;
     int stream;
+    std::vector<CompressedPhase> phases;                  // of an all-reduce that is not compressed one, the schedule's
+    std::vector<std::optional<std::uint32_t>> executors;  // by phase: of exchanges that have begun and not ended
+    std::vector<std::size_t> next;                        // by rank: the phase it is in
+    int ranks_left;
+  };
+  struct Opened {
+    int order = 0;
+    std::size_t phase = 0;
+    HardwareProfile hardware = {};  // where the exchange merges
   };
 
   SimTime start_of(Rank rank) const { return job_.start.empty() ? SimTime{} : job_.start[static_cast<std::size_t>(rank)]; }
@@ -187,8 +206,9 @@ class TrainingDriver final : public Driver {
         return computed(r);
       case layer_begins:
         return begin_layer(r);
-      case order_ends:
-        return order_ended(r, e.step, e.to);
+      case phase_ends:
+        ++running_.at(e.step).next[static_cast<std::size_t>(e.from)];
+        return next_phase(r, e.step);
       case timer_ends:
         return r.engine->timer();
       case control_ends:
@@ -204,7 +224,8 @@ class TrainingDriver final : public Driver {
 
   void compute(RankState& r, SimTime from, SimTime duration) {
     r.computed += duration;
-    at_date(from + duration, compute_ends, {.from = r.rank});
+    r.gpu_free_at = std::max(from, r.gpu_free_at) + duration;
+    at_date(r.gpu_free_at, compute_ends, {.from = r.rank});
   }
 
   void begin_step(RankState& r, SimTime at) {
@@ -268,57 +289,101 @@ class TrainingDriver final : public Driver {
   }
 
   void begin_order(RankState& r, int stream, const QueuedOrder& order) {
-    auto running = running_.find(order.id);
-    if (running == running_.end()) running = running_.emplace(order.id, RunningOrder{open(order, stream), stream}).first;
-    const std::uint32_t executor = running->second.executor;
+    if (!running_.contains(order.id)) {
+      check(order.size.count % job_.element_bytes == 0, "an order of {} has elements of {} bytes", to_string(order.size),
+            job_.element_bytes);
+      RunningOrder& running = running_[order.id];
+      running.stream = stream;
+      running.phases = phases_of(order.size.count / job_.element_bytes);
+      running.executors.resize(running.phases.size());
+      running.next.resize(ranks_.size());
+      running.ranks_left = static_cast<int>(ranks_.size());
+    }
+    next_phase(r, order.id);
+  }
+
+  std::vector<CompressedPhase> phases_of(std::int64_t elements) {
+    if (job_.compression && elements > 0) {
+      std::vector<CompressedPhase>& known = phases_[elements];
+      if (known.empty()) known = job_.compression->phases(elements);
+      return known;
+    }
+    return {{.schedule = {std::shared_ptr<const Schedule>{}, &job_.schedule}, .elements = elements, .element_bytes = job_.element_bytes}};
+  }
+
+  // Begins what the rank does next for the order; at the end of all its phases its part of the order is done.
+  void next_phase(RankState& r, int id) {
+    RunningOrder& running = running_.at(id);
+    std::size_t& at = running.next[static_cast<std::size_t>(r.rank)];
+    while (at < running.phases.size() && running.phases[at].root_only && r.rank != 0) ++at;
+    if (at == running.phases.size()) {
+      const int stream = running.stream;
+      if (--running.ranks_left == 0) running_.erase(id);
+      return order_ended(r, id, stream);
+    }
+    const CompressedPhase& phase = running.phases[at];
+    if (!phase.is_exchange()) return run_kernel(r, id, phase.duration);
+    if (!running.executors[at]) running.executors[at] = open(running, id, at);
+    const std::uint32_t executor = *running.executors[at];
     executors_[executor]->begin(r.rank, lane_.network.now());
     orders_done(executor);
   }
 
+  void run_kernel(RankState& r, int id, SimTime duration) {
+    r.compressing += duration;
+    SimTime& free_at = job_.kernels_on_gpu ? r.gpu_free_at : r.core_free_at;
+    free_at = std::max(free_at, lane_.network.now()) + duration;
+    at_date(free_at, phase_ends, {.step = id, .from = r.rank});
+  }
+
   // Servers of the schedule take part from the first rank's start on.
-  std::uint32_t open(const QueuedOrder& order, int stream) {
+  std::uint32_t open(const RunningOrder& running, int id, std::size_t at) {
+    const CompressedPhase& phase = running.phases[at];
+    const Schedule& schedule = *phase.schedule;
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(executors_.size()));
       executors_.emplace_back();
-      order_of_.emplace_back();
+      opened_.emplace_back();
     }
     const std::uint32_t number = free_.back();
     free_.pop_back();
-    order_of_[number] = order.id;
+    Opened& opened = opened_[number];
+    opened = {.order = id, .phase = at};
+    if (phase.reduction) {
+      opened.hardware = job_.hardware;
+      opened.hardware.reduce_launch = *phase.reduction;
+      opened.hardware.reduce_rate = {};
+    }
     Seat seat{.number = number};
     if (job_.hardware.first_use.ps > 0) {
-      std::vector<PeersMet>& met = met_[stream];
-      met.resize(job_.schedule.channels.size() * static_cast<std::size_t>(job_.schedule.ranks));
+      std::vector<PeersMet>& met = met_[{running.stream, schedule.channels.size()}];
+      met.resize(schedule.channels.size() * static_cast<std::size_t>(schedule.ranks));
       seat.met = met;
     }
     if (job_.hardware.send_queue != SendQueue::channel)
       for (std::int64_t& free_at : sends_free_at_) seat.sends_free_at.push_back(&free_at);
-    check(order.size.count % job_.element_bytes == 0, "an order of {} has elements of {} bytes", to_string(order.size), job_.element_bytes);
-    executors_[number] = std::make_unique<Executor>(Job{.schedule = job_.schedule,
+    executors_[number] = std::make_unique<Executor>(Job{.schedule = schedule,
                                                         .placement = job_.placement,
-                                                        .elements = order.size.count / job_.element_bytes,
-                                                        .element_bytes = job_.element_bytes,
-                                                        .hardware = job_.hardware},
+                                                        .elements = phase.elements,
+                                                        .element_bytes = phase.element_bytes,
+                                                        .hardware = phase.reduction ? opened.hardware : job_.hardware},
                                                     lane_, std::move(seat));
-    for (Rank server = job_.schedule.workers(); server < job_.schedule.ranks; ++server)
-      executors_[number]->begin(server, lane_.network.now());
+    for (Rank server = schedule.workers(); server < schedule.ranks; ++server) executors_[number]->begin(server, lane_.network.now());
     return number;
   }
 
-  // Ranks that have done their part of the executor's order.
+  // Ranks that have done their part of the executor's exchange.
   void orders_done(std::uint32_t number) {
     Executor& executor = *executors_[number];
-    const int id = order_of_[number];
+    const auto [id, phase] = std::pair(opened_[number].order, opened_[number].phase);
+    if (const auto running = running_.find(id); executor.finished() && running != running_.end()) running->second.executors[phase].reset();
     for (const RankDone& done : std::exchange(executor.done(), {}))
-      if (done.rank < job_.schedule.workers()) at_date(done.at, order_ends, {.step = id, .from = done.rank, .to = running_.at(id).stream});
+      if (done.rank < static_cast<int>(ranks_.size())) at_date(done.at, phase_ends, {.step = id, .from = done.rank});
     if (!executor.finished()) return;
     messages_ += executor.messages();
     finished_.push_back(std::move(executors_[number]));  // it may be the one that is being asked
     free_.push_back(number);
-    running_.erase(id);
   }
-
-  int running_stream(int id) const { return running_.at(id).stream; }
 
   void order_ended(RankState& r, int id, int stream) {
     std::deque<QueuedOrder>& queue = r.streams[stream];
@@ -371,10 +436,11 @@ class TrainingDriver final : public Driver {
   std::deque<RankState> ranks_;
   std::deque<UnderWay> due_;
   std::map<std::pair<Rank, Rank>, Pair> pairs_;
-  std::map<int, std::vector<PeersMet>> met_;  // by stream
-  std::map<int, RunningOrder> running_;       // by id
+  std::map<std::pair<int, std::size_t>, std::vector<PeersMet>> met_;  // by stream and channels
+  std::map<std::int64_t, std::vector<CompressedPhase>> phases_;       // by elements
+  std::map<int, RunningOrder> running_;                               // by id
   std::vector<std::unique_ptr<Executor>> executors_, finished_;
-  std::vector<int> order_of_;  // by executor
+  std::deque<Opened> opened_;  // by executor
   std::vector<std::uint32_t> free_;
   std::vector<SimTime> step_ends_;
   std::size_t finished_ranks_ = 0;

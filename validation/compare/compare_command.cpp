@@ -84,6 +84,12 @@ std::vector<AlgorithmChoice> schedules_of(const bench::Settings& s) {
   return out;
 }
 
+// Kernels at the rates of one core of the machine that they were measured on.
+std::vector<CompressionChoice> compressions_of(const bench::Settings& settings) {
+  if (!settings.compression) return {};
+  return {{.settings = *settings.compression}};
+}
+
 struct Asked {
   bench::Settings settings;
   Scenario scenario;
@@ -138,6 +144,8 @@ std::string header(const Asked& asked) {
       fmt::format("\n# measured here over {}, simulated on {} ({})\n", asked.settings.transport, asked.settings.compare, s.name);
   out += fmt::format("#   simulated: fabric {}{}{}; hardware {}, network {}, order {}, seed {}\n", describe(s.fabric.spec),
                      links.empty() ? "" : "; ", links, s.hardware.name, name_of(s.network), order_policy, s.seed);
+  if (!s.workload.compressions.empty())
+    out += fmt::format("#   compression {}, its kernels simulated at the rates of one core\n", label(*asked.settings.compression));
   return out + fmt::format("#   {} of {} on {} ranks, channels {}, pieces {}; measured: median of {} runs of the slowest rank's time\n#\n",
                            name_of(s.workload.collective), name_of(s.workload.dtype), s.workload.ranks, asked.settings.cut.channels,
                            asked.settings.cut.pieces, asked.settings.iterations);
@@ -156,7 +164,8 @@ Scenario scenario_of(const bench::Settings& settings) {
                           .dtype = settings.dtype,
                           .op = settings.op,
                           .root = settings.root,
-                          .ranks = settings.ranks};
+                          .ranks = settings.ranks,
+                          .compressions = compressions_of(settings)};
   const std::vector<Case> cases = load_cases(settings.compare, {{"/workload", Form<Workload>::write(workload)}});
   std::vector<std::string> problems;
   if (cases.size() != 1 || !cases.front().axes.empty())

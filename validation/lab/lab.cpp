@@ -33,11 +33,45 @@ std::string short_label(const Workload& w, const AlgorithmChoice& algorithm) {
 
 // What the scenario says, weft bench must not be told otherwise.
 void refuse_what_the_scenario_says(const std::vector<std::string>& arguments) {
-  constexpr std::array taken = {"--transport",  "--algorithm",    "--collective", "-n",       "--ranks",   "-b",         "--minbytes",
-                                "-e",           "--maxbytes",     "--dtype",      "--op",     "--root",    "--channels", "--pieces",
-                                "--group",      "--servers",      "--hosts",      "--rank",   "--trace",   "--switches", "-f",
-                                "--stepfactor", "--server-hosts", "--payload",    "--packet", "--timeout", "--window",   "--initial-window",
-                                "--mtu",        "--aggregators",  "--slots",      "--below",  "--passing", "--loss",     "--seed"};
+  constexpr std::array taken = {"--transport",
+                                "--algorithm",
+                                "--collective",
+                                "-n",
+                                "--ranks",
+                                "-b",
+                                "--minbytes",
+                                "-e",
+                                "--maxbytes",
+                                "--dtype",
+                                "--op",
+                                "--root",
+                                "--channels",
+                                "--pieces",
+                                "--group",
+                                "--servers",
+                                "--hosts",
+                                "--rank",
+                                "--trace",
+                                "--switches",
+                                "-f",
+                                "--stepfactor",
+                                "--server-hosts",
+                                "--payload",
+                                "--packet",
+                                "--timeout",
+                                "--window",
+                                "--initial-window",
+                                "--mtu",
+                                "--aggregators",
+                                "--slots",
+                                "--below",
+                                "--passing",
+                                "--loss",
+                                "--seed",
+                                "--compression",
+                                "--rows",
+                                "--columns",
+                                "--k"};
   std::vector<std::string> problems;
   for (const char* flag : taken)
     if (has_flag(arguments, flag)) problems.push_back(fmt::format("weft lab: {} is the scenario's to say, or the lab's", flag));
@@ -107,6 +141,12 @@ class Measuring {
         "--algorithm", algorithm.name,         "--collective", std::string(name_of(w.collective)), "--op",     std::string(name_of(w.op)),
         "--root",      std::to_string(w.root), "--channels",   std::to_string(s.channels),         "--pieces", std::to_string(s.pieces)};
     const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
+    for (const CompressionChoice& c : w.compressions)
+      if (c.compresses()) {
+        add({"--compression", c.settings.name, "--k", weft::to_string(c.settings.k)});
+        if (sends_sketches(c.settings.name))
+          add({"--rows", std::to_string(c.settings.rows), "--columns", weft::to_string(c.settings.columns)});
+      }
     if (s.group > 0) add({"--group", std::to_string(s.group)});
     if (s.servers > 0) add({"--servers", std::to_string(s.servers)});
     if (extra_servers(s) > 0) add({"--server-hosts", "extra"});
@@ -180,6 +220,8 @@ void print_cluster(const Scenario& scenario, const Fabric& fabric, const lab::Pl
   out << fmt::format("# {}: {} hosts and {} switches on this machine, {} links of {}, packets of {} B\n", scenario.name, fabric.endpoints(),
                      static_cast<int>(boost::num_vertices(fabric.graph())) - fabric.endpoints(), fabric.links(), rates_of(fabric),
                      plan.packet_bytes);
+  for (const CompressionChoice& compression : scenario.workload.compressions)
+    out << fmt::format("# compression {}, its kernels predicted at the rates of one core\n", label(compression));
   for (const AlgorithmChoice& algorithm : scenario.workload.algorithms)
     if (is_in_network(algorithm.name))
       out << fmt::format("# {} over UDP with software switches, predicted on the network \"{}\"\n", label(algorithm),
@@ -205,6 +247,9 @@ std::vector<Problem> problems_of(const Scenario& s, const Fabric& fabric) {
   for (const auto& [where, there] :
        {std::pair{"/jobs", !s.jobs.empty()}, std::pair{"/traffic", !s.traffic.empty()}, std::pair{"/copies", !s.copies.empty()}})
     refuse(where, there, "the lab runs the workload alone");
+  const auto in_sketch = [](const CompressionChoice& c) { return c.settings.memory == ErrorMemory::sketch; };
+  refuse("/workload/compression", std::ranges::any_of(s.workload.compressions, in_sketch),
+         "weft bench keeps errors in a vector (\"dense\")");
   refuse("/start_skew", s.start_skew.has_value(), "the lab starts all ranks at once");
   refuse("/workload/iterations", s.workload.iterations > 1, "the lab decides how often each collective is run");
   return out;

@@ -1,7 +1,8 @@
 #include "validation/train/report.hpp"
 
+#include "validation/train/groups.hpp"
+
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <ostream>
 
@@ -9,47 +10,6 @@ namespace weft::train {
 namespace {
 
 double kernels_s(const Epoch& e) { return std::accumulate(e.kernel_s.begin(), e.kernel_s.end(), 0.0); }
-
-// Whatever the seed.
-bool same_compression(CompressionSettings a, const CompressionSettings& b) {
-  a.seed = b.seed;
-  return a == b;
-}
-
-// The runs of each compression, in the order of the first of each.
-std::vector<std::vector<const Run*>> by_compression(const std::vector<Run>& runs) {
-  std::vector<std::vector<const Run*>> out;
-  for (const Run& run : runs) {
-    const auto same = std::find_if(out.begin(), out.end(), [&](const auto& group) {
-      return same_compression(group.front()->settings.compression, run.settings.compression);
-    });
-    (same == out.end() ? out.emplace_back() : *same).push_back(&run);
-  }
-  return out;
-}
-
-struct Spread {
-  double mean = 0, least = 0, most = 0;
-};
-
-template <class Value>
-Spread spread_of(const std::vector<const Run*>& runs, Value value) {
-  Spread out{.mean = 0, .least = INFINITY, .most = -INFINITY};
-  for (const Run* run : runs) {
-    const double v = value(*run);
-    out.mean += v / static_cast<double>(runs.size());
-    out.least = std::min(out.least, v);
-    out.most = std::max(out.most, v);
-  }
-  return out;
-}
-
-// The first epoch with this accuracy.
-std::optional<std::size_t> reached(const Run& run, double target) {
-  const auto at = std::find_if(run.curve.begin(), run.curve.end(), [&](const Epoch& e) { return e.accuracy >= target; });
-  if (at == run.curve.end()) return std::nullopt;
-  return static_cast<std::size_t>(at - run.curve.begin());
-}
 
 std::string kernel_line(const Epoch& e) {
   std::vector<std::string> parts;
@@ -62,9 +22,11 @@ std::string field(const std::string& text) { return text.find(',') == std::strin
 
 }  // namespace
 
-double Run::seconds_until(std::size_t epoch) const {
+double Run::seconds_until(std::size_t epoch) const { return seconds_on(steps, epoch); }
+
+double Run::seconds_on(const std::vector<StepTime>& cluster, std::size_t epoch) const {
   double seconds = 0;
-  for (std::size_t i = 0; i <= epoch; ++i) seconds += static_cast<double>(curve[i].steps) * steps[i].total().seconds();
+  for (std::size_t i = 0; i <= epoch; ++i) seconds += static_cast<double>(curve[i].steps) * cluster[i].total().seconds();
   return seconds;
 }
 

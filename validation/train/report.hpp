@@ -12,20 +12,30 @@
 
 namespace weft::train {
 
+struct Cluster {
+  std::string name;  // what the scenario's sweep sets
+  std::vector<StepTime> steps;
+};
+
 struct Run {
   TrainingSettings settings;
   Medium medium = Medium::threads;
   Curve curve;
   std::vector<StepTime> steps = {};  // of each epoch, on the scenario's cluster; none without a scenario
+  std::vector<Cluster> others = {};  // where the scenario is several clusters: the same on each of them
 
   // Simulated, from the start to the end of this epoch.
   double seconds_until(std::size_t epoch) const;
+  double seconds_on(const std::vector<StepTime>& cluster, std::size_t epoch) const;
 };
 
 void print_epochs(const Run&, std::ostream&);
 
 // One line for each compression: accuracy after the last epoch, and when this accuracy was reached first.
 void print_summary(const std::vector<Run>&, double target, std::ostream&);
+
+// Markdown: accuracy epoch by epoch with its spread over seeds, and when `target` was reached on each of the clusters.
+std::string to_page(const std::vector<Run>&, double target, const std::string& command);
 
 // All columns but the last three, which are measured, are the same in every run.
 std::string to_csv(const std::vector<Run>&);

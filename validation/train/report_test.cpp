@@ -72,3 +72,16 @@ TEST_CASE("a plot has a line for each compression over simulated time or epochs"
   CHECK(svg.find("gtopk(k=1%)") != std::string::npos);
   CHECK(svg.find("nan") == std::string::npos);
 }
+
+TEST_CASE("the page has accuracy with its spread, and the time to the target on every cluster, the fastest bold") {
+  std::vector<Run> runs = {run_of("dense", 1, 0.92, true), run_of("dense", 2, 0.98, true), run_of("gtopk", 1, 0.8, true)};
+  std::string page = to_page(runs, 0.9, "weft train");
+  CHECK(page.find("| 2 | 95.0 (92.0 to 98.0) | 80.0 (80.0 to 80.0) |") != std::string::npos);
+  CHECK(page.find("| dense | 80 | **0.3** (0.3 to 0.3) |") != std::string::npos);
+  CHECK(page.find("| gtopk(k=1%) | 80 | never |") != std::string::npos);
+  for (Run& run : runs)
+    run.others = {{"slow", {{.gradient = 1_ms}, {.gradient = 1_ms}}}, {"fast", {{.gradient = 1_us}, {.gradient = 1_us}}}};
+  page = to_page(runs, 0.9, "weft train");
+  CHECK(page.find("| slow, s | fast, s |") != std::string::npos);
+  CHECK(page.find("| dense | 80 | **0.2** (0.2 to 0.2) | **0.0002** (0.0002 to 0.0002) |") != std::string::npos);
+}

@@ -3,6 +3,7 @@
 #include "kernels/base/nearest_name.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/files.hpp"
+#include "sim/scenario/plan.hpp"
 #include "sim/scenario/training_check.hpp"
 #include "validation/train/model.hpp"
 #include "validation/train/report.hpp"
@@ -49,18 +50,17 @@ struct Plan {
   train::Medium medium = train::Medium::threads;
   train::Digits digits;
   double target = 0;
-  std::optional<Scenario> scenario;
+  std::vector<Case> clusters;  // of the scenario: none, one, or those of its sweep
   SimTime gradient;
 };
 
-std::optional<Scenario> scenario_of(const TrainArguments& a) {
-  if (a.scenario.empty()) return std::nullopt;
+std::vector<Case> clusters_of(const TrainArguments& a) {
+  if (a.scenario.empty()) return {};
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
   std::vector<Case> cases = load_cases(a.scenario, settings);
-  if (cases.size() != 1) throw InputError(fmt::format("{}: must be one case, has {}; --set may choose one", a.scenario, cases.size()));
-  refuse_training(a.scenario, cases.front().scenario);
-  return cases.front().scenario;
+  for (const Case& one : cases) refuse_training(a.scenario, one.scenario);
+  return cases;
 }
 
 train::TrainingSettings settings_of(const TrainArguments& a, Lines& wrong) {
@@ -107,13 +107,14 @@ Plan plan_of(const TrainArguments& a) {
   std::sort(wrong.begin(), wrong.end());
   wrong.erase(std::unique(wrong.begin(), wrong.end()), wrong.end());
   if (!wrong.empty()) throw InputError(wrong);
-  plan.scenario = scenario_of(a);
+  plan.clusters = clusters_of(a);
   plan.gradient = parse_time(a.gradient);
   return plan;
 }
 
 // Of each epoch; epochs that send as much are simulated once.
-std::vector<train::StepTime> simulated_steps(const train::TrainingSettings& s, const train::Curve& curve, const Plan& plan) {
+std::vector<train::StepTime> simulated_steps(const train::TrainingSettings& s, const train::Curve& curve, SimTime gradient,
+                                             const Scenario& cluster) {
   std::map<std::int64_t, train::StepTime> known;
   std::vector<train::StepTime> out;
   const std::int64_t parameters = train::Model(s.hidden, s.seed).size();
@@ -123,7 +124,7 @@ std::vector<train::StepTime> simulated_steps(const train::TrainingSettings& s, c
       CompressionSettings compression = s.compression;
       if (is_sparse(compression.name)) compression.k = Amount::exactly(epoch.k);
       const CompressionPlan step = weft::plan(compression, parameters, s.allreduce);
-      at = known.emplace(epoch.k, train::simulated_step(step, plan.gradient, cpu_core_rates(), *plan.scenario)).first;
+      at = known.emplace(epoch.k, train::simulated_step(step, gradient, cpu_core_rates(), cluster)).first;
     }
     out.push_back(at->second);
   }
@@ -137,9 +138,39 @@ void print_head(const TrainArguments& a, const Plan& plan, std::ostream& out) {
   out << fmt::format("# {} {}-{}, {} parameters; {} ranks over {}, {} images of each in a step; {} images to learn from, {} to judge by\n",
                      a.model, layers, train::Images::classes, train::Model(s.hidden, s.seed).size(), s.allreduce.ranks,
                      name_of(plan.medium), s.batch, plan.digits.training.count(), plan.digits.test.count());
-  if (plan.scenario)
+  if (!plan.clusters.empty())
     out << fmt::format("# simulated on {}: {} for a gradient, kernels at the rates of {}, then the exchanges one after the other\n",
-                       plan.scenario->name, to_string(plan.gradient), cpu_core_rates().name);
+                       plan.clusters.front().scenario.name, to_string(plan.gradient), cpu_core_rates().name);
+}
+
+// What the page says that it was written by.
+std::string command_of(const TrainArguments& a) {
+  const TrainArguments usual;
+  std::string out = "./weft train --compression " + fmt::format("{}", fmt::join(a.compressions, ","));
+  const auto add = [&out](const char* flag, const auto& value, const auto& unless) {
+    if (value != unless) out += fmt::format(" {} {}", flag, value);
+  };
+  add("--rows", a.rows, usual.rows);
+  add("--columns", a.columns, usual.columns);
+  add("--k", a.k, usual.k);
+  add("--momentum", a.momentum, usual.momentum);
+  add("--memory", a.memory, usual.memory);
+  add("--algorithm", a.algorithm, usual.algorithm);
+  add("--transport", a.transport, usual.transport);
+  add("-n", a.ranks, usual.ranks);
+  add("--model", a.model, usual.model);
+  add("--hidden", fmt::format("{}", fmt::join(a.hidden, ",")), fmt::format("{}", fmt::join(usual.hidden, ",")));
+  add("--epochs", a.epochs, usual.epochs);
+  add("--batch", a.batch, usual.batch);
+  add("--learning-rates", fmt::format("{}", fmt::join(a.learning_rates, ",")), fmt::format("{}", fmt::join(usual.learning_rates, ",")));
+  add("--warm-up", fmt::format("{}", fmt::join(a.warm_up, ",")), fmt::format("{}", fmt::join(usual.warm_up, ",")));
+  add("--seed", a.seed, usual.seed);
+  add("--seeds", a.seeds, usual.seeds);
+  add("--target", a.target, usual.target);
+  if (!a.scenario.empty()) out += " --scenario " + a.scenario;
+  for (const std::string& setting : a.set) out += " --set '" + setting + "'";
+  add("--gradient", a.gradient, usual.gradient);
+  return out + " -o " + a.output;
 }
 
 }  // namespace
@@ -150,21 +181,26 @@ int train_command(const TrainArguments& a, std::ostream& out) {
   const std::chrono::milliseconds patience(static_cast<std::int64_t>(a.timeout_s * 1000));
   std::vector<train::Run> runs;
   for (const train::TrainingSettings& s : plan.trainings) {
-    if (plan.scenario) {  // before anything runs: does it fit?
+    for (const Case& cluster : plan.clusters) {  // before anything runs: does it fit?
       const std::int64_t parameters = train::Model(s.hidden, s.seed).size();
-      static_cast<void>(train::simulated_step(weft::plan(s.compression, parameters, s.allreduce), {}, cpu_core_rates(), *plan.scenario));
+      static_cast<void>(train::simulated_step(weft::plan(s.compression, parameters, s.allreduce), {}, cpu_core_rates(), cluster.scenario));
     }
     train::Run run{.settings = s, .medium = plan.medium, .curve = train::run(s, plan.digits, plan.medium, patience)};
-    if (plan.scenario) run.steps = simulated_steps(s, run.curve, plan);
+    for (const Case& cluster : plan.clusters)
+      run.others.push_back({axes_label(cluster), simulated_steps(s, run.curve, plan.gradient, cluster.scenario)});
+    if (!run.others.empty()) run.steps = run.others.front().steps;
+    if (run.others.size() < 2) run.others.clear();
     runs.push_back(std::move(run));
   }
   if (runs.size() == 1)
     print_epochs(runs.front(), out);
   else
     print_summary(runs, plan.target, out);
-  if (!a.output.empty()) {
+  if (std::filesystem::path(a.output).extension() == ".md") {
+    write_file(a.output, train::to_page(runs, plan.target, command_of(a)));
+  } else if (!a.output.empty()) {
     write_file(a.output, to_csv(runs));
-    const std::string x = plan.scenario ? "simulated seconds on " + plan.scenario->name : "epochs";
+    const std::string x = plan.clusters.empty() ? "epochs" : "simulated seconds on " + plan.clusters.front().scenario.name;
     write_file(std::filesystem::path(a.output).replace_extension(".svg"),
                to_svg("Accuracy, mean and spread over seeds", x, lines_of(runs)));
   }

@@ -75,8 +75,6 @@ TEST_CASE("flags that cannot be are refused, all at once") {
   a.set = {"/network=flow"};
   CHECK(refused(a) == "--set: there is no --scenario to set keys of");
   a = quick();
-  a.scenario = std::string(WEFT_SCENARIOS) + "/quickstart.json";
-  CHECK(refused(a).find("must be one case, has 3") != std::string::npos);
   a.scenario = std::string(WEFT_SCENARIOS) + "/this_machine.json";
   a.ranks = 5;
   CHECK(refused(a) == "--ranks: must be at most 4, the endpoints of the scenario's fabric, got 5");

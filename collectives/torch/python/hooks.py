@@ -2,6 +2,7 @@
 
   model.register_comm_hook(None, hooks.fp16)           # or bf16: gradients travel in half of the bytes
   model.register_comm_hook(hooks.Compression("gs_sgd", columns="10%", k="1%"), hooks.compressed)
+  model.register_comm_hook(hooks.Aiacc(streams=4, granularity=8 << 20), hooks.aiacc)
 """
 import torch
 import torch.distributed as dist
@@ -77,3 +78,38 @@ def compressed(state, bucket):
         return _average(state.group, bucket.buffer())
     future = state._compressor(bucket).all_reduce(bucket.buffer()).get_future()
     return future.then(lambda done: done.value()[0].div_(state.group.size()))
+
+
+class Aiacc:
+    """AIACC's streams: gradients are cut into units of one size, and several of them are reduced at once, each stream over connections
+    of its own. Which gradients are ready everywhere, AIACC asks the other ranks; DistributedDataParallel gives all ranks the same buckets
+    in the same order, so nothing is asked here. All ranks make one at the same time, with the same arguments.
+
+    streams      units reduced at once
+    granularity  bytes of a unit
+    ranks        who trains together; all when not given
+    """
+
+    def __init__(self, streams=4, granularity=8 << 20, ranks=None):
+        if streams < 1:
+            raise ValueError(f"streams must be at least 1, got {streams}")
+        if granularity < 1:
+            raise ValueError(f"granularity must be at least 1 byte, got {granularity}")
+        self.granularity = granularity
+        self._groups = [dist.new_group(ranks) for _ in range(streams)]
+        self._next = 0
+
+    def next_group(self):
+        self._next = (self._next + 1) % len(self._groups)
+        return self._groups[self._next]
+
+
+def aiacc(state, bucket):
+    """Averages a bucket unit by unit, on the streams of `state` in turn."""
+    buffer = bucket.buffer().div_(state._groups[0].size())
+    unit = max(1, state.granularity // buffer.element_size())
+    parts = [
+        dist.all_reduce(buffer[begin : begin + unit], group=state.next_group(), async_op=True).get_future()
+        for begin in range(0, buffer.numel(), unit)
+    ]
+    return torch.futures.collect_all(parts).then(lambda _: buffer)

@@ -1,0 +1,23 @@
+#include "collectives/bench/compressed_run.hpp"
+
+#include "kernels/reduce.hpp"
+
+namespace weft::bench {
+
+CompressedRun::CompressedRun(const Settings& s, const std::string& algorithm, Rank rank, std::int64_t elements)
+    : compressor_(*s.compression, {{"gradient", elements}}, rank, request_of(s, algorithm)),
+      sum_({.request = request_of(s, algorithm), .operand = Operand::gradient, .elements = elements}, rank) {}
+
+void CompressedRun::run(const Buffer& buffer, Transport& transport) {
+  compressor_.all_reduce({reinterpret_cast<float*>(buffer.data), static_cast<std::size_t>(buffer.layout.elements)}, transport);
+}
+
+void CompressedRun::add_kept(const Buffer& buffer, Transport& transport) {
+  std::vector<float> kept(compressor_.kept().begin(), compressor_.kept().end());
+  if (kept.empty()) return;  // dense
+  std::vector<Entry> none;
+  sum_.run(reinterpret_cast<std::byte*>(kept.data()), none, transport);
+  reduce(DType::float32, ReduceOp::sum, buffer.data, kept.data(), kept.size());
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,71 @@
+#include "models/compressed_allreduce.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+bool same(const Request& a, const Request& b) { return a.collective == b.collective && a.algorithm == b.algorithm; }
+
+CompressionSettings for_elements(CompressionSettings s, std::int64_t elements) {
+  if (s.k.count > elements) s.k = Amount::exactly(elements);
+  if (s.memory == ErrorMemory::sketch && s.k.of(elements) > s.columns.of(elements)) s.k = Amount::exactly(s.columns.of(elements));
+  return s;
+}
+
+}  // namespace
+
+CompressedAllreduce::CompressedAllreduce(CompressionSettings settings, Request allreduce, KernelRates rates)
+    : settings_(std::move(settings)), allreduce_(std::move(allreduce)), rates_(std::move(rates)) {
+  for (const Phase& phase : plan(1).phases) {
+    const auto* exchange = std::get_if<Exchange>(&phase);
+    if (!exchange || schedule_of(exchange->request)) continue;
+    exchanges_.emplace_back(exchange->request, std::make_shared<const Schedule>(build(exchange->request)));
+  }
+}
+
+std::shared_ptr<const Schedule> CompressedAllreduce::schedule_of(const Request& request) const {
+  const auto at = std::ranges::find_if(exchanges_, [&](const auto& known) { return same(known.first, request); });
+  return at == exchanges_.end() ? nullptr : at->second;
+}
+
+CompressionPlan CompressedAllreduce::plan(std::int64_t elements) const {
+  return weft::plan(for_elements(settings_, elements), elements, allreduce_);
+}
+
+std::vector<CompressedPhase> CompressedAllreduce::phases(std::int64_t elements) const {
+  std::vector<CompressedPhase> out;
+  for (const Phase& phase : plan(elements).phases) {
+    if (const auto* work = std::get_if<LocalWork>(&phase)) {
+      out.push_back({.name = std::string(name_of(work->kernel)), .duration = rates_.time(*work), .root_only = work->root_only});
+      continue;
+    }
+    const Exchange& exchange = std::get<Exchange>(phase);
+    CompressedPhase& added = out.emplace_back();
+    added = {.name = fmt::format("{} of {}", name_of(exchange.request.collective), name_of(exchange.operand)),
+             .schedule = schedule_of(exchange.request),
+             .elements = exchange.elements,
+             .element_bytes = static_cast<std::int64_t>(size_of(exchange.dtype))};
+    if (exchange.merges) added.reduction = rates_.time(exchange.merge());
+  }
+  return out;
+}
+
+Program CompressedAllreduce::program(std::int64_t elements) const {
+  Program out{.ranks = allreduce_.ranks};
+  out.operations.resize(static_cast<std::size_t>(out.ranks));
+  for (CompressedPhase& phase : phases(elements)) {
+    Operation operation{.id = phase.name, .duration = phase.duration};
+    if (phase.is_exchange())
+      operation.call = out.add_call({.name = phase.name,
+                                     .schedule = std::move(phase.schedule),
+                                     .elements = phase.elements,
+                                     .element_bytes = phase.element_bytes,
+                                     .reduction = phase.reduction});
+    for (Rank rank = 0; rank < (phase.root_only ? 1 : out.ranks); ++rank)
+      out.operations[static_cast<std::size_t>(rank)].push_back(operation);
+  }
+  return out;
+}
+
+}  // namespace weft
