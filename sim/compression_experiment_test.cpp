@@ -104,7 +104,7 @@ TEST_CASE("training: gradients are compressed bucket by bucket, on the GPU that 
     const Row dense = train(engine, "", "1Gbps"), compressed = train(engine, "gtopk", "1Gbps");
     CHECK(compressed.time < dense.time);
     CHECK(compressed.compressed->kernels > SimTime{});
-    CHECK(compressed.wire_bytes_per_rank < dense.wire_bytes_per_rank / 10);
+    CHECK(compressed.wire_bytes_per_rank.count < dense.wire_bytes_per_rank.count / 10);
     CHECK(train(engine, "dense", "1Gbps").time == dense.time);
   }
   // Nothing is hidden: computation, kernels and exchanges follow one another.

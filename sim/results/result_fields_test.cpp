@@ -18,6 +18,7 @@ Row full_row() {
   row.packet = PacketSummary{};
   row.packet->queues.push_back({});
   row.training.emplace();
+  row.compressed.emplace();
   return row;
 }
 

@@ -40,10 +40,10 @@ consteval std::size_t members() {
 template <class T, class Fields>
 constexpr bool all_declared(const Fields& fields, const void* part = nullptr) {
   std::size_t found = 0;
-  const void* last = nullptr;
-  for (const auto& field : fields) {
-    if (part ? field.group == part : field.send && !(field.group && field.group == last)) ++found;
-    last = field.group ? field.group : last;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    bool first = true;  // of its group
+    for (std::size_t j = 0; j < i; ++j) first &= !fields[i].group || fields[j].group != fields[i].group;
+    if (part ? fields[i].group == part : fields[i].send && first) ++found;
   }
   return found == members<T>();
 }
