@@ -177,6 +177,7 @@ SharedRun run_alone_ns3(const PlacedProgram& program, Routes& routes) {
 SharedRun run_shared_flow(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, std::span<const HostCopies> copies,
                           const SharedSite& site, Around around) {
   SharedNetwork<FluidNetwork> network(rates_for(tenants, site));
+  lose_two_way(site.routes.fabric(), network.model());
   BackgroundCopies background(copies, site.routes.fabric(), network);
   SharedRun out = run(network, tenants, traffic, site, around);
   out.copies = background.result();
