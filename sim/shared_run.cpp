@@ -152,6 +152,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
 
 SharedRun run_flow(const SharedLoad& load, const SharedSite& site, Around around) {
   SharedNetwork<FluidNetwork> network(rates_for(load.tenants, site));
+  lose_two_way(site.routes.fabric(), network.model());
   BackgroundCopies background(load.copies, site.routes.fabric(), network);
   SharedRun out = run(network, load, site, around);
   out.copies = background.result();

@@ -84,6 +84,7 @@ struct Declared<Claim> {
     return {
         .doc = "A published comparison.",
         .fields = {required("what", &Claim::what, "In a sentence."), required("published", &Claim::published, "As the source says it."),
+                   optional("working", &Claim::working, "How the number follows, by hand."),
                    optional("quantity", &Claim::quantity, "Of the times of \"against\" and \"of\"."),
                    optional("collective", &Claim::collective, "What is simulated."), required("of", &Claim::of, "The one it is about."),
                    optional("against", &Claim::against, "What it is compared with; not for what is of one alone."),

@@ -28,6 +28,7 @@ struct Claim {
   enum class Quantity { ratio, difference_us, utilization_percent, fairness, samples_per_s };
   std::string what;
   std::string published;  // as the source says it
+  std::string working;    // how the number follows, by hand
   Quantity quantity = Quantity::ratio;
   std::string collective = "allreduce";
   std::filesystem::path scenario = {};  // the reference's if not given

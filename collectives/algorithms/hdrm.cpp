@@ -37,8 +37,8 @@ std::vector<int> hdrm_placement(const BiGraphShape& shape) {
     std::rotate(upper.begin(), upper.begin() + slot % half, upper.end());
     for (int k = 0; k < half; ++k) {
       const auto on = static_cast<std::size_t>(k);
-      node_of[static_cast<std::size_t>(upper[on] + slot * N)] = k * M + slot;
-      node_of[static_cast<std::size_t>(lower[on] + slot * N)] = (half + k) * M + slot;
+      node_of[static_cast<std::size_t>(upper[on] + slot * N)] = 2 * k * M + slot;
+      node_of[static_cast<std::size_t>(lower[on] + slot * N)] = (2 * k + 1) * M + slot;
     }
   }
   return node_of;

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// `switches` in two halves, upper ones first, every upper one linked to every lower one; each carries nodes_per_switch.
-// Node number = switch * nodes_per_switch + slot.
+// `switches` in two halves, every upper one linked to every lower one; each carries nodes_per_switch. Upper and lower ones are
+// counted in turn (upper 0, lower 0, upper 1, ...), and node number = switch * nodes_per_switch + slot.
 struct BiGraphShape {
   int switches = 0;
   int nodes_per_switch = 0;

@@ -7,23 +7,25 @@ namespace {
 
 class BiGraphFabric final : public Fabric {
  public:
-  explicit BiGraphFabric(const BiGraph& spec) : half_{spec.switches / 2}, per_switch_{spec.nodes_per_switch} {
+  explicit BiGraphFabric(const BiGraph& spec) : spec_{spec}, half_{spec.switches / 2}, per_switch_{spec.nodes_per_switch} {
     priorities_ = spec.priorities;
     for (int s = 0; s < spec.switches; ++s) add_switch(s < half_ ? fmt::format("upper{}", s) : fmt::format("lower{}", s - half_));
-    for (int s = 0; s < spec.switches; ++s)
+    for (int turn = 0; turn < spec.switches; ++turn) {
+      const int s = bigraph_switch(spec, turn);
       for (int slot = 0; slot < per_switch_; ++slot) add_endpoint_on(s, fmt::format("{}/node{}", device(s).name, slot), spec.host_link);
+    }
     first_fabric_link_ = links();
     for (int upper = 0; upper < half_; ++upper)
       for (int lower = 0; lower < half_; ++lower) add_cable(upper, half_ + lower, spec.fabric_link);
   }
 
   int path_count(int from, int to) const override {
-    const int a = from / per_switch_, b = to / per_switch_;
+    const int a = switch_of(from), b = switch_of(to);
     return a == b || part(a) != part(b) ? 1 : half_;
   }
 
   void append_path(int from, int to, int choice, std::vector<Hop>& path) const override {
-    const int a = from / per_switch_, b = to / per_switch_;
+    const int a = switch_of(from), b = switch_of(to);
     const int priority = priorities_ == 1 ? 0 : part(a);
     path.push_back({up_link(from), priority});
     if (part(a) != part(b)) {
@@ -37,6 +39,7 @@ class BiGraphFabric final : public Fabric {
   }
 
  private:
+  int switch_of(int endpoint) const { return bigraph_switch(spec_, endpoint / per_switch_); }
   int part(int network_switch) const { return network_switch < half_ ? 0 : 1; }
 
   // Between switches of different parts.
@@ -44,6 +47,7 @@ class BiGraphFabric final : public Fabric {
     return from < half_ ? first_fabric_link_ + 2 * (from * half_ + to - half_) : first_fabric_link_ + 2 * (to * half_ + from - half_) + 1;
   }
 
+  const BiGraph spec_;
   int half_;
   int per_switch_;
   LinkId first_fabric_link_ = 0;

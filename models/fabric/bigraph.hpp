@@ -29,7 +29,12 @@ struct BiGraph {
 
 std::vector<Problem> problems(const BiGraph&);
 
-// Endpoints are numbered switch * nodes_per_switch + slot, upper switches first: "upper0/node0", "upper0/node1", ...
+// Endpoints are numbered switch by switch, upper and lower ones in turn: those of "upper0", "lower0", "upper1", "lower1", ...
+// So neighbours in this order are on one switch or on two that a cable joins (the testbed's servers stand so: a chassis holds
+// an upper and a lower switch), and a ring in it puts one flow on a cable.
 std::unique_ptr<Fabric> build(const BiGraph&);
+
+// The network switch of turn t in that order, as it is counted with the upper ones first.
+inline int bigraph_switch(const BiGraph& spec, int turn) { return turn % 2 == 0 ? turn / 2 : spec.switches / 2 + turn / 2; }
 
 }  // namespace weft

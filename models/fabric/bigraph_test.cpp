@@ -26,11 +26,11 @@ TEST_CASE("bigraph: N switches of M nodes have N M endpoints and N^2 / 4 cables 
   }
 }
 
-TEST_CASE("bigraph: nodes are numbered switch by switch, upper ones first") {
+TEST_CASE("bigraph: nodes are numbered switch by switch, upper and lower ones in turn") {
   const auto net = build(bigraph(8, 3));
   CHECK(net->device(net->node_of(0)).name == "upper0/node0");
-  CHECK(net->device(net->node_of(5)).name == "upper1/node2");
-  CHECK(net->device(net->node_of(12)).name == "lower0/node0");
+  CHECK(net->device(net->node_of(5)).name == "lower0/node2");
+  CHECK(net->device(net->node_of(6)).name == "upper1/node0");
   CHECK(net->device(net->node_of(23)).name == "lower3/node2");
 }
 
@@ -42,7 +42,8 @@ TEST_CASE("bigraph: the path between parts is unique, within a part it turns on 
   CHECK(drawn(*net, "upper1/node0", "upper2/node0", 3) == "upper1/node0 upper1 lower3 upper2 upper2/node0");
   CHECK(drawn(*net, "lower0/node0", "lower3/node0", 2) == "lower0/node0 lower0 upper2 lower3 lower3/node0");
   CHECK(net->path_count(0, 1) == 1);   // one switch
-  CHECK(net->path_count(0, 2) == 4);   // upper0 to upper1
+  CHECK(net->path_count(0, 2) == 1);   // upper0 to lower0
+  CHECK(net->path_count(0, 4) == 4);   // upper0 to upper1
   CHECK(net->path_count(0, 15) == 1);  // upper0 to lower3
   CHECK(test::wrong_path(*net) == "");
 }
@@ -55,8 +56,8 @@ TEST_CASE("bigraph: path lengths are 2 hops on a switch, 3 between parts, 4 with
 
 TEST_CASE("bigraph: one priority per direction, by the part that a path starts in") {
   const auto net = build(bigraph(4, 1));
-  for (const Hop& hop : test::path_of(*net, 0, 1, 0)) CHECK(hop.priority == 0);
-  for (const Hop& hop : test::path_of(*net, 2, 3, 0)) CHECK(hop.priority == 1);
+  for (const Hop& hop : test::path_of(*net, 0, 2, 0)) CHECK(hop.priority == 0);
+  for (const Hop& hop : test::path_of(*net, 1, 3, 0)) CHECK(hop.priority == 1);
   BiGraph unsafe = bigraph(4, 1);
   unsafe.priorities = 1;
   const auto plain = build(unsafe);

@@ -28,12 +28,19 @@ NodeId Fabric::add_switch(std::string name) { return add_device({std::move(name)
 
 NodeId Fabric::add_endpoint(std::string name) { return endpoint_nodes_.emplace_back(add_device({std::move(name), DeviceKind::endpoint})); }
 
-LinkId Fabric::add_link(NodeId from, NodeId to, LinkSpec spec, bool in_server) {
-  const auto id = static_cast<LinkId>(ends_.size());
-  const Link link{id, spec.bandwidth, spec.latency, in_server};
+LinkId Fabric::add_edge(NodeId from, NodeId to, Link link) {
+  link.id = static_cast<LinkId>(ends_.size());
   boost::add_edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), link, graph_);
   ends_.push_back({from, to, link});
-  return id;
+  return link.id;
+}
+
+LinkId Fabric::add_link(NodeId from, NodeId to, LinkSpec spec) {
+  return add_edge(from, to, {.bandwidth = spec.bandwidth, .latency = spec.latency});
+}
+
+LinkId Fabric::add_server_link(NodeId from, NodeId to, LinkSpec spec, TwoWayLoad load) {
+  return add_edge(from, to, {.bandwidth = spec.bandwidth, .latency = spec.latency, .in_server = true, .two_way = load});
 }
 
 LinkId Fabric::add_cable(NodeId a, NodeId b, LinkSpec spec) {

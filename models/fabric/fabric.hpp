@@ -23,12 +23,21 @@ struct Device {
   DeviceKind kind = DeviceKind::endpoint;
 };
 
+// What a link loses under load: while flows cross it and its opposite, n of both together, it gives rate / n instead of its
+// bandwidth where that is less.
+struct TwoWayLoad {
+  LinkId opposite = -1;
+  BitsPerSecond rate{0};  // 0: nothing is lost
+  friend bool operator==(const TwoWayLoad&, const TwoWayLoad&) = default;
+};
+
 struct Link {
   LinkId id = 0;
   BitsPerSecond bandwidth;
   SimTime latency;
   // Inside a server: its bandwidth is what messages get of it. Other links are wires, of which they get wire_efficiency.
   bool in_server = false;
+  TwoWayLoad two_way = {};
 };
 
 // Link bandwidth and latency as a scenario gives them.
@@ -93,7 +102,8 @@ class Fabric {
   NodeId add_switch(std::string name);
   NodeId add_endpoint(std::string name);
   NodeId add_device(Device device);                                                // of any kind but endpoint
-  LinkId add_link(NodeId from, NodeId to, LinkSpec spec, bool in_server = false);  // one direction
+  LinkId add_link(NodeId from, NodeId to, LinkSpec spec);                          // one direction
+  LinkId add_server_link(NodeId from, NodeId to, LinkSpec spec, TwoWayLoad load);  // one direction, inside a server
   LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);                             // both: a->b is the returned id, b->a the next
 
   // The next endpoint, on its cable. Where all endpoints come before any other cable, the links of endpoint e are
@@ -106,6 +116,8 @@ class Fabric {
   int priorities_ = 1;
 
  private:
+  LinkId add_edge(NodeId from, NodeId to, Link link);
+
   std::vector<NodeId> endpoint_nodes_;
   // By link: what the graph knows of its edge, without a walk to it.
   struct Ends {

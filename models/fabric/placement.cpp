@@ -31,9 +31,7 @@ std::vector<int> hdrm(const BiGraph& fabric, int ranks) {
   const BiGraphShape part = hdrm_part(fabric, ranks);
   std::vector<int> nodes = hdrm_placement(part);
   for (int& node : nodes) {
-    const int in_part = node / part.nodes_per_switch, slot = node % part.nodes_per_switch;
-    const bool lower = in_part >= part.switches / 2;
-    const int on = lower ? fabric.switches / 2 + in_part - part.switches / 2 : in_part;
+    const int on = node / part.nodes_per_switch, slot = node % part.nodes_per_switch;
     node = on * fabric.nodes_per_switch + slot;
   }
   return nodes;

@@ -31,6 +31,14 @@ enum class Wiring {
   rails,       // NIC i of as many servers as a switch has ports on switch i: each NIC of a server on a switch of its own
 };
 
+// What traffic between devices gets of a link under load. Copies to and from host memory keep the whole of it.
+struct PeerContention {
+  BitsPerSecond nic_rate{0};      // of each direction: all flows between GPUs and NICs together; 0: the link's
+  BitsPerSecond two_way_rate{0};  // while n flows between GPUs cross, not all in one direction, each direction has two_way_rate / n
+                                  // of the link for them; 0: they lose nothing
+  friend bool operator==(const PeerContention&, const PeerContention&) = default;
+};
+
 // Both directions of a link inside a server. `pcie` gives the rate, or `bandwidth` does.
 struct ServerLink {
   std::string from;
@@ -38,6 +46,7 @@ struct ServerLink {
   std::optional<PcieLink> pcie = {};
   BitsPerSecond bandwidth = {};
   SimTime latency = {};
+  PeerContention contention = {};
   LinkSpec spec() const { return {pcie ? pcie_rate(*pcie) : bandwidth, latency}; }
   friend bool operator==(const ServerLink&, const ServerLink&) = default;
 };

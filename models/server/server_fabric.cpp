@@ -148,8 +148,13 @@ class ServerFabric final : public Fabric {
         nodes.push_back(add_device({name, device.kind}));
     }
     check(nodes.size() == devices.size() && paths_.first_nic() + server.nic_count() <= paths_.first_gpu(), "server {} is incomplete", s);
-    for (const auto& link : paths_.links())
-      add_link(nodes[static_cast<std::size_t>(link.from)], nodes[static_cast<std::size_t>(link.to)], link.spec, true);
+    const LinkId base = links();
+    for (LinkId i = 0; i < static_cast<LinkId>(paths_.links().size()); ++i) {
+      const auto& link = paths_.links()[static_cast<std::size_t>(i)];
+      const TwoWayLoad load =
+          link.two_way_rate.count > 0 ? TwoWayLoad{.opposite = base + (i ^ 1), .rate = link.two_way_rate} : TwoWayLoad{};
+      add_server_link(nodes[static_cast<std::size_t>(link.from)], nodes[static_cast<std::size_t>(link.to)], link.spec, load);
+    }
   }
 
   std::unique_ptr<Fabric> inner_;  // its endpoints are the ports

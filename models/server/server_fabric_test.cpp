@@ -47,9 +47,10 @@ TEST_CASE("servers: an endpoint is a GPU, and a node of the fabric has a cable f
 TEST_CASE("servers: inside a server the policy holds, and GPUs of one NIC meet in the NIC") {
   const auto upi = build(two_on_a_star, with_policy("single_nic", PeerPolicy::pcie_upi));
   CHECK(drawn(*upi, "server1/gpu0", "server1/gpu3") ==
-        "server1/gpu0 server1/switch0 server1/socket0 server1/socket1 server1/switch1 server1/gpu3");
+        "server1/gpu0 server1/switch0 server1/socket0 server1/socket0-socket1 server1/socket1 server1/switch1 server1/gpu3");
   CHECK(drawn(*upi, "server0/gpu3", "server1/gpu0") ==
-        "server0/gpu3 server0/switch1 server0/socket1 server0/socket0 server0/switch0 server0/nic0 switch server1/nic0 server1/switch0 "
+        "server0/gpu3 server0/switch1 server0/socket1 server0/socket0-socket1 server0/socket0 server0/switch0 server0/nic0 switch "
+        "server1/nic0 server1/switch0 "
         "server1/gpu0");
   CHECK(upi->claim(0, 4) == FlowClaim{});
   CHECK(upi->claim(3, 4).weight < 1);

@@ -15,7 +15,7 @@ bool passes_on(DeviceKind kind) { return kind == DeviceKind::socket || kind == D
 }  // namespace
 
 ServerPaths::ServerPaths(const Server& server) : gpus_(server.gpus.size()) {
-  std::unordered_map<std::string, int> ids;
+  Ids ids;
   const auto add = [&](const std::string& name, DeviceKind kind) {
     ids.emplace(name, static_cast<int>(devices_.size()));
     devices_.push_back({name, kind});
@@ -24,21 +24,17 @@ ServerPaths::ServerPaths(const Server& server) : gpus_(server.gpus.size()) {
   for (const std::string& name : server.sockets) add(name + "/memory", DeviceKind::memory);
   for (const std::string& name : server.pcie_switches) add(name, DeviceKind::pcie_switch);
   for (const std::string& name : server.nvswitches) add(name, DeviceKind::nvswitch);
+  const auto is_socket = [&](const std::string& name) { return std::ranges::find(server.sockets, name) != server.sockets.end(); };
+  for (const ServerLink& link : server.links)
+    if (link.contention != PeerContention{})
+      devices_.push_back(
+          {link.from + "-" + link.to, is_socket(link.from) && is_socket(link.to) ? DeviceKind::socket : DeviceKind::pcie_switch});
   first_nic_ = static_cast<int>(devices_.size());
   for (const std::string& name : server.nics) add(name, DeviceKind::nic);
   first_gpu_ = static_cast<int>(devices_.size());
   for (const std::string& name : server.gpus) add(name, DeviceKind::endpoint);
 
-  links_out_.resize(devices_.size());
-  const auto connect = [&](int a, int b, LinkSpec spec, std::optional<PcieLink> pcie) {
-    for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
-      links_out_[static_cast<std::size_t>(from)].push_back(static_cast<int>(links_.size()));
-      links_.push_back({from, to, spec, pcie});
-    }
-  };
-  for (const ServerLink& link : server.links) connect(ids.at(link.from), ids.at(link.to), link.spec(), link.pcie);
-  const int sockets = static_cast<int>(server.sockets.size());
-  for (int socket = 0; socket < sockets; ++socket) connect(sockets + socket, socket, server.memory, {});
+  add_links(server, ids);
 
   std::vector<std::vector<int>> host;  // by GPU: ways over PCIe and sockets
   for (std::size_t gpu = 0; gpu < gpus_; ++gpu) host.push_back(search(first_gpu_ + static_cast<int>(gpu), false));
@@ -46,6 +42,54 @@ ServerPaths::ServerPaths(const Server& server) : gpus_(server.gpus.size()) {
   choose_peers(server, host);
   for (const auto& ways : host) to_memory_.push_back(nearest(ways, DeviceKind::memory).value_or(Path{}));
   claim_links(server);
+}
+
+void ServerPaths::add_links(const Server& server, const Ids& ids) {
+  links_out_.resize(devices_.size());
+  const auto contended =
+      static_cast<int>(std::ranges::count_if(server.links, [](const ServerLink& l) { return l.contention != PeerContention{}; }));
+  int middle = first_nic_ - contended;
+  for (const ServerLink& link : server.links) {
+    const DirectedLink whole{.from = ids.at(link.from), .to = ids.at(link.to), .spec = link.spec(), .pcie = link.pcie};
+    if (link.contention == PeerContention{})
+      add_cable(whole);
+    else
+      add_contended(whole, link.contention, middle++);
+  }
+  const int sockets = static_cast<int>(server.sockets.size());
+  for (int socket = 0; socket < sockets; ++socket) add_cable({.from = sockets + socket, .to = socket, .spec = server.memory, .pcie = {}});
+}
+
+void ServerPaths::add_cable(const DirectedLink& link) {
+  for (const bool back : {false, true}) {
+    DirectedLink& added = links_.emplace_back(link);
+    if (back) std::swap(added.from, added.to);
+    links_out_[static_cast<std::size_t>(added.from)].push_back(static_cast<int>(links_.size()) - 1);
+  }
+}
+
+void ServerPaths::add_contended(const DirectedLink& whole, const PeerContention& contention, int middle) {
+  DirectedLink half = whole;
+  half.to = middle;
+  add_cable(half);
+  DirectedLink lane = whole;
+  lane.from = middle;
+  lane.spec.latency = {};
+  lane.has_lanes = true;
+  add_cable(lane);
+  DirectedLink peers = lane;
+  peers.two_way_rate = contention.two_way_rate;
+  add_cable(peers);
+  DirectedLink nics = lane;
+  if (contention.nic_rate.count > 0) nics.spec.bandwidth = std::min(nics.spec.bandwidth, contention.nic_rate);
+  add_cable(nics);
+}
+
+// Searches find the first cable of those that are lanes of one link.
+ServerPaths::Path ServerPaths::in_lane(Path path, Lane lane) const {
+  for (int& id : path)
+    if (links_[static_cast<std::size_t>(id)].has_lanes) id += 2 * static_cast<int>(lane);
+  return path;
 }
 
 std::vector<int> ServerPaths::search(int from, bool nvlink) const {
@@ -96,7 +140,7 @@ void ServerPaths::choose_nics(const Server& server, const std::vector<std::vecto
     }
     if (best) ++users[static_cast<std::size_t>(chosen)];
     nic_of_.push_back(chosen);
-    to_nic_.push_back(best.value_or(Path{}));
+    to_nic_.push_back(in_lane(best.value_or(Path{}), Lane::nics));
   }
 }
 
@@ -112,7 +156,7 @@ void ServerPaths::choose_peers(const Server& server, const std::vector<std::vect
       if (joined)
         path = *joined;
       else if (pcie && (server.policy == PeerPolicy::pcie_upi || (server.policy == PeerPolicy::pcie_nic && !crosses_sockets(*pcie))))
-        path = *pcie;
+        path = in_lane(*pcie, Lane::peers);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace weft {
@@ -21,7 +22,7 @@ class ServerPaths {
   // `server` has sound names and links.
   explicit ServerPaths(const Server& server);
 
-  // Sockets, their memories, switches, NVSwitches, NICs, and then the GPUs.
+  // Sockets, their memories, switches, NVSwitches, the middles of contended links, NICs, and then the GPUs.
   const std::vector<Device>& devices() const { return devices_; }
   int first_nic() const { return first_nic_; }
   int first_gpu() const { return first_gpu_; }
@@ -30,8 +31,11 @@ class ServerPaths {
     int from, to;  // devices
     LinkSpec spec;
     std::optional<PcieLink> pcie;
+    BitsPerSecond two_way_rate = {};  // models/server/server.hpp
+    bool has_lanes = false;
   };
-  // Link i of the server is 2i there and 2i + 1 back; those of the memories follow.
+  // 2i and 2i + 1 are one cable there and back. A link under contention is a cable that all its traffic shares, as far as a device in
+  // its middle, and from there one for each kind of traffic: to host memory, between GPUs, between GPUs and NICs.
   const std::vector<DirectedLink>& links() const { return links_; }
 
   // GPUs without a way to a NIC or to host memory; everything below needs this to be empty. Two GPUs always have a way then:
@@ -53,6 +57,13 @@ class ServerPaths {
   static Path back(Path path);
 
  private:
+  enum class Lane { memory, peers, nics };  // in the order of their cables
+
+  using Ids = std::unordered_map<std::string, int>;  // devices by name
+  void add_links(const Server& server, const Ids& ids);
+  void add_cable(const DirectedLink& link);
+  void add_contended(const DirectedLink& whole, const PeerContention& contention, int middle);
+  Path in_lane(Path path, Lane lane) const;
   // The last link of the shortest way to each device, -1 without one; of equal ways that over the first links.
   std::vector<int> search(int from, bool nvlink) const;
   std::optional<Path> walk(const std::vector<int>& last_link, int to) const;

@@ -61,16 +61,25 @@ Server eflops(std::string name, int nics) {
   s.memory = {128_GBps, 90_ns};
   s.inter_socket_weight = 0.5;
   s.root_complex_payload = 64;
-  s.sources = {{"devices", "Dong et al., EFLOPS, HPCA 2020: dual socket, PEX 9797 with x16 upstream, V100 PCIe, ConnectX-5 100 Gb/s"},
-               {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 10 GB/s between Skylake sockets"},
-               {"memory", "Intel Xeon Scalable (Skylake): six channels of DDR4-2666, 128 GB/s"},
-               {"inter_socket_weight", "assumed: EFLOPS says that peer-to-peer traffic between sockets has low priority, without a number"},
-               {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"}};
+  s.links.front().contention = {.nic_rate = 30'160_Mbps, .two_way_rate = 18'400_Mbps};
+  s.sources = {
+      {"devices", "Dong et al., EFLOPS, HPCA 2020: dual socket, PEX 9797 with x16 upstream, V100 PCIe, ConnectX-5 100 Gb/s"},
+      {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 10 GB/s between Skylake sockets"},
+      {"memory", "Intel Xeon Scalable (Skylake): six channels of DDR4-2666, 128 GB/s"},
+      {"inter_socket_weight", "assumed: EFLOPS says that peer-to-peer traffic between sockets has low priority, without a number"},
+      {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"},
+      {"contention",
+       "fitted to two published ratios of EFLOPS, 2.31x (nic_rate) and 7.6x (two_way_rate): validation/references/eflops_servers.json"}};
   return s;
 }
 
 Server single_nic() { return eflops("single_nic", 1); }
-Server two_nic() { return eflops("two_nic", 2); }
+
+Server two_nic() {
+  Server s = eflops("two_nic", 2);
+  s.policy = PeerPolicy::pcie_nic;
+  return s;
+}
 
 Server congestionless() {
   Server s = eflops("congestionless", 4);

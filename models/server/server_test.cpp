@@ -41,6 +41,8 @@ TEST_CASE("server: every preset can be built, and each of its numbers has a sour
     CHECK(s.preset == name);
     CHECK(!description_of(name).empty());
     if (!s.is_sub_node()) CHECK(s.sources.contains("devices"));
+    for (const ServerLink& link : s.links)
+      if (link.contention != PeerContention{}) CHECK(s.sources.contains("contention"));
     if (s.inter_socket_weight != 1) CHECK(s.sources.contains("inter_socket_weight"));
   }
 }
@@ -48,7 +50,7 @@ TEST_CASE("server: every preset can be built, and each of its numbers has a sour
 TEST_CASE("server: the policy decides how a message goes from GPU to GPU") {
   const ServerPaths upi(with_policy("two_nic", PeerPolicy::pcie_upi));
   CHECK(drawn(upi, upi.peer(0, 1)) == "gpu0 switch0 gpu1");
-  CHECK(drawn(upi, upi.peer(0, 2)) == "gpu0 switch0 socket0 socket1 switch1 gpu2");
+  CHECK(drawn(upi, upi.peer(0, 2)) == "gpu0 switch0 socket0 socket0-socket1 socket1 switch1 gpu2");
   const ServerPaths mixed(with_policy("two_nic", PeerPolicy::pcie_nic));
   CHECK(drawn(mixed, mixed.peer(0, 1)) == "gpu0 switch0 gpu1");
   CHECK(drawn(mixed, mixed.peer(0, 2)) == "");  // through the NICs
@@ -61,6 +63,28 @@ TEST_CASE("server: the policy decides how a message goes from GPU to GPU") {
   const ServerPaths dgx(with_policy("dgx_a100", PeerPolicy::nic));
   CHECK(drawn(dgx, dgx.peer(0, 7)) == "gpu0 nvswitch gpu7");
   CHECK(dgx.peer_claim(0, 7) == FlowClaim{});
+}
+
+TEST_CASE("server: a link under contention is one cable to its middle and a cable for each kind of traffic from there") {
+  Server s = with_policy("single_nic", PeerPolicy::pcie_upi);
+  s.links.front().contention = {.nic_rate = 30_Gbps, .two_way_rate = 20_Gbps};
+  const ServerPaths paths(s);
+  const auto crossing = [&](const ServerPaths::Path& path) { return paths.links()[static_cast<std::size_t>(path[3])]; };
+  CHECK(drawn(paths, paths.to_nic(2)) == "gpu2 switch1 socket1 socket0-socket1 socket0 switch0 nic0");
+  // From socket0 the middle comes before the lane, from socket1 after it.
+  const ServerPaths::DirectedLink peers = crossing(paths.peer(0, 2));
+  CHECK(peers.two_way_rate == 20_Gbps);
+  CHECK(peers.spec.bandwidth == 10_GBps);
+  const auto nics = crossing(ServerPaths::back(paths.to_nic(2)));
+  CHECK(nics.two_way_rate.count == 0);
+  CHECK(nics.spec.bandwidth == 30_Gbps);
+  SimTime there;
+  for (const int id : paths.peer(0, 2)) there += paths.links()[static_cast<std::size_t>(id)].spec.latency;
+  CHECK(there == 1200_ns);  // as without: 150 + 200 + 500 + 200 + 150
+  s = server_preset("dgx_a100");
+  s.links.back().contention = {.nic_rate = {}, .two_way_rate = 20_Gbps};
+  CHECK(line(problems(s)) ==
+        "/links/" + std::to_string(s.links.size() - 1) + "/contention: is for PCIe and for links between sockets, got it on NVLink\n");
 }
 
 TEST_CASE("server: GPUs use the nearest NIC and share several equally near ones out, unless told otherwise") {

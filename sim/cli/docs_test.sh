@@ -12,11 +12,15 @@ cd -- "$work"
 ln -s -- "$root/scenarios" "$root/validation" .
 failed=0
 
-# nodes | BiGraph: ring, halving-doubling, HDRM | Fat-Tree: ring, halving-doubling; milliseconds at 256 MiB
+# nodes | message | BiGraph: ring, halving-doubling in order, round the switches, HDRM | Fat-Tree: ring, halving-doubling, the same two;
+# milliseconds
 eflops_scale() {
-  awk -F, '$7 == 268435456 { ms[$2, $4, $6] = sprintf("%.1f", $9 / 1000); nodes[$6] }
-    END { for (n in nodes) printf "| %d | %s | %s | %s | %s | %s |\n", n, ms["bigraph", "ring", n], ms["bigraph", "halving_doubling", n],
-      ms["bigraph", "hdrm", n], ms["fat_tree", "ring", n], ms["fat_tree", "halving_doubling", n] }' | sort -t'|' -k2n
+  awk -F, 'NR > 1 { at = $7 SUBSEP $6; ms[at, $2, $4 $NF] = sprintf($7 < 1048576 ? "%.3f" : "%.1f", $9 / 1000); rows[at] }
+    END { hd = "halving_doubling"; turns = hd "round_robin"
+      for (at in rows) { split(at, key, SUBSEP)
+        printf "%d | %d | %s | %s | %s | %s | %s | %s | %s | %s |\n", key[1], key[2], (key[1] < 1048576 ? key[1] / 1024 " KiB" : key[1] / 1048576 " MiB"),
+          ms[at, "bigraph", "ring"], ms[at, "bigraph", hd], ms[at, "bigraph", turns], ms[at, "bigraph", "hdrm"],
+          ms[at, "fat_tree", "ring"], ms[at, "fat_tree", hd], ms[at, "fat_tree", turns] } }' | sort -t'|' -k1nr -k2n | sed 's/^[0-9]* //'
 }
 
 # message | nodes | ATP, HDRM, halving-doubling, ring, in microseconds | bytes that a NIC sends, of the message: ATP, the others |

@@ -27,7 +27,7 @@ void summarize(const Case& one, std::ostream& out) {
   if (const std::string links = describe_links(choice.spec); !links.empty()) out << fmt::format("  {}\n", links);
   out << fmt::format("  {} endpoints, {} switches, {} directed links of which {} between switches, {} priorit{}\n", fabric->endpoints(),
                      switches, fabric->links(), between_switches, fabric->priorities(), fabric->priorities() == 1 ? "y" : "ies");
-  if (const auto ratio = oversubscription(choice.spec, server)) out << fmt::format("  oversubscription {}\n", *ratio);
+  if (const auto ratio = oversubscription(choice.spec, server)) out << fmt::format("  oversubscription {}:1\n", *ratio);
   for (const auto& [what, source] : server.sources) out << fmt::format("  {}: {}\n", what, source);
   if (fabric->endpoints() > 1)
     out << fmt::format("  {} path(s) from the first endpoint to the last; ecmp {}\n", fabric->path_count(0, fabric->endpoints() - 1),

@@ -11,6 +11,7 @@ namespace {
 
 NetworkRun run(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline, Around around) {
   SharedNetwork<FluidNetwork> network(goodput_of_links(fabric, job.hardware));
+  lose_two_way(fabric, network.model());
   BackgroundCopies copies(job.copies, fabric, network);
   NetworkRun run = run_schedule(job, routes, network, timeline, around);
   run.solves = network.model().solves();
@@ -30,6 +31,11 @@ std::vector<BitsPerSecond> goodput_of_links(const Fabric& fabric, const Hardware
     rates.push_back({std::llround(static_cast<double>(link.bandwidth.count) * efficiency)});
   }
   return rates;
+}
+
+void lose_two_way(const Fabric& fabric, FluidNetwork& network) {
+  for (LinkId id = 0; id < fabric.links(); ++id)
+    if (const TwoWayLoad& load = fabric.link(id).two_way; load.rate.count > 0) network.lose_two_way(id, load);
 }
 
 NetworkRun run_flow(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {

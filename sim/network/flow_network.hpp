@@ -10,6 +10,8 @@
 
 namespace weft {
 
+class FluidNetwork;
+
 // Runs `job` on `fabric`. `timeline`, if given, receives every message. Once per process (see kernel_model.hpp).
 // Throws RunError, saying who waits for whom, when no progress is possible.
 NetworkRun run_flow(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline = nullptr);
@@ -20,5 +22,8 @@ NetworkRun run_flow_bare(const Job& job, const Fabric& fabric, Routes& routes, s
 // Link rates as messages see them, in whole bits per second: wire_efficiency x the rate of the link, and inside servers the
 // rate itself.
 std::vector<BitsPerSecond> goodput_of_links(const Fabric& fabric, const HardwareProfile& hardware);
+
+// What links of servers lose while flows cross them both ways.
+void lose_two_way(const Fabric& fabric, FluidNetwork& network);
 
 }  // namespace weft

@@ -25,6 +25,16 @@ LinkId FluidNetwork::add_link(BitsPerSecond capacity) {
   return static_cast<LinkId>(links_.size() - 1);
 }
 
+void FluidNetwork::lose_two_way(LinkId id, TwoWayLoad load) {
+  check(load.rate.count > 0 && load.opposite >= 0 && load.opposite != id, "two-way load of link {}", id);
+  for (const auto& [one, other] : {std::pair{id, load.opposite}, std::pair{load.opposite, id}}) {
+    LinkState& link = links_[static_cast<std::size_t>(one)];
+    link.opposite = other;
+    link.two_way = static_cast<double>(load.rate.count);
+    link.alone = link.capacity;
+  }
+}
+
 FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
   check(!hops.empty(), "a route needs a link");
   check(claim.weight > 0 && claim.ceiling.count >= 0, "a route of weight {} and ceiling {}", claim.weight, claim.ceiling.count);
@@ -98,6 +108,7 @@ void FluidNetwork::join_links(std::uint32_t flow) {
     if (link.head != none) entries_[link.head].previous = entry;
     link.head = entry++;
     ++link.flows;
+    if (link.opposite != no_link) two_way_.push_back(id);
   }
   joined_.push_back(flow);
 }
@@ -113,6 +124,7 @@ void FluidNetwork::leave_links(std::uint32_t flow) {
     (e.previous == none ? link.head : entries_[e.previous].next) = e.next;
     if (e.next != none) entries_[e.next].previous = e.previous;
     if (--link.flows > 0) loosened_.push_back(id);
+    if (link.opposite != no_link) two_way_.push_back(id);
     ++entry;
   }
 }
@@ -125,15 +137,37 @@ std::int64_t FluidNetwork::alone_ps(std::int64_t bytes, std::int64_t bits_per_se
   return known.ps;
 }
 
+void FluidNetwork::change_capacities() {
+  for (const LinkId id : two_way_) {
+    change_capacity(id);
+    change_capacity(links_[static_cast<std::size_t>(id)].opposite);
+  }
+  two_way_.clear();
+}
+
+void FluidNetwork::change_capacity(LinkId id) {
+  LinkState& link = links_[static_cast<std::size_t>(id)];
+  const std::uint32_t opposite = links_[static_cast<std::size_t>(link.opposite)].flows;
+  const double capacity = link.flows > 0 && opposite > 0 ? std::min(link.alone, link.two_way / (link.flows + opposite)) : link.alone;
+  if (capacity == link.capacity) return;
+  link.capacity = capacity;
+  for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) admit(entry / stride_);
+}
+
 // Gives every flow that this date's comings and goings change its new rate.
 void FluidNetwork::settle() {
   ++problem_;
   members_.clear();
   member_links_.clear();
+  change_capacities();
+  const auto leaves_alone = [&](LinkId id) {
+    const LinkState& link = links_[static_cast<std::size_t>(id)];
+    return link.flows == 1 && (link.opposite == no_link || link.capacity == link.alone);
+  };
   for (const std::uint32_t flow : joined_) {
     Flow& f = flows_[flow];
     if (!f.active) continue;
-    if (std::ranges::all_of(links_of(f), [&](LinkId id) { return links_[static_cast<std::size_t>(id)].flows == 1; })) {
+    if (std::ranges::all_of(links_of(f), leaves_alone)) {
       const Route& route = routes_[f.route];
       f.rate = static_cast<double>(route.bits_per_second);
       f.bottleneck = route.narrowest;

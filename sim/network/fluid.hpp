@@ -32,6 +32,9 @@ class FluidNetwork {
   // What flows share besides the links of a fabric, such as a switch's pipeline.
   LinkId add_link(BitsPerSecond capacity);
 
+  // From now on the capacity of `link` and of load.opposite is rate / n, or less, while n flows cross them, some each way.
+  void lose_two_way(LinkId link, TwoWayLoad load);
+
   // Routes are numbered in the order they are added. A link that stands among the hops several times carries every byte as often.
   RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {});
   std::size_t routes() const { return routes_.size(); }
@@ -108,13 +111,16 @@ class FluidNetwork {
     std::uint32_t next, previous;
   };
   struct LinkState {
-    double capacity;
+    double capacity;     // now
     std::uint32_t head;  // of its list of entries
     std::uint32_t flows;
     double left;                 // while solving: capacity not yet given away
     std::uint32_t unfrozen;      // while solving: members without a rate
     std::uint32_t problem = 0;   // the last sharing problem it was part of
     std::uint32_t searched = 0;  // the last for which flows that newcomers slow down were looked for
+    LinkId opposite = no_link;   // it loses capacity while flows cross that one too
+    double two_way = 0;          // what the flows of both leave each, times their number
+    double alone = 0;            // its capacity while none crosses the opposite one
   };
   struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its ceiling
     double share;      // for each unit of weight
@@ -144,6 +150,8 @@ class FluidNetwork {
   void join_links(std::uint32_t flow);
   void leave_links(std::uint32_t flow);
   void settle();
+  void change_capacities();
+  void change_capacity(LinkId id);
   void admit(std::uint32_t flow);
   void admit_slowed_by(std::uint32_t flow);
   void admit_neighbours();
@@ -183,6 +191,7 @@ class FluidNetwork {
 
   std::vector<std::uint32_t> joined_;  // flows that reached their links at this date
   std::vector<LinkId> loosened_;       // links that a flow left at this date while others stay
+  std::vector<LinkId> two_way_;        // links that flows joined or left at this date, whose capacity depends on how many they are
   std::size_t active_ = 0;             // flows on their links
   std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand

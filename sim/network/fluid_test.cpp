@@ -20,8 +20,12 @@ struct Demand {
   FlowClaim claim = {};
 };
 
-std::vector<SimTime> ends_of(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands) {
+using TwoWayLoads = std::vector<std::pair<LinkId, TwoWayLoad>>;
+
+std::vector<SimTime> ends_of(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands,
+                             const TwoWayLoads& two_way = {}) {
   FluidNetwork network(capacity);
+  for (const auto& [link, load] : two_way) network.lose_two_way(link, load);
   std::vector<SimTime> ends(demands.size());
   for (std::uint32_t i = 0; i < demands.size(); ++i)
     network.start(network.add_route(demands[i].hops, demands[i].latency, demands[i].claim), demands[i].bytes, demands[i].at, i);
@@ -31,7 +35,8 @@ std::vector<SimTime> ends_of(const std::vector<BitsPerSecond>& capacity, const s
 
 // The textbook: at every event all rates again, by raising the rates of all flows together, each in proportion to its
 // weight, until a link or a ceiling stops some, and so on with the others.
-std::vector<double> ends_by_the_book(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands) {
+std::vector<double> ends_by_the_book(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands,
+                                     const TwoWayLoads& two_way = {}) {
   const std::size_t n = demands.size();
   std::vector<double> start(n), left(n), rate(n), end(n, -1);
   for (std::size_t i = 0; i < n; ++i) {
@@ -48,11 +53,27 @@ std::vector<double> ends_by_the_book(const std::vector<BitsPerSecond>& capacity,
       rate[i] = 0;
       if (end[i] < 0 && !active[i]) next = std::min(next, start[i]);
     }
+    std::vector<double> bound;
+    for (const BitsPerSecond c : capacity) bound.push_back(static_cast<double>(c.count));
+    for (const auto& [link, load] : two_way) {
+      const auto crossing = [&](LinkId id) {
+        double count = 0;
+        for (std::size_t i = 0; i < n; ++i)
+          for (const Hop& hop : demands[i].hops) count += active[i] && hop.link == id ? 1 : 0;
+        return count;
+      };
+      const double there = crossing(link), back = crossing(load.opposite);
+      if (there == 0 || back == 0) continue;
+      for (const LinkId id : {link, load.opposite}) {
+        double& b = bound[static_cast<std::size_t>(id)];
+        b = std::min(b, static_cast<double>(load.rate.count) / (there + back));
+      }
+    }
     for (;;) {
       double least = HUGE_VAL;
       std::vector<double> share(capacity.size(), HUGE_VAL);
       for (std::size_t l = 0; l < capacity.size(); ++l) {
-        double room = static_cast<double>(capacity[l].count), waiting = 0;
+        double room = bound[l], waiting = 0;
         for (std::size_t i = 0; i < n; ++i)
           for (const Hop& hop : demands[i].hops)
             if (hop.link == static_cast<LinkId>(l)) room -= rate[i], waiting += frozen[i] ? 0 : demands[i].claim.weight;
@@ -139,13 +160,37 @@ TEST_CASE("fluid: a flow does not pass its ceiling, and what it leaves goes to t
   CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.ceiling = 60_Gbps}}, {{{0, 0}}, 0_us, 500'000, 0_us}})[1] == 80_us);
 }
 
-void compare_with_the_book(bool claims) {
+TEST_CASE("fluid: flows both ways have a rate a direction that falls with their number, and the whole link once one direction is empty") {
+  // 80 Gb/s one way, 20 Gb/s / n a direction both ways. a there, b back: 10 Gb/s each. b (125 kB) ends at 100 us; a has 125 kB then, and
+  // 1 MB - 125 kB = 875 kB more at 80 Gb/s: 87.5 us.
+  const TwoWayLoads load{{0, {.opposite = 1, .rate = 20_Gbps}}};
+  CHECK(ends_of({80_Gbps, 80_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us}, {{{1, 0}}, 0_us, 125'000, 0_us}}, load) ==
+        std::vector{187'500_ns, 100_us});
+  // Two there, one back: 20 / 3 Gb/s a direction, which the two share. 62.5 kB back take 75 us; the two have 31.25 kB each by then, and
+  // the rest of 111.25 kB each, 80 kB, at 40 Gb/s: 16 us.
+  CHECK(ends_of({80_Gbps, 80_Gbps}, {{{{0, 0}}, 0_us, 111'250, 0_us}, {{{0, 0}}, 0_us, 111'250, 0_us}, {{{1, 0}}, 0_us, 62'500, 0_us}},
+                load) == std::vector{91_us, 91_us, 75_us});
+  // One way, however many: the whole link. Nothing is lost where the link gives less anyway.
+  CHECK(ends_of({80_Gbps, 80_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us}, {{{0, 0}}, 0_us, 1'000'000, 0_us}}, load) ==
+        std::vector{200_us, 200_us});
+  CHECK(ends_of({8_Gbps, 8_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us}, {{{1, 0}}, 0_us, 1'000'000, 0_us}}, load) == std::vector{1_ms, 1_ms});
+}
+
+enum class Shares { equal, claims, two_way };
+
+void compare_with_the_book(Shares shares) {
+  const bool claims = shares != Shares::equal;
   std::mt19937_64 random(11);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   for (int round = 0; round < 400; ++round) {
     CAPTURE(round);
     std::vector<BitsPerSecond> capacity;
     for (std::size_t l = 0, links = 1 + below(12); l < links; ++l) capacity.push_back(static_cast<std::int64_t>(1 + below(4)) * 25_Gbps);
+    TwoWayLoads two_way;
+    if (shares == Shares::two_way)
+      for (std::size_t l = 0; l + 1 < capacity.size(); l += 2 + below(3))
+        two_way.push_back(
+            {static_cast<LinkId>(l), {.opposite = static_cast<LinkId>(l + 1), .rate = static_cast<std::int64_t>(1 + below(6)) * 30_Gbps}});
     std::vector<Demand> demands(1 + below(40));
     for (Demand& d : demands) {
       std::map<LinkId, bool> used;
@@ -158,8 +203,8 @@ void compare_with_the_book(bool claims) {
       d.claim.weight = std::array{1.0, 1.0, 0.5, 0.1, 3.0, 0.7}[below(6)];
       if (below(3) == 0) d.claim.ceiling = static_cast<std::int64_t>(1 + below(9)) * 7_Gbps;
     }
-    const auto ends = ends_of(capacity, demands);
-    const auto expected = ends_by_the_book(capacity, demands);
+    const auto ends = ends_of(capacity, demands, two_way);
+    const auto expected = ends_by_the_book(capacity, demands, two_way);
     for (std::size_t i = 0; i < demands.size(); ++i) {
       CAPTURE(i);
       REQUIRE(ends[i].seconds() == doctest::Approx(expected[i]).epsilon(1e-9));
@@ -167,9 +212,13 @@ void compare_with_the_book(bool claims) {
   }
 }
 
-TEST_CASE("fluid: random flows end when the textbook's complete solution at every event says") { compare_with_the_book(false); }
+TEST_CASE("fluid: random flows end when the textbook's complete solution at every event says") { compare_with_the_book(Shares::equal); }
 
-TEST_CASE("fluid: random flows with weights and ceilings end when the textbook says") { compare_with_the_book(true); }
+TEST_CASE("fluid: random flows with weights and ceilings end when the textbook says") { compare_with_the_book(Shares::claims); }
+
+TEST_CASE("fluid: random flows over links that lose rate when used both ways end when the textbook says") {
+  compare_with_the_book(Shares::two_way);
+}
 
 TEST_CASE("fluid: routes longer than those before leave running flows in place") {
   FluidNetwork network({100_Gbps, 100_Gbps, 100_Gbps, 100_Gbps, 100_Gbps, 100_Gbps});

@@ -67,6 +67,12 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
 
 PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim /*claim*/) {
   check(!hops.empty(), "a route without links");
+  for (const Hop& hop : hops)
+    if (fabric_.link(hop.link).two_way.rate.count > 0)
+      throw InputError(
+          fmt::format("network \"packet\" serves every link at one rate, but {} has \"contention\" with a \"two_way_rate\" in the "
+                      "server: use network \"flow\", or set the link's contention to \"none\"",
+                      fabric_.link_name(hop.link)));
   routes_.push_back({.latency_ps = latency.ps, .first_hop = add_hops(hops), .hops = static_cast<std::uint32_t>(hops.size())});
   return static_cast<RouteIndex>(routes_.size() - 1);
 }

@@ -4,6 +4,7 @@
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/bigraph.hpp"
 #include "models/fabric/star.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/network/flow_network.hpp"
 
 #include <cmath>
@@ -64,6 +65,19 @@ TEST_CASE("packet: uncongested ring and HDRM are within a tenth of the flow mode
 TEST_CASE("packet: wire efficiency stretches packets as it stretches flows") {
   const auto star = build(Star{.nodes = 4, .host_link = wire});
   CHECK(run(ring_allreduce(4), *star, 4_MB, {}, {.wire_efficiency = 0.8}).ratio() == doctest::Approx(1).epsilon(0.001));
+}
+
+TEST_CASE("packet: a link whose rate depends on the flows that cross it is refused by name where a message needs it") {
+  const FabricSpec star = Star{.nodes = 2, .host_link = wire};
+  const auto refused = build(star, server_preset("single_nic"));
+  CHECK_THROWS_WITH_AS(
+      run(ring_allreduce(8), *refused, 1_MiB),
+      "network \"packet\" serves every link at one rate, but server0/socket0-socket1->server0/socket1#2 has \"contention\" with a "
+      "\"two_way_rate\" in the server: use network \"flow\", or set the link's contention to \"none\"",
+      InputError);
+  // Messages of this server stay off it.
+  const auto taken = build(star, server_preset("congestionless"));
+  CHECK(run(ring_allreduce(8), *taken, 1_MiB).packet.messages == 14 * 8);
 }
 
 TEST_CASE("packet: congested halving-doubling ends, near what fair sharing gives") {

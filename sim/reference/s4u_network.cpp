@@ -103,12 +103,9 @@ class S4uProgram {
     if (connected_[static_cast<std::size_t>(id)]) return;
     connected_[static_cast<std::size_t>(id)] = true;
     const Fabric& fabric = routes_.fabric();
-    if (routes_.claim(id) != FlowClaim{})
-      throw InputError(
-          fmt::format("network \"simgrid\" shares links in equal parts, but messages from {} to {} have a claim of their own "
-                      "(PCIe arbitration in the server): use network \"flow\"",
-                      fabric.device(fabric.node_of(from)).name, fabric.device(fabric.node_of(to)).name));
-    world_.connect(from, to, routes_.hops(id), routes_.latency(id));
+    for (const Hop& hop : routes_.hops(id))
+      if (const TwoWayLoad& load = fabric.link(hop.link).two_way; load.rate.count > 0) world_.lose_two_way(hop.link, load);
+    world_.connect(from, to, routes_.hops(id), routes_.latency(id), routes_.claim(id));
   }
 
   int endpoint(Rank rank) const { return job_.placement[static_cast<std::size_t>(rank)]; }

@@ -22,6 +22,7 @@ inline constexpr std::uint64_t nothing_to_carry = std::uint64_t{1} << 60;
 struct S4uPath {
   std::vector<LinkId> links;
   double latency_s = 0;
+  FlowClaim claim = {};
   std::int64_t bytes = 0;  // sent so far
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <exception>
 #include <set>
 #include <string>
@@ -21,9 +22,10 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-// SimGrid divides a link among its flows in inverse proportion to the latency of their routes. For equal claims every
-// route has this latency, all of it on its first link, and the true one is reached by the latency factor of its ends.
-constexpr double equal_latency_s = 1.0;
+// SimGrid divides a link among its flows in inverse proportion to the latency of their routes. So every route has the
+// reciprocal of its claim's weight for a latency, all of it on its first link, and the true one is reached by the latency factor
+// of its ends.
+double claiming_latency_s(const FlowClaim& claim) { return 1.0 / claim.weight; }
 
 // Sanitizers know the stacks of threads, not those that SimGrid swaps.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -97,13 +99,40 @@ struct S4uWorld::State final : S4uTransport::Directory {
   // Every route begins with a link of its own, which carries the latency. SimGrid also needs it so: of two flows that come
   // or go at one date it forgets to look at the links of the second when it meets the first of them already (System::
   // update_modified_cnst_set_from_variable, 3.32 to 4.1), and flows there keep a rate that is wrong.
+  //
+  // A ceiling is the rate of that link, which each flow then has to itself.
   void add_routes() {
     for (const auto& [ends, path] : paths) {
       const std::size_t from = ends >> 32, to = ends & UINT32_MAX;
-      s4u::Link* own = simgrid_compat::add_link(zone, fmt::format("route{}>{}", from, to), 1e30)->set_latency(equal_latency_s);
+      const double ceiling = path.claim.ceiling.count > 0 ? path.claim.ceiling.bytes_per_second() : 1e30;
+      s4u::Link* own =
+          simgrid_compat::add_link(zone, fmt::format("route{}>{}", from, to), ceiling)->set_latency(claiming_latency_s(path.claim));
+      if (path.claim.ceiling.count > 0) own->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
       std::vector<s4u::LinkInRoute> route{s4u::LinkInRoute(own)};
+      for (const LinkId id : path.links)
+        if (const auto both = both_ways.find(id); both != both_ways.end()) route.emplace_back(both->second);
       for (const LinkId id : path.links) route.emplace_back(links[static_cast<std::size_t>(id)]);
       simgrid_compat::add_route(zone, hosts[from], hosts[to], route);
+    }
+  }
+
+  // SimGrid asks for the bound of a link with the number of its own flows. What crosses the pair stands with a link of its own, which
+  // comes before both of them in every route: so it is asked first, and whoever comes or goes on one of them has the other's
+  // bound asked for as well.
+  void lose_two_way(LinkId id, TwoWayLoad load) {
+    if (both_ways.contains(id)) return;
+    int& crossing = flows_both_ways.emplace_back();
+    s4u::Link* both = simgrid_compat::add_link(zone, fmt::format("both_ways{}", id), 1e30)->set_latency(0.0);
+    both->set_sharing_policy(s4u::Link::SharingPolicy::NONLINEAR, [&crossing](double bound, int flows) {
+      crossing = flows;
+      return bound;
+    });
+    for (const LinkId one : {id, load.opposite}) {
+      both_ways.emplace(one, both);
+      links[static_cast<std::size_t>(one)]->set_sharing_policy(
+          s4u::Link::SharingPolicy::NONLINEAR, [&crossing, rate = load.rate.bytes_per_second()](double bound, int flows) {
+            return flows > 0 && crossing > flows ? std::min(bound, rate / crossing) : bound;
+          });
     }
   }
 
@@ -111,7 +140,8 @@ struct S4uWorld::State final : S4uTransport::Directory {
     simgrid_compat::set_latency_factor(zone, [this](double size, const s4u::Host* from, const s4u::Host* to, const auto&, const auto&) {
       const double bytes = size == static_cast<double>(nothing_to_carry) ? 0.0 : size;
       const bool meets = bytes >= static_cast<double>(hardware.rendezvous_threshold.count);
-      return (paths.at(ends(from, to)).latency_s + (meets ? hardware.rendezvous.seconds() : 0.0)) / equal_latency_s;
+      const S4uPath& path = paths.at(ends(from, to));
+      return (path.latency_s + (meets ? hardware.rendezvous.seconds() : 0.0)) / claiming_latency_s(path.claim);
     });
     simgrid_compat::set_bandwidth_factor(zone, [this](double size, const s4u::Host*, const s4u::Host*, const auto&, const auto&) {
       if (size == static_cast<double>(nothing_to_carry)) return 1e30;
@@ -151,6 +181,8 @@ struct S4uWorld::State final : S4uTransport::Directory {
   s4u::NetZone* zone = nullptr;
   std::vector<s4u::Host*> hosts;
   std::vector<s4u::Link*> links;
+  std::unordered_map<LinkId, s4u::Link*> both_ways;         // by link that loses rate while flows cross its opposite: what the two share
+  std::deque<int> flows_both_ways;                          // by such a pair; addresses stay
   std::unordered_map<std::uint64_t, S4uPath> paths;         // by (endpoint, endpoint); addresses stay
   std::unordered_map<std::uint64_t, s4u::ActorPtr> actors;  // by (rank, channel)
   std::vector<int> endpoints_of_ranks;
@@ -166,13 +198,15 @@ S4uWorld::S4uWorld(const HardwareProfile& hardware, int endpoints, std::span<con
 
 S4uWorld::~S4uWorld() = default;
 
-void S4uWorld::connect(int from, int to, std::span<const Hop> hops, SimTime latency) {
+void S4uWorld::connect(int from, int to, std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
   State& s = *state_;
   check(!hops.empty() && from != to, "a path from {} to {} needs a link", from, to);
-  S4uPath path{.links = {}, .latency_s = latency.seconds()};
+  S4uPath path{.links = {}, .latency_s = latency.seconds(), .claim = claim};
   for (const Hop& hop : hops) path.links.push_back(hop.link);
   s.paths.emplace(pair_of(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to)), std::move(path));
 }
+
+void S4uWorld::lose_two_way(LinkId link, TwoWayLoad load) { state_->lose_two_way(link, load); }
 
 void S4uWorld::add_actor(Rank rank, int channel, int endpoint, SimTime start, Program program, ActorOptions options) {
   State& s = *state_;

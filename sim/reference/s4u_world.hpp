@@ -1,5 +1,5 @@
 // A platform and its actors in SimGrid's own network model, set so that it means what our networks mean: a message waits
-// for one path latency, then shares its links with equal claims, in max-min fairness, without TCP effects.
+// for one path latency, then shares its links in max-min fairness by the weights of claims, without TCP effects.
 #pragma once
 
 #include "collectives/executors/transport.hpp"
@@ -27,8 +27,11 @@ class S4uWorld {
   S4uWorld(const HardwareProfile& hardware, int endpoints, std::span<const BitsPerSecond> goodput);
   ~S4uWorld();
 
-  // The path that messages between two endpoints take; once for each pair that is used.
-  void connect(int from, int to, std::span<const Hop> hops, SimTime latency);
+  // The path that messages between two endpoints take, and what they claim of it; once for each pair that is used.
+  void connect(int from, int to, std::span<const Hop> hops, SimTime latency, FlowClaim claim = {});
+
+  // What both links lose while messages cross them in both directions. Before connect().
+  void lose_two_way(LinkId link, TwoWayLoad load);
 
   // What one rank does in one channel, as an actor of its own. The transport charges the hardware profile's overheads.
   using Program = std::function<void(Transport&)>;

@@ -10,7 +10,54 @@ namespace weft {
 namespace {
 
 // What a preset or a topology file says already.
-constexpr const char* structure[] = {"sockets", "pcie_switches", "nvswitches", "gpus", "nics", "links", "memory"};
+constexpr const char* structure[] = {"sockets", "pcie_switches", "nvswitches", "gpus", "nics", "memory"};
+
+struct NoContention {
+  static constexpr PeerContention value = {};
+  static constexpr const char* word = "none";
+};
+struct ContentionForm : OrWord<PeerContention, NoContention> {
+  static bool read(const Json& json, const Place& place, Input& in, PeerContention& out) {
+    if (json.is_object() && json.empty())
+      return in.problem(place, "says nothing: give \"nic_rate\" or \"two_way_rate\", or write \"none\"");
+    return OrWord::read(json, place, in, out);
+  }
+};
+
+// What a scenario says otherwise of a link that the server has already.
+bool change_link(const Json& json, const Place& place, Input& in, Server& out) {
+  ServerLink said;
+  if (!Form<ServerLink>::read(json, place, in, said)) return false;
+  const auto same_ends = [&](const ServerLink& link) {
+    return (link.from == said.from && link.to == said.to) || (link.from == said.to && link.to == said.from);
+  };
+  const auto link = std::ranges::find_if(out.links, same_ends);
+  if (link == out.links.end())
+    return in.problem(place,
+                      fmt::format("must name the ends of a link that the server has, such as \"{}\" and \"{}\", got \"{}\" and \"{}\"",
+                                  out.links.front().from, out.links.front().to, said.from, said.to));
+  if (json.contains("bandwidth") && !json.contains("pcie")) link->pcie.reset();
+  if (json.contains("pcie") && !json.contains("bandwidth")) link->bandwidth = {};
+  const std::string from = link->from, to = link->to;
+  const bool good = Form<ServerLink>::read(json, place, in, *link);
+  link->from = from, link->to = to;
+  return good;
+}
+
+// After those of a preset or a topology file: what differs of them.
+Field<Server> links_field() {
+  Field<Server> field = optional("links", &Server::links,
+                                 "The links between the devices; beside a preset or a topology file, those of its links that differ, each "
+                                 "told by its ends, with what differs.");
+  field.read = [read = field.read](const Json& json, const Place& place, Input& in, Server& out) {
+    if (out.links.empty()) return read(json, place, in, out);
+    if (!json.is_array()) return in.unwanted(place, "a list", json);
+    bool good = true;
+    for (std::size_t i = 0; i < json.size(); ++i) good &= change_link(json[i], place.at(i), in, out);
+    return good;
+  };
+  return field;
+}
 
 struct AllGpus {
   static const std::vector<int> value;
@@ -95,6 +142,22 @@ Declaration<PcieLink> Declared<PcieLink>::declaration() {
                      optional("max_payload", &PcieLink::max_payload, "Bytes of data in a packet (MPS).", between(64, 4096))}};
 }
 
+Declaration<PeerContention> Declared<PeerContention>::declaration() {
+  using C = PeerContention;
+  return {.doc = "What traffic between devices gets of a link under load, in each direction; copies to and from host memory lose nothing.",
+          .fields = {
+              written_if<C>(optional("nic_rate", &C::nic_rate,
+                                     "The rate that all flows between GPUs and NICs have together; the link's when not given.",
+                                     at_least(BitsPerSecond{1})),
+                            [](const C& c) { return c.nic_rate.count > 0; }),
+              written_if<C>(
+                  optional("two_way_rate", &C::two_way_rate,
+                           "While n flows between GPUs cross the link, not all in one direction, they have this rate divided by n in each "
+                           "direction; they lose nothing when not given.",
+                           at_least(BitsPerSecond{1})),
+                  [](const C& c) { return c.two_way_rate.count > 0; })}};
+}
+
 Declaration<ServerLink> Declared<ServerLink>::declaration() {
   using L = ServerLink;
   return {.doc = "A link inside a server, the same in both directions.",
@@ -102,7 +165,11 @@ Declaration<ServerLink> Declared<ServerLink>::declaration() {
                      optional("pcie", &L::pcie, "Its rate, if it is PCIe."),
                      written_if<L>(optional("bandwidth", &L::bandwidth, "Its rate, if it is not.", at_least(BitsPerSecond{1})),
                                    [](const L& link) { return !link.pcie; }),
-                     optional("latency", &L::latency, "Time from one device to the other.")}};
+                     optional("latency", &L::latency, "Time from one device to the other."),
+                     written_if<L>(optional_as<ContentionForm>("contention", &L::contention,
+                                                               "What traffic between devices loses on it under load; \"none\" by default, "
+                                                               "where a preset's link has no other."),
+                                   [](const L& link) { return link.contention != PeerContention{}; })}};
 }
 
 Declaration<Server> Declared<Server>::declaration() {
@@ -113,8 +180,7 @@ Declaration<Server> Declared<Server>::declaration() {
                  optional("pcie_switches", &S::pcie_switches, "Names of the PCIe switches."),
                  optional("nvswitches", &S::nvswitches, "Names of the NVSwitches."),
                  optional("gpus", &S::gpus, "Names of the GPUs, in the order of endpoints."),
-                 optional("nics", &S::nics, "Names of the NICs, in the order of the fabric's ports."),
-                 optional("links", &S::links, "The links between them."),
+                 optional("nics", &S::nics, "Names of the NICs, in the order of the fabric's ports."), links_field(),
                  optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
                  optional("policy", &S::policy, "How messages go from GPU to GPU of one server without NVLink."),
                  written_if<S>(not_empty(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC of each GPU; the nearest when not given.")),
@@ -150,8 +216,16 @@ Json ServerForm::schema() {
 Json ServerForm::write(const Server& server) {
   if (server.is_sub_node()) return server.preset;
   Json out = Form<Server>::write(server);
-  if (!server.preset.empty())
-    for (const char* key : structure) out.erase(key);
+  if (server.preset.empty()) return out;
+  for (const char* key : structure) out.erase(key);
+  out.erase("links");
+  const std::vector<ServerLink> preset = server_preset(server.preset).links;
+  for (std::size_t i = 0; i < preset.size(); ++i) {
+    if (server.links[i] == preset[i]) continue;
+    Json changed = Form<ServerLink>::write(server.links[i]);
+    changed["contention"] = ContentionForm::write(server.links[i].contention);
+    out["links"].push_back(std::move(changed));
+  }
   return out;
 }
 

@@ -27,6 +27,10 @@ struct Declared<PcieLink> {
   static Declaration<PcieLink> declaration();
 };
 template <>
+struct Declared<PeerContention> {
+  static Declaration<PeerContention> declaration();
+};
+template <>
 struct Declared<ServerLink> {
   static Declaration<ServerLink> declaration();
 };

@@ -39,6 +39,33 @@ TEST_CASE("a server is named, changed, or described, and written so that it read
   CHECK(to_json(cases_of(on_star("sub_node")).front().scenario).at("server") == "sub_node");
 }
 
+TEST_CASE("links of a preset are changed by their ends, and the change is written back") {
+  Json json = on_star(Json::parse(R"({"preset": "single_nic", "links": [
+    {"from": "socket1", "to": "socket0", "contention": {"two_way_rate": "5GBps"}},
+    {"from": "switch0", "to": "nic0", "bandwidth": "25Gbps"}]})"));
+  Scenario scenario = cases_of(json).front().scenario;
+  const auto link = [&](const std::string& from, const std::string& to) {
+    for (const ServerLink& l : scenario.server.links)
+      if (l.from == from && l.to == to) return l;
+    return ServerLink{};
+  };
+  CHECK(link("socket0", "socket1").contention == PeerContention{.nic_rate = {}, .two_way_rate = 5_GBps});
+  CHECK(link("socket0", "socket1").bandwidth == 10_GBps);
+  CHECK(link("switch0", "nic0").bandwidth == 25_Gbps);
+  CHECK(!link("switch0", "nic0").pcie);
+  CHECK(cases_of(to_json(scenario)).front().scenario.server == scenario.server);
+  json["server"]["links"] = Json::parse(R"([{"from": "socket0", "to": "socket1", "contention": "none"}])");
+  scenario = cases_of(json).front().scenario;
+  CHECK(link("socket0", "socket1").contention == PeerContention{});
+  CHECK(cases_of(to_json(scenario)).front().scenario.server == scenario.server);
+  json["server"]["links"] = Json::parse(R"([{"from": "gpu0", "to": "gpu1", "contention": "none"},
+                                           {"from": "socket0", "to": "socket1", "contention": {}}])");
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /server/links/0: must name the ends of a link that the server has, such as \"socket0\" and "
+              "\"socket1\", got \"gpu0\" and \"gpu1\"",
+              "f.json: /server/links/1/contention: says nothing: give \"nic_rate\" or \"two_way_rate\", or write \"none\""});
+}
+
 TEST_CASE("what is wrong with a server is said at its place") {
   CHECK(
       lines_for(on_star("two_nik")) ==
