@@ -26,9 +26,13 @@ struct StepOutcome {
   std::string model, engine;
   int batch_per_gpu = 0;
   SimTime compute;                // of a rank, on average
-  SimTime exposed;                // the rest of the step: communication that nothing hides, and waiting for other ranks
+  SimTime exposed;                // the rest of the step: communication that nothing hides, and what follows
+  SimTime stragglers;             // waiting for other ranks
+  SimTime negotiation;            // waiting for the engine to say what is reduced
+  SimTime events;                 // of checkpoints, failures and growth, for each step of the run
   double samples_per_s = 0;       // of all ranks
   double scaling_efficiency = 0;  // compute of one GPU by itself / step time
+  bool merged = false;            // steps of all-reduces were simulated together
 };
 
 struct Outcome {
@@ -67,6 +71,7 @@ class Experiment {
   struct Options {
     const HardwareProfile* hardware = nullptr;           // instead of the scenario's
     std::vector<MessageRecord>* timeline = nullptr;      // receives every message of the workload
+    std::vector<SpanRecord>* spans = nullptr;            // receives what each rank of a training job does
     std::vector<OperationRecord>* operations = nullptr;  // receives every operation of the workload's program
     Around around = Around::nothing;                     // `engine`: in SimGrid's engine, once per process
     bool each_alone = true;                              // jobs that share the network are each simulated alone too, to be compared
@@ -89,7 +94,8 @@ class Experiment {
 SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware);
 
 // One row in SimGrid's engine: once per process.
-Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline = nullptr);
+Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline = nullptr,
+                 std::vector<SpanRecord>* spans = nullptr);
 
 // When each rank of the workload starts; empty: all at 0.
 std::vector<SimTime> starts_of(const Scenario& scenario);

@@ -134,7 +134,8 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
     } else if (std::holds_alternative<PlacedTraining>(t.job)) {
       const NetworkRun job = training->result();
       carried(job.bytes_on_link);
-      out.jobs.push_back({.iterations = training->iterations(), .messages = job.messages, .computed = training->computed()});
+      out.jobs.push_back(
+          {.iterations = training->iterations(), .messages = job.messages, .computed = training->computed(), .waits = training->waits()});
       ++training;
     } else {
       out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .most_sent = of_agents->most_sent});

@@ -37,6 +37,7 @@ struct TenantRun {
   std::int64_t messages = 0;   // in all iterations
   std::int64_t most_sent = 0;  // in-network: bytes on the wire by the NIC that sent most, in all iterations
   SimTime computed = {};       // training: by a rank in a step, on average
+  Waits waits = {};            // training: of a rank in a step, on average
 
   SimTime finish() const { return iterations.back().end; }
 };

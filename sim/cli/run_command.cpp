@@ -17,10 +17,11 @@
 namespace weft {
 namespace {
 
-Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages) {
+Row simulated_row(const RowRequest& request, Timeline* timeline) {
   Scenario scenario = *request.scenario;
   if (request.engine) scenario.workload.training.engines = {*request.engine};
-  const Outcome outcome = simulate(scenario, *request.algorithm, request.size, messages);
+  const Outcome outcome =
+      simulate(scenario, *request.algorithm, request.size, timeline ? &timeline->messages : nullptr, timeline ? &timeline->spans : nullptr);
   std::vector<CopyResult> copies;
   for (const CopyRecord& c : outcome.copies) copies.push_back({c.endpoint, c.to_host, c.count, Bytes{c.bytes}, c.busy});
   const StepOutcome step = outcome.step.value_or(StepOutcome{});
@@ -57,8 +58,12 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .batch_per_gpu = step.batch_per_gpu,
           .compute = step.compute,
           .exposed = step.exposed,
+          .stragglers = step.stragglers,
+          .negotiation = step.negotiation,
+          .events = step.events,
           .samples_per_s = step.samples_per_s,
-          .scaling_efficiency = step.scaling_efficiency};
+          .scaling_efficiency = step.scaling_efficiency,
+          .merged = step.merged};
 }
 
 // What went wrong, and the exit status.

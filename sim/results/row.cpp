@@ -286,6 +286,10 @@ struct Declared<Row> {
                        optional("batch_per_gpu", &R::batch_per_gpu, ""),
                        optional("compute", &R::compute, ""),
                        optional("exposed", &R::exposed, ""),
+                       optional("stragglers", &R::stragglers, ""),
+                       optional("negotiation", &R::negotiation, ""),
+                       optional("events", &R::events, ""),
+                       optional("merged", &R::merged, ""),
                        optional("samples_per_s", &R::samples_per_s, ""),
                        optional("scaling_efficiency", &R::scaling_efficiency, "")}};
   }

@@ -61,9 +61,11 @@ struct Row {
   std::string model = {};                           // what is trained; empty: nothing is, and what follows does not apply
   std::string engine = {};                          // label() of the choice
   int batch_per_gpu = 0;
-  SimTime compute = {}, exposed = {};  // `time` is their sum, that of a step
+  SimTime compute = {}, exposed = {};                      // `time` is their sum, that of a step
+  SimTime stragglers = {}, negotiation = {}, events = {};  // in `exposed`: what is not communication
   double samples_per_s = 0;
   double scaling_efficiency = 0;
+  bool merged = false;  // steps of its all-reduces were simulated together
   friend bool operator==(const Row&, const Row&) = default;
 };
 
