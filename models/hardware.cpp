@@ -41,6 +41,8 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/reduce_rate", profile.reduce_rate);
   not_negative("/reduce_cache", profile.reduce_cache);
   not_negative("/reduce_rate_beyond_cache", profile.reduce_rate_beyond_cache);
+  not_negative("/stream_rate", profile.stream_rate);
+  not_negative("/staging_rate", profile.staging_rate);
   const auto efficiency = [&](const char* where, double value) {
     // Written so that not-a-number fails too.
     found.require(value > 0 && value <= 1, where, "must be more than 0 and at most 1, got {}", value);

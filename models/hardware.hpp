@@ -22,6 +22,9 @@ std::string_view name_of(SendQueue);
 // path latency, the transfer itself at wire_efficiency x link rate (x eager_efficiency when S < rendezvous_threshold), and
 // receive_overhead at b. A reduction of S bytes costs reduce_launch + S / reduce_rate, or S / reduce_rate_beyond_cache when
 // the whole message of the collective is larger than reduce_cache. Overheads of the receives of one step add up after the last has arrived.
+// Between servers, all messages of one connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is
+// copied to host memory before it leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at
+// a time, for all of its streams.
 struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};
@@ -36,6 +39,8 @@ struct HardwareProfile {
   BitsPerSecond reduce_rate_beyond_cache{0};        // 0: as in cache
   double wire_efficiency = 1.0;                     // goodput / link rate, in (0, 1]
   double eager_efficiency = 1.0;                    // of that, below the threshold: flags beside the data, copies; in (0, 1]
+  BitsPerSecond stream_rate{0};                     // 0: a connection gets what its links give
+  BitsPerSecond staging_rate{0};                    // 0: nothing is copied (GPUDirect RDMA)
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
 
   // What a message asks of its links.

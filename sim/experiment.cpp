@@ -10,7 +10,8 @@
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/shared_run.hpp"
-#include "sim/training/training_step.hpp"
+#include "sim/training_events.hpp"
+#include "sim/training_job.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -39,11 +40,9 @@ struct PlacedJob {
   std::vector<SimTime> starts = {};
   std::shared_ptr<const Schedule> schedule = {};
   std::optional<Program> program = {};
-  std::optional<TrainingStep> training = {};            // all-reduces are runs of the schedule
+  std::optional<TrainingJob> training = {};             // all-reduces are runs of the schedule
   std::optional<CompressedAllreduce> compression = {};  // instead of the schedule
   bool kernels_on_gpu = false;                          // of the compression: while they run, the GPU does not compute
-  EngineSettings engine = {};
-  int ranks_per_server = 1;
   LinkLoad load = {};
 
   bool in_network() const { return !schedule && !program; }
@@ -90,31 +89,25 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
                 .placement = std::move(placement),
                 .starts = std::move(starts)};
   if (is_in_network(algorithm.name)) return job;
-  const Request request = request_of(scenario, algorithm);
+  Request request = request_of(scenario, algorithm);
+  job.ranks = request.ranks;
+  request.ranks /= workload.training.model_parallel;  // an all-reduce joins the ranks with the same part
   auto schedule = std::make_shared<Schedule>(build(request));
   require_correct(*schedule, request);
   job.collective = request.collective;
-  job.ranks = request.ranks;
   if (!job.starts.empty())  // servers wait for the first worker
-    job.starts.resize(static_cast<std::size_t>(schedule->ranks), *std::ranges::min_element(job.starts));
-  job.load = link_load(*schedule, job.placement, routes);
+    job.starts.resize(std::max(job.starts.size(), static_cast<std::size_t>(schedule->ranks)), *std::ranges::min_element(job.starts));
+  if (workload.training.given()) job.training.emplace(scenario, *schedule, job.placement);
+  job.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, routes);
   job.schedule = std::move(schedule);
   if (job.compression = compressed_allreduce(scenario, algorithm); job.compression) {
     job.kernels_on_gpu = shares_the_gpu(scenario);
     job.load = {};
     for (const auto& [exchange, of_exchange] : job.compression->exchanges()) {
       require_correct(*of_exchange, exchange);
-      LinkLoad load = link_load(*of_exchange, job.placement, routes);
+      LinkLoad load = link_load(*of_exchange, job.training ? job.training->placement(0) : job.placement, routes);
       if (load.max_flows_per_link() >= job.load.max_flows_per_link()) job.load = std::move(load);
     }
-  }
-  if (const TrainingChoice& training = workload.training; training.given()) {
-    const StepTimes times =
-        compute_times(*training.model.table, *training.device.profile,
-                      {.batch = training.batch_per_gpu, .dtype = std::string(name_of(workload.dtype)), .optimizer = training.optimizer});
-    job.training = training_step(*training.model.table, times, Bytes{job.element_bytes()});
-    job.engine = training.engines.front().settings;
-    job.ranks_per_server = scenario.server.gpu_count();
   }
   return job;
 }
@@ -160,24 +153,27 @@ struct ReadyJob {
   Bytes size;
   Program program;
 
+  // One, or of a training job one for each part of the model.
+  int tenants() const { return job.training ? job.training->parts() : 1; }
+
+  void add_tenants(const HardwareProfile& hardware, const Experiment::Options& options, std::vector<Tenant>& out) const {
+    if (!job.training) return out.push_back(tenant(hardware, options));
+    for (int part = 0; part < tenants(); ++part) {
+      PlacedTraining placed = job.training->placed(part, *job.schedule, hardware, job.starts);
+      placed.iterations = job.repetition.iterations;
+      placed.name = job.name;
+      placed.timeline = options.timeline;
+      placed.spans = options.spans;
+      placed.compression = job.compression ? &*job.compression : nullptr;
+      placed.kernels_on_gpu = job.kernels_on_gpu;
+      out.push_back({.name = job.name, .job = std::move(placed)});
+    }
+  }
+
+ private:
   Tenant tenant(const HardwareProfile& hardware, const Experiment::Options& options) const {
     if (job.in_network())
       return {.name = job.name, .job = InNetworkJob{job.algorithm, job.placement, job.elements(size), job.starts, job.repetition}};
-    if (job.training)
-      return {.name = job.name,
-              .job = PlacedTraining{.step = *job.training,
-                                    .engine = job.engine,
-                                    .schedule = *job.schedule,
-                                    .compression = job.compression ? &*job.compression : nullptr,
-                                    .kernels_on_gpu = job.kernels_on_gpu,
-                                    .element_bytes = job.element_bytes(),
-                                    .ranks_per_server = job.ranks_per_server,
-                                    .placement = job.placement,
-                                    .hardware = hardware,
-                                    .start = job.starts,
-                                    .iterations = job.repetition.iterations,
-                                    .name = job.name,
-                                    .timeline = options.timeline}};
     return {.name = job.name,
             .job = PlacedProgram{.program = program,
                                  .placement = job.placement,
@@ -194,6 +190,27 @@ SimTime mean_time(const std::vector<Iteration>& iterations) {
   SimTime sum;
   for (const Iteration& one : iterations) sum += one.time();
   return {sum.ps / static_cast<std::int64_t>(iterations.size())};
+}
+
+// Parts of a model are tenants of their own, one behind the other: a step ends when all have ended it.
+void join_parts(SharedRun& run, std::size_t first, int parts) {
+  TenantRun& all = run.jobs[first];
+  for (int p = 1; p < parts; ++p) {
+    const TenantRun& one = run.jobs[first + static_cast<std::size_t>(p)];
+    for (std::size_t i = 0; i < all.iterations.size(); ++i) {
+      all.iterations[i].end = std::max(all.iterations[i].end, one.iterations[i].end);
+      all.iterations[i].begin = i > 0 ? all.iterations[i - 1].end : std::min(all.iterations[i].begin, one.iterations[i].begin);
+    }
+    all.messages += one.messages;
+    all.computed += one.computed;
+    all.waits += one.waits;
+  }
+  if (parts > 1) {
+    const auto mean = [&](SimTime t) { return SimTime{t.ps / parts}; };
+    all.computed = mean(all.computed);
+    all.waits = {mean(all.waits.communication), mean(all.waits.stragglers), mean(all.waits.negotiation)};
+  }
+  run.jobs.erase(run.jobs.begin() + static_cast<std::ptrdiff_t>(first) + 1, run.jobs.begin() + static_cast<std::ptrdiff_t>(first) + parts);
 }
 
 // `span`: the time in which the bytes were carried.
@@ -250,14 +267,20 @@ JobResult result_of(const ReadyJob& ready, const TenantRun& run, const SharedRun
           .max_flows_per_link = job.load.max_flows_per_link()};
 }
 
-TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, SimTime step, SimTime computed) {
+// What no rank waited for of itself is the end of the run, where those that are done wait for the last.
+TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, SimTime step, const TenantRun& run) {
+  const SimTime rest = step - run.computed - run.waits.sum();
   return {.model = choice.model.table->name,
           .engine = label(choice.engines.front()),
           .batch_per_gpu = choice.batch_per_gpu,
-          .compute = computed,
-          .exposed = step - computed,
-          .samples_per_s = step.ps > 0 ? static_cast<double>(job.ranks) * choice.batch_per_gpu / step.seconds() : 0,
-          .scaling_efficiency = step.ps > 0 ? static_cast<double>(job.training->compute().ps) / static_cast<double>(step.ps) : 0};
+          .compute = run.computed,
+          .exposed = step - run.computed,
+          .stragglers = run.waits.stragglers + rest,
+          .negotiation = run.waits.negotiation,
+          .events = {},
+          .samples_per_s = step.ps > 0 ? static_cast<double>(job.ranks) / choice.model_parallel * choice.batch_per_gpu / step.seconds() : 0,
+          .scaling_efficiency = step.ps > 0 ? static_cast<double>(job.training->alone().ps) / static_cast<double>(step.ps) : 0,
+          .merged = job.training->merged()};
 }
 
 // Of the rank that spends most in kernels.
@@ -310,7 +333,7 @@ Row row_of(const Scenario& scenario, const ReadyJob& ready, const SharedRun& run
                                        .kernels = job.training      ? own.compressing
                                                   : job.compression ? compressing_of(ready.program)
                                                                     : SimTime{}};
-  if (job.training) row.training = training_of(job, scenario.workload.training, time, own.computed);
+  if (job.training) row.training = training_of(job, scenario.workload.training, time, own);
   find_busiest(run.bytes_on_link, run.finish - first_begin(run), fabric, row);
   return row;
 }
@@ -368,7 +391,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   std::vector<ReadyJob> ready;
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.in_network() ? Program{} : job.at(size)});
   std::vector<Tenant> tenants;
-  for (std::size_t i = 0; i < ready.size(); ++i) tenants.push_back(ready[i].tenant(hardware, i == 0 ? options : Options{}));
+  for (std::size_t i = 0; i < ready.size(); ++i) ready[i].add_tenants(hardware, i == 0 ? options : Options{}, tenants);
 
   const auto before = std::chrono::steady_clock::now();
   const auto site = [&](Routes& routes) {
@@ -377,16 +400,20 @@ Row Experiment::run(Bytes size, const Options& options) {
                       .switches = scenario.fabric.programmable,
                       .packet = scenario.packet.value_or(PacketSettings{})};
   };
-  const SharedRun run = run_on(scenario.network, {tenants, scenario.traffic, scenario.copies}, site(parts_->routes), options.around);
+  SharedRun run = run_on(scenario.network, {tenants, scenario.traffic, scenario.copies}, site(parts_->routes), options.around);
+  join_parts(run, 0, ready.front().tenants());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
   Row row = row_of(scenario, ready.front(), run, fabric);
   row.wall_s = wall.count();
+  if (row.training) add_events(scenario, parts_->jobs.front().algorithm, row);
   if (run.packet) row.packet = summary(*run.packet, fabric);
   if (!options.each_alone || !is_shared(scenario)) return row;
   for (std::size_t i = 0; i < ready.size(); ++i) {
-    const Tenant only = ready[i].tenant(hardware, {});
+    std::vector<Tenant> only;
+    ready[i].add_tenants(hardware, {}, only);
     Routes routes(fabric, scenario.fabric.ecmp);
-    const SharedRun alone = run_on(scenario.network, {{&only, 1}}, site(routes), Around::nothing);
+    SharedRun alone = run_on(scenario.network, {only}, site(routes), Around::nothing);
+    join_parts(alone, 0, ready[i].tenants());
     row.jobs.push_back(result_of(ready[i], run.jobs[i], run, alone, fabric));
   }
   return row;
@@ -398,8 +425,9 @@ SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardw
   return {std::stoll(in_child([&] { return std::to_string(experiment.run(size, options).time.ps); }))};
 }
 
-Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline) {
-  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .around = Around::engine});
+Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline,
+             std::vector<SpanRecord>* spans) {
+  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .spans = spans, .around = Around::engine});
 }
 
 std::vector<SimTime> starts_of(const Scenario& scenario) {

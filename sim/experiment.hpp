@@ -30,6 +30,7 @@ class Experiment {
   struct Options {
     const HardwareProfile* hardware = nullptr;           // instead of the scenario's
     std::vector<MessageRecord>* timeline = nullptr;      // receives every message of the workload
+    std::vector<SpanRecord>* spans = nullptr;            // receives what each rank of a training job does
     std::vector<OperationRecord>* operations = nullptr;  // receives every operation of the workload's program
     Around around = Around::nothing;                     // `engine`: in SimGrid's engine, once per process
     bool each_alone = true;                              // jobs that share the network are each simulated alone too, to be compared
@@ -52,7 +53,8 @@ class Experiment {
 SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware);
 
 // One row in SimGrid's engine: once per process.
-Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline = nullptr);
+Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline = nullptr,
+                 std::vector<SpanRecord>* spans = nullptr);
 
 // When each rank of the workload starts; empty: all at 0.
 std::vector<SimTime> starts_of(const Scenario& scenario);

@@ -137,7 +137,8 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       out.jobs.push_back({.iterations = training->iterations(),
                           .messages = job.messages,
                           .computed = training->computed(),
-                          .compressing = training->compressing()});
+                          .compressing = training->compressing(),
+                          .waits = training->waits()});
       ++training;
     } else {
       out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .most_sent = of_agents->most_sent});

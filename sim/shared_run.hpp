@@ -38,6 +38,7 @@ struct TenantRun {
   std::int64_t most_sent = 0;  // in-network: bytes on the wire by the NIC that sent most, in all iterations
   SimTime computed = {};       // training: by a rank in a step, on average
   SimTime compressing = {};    // training: in kernels of compression, in a step, by the rank with most of it
+  Waits waits = {};            // training: of a rank in a step, on average
 
   SimTime finish() const { return iterations.back().end; }
 };

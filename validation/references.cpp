@@ -16,7 +16,10 @@ struct Names<Claim::Quantity> {
                                                                              {Claim::Quantity::difference_us, "difference_us"},
                                                                              {Claim::Quantity::utilization_percent, "utilization_percent"},
                                                                              {Claim::Quantity::fairness, "fairness"},
-                                                                             {Claim::Quantity::samples_per_s, "samples_per_s"}};
+                                                                             {Claim::Quantity::samples_per_s, "samples_per_s"},
+                                                                             {Claim::Quantity::scaling_percent, "scaling_percent"},
+                                                                             {Claim::Quantity::best, "best"},
+                                                                             {Claim::Quantity::best_difference, "best_difference"}};
     return all;
   }
 };
@@ -81,18 +84,23 @@ struct Declared<ClaimSide> {
 template <>
 struct Declared<Claim> {
   static Declaration<Claim> declaration() {
-    return {
-        .doc = "A published comparison.",
-        .fields = {required("what", &Claim::what, "In a sentence."), required("published", &Claim::published, "As the source says it."),
-                   optional("working", &Claim::working, "How the number follows, by hand."),
-                   optional("quantity", &Claim::quantity, "Of the times of \"against\" and \"of\"."),
-                   optional("collective", &Claim::collective, "What is simulated."), required("of", &Claim::of, "The one it is about."),
-                   optional("against", &Claim::against, "What it is compared with; not for what is of one alone."),
-                   optional("than_of", &Claim::than_of, "The ratio is divided by that of another pair: its \"of\","),
-                   optional("than_against", &Claim::than_against, "and its \"against\"."),
-                   optional("scenario", &Claim::scenario, "Another scenario's file than the reference's."),
-                   required("sizes", &Claim::sizes, "Message sizes."), optional("largest_only", &Claim::largest_only, "For an \"up to\"."),
-                   optional("at_least", &Claim::at_least, "Lower end."), optional("at_most", &Claim::at_most, "Upper end.")}};
+    return {.doc = "A published comparison.",
+            .fields = {required("what", &Claim::what, "In a sentence."), required("published", &Claim::published, "As the source says it."),
+                       optional("working", &Claim::working, "How the number follows, by hand."),
+                       optional("quantity", &Claim::quantity, "Of the times of \"against\" and \"of\"."),
+                       optional("collective", &Claim::collective, "What is simulated."), required("of", &Claim::of, "The one it is about."),
+                       optional("against", &Claim::against, "What it is compared with; not for what is of one alone."),
+                       optional("than_of", &Claim::than_of, "The ratio is divided by that of another pair: its \"of\","),
+                       optional("than_against", &Claim::than_against, "and its \"against\"."),
+                       optional("scenario", &Claim::scenario, "Another scenario's file than the reference's."),
+                       optional("sizes", &Claim::sizes, "Message sizes; none where the workload has its own."),
+                       optional("cases", &Claim::cases, "Values of the scenario that both sides have, one object a case."),
+                       optional("over", &Claim::over, "The pointer whose best value is asked for."),
+                       optional("values", &Claim::values, "What it may be."),
+                       optional("value", &Claim::value, "The published number, where there is one."),
+                       optional("fitted", &Claim::fitted, "A setting of the scenario was chosen for it."),
+                       optional("largest_only", &Claim::largest_only, "For an \"up to\"."),
+                       optional("at_least", &Claim::at_least, "Lower end."), optional("at_most", &Claim::at_most, "Upper end.")}};
   }
 };
 template <>

@@ -23,9 +23,10 @@ struct ClaimSide {
 
 // Times `against` compared with times `of`, size by size: a ratio, or a difference in microseconds. It must lie in [at_least, at_most] at
 // every size; of a published "up to", at the size where it is largest. Of `of` alone: how far its busiest link is used, how evenly
-// its jobs are slowed down (Jain's index), or how many of its `samples` a rank gets through in a second.
+// its jobs are slowed down (Jain's index), how many of its `samples` a rank gets through in a second, or the scaling efficiency of
+// training. `best`: the value of `over` for which `of` takes the least time; `best_difference`: less that of `against`.
 struct Claim {
-  enum class Quantity { ratio, difference_us, utilization_percent, fairness, samples_per_s };
+  enum class Quantity { ratio, difference_us, utilization_percent, fairness, samples_per_s, scaling_percent, best, best_difference };
   std::string what;
   std::string published;  // as the source says it
   std::string working;    // how the number follows, by hand
@@ -36,9 +37,14 @@ struct Claim {
   std::optional<ClaimSide> against;
   // What the ratio is divided by: that of the times of these two.
   std::optional<ClaimSide> than_of, than_against;
-  std::vector<Bytes> sizes;
+  std::vector<Bytes> sizes = {};                 // empty where the workload has a size of its own
+  std::vector<std::vector<Setting>> cases = {};  // settings of both sides, one claim each
+  std::string over = {};                         // a pointer of the scenario, and its values
+  std::vector<double> values = {};
   bool largest_only = false;
   std::optional<double> at_least, at_most;
+  std::optional<double> value = {};  // as published, where that is a number: the error is shown
+  bool fitted = false;               // a setting of the scenario was chosen for it
 };
 
 // Which measurements of the files, and what their algorithms are called here.

@@ -8,6 +8,7 @@
 #include "validation/validate_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <limits>
 
@@ -42,29 +43,62 @@ std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator
 }
 
 struct Run {
-  double time_us = 0, utilization_percent = 0, fairness = 0;
+  double time_us = 0, utilization_percent = 0, fairness = 0, scaling_percent = 0;
 };
 
-Run run(const Claim& claim, const ClaimSide& side, const std::filesystem::path& scenario_file, Bytes size) {
-  Scenario scenario = scenario_with(claim.scenario.empty() ? scenario_file : claim.scenario, side.set);
+// What a claim is judged on: a message size, or settings of a case.
+struct Point {
+  const std::filesystem::path& scenario;
+  Bytes size;
+  std::vector<Setting> set = {};
+  std::vector<Setting> last = {};  // after those of the side
+
+  Point with(const std::string& pointer, double value) const {
+    Point out = *this;
+    out.last.push_back({pointer, value == std::round(value) ? Json(std::llround(value)) : Json(value)});
+    return out;
+  }
+};
+
+Run run(const Claim& claim, const ClaimSide& side, const Point& at) {
+  std::vector<Setting> settings = at.set;
+  settings.insert(settings.end(), side.set.begin(), side.set.end());
+  settings.insert(settings.end(), at.last.begin(), at.last.end());
+  Scenario scenario = scenario_with(claim.scenario.empty() ? at.scenario : claim.scenario, settings);
   scenario.workload.collective = *collective_named(claim.collective);
   if (side.ranks > 0) scenario.workload.ranks = side.ranks;
   const AlgorithmChoice algorithm = with_server_defaults(scenario, side.algorithm);
-  const Row row = row_from_text(in_child([&] { return to_text(simulate(scenario, algorithm, side.size.value_or(size))); }));
+  const Bytes size = scenario.workload.training.given() ? scenario.workload.sizes.front() : side.size.value_or(at.size);
+  const Row row = row_from_text(in_child([&] { return to_text(simulate(scenario, algorithm, size)); }));
   return {.time_us = static_cast<double>((row.time + side.besides).ps) / 1e6,
           .utilization_percent = 100 * row.busiest_link_utilization,
-          .fairness = fairness(row.jobs)};
+          .fairness = fairness(row.jobs),
+          .scaling_percent = 100 * row.training.value_or(TrainingResult{}).scaling_efficiency};
 }
 
-double value_of(const Claim& claim, const std::filesystem::path& scenario, Bytes size) {
-  const auto time = [&](const ClaimSide& side) { return run(claim, side, scenario, size).time_us; };
+// The first value of those with the least time.
+double best_value(const Claim& claim, const ClaimSide& side, const Point& at) {
+  double best = 0, least = std::numeric_limits<double>::infinity();
+  for (const double value : claim.values)
+    if (const double time = run(claim, side, at.with(claim.over, value)).time_us; time < least) least = time, best = value;
+  return best;
+}
+
+double value_of(const Claim& claim, const Point& at) {
+  const auto time = [&](const ClaimSide& side) { return run(claim, side, at).time_us; };
   switch (claim.quantity) {
     case Claim::Quantity::utilization_percent:
-      return run(claim, claim.of, scenario, size).utilization_percent;
+      return run(claim, claim.of, at).utilization_percent;
     case Claim::Quantity::fairness:
-      return run(claim, claim.of, scenario, size).fairness;
+      return run(claim, claim.of, at).fairness;
     case Claim::Quantity::samples_per_s:
       return claim.of.samples / (time(claim.of) / 1e6);
+    case Claim::Quantity::scaling_percent:
+      return run(claim, claim.of, at).scaling_percent;
+    case Claim::Quantity::best:
+      return best_value(claim, claim.of, at);
+    case Claim::Quantity::best_difference:
+      return best_value(claim, claim.of, at) - best_value(claim, claim.against.value(), at);
     case Claim::Quantity::difference_us:
       return time(claim.against.value()) - time(claim.of);
     case Claim::Quantity::ratio:
@@ -76,10 +110,13 @@ double value_of(const Claim& claim, const std::filesystem::path& scenario, Bytes
 
 JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario) {
   JudgedClaim out{claim, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
-  for (const Bytes size : claim.sizes) {
-    const double value = value_of(claim, scenario, size);
-    out.lowest = std::min(out.lowest, value), out.highest = std::max(out.highest, value);
-  }
+  const std::vector<Bytes> sizes = claim.sizes.empty() ? std::vector{Bytes{}} : claim.sizes;
+  const std::vector<std::vector<Setting>> cases = claim.cases.empty() ? std::vector<std::vector<Setting>>(1) : claim.cases;
+  for (const Bytes size : sizes)
+    for (const std::vector<Setting>& set : cases) {
+      const double value = value_of(claim, {scenario, size, set});
+      out.lowest = std::min(out.lowest, value), out.highest = std::max(out.highest, value);
+    }
   const double low = claim.largest_only ? out.highest : out.lowest;
   out.holds = (!claim.at_least || low >= *claim.at_least) && (!claim.at_most || out.highest <= *claim.at_most);
   return out;

@@ -15,10 +15,17 @@ std::string algorithm_of(const FitPoint& p) { return p.measured.algorithm.empty(
 
 std::string range_of(const JudgedClaim& c) {
   if (c.claim.quantity == Claim::Quantity::samples_per_s) return fmt::format("{:.0f}", c.lowest);
-  static constexpr const char* units[] = {"x", " us", " %", ""};
+  static constexpr const char* units[] = {"x", " us", " %", "", "", " %", "", " more"};
   const char* unit = units[static_cast<int>(c.claim.quantity)];
   if (c.claim.largest_only) return fmt::format("up to {:.3g}{}", c.highest, unit);
   return c.lowest == c.highest ? fmt::format("{:.3g}{}", c.lowest, unit) : fmt::format("{:.3g} to {:.3g}{}", c.lowest, c.highest, unit);
+}
+
+// Of a published number; that of the largest where it is an "up to".
+std::string error_of(const JudgedClaim& c) {
+  if (!c.claim.value) return "";
+  const double simulated = c.claim.largest_only ? c.highest : (c.lowest + c.highest) / 2;
+  return fmt::format("{:+.1f} %", 100 * (simulated / *c.claim.value - 1));
 }
 
 std::string error_of(const Judgement& j, std::size_t i) {
@@ -36,9 +43,10 @@ std::string summary(const std::vector<Judgement>& judgements) {
   bool first = true;
   for (const Judgement& j : judgements)
     for (const JudgedClaim& c : j.claims) {
-      if (std::exchange(first, false)) out += "\n| reference | claim | published | simulated | holds |\n|---|---|---|---|---|\n";
-      out += fmt::format("| {} | {} | {} | {} | {} |\n", j.reference.name, c.claim.what, c.claim.published, range_of(c),
-                         c.holds ? "yes" : "**no**");
+      if (std::exchange(first, false))
+        out += "\n| reference | claim | published | simulated | error | holds |\n|---|---|---|---|---:|---|\n";
+      out += fmt::format("| {} | {}{} | {} | {} | {} | {} |\n", j.reference.name, c.claim.what, c.claim.fitted ? " (fitted)" : "",
+                         c.claim.published, range_of(c), error_of(c), c.holds ? "yes" : "**no**");
     }
   for (const Judgement& j : judgements)
     if (!j.reference.note.empty()) out += fmt::format("\n- {}: {}", j.reference.name, j.reference.note);
@@ -59,8 +67,9 @@ std::string table_of(const std::vector<Judgement>& judgements, bool every_point)
                          percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95));
   for (const Judgement& j : judgements)
     for (const JudgedClaim& c : j.claims)
-      out += fmt::format("# {}: {}; published: {}, simulated: {}: {}\n", j.reference.name, c.claim.what, c.claim.published, range_of(c),
-                         c.holds ? "holds" : "DOES NOT HOLD");
+      out += fmt::format("# {}: {}{}; published: {}, simulated: {}{}: {}\n", j.reference.name, c.claim.what,
+                         c.claim.fitted ? " (fitted)" : "", c.claim.published, range_of(c),
+                         c.claim.value ? fmt::format(", error {}", error_of(c)) : "", c.holds ? "holds" : "DOES NOT HOLD");
   if (!every_point) return out;
   out += fmt::format("#\n# {:<26} {:<12} {:<24} {:>5} {:>11} {:>14} {:>14} {:>9}\n", "reference", "collective", "algorithm", "ranks",
                      "size (B)", "reference (us)", "simulated (us)", "error");

@@ -36,6 +36,7 @@ Rank BitAgreement::from(int step) const { return wrapped(rank_ - (algorithm_ == 
 
 BitAgreement::Part BitAgreement::part(int chunk) const {
   const std::size_t words = (bits_ + 63) / 64, c = static_cast<std::size_t>(wrapped(chunk, ranks_)), n = static_cast<std::size_t>(ranks_);
+  if (words < n) return {0, c == 0 ? words : 0};  // goes round whole: nothing is gained by cutting it
   return {words * c / n, words * (c + 1) / n - words * c / n};
 }
 
@@ -50,11 +51,15 @@ BitAgreement::Part BitAgreement::awaited(int step) const {
   return part(step < ranks_ - 1 ? rank_ - 1 - step : rank_ - (step - (ranks_ - 1)));
 }
 
+// Parts without words are not sent, but in the first step: it tells all ranks, one by one, that a round has begun.
+bool BitAgreement::is_message(Part part, int step) const { return part.count > 0 || step == 0; }
+
 void BitAgreement::send() {
+  const Part p = sent(step_);
+  if (!is_message(p, step_)) return;
   ControlWriter message(ControlKind::agreement);
   message.put(round_);
   message.put(static_cast<std::uint16_t>(step_));
-  const Part p = sent(step_);
   for (const std::uint64_t word : mine_.words().subspan(p.first, p.count)) message.put(word);
   host_.send(to(step_), message.take());
 }
@@ -72,10 +77,12 @@ void BitAgreement::take(std::span<const std::byte> payload) {
 
 std::optional<Bits> BitAgreement::advance() {
   while (step_ < steps()) {
-    const auto next = kept_.find({round_, step_});
-    if (next == kept_.end()) return std::nullopt;
-    take(next->second);
-    kept_.erase(next);
+    if (is_message(awaited(step_), step_)) {
+      const auto next = kept_.find({round_, step_});
+      if (next == kept_.end()) return std::nullopt;
+      take(next->second);
+      kept_.erase(next);
+    }
     if (++step_ < steps()) send();
   }
   running_ = false;

@@ -10,9 +10,9 @@
 
 namespace weft {
 
-// ring: 2(n-1) steps of a part of the vector each (AIACC). dissemination: ceil(log2 n) steps of the whole vector, to the rank
-// 2^k further (Hensgen et al. 1988), which suffices because min of a bit twice is min of it once; what MPI does for small
-// messages has as many steps.
+// ring: 2(n-1) steps of a part of the vector each, or of all of it, from rank 0 on, where it has fewer words of 64 bits than there are
+// ranks (AIACC). dissemination: ceil(log2 n) steps of the whole vector, to the rank 2^k further (Hensgen et al. 1988), which suffices
+// because min of a bit twice is min of it once; what MPI does for small messages has as many steps.
 enum class AgreementAlgorithm { ring, dissemination };
 std::string_view name_of(AgreementAlgorithm);
 std::optional<AgreementAlgorithm> agreement_named(std::string_view);
@@ -52,6 +52,7 @@ class BitAgreement {
   Part sent(int step) const;
   Part awaited(int step) const;
   Part part(int chunk) const;
+  bool is_message(Part part, int step) const;
   void send();
   void take(std::span<const std::byte> payload);
   std::optional<Bits> advance();

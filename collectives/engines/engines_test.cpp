@@ -111,11 +111,12 @@ TEST_CASE("engines: control bytes are what the protocols say") {
   EngineWorld bits(HorovodSettings{.cache = true}, {.ranks = 4, .steps = 40, .gradients = gradients}, 1);
   bits.run();
   CHECK(bits.control_bytes < 10 * 3 * 2 * 64 + 15 * bits.control_messages + 1);
-  // AIACC's ring: 2 (n - 1) messages of each rank in a round; with one granule there is a round a step, or one for each late rank.
+  // AIACC's ring: all ranks tell the next that a round has begun, and the one word goes round twice: n - 1 + 2 (n - 1) messages; with one
+  // granule there is a round a step, or one for each late rank.
   EngineWorld ring(AiaccSettings{.granularity = 1_GB}, {.ranks = 4, .steps = 1, .gradients = gradients}, 1);
   ring.run();
-  CHECK(ring.control_messages % (6 * 4) == 0);
-  CHECK(ring.control_messages <= 4 * 6 * 4);
+  CHECK(ring.control_messages % 9 == 0);
+  CHECK(ring.control_messages <= 4 * 9);
   EngineWorld none(DdpSettings{}, {.ranks = 4, .gradients = gradients}, 1);
   none.run();
   CHECK(none.control_messages == 0);

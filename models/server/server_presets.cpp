@@ -2,6 +2,8 @@
 #include "kernels/base/error.hpp"
 #include "models/server/server.hpp"
 
+#include <array>
+
 namespace weft {
 namespace {
 
@@ -13,8 +15,8 @@ constexpr SimTime through_switch = 150_ns;
 constexpr SimTime through_root = 200_ns;
 // Peer-to-peer writes take 2.25 to 2.5 us across sockets and 1.7 to 2.0 us within one (p2p_a100_8gpu_pcie_dualsocket).
 constexpr SimTime between_sockets = 500_ns;
-// NCCL 2.x, src/graph/tuning.cc: 0.6 us for each NVLink hop from GPU to GPU, here half of it to and from the NVSwitch.
-constexpr SimTime to_nvswitch = 300_ns;
+// NCCL 2.x, src/graph/tuning.cc: 0.6 us for each NVLink hop from GPU to GPU, half of it to and from an NVSwitch.
+constexpr SimTime between_nvlinks = 600_ns, to_nvswitch = 300_ns;
 
 ServerLink pcie(std::string from, std::string to, PcieLink link, SimTime latency) {
   return {.from = std::move(from), .to = std::move(to), .pcie = link, .bandwidth = {}, .latency = latency};
@@ -87,6 +89,42 @@ Server congestionless() {
   return s;
 }
 
+// Eight V100 in the hybrid cube mesh of DGX-1. GPUs stand in the order of a ring in which each two neighbours are joined by two NVLinks.
+Server v100_nvlink() {
+  Server s = dual_socket("v100_nvlink", 4, 8, gen3, 10_GBps);
+  add_nics(s, 1, gen3);
+  constexpr BitsPerSecond nvlink = 20_GBps;
+  constexpr std::array<std::array<int, 3>, 16> mesh{{{0, 1, 1},
+                                                     {0, 2, 1},
+                                                     {0, 3, 2},
+                                                     {0, 4, 2},
+                                                     {1, 2, 2},
+                                                     {1, 3, 1},
+                                                     {1, 5, 2},
+                                                     {2, 3, 2},
+                                                     {2, 6, 1},
+                                                     {3, 7, 1},
+                                                     {4, 5, 1},
+                                                     {4, 6, 1},
+                                                     {4, 7, 2},
+                                                     {5, 6, 2},
+                                                     {5, 7, 1},
+                                                     {6, 7, 2}}};
+  for (const auto& [a, b, links] : mesh) s.links.push_back(wire(numbered("gpu", a), numbered("gpu", b), links * nvlink, between_nvlinks));
+  s.gpus.clear();
+  for (const int gpu : {0, 3, 2, 1, 5, 6, 7, 4}) s.gpus.push_back(numbered("gpu", gpu));
+  s.memory = {128_GBps, 90_ns};
+  s.root_complex_payload = 64;
+  s.sources = {
+      {"devices",
+       "NVIDIA DGX-1 with Tesla V100 system architecture: two Xeons, a PCIe 3 switch for each two GPUs, hybrid cube mesh of NVLinks"},
+      {"nvlink", "NVIDIA NCCL, src/graph/topo.h: 20 GB/s of the 25 GB/s of an NVLink 2"},
+      {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 10 GB/s between Skylake sockets"},
+      {"memory", "Intel Xeon Scalable (Skylake): six channels of DDR4-2666, 128 GB/s"},
+      {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"}};
+  return s;
+}
+
 Server dgx_a100() {
   Server s = dual_socket("dgx_a100", 4, 8, gen4, 16_GBps);
   add_nics(s, 8, gen4);
@@ -125,6 +163,7 @@ constexpr Preset presets[] = {
     {"single_nic", "EFLOPS: 4 GPUs below two PCIe 3 switches on two sockets, all behind one NIC.", single_nic},
     {"two_nic", "The same with a NIC below each PCIe switch.", two_nic},
     {"congestionless", "The same with a NIC for each GPU; messages between its GPUs go out through the NICs.", congestionless},
+    {"v100_nvlink", "8 V100 in a cube mesh of NVLinks, as in DGX-1, with one NIC.", v100_nvlink},
     {"dgx_a100", "8 A100 on NVSwitch, 8 NICs in pairs below PCIe 4 switches.", dgx_a100},
     {"dgx_h100", "8 H100 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_h100},
 };

@@ -148,6 +148,24 @@ StepTimes compute_times(const Model& model, const DeviceProfile& device, const C
   return times;
 }
 
+SimTime pass_over_memory(const DeviceProfile& device, Bytes bytes) {
+  const double rate = device.memory_bandwidth.bytes_per_second() * device.memory_efficiency;
+  return device.launch + picoseconds(static_cast<double>(bytes.count) / rate);
+}
+
+Bytes state_of_parameter(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::none:
+      return Bytes{4};
+    case Optimizer::sgd_momentum:
+      return Bytes{8};
+    case Optimizer::adam:
+    case Optimizer::adam_foreach:
+      return Bytes{12};
+  }
+  return Bytes{4};
+}
+
 double slowdown(std::uint64_t seed, int rank, std::int64_t step, double spread) {
   const std::uint64_t bits = mixed(mixed(seed + golden_ratio * static_cast<std::uint64_t>(rank + 1)) + static_cast<std::uint64_t>(step));
   const double uniform = (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;

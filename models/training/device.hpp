@@ -60,6 +60,11 @@ struct StepTimes {
 // Throws InputError: a batch below 1, or an element type that the profile lacks. Measured times are scaled with the batch.
 StepTimes compute_times(const Model& model, const DeviceProfile& device, const ComputeRequest& request);
 
+// One kernel that reads or writes so many bytes in all.
+SimTime pass_over_memory(const DeviceProfile& device, Bytes bytes);
+// What an optimizer keeps of a parameter, the parameter itself included: what a checkpoint holds.
+Bytes state_of_parameter(Optimizer optimizer);
+
 // A straggler's step takes this factor more: 1 + spread x an exponential variable of mean 1, of the seed, rank and step alone.
 double slowdown(std::uint64_t seed, int rank, std::int64_t step, double spread);
 

@@ -17,8 +17,9 @@
 namespace weft {
 namespace {
 
-Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages) {
-  return simulate(scenario_of(request), *request.algorithm, request.size, messages);
+Row simulated_row(const RowRequest& request, Timeline* timeline) {
+  return simulate(scenario_of(request), *request.algorithm, request.size, timeline ? &timeline->messages : nullptr,
+                  timeline ? &timeline->spans : nullptr);
 }
 
 // What went wrong, and the exit status.

@@ -50,9 +50,9 @@ struct Worker {
 
 // What a worker sends: the row in one line, then its timeline.
 std::string work(const RowRequest& request, const RunRow& run, bool trace, std::size_t row, const std::string& row_label) {
-  std::vector<MessageRecord> messages;
-  std::string out = to_text(run(request, trace ? &messages : nullptr)) + "\n";
-  if (trace) out += trace_events(messages, row, row_label);
+  Timeline timeline;
+  std::string out = to_text(run(request, trace ? &timeline : nullptr)) + "\n";
+  if (trace) out += trace_events(timeline, row, row_label);
   return out;
 }
 

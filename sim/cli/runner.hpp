@@ -11,8 +11,8 @@
 
 namespace weft {
 
-// Simulates one row, in a process of its own. `messages` is null unless a timeline is wanted.
-using RunRow = std::function<Row(const RowRequest&, std::vector<MessageRecord>* messages)>;
+// Simulates one row, in a process of its own. `timeline` is null unless one is wanted.
+using RunRow = std::function<Row(const RowRequest&, Timeline* timeline)>;
 
 // The failure of a row that was not simulated because the run was interrupted.
 inline constexpr const char* interrupted_row = "interrupted";

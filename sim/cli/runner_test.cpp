@@ -14,9 +14,7 @@ using namespace weft;
 
 namespace {
 
-Row row_named(const RowRequest& request, std::vector<MessageRecord>*) {
-  return {.scenario = label(*request.algorithm), .size = request.size};
-}
+Row row_named(const RowRequest& request, Timeline*) { return {.scenario = label(*request.algorithm), .size = request.size}; }
 
 std::vector<Result> run(const std::vector<Case>& cases, const RunRow& row, const RunOptions& options = {.workers = 3}) {
   return run_rows(rows_of(cases), cases, row, options);
@@ -27,9 +25,9 @@ std::vector<Result> run(const std::vector<Case>& cases, const RunRow& row, const
 TEST_CASE("results come back in the order of the rows, whichever ends first") {
   const auto cases = cases_of(good_scenario());
   std::vector<std::string> done;
-  const auto slow_first = [](const RowRequest& request, std::vector<MessageRecord>* messages) {
+  const auto slow_first = [](const RowRequest& request, Timeline* timeline) {
     if (request.algorithm->name == "ring") ::usleep(50'000);
-    return row_named(request, messages);
+    return row_named(request, timeline);
   };
   const auto results = run(
       cases, slow_first, {.workers = 2, .on_done = [&](const Result& r, const std::vector<Result>&) { done.push_back(r.row->scenario); }});
@@ -44,12 +42,12 @@ TEST_CASE("results come back in the order of the rows, whichever ends first") {
 
 TEST_CASE("a worker that throws or dies costs its row, with the reason") {
   const auto cases = cases_of(good_scenario());
-  const auto results = run(cases, [](const RowRequest& request, std::vector<MessageRecord>* messages) {
+  const auto results = run(cases, [](const RowRequest& request, Timeline* timeline) {
     if (request.algorithm->name == "ring" && request.size == 256_KiB) throw RunError("rank 1 waits for rank 2");
     if (request.algorithm->name == "hdrm" && request.size == 256_KiB) std::abort();
     if (request.algorithm->name == "ring") ::_exit(3);
     if (request.algorithm->name == "hdrm") throw InputError("too many ranks");
-    return row_named(request, messages);
+    return row_named(request, timeline);
   });
   REQUIRE(results.size() == 4);
   CHECK(results[0].failure == "rank 1 waits for rank 2");
@@ -64,9 +62,9 @@ TEST_CASE("a worker that throws or dies costs its row, with the reason") {
 TEST_CASE("an interrupt ends what runs, starts nothing more and keeps what is done") {
   const auto cases = cases_of(good_scenario());
   const auto results = run(cases,
-                           [](const RowRequest& request, std::vector<MessageRecord>* messages) {
+                           [](const RowRequest& request, Timeline* timeline) {
                              if (request.algorithm->name == "hdrm") ::sleep(60);
-                             return row_named(request, messages);
+                             return row_named(request, timeline);
                            },
                            {.workers = 1, .on_done = [](const Result&, const std::vector<Result>&) { std::raise(SIGINT); }});
   CHECK(results[0].row.has_value());
@@ -116,12 +114,12 @@ TEST_CASE("where another process cannot be started, those under way are waited f
 
 TEST_CASE("while rows are under way the oldest of them is told of, and how far it has come") {
   const auto cases = cases_of(good_scenario());
-  const auto slow = [](const RowRequest& request, std::vector<MessageRecord>* messages) {
+  const auto slow = [](const RowRequest& request, Timeline* timeline) {
     if (request.algorithm->name == "ring") {
       run_progress().reached(7_us, 65536);
       ::usleep(1'200'000);
     }
-    return row_named(request, messages);
+    return row_named(request, timeline);
   };
   std::vector<std::string> told;
   run(cases, slow, {.workers = 2, .on_wait = [&](const RowUnderWay& row) {
@@ -134,9 +132,10 @@ TEST_CASE("while rows are under way the oldest of them is told of, and how far i
 
 TEST_CASE("timelines are recorded only when asked for") {
   const auto cases = cases_of(good_scenario());
-  const RunRow traced = [](const RowRequest& request, std::vector<MessageRecord>* messages) {
-    if (messages) messages->push_back({.channel = 0, .step = 1, .from = 0, .to = 1, .bytes = 4, .posted = {}, .active = {}, .ended = {}});
-    return row_named(request, messages);
+  const RunRow traced = [](const RowRequest& request, Timeline* timeline) {
+    if (timeline)
+      timeline->messages.push_back({.channel = 0, .step = 1, .from = 0, .to = 1, .bytes = 4, .posted = {}, .active = {}, .ended = {}});
+    return row_named(request, timeline);
   };
   CHECK(run(cases, traced)[0].trace.empty());
   const auto results = run(cases, traced, {.workers = 1, .trace = true});

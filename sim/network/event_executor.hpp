@@ -15,8 +15,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,8 +31,9 @@ struct Job {
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
   const HardwareProfile& hardware;
-  std::span<const SimTime> start = {};      // when each rank begins; empty: all at 0
-  std::span<const HostCopies> copies = {};  // beside the schedule, on the `flow` network only
+  std::span<const SimTime> start = {};                // when each rank begins; empty: all at 0
+  std::span<const HostCopies> copies = {};            // beside the schedule, on the `flow` network only
+  std::span<const std::vector<int>> stands_for = {};  // by channel and step: of how many it is made (merge_steps.hpp); empty: of one
 };
 
 // What the tokens of one lane stand for: messages, and what waits for a date.
@@ -89,33 +92,79 @@ class PeersMet {
   std::vector<Rank> met_;  // sorted
 };
 
+// What carries messages from one endpoint to another: all messages between these two, or those of one channel of one stream where
+// a connection has a rate of its own.
+struct Connection {
+  RouteId route = 0;
+  std::int64_t bytes = 0;       // carried
+  bool between_servers = true;  // it leaves a server
+};
+
+// Copies between a GPU and the host memory of its server: the next begins when the one before has ended.
+struct CopyEngine {
+  std::int64_t free_at = 0;
+  // When a copy that is asked for at `at` has ended.
+  std::int64_t copy(std::int64_t at, std::int64_t lasts) { return free_at = later(std::max(at, free_at), lasts); }
+};
+
 // What executors on one lane share.
 template <class Network>
 struct LaneState {
   Routes& routes;
-  Network& network;  // numbers its routes as `routes` does: nobody else adds any
+  Network& network;  // numbers its routes as `connections`: nobody else adds any
   std::vector<MessageRecord>* timeline = nullptr;
   std::span<std::int64_t> nic_free_at = {};  // SendQueue::nic: by link, when the overheads of sends over it are over
   UnderWayTable under_way = {};
-  std::vector<std::int64_t> bytes_on_route = {};  // by RouteId
+  std::vector<Connection> connections = {};
+  std::vector<std::uint32_t> shared = {};                                     // by RouteId: the connection of all messages
+  std::map<std::tuple<int, std::uint32_t, RouteId>, std::uint32_t> own = {};  // by stream, channel and route
+  std::vector<CopyEngine> to_host = {}, from_host = {};                       // by endpoint
+
+  static constexpr std::uint32_t none = UINT32_MAX;  // from an endpoint to itself
+
+  bool between_servers(RouteId id) const {
+    return std::ranges::any_of(routes.hops(id), [&](const Hop& hop) { return !routes.fabric().link(hop.link).in_server; });
+  }
+  std::uint32_t connect(RouteId id, bool outside, BitsPerSecond rate) {
+    connections.push_back({.route = id, .between_servers = outside});
+    return network.add_route(routes.hops(id), routes.latency(id), routes.claim(id), rate);
+  }
+  std::vector<std::int64_t> bytes_on_link() const {
+    std::vector<std::int64_t> out(static_cast<std::size_t>(routes.fabric().links()));
+    for (const Connection& c : connections)
+      for (const Hop& hop : routes.hops(c.route)) out[static_cast<std::size_t>(hop.link)] += c.bytes;
+    return out;
+  }
 };
 
-// The route between two different endpoints, known to the network from now on.
+// Who sends: streams and channels have connections of their own.
+struct Sender {
+  int stream = 0;
+  std::uint32_t channel = 0;
+};
+
+// The connection between two endpoints, known to the network from now on.
 template <class Network>
-std::uint32_t route_on(LaneState<Network>& lane, int from, int to) {
+std::uint32_t connection_on(LaneState<Network>& lane, int from, int to, BitsPerSecond stream_rate, Sender sender) {
+  if (from == to) return lane.none;
   const RouteId id = lane.routes.of(from, to);
-  while (lane.network.routes() <= static_cast<std::size_t>(id)) {
-    const auto next = static_cast<RouteId>(lane.network.routes());
-    lane.network.add_route(lane.routes.hops(next), lane.routes.latency(next), lane.routes.claim(next));
+  const bool outside = lane.between_servers(id);
+  if (stream_rate.count > 0 && outside) {
+    const auto [at, fresh] = lane.own.try_emplace({sender.stream, sender.channel, id}, lane.none);
+    if (fresh) at->second = lane.connect(id, outside, stream_rate);
+    return at->second;
   }
-  lane.bytes_on_route.resize(lane.network.routes());
-  return static_cast<std::uint32_t>(id);
+  if (lane.shared.size() <= static_cast<std::size_t>(id)) lane.shared.resize(static_cast<std::size_t>(id) + 1, lane.none);
+  std::uint32_t& shared = lane.shared[static_cast<std::size_t>(id)];
+  if (shared == lane.none) shared = lane.connect(id, outside, {});
+  return shared;
 }
 
 // What an executor is given beside its schedule. Ranks are the schedule's.
 struct Seat {
   std::uint32_t number = 0;                       // what its messages in the table say
   std::span<const Rank> members = {};             // what its ranks are called; empty: as they are
+  int stream = 0;                                 // whose connections it uses
   int first_channel = 0;                          // what its channels are called in the timeline, from this on
   std::span<PeersMet> met = {};                   // by channel and rank; empty: connections cost nothing
   std::vector<std::int64_t*> sends_free_at = {};  // by rank, where sends queue up with those of others: when theirs are over
@@ -137,9 +186,11 @@ class EventExecutor {
         layout_{job.elements, job.schedule.chunks},
         reduce_rate_(job.hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes})) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
-    for (const Steps& steps : job.schedule.channels)
+    for (const Steps& steps : job.schedule.channels) {
+      const auto channel = static_cast<std::uint32_t>(channels_.size());
       channels_.emplace_back(steps, job.schedule.ranks,
-                             [this](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers); });
+                             [this, channel](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers, channel); });
+    }
     for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
       for (Rank rank = 0; rank < job.schedule.ranks; ++rank) processes_.push_back({.channel = channel, .rank = rank});
     ends_.resize(ranks);
@@ -164,16 +215,19 @@ class EventExecutor {
     if (m.kind == UnderWay::Kind::rank_enters) return enter(process(m.channel, m.from), now);
     if (lane_.timeline)
       lane_.timeline->push_back({seat_.first_channel + static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes,
-                                 SimTime{m.posted}, SimTime{m.started} + lane_.network.latency(m.route), SimTime{now}});
+                                 SimTime{m.posted}, SimTime{m.started} + latency(m.route), SimTime{now}});
+    const std::int64_t here = staged(m.route) ? copy_engine(lane_.from_host, m.to).copy(now, staging_ps(m.bytes)) : now;
     const std::int64_t work = later(job_.hardware.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : 0);
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
       receiver.work = later(receiver.work, work);
+      receiver.copied = std::max(receiver.copied, here);
       transfer_done(receiver, now);
     } else {
       Early& early = early_[process_index(receiver)].at(receiver.step, m.step);
       ++early.messages;
       early.work = later(early.work, work);
+      early.copied = std::max(early.copied, here);
     }
     transfer_done(process(m.channel, m.from), now);
   }
@@ -206,11 +260,12 @@ class EventExecutor {
     std::int64_t entered = 0;
     std::int64_t free_at = 0;  // when the overheads of its sends are over
     std::int64_t work = 0;     // what it has to do after its transfers: receive overheads, reductions
+    std::int64_t copied = 0;   // when what it received has been copied from host memory
   };
   // Messages that ended before their receiver reached the step.
   struct Early {
     int messages = 0;
-    std::int64_t work = 0;
+    std::int64_t work = 0, copied = 0;
   };
   // A rank's early messages by step, in a ring that holds the steps from the rank's own on.
   class EarlyRing {
@@ -265,6 +320,7 @@ class EventExecutor {
       const Early early = early_[process_index(p)].take(p.step);
       p.pending = static_cast<int>(shape.sends_of(p.rank).size() + shape.receives_of(p.rank).size()) - early.messages;
       p.work = early.work;
+      p.copied = early.copied;
       p.entered = p.free_at = now;
       for (const std::uint32_t i : shape.locals_of(p.rank))
         if (step.load(i).reduces) p.work = later(p.work, reduction_ps(step.load(i).bytes));
@@ -276,7 +332,7 @@ class EventExecutor {
         for (const std::uint32_t i : shape.receives_of(p.rank))
           if (step.posted[i] != not_posted) start_rendezvous(p, step, i, step.posted[i], now);
       if (p.pending > 0) return;
-      now = later(p.free_at, p.work);
+      now = later(std::max(p.free_at, p.copied), p.work);
     }
   }
 
@@ -297,7 +353,7 @@ class EventExecutor {
     if (--p.pending > 0) return;
     channels_[p.channel].leave(p.step);
     ++p.step;
-    enter(p, later(std::max(now, p.free_at), p.work));
+    enter(p, later(std::max({now, p.free_at, p.copied}), p.work));
   }
 
   // The overheads of one send, after those before it in the same queue.
@@ -306,21 +362,23 @@ class EventExecutor {
     if (job_.hardware.send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
     if (job_.hardware.send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
     if (queue) p.free_at = std::max(p.free_at, *queue);
-    p.free_at = later(p.free_at, job_.hardware.send_overhead.ps);
+    p.free_at = later(p.free_at, steps_in(p) * job_.hardware.send_overhead.ps);
     if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, job_.hardware.first_use.ps);
     if (queue) *queue = p.free_at;
   }
 
   // Of the NIC through which the route leaves the server, or of the rank where it stays inside.
-  std::int64_t* queue_of_nic(const Process& p, std::uint32_t route) {
-    for (const Hop& hop : lane_.routes.hops(static_cast<RouteId>(route)))
+  std::int64_t* queue_of_nic(const Process& p, std::uint32_t connection) {
+    if (connection == lane_.none) return seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
+    for (const Hop& hop : lane_.routes.hops(lane_.connections[connection].route))
       if (!lane_.routes.fabric().link(hop.link).in_server) return &lane_.nic_free_at[static_cast<std::size_t>(hop.link)];
     return seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
   }
 
   // The sender is ready with transfer i at its free_at.
   void post(const Process& sender, IndexedStep& step, std::uint32_t i) {
-    if (step.load(i).bytes < job_.hardware.rendezvous_threshold.count) return start(sender, step, i, sender.free_at, sender.free_at);
+    if (step.load(i).bytes / steps_in(sender) < job_.hardware.rendezvous_threshold.count)
+      return start(sender, step, i, sender.free_at, sender.free_at);
     if (step.posted.empty()) step.posted.assign(step.shape->ends.size(), not_posted);
     step.posted[i] = sender.free_at;
     const Process& receiver = process(sender.channel, step.shape->to(i));
@@ -329,13 +387,19 @@ class EventExecutor {
 
   void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted,
                         std::int64_t receiver_entered) {
-    start(either_end, step, i, posted, later(std::max(posted, receiver_entered), job_.hardware.rendezvous.ps));
+    start(either_end, step, i, posted, later(std::max(posted, receiver_entered), steps_in(either_end) * job_.hardware.rendezvous.ps));
   }
 
   void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {
     const StepShape& shape = *step.shape;
     const Load& load = step.load(i);
     const std::uint32_t route = shape.routes[i];
+    const int steps = steps_in(either_end);
+    if (steps > 1) {  // what it costs besides its bytes, as often as it stands for
+      const SimTime once = latency(route) + job_.hardware.receive_overhead + (load.reduces ? job_.hardware.reduce_launch : SimTime{});
+      at = later(at, (steps - 1) * once.ps);
+    }
+    if (staged(route)) at = copy_engine(lane_.to_host, shape.from(i)).copy(at, staging_ps(load.bytes));
     const std::uint32_t token = lane_.under_way.add({.bytes = load.bytes,
                                                      .posted = posted,
                                                      .started = at,
@@ -346,13 +410,31 @@ class EventExecutor {
                                                      .to = shape.to(i),
                                                      .route = route,
                                                      .reduces = load.reduces});
-    ++messages_;
-    lane_.bytes_on_route[route] += load.bytes;
-    lane_.network.start(route, job_.hardware.wire_bytes(load.bytes), SimTime{at}, token);
+    messages_ += steps;
+    if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
+    lane_.connections[route].bytes += load.bytes;
+    lane_.network.start(route, steps * job_.hardware.wire_bytes(load.bytes / steps) + load.bytes % steps, SimTime{at}, token);
   }
 
-  void digest(IndexedStep& step, std::span<const Transfer> transfers) {
-    if (step.shape->routes.size() != transfers.size()) find_routes(*step.shape);
+  // Of how many steps that of the process is made.
+  int steps_in(const Process& p) const {
+    return job_.stands_for.empty() ? 1 : job_.stands_for[p.channel][static_cast<std::size_t>(p.step)];
+  }
+
+  // Between GPU and host memory, on the way to or from another server.
+  bool staged(std::uint32_t connection) const {
+    return job_.hardware.staging_rate.count > 0 && connection != lane_.none && lane_.connections[connection].between_servers;
+  }
+  std::int64_t staging_ps(std::int64_t bytes) const { return (Bytes{bytes} / job_.hardware.staging_rate).ps; }
+  CopyEngine& copy_engine(std::vector<CopyEngine>& engines, Rank rank) {
+    const auto endpoint = static_cast<std::size_t>(job_.placement[static_cast<std::size_t>(rank)]);
+    if (engines.size() <= endpoint) engines.resize(static_cast<std::size_t>(lane_.routes.fabric().endpoints()));
+    return engines[endpoint];
+  }
+  SimTime latency(std::uint32_t connection) const { return connection == lane_.none ? SimTime{} : lane_.network.latency(connection); }
+
+  void digest(IndexedStep& step, std::span<const Transfer> transfers, std::uint32_t channel) {
+    if (step.shape->routes.size() != transfers.size()) find_routes(*step.shape, channel);
     for (const Transfer& t : transfers) step.loads.push_back({layout_.size(t.chunk, t.count) * job_.element_bytes, t.reduces});
     if (std::ranges::adjacent_find(step.loads, std::not_equal_to{}) == step.loads.end() && !step.loads.empty()) {
       step.loads.resize(1);
@@ -360,15 +442,11 @@ class EventExecutor {
     }
   }
 
-  void find_routes(StepShape& shape) {
-    for (std::uint32_t i = 0; i < shape.ends.size(); ++i) {
-      if (shape.from(i) == shape.to(i)) {
-        shape.routes.push_back(UINT32_MAX);
-        continue;
-      }
+  void find_routes(StepShape& shape, std::uint32_t channel) {
+    const auto place = [&](Rank rank) { return job_.placement[static_cast<std::size_t>(rank)]; };
+    for (std::uint32_t i = 0; i < shape.ends.size(); ++i)
       shape.routes.push_back(
-          route_on(lane_, job_.placement[static_cast<std::size_t>(shape.from(i))], job_.placement[static_cast<std::size_t>(shape.to(i))]));
-    }
+          connection_on(lane_, place(shape.from(i)), place(shape.to(i)), job_.hardware.stream_rate, {seat_.stream, channel}));
   }
 
   const Job job_;

@@ -35,8 +35,13 @@ void FluidNetwork::lose_two_way(LinkId id, TwoWayLoad load) {
   }
 }
 
-FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
+FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim, BitsPerSecond rate) {
   check(!hops.empty(), "a route needs a link");
+  if (rate.count > 0) {  // a link of its own, which all of its flows share
+    std::vector<Hop> with_own(hops.begin(), hops.end());
+    with_own.push_back({.link = add_link(rate)});
+    return add_route(with_own, latency, claim);
+  }
   check(claim.weight > 0 && claim.ceiling.count >= 0, "a route of weight {} and ceiling {}", claim.weight, claim.ceiling.count);
   Route route{.latency_ps = latency.ps,
               .bits_per_second = INT64_MAX,

@@ -36,7 +36,8 @@ class FluidNetwork {
   void lose_two_way(LinkId link, TwoWayLoad load);
 
   // Routes are numbered in the order they are added. A link that stands among the hops several times carries every byte as often.
-  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {});
+  // All flows on a route together get at most `rate`, where it is not 0.
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {});
   std::size_t routes() const { return routes_.size(); }
 
   // `bytes` leave at `at` (not before now), use the links of the route from one path latency later, and end when they

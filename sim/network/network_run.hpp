@@ -4,6 +4,7 @@
 #include "kernels/base/units.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace weft {
@@ -70,6 +71,22 @@ struct MessageRecord {
   int from = 0, to = 0;  // ranks
   std::int64_t bytes = 0;
   SimTime posted, active, ended;
+};
+
+// What one rank of a training job did, for the timeline: it computed, reduced on a stream, or a control message was on its way to it.
+struct SpanRecord {
+  enum class Kind { compute, reduction, control };
+  int rank = 0;
+  Kind kind = Kind::compute;
+  int stream = 0;  // of a reduction
+  std::string name = {};
+  SimTime begin, end;
+};
+
+// What trace.json shows of a row.
+struct Timeline {
+  std::vector<MessageRecord> messages = {};
+  std::vector<SpanRecord> spans = {};
 };
 
 }  // namespace weft

@@ -110,12 +110,7 @@ class ProgramDriver final : public Driver {
 
   // Of all iterations together; ranks finish when they end the last.
   NetworkRun result() const {
-    NetworkRun run{.finish = iterations_.back().end, .rank_finish = rank_end_, .messages = messages_};
-    run.bytes_on_link.resize(static_cast<std::size_t>(lane_.routes.fabric().links()));
-    for (std::size_t route = 0; route < lane_.bytes_on_route.size(); ++route)
-      for (const Hop& hop : lane_.routes.hops(static_cast<RouteId>(route)))
-        run.bytes_on_link[static_cast<std::size_t>(hop.link)] += lane_.bytes_on_route[route];
-    return run;
+    return {.finish = iterations_.back().end, .rank_finish = rank_end_, .bytes_on_link = lane_.bytes_on_link(), .messages = messages_};
   }
 
  private:
@@ -189,7 +184,7 @@ class ProgramDriver final : public Driver {
   void open(std::uint32_t c, int stream) {
     const Call& call = job_.program.calls[c];
     const Schedule& schedule = *call.schedule;
-    Seat seat{.number = c, .members = call.members, .first_channel = first_channels_[c]};
+    Seat seat{.number = c, .members = call.members, .stream = stream, .first_channel = first_channels_[c]};
     if (job_.hardware.first_use.ps > 0) {
       std::vector<PeersMet>& met = met_[{stream, schedule.channels.size(), call.members}];
       met.resize(schedule.channels.size() * static_cast<std::size_t>(schedule.ranks));

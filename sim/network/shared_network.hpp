@@ -54,8 +54,8 @@ class Lane {
   }
 
   // Numbered from 0 in the order they are added, whatever other lanes add.
-  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}) {
-    routes_.push_back(network_.add_route(hops, latency, claim));
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {}) {
+    routes_.push_back(network_.add_route(hops, latency, claim, rate));
     return static_cast<RouteIndex>(routes_.size() - 1);
   }
   std::size_t routes() const { return routes_.size(); }

@@ -65,7 +65,7 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
   }
 }
 
-PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim /*claim*/) {
+PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim /*claim*/, BitsPerSecond rate) {
   check(!hops.empty(), "a route without links");
   for (const Hop& hop : hops)
     if (fabric_.link(hop.link).two_way.rate.count > 0)
@@ -73,8 +73,21 @@ PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, Si
           fmt::format("network \"packet\" serves every link at one rate, but {} has \"contention\" with a \"two_way_rate\" in the "
                       "server: use network \"flow\", or set the link's contention to \"none\"",
                       fabric_.link_name(hop.link)));
-  routes_.push_back({.latency_ps = latency.ps, .first_hop = add_hops(hops), .hops = static_cast<std::uint32_t>(hops.size())});
+  routes_.push_back({.latency_ps = latency.ps, .first_hop = add_hops(hops), .hops = static_cast<std::uint32_t>(hops.size()), .rate = rate});
+  if (rate.count > 0) routes_.back().window = window_for(rate, hops, latency);
   return static_cast<RouteIndex>(routes_.size() - 1);
+}
+
+// What must be under way for the rate in an idle network: a packet that is stored in every switch, and its answer back. Answers that wait
+// for further packets need these besides.
+std::uint32_t PacketNetwork::window_for(BitsPerSecond rate, std::span<const Hop> hops, SimTime latency) const {
+  std::int64_t round_trip = 2 * latency.ps;
+  for (const Hop& hop : hops) {
+    const Port& port = ports_[static_cast<std::size_t>(hop.link)];
+    round_trip += port.full_ps + duration(port, static_cast<std::uint32_t>(settings_.acknowledgement.count));
+  }
+  const Int128 bits = Int128{rate.count} * round_trip, packet = Int128{8} * settings_.packet.count * 1'000'000'000'000;
+  return static_cast<std::uint32_t>(std::min<Int128>(1 << 30, (bits + packet - 1) / packet + settings_.acknowledge_every));
 }
 
 std::uint32_t PacketNetwork::add_hops(std::span<const Hop> hops) {

@@ -43,8 +43,9 @@ class PacketNetwork {
   // settings with problems or failures of links that do not exist.
   PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> rates, const PacketSettings& settings);
 
-  // Routes are numbered in the order they are added.
-  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {});
+  // Routes are numbered in the order they are added. `rate`, where it is not 0: a connection that carries no more payload, because its
+  // sender spaces packets and has a window of that rate times the round trip of an idle network.
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {});
   std::size_t routes() const { return routes_.size(); }
 
   // A message of `bytes` is ready at `at` (not before now); when its last byte has arrived, `token` goes to `on_end`.
@@ -161,6 +162,9 @@ class PacketNetwork {
     std::uint32_t hops;
     std::uint32_t back = unknown;  // the first hop of the way back, found when an answer first needs it
     std::uint32_t memory = none;   // what the last message learned of congestion
+    BitsPerSecond rate{0};         // of its payload; 0: any
+    std::uint32_t window = none;   // packets of a message, for that rate
+    std::int64_t free_at = 0;      // its next packet may leave
   };
 
   struct Congestion {
@@ -201,6 +205,7 @@ class PacketNetwork {
 
   // packet_network.cpp
   std::uint32_t add_hops(std::span<const Hop> hops);
+  std::uint32_t window_for(BitsPerSecond rate, std::span<const Hop> hops, SimTime latency) const;
   // Several hops that leave one node, side by side, after the hop that leads to it (none: they are the first).
   std::uint32_t add_branches(std::span<const Hop> hops, std::uint32_t before);
 
@@ -234,8 +239,11 @@ class PacketNetwork {
   // sending.cpp: messages and their transports
   bool ready(const Flow& flow) const { return flow.next < flow.packets && flow.next - flow.acked < window_of(flow); }
   std::uint32_t window_of(const Flow& flow) const {
-    return settings_.transport == PacketTransport::dctcp ? flow.congestion.window.packets() : fixed_window_;
+    return std::min(routes_[flow.route].window,
+                    settings_.transport == PacketTransport::dctcp ? flow.congestion.window.packets() : fixed_window_);
   }
+  // Packets are answered: a window needs it, or something may be lost.
+  bool acknowledged(const Flow& flow) const { return acknowledged_ || routes_[flow.route].rate.count > 0; }
   std::uint32_t packet_bytes(const Flow& flow, std::uint32_t sequence) const {
     return sequence + 1 == flow.packets ? flow.last_bytes : full_bytes_;
   }
@@ -268,7 +276,7 @@ class PacketNetwork {
   int control_;
   std::uint32_t full_bytes_;
   std::uint32_t fixed_window_;       // packets; the largest number where the transport has no window
-  bool acknowledged_;                // packets are answered: a window needs it, or something may be lost
+  bool acknowledged_;                // packets of all routes are
   bool order_matters_;               // something may be lost
   std::uint64_t loss_, corruption_;  // probabilities as Chance takes them
 

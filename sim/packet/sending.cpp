@@ -56,6 +56,7 @@ void PacketNetwork::begin(std::uint32_t index) {
 void PacketNetwork::offer(std::uint32_t index) {
   Flow& flow = flows_[index];
   if (!flow.active || flow.queued || !ready(flow)) return;
+  flow.send_at = std::max(flow.send_at, routes_[flow.route].free_at);
   if (flow.send_at > now_) {
     if (!flow.pace_pending) schedule(flow.send_at, Event::pace, index);
     flow.pace_pending = true;
@@ -86,6 +87,11 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
       release_if_done(index);
       continue;
     }
+    RouteState& route = routes_[flow.route];
+    if (route.free_at > now_) {  // another message of the connection has been faster
+      offer(index);
+      continue;
+    }
     packet = {.flow = index,
               .sequence = flow.next,
               .hop = routes_[flow.route].first_hop,
@@ -100,6 +106,10 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
     if (order_matters_ && flow.deadline == never) arm(index, later(now_, settings_.timeout.ps));
     if (settings_.transport == PacketTransport::dcqcn)
       flow.send_at = later(now_, flow.congestion.rate.sent(now_, packet.bytes, settings_.dcqcn));
+    if (route.rate.count > 0) {
+      route.free_at = later(now_, ((Bytes{packet.bytes} - settings_.header) / route.rate).ps);
+      flow.send_at = std::max(flow.send_at, route.free_at);
+    }
     if (flow.send_at > now_)
       offer(index);
     else if (ready(flow))
@@ -111,7 +121,8 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
 
 // Whether something leaves the receiver because of this packet, so that it cannot be received before its date.
 bool PacketNetwork::answers(const Packet& packet) const {
-  return settings_.acknowledgement.count > 0 && (acknowledged_ || (packet.marked && settings_.transport == PacketTransport::dcqcn));
+  return settings_.acknowledgement.count > 0 &&
+         (acknowledged(flows_[packet.flow]) || (packet.marked && settings_.transport == PacketTransport::dcqcn));
 }
 
 // A data packet is at its end at `date`, now or later.
@@ -134,7 +145,7 @@ void PacketNetwork::received_in_order(const Packet& packet, std::int64_t date) {
   flow.refused = false;
   flow.arrives_at = std::max(flow.arrives_at, date);
   if (complete) schedule(flow.arrives_at, Event::end, packet.flow);
-  if (!acknowledged_) return;
+  if (!acknowledged(flow)) return;
   const bool at_once = complete || (packet.marked && settings_.transport == PacketTransport::dctcp);
   if (++flow.unanswered >= static_cast<std::uint32_t>(settings_.acknowledge_every) || at_once)
     answer(packet.flow, PacketKind::acknowledgement, packet.marked, date);
@@ -230,7 +241,7 @@ void PacketNetwork::timer(std::uint32_t index) {
 
 void PacketNetwork::release_if_done(std::uint32_t index) {
   Flow& flow = flows_[index];
-  if (!flow.active || !flow.ended || flow.queued || flow.outstanding > 0 || (acknowledged_ && flow.acked < flow.packets)) return;
+  if (!flow.active || !flow.ended || flow.queued || flow.outstanding > 0 || (acknowledged(flow) && flow.acked < flow.packets)) return;
   flow.active = false;
   flow.deadline = never;
   free_flows_.push_back(index);

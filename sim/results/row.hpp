@@ -41,9 +41,13 @@ struct TrainingResult {
   std::string model = {}, engine = {};  // label() of the choice
   int batch_per_gpu = 0;
   SimTime compute = {};           // of a rank, on average
-  SimTime exposed = {};           // the rest of the step: communication that nothing hides, and waiting for other ranks
+  SimTime exposed = {};           // the rest of the step: communication that nothing hides, and what follows
+  SimTime stragglers = {};        // waiting for other ranks
+  SimTime negotiation = {};       // waiting for the engine to say what is reduced
+  SimTime events = {};            // of checkpoints, failures and growth, for each step of the run
   double samples_per_s = 0;       // of all ranks
   double scaling_efficiency = 0;  // compute of one GPU by itself / step time
+  bool merged = false;            // steps of all-reduces were simulated together
   friend bool operator==(const TrainingResult&, const TrainingResult&) = default;
 };
 

@@ -256,6 +256,13 @@ constexpr std::array row_rest = {
     derived<aggregated>("aggregated_share", "", "Share of the packets of in-network all-reduces that switches aggregated fully.")
         .in(Shown::for_all),
     derived<queue_max>("queue_max_bytes", "B", "The most bytes that waited in a queue.").in(Shown::for_all),
+    of_training<&T::stragglers>("stragglers_us", "us", "Time of a step that a rank waits for slower ones, in exposed_us.")
+        .in(Shown::json_only),
+    of_training<&T::negotiation>("negotiation_us", "us", "Time of a step that a rank waits for the engine's agreement, in exposed_us.")
+        .in(Shown::json_only),
+    of_training<&T::events>("events_us", "us", "Time of checkpoints, failures and growth for each step, in exposed_us.")
+        .in(Shown::json_only),
+    of_training<&T::merged>("merged_steps", "", "Whether steps of an all-reduce were simulated together.").in(Shown::json_only),
     field_of_part<&R::compressed, &CompressionResult::kernels>("compressing_us", "us",
                                                                "Time that the rank with most of it spends in the kernels of compression.")
         .in(Shown::json_only),

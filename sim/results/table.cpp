@@ -29,8 +29,13 @@ std::string training_in_effect(const Workload& w) {
   std::string out = fmt::format("\n#   training {}: {} parameters in {} gradients, a sample is {}; {} a GPU on {}, optimizer {}, {} steps",
                                 model.name, model.parameters(), model.tensors(), model.sample, w.training.batch_per_gpu,
                                 w.training.device.profile->name, name_of(w.training.optimizer), w.iterations);
+  const TrainingChoice& t = w.training;
+  const DType on_wire = t.gradient_dtype.value_or(w.dtype);
+  if (on_wire != w.dtype) out += fmt::format(", gradients as {} on the wire", name_of(on_wire));
+  if (t.model_parallel > 1)
+    out += fmt::format("; {} ranks share each model, and what these send one another is left out", t.model_parallel);
   std::vector<Bytes> sizes;
-  for (const ModelGradient& g : gradients(model, Bytes{static_cast<std::int64_t>(size_of(w.dtype))})) sizes.push_back(g.size);
+  for (const ModelGradient& g : gradients(model, Bytes{static_cast<std::int64_t>(size_of(on_wire))})) sizes.push_back(g.size);
   for (const EngineChoice& engine : w.training.engines)
     for (const std::string& remark : remarks(engine.settings, sizes)) out += fmt::format("\n#   {}: {}", label(engine), remark);
   return out;
@@ -119,9 +124,16 @@ std::string step_of(const Row& row) {
   const TrainingResult& t = *row.training;
   const auto ms = [](SimTime time) { return static_cast<double>(time.ps) / 1e9; };
   const double share = row.time.ps > 0 ? 100.0 * static_cast<double>(t.exposed.ps) / static_cast<double>(row.time.ps) : 0;
-  return fmt::format(
-      "#   step {:.3f} ms = compute {:.3f} ms + exposed {:.3f} ms ({:.1f} %); {:.1f} samples/s, scaling efficiency {:.1f} %\n",
-      ms(row.time), ms(t.compute), ms(t.exposed), share, t.samples_per_s, 100 * t.scaling_efficiency);
+  std::string out =
+      fmt::format("#   step {:.3f} ms = compute {:.3f} ms + exposed {:.3f} ms ({:.1f} %); {:.1f} samples/s, scaling efficiency {:.1f} %\n",
+                  ms(row.time), ms(t.compute), ms(t.exposed), share, t.samples_per_s, 100 * t.scaling_efficiency);
+  out += fmt::format(
+      "#   breakdown: compute {:.3f} ms, exposed communication {:.3f} ms, waiting for stragglers {:.3f} ms, waiting for negotiation {:.3f} "
+      "ms",
+      ms(t.compute), ms(t.exposed - t.stragglers - t.negotiation - t.events), ms(t.stragglers), ms(t.negotiation));
+  if (t.events > SimTime{}) out += fmt::format(", checkpoints and restarts {:.3f} ms", ms(t.events));
+  if (t.merged) out += "; steps of each all-reduce were simulated a few at a time (\"detail\": \"messages\": one by one)";
+  return out + "\n";
 }
 
 // Of which sum only what is sent is proved: the rest is kept for later.

@@ -24,6 +24,19 @@ int ranks_of(const Scenario& scenario) {
   return std::max(static_cast<int>(endpoints(scenario.fabric.spec, scenario.server)) - servers, 1);
 }
 
+EngineSetup replicas_of(const Scenario& scenario) {
+  const int parts = std::max(1, scenario.workload.training.model_parallel);
+  return {.ranks = std::max(1, ranks_of(scenario) / parts), .ranks_per_server = std::max(1, scenario.server.gpu_count() / parts)};
+}
+
+int extra_servers_of_engine(const Scenario& scenario) {
+  const TrainingChoice& training = scenario.workload.training;
+  if (!training.given() || training.engines.empty()) return 0;
+  const BytepsSettings* byteps = std::get_if<BytepsSettings>(&training.engines.front().settings);
+  if (!byteps || byteps->server_hosts != ServerHosts::extra) return 0;
+  return byteps_servers(*byteps, replicas_of(scenario));
+}
+
 std::string key_of_servers(const AlgorithmSettings& settings) { return settings.servers > 0 ? "/servers" : "/server_hosts"; }
 
 AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {

@@ -18,6 +18,12 @@ std::vector<std::string> algorithm_names();
 // As in the workload, or all endpoints but as many as the extra servers of any of its algorithms; at least 1.
 int ranks_of(const Scenario&);
 
+// What engines of training steps are told of the ranks: of those that have the same part of the model.
+EngineSetup replicas_of(const Scenario&);
+
+// Hosts of their own for the parameter servers of the first engine.
+int extra_servers_of_engine(const Scenario&);
+
 // The key that asks for extra servers: "/servers", or where that is not written "/server_hosts".
 std::string key_of_servers(const AlgorithmSettings&);
 

@@ -110,7 +110,10 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
   }
   scenario.workload.ranks = ranks_of(scenario);
   if (const TrainingChoice& training = scenario.workload.training; training.given()) {
-    scenario.workload.sizes = {training.model.table->parameters() * Bytes{static_cast<std::int64_t>(size_of(scenario.workload.dtype))}};
+    const DType on_wire = training.gradient_dtype.value_or(scenario.workload.dtype);
+    scenario.workload.sizes = {training.model.table->parameters() * Bytes{static_cast<std::int64_t>(size_of(on_wire))}};
+    if (training.stragglers.spread > 0 && !written(as_written, "/workload/stragglers/seed"))
+      scenario.workload.training.stragglers.seed = scenario.seed;
   }
   for (AlgorithmChoice& choice : scenario.workload.algorithms) choice = with_server_defaults(scenario, choice);
   if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;

@@ -57,6 +57,21 @@ void check_server(const Scenario& scenario, Input& in) {
                                                  networks_that(&NetworkTraits::servers))});
 }
 
+// Networks of others have no connections of ours.
+void check_connections(const Json& json, const Scenario& scenario, Input& in) {
+  if (traits_of(scenario.network).shared) return;
+  const auto refuse = [&](const char* key, BitsPerSecond rate) {
+    if (rate.count == 0) return;
+    const std::string at = fmt::format("/hardware/{}", key);
+    const bool written = json.contains("hardware") && json.at("hardware").is_object() && json.at("hardware").contains(key);
+    in.problems.push_back(
+        {written ? at : "/hardware", fmt::format("\"{}\" is {}: the networks {} know it, \"{}\" does not", key, to_string(rate),
+                                                 networks_that(&NetworkTraits::shared), name_of(scenario.network))});
+  };
+  refuse("stream_rate", scenario.hardware.stream_rate);
+  refuse("staging_rate", scenario.hardware.staging_rate);
+}
+
 void check_copies(const Scenario& scenario, Input& in) {
   if (scenario.copies.empty() || !clean(in, "/copies")) return;
   if (scenario.server.is_sub_node()) in.problems.push_back({"/copies", "need a server with host memory; a sub_node has none"});
@@ -164,10 +179,11 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
         {"/network", fmt::format("\"{}\" is not in this build; available: {}", name_of(scenario.network), quoted_list(names))});
   }
   if (workload_read)
-    for (Problem& problem : training_problems(json, scenario)) in.problems.push_back(std::move(problem));
+    for (Problem& problem : training_problems(json, scenario, fabric_good)) in.problems.push_back(std::move(problem));
   if (workload_read) check_workload(json, scenario.workload, in);
   if (fabric_good && workload_read && clean(in, "/workload"))
     for (Problem& problem : compression_problems(json, scenario)) in.problems.push_back(std::move(problem));
+  if (clean(in, "/hardware") && clean(in, "/network")) check_connections(json, scenario, in);
   if (fabric_good) check_programmable(scenario.fabric, in);
   if (fabric_good) check_copies(scenario, in);
   if (fabric_good) check_server(scenario, in);

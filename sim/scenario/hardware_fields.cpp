@@ -39,6 +39,14 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
               optional("eager_efficiency", &H::eager_efficiency,
                        "Goodput of messages below the rendezvous threshold over that of the others: flags sent beside the data, copies.",
                        between(0.01, 1.0)),
+              optional_as<OrWord<BitsPerSecond, UnlimitedStream>>(
+                  "stream_rate", &H::stream_rate,
+                  "What one connection (sender, receiver, channel and stream) carries at most between servers, as TCP does on one core; "
+                  "unlimited when not given."),
+              optional_as<OrWord<BitsPerSecond, UnstagedMessages>>(
+                  "staging_rate", &H::staging_rate,
+                  "Rate at which messages between servers are copied to and from host memory, one copy a GPU and direction at a time; "
+                  "unlimited, as with GPUDirect RDMA, when not given."),
           }};
 }
 

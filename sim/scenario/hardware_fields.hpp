@@ -18,6 +18,14 @@ struct AlwaysInCache {
   static constexpr Bytes value{INT64_MAX};
   static constexpr const char* word = "never";
 };
+struct UnlimitedStream {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "unlimited";
+};
+struct UnstagedMessages {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "unlimited";
+};
 struct SameBeyondCache {
   static constexpr BitsPerSecond value{0};
   static constexpr const char* word = "reduce_rate";

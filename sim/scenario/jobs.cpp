@@ -220,7 +220,7 @@ Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algori
 }
 
 std::vector<int> placement_of_workload(const Scenario& scenario, const AlgorithmChoice& algorithm) {
-  if (extra_servers(algorithm.settings) == 0) return ranks_of_workload(scenario, algorithm);
+  if (extra_servers(algorithm.settings) + extra_servers_of_engine(scenario) == 0) return ranks_of_workload(scenario, algorithm);
   return placements_of_jobs(scenario, algorithm).front();
 }
 
@@ -232,7 +232,9 @@ std::vector<std::vector<int>> placements_of_jobs(const Scenario& scenario, const
     out.push_back(seats.place(job, ranks_of(scenario, algorithm, job), static_cast<int>(out.size())));
   }
   for (std::size_t job = 0; job < out.size(); ++job) {
-    const std::vector<int> servers = seats.place_servers(extra_servers(algorithm_of(scenario, algorithm, job).settings));
+    int extra = extra_servers(algorithm_of(scenario, algorithm, job).settings);
+    if (job == the_workload) extra += extra_servers_of_engine(scenario);
+    const std::vector<int> servers = seats.place_servers(extra);
     seats.take(servers, static_cast<int>(job));
     out[job].insert(out[job].end(), servers.begin(), servers.end());
   }

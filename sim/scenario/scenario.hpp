@@ -98,6 +98,40 @@ struct CompressionChoice {
 };
 // "gs_sgd(k=1000)"
 std::string label(const CompressionChoice&);
+// Each step of a rank takes 1 + spread x an exponential variable of mean 1 as long.
+struct Stragglers {
+  double spread = 0;
+  std::vector<Rank> ranks = {};  // empty: all
+  std::uint64_t seed = 1;
+  friend bool operator==(const Stragglers&, const Stragglers&) = default;
+};
+
+// How finely the all-reduces of training steps are simulated.
+enum class TrainingDetail {
+  automatic,  // message by message, unless these are too many
+  messages,
+  merged,  // steps of an all-reduce that follow one another between the same ranks as one
+};
+
+// Parameters and optimizer states are written to storage every so many steps, while nothing else happens.
+struct Checkpoints {
+  int every = 0;          // steps; 0: never
+  BitsPerSecond rate{0};  // of all GPUs together
+  friend bool operator==(const Checkpoints&, const Checkpoints&) = default;
+};
+
+// What happens to a training run after some step.
+struct TrainingEvent {
+  enum class Kind {
+    failure,  // back to the last checkpoint, which one rank reads and broadcasts; the steps since are done again
+    growth,   // further ranks join and get the parameters by broadcast
+  };
+  Kind kind = Kind::failure;
+  int after_step = 1;
+  SimTime pause = {};  // until it is noticed and the processes run again
+  int ranks = 0;       // growth: that join
+  friend bool operator==(const TrainingEvent&, const TrainingEvent&) = default;
+};
 
 // Training steps instead of one collective.
 struct TrainingChoice {
@@ -106,6 +140,14 @@ struct TrainingChoice {
   DeviceChoice device = {};
   std::vector<EngineChoice> engines = {};
   Optimizer optimizer = Optimizer::sgd_momentum;
+  std::optional<DType> gradient_dtype = {};  // on the wire; as computed when not given
+  bool nan_check = false;                    // each gradient is read once more when it is ready
+  bool forward_by_layer = false;             // a layer's forward waits for its own gradients only, and updates its parameters first
+  int model_parallel = 1;                    // ranks that share the layers of a model; all-reduces join those with the same part
+  Stragglers stragglers = {};
+  TrainingDetail detail = TrainingDetail::automatic;
+  Checkpoints checkpoints = {};
+  std::vector<TrainingEvent> events = {};
   bool given() const { return model.given(); }
   friend bool operator==(const TrainingChoice&, const TrainingChoice&) = default;
 };

@@ -3,6 +3,8 @@
 #include "models/training/read.hpp"
 #include "sim/scenario/device_form.hpp"
 #include "sim/scenario/files.hpp"
+#include "sim/scenario/profiles.hpp"
+#include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
 
@@ -55,6 +57,11 @@ struct EnginesForm : OneOrList<EngineChoice> {
   }
 };
 
+struct AsManyAsMachines {
+  static constexpr int value = 0;
+  static constexpr const char* word = "machines";
+};
+
 // Left out of what is written where nothing is trained.
 Field<Workload> if_trained(Field<Workload> field) {
   field.write = [write = field.write](const Workload& w) { return w.training.given() ? write(w) : Json(Json::value_t::discarded); };
@@ -102,13 +109,7 @@ Declaration<EngineChoice> Declared<EngineChoice>::declaration() {
   using D = DdpSettings;
   using H = HorovodSettings;
   using A = AiaccSettings;
-  Alternative<EngineChoice> byteps = engine<BytepsSettings>({});
-  byteps.doc += " A training step is refused with it: it needs parameter servers that answer single ranks.";
-  byteps.also = [](const Json&, const Place& place, Input& in) {
-    return in.problem(place,
-                      "\"byteps\" needs parameter servers that answer single ranks; here all ranks take part in every all-reduce: must be "
-                      "one of \"none\", \"ddp\", \"horovod\", \"aiacc\"");
-  };
+  using B = BytepsSettings;
   return {
       .doc = "A gradient engine: what decides when which gradients are reduced; its settings go beside its name.",
       .tag = "name",
@@ -121,7 +122,13 @@ Declaration<EngineChoice> Declared<EngineChoice>::declaration() {
                       optional("cache", &H::cache, "What was negotiated once is a bit from then on."),
                       optional("request", &H::request, "Of a gradient in a ready list or answer."),
                       optional("agreement", &H::agreement, "How the bits of the cache are reduced.")}),
-           byteps,
+           engine<B>(
+               {optional("partition", &B::partition, "Gradients are cut into parts of this size."),
+                optional("credit", &B::credit, "Parts that may leave a rank at once."),
+                optional_as<OrWord<int, AsManyAsMachines>>("servers", &B::servers,
+                                                           "Parameter servers; as many as machines when not given."),
+                optional("server_hosts", &B::server_hosts,
+                         "workers: parameter servers run on the machines of the ranks; extra: on endpoints that the ranks leave free.")}),
            engine<A>({optional("granularity", &A::granularity,
                                "Of an all-reduce, into which gradients are packed; and what must be ready to ask the others."),
                       optional("streams", &A::streams, "All-reduces at once."),
@@ -140,6 +147,7 @@ std::vector<Field<Workload>> training_fields() {
       optional_as<EnginesForm>("engine", &T::engines, "One gradient engine, or several to compare."),
       optional("optimizer", &T::optimizer,
                "What is called when all gradients are reduced; its passes over memory take time; sgd_momentum when not given.")};
+  for (Field<T>& field : training_option_fields()) fields.push_back(std::move(field));
   std::vector<Field<Workload>> out = lifted<Workload, T>(
       fields, +[](Workload& w) -> T& { return w.training; });
   for (Field<Workload>& field : out) field = if_trained(std::move(field));

@@ -21,6 +21,27 @@ struct Declared<EngineChoice> {
   static Declaration<EngineChoice> declaration();
 };
 
+template <>
+struct Names<TrainingDetail> {
+  static constexpr const char* kind = "detail";
+  static const std::vector<std::pair<TrainingDetail, std::string>>& values();
+};
+template <>
+struct Declared<Stragglers> {
+  static Declaration<Stragglers> declaration();
+};
+template <>
+struct Declared<Checkpoints> {
+  static Declaration<Checkpoints> declaration();
+};
+template <>
+struct Declared<TrainingEvent> {
+  static Declaration<TrainingEvent> declaration();
+};
+
+// What a workload may say of training besides model, device and engine.
+std::vector<Field<TrainingChoice>> training_option_fields();
+
 // The keys of a workload that trains.
 std::vector<Field<Workload>> training_fields();
 

@@ -1,18 +1,23 @@
 // A training job on a shared network. In each step a rank computes forward, then backward layer by layer, while a gradient engine
 // (collectives/engines/engine.hpp) decides when which gradients are reduced; when all are, the rank calls the optimizer and goes
-// on with its next step, without waiting for the others. Every order of the engines is a run of the schedule in an executor of its
-// own; control messages cross the same network.
+// on with its next step, without waiting for the others. Where forward goes layer by layer it waits for the gradients of each layer
+// only, which it updates first. Every order of the engines is a run of a schedule in an executor of its own; control messages cross
+// the same network.
 #pragma once
 
 #include "collectives/engines/engines.hpp"
+#include "collectives/schedule/merge_steps.hpp"
 #include "models/compressed_allreduce.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/network/shared_network.hpp"
+#include "sim/training/control_plane.hpp"
 #include "sim/training/training_step.hpp"
+#include "sim/training/waits.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,17 +30,24 @@ namespace weft {
 struct PlacedTraining {
   const TrainingStep& step;
   const EngineSettings& engine;
-  const Schedule& schedule;                          // of each all-reduce
-  const CompressedAllreduce* compression = nullptr;  // instead of it
-  bool kernels_on_gpu = true;                        // of the compression: the GPU runs a layer or a kernel at a time
-  std::int64_t element_bytes = 4;
+  const Schedule& schedule;                           // of each all-reduce
+  std::span<const std::vector<int>> stands_for = {};  // where its steps are merged (merge_steps.hpp)
+  const CompressedAllreduce* compression = nullptr;   // instead of it
+  bool kernels_on_gpu = true;                         // of the compression: the GPU runs a layer or a kernel at a time
+  const Schedule* push_pull = nullptr;                // of a partition that goes to a parameter server: its last rank
+  std::vector<int> servers = {};                      // the endpoints of parameter servers
+  std::int64_t element_bytes = 4;                     // on the wire
   int ranks_per_server = 1;
   std::span<const int> placement;  // rank -> endpoint, servers of the schedule behind the ranks
   const HardwareProfile& hardware;
-  std::span<const SimTime> start = {};  // when each rank begins; empty: all at 0
+  std::vector<SimTime> start = {};  // when each rank begins; empty: all at 0
   int iterations = 1;
-  std::string name = {};                      // goes with what it waits for; "" where there is one job only
-  std::vector<MessageRecord>* timeline = {};  // receives every message of the all-reduces
+  bool forward_by_layer = false;
+  std::function<double(Rank, int step)> slowdown = {};  // of what it computes; empty: none
+  std::string name = {};                                // goes with what it waits for; "" where there is one job only
+  std::vector<Rank> members = {};                       // what its ranks are called; empty: as they are
+  std::vector<MessageRecord>* timeline = {};            // receives every message of the all-reduces
+  std::vector<SpanRecord>* spans = {};                  // receives what each rank does
 };
 
 template <class Network>
@@ -45,11 +57,18 @@ class TrainingDriver final : public Driver {
   TrainingDriver(const PlacedTraining& job, Routes& routes, SharedNetwork<Network>& network, std::span<std::int64_t> nic_free_at)
       : job_(job),
         lane_{.routes = routes, .network = network.join(*this), .timeline = job.timeline, .nic_free_at = nic_free_at},
-        sends_free_at_(static_cast<std::size_t>(job.schedule.ranks)),
+        control_(lane_, job_.placement, job_.hardware),
+        sends_free_at_(static_cast<std::size_t>(job.schedule.ranks) + job.servers.size()),
+        control_free_at_(static_cast<std::size_t>(job.schedule.workers())),
         step_ends_(static_cast<std::size_t>(job.iterations)) {
     check(job.iterations > 0, "{} iterations", job.iterations);
+    check(!job.forward_by_layer || !job.step.layers.empty(), "a forward pass by layers without any");
     if (const AiaccSettings* aiacc = std::get_if<AiaccSettings>(&job.engine)) share_of_stream_ = aiacc->compute_share;
     const int ranks = job.schedule.workers();
+    for (const int server : job.servers) {
+      std::vector<int>& places = placements_.emplace_back(job.placement.begin(), job.placement.begin() + ranks);
+      places.push_back(server);
+    }
     for (Rank r = 0; r < ranks; ++r) ranks_.emplace_back(*this, r);
     for (RankState& r : ranks_)
       r.engine = make_engine(
@@ -66,6 +85,9 @@ class TrainingDriver final : public Driver {
     if (what.kind == UnderWay::Kind::operation_ends) {
       happened(what);
     } else {
+      const Opened& opened = opened_[what.executor];
+      if (opened.server >= 0 && what.kind == UnderWay::Kind::message && what.to >= job_.schedule.workers())
+        due_.push_back({.channel = push_ends, .step = opened.order, .from = what.from});
       executors_[what.executor]->happened(what);
       orders_done(what.executor);
     }
@@ -84,7 +106,7 @@ class TrainingDriver final : public Driver {
     std::string text = (job_.name.empty() ? "" : "job " + job_.name + ": ") + std::string("no progress is possible:");
     for (const RankState& r : ranks_)
       if (r.phase != Phase::finished && text.size() < most)
-        text += fmt::format("\n  rank {} in training step {} {}", r.rank, r.steps_done, r.engine->waiting());
+        text += fmt::format("\n  rank {} in training step {} {}", name_of(r.rank), r.steps_done, r.engine->waiting());
     for (const auto& executor : executors_)
       if (executor && text.size() < most) executor->waiting(text, most);
     return text.size() < most ? text : text + "\n  ...";
@@ -103,7 +125,17 @@ class TrainingDriver final : public Driver {
   SimTime computed() const {
     Int128 sum = 0;
     for (const RankState& r : ranks_) sum += r.computed.ps;
-    return {static_cast<std::int64_t>(sum / (static_cast<Int128>(ranks_.size()) * job_.iterations))};
+    return averaged(sum);
+  }
+
+  // What a rank waited for in a step, on average. What it waited for others at the start and the end is in none.
+  Waits waits() const {
+    Int128 communication = 0, stragglers = 0, negotiation = 0;
+    for (const RankState& r : ranks_) {
+      const Waits& w = r.waiting.total();
+      communication += w.communication.ps, stragglers += w.stragglers.ps, negotiation += w.negotiation.ps;
+    }
+    return {averaged(communication), averaged(stragglers), averaged(negotiation)};
   }
 
   // Time that a rank spent in kernels of compression in a step: the rank with most of it.
@@ -115,12 +147,7 @@ class TrainingDriver final : public Driver {
 
   // Of all steps together, control messages included.
   NetworkRun result() const {
-    NetworkRun run{.finish = step_ends_.back(), .messages = messages_};
-    run.bytes_on_link.resize(static_cast<std::size_t>(lane_.routes.fabric().links()));
-    for (std::size_t route = 0; route < lane_.bytes_on_route.size(); ++route)
-      for (const Hop& hop : lane_.routes.hops(static_cast<RouteId>(route)))
-        run.bytes_on_link[static_cast<std::size_t>(hop.link)] += lane_.bytes_on_route[route];
-    return run;
+    return {.finish = step_ends_.back(), .bytes_on_link = lane_.bytes_on_link(), .messages = messages_ + control_.messages()};
   }
 
  private:
@@ -131,6 +158,7 @@ class TrainingDriver final : public Driver {
     compute_ends,
     layer_begins,  // of backward, after what has ended at the same date
     phase_ends,    // step: the order's id
+    push_ends,     // step: its id
     timer_ends,
     control_ends,    // from -> to, step: its number in the pair
     control_handed,  // its receive overhead is over
@@ -138,57 +166,64 @@ class TrainingDriver final : public Driver {
   struct QueuedOrder {
     int id;
     Bytes size;
+    std::string label;
   };
 
   struct RankState final : EngineHost {
-    RankState(TrainingDriver& d, Rank r) : driver(d), rank(r) {}
+    RankState(TrainingDriver& d, Rank r) : driver(d), rank(r), reduced(d.job_.step.gradients.size()) {}
     SimTime now() const override { return driver.lane_.network.now(); }
     void start(const CollectiveOrder& order) override { driver.start(*this, order); }
     void send(Rank to, std::vector<std::byte> message) override { driver.send(rank, to, std::move(message)); }
     void set_timer(SimTime at) override { driver.at_date(at, timer_ends, {.from = rank}); }
-    void gradient_reduced(int) override {}  // the optimizer waits for all of them
+    void gradient_reduced(int gradient) override {
+      reduced[static_cast<std::size_t>(gradient)] = true;
+      driver.go_on_forward(*this);
+    }
 
     TrainingDriver& driver;
     Rank rank;
     std::unique_ptr<GradientEngine> engine = nullptr;
     Phase phase = Phase::forward;
-    int steps_done = 0, busy_streams = 0;
-    std::size_t layer = 0;  // of backward, under way
-    SimTime computed = {}, compressing = {};
-    SimTime gpu_free_at = {}, core_free_at = {};          // of what computes, and of a core that compresses
+    int steps_begun = 0, steps_done = 0, busy_streams = 0;
+    std::size_t layer = 0;      // of forward or backward, under way
+    bool held = false;          // its forward pass waits for gradients of the layer
+    std::vector<bool> reduced;  // gradients, of its last backward pass
+    SimTime computed = {}, compressing = {}, compute_began = {};
+    SimTime gpu_free_at = {}, core_free_at = {};  // of what computes, and of a core that compresses
+    WaitingRank waiting = {};
     std::map<int, std::deque<QueuedOrder>> streams = {};  // the first of each is under way
-  };
-  // Control messages of one rank to another, which arrive in the order of sending.
-  struct Pair {
-    struct Message {
-      std::vector<std::byte> bytes;
-      bool arrived = false;
-    };
-    std::deque<Message> sent;
-    int first = 0;                               // the number of the first of them
-    std::deque<std::vector<std::byte>> arrived;  // for which the receiver spends its overhead
+    std::map<int, SimTime> order_began = {};              // where the timeline asks
+    std::map<int, std::string> labels = {};
   };
   struct RunningOrder {
-    int stream;
+    int stream;  // not negative, or of the parameter server: -1 - server
+    int joined = 0;
     std::vector<CompressedPhase> phases;                  // of an all-reduce that is not compressed one, the schedule's
     std::vector<std::optional<std::uint32_t>> executors;  // by phase: of exchanges that have begun and not ended
     std::vector<std::size_t> next;                        // by rank: the phase it is in
-    int ranks_left;
+    int ranks_left = 0;
+
+    int server() const { return stream < 0 ? -1 - stream : -1; }
   };
-  struct Opened {
+  struct Opened {  // by an executor
     int order = 0;
     std::size_t phase = 0;
+    int server = -1;
     HardwareProfile hardware = {};  // where the exchange merges
   };
 
   SimTime start_of(Rank rank) const { return job_.start.empty() ? SimTime{} : job_.start[static_cast<std::size_t>(rank)]; }
+  Rank name_of(Rank rank) const { return job_.members.empty() ? rank : job_.members[static_cast<std::size_t>(rank)]; }
+  SimTime averaged(Int128 sum) const { return {static_cast<std::int64_t>(sum / (static_cast<Int128>(ranks_.size()) * job_.iterations))}; }
+  RankState& rank_state(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  SimTime now() const { return lane_.network.now(); }
 
   // At once where the date has come, but not before whoever asks has returned.
   void at_date(SimTime at, What what, UnderWay entry) {
     require_in_time(at.ps);
     entry.kind = UnderWay::Kind::operation_ends;
     entry.channel = what;
-    if (at > lane_.network.now())
+    if (at > now())
       lane_.network.wake(at, lane_.under_way.add(entry));
     else
       due_.push_back(entry);
@@ -200,7 +235,7 @@ class TrainingDriver final : public Driver {
   }
 
   void happened(const UnderWay& e) {
-    RankState& r = ranks_[static_cast<std::size_t>(e.from)];
+    RankState& r = rank_state(e.from);
     switch (static_cast<What>(e.channel)) {
       case compute_ends:
         return computed(r);
@@ -209,41 +244,74 @@ class TrainingDriver final : public Driver {
       case phase_ends:
         ++running_.at(e.step).next[static_cast<std::size_t>(e.from)];
         return next_phase(r, e.step);
+      case push_ends:
+        return r.engine->pushed(e.step);
       case timer_ends:
         return r.engine->timer();
       case control_ends:
-        return control_arrived(e);
+        for (int count = control_.arrived(e); count > 0; --count)
+          at_date(now() + job_.hardware.receive_overhead, control_handed, {.from = e.from, .to = e.to});
+        return;
       case control_handed: {
-        Pair& pair = pairs_[{e.from, e.to}];
-        const std::vector<std::byte> bytes = std::move(pair.arrived.front());
-        pair.arrived.pop_front();
-        return ranks_[static_cast<std::size_t>(e.to)].engine->received(e.from, bytes);
+        const auto message = control_.take(e.from, e.to);
+        if (job_.spans)
+          job_.spans->push_back(
+              {name_of(e.to), SpanRecord::Kind::control, 0, fmt::format("from rank {}", name_of(e.from)), message.sent, now()});
+        return rank_state(e.to).engine->received(e.from, message.bytes);
       }
     }
   }
 
+  // From now on, or from the rank's start.
   void compute(RankState& r, SimTime from, SimTime duration) {
+    if (job_.slowdown) duration = {std::llround(static_cast<double>(duration.ps) * job_.slowdown(r.rank, r.steps_begun - 1))};
     r.computed += duration;
-    r.gpu_free_at = std::max(from, r.gpu_free_at) + duration;
+    r.gpu_free_at = std::max(from, r.gpu_free_at);
+    r.compute_began = r.gpu_free_at;
+    r.gpu_free_at += duration;
+    r.waiting.waits(false, std::max(from, now()));
     at_date(r.gpu_free_at, compute_ends, {.from = r.rank});
   }
 
   void begin_step(RankState& r, SimTime at) {
+    ++r.steps_begun;
     r.phase = Phase::forward;
-    compute(r, at, job_.step.forward);
+    r.layer = 0;
+    if (!job_.forward_by_layer) return compute(r, at, job_.step.forward);
+    if (r.steps_begun == 1) return compute(r, at, job_.step.layers.front().duration);
+    r.held = true;
+    go_on_forward(r);
+  }
+
+  // Begins the layer that the forward pass is at, once its gradients are reduced.
+  void go_on_forward(RankState& r) {
+    if (!r.held) return;
+    const TrainingStep::Forward& layer = job_.step.layers[r.layer];
+    const bool ready =
+        r.steps_begun == 1 || std::ranges::all_of(layer.gradients, [&](int g) { return bool{r.reduced[static_cast<std::size_t>(g)]}; });
+    r.waiting.waits(!ready, now());
+    if (!ready) return;
+    r.held = false;
+    compute(r, now(), r.steps_begun == 1 ? layer.duration : layer.update + layer.duration);
   }
 
   void computed(RankState& r) {
+    record(r);
     switch (r.phase) {
       case Phase::forward:
+        if (job_.forward_by_layer && ++r.layer < job_.step.layers.size()) {
+          r.held = true;
+          return go_on_forward(r);
+        }
         r.phase = Phase::backward;
         r.layer = 0;
+        r.reduced.assign(r.reduced.size(), false);
         r.engine->begin_step();
         return begin_layer(r);
       case Phase::backward:
         for (const int gradient : job_.step.backward[r.layer].gradients) r.engine->gradient_ready(gradient);
         ++r.layer;
-        return at_date(lane_.network.now(), layer_begins, {.from = r.rank});
+        return at_date(now(), layer_begins, {.from = r.rank});
       case Phase::optimizer:
         return step_ended(r);
       case Phase::reducing:
@@ -254,35 +322,60 @@ class TrainingDriver final : public Driver {
 
   // Streams that reduce while a layer begins take their share from it.
   void begin_layer(RankState& r) {
-    if (r.layer == job_.step.backward.size()) {
-      r.phase = Phase::reducing;
-      r.engine->backward_ended();
-      return optimize_if_reduced(r);
-    }
+    if (r.layer == job_.step.backward.size()) return backward_ended(r);
     SimTime duration = job_.step.backward[r.layer].duration;
     if (const double taken = share_of_stream_ * r.busy_streams; taken > 0)
       duration = {std::llround(static_cast<double>(duration.ps) / (1 - taken))};
-    compute(r, lane_.network.now(), duration);
+    compute(r, now(), duration);
   }
 
-  void optimize_if_reduced(RankState& r) {
-    if (r.phase != Phase::reducing || !r.engine->idle()) return;
-    r.phase = Phase::optimizer;
-    compute(r, lane_.network.now(), job_.step.optimizer);
+  bool goes_on_at_once(const RankState& r) const { return job_.forward_by_layer && r.steps_begun < job_.iterations; }
+
+  void backward_ended(RankState& r) {
+    r.phase = Phase::reducing;
+    r.waiting.waits(true, now());
+    r.engine->backward_ended();
+    if (goes_on_at_once(r)) begin_step(r, now());
+    if_reduced(r);
+  }
+
+  // After an all-reduce has ended, or the backward pass has.
+  void if_reduced(RankState& r) {
+    if (!r.engine->idle()) return;
+    if (r.phase == Phase::reducing) {
+      r.phase = Phase::optimizer;
+      return compute(r, now(), job_.step.optimizer);
+    }
+    // The step before the forward pass that is under way.
+    if (r.phase == Phase::forward && r.steps_done + 1 < r.steps_begun) count_step(r);
+  }
+
+  void count_step(RankState& r) {
+    SimTime& last = step_ends_[static_cast<std::size_t>(r.steps_done++)];
+    last = std::max(last, now());
   }
 
   void step_ended(RankState& r) {
-    SimTime& last = step_ends_[static_cast<std::size_t>(r.steps_done)];
-    last = std::max(last, lane_.network.now());
-    if (++r.steps_done < job_.iterations) return begin_step(r, lane_.network.now());
+    count_step(r);
+    if (r.steps_done < job_.iterations) return begin_step(r, now());
     r.phase = Phase::finished;
     ++finished_ranks_;
   }
 
+  void record(const RankState& r) {
+    if (!job_.spans) return;
+    std::string what = r.phase == Phase::optimizer  ? "optimizer"
+                       : r.phase == Phase::backward ? fmt::format("backward, layer {} of {}", r.layer + 1, job_.step.backward.size())
+                       : job_.forward_by_layer      ? fmt::format("forward, layer {} of {}", r.layer + 1, job_.step.layers.size())
+                                                    : "forward";
+    job_.spans->push_back({name_of(r.rank), SpanRecord::Kind::compute, 0, std::move(what), r.compute_began, now()});
+  }
+
   void start(RankState& r, const CollectiveOrder& order) {
-    check(order.server < 0 && order.algorithm.empty(), "{}: an order that is no all-reduce of the job's schedule", order.label);
+    check(order.algorithm.empty(), "{}: an order of an algorithm other than the job's", order.label);
+    if (order.server >= 0) return begin_order(r, -1 - order.server, {order.id, order.size, order.label});
     std::deque<QueuedOrder>& stream = r.streams[order.stream];
-    stream.push_back({order.id, order.size});
+    stream.push_back({order.id, order.size, order.label});
     if (stream.size() > 1) return;
     ++r.busy_streams;
     begin_order(r, order.stream, stream.front());
@@ -294,21 +387,26 @@ class TrainingDriver final : public Driver {
             job_.element_bytes);
       RunningOrder& running = running_[order.id];
       running.stream = stream;
-      running.phases = phases_of(order.size.count / job_.element_bytes);
+      running.phases = phases_of(order.size.count / job_.element_bytes, running.server() >= 0);
       running.executors.resize(running.phases.size());
       running.next.resize(ranks_.size());
       running.ranks_left = static_cast<int>(ranks_.size());
     }
+    if (job_.spans) r.order_began[order.id] = now(), r.labels[order.id] = order.label;
+    r.waiting.all_reduce_began(now());
+    if (++running_.at(order.id).joined == static_cast<int>(ranks_.size()))
+      for (RankState& each : ranks_) each.waiting.joined_by_all(now());
     next_phase(r, order.id);
   }
 
-  std::vector<CompressedPhase> phases_of(std::int64_t elements) {
+  std::vector<CompressedPhase> phases_of(std::int64_t elements, bool pushed) {
     if (job_.compression && elements > 0) {
       std::vector<CompressedPhase>& known = phases_[elements];
       if (known.empty()) known = job_.compression->phases(elements);
       return known;
     }
-    return {{.schedule = {std::shared_ptr<const Schedule>{}, &job_.schedule}, .elements = elements, .element_bytes = job_.element_bytes}};
+    const Schedule* whole = pushed ? job_.push_pull : &job_.schedule;
+    return {{.schedule = {std::shared_ptr<const Schedule>{}, whole}, .elements = elements, .element_bytes = job_.element_bytes}};
   }
 
   // Begins what the rank does next for the order; at the end of all its phases its part of the order is done.
@@ -325,14 +423,14 @@ class TrainingDriver final : public Driver {
     if (!phase.is_exchange()) return run_kernel(r, id, phase.duration);
     if (!running.executors[at]) running.executors[at] = open(running, id, at);
     const std::uint32_t executor = *running.executors[at];
-    executors_[executor]->begin(r.rank, lane_.network.now());
+    executors_[executor]->begin(r.rank, now());
     orders_done(executor);
   }
 
   void run_kernel(RankState& r, int id, SimTime duration) {
     r.compressing += duration;
     SimTime& free_at = job_.kernels_on_gpu ? r.gpu_free_at : r.core_free_at;
-    free_at = std::max(free_at, lane_.network.now()) + duration;
+    free_at = std::max(free_at, now()) + duration;
     at_date(free_at, phase_ends, {.step = id, .from = r.rank});
   }
 
@@ -347,28 +445,37 @@ class TrainingDriver final : public Driver {
     }
     const std::uint32_t number = free_.back();
     free_.pop_back();
+    const int server = running.server(), stream = running.stream;
     Opened& opened = opened_[number];
-    opened = {.order = id, .phase = at};
+    opened = {.order = id, .phase = at, .server = server};
     if (phase.reduction) {
       opened.hardware = job_.hardware;
       opened.hardware.reduce_launch = *phase.reduction;
       opened.hardware.reduce_rate = {};
     }
-    Seat seat{.number = number};
+    // A worker has one connection to a parameter server, whatever it pushes.
+    Seat seat{.number = number,
+              .members = job_.members,
+              .stream = server < 0 ? stream : 0,
+              .first_channel = server < 0 ? stream * static_cast<int>(schedule.channels.size()) : 0};
     if (job_.hardware.first_use.ps > 0) {
-      std::vector<PeersMet>& met = met_[{running.stream, schedule.channels.size()}];
+      std::vector<PeersMet>& met = met_[{stream, schedule.channels.size()}];
       met.resize(schedule.channels.size() * static_cast<std::size_t>(schedule.ranks));
       seat.met = met;
     }
     if (job_.hardware.send_queue != SendQueue::channel)
-      for (std::int64_t& free_at : sends_free_at_) seat.sends_free_at.push_back(&free_at);
-    executors_[number] = std::make_unique<Executor>(Job{.schedule = schedule,
-                                                        .placement = job_.placement,
-                                                        .elements = phase.elements,
-                                                        .element_bytes = phase.element_bytes,
-                                                        .hardware = phase.reduction ? opened.hardware : job_.hardware},
-                                                    lane_, std::move(seat));
-    for (Rank server = schedule.workers(); server < schedule.ranks; ++server) executors_[number]->begin(server, lane_.network.now());
+      for (Rank r = 0; r < schedule.ranks; ++r)
+        seat.sends_free_at.push_back(
+            &sends_free_at_[static_cast<std::size_t>(r) + (r < schedule.workers() || server < 0 ? 0 : static_cast<std::size_t>(server))]);
+    executors_[number] = std::make_unique<Executor>(
+        Job{.schedule = schedule,
+            .placement = server < 0 ? job_.placement : std::span<const int>(placements_[static_cast<std::size_t>(server)]),
+            .elements = phase.elements,
+            .element_bytes = phase.element_bytes,
+            .hardware = phase.reduction ? opened.hardware : job_.hardware,
+            .stands_for = &schedule == &job_.schedule ? job_.stands_for : std::span<const std::vector<int>>{}},
+        lane_, std::move(seat));
+    for (Rank of_schedule = schedule.workers(); of_schedule < schedule.ranks; ++of_schedule) executors_[number]->begin(of_schedule, now());
     return number;
   }
 
@@ -386,56 +493,37 @@ class TrainingDriver final : public Driver {
   }
 
   void order_ended(RankState& r, int id, int stream) {
-    std::deque<QueuedOrder>& queue = r.streams[stream];
-    check(!queue.empty() && queue.front().id == id, "rank {}: order {} ends before those of its stream", r.rank, id);
-    queue.pop_front();
-    if (queue.empty())
-      --r.busy_streams;
-    else
-      begin_order(r, stream, queue.front());
-    r.engine->ended(id);
-    optimize_if_reduced(r);
-  }
-
-  // Messages of a rank leave one after another.
-  void send(Rank from, Rank to, std::vector<std::byte> message) {
-    std::int64_t& free_at =
-        job_.hardware.send_queue == SendQueue::rank ? sends_free_at_[static_cast<std::size_t>(from)] : control_free_at_[from];
-    free_at = std::max(free_at, lane_.network.now().ps) + job_.hardware.send_overhead.ps;
-    require_in_time(free_at);
-    Pair& pair = pairs_[{from, to}];
-    const auto bytes = static_cast<std::int64_t>(message.size());
-    const UnderWay entry{.bytes = bytes,
-                         .channel = control_ends,
-                         .step = pair.first + static_cast<int>(pair.sent.size()),
-                         .from = from,
-                         .to = to,
-                         .kind = UnderWay::Kind::operation_ends};
-    pair.sent.push_back({std::move(message)});
-    const std::uint32_t route =
-        route_on(lane_, job_.placement[static_cast<std::size_t>(from)], job_.placement[static_cast<std::size_t>(to)]);
-    ++messages_;
-    lane_.bytes_on_route[route] += bytes;
-    lane_.network.start(route, job_.hardware.wire_bytes(bytes), SimTime{free_at}, lane_.under_way.add(entry));
-  }
-
-  void control_arrived(const UnderWay& e) {
-    Pair& pair = pairs_[{e.from, e.to}];
-    pair.sent[static_cast<std::size_t>(e.step - pair.first)].arrived = true;
-    for (; !pair.sent.empty() && pair.sent.front().arrived; pair.sent.pop_front(), ++pair.first) {
-      pair.arrived.push_back(std::move(pair.sent.front().bytes));
-      at_date(lane_.network.now() + job_.hardware.receive_overhead, control_handed, {.from = e.from, .to = e.to});
+    if (job_.spans)
+      job_.spans->push_back({name_of(r.rank), SpanRecord::Kind::reduction, std::max(stream, -1), r.labels.extract(id).mapped(),
+                             r.order_began.extract(id).mapped(), now()});
+    r.waiting.all_reduce_ended(now());
+    if (stream >= 0) {
+      std::deque<QueuedOrder>& queue = r.streams[stream];
+      check(!queue.empty() && queue.front().id == id, "rank {}: order {} ends before those of its stream", r.rank, id);
+      queue.pop_front();
+      if (queue.empty())
+        --r.busy_streams;
+      else
+        begin_order(r, stream, QueuedOrder{queue.front()});
     }
+    r.engine->ended(id);
+    if_reduced(r);
+  }
+
+  void send(Rank from, Rank to, std::vector<std::byte> message) {
+    std::vector<std::int64_t>& queue = job_.hardware.send_queue == SendQueue::rank ? sends_free_at_ : control_free_at_;
+    control_.send(from, to, std::move(message), queue[static_cast<std::size_t>(from)], control_ends);
   }
 
   const PlacedTraining job_;
   LaneState<Lane<Network>> lane_;
-  std::vector<std::int64_t> sends_free_at_;       // for SendQueue::rank
-  std::map<Rank, std::int64_t> control_free_at_;  // otherwise, of control messages
-  double share_of_stream_ = 0;                    // of the compute rate
+  ControlPlane<Lane<Network>> control_;
+  std::vector<std::int64_t> sends_free_at_;    // for SendQueue::rank and ::nic
+  std::vector<std::int64_t> control_free_at_;  // otherwise, of control messages
+  double share_of_stream_ = 0;                 // of the compute rate
+  std::deque<std::vector<int>> placements_;    // of the workers and each parameter server
   std::deque<RankState> ranks_;
   std::deque<UnderWay> due_;
-  std::map<std::pair<Rank, Rank>, Pair> pairs_;
   std::map<std::pair<int, std::size_t>, std::vector<PeersMet>> met_;  // by stream and channels
   std::map<std::int64_t, std::vector<CompressedPhase>> phases_;       // by elements
   std::map<int, RunningOrder> running_;                               // by id

@@ -248,3 +248,12 @@ TEST_CASE("fit: names that are no parameter are refused, all at once") {
   CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/nothing"}); }) ==
         Lines{"--fit /fabric/nothing: there is nothing at this place of the scenario; `weft show` prints what is"});
 }
+
+TEST_CASE("fit: what one connection carries is found from measurements that it holds back") {
+  const HardwareProfile truth{.send_overhead = 6_us, .stream_rate = 33_Gbps};
+  const OpenScenario open = open_pair({"send_overhead", "stream_rate"});
+  Simulator simulator(open.scenario());
+  const FitResult result = fit(open, usable(measured_on(truth, powers_of_two(3, 27)), simulator, {}).points, {});
+  CHECK(named(result, "stream_rate").value == doctest::Approx(33e9).epsilon(0.03));
+  CHECK(result.held_out.p95 < 0.02);
+}

@@ -91,7 +91,9 @@ const std::vector<HardwareParameter>& hardware_parameters() {
                                                      size_parameter<&H::reduce_cache>("reduce_cache"),
                                                      rate_parameter<&H::reduce_rate_beyond_cache>("reduce_rate_beyond_cache"),
                                                      fraction_parameter<&H::wire_efficiency>("wire_efficiency"),
-                                                     fraction_parameter<&H::eager_efficiency>("eager_efficiency")};
+                                                     fraction_parameter<&H::eager_efficiency>("eager_efficiency"),
+                                                     rate_parameter<&H::stream_rate>("stream_rate"),
+                                                     rate_parameter<&H::staging_rate>("staging_rate")};
   return all;
 }
 

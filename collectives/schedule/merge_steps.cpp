@@ -1,0 +1,73 @@
+#include "collectives/schedule/merge_steps.hpp"
+
+#include "kernels/base/error.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+bool alike(const Step& a, const Step& b) {
+  return std::ranges::equal(a.transfers(), b.transfers(), [](const Transfer& x, const Transfer& y) {
+    return x.from == y.from && x.to == y.to && x.count == y.count && x.reduces == y.reduces;
+  });
+}
+
+class Merger {
+ public:
+  Merger(int chunks, int pieces, Steps& steps, std::vector<int>& stands_for)
+      : chunks_(chunks), pieces_(pieces), steps_(steps), stands_for_(stands_for) {}
+
+  void add_row(const Step& step, int length) {
+    int largest = 1;
+    for (const Transfer& t : step.transfers()) largest = std::max(largest, t.count);
+    const int most = std::max(1, chunks_ / largest), cuts = std::max(std::min(pieces_, length), (length + most - 1) / most);
+    for (int cut = 0, done = 0; cut < cuts; ++cut) {
+      const int upto = static_cast<int>(std::int64_t{length} * (cut + 1) / cuts);
+      add(step, upto - done);
+      done = upto;
+    }
+  }
+
+ private:
+  void add(const Step& step, int times) {
+    Step& out = steps_.add();
+    for (Transfer t : step.transfers()) {
+      t.chunk = t.into = 0;
+      t.count *= times;
+      t.reduces ? out.reduce(t) : out.copy(t);
+    }
+    stands_for_.push_back(times);
+  }
+
+  const int chunks_, pieces_;
+  Steps& steps_;
+  std::vector<int>& stands_for_;
+};
+
+}  // namespace
+
+MergedSchedule merge_steps(const Schedule& schedule, int pieces) {
+  check(pieces > 0, "steps merged to {}", pieces);
+  MergedSchedule out{schedule, {}};
+  out.schedule.channels.clear();
+  for (const Steps& steps : schedule.channels) {
+    Steps merged;
+    Merger merger(schedule.chunks, pieces, merged, out.stands_for.emplace_back());
+    Step row, next;
+    int length = 0;
+    for (int k = 0; k < steps.count(); ++k) {
+      steps.produce(k, next);
+      if (length > 0 && !alike(row, next)) {
+        merger.add_row(row, length);
+        length = 0;
+      }
+      if (length++ == 0) std::swap(row, next);
+    }
+    if (length > 0) merger.add_row(row, length);
+    out.schedule.channels.push_back(std::move(merged));
+  }
+  return out;
+}
+
+}  // namespace weft

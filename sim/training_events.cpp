@@ -1,0 +1,123 @@
+#include "sim/training_events.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace weft {
+namespace {
+
+// A scenario of the same cluster with nothing beside the workload.
+Scenario quiet(const Scenario& scenario, int ranks) {
+  Scenario out = scenario;
+  out.workload.ranks = ranks;
+  out.workload.training.events.clear();
+  out.workload.training.checkpoints = {};
+  out.start_skew.reset();
+  out.jobs.clear();
+  out.traffic.clear();
+  out.copies.clear();
+  return out;
+}
+
+SimTime broadcast_of_parameters(const Scenario& scenario, int ranks) {
+  if (ranks == 1) return {};
+  Scenario alone = quiet(scenario, ranks);
+  Workload& w = alone.workload;
+  const Bytes parameters = Bytes{static_cast<std::int64_t>(size_of(w.dtype))} * w.training.model.table->parameters();
+  w.training = {};
+  w.compressions = {};
+  w.collective = Collective::broadcast;
+  w.iterations = 1;
+  w.sizes = {parameters};
+  const AlgorithmChoice tree{"binomial_tree"};
+  w.algorithms = {tree};
+  return Experiment(std::move(alone), tree).run(parameters).time;
+}
+
+// The run, step by step.
+class Run {
+ public:
+  Run(const Scenario& scenario, const AlgorithmChoice& algorithm, const Row& first)
+      : scenario_(scenario), algorithm_(algorithm), training_(scenario.workload.training), ranks_(scenario.workload.ranks) {
+    at_ranks_[ranks_] = {first.time, *first.training};
+  }
+
+  void go() {
+    for (int step = 1; step <= scenario_.workload.iterations; ++step) {
+      const AtRanks& now = at(ranks_);
+      steps_ += now.time;
+      compute_ += now.step.compute, stragglers_ += now.step.stragglers, negotiation_ += now.step.negotiation;
+      samples_ += now.step.samples_per_s * now.time.seconds();
+      ideal_ += now.step.scaling_efficiency * now.time.seconds();
+      lost_.push_back(now.time);
+      if (const Checkpoints& c = training_.checkpoints; c.every > 0 && step % c.every == 0) {
+        events_ += state() / c.rate;
+        lost_.clear();
+      }
+      for (const TrainingEvent& event : training_.events)
+        if (event.after_step == step) happens(event);
+    }
+  }
+
+  void report(Row& out) const {
+    const std::int64_t n = scenario_.workload.iterations;
+    const auto mean = [n](SimTime sum) { return SimTime{sum.ps / n}; };
+    TrainingResult& step = *out.training;
+    out.time = out.time_p05 = out.time_p95 = mean(steps_ + events_);
+    step.compute = mean(compute_);
+    step.stragglers = mean(stragglers_);
+    step.negotiation = mean(negotiation_);
+    step.events = mean(events_);
+    step.exposed = out.time - step.compute;
+    step.samples_per_s = samples_ / (steps_ + events_).seconds();
+    step.scaling_efficiency = ideal_ / (steps_ + events_).seconds();
+  }
+
+ private:
+  struct AtRanks {
+    SimTime time;
+    TrainingResult step;
+  };
+
+  const AtRanks& at(int ranks) {
+    const auto known = at_ranks_.find(ranks);
+    if (known != at_ranks_.end()) return known->second;
+    const Scenario alone = quiet(scenario_, ranks);
+    const Row out = Experiment(alone, algorithm_).run(scenario_.workload.sizes.front(), {.each_alone = false});
+    return at_ranks_.emplace(ranks, AtRanks{out.time, *out.training}).first->second;
+  }
+
+  Bytes state() const { return state_of_parameter(training_.optimizer) * training_.model.table->parameters(); }
+
+  void happens(const TrainingEvent& event) {
+    events_ += event.pause;
+    if (event.kind == TrainingEvent::Kind::growth) {
+      ranks_ += event.ranks;
+    } else {
+      if (const Checkpoints& c = training_.checkpoints; c.every > 0) events_ += state() / c.rate;
+      for (const SimTime again : lost_) events_ += again;
+    }
+    events_ += broadcast_of_parameters(scenario_, ranks_);
+  }
+
+  const Scenario& scenario_;
+  const AlgorithmChoice& algorithm_;
+  const TrainingChoice& training_;
+  int ranks_;
+  std::map<int, AtRanks> at_ranks_;
+  std::vector<SimTime> lost_;  // steps since the last checkpoint, which a failure undoes
+  SimTime steps_, events_, compute_, stragglers_, negotiation_;
+  double samples_ = 0, ideal_ = 0;
+};
+
+}  // namespace
+
+void add_events(const Scenario& scenario, const AlgorithmChoice& algorithm, Row& row) {
+  const TrainingChoice& training = scenario.workload.training;
+  if (training.events.empty() && training.checkpoints.every == 0) return;
+  Run run(scenario, algorithm, row);
+  run.go();
+  run.report(row);
+}
+
+}  // namespace weft
