@@ -7,6 +7,7 @@
 
 #include "collectives/schedule/schedule.hpp"
 #include "kernels/base/units.hpp"
+#include "models/hardware.hpp"
 
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@ struct Call {
   std::vector<Rank> members = {};            // empty: all ranks of the job, in order
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
+  Regime regime = {};
 };
 
 // What one rank does once. It begins when all operations in `after`, and the one before it on its stream, have ended on this

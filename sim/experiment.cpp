@@ -7,11 +7,13 @@
 #include "sim/program_of_workload.hpp"
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
+#include "sim/scenario/sized.hpp"
 #include "sim/shared_run.hpp"
 #include "sim/training/training_step.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <random>
 #include <set>
 #include <span>
@@ -22,6 +24,12 @@ namespace {
 
 // Gradients up, parameters down.
 constexpr int steps_of_in_network = 2;
+
+// A schedule, proved right, and what it puts on the links.
+struct ProvedSchedule {
+  std::shared_ptr<const Schedule> schedule;
+  LinkLoad load;
+};
 
 // A job, placed and proved right: a schedule for any size, a program, training steps, or an in-network all-reduce.
 struct PlacedJob {
@@ -41,6 +49,9 @@ struct PlacedJob {
   EngineSettings engine = {};
   int ranks_per_server = 1;
   LinkLoad load = {};
+  Regime regime = {};
+  std::shared_ptr<const Scenario> chosen_for = {};  // given where the schedule depends on the size
+  std::map<std::string, ProvedSchedule> by_settings = {};
 
   bool in_network() const { return !schedule && !program; }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(dtype)); }
@@ -56,7 +67,12 @@ struct PlacedJob {
     for (const Call& call : program->calls) sum += Bytes{call.elements * call.element_bytes};
     return sum;
   }
-  Program at(Bytes size) const { return program ? *program : program_of(*schedule, elements(size), element_bytes()); }
+  Program at(Bytes size) const {
+    if (program) return *program;
+    Program out = program_of(*schedule, elements(size), element_bytes());
+    out.calls.front().regime = regime;
+    return out;
+  }
   int steps() const {
     if (in_network()) return steps_of_in_network;
     if (schedule) return schedule->steps();
@@ -79,6 +95,7 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
                 .starts = std::move(starts)};
   if (is_in_network(algorithm.name)) return job;
   const Request request = request_of(scenario, algorithm);
+  if (depends_on_size(scenario, algorithm)) job.chosen_for = std::make_shared<const Scenario>(scenario);
   auto schedule = std::make_shared<Schedule>(build(request));
   require_correct(*schedule, request);
   job.collective = request.collective;
@@ -96,6 +113,24 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
     job.ranks_per_server = scenario.server.gpu_count();
   }
   return job;
+}
+
+// Takes the schedule for a message of this size, where it depends on that.
+void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, Routes& routes) {
+  if (!job.chosen_for) return;
+  const Bytes size = job.training ? job.training->size() : job.own_size.value_or(row_size);
+  const SizedChoice sized = for_size({*job.chosen_for, hardware, routes.fabric(), job.placement, size}, job.algorithm);
+  const auto [at, is_new] = job.by_settings.try_emplace(label(sized.choice));
+  if (is_new) {
+    const Request request = request_of(*job.chosen_for, sized.choice);
+    auto schedule = std::make_shared<Schedule>(build(request));
+    require_correct(*schedule, request);
+    at->second.load = link_load(*schedule, job.placement, routes);
+    at->second.schedule = std::move(schedule);
+  }
+  job.schedule = at->second.schedule;
+  job.load = at->second.load;
+  job.regime = sized.regime;
 }
 
 // Those of "jobs"; `placements` are of the workload and of them.
@@ -154,7 +189,8 @@ struct ReadyJob {
                                     .start = job.starts,
                                     .iterations = job.repetition.iterations,
                                     .name = job.name,
-                                    .timeline = options.timeline}};
+                                    .timeline = options.timeline,
+                                    .regime = job.regime}};
     return {.name = job.name,
             .job = PlacedProgram{.program = program,
                                  .placement = job.placement,
@@ -280,9 +316,9 @@ Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std:
     : parts_(std::make_unique<Parts>(std::move(scenario), std::move(cluster))) {
   const Scenario& s = parts_->scenario;
   const std::vector<std::vector<int>> placements = placements_of_jobs(s, algorithm);
-  parts_->jobs.push_back(s.workload.program.empty()
-                             ? placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes)
-                             : placed(s, program_of_workload(s, algorithm), label(algorithm), placements.front(), parts_->routes));
+  parts_->jobs.push_back(s.workload.program.empty() ? placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes)
+                                                    : placed(s, program_of_workload(s, algorithm, {*parts_->fabric, placements.front()}),
+                                                             label(algorithm), placements.front(), parts_->routes));
   place_jobs_beside(s, algorithm, placements, parts_->routes, parts_->jobs);
 }
 
@@ -313,6 +349,7 @@ Outcome Experiment::run(Bytes size, const Options& options) {
   const Fabric& fabric = *parts_->fabric;
   const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
   std::vector<ReadyJob> ready;
+  for (PlacedJob& job : parts_->jobs) choose_schedule(job, size, hardware, parts_->routes);
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.in_network() ? Program{} : job.at(size)});
   std::vector<Tenant> tenants;
   for (std::size_t i = 0; i < ready.size(); ++i) tenants.push_back(ready[i].tenant(hardware, i == 0 ? options : Options{}));

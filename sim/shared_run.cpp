@@ -164,11 +164,12 @@ SharedRun run_alone_simgrid(const PlacedProgram& program, Routes& routes) { retu
 
 SharedRun run_alone_ns3(const PlacedProgram& program, Routes& routes) {
   const Call& call = program.program.calls.front();
+  const HardwareProfile hardware = program.hardware.in(call.regime);
   return alone(run_ns3({.schedule = *call.schedule,
                         .placement = program.placement,
                         .elements = call.elements,
                         .element_bytes = call.element_bytes,
-                        .hardware = program.hardware,
+                        .hardware = hardware,
                         .start = program.start},
                        routes.fabric(), routes),
                program);

@@ -1,17 +1,19 @@
 // Runs a schedule on a network model, sizes only: a flat program counter per (channel, rank), no threads, no payload.
 // The order of events is that of the blocking executor ("own_step", collectives/schedule/schedule.hpp); the costs are those of
-// models/hardware.hpp. Two events a message: it reaches its links, it ends. Several executors may share a lane of a network
+// models/hardware.hpp. Two events a message: it reaches its links, it ends (when the receiver gets it may lie ahead). Several executors may share a lane of a network
 // (program_driver.hpp): what is under way there is in one table.
 #pragma once
 
 #include "collectives/schedule/step_window.hpp"
 #include "kernels/base/error.hpp"
+#include "models/fabric/path_class.hpp"
 #include "models/fabric/routes.hpp"
 #include "models/hardware.hpp"
 #include "models/server/host_copies.hpp"
 #include "sim/network/network_run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -31,6 +33,7 @@ struct Job {
   const HardwareProfile& hardware;
   std::span<const SimTime> start = {};      // when each rank begins; empty: all at 0
   std::span<const HostCopies> copies = {};  // beside the schedule, on the `flow` network only
+  Regime regime = {};
 };
 
 // What the tokens of one lane stand for: messages, and what waits for a date.
@@ -98,6 +101,7 @@ struct LaneState {
   std::span<std::int64_t> nic_free_at = {};  // SendQueue::nic: by link, when the overheads of sends over it are over
   UnderWayTable under_way = {};
   std::vector<std::int64_t> bytes_on_route = {};  // by RouteId
+  std::vector<PathClass> class_of_route = {};     // by RouteId
 };
 
 // The route between two different endpoints, known to the network from now on.
@@ -109,6 +113,8 @@ std::uint32_t route_on(LaneState<Network>& lane, int from, int to) {
     lane.network.add_route(lane.routes.hops(next), lane.routes.latency(next), lane.routes.claim(next));
   }
   lane.bytes_on_route.resize(lane.network.routes());
+  while (lane.class_of_route.size() < lane.network.routes())
+    lane.class_of_route.push_back(class_of(lane.routes.fabric(), lane.routes.hops(static_cast<RouteId>(lane.class_of_route.size()))));
   return static_cast<std::uint32_t>(id);
 }
 
@@ -135,7 +141,10 @@ class EventExecutor {
         lane_(lane),
         seat_(std::move(seat)),
         layout_{job.elements, job.schedule.chunks},
-        reduce_rate_(job.hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes})) {
+        hardware_(job.hardware.in(job.regime)),
+        overheads_(hardware_.path_overheads()),
+        reduce_rate_(hardware_.reduce_rate_for(Bytes{job.elements * job.element_bytes})),
+        copy_rate_(hardware_.copy_rate_for(Bytes{job.elements * job.element_bytes})) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels)
       channels_.emplace_back(steps, job.schedule.ranks,
@@ -150,7 +159,8 @@ class EventExecutor {
 
   // Each rank once. `at` may lie ahead of the network's clock.
   void begin(Rank rank, SimTime at) {
-    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel) enter(process(channel, rank), at.ps);
+    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
+      enter(process(channel, rank), later(at.ps, hardware_.call_overhead.ps));
   }
 
   bool finished() const { return unfinished_ == 0; }
@@ -165,17 +175,19 @@ class EventExecutor {
     if (lane_.timeline)
       lane_.timeline->push_back({seat_.first_channel + static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes,
                                  SimTime{m.posted}, SimTime{m.started} + lane_.network.latency(m.route), SimTime{now}});
-    const std::int64_t work = later(job_.hardware.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : 0);
+    const std::int64_t work = later(hardware_.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : copy_ps(m.bytes));
+    const std::int64_t handed = later(now, overheads_[static_cast<std::size_t>(lane_.class_of_route[m.route])].ps);
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
       receiver.work = later(receiver.work, work);
-      transfer_done(receiver, now);
+      transfer_done(receiver, handed);
     } else {
       Early& early = early_[process_index(receiver)].at(receiver.step, m.step);
       ++early.messages;
       early.work = later(early.work, work);
+      early.handed = std::max(early.handed, handed);
     }
-    transfer_done(process(m.channel, m.from), now);
+    if (!leaves_at_once(m.bytes)) transfer_done(process(m.channel, m.from), now);
   }
 
   std::int64_t messages() const { return messages_; }
@@ -205,11 +217,13 @@ class EventExecutor {
     int pending = 0;      // own sends and receives of the step that have not ended
     std::int64_t entered = 0;
     std::int64_t free_at = 0;  // when the overheads of its sends are over
+    std::int64_t handed = 0;   // when the last of its messages is in its hands
     std::int64_t work = 0;     // what it has to do after its transfers: receive overheads, reductions
   };
   // Messages that ended before their receiver reached the step.
   struct Early {
     int messages = 0;
+    std::int64_t handed = 0;
     std::int64_t work = 0;
   };
   // A rank's early messages by step, in a ring that holds the steps from the rank's own on.
@@ -244,8 +258,13 @@ class EventExecutor {
 
   std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }
 
+  // The sender waits for nothing but its own overheads.
+  bool leaves_at_once(std::int64_t bytes) const { return bytes < std::min(hardware_.eager_threshold, hardware_.rendezvous_threshold).count; }
+
+  std::int64_t copy_ps(std::int64_t bytes) const { return copy_rate_.count == 0 ? 0 : (Bytes{bytes} / copy_rate_).ps; }
+
   std::int64_t reduction_ps(std::int64_t bytes) {
-    const HardwareProfile& hw = job_.hardware;
+    const HardwareProfile& hw = hardware_;
     if (reduce_rate_.count == 0) return hw.reduce_launch.ps;
     if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
     return later(hw.reduce_launch.ps, last_reduction_ps_);
@@ -258,25 +277,27 @@ class EventExecutor {
     StepWindow& window = channels_[p.channel];
     for (;; window.leave(p.step), ++p.step) {
       if (p.step == window.count()) return finish(p.rank, now);
-      p.inside = job_.hardware.send_queue == SendQueue::channel || now <= lane_.network.now().ps;
+      p.inside = hardware_.send_queue == SendQueue::channel || now <= lane_.network.now().ps;
       if (!p.inside) return enter_later(p, now);
       IndexedStep& step = window.at(p.step);
       const StepShape& shape = *step.shape;
       const Early early = early_[process_index(p)].take(p.step);
       p.pending = static_cast<int>(shape.sends_of(p.rank).size() + shape.receives_of(p.rank).size()) - early.messages;
       p.work = early.work;
+      p.handed = early.handed;
       p.entered = p.free_at = now;
       for (const std::uint32_t i : shape.locals_of(p.rank))
         if (step.load(i).reduces) p.work = later(p.work, reduction_ps(step.load(i).bytes));
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
-        spend_send(p, shape, i);
+        spend_send(p, step, i);
         post(p, step, i);
+        if (leaves_at_once(step.load(i).bytes)) --p.pending;
       }
       if (!step.posted.empty())
         for (const std::uint32_t i : shape.receives_of(p.rank))
           if (step.posted[i] != not_posted) start_rendezvous(p, step, i, step.posted[i], now);
       if (p.pending > 0) return;
-      now = later(p.free_at, p.work);
+      now = later(std::max(p.free_at, p.handed), p.work);
     }
   }
 
@@ -294,20 +315,23 @@ class EventExecutor {
   }
 
   void transfer_done(Process& p, std::int64_t now) {
+    p.handed = std::max(p.handed, now);
     if (--p.pending > 0) return;
     channels_[p.channel].leave(p.step);
     ++p.step;
-    enter(p, later(std::max(now, p.free_at), p.work));
+    enter(p, later(std::max(p.handed, p.free_at), p.work));
   }
 
   // The overheads of one send, after those before it in the same queue.
-  void spend_send(Process& p, const StepShape& shape, std::uint32_t i) {
+  void spend_send(Process& p, const IndexedStep& step, std::uint32_t i) {
+    const StepShape& shape = *step.shape;
     std::int64_t* queue = nullptr;
-    if (job_.hardware.send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
-    if (job_.hardware.send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
+    if (hardware_.send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
+    if (hardware_.send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
     if (queue) p.free_at = std::max(p.free_at, *queue);
-    p.free_at = later(p.free_at, job_.hardware.send_overhead.ps);
-    if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, job_.hardware.first_use.ps);
+    p.free_at = later(p.free_at, hardware_.send_overhead.ps);
+    if (step.load(i).bytes >= hardware_.inline_threshold.count) p.free_at = later(p.free_at, hardware_.beyond_inline.ps);
+    if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, hardware_.first_use.ps);
     if (queue) *queue = p.free_at;
   }
 
@@ -320,7 +344,7 @@ class EventExecutor {
 
   // The sender is ready with transfer i at its free_at.
   void post(const Process& sender, IndexedStep& step, std::uint32_t i) {
-    if (step.load(i).bytes < job_.hardware.rendezvous_threshold.count) return start(sender, step, i, sender.free_at, sender.free_at);
+    if (step.load(i).bytes < hardware_.rendezvous_threshold.count) return start(sender, step, i, sender.free_at, sender.free_at);
     if (step.posted.empty()) step.posted.assign(step.shape->ends.size(), not_posted);
     step.posted[i] = sender.free_at;
     const Process& receiver = process(sender.channel, step.shape->to(i));
@@ -329,7 +353,7 @@ class EventExecutor {
 
   void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted,
                         std::int64_t receiver_entered) {
-    start(either_end, step, i, posted, later(std::max(posted, receiver_entered), job_.hardware.rendezvous.ps));
+    start(either_end, step, i, posted, later(std::max(posted, receiver_entered), hardware_.rendezvous.ps));
   }
 
   void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {
@@ -348,7 +372,7 @@ class EventExecutor {
                                                      .reduces = load.reduces});
     ++messages_;
     lane_.bytes_on_route[route] += load.bytes;
-    lane_.network.start(route, job_.hardware.wire_bytes(load.bytes), SimTime{at}, token);
+    lane_.network.start(route, hardware_.wire_bytes(load.bytes), SimTime{at}, token);
   }
 
   void digest(IndexedStep& step, std::span<const Transfer> transfers) {
@@ -375,7 +399,9 @@ class EventExecutor {
   LaneState<Network>& lane_;
   const Seat seat_;
   ChunkLayout layout_;
-  const BitsPerSecond reduce_rate_;
+  const HardwareProfile hardware_;  // in the job's regime
+  const std::array<SimTime, path_class_count> overheads_;
+  const BitsPerSecond reduce_rate_, copy_rate_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;
   std::vector<Process> processes_;  // channel * ranks + rank

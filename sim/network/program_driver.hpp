@@ -198,7 +198,8 @@ class ProgramDriver final : public Driver {
                                                    .placement = placement,
                                                    .elements = call.elements,
                                                    .element_bytes = call.element_bytes,
-                                                   .hardware = job_.hardware},
+                                                   .hardware = job_.hardware,
+                                                   .regime = call.regime},
                                                lane_, std::move(seat));
   }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/executors/transport.hpp"
-#include "models/fabric/fabric.hpp"
+#include "models/fabric/path_class.hpp"
 #include "models/hardware.hpp"
 #include "sim/network/network_run.hpp"
 
@@ -28,7 +28,7 @@ class S4uWorld {
   ~S4uWorld();
 
   // The path that messages between two endpoints take; once for each pair that is used.
-  void connect(int from, int to, std::span<const Hop> hops, SimTime latency);
+  void connect(int from, int to, std::span<const Hop> hops, SimTime latency, PathClass kind = PathClass::rail);
 
   // What one rank does in one channel, as an actor of its own. The transport charges the hardware profile's overheads.
   using Program = std::function<void(Transport&)>;

@@ -18,6 +18,22 @@ struct AlwaysInCache {
   static constexpr Bytes value{INT64_MAX};
   static constexpr const char* word = "never";
 };
+struct InstantCopy {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "unlimited";
+};
+struct CopiesBeyondCacheAlike {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "copy_rate";
+};
+struct ReducesInMemoryAlike {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "reduce_rate_beyond_cache";
+};
+struct CopiesInMemoryAlike {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "copy_rate_beyond_cache";
+};
 struct SameBeyondCache {
   static constexpr BitsPerSecond value{0};
   static constexpr const char* word = "reduce_rate";

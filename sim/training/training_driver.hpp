@@ -33,6 +33,7 @@ struct PlacedTraining {
   int iterations = 1;
   std::string name = {};                      // goes with what it waits for; "" where there is one job only
   std::vector<MessageRecord>* timeline = {};  // receives every message of the all-reduces
+  Regime regime = {};                         // of the all-reduces
 };
 
 template <class Network>
@@ -298,7 +299,8 @@ class TrainingDriver final : public Driver {
                                                         .placement = job_.placement,
                                                         .elements = order.size.count / job_.element_bytes,
                                                         .element_bytes = job_.element_bytes,
-                                                        .hardware = job_.hardware},
+                                                        .hardware = job_.hardware,
+                                                        .regime = job_.regime},
                                                     lane_, std::move(seat));
     for (Rank server = job_.schedule.workers(); server < job_.schedule.ranks; ++server)
       executors_[number]->begin(server, lane_.network.now());
