@@ -1,7 +1,9 @@
 #include "models/hardware.hpp"
 
 #include "models/fabric/validation.hpp"
+#include "models/nccl_tuning.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft {
@@ -19,12 +21,45 @@ std::string_view name_of(SendQueue queue) {
 }
 
 std::int64_t HardwareProfile::wire_bytes(std::int64_t bytes) const {
-  if (eager_efficiency == 1.0 || bytes >= rendezvous_threshold.count) return bytes;
-  return std::llround(static_cast<double>(bytes) / eager_efficiency);
+  const double efficiency = message_efficiency * (bytes < rendezvous_threshold.count ? eager_efficiency : 1.0);
+  return efficiency == 1.0 ? bytes : std::llround(static_cast<double>(bytes) / efficiency);
 }
 
+namespace {
+
+// Of rates for larger and larger working sets, 0 where the one before goes on.
+BitsPerSecond slowest(std::initializer_list<BitsPerSecond> rates) {
+  BitsPerSecond least{0};
+  for (const BitsPerSecond rate : rates)
+    if (rate.count > 0 && (least.count == 0 || rate < least)) least = rate;
+  return least;
+}
+
+}  // namespace
+
 BitsPerSecond HardwareProfile::reduce_rate_for(Bytes message) const {
-  return message > reduce_cache && reduce_rate_beyond_cache.count > 0 ? reduce_rate_beyond_cache : reduce_rate;
+  if (message > last_level_cache) return slowest({reduce_rate, reduce_rate_beyond_cache, reduce_rate_in_memory});
+  return message > reduce_cache ? slowest({reduce_rate, reduce_rate_beyond_cache}) : reduce_rate;
+}
+
+BitsPerSecond HardwareProfile::copy_rate_for(Bytes message) const {
+  if (message > last_level_cache) return slowest({copy_rate, copy_rate_beyond_cache, copy_rate_in_memory});
+  return message > reduce_cache ? slowest({copy_rate, copy_rate_beyond_cache}) : copy_rate;
+}
+
+HardwareProfile HardwareProfile::in(const Regime& regime) const {
+  HardwareProfile out = *this;
+  if (regime.protocol == NcclProtocol::automatic) return out;
+  const NcclCosts costs = nccl_costs(*this, regime);
+  out.call_overhead += costs.base;
+  out.nvlink_overhead += costs.nvlink;
+  out.pcie_overhead += costs.pcie;
+  out.sockets_overhead += costs.pcie;
+  out.rail_overhead += costs.network;
+  out.network_overhead += costs.network;
+  out.message_efficiency *= costs.efficiency;
+  out.eager_threshold = std::max(out.eager_threshold, nccl_eager);
+  return out;
 }
 
 std::vector<Problem> problems(const HardwareProfile& profile) {
@@ -43,12 +78,41 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/reduce_rate_beyond_cache", profile.reduce_rate_beyond_cache);
   not_negative("/stream_rate", profile.stream_rate);
   not_negative("/staging_rate", profile.staging_rate);
+  not_negative("/call_overhead", profile.call_overhead);
+  not_negative("/eager_threshold", profile.eager_threshold);
+  not_negative("/inline_threshold", profile.inline_threshold);
+  not_negative("/beyond_inline", profile.beyond_inline);
+  not_negative("/nvlink_overhead", profile.nvlink_overhead);
+  not_negative("/pcie_overhead", profile.pcie_overhead);
+  not_negative("/sockets_overhead", profile.sockets_overhead);
+  not_negative("/rail_overhead", profile.rail_overhead);
+  not_negative("/network_overhead", profile.network_overhead);
+  not_negative("/last_level_cache", profile.last_level_cache);
+  not_negative("/reduce_rate_in_memory", profile.reduce_rate_in_memory);
+  not_negative("/copy_rate", profile.copy_rate);
+  not_negative("/copy_rate_beyond_cache", profile.copy_rate_beyond_cache);
+  not_negative("/copy_rate_in_memory", profile.copy_rate_in_memory);
+  const auto factor = [&](const char* where, double value) {
+    found.require(value >= 0 && value <= nccl_most_factor, where, "must be between 0 and {}, got {}", nccl_most_factor, value);
+  };
+  factor("/nccl_base", profile.nccl_base);
+  factor("/ll_hops", profile.ll_hops);
+  factor("/ll128_hops", profile.ll128_hops);
+  factor("/simple_hops", profile.simple_hops);
+  factor("/ll_bias", profile.ll_bias);
+  factor("/ll128_bias", profile.ll128_bias);
+  factor("/tree_bias", profile.tree_bias);
   const auto efficiency = [&](const char* where, double value) {
     // Written so that not-a-number fails too.
     found.require(value > 0 && value <= 1, where, "must be more than 0 and at most 1, got {}", value);
   };
   efficiency("/wire_efficiency", profile.wire_efficiency);
   efficiency("/eager_efficiency", profile.eager_efficiency);
+  efficiency("/message_efficiency", profile.message_efficiency);
+  efficiency("/ll_efficiency", profile.ll_efficiency);
+  efficiency("/ll128_efficiency", profile.ll128_efficiency);
+  efficiency("/simple_efficiency", profile.simple_efficiency);
+  efficiency("/tree_efficiency", profile.tree_efficiency);
   return found.take();
 }
 

@@ -1,9 +1,12 @@
 // What a message costs besides the wire: the hardware profile.
 #pragma once
 
+#include "collectives/algorithms/nccl.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
+#include "models/fabric/path_class.hpp"
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,11 +20,23 @@ namespace weft {
 enum class SendQueue { channel, rank, nic };
 std::string_view name_of(SendQueue);
 
-// A message of S bytes from a to b costs: send_overhead at a (sends queue up where `send_queue` says), first_use
-// once per directed pair and channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step),
-// path latency, the transfer itself at wire_efficiency x link rate (x eager_efficiency when S < rendezvous_threshold), and
-// receive_overhead at b. A reduction of S bytes costs reduce_launch + S / reduce_rate, or S / reduce_rate_beyond_cache when
-// the whole message of the collective is larger than reduce_cache. Overheads of the receives of one step add up after the last has arrived.
+// Which of NCCL's protocols a call runs in, and along which pattern. `automatic`: none, the profile's plain values.
+struct Regime {
+  NcclProtocol protocol = NcclProtocol::automatic;
+  NcclAlgorithm pattern = NcclAlgorithm::ring;
+  bool between_servers = false;
+  friend bool operator==(const Regime&, const Regime&) = default;
+};
+
+// A call costs call_overhead on each rank before its first message. A message of S bytes from a to b costs: send_overhead at a
+// (sends queue up where `send_queue` says), beyond_inline on top when S >= inline_threshold, first_use once per directed pair and
+// channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step), path latency, the transfer
+// itself at wire_efficiency x link rate (x message_efficiency, x eager_efficiency when S < rendezvous_threshold). Here the
+// sender is free, or at once when S < eager_threshold. After it come the overhead of the path's class, which occupies nobody,
+// and at b receive_overhead. A reduction of S bytes costs reduce_launch + S / reduce_rate, a message that is not reduced S /
+// copy_rate; the rates are those beyond the cache when the whole message of the collective is larger than reduce_cache, and
+// those in memory when it is larger than last_level_cache, and never above those of smaller messages. Overheads of the receives
+// of one step add up after the last has arrived.
 // Between servers, all messages of one connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is
 // copied to host memory before it leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at
 // a time, for all of its streams.
@@ -34,19 +49,43 @@ struct HardwareProfile {
   SimTime rendezvous = {};
   Bytes rendezvous_threshold{INT64_MAX};  // never
   SimTime reduce_launch = {};
-  BitsPerSecond reduce_rate{0};                     // 0: reductions take no time
-  Bytes reduce_cache{INT64_MAX};                    // never
-  BitsPerSecond reduce_rate_beyond_cache{0};        // 0: as in cache
-  double wire_efficiency = 1.0;                     // goodput / link rate, in (0, 1]
-  double eager_efficiency = 1.0;                    // of that, below the threshold: flags beside the data, copies; in (0, 1]
-  BitsPerSecond stream_rate{0};                     // 0: a connection gets what its links give
-  BitsPerSecond staging_rate{0};                    // 0: nothing is copied (GPUDirect RDMA)
+  BitsPerSecond reduce_rate{0};               // 0: reductions take no time
+  Bytes reduce_cache{INT64_MAX};              // never
+  BitsPerSecond reduce_rate_beyond_cache{0};  // 0: as in cache
+  double wire_efficiency = 1.0;               // goodput / link rate, in (0, 1]
+  double eager_efficiency = 1.0;              // of that, below the threshold: flags beside the data, copies; in (0, 1]
+  BitsPerSecond stream_rate{0};               // 0: a connection gets what its links give
+  BitsPerSecond staging_rate{0};              // 0: nothing is copied (GPUDirect RDMA)
+  double message_efficiency = 1.0;            // of that, of all messages
+  SimTime call_overhead = {};
+  Bytes eager_threshold{0};
+  Bytes inline_threshold{0};
+  SimTime beyond_inline = {};
+  SimTime nvlink_overhead = {}, pcie_overhead = {}, sockets_overhead = {}, rail_overhead = {}, network_overhead = {};  // by PathClass
+  Bytes last_level_cache{INT64_MAX};                                                                                   // never
+  BitsPerSecond reduce_rate_in_memory{0};   // 0: as beyond the cache
+  BitsPerSecond copy_rate{0};               // 0: copies take no time
+  BitsPerSecond copy_rate_beyond_cache{0};  // 0: as in cache
+  BitsPerSecond copy_rate_in_memory{0};     // 0: as beyond the cache
+  // Of NCCL's table (models/nccl_tuning.hpp): its latencies are multiplied by these, and a protocol gets these parts of the links.
+  double nccl_base = 1.0;
+  double ll_hops = 1.0, ll128_hops = 1.0, simple_hops = 1.0;
+  double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;
+  double tree_efficiency = 0.92;
+  // NCCL keeps to LL, to LL128, to trees as long as they are expected to take at most so many times as long as the others.
+  double ll_bias = 1.0, ll128_bias = 1.0, tree_bias = 1.0;
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
 
   // What a message asks of its links.
   std::int64_t wire_bytes(std::int64_t bytes) const;
-  // The rate at which a collective of this message size reduces.
+  // The rates at which a collective of this message size reduces and copies.
   BitsPerSecond reduce_rate_for(Bytes message) const;
+  BitsPerSecond copy_rate_for(Bytes message) const;
+  std::array<SimTime, path_class_count> path_overheads() const {
+    return {nvlink_overhead, pcie_overhead, sockets_overhead, rail_overhead, network_overhead};
+  }
+  // What it says to the calls of a regime.
+  HardwareProfile in(const Regime& regime) const;
 };
 
 // Negative costs, efficiencies outside (0, 1].

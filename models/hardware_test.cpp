@@ -42,6 +42,40 @@ TEST_CASE("hardware: messages larger than the cache are reduced at memory's rate
   CHECK(profile.reduce_rate_for(1_GiB) == 80_Gbps);
 }
 
+TEST_CASE("hardware: there are three levels of working sets, and a larger one is never faster") {
+  HardwareProfile profile;
+  profile.reduce_rate = profile.copy_rate = 80_Gbps;
+  profile.reduce_cache = 1_MiB;
+  profile.last_level_cache = 32_MiB;
+  profile.reduce_rate_beyond_cache = profile.copy_rate_beyond_cache = 100_Gbps;  // of no effect
+  CHECK(profile.reduce_rate_for(2_MiB) == 80_Gbps);
+  CHECK(profile.copy_rate_for(2_MiB) == 80_Gbps);
+  profile.reduce_rate_beyond_cache = 40_Gbps;
+  profile.reduce_rate_in_memory = profile.copy_rate_in_memory = 20_Gbps;
+  CHECK(profile.reduce_rate_for(1_MiB) == 80_Gbps);
+  CHECK(profile.reduce_rate_for(32_MiB) == 40_Gbps);
+  CHECK(profile.reduce_rate_for(33_MiB) == 20_Gbps);
+  CHECK(profile.copy_rate_for(33_MiB) == 20_Gbps);
+  CHECK(HardwareProfile{}.copy_rate_for(1_GiB) == BitsPerSecond{0});
+}
+
+TEST_CASE("hardware: all messages may use more of the wire than their bytes, those below the threshold more still") {
+  HardwareProfile profile;
+  profile.message_efficiency = 0.5;
+  profile.rendezvous_threshold = 64_KiB;
+  profile.eager_efficiency = 0.25;
+  CHECK(profile.wire_bytes(100) == 800);
+  CHECK(profile.wire_bytes(65'536) == 131'072);
+}
+
+TEST_CASE("hardware: factors of NCCL's table are neither negative nor absurd") {
+  HardwareProfile profile;
+  profile.ll_hops = -1;
+  profile.nccl_base = 101;
+  CHECK(problems(profile) ==
+        std::vector<Problem>{{"/nccl_base", "must be between 0 and 100, got 101"}, {"/ll_hops", "must be between 0 and 100, got -1"}});
+}
+
 TEST_CASE("hardware: the wire's efficiency is in (0, 1]") {
   for (const double bad : {0.0, -0.5, 1.01, std::nan("")}) {
     CAPTURE(bad);

@@ -7,6 +7,7 @@
 
 #include "collectives/schedule/schedule.hpp"
 #include "kernels/base/units.hpp"
+#include "models/hardware.hpp"
 
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@ struct Call {
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
   std::optional<SimTime> reduction = {};  // each takes this time, whatever the hardware's rate: lists that are merged
+  Regime regime = {};
 };
 
 // What one rank does once. It begins when all operations in `after`, and the one before it on its stream, have ended on this

@@ -9,12 +9,14 @@
 #include "sim/scenario/describe.hpp"
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
+#include "sim/scenario/sized.hpp"
 #include "sim/shared_run.hpp"
 #include "sim/training_events.hpp"
 #include "sim/training_job.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <random>
 #include <set>
 #include <span>
@@ -25,6 +27,12 @@ namespace {
 
 // Gradients up, parameters down.
 constexpr int steps_of_in_network = 2;
+
+// A schedule, proved right, and what it puts on the links.
+struct ProvedSchedule {
+  std::shared_ptr<const Schedule> schedule;
+  LinkLoad load;
+};
 
 // A job, placed and proved right: a schedule for any size, a program, training steps, or an in-network all-reduce.
 struct PlacedJob {
@@ -44,6 +52,9 @@ struct PlacedJob {
   std::optional<CompressedAllreduce> compression = {};  // instead of the schedule
   bool kernels_on_gpu = false;                          // of the compression: while they run, the GPU does not compute
   LinkLoad load = {};
+  Regime regime = {};
+  std::shared_ptr<const Scenario> chosen_for = {};  // given where the schedule depends on the size
+  std::map<std::string, ProvedSchedule> by_settings = {};
 
   bool in_network() const { return !schedule && !program; }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(dtype)); }
@@ -62,7 +73,10 @@ struct PlacedJob {
   Program at(Bytes size) const {
     if (program) return *program;
     if (training) return {};
-    return compression ? compression->program(elements(size)) : program_of(*schedule, elements(size), element_bytes());
+    if (compression) return compression->program(elements(size));
+    Program out = program_of(*schedule, elements(size), element_bytes());
+    out.calls.front().regime = regime;
+    return out;
   }
   int steps() const {
     if (in_network()) return steps_of_in_network;
@@ -92,6 +106,7 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
   Request request = request_of(scenario, algorithm);
   job.ranks = request.ranks;
   request.ranks /= workload.training.model_parallel;  // an all-reduce joins the ranks with the same part
+  if (depends_on_size(scenario, algorithm)) job.chosen_for = std::make_shared<const Scenario>(scenario);
   auto schedule = std::make_shared<Schedule>(build(request));
   require_correct(*schedule, request);
   job.collective = request.collective;
@@ -110,6 +125,26 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
     }
   }
   return job;
+}
+
+// Takes the schedule for a message of this size, where it depends on that.
+void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, Routes& routes) {
+  if (!job.chosen_for) return;
+  const Bytes size = job.training ? job.training->size() : job.own_size.value_or(row_size);
+  const SizedChoice sized = for_size({*job.chosen_for, hardware, routes.fabric(), job.placement, size}, job.algorithm);
+  const auto [at, is_new] = job.by_settings.try_emplace(label(sized.choice));
+  if (is_new) {
+    Request request = request_of(*job.chosen_for, sized.choice);
+    request.ranks /= job.chosen_for->workload.training.model_parallel;
+    auto schedule = std::make_shared<Schedule>(build(request));
+    require_correct(*schedule, request);
+    at->second.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, routes);
+    at->second.schedule = std::move(schedule);
+  }
+  job.schedule = at->second.schedule;
+  job.load = at->second.load;
+  job.regime = sized.regime;
+  if (job.training) job.training.emplace(*job.chosen_for, *job.schedule, job.placement);
 }
 
 // Those of "jobs"; `placements` are of the workload and of them.
@@ -166,6 +201,7 @@ struct ReadyJob {
       placed.spans = options.spans;
       placed.compression = job.compression ? &*job.compression : nullptr;
       placed.kernels_on_gpu = job.kernels_on_gpu;
+      placed.regime = job.regime;
       out.push_back({.name = job.name, .job = std::move(placed)});
     }
   }
@@ -356,9 +392,9 @@ Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std:
     : parts_(std::make_unique<Parts>(std::move(scenario), std::move(cluster))) {
   const Scenario& s = parts_->scenario;
   const std::vector<std::vector<int>> placements = placements_of_jobs(s, algorithm);
-  parts_->jobs.push_back(s.workload.program.empty()
-                             ? placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes)
-                             : placed(s, program_of_workload(s, algorithm), label(algorithm), placements.front(), parts_->routes));
+  parts_->jobs.push_back(s.workload.program.empty() ? placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes)
+                                                    : placed(s, program_of_workload(s, algorithm, {*parts_->fabric, placements.front()}),
+                                                             label(algorithm), placements.front(), parts_->routes));
   place_jobs_beside(s, algorithm, placements, parts_->routes, parts_->jobs);
 }
 
@@ -389,6 +425,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   const Fabric& fabric = *parts_->fabric;
   const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
   std::vector<ReadyJob> ready;
+  for (PlacedJob& job : parts_->jobs) choose_schedule(job, size, hardware, parts_->routes);
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.in_network() ? Program{} : job.at(size)});
   std::vector<Tenant> tenants;
   for (std::size_t i = 0; i < ready.size(); ++i) ready[i].add_tenants(hardware, i == 0 ? options : Options{}, tenants);

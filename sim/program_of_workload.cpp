@@ -4,6 +4,7 @@
 #include "sim/experiment.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/program_check.hpp"
+#include "sim/scenario/sized.hpp"
 
 #include <algorithm>
 #include <map>
@@ -20,7 +21,7 @@ std::shared_ptr<const Schedule> message() {
 
 class Builder {
  public:
-  Builder(const Scenario& scenario, const AlgorithmChoice& row) : scenario_(scenario), row_(row) {
+  Builder(const Scenario& scenario, const AlgorithmChoice& row, const ProgramSite& site) : scenario_(scenario), row_(row), site_(site) {
     out_.ranks = ranks_of(scenario);
     out_.operations.resize(static_cast<std::size_t>(out_.ranks));
   }
@@ -53,8 +54,16 @@ class Builder {
   Call call(const OperationSpec& spec, const std::vector<Rank>& members) {
     if (spec.send) return {.name = spec.id, .schedule = message(), .members = members, .elements = spec.send->count};
     const Scenario alone = scenario_of_operation(scenario_, row_, spec);
-    const Request request = request_of(alone, alone.workload.algorithms.front());
-    auto& schedule = schedules_[{name_of(request.collective), label(alone.workload.algorithms.front()), request.ranks}];
+    const AlgorithmChoice& asked = alone.workload.algorithms.front();
+    SizedChoice sized{asked};
+    if (depends_on_size(alone, asked)) {
+      std::vector<int> seats;
+      for (int i = 0; i < request_of(alone, asked).ranks; ++i)
+        seats.push_back(site_.placement[static_cast<std::size_t>(members.empty() ? i : members[static_cast<std::size_t>(i)])]);
+      sized = for_size({alone, scenario_.hardware, site_.fabric, seats, spec.size.value_or(Bytes{})}, asked);
+    }
+    const Request request = request_of(alone, sized.choice);
+    auto& schedule = schedules_[{name_of(request.collective), label(sized.choice), request.ranks}];
     if (!schedule) {
       auto built = std::make_shared<Schedule>(weft::build(request));
       require_correct(*built, request);
@@ -66,11 +75,13 @@ class Builder {
             .members = members,
             .elements = spec.size.value_or(Bytes{}).count / bytes / (schedule->collective == Collective::alltoall ? schedule->chunks : 1) *
                         (schedule->collective == Collective::alltoall ? schedule->chunks : 1),
-            .element_bytes = bytes};
+            .element_bytes = bytes,
+            .regime = sized.regime};
   }
 
   const Scenario& scenario_;
   const AlgorithmChoice& row_;
+  const ProgramSite& site_;
   Program out_;
   std::map<std::string, std::map<Rank, int>> index_;  // of an operation's id, in each rank's list
   std::map<std::tuple<std::string_view, std::string, int>, std::shared_ptr<const Schedule>> schedules_;
@@ -78,6 +89,8 @@ class Builder {
 
 }  // namespace
 
-Program program_of_workload(const Scenario& scenario, const AlgorithmChoice& row) { return Builder(scenario, row).build(); }
+Program program_of_workload(const Scenario& scenario, const AlgorithmChoice& row, const ProgramSite& site) {
+  return Builder(scenario, row, site).build();
+}
 
 }  // namespace weft

@@ -6,7 +6,13 @@
 
 namespace weft {
 
+// Where its ranks sit: what depends on the size of a collective is chosen for the ways between them.
+struct ProgramSite {
+  const Fabric& fabric;
+  const std::vector<int>& placement;  // rank -> endpoint
+};
+
 // `row`: the algorithm of collectives that name none. Throws RunError when a schedule is wrong.
-Program program_of_workload(const Scenario& scenario, const AlgorithmChoice& row);
+Program program_of_workload(const Scenario& scenario, const AlgorithmChoice& row, const ProgramSite& site);
 
 }  // namespace weft

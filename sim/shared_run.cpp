@@ -195,11 +195,12 @@ SharedRun run_simgrid(const SharedLoad& load, const SharedSite& site, Around) {
 SharedRun run_ns3(const SharedLoad& load, const SharedSite& site, Around) {
   const PlacedProgram& program = only_program(load);
   const Call& call = program.program.calls.front();
+  const HardwareProfile hardware = program.hardware.in(call.regime);
   return alone(run_ns3({.schedule = *call.schedule,
                         .placement = program.placement,
                         .elements = call.elements,
                         .element_bytes = call.element_bytes,
-                        .hardware = program.hardware,
+                        .hardware = hardware,
                         .start = program.start},
                        site.routes.fabric(), site.routes),
                program);

@@ -19,6 +19,7 @@ class TrainingJob {
   int parts() const { return static_cast<int>(placements_.size()); }
   const std::vector<int>& placement(int part) const { return placements_[static_cast<std::size_t>(part)]; }
   bool merged() const { return merged_ != nullptr; }
+  Bytes size() const { return step_.size(); }  // of all gradients
   SimTime alone() const { return alone_; }  // the step of one GPU by itself
 
   // The job must outlive what is placed.

@@ -21,9 +21,6 @@ std::vector<Rank> in_order_tree(int n) {
   return parents;
 }
 
-namespace {
-
-// All-reduce along one tree: leaves start, every rank sends up when its children have, and the sum comes down level by level.
 Schedule tree_allreduce(const std::vector<Rank>& parents) {
   const int n = static_cast<int>(parents.size());
   const auto parent_of = [&](Rank r) { return parents[static_cast<std::size_t>(r)]; };
@@ -51,8 +48,6 @@ Schedule tree_allreduce(const std::vector<Rank>& parents) {
   s.channels = {Steps(2 * tallest, [by_step](int k, Step& step) { step = (*by_step)[static_cast<std::size_t>(k)]; })};
   return s;
 }
-
-}  // namespace
 
 Schedule double_binary_tree_allreduce(int n) {
   const Schedule tree = tree_allreduce(in_order_tree(n));

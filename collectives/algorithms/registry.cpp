@@ -89,6 +89,47 @@ void servers_are_few(const Request& q, Problems& problems) {
                                                 std::int64_t{s.servers} * q.ranks)});
 }
 
+NcclShape nccl_shape(const Request& q) {
+  const AlgorithmSettings& s = q.settings;
+  return {.ranks = q.ranks,
+          .gpus = s.group == 0 ? 1 : s.group,
+          .nics = s.nics == 0 ? 1 : s.nics,
+          .channels = channels_of(s),
+          .pieces = pieces_of(s)};
+}
+
+void fits_servers(const Request& q, Problems& problems) {
+  const int g = q.settings.group, nics = q.settings.nics;
+  if (q.ranks < 1) return;
+  if (g < 0 || (g > 0 && q.ranks % g != 0))
+    problems.push_back({"/group", fmt::format("must divide the {} ranks ({}), got {}", q.ranks, divisors_of(q.ranks), g)});
+  else if (nics < 0 || nics > std::max(g, 1))
+    problems.push_back({"/nics", fmt::format("must be 1 to {}, the GPUs of a server, got {}", std::max(g, 1), nics)});
+  if (q.settings.nccl == NcclAlgorithm::ring && pieces_of(q.settings) > 1 && q.collective != Collective::broadcast)
+    problems.push_back({"/pieces", fmt::format("must be 1 for rings, whose chunks follow one another already, got {}", q.settings.pieces)});
+}
+
+void trees_reduce_everywhere(const Request& q, Problems& problems) {
+  fits_servers(q, problems);
+  if (q.settings.nccl == NcclAlgorithm::tree)
+    problems.push_back({"/algorithm", fmt::format("NCCL's trees are of allreduce; {} is done by a ring", name_of(q.collective))});
+}
+
+Schedule nccl_allreduce(const Request& q) {
+  return q.settings.nccl == NcclAlgorithm::tree ? nccl_tree_allreduce(nccl_shape(q)) : nccl_ring_allreduce(nccl_shape(q));
+}
+
+Price nccl_allreduce_price(const Request& q) {
+  return q.settings.nccl == NcclAlgorithm::tree ? nccl_tree_allreduce_price(nccl_shape(q)) : nccl_ring_allreduce_price(nccl_shape(q));
+}
+
+// Rings are not cut into pieces: their chunks follow one another already.
+template <Schedule (*function)(const NcclShape&)>
+Schedule nccl_once(const Request& q) {
+  return function(nccl_shape(q));
+}
+Price nccl_once_price(const Request& q) { return nccl_ring_once_price(nccl_shape(q)); }
+
 Groups groups_of(const Request& q) { return {.ranks = q.ranks, .ranks_per_group = q.settings.group}; }
 Rooted rooted(const Request& q) { return {.ranks = q.ranks, .root = q.root}; }
 
@@ -134,6 +175,7 @@ const std::array table = {
               .collective = Collective::allreduce,
               .description = "Two complementary binary trees, each for half of the message; wants several pieces.",
               .source = "Sanders, Speck & Traeff 2009",
+              .wants_pieces = true,
               WEFT_OF_RANKS(double_binary_tree_allreduce)},
     Algorithm{.name = "direct",
               .collective = Collective::allreduce,
@@ -150,6 +192,15 @@ const std::array table = {
         .constrain = servers_are_few,
         .build = [](const Request& q) { return parameter_server_allreduce(servers_of(q)); },
         .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
+    Algorithm{.name = "nccl",
+              .collective = Collective::allreduce,
+              .description = "As NCCL does it: rings on the rails of the NICs, or trees between servers with a chain inside each.",
+              .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
+              .takes_group = true,
+              .cuts_itself = true,
+              .constrain = fits_servers,
+              .build = nccl_allreduce,
+              .price = nccl_allreduce_price},
     Algorithm{.name = "ring",
               .collective = Collective::reduce_scatter,
               .description = "Chunks go around a ring of ranks once, adding.",
@@ -168,6 +219,15 @@ const std::array table = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_RANKS(direct_reduce_scatter)},
+    Algorithm{.name = "nccl",
+              .collective = Collective::reduce_scatter,
+              .description = "As NCCL does it: rings on the rails of the NICs.",
+              .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
+              .takes_group = true,
+              .cuts_itself = true,
+              .constrain = trees_reduce_everywhere,
+              .build = nccl_once<nccl_ring_reduce_scatter>,
+              .price = nccl_once_price},
     Algorithm{.name = "ring",
               .collective = Collective::allgather,
               .description = "Blocks go around a ring of ranks once.",
@@ -192,6 +252,15 @@ const std::array table = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_RANKS(direct_allgather)},
+    Algorithm{.name = "nccl",
+              .collective = Collective::allgather,
+              .description = "As NCCL does it: rings on the rails of the NICs.",
+              .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
+              .takes_group = true,
+              .cuts_itself = true,
+              .constrain = trees_reduce_everywhere,
+              .build = nccl_once<nccl_ring_allgather>,
+              .price = nccl_once_price},
     Algorithm{.name = "binomial_tree",
               .collective = Collective::broadcast,
               .description = "Whoever has the message sends it on: twice as many ranks at every step.",
@@ -206,6 +275,7 @@ const std::array table = {
               .collective = Collective::broadcast,
               .description = "Each rank passes the message to the next; wants many pieces.",
               .source = "Barnett et al. 1994",
+              .wants_pieces = true,
               WEFT_OF_ROOT(chain_broadcast)},
     Algorithm{.name = "neighbour_tree",
               .collective = Collective::broadcast,
@@ -218,6 +288,15 @@ const std::array table = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_ROOT(direct_broadcast)},
+    Algorithm{.name = "nccl",
+              .collective = Collective::broadcast,
+              .description = "As NCCL does it: along the rings, as chains from the root on, in pieces.",
+              .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
+              .takes_group = true,
+              .cuts_itself = true,
+              .constrain = trees_reduce_everywhere,
+              .build = [](const Request& q) { return nccl_ring_broadcast(nccl_shape(q), q.root); },
+              .price = [](const Request& q) { return nccl_ring_broadcast_price(nccl_shape(q), q.root); }},
     Algorithm{.name = "binomial_tree",
               .collective = Collective::reduce,
               .description = "Half of the ranks hand their sums to the other half at every step.",
@@ -232,6 +311,7 @@ const std::array table = {
               .collective = Collective::reduce,
               .description = "Each rank adds its data and passes the sum to the one before; wants many pieces.",
               .source = "Barnett et al. 1994",
+              .wants_pieces = true,
               WEFT_OF_ROOT(chain_reduce)},
     Algorithm{.name = "neighbour_tree",
               .collective = Collective::reduce,
@@ -290,17 +370,23 @@ void check_cuts(const Algorithm& a, const Request& q, Problems& problems) {
       problems.push_back(
           {where, fmt::format("must be 1 for {} {}, which cannot be cut further, got {}", a.name, name_of(a.collective), n)});
   };
-  check_cut("/channels", q.settings.channels);
-  check_cut("/pieces", q.settings.pieces);
+  if (q.settings.segment.count > 0 && !a.can_be_cut)
+    problems.push_back({"/segment", fmt::format("{} {} cannot be cut", a.name, name_of(a.collective))});
+  if (q.settings.segment.count > 0 && q.settings.pieces > 0)
+    problems.push_back({"/segment", "the pieces follow from it: leave \"pieces\" or it out"});
+  check_cut("/channels", channels_of(q.settings));
+  check_cut("/pieces", pieces_of(q.settings));
+  if (q.settings.segment.count < 0)
+    problems.push_back({"/segment", fmt::format("must not be negative, got {}", to_string(q.settings.segment))});
 }
 
 // The uncut price is known to be right here; chunks must still be counted by an int, extra ones included.
 void check_size(const Algorithm& a, const Request& q, Problems& problems) {
   constexpr std::int64_t most_chunks = std::int64_t{1} << 28;
-  const std::int64_t parts = std::int64_t{q.settings.channels} * q.settings.pieces;
-  const std::int64_t chunks = a.price(q).chunks;
+  const std::int64_t parts = std::int64_t{channels_of(q.settings)} * pieces_of(q.settings);
+  const std::int64_t chunks = a.cuts_itself ? std::int64_t{2} * q.ranks : a.price(q).chunks;
   if (chunks > most_chunks / parts)
-    problems.push_back({q.settings.pieces > 1 ? "/pieces" : "/channels",
+    problems.push_back({pieces_of(q.settings) > 1 ? "/pieces" : "/channels",
                         fmt::format("cut the message of {} chunks into {} parts; together they may be {}", chunks, parts, most_chunks)});
 }
 
@@ -352,6 +438,9 @@ std::vector<Problem> constraints(const Request& request) {
   if (request.settings.server_hosts != ServerHosts::workers && !a->takes_servers)
     problems.push_back({"/server_hosts", fmt::format("{} {} has no servers, got \"{}\"", a->name, name_of(a->collective),
                                                      name_of(request.settings.server_hosts))});
+  if (request.settings.nics != 0 && a->name != "nccl")
+    problems.push_back(
+        {"/nics", fmt::format("{} {} asks nothing of NICs, got {}", a->name, name_of(a->collective), request.settings.nics)});
   check_cuts(*a, request, problems);
   if (a->constrain != nullptr) a->constrain(request, problems);
   if (problems.empty()) check_size(*a, request, problems);
@@ -360,14 +449,16 @@ std::vector<Problem> constraints(const Request& request) {
 
 Schedule build(const Request& request) {
   const Algorithm& a = allowed(request);
-  const Schedule cut = channels(pipelined(a.build(request), request.settings.pieces), request.settings.channels);
+  if (a.cuts_itself) return a.build(request);
+  const Schedule cut = channels(pipelined(a.build(request), pieces_of(request.settings)), channels_of(request.settings));
   return a.staggers && request.settings.group > 1 ? staggered(cut, request.settings.group) : cut;
 }
 
 Price price(const Request& request) {
   const Algorithm& a = allowed(request);
-  const int pieces = request.settings.pieces, parts = pieces * request.settings.channels;
+  const int pieces = pieces_of(request.settings), parts = pieces * channels_of(request.settings);
   Price price = a.price(request);
+  if (a.cuts_itself) return price;
   if (price.steps > 0) price.steps += pieces - 1;
   price.messages *= parts;
   price.max_chunks_sent *= parts;

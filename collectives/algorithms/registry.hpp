@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/algorithms/hdrm.hpp"
+#include "collectives/algorithms/nccl.hpp"
 #include "collectives/algorithms/parameter_server.hpp"
 #include "collectives/schedule/price.hpp"
 #include "collectives/schedule/schedule.hpp"
@@ -20,13 +21,21 @@ struct AlgorithmSettings {
   int group = 0;    // ranks in a group, such as the GPUs of a server; 0 is not given
   int servers = 0;  // that keep parameters; 0 is not given: 1
   ServerHosts server_hosts = ServerHosts::workers;
-  int channels = 1;  // concurrent parts of the message, each a copy of the algorithm
-  int pieces = 1;    // pieces of each part that follow one another through the algorithm (pipelining)
+  int channels = 1;  // concurrent parts of the message, each a copy of the algorithm; 0: nccl's choice, one a NIC
+  int pieces = 0;    // segments of each part that follow one another through the algorithm (pipelining); 0 is not given: 1
+  Bytes segment{0};  // 0 is not given; pieces follow from it where the size is known
+  int nics = 0;      // of a server, for nccl; 0 is not given: 1
+  NcclAlgorithm nccl = NcclAlgorithm::automatic;
+  NcclProtocol protocol = NcclProtocol::automatic;
   friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
 };
 
 // Servers beside the ranks that are asked for: ranks of the schedule behind them.
 int extra_servers(const AlgorithmSettings&);
+
+// What is asked for, or 1.
+inline int channels_of(const AlgorithmSettings& settings) { return settings.channels == 0 ? 1 : settings.channels; }
+inline int pieces_of(const AlgorithmSettings& settings) { return settings.pieces == 0 ? 1 : settings.pieces; }
 
 struct Request {
   Collective collective = Collective::allreduce;
@@ -46,7 +55,9 @@ struct Algorithm {
   bool can_be_cut = true;
   bool takes_group = false;
   bool takes_servers = false;
-  bool staggers = false;  // may take a group, through which each channel then goes from another rank on
+  bool staggers = false;      // may take a group, through which each channel then goes from another rank on
+  bool cuts_itself = false;   // `build` and `price` know of channels and pieces
+  bool wants_pieces = false;  // without pieces and segments given, as many as do it first
   int most_ranks = 1 << 20;
   void (*constrain)(const Request&, std::vector<Problem>&) = nullptr;  // what else must hold
   Schedule (*build)(const Request&) = nullptr;                         // uncut
@@ -58,7 +69,8 @@ std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
 // What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group,
-// /servers, /server_hosts, /channels, /pieces; those of the fabric are /fabric/type, /fabric/switches and /fabric/nodes_per_switch.
+// /servers, /server_hosts, /channels, /pieces, /nics, /segment; those of the fabric are /fabric/type, /fabric/switches and
+// /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);
 
 // The schedule, and its price by the formulas above each algorithm. Throw InputError with all `constraints`.

@@ -35,7 +35,7 @@ struct Settings {
   std::string transport = "threads";
   std::vector<std::string> algorithms = {"ring"};
   Collective collective = Collective::allreduce;
-  AlgorithmSettings cut = {};
+  AlgorithmSettings cut = {.pieces = 1};
   std::optional<CompressionSettings> compression = {};  // of every all-reduce
   int switches = 0;                                     // of the BiGraph that hdrm is placed on; udp: that add up
   int ranks = 0;                                        // those that reduce: extra servers come on top

@@ -1,17 +1,19 @@
 // Runs a schedule on a network model, sizes only: a flat program counter per (channel, rank), no threads, no payload.
 // The order of events is that of the blocking executor ("own_step", collectives/schedule/schedule.hpp); the costs are those of
-// models/hardware.hpp. Two events a message: it reaches its links, it ends. Several executors may share a lane of a network
-// (program_driver.hpp): what is under way there is in one table.
+// models/hardware.hpp. Two events a message: it reaches its links, it ends (when the receiver gets it may lie ahead). Several executors may
+// share a lane of a network (program_driver.hpp): what is under way there is in one table.
 #pragma once
 
 #include "collectives/schedule/step_window.hpp"
 #include "kernels/base/error.hpp"
+#include "models/fabric/path_class.hpp"
 #include "models/fabric/routes.hpp"
 #include "models/hardware.hpp"
 #include "models/server/host_copies.hpp"
 #include "sim/network/network_run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -33,6 +35,7 @@ struct Job {
   const HardwareProfile& hardware;
   std::span<const SimTime> start = {};                // when each rank begins; empty: all at 0
   std::span<const HostCopies> copies = {};            // beside the schedule, on the `flow` network only
+  Regime regime = {};
   std::span<const std::vector<int>> stands_for = {};  // by channel and step: of how many it is made (merge_steps.hpp); empty: of one
 };
 
@@ -98,6 +101,7 @@ struct Connection {
   RouteId route = 0;
   std::int64_t bytes = 0;       // carried
   bool between_servers = true;  // it leaves a server
+  PathClass path_class = {};
 };
 
 // Copies between a GPU and the host memory of its server: the next begins when the one before has ended.
@@ -126,7 +130,7 @@ struct LaneState {
     return std::ranges::any_of(routes.hops(id), [&](const Hop& hop) { return !routes.fabric().link(hop.link).in_server; });
   }
   std::uint32_t connect(RouteId id, bool outside, BitsPerSecond rate) {
-    connections.push_back({.route = id, .between_servers = outside});
+    connections.push_back({.route = id, .between_servers = outside, .path_class = class_of(routes.fabric(), routes.hops(id))});
     return network.add_route(routes.hops(id), routes.latency(id), routes.claim(id), rate);
   }
   std::vector<std::int64_t> bytes_on_link() const {
@@ -184,7 +188,10 @@ class EventExecutor {
         lane_(lane),
         seat_(std::move(seat)),
         layout_{job.elements, job.schedule.chunks},
-        reduce_rate_(job.hardware.reduce_rate_for(Bytes{job.elements * job.element_bytes})) {
+        hardware_(job.hardware.in(job.regime)),
+        overheads_(hardware_.path_overheads()),
+        reduce_rate_(hardware_.reduce_rate_for(Bytes{job.elements * job.element_bytes})),
+        copy_rate_(hardware_.copy_rate_for(Bytes{job.elements * job.element_bytes})) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels) {
       const auto channel = static_cast<std::uint32_t>(channels_.size());
@@ -201,7 +208,8 @@ class EventExecutor {
 
   // Each rank once. `at` may lie ahead of the network's clock.
   void begin(Rank rank, SimTime at) {
-    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel) enter(process(channel, rank), at.ps);
+    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
+      enter(process(channel, rank), later(at.ps, hardware_.call_overhead.ps));
   }
 
   bool finished() const { return unfinished_ == 0; }
@@ -217,19 +225,21 @@ class EventExecutor {
       lane_.timeline->push_back({seat_.first_channel + static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes,
                                  SimTime{m.posted}, SimTime{m.started} + latency(m.route), SimTime{now}});
     const std::int64_t here = staged(m.route) ? copy_engine(lane_.from_host, m.to).copy(now, staging_ps(m.bytes)) : now;
-    const std::int64_t work = later(job_.hardware.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : 0);
+    const std::int64_t work = later(hardware_.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : copy_ps(m.bytes));
+    const std::int64_t handed = later(now, path_overhead(m.route));
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
       receiver.work = later(receiver.work, work);
       receiver.copied = std::max(receiver.copied, here);
-      transfer_done(receiver, now);
+      transfer_done(receiver, handed);
     } else {
       Early& early = early_[process_index(receiver)].at(receiver.step, m.step);
       ++early.messages;
       early.work = later(early.work, work);
       early.copied = std::max(early.copied, here);
+      early.handed = std::max(early.handed, handed);
     }
-    transfer_done(process(m.channel, m.from), now);
+    if (!leaves_at_once(m.bytes / steps_at(m.channel, m.step))) transfer_done(process(m.channel, m.from), now);
   }
 
   std::int64_t messages() const { return messages_; }
@@ -259,12 +269,14 @@ class EventExecutor {
     int pending = 0;      // own sends and receives of the step that have not ended
     std::int64_t entered = 0;
     std::int64_t free_at = 0;  // when the overheads of its sends are over
+    std::int64_t handed = 0;   // when the last of its messages is in its hands
     std::int64_t work = 0;     // what it has to do after its transfers: receive overheads, reductions
     std::int64_t copied = 0;   // when what it received has been copied from host memory
   };
   // Messages that ended before their receiver reached the step.
   struct Early {
     int messages = 0;
+    std::int64_t handed = 0;
     std::int64_t work = 0, copied = 0;
   };
   // A rank's early messages by step, in a ring that holds the steps from the rank's own on.
@@ -299,8 +311,15 @@ class EventExecutor {
 
   std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }
 
+  // The sender waits for nothing but its own overheads.
+  bool leaves_at_once(std::int64_t bytes) const {
+    return bytes < std::min(hardware_.eager_threshold, hardware_.rendezvous_threshold).count;
+  }
+
+  std::int64_t copy_ps(std::int64_t bytes) const { return copy_rate_.count == 0 ? 0 : (Bytes{bytes} / copy_rate_).ps; }
+
   std::int64_t reduction_ps(std::int64_t bytes) {
-    const HardwareProfile& hw = job_.hardware;
+    const HardwareProfile& hw = hardware_;
     if (reduce_rate_.count == 0) return hw.reduce_launch.ps;
     if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
     return later(hw.reduce_launch.ps, last_reduction_ps_);
@@ -313,7 +332,7 @@ class EventExecutor {
     StepWindow& window = channels_[p.channel];
     for (;; window.leave(p.step), ++p.step) {
       if (p.step == window.count()) return finish(p.rank, now);
-      p.inside = job_.hardware.send_queue == SendQueue::channel || now <= lane_.network.now().ps;
+      p.inside = hardware_.send_queue == SendQueue::channel || now <= lane_.network.now().ps;
       if (!p.inside) return enter_later(p, now);
       IndexedStep& step = window.at(p.step);
       const StepShape& shape = *step.shape;
@@ -321,18 +340,20 @@ class EventExecutor {
       p.pending = static_cast<int>(shape.sends_of(p.rank).size() + shape.receives_of(p.rank).size()) - early.messages;
       p.work = early.work;
       p.copied = early.copied;
+      p.handed = early.handed;
       p.entered = p.free_at = now;
       for (const std::uint32_t i : shape.locals_of(p.rank))
         if (step.load(i).reduces) p.work = later(p.work, reduction_ps(step.load(i).bytes));
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
-        spend_send(p, shape, i);
+        spend_send(p, step, i);
         post(p, step, i);
+        if (leaves_at_once(step.load(i).bytes / steps_in(p))) --p.pending;
       }
       if (!step.posted.empty())
         for (const std::uint32_t i : shape.receives_of(p.rank))
           if (step.posted[i] != not_posted) start_rendezvous(p, step, i, step.posted[i], now);
       if (p.pending > 0) return;
-      now = later(std::max(p.free_at, p.copied), p.work);
+      now = later(std::max({p.handed, p.free_at, p.copied}), p.work);
     }
   }
 
@@ -350,20 +371,24 @@ class EventExecutor {
   }
 
   void transfer_done(Process& p, std::int64_t now) {
+    p.handed = std::max(p.handed, now);
     if (--p.pending > 0) return;
     channels_[p.channel].leave(p.step);
     ++p.step;
-    enter(p, later(std::max({now, p.free_at, p.copied}), p.work));
+    enter(p, later(std::max({p.handed, p.free_at, p.copied}), p.work));
   }
 
   // The overheads of one send, after those before it in the same queue.
-  void spend_send(Process& p, const StepShape& shape, std::uint32_t i) {
+  void spend_send(Process& p, const IndexedStep& step, std::uint32_t i) {
+    const StepShape& shape = *step.shape;
     std::int64_t* queue = nullptr;
-    if (job_.hardware.send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
-    if (job_.hardware.send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
+    if (hardware_.send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
+    if (hardware_.send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
     if (queue) p.free_at = std::max(p.free_at, *queue);
-    p.free_at = later(p.free_at, steps_in(p) * job_.hardware.send_overhead.ps);
-    if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, job_.hardware.first_use.ps);
+    p.free_at = later(p.free_at, steps_in(p) * hardware_.send_overhead.ps);
+    if (step.load(i).bytes / steps_in(p) >= hardware_.inline_threshold.count)
+      p.free_at = later(p.free_at, steps_in(p) * hardware_.beyond_inline.ps);
+    if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, hardware_.first_use.ps);
     if (queue) *queue = p.free_at;
   }
 
@@ -377,7 +402,7 @@ class EventExecutor {
 
   // The sender is ready with transfer i at its free_at.
   void post(const Process& sender, IndexedStep& step, std::uint32_t i) {
-    if (step.load(i).bytes / steps_in(sender) < job_.hardware.rendezvous_threshold.count)
+    if (step.load(i).bytes / steps_in(sender) < hardware_.rendezvous_threshold.count)
       return start(sender, step, i, sender.free_at, sender.free_at);
     if (step.posted.empty()) step.posted.assign(step.shape->ends.size(), not_posted);
     step.posted[i] = sender.free_at;
@@ -387,7 +412,7 @@ class EventExecutor {
 
   void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted,
                         std::int64_t receiver_entered) {
-    start(either_end, step, i, posted, later(std::max(posted, receiver_entered), steps_in(either_end) * job_.hardware.rendezvous.ps));
+    start(either_end, step, i, posted, later(std::max(posted, receiver_entered), steps_in(either_end) * hardware_.rendezvous.ps));
   }
 
   void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {
@@ -396,7 +421,7 @@ class EventExecutor {
     const std::uint32_t route = shape.routes[i];
     const int steps = steps_in(either_end);
     if (steps > 1) {  // what it costs besides its bytes, as often as it stands for
-      const SimTime once = latency(route) + job_.hardware.receive_overhead + (load.reduces ? job_.hardware.reduce_launch : SimTime{});
+      const SimTime once = latency(route) + hardware_.receive_overhead + (load.reduces ? hardware_.reduce_launch : SimTime{});
       at = later(at, (steps - 1) * once.ps);
     }
     if (staged(route)) at = copy_engine(lane_.to_host, shape.from(i)).copy(at, staging_ps(load.bytes));
@@ -413,23 +438,27 @@ class EventExecutor {
     messages_ += steps;
     if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
     lane_.connections[route].bytes += load.bytes;
-    lane_.network.start(route, steps * job_.hardware.wire_bytes(load.bytes / steps) + load.bytes % steps, SimTime{at}, token);
+    lane_.network.start(route, steps * hardware_.wire_bytes(load.bytes / steps) + load.bytes % steps, SimTime{at}, token);
   }
 
   // Of how many steps that of the process is made.
-  int steps_in(const Process& p) const {
-    return job_.stands_for.empty() ? 1 : job_.stands_for[p.channel][static_cast<std::size_t>(p.step)];
+  int steps_in(const Process& p) const { return steps_at(p.channel, p.step); }
+  int steps_at(std::uint32_t channel, int step) const {
+    return job_.stands_for.empty() ? 1 : job_.stands_for[channel][static_cast<std::size_t>(step)];
   }
 
   // Between GPU and host memory, on the way to or from another server.
   bool staged(std::uint32_t connection) const {
-    return job_.hardware.staging_rate.count > 0 && connection != lane_.none && lane_.connections[connection].between_servers;
+    return hardware_.staging_rate.count > 0 && connection != lane_.none && lane_.connections[connection].between_servers;
   }
-  std::int64_t staging_ps(std::int64_t bytes) const { return (Bytes{bytes} / job_.hardware.staging_rate).ps; }
+  std::int64_t staging_ps(std::int64_t bytes) const { return (Bytes{bytes} / hardware_.staging_rate).ps; }
   CopyEngine& copy_engine(std::vector<CopyEngine>& engines, Rank rank) {
     const auto endpoint = static_cast<std::size_t>(job_.placement[static_cast<std::size_t>(rank)]);
     if (engines.size() <= endpoint) engines.resize(static_cast<std::size_t>(lane_.routes.fabric().endpoints()));
     return engines[endpoint];
+  }
+  std::int64_t path_overhead(std::uint32_t connection) const {
+    return connection == lane_.none ? 0 : overheads_[static_cast<std::size_t>(lane_.connections[connection].path_class)].ps;
   }
   SimTime latency(std::uint32_t connection) const { return connection == lane_.none ? SimTime{} : lane_.network.latency(connection); }
 
@@ -446,14 +475,16 @@ class EventExecutor {
     const auto place = [&](Rank rank) { return job_.placement[static_cast<std::size_t>(rank)]; };
     for (std::uint32_t i = 0; i < shape.ends.size(); ++i)
       shape.routes.push_back(
-          connection_on(lane_, place(shape.from(i)), place(shape.to(i)), job_.hardware.stream_rate, {seat_.stream, channel}));
+          connection_on(lane_, place(shape.from(i)), place(shape.to(i)), hardware_.stream_rate, {seat_.stream, channel}));
   }
 
   const Job job_;
   LaneState<Network>& lane_;
   const Seat seat_;
   ChunkLayout layout_;
-  const BitsPerSecond reduce_rate_;
+  const HardwareProfile hardware_;  // in the job's regime
+  const std::array<SimTime, path_class_count> overheads_;
+  const BitsPerSecond reduce_rate_, copy_rate_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;
   std::vector<Process> processes_;  // channel * ranks + rank

@@ -81,6 +81,13 @@ HardwareProfile any_hardware(Dice& dice) {
   hw.eager_efficiency = dice.one_of({1.0, 0.5});
   hw.reduce_cache = dice.one_of({Bytes{INT64_MAX}, 100_KB});
   hw.reduce_rate_beyond_cache = dice.one_of({BitsPerSecond{0}, 70_Gbps});
+  hw.message_efficiency = dice.one_of({1.0, 0.25});
+  hw.call_overhead = dice.one_of({0_us, 9_us});
+  hw.eager_threshold = dice.one_of({0_B, 8_KiB, 1_MiB});
+  hw.inline_threshold = dice.one_of({0_B, 200_B});
+  hw.beyond_inline = dice.one_of({0_us, 300_ns});
+  hw.rail_overhead = dice.one_of({0_us, 2'700_ns});
+  hw.network_overhead = dice.one_of({0_us, 5_us});
   return hw;
 }
 

@@ -199,7 +199,8 @@ class ProgramDriver final : public Driver {
                                                    .placement = placement,
                                                    .elements = call.elements,
                                                    .element_bytes = call.element_bytes,
-                                                   .hardware = hardware_of(c)},
+                                                   .hardware = hardware_of(c),
+                                                   .regime = call.regime},
                                                lane_, std::move(seat));
   }
 

@@ -11,7 +11,8 @@ template <class Network>
 NetworkRun run_schedule(const Job& job, Routes& routes, SharedNetwork<Network>& network, std::vector<MessageRecord>* timeline,
                         Around around) {
   std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(routes.fabric().links()));
-  const Program program = program_of(job.schedule, job.elements, job.element_bytes);
+  Program program = program_of(job.schedule, job.elements, job.element_bytes);
+  program.calls.front().regime = job.regime;
   ProgramDriver driver({.program = program, .placement = job.placement, .hardware = job.hardware, .start = job.start, .timeline = timeline},
                        routes, network, nic_free_at);
   run_to_end(network, around);

@@ -98,10 +98,11 @@ class Ns3World final : public S4uTransport::Directory {
 
   S4uPath& path(Rank from, Rank to) override {
     auto [at, is_new] = paths_.try_emplace({from, to});
-    if (is_new)
-      for (const Hop& hop :
-           routes_.hops(routes_.of(job_.placement[static_cast<std::size_t>(from)], job_.placement[static_cast<std::size_t>(to)])))
-        at->second.links.push_back(hop.link);
+    if (is_new) {
+      const RouteId route = routes_.of(job_.placement[static_cast<std::size_t>(from)], job_.placement[static_cast<std::size_t>(to)]);
+      for (const Hop& hop : routes_.hops(route)) at->second.links.push_back(hop.link);
+      at->second.nature.kind = class_of(fabric_, routes_.hops(route));
+    }
     return at->second;
   }
   s4u::ActorPtr actor(Rank rank, int channel) override { return actors_.at({rank, channel}); }
@@ -112,6 +113,7 @@ class Ns3World final : public S4uTransport::Directory {
     try {
       const auto r = static_cast<std::size_t>(rank);
       if (!job_.start.empty() && job_.start[r].ps > 0) s4u::this_actor::sleep_until(job_.start[r].seconds());
+      if (job_.hardware.call_overhead.ps > 0) s4u::this_actor::sleep_for(job_.hardware.call_overhead.seconds());
       WindowedSteps steps(window, rank);
       run_blocking(steps, channel, ReduceOp::sum, sizes_only, transport);
       transport.finish();
@@ -145,6 +147,10 @@ std::vector<Problem> ns3_problems(const Job& job, const Fabric& fabric) {
     problems.push_back({"/network", fmt::format("ns3 is for small runs: at most {} nodes and switches, got {}", most_devices, devices)});
   if (job.hardware.rendezvous_threshold.count != INT64_MAX)
     problems.push_back({"/hardware/rendezvous_threshold", "ns3 has no rendezvous: write \"never\""});
+  if (job.hardware.message_efficiency != 1)
+    problems.push_back({"/hardware/message_efficiency", "ns3 has headers of its own: write 1, and no protocol of NCCL but simple"});
+  if (job.hardware.copy_rate.count > 0 || job.hardware.copy_rate_beyond_cache.count > 0 || job.hardware.copy_rate_in_memory.count > 0)
+    problems.push_back({"/hardware/copy_rate", "ns3 has no time for copies: write \"unlimited\""});
   if (const std::int64_t largest = largest_message(job); largest > most_bytes)
     problems.push_back(
         {"/workload/size", fmt::format("SimGrid 3.32 loses the end of messages above {} bytes in ns-3, and one has {}: more ranks "

@@ -61,7 +61,8 @@ class S4uProgram {
       : job_(job),
         routes_(routes),
         memory_(memory),
-        world_(job.hardware, routes.fabric().endpoints(), goodput_of_links(routes.fabric(), job.hardware)) {}
+        world_(job.hardware.in(job.program.calls.empty() ? Regime{} : job.program.calls.front().regime), routes.fabric().endpoints(),
+               goodput_of_links(routes.fabric(), job.hardware)) {}
 
   NetworkRun run() {
     int channels = 0;
@@ -70,7 +71,8 @@ class S4uProgram {
       first_channel_.push_back(channels);
       for (const Steps& steps : call.schedule->channels) windows_.emplace_back(steps, call.schedule->ranks);
       channels += static_cast<int>(call.schedule->channels.size());
-      HardwareProfile& hardware = hardware_.emplace_back(job_.hardware);
+      refuse_what_is_not_simulated(call);
+      HardwareProfile& hardware = hardware_.emplace_back(job_.hardware.in(call.regime));
       hardware.reduce_rate = hardware.reduce_rate_for(Bytes{call.elements * call.element_bytes});
       if (call.reduction) {
         hardware.reduce_launch = *call.reduction;
@@ -83,6 +85,14 @@ class S4uProgram {
   }
 
  private:
+  // The world's factors know neither the call of a message nor whether it is reduced.
+  void refuse_what_is_not_simulated(const Call& call) const {
+    if (call.regime != job_.program.calls.front().regime)
+      throw InputError("network \"simgrid\" runs all calls of a program in one of NCCL's protocols: use network \"flow\"");
+    if (job_.hardware.copy_rate_for(Bytes{call.elements * call.element_bytes}).count > 0)
+      throw InputError("/hardware/copy_rate: network \"simgrid\" has no time for copies: use network \"flow\"");
+  }
+
   // Tells the world the path of every pair that exchanges messages, asking for routes in the order of the schedule.
   void connect_pairs(const Call& call) {
     Step step;
@@ -105,7 +115,8 @@ class S4uProgram {
     const Fabric& fabric = routes_.fabric();
     for (const Hop& hop : routes_.hops(id))
       if (const TwoWayLoad& load = fabric.link(hop.link).two_way; load.rate.count > 0) world_.lose_two_way(hop.link, load);
-    world_.connect(from, to, routes_.hops(id), routes_.latency(id), routes_.claim(id));
+    world_.connect(from, to, routes_.hops(id), routes_.latency(id),
+                   {.claim = routes_.claim(id), .kind = class_of(fabric, routes_.hops(id))});
   }
 
   int endpoint(Rank rank) const { return job_.placement[static_cast<std::size_t>(rank)]; }
@@ -149,14 +160,21 @@ class S4uProgram {
       StepWindow& window = windows_[static_cast<std::size_t>(first_channel_[c] + channel)];
       const int connection =
           connections_.try_emplace({o.stream, channel, call.members}, static_cast<int>(connections_.size())).first->second;
-      world_.add_actor(
-          rank, first_channel_[c] + channel, endpoint(rank), start(rank),
-          [this, &window, &buffer, &call, own, channel](Transport& transport) {
-            WindowedSteps steps(window, own);
-            MembersTransport among_members(transport, call);
-            run_blocking(steps, channel, memory_.op, buffer, among_members);
-          },
-          {.before = [&gate] { gate.wait(); }, .after = [&gate] { gate.done(); }, .hardware = &hardware_[c], .connection = connection});
+      world_.add_actor(rank, first_channel_[c] + channel, endpoint(rank), start(rank),
+                       [this, &window, &buffer, &call, own, channel](Transport& transport) {
+                         WindowedSteps steps(window, own);
+                         MembersTransport among_members(transport, call);
+                         run_blocking(steps, channel, memory_.op, buffer, among_members);
+                       },
+                       {.before =
+                            [this, &gate, c] {
+                              gate.wait();
+                              if (hardware_[c].call_overhead.ps > 0)
+                                simgrid::s4u::this_actor::sleep_for(hardware_[c].call_overhead.seconds());
+                            },
+                        .after = [&gate] { gate.done(); },
+                        .hardware = &hardware_[c],
+                        .connection = connection});
     }
   }
 
@@ -180,7 +198,8 @@ NetworkRun run_s4u(const PlacedProgram& program, Routes& routes, const RankMemor
 }
 
 NetworkRun run_s4u(const Job& job, Routes& routes, const RankMemory& memory) {
-  const Program program = program_of(job.schedule, job.elements, job.element_bytes);
+  Program program = program_of(job.schedule, job.elements, job.element_bytes);
+  program.calls.front().regime = job.regime;
   return run_s4u({.program = program, .placement = job.placement, .hardware = job.hardware, .start = job.start}, routes, memory);
 }
 

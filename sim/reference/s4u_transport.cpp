@@ -24,6 +24,7 @@ void S4uTransport::receive(Rank from, Tag tag, ByteSpan into) {
   simgrid::s4u::Mailbox* box = mailbox(from_peer_[from], from, rank_, meets(into));
   Pending& p = add_pending();
   p.peer = from, p.tag = tag, p.receives = true, p.into = into;
+  p.overhead = overheads_[static_cast<std::size_t>(directory_.path(from, rank_).nature.kind)];
   p.comm = box->get_async<void>(&p.payload);
   debt_ += hardware_.receive_overhead;
 }
@@ -32,6 +33,7 @@ void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {
   pay_debt();
   Mailboxes& boxes = to_peer_[to];
   SimTime overhead = hardware_.send_overhead;
+  if (static_cast<std::int64_t>(bytes.size()) >= hardware_.inline_threshold.count) overhead += hardware_.beyond_inline;
   if (boxes.path == nullptr) {
     boxes.path = &directory_.path(rank_, to);
     if (connection_ < 0 || directory_.connects(connection_, rank_, to)) overhead += hardware_.first_use;
@@ -42,21 +44,29 @@ void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {
   // The receiver copies when it gets to run, and by then the sender may have written on.
   Payload* payload = bytes.data() == nullptr ? &no_data : new Payload(bytes.begin(), bytes.end());
   simgrid::s4u::Mailbox* box = mailbox(boxes, rank_, to, meets(bytes));
+  const std::uint64_t carried = bytes.empty() ? directory_.bytes_of_an_empty_message() : bytes.size();
+  if (leaves_at_once(bytes)) {
+    box->put_init(payload, carried)->detach();
+    return;
+  }
   Pending& p = add_pending();
-  p.peer = to, p.tag = tag, p.receives = false;
-  p.comm = box->put_async(payload, bytes.empty() ? directory_.bytes_of_an_empty_message() : bytes.size());
+  p.peer = to, p.tag = tag, p.receives = false, p.overhead = {};
+  p.comm = box->put_async(payload, carried);
 }
 
 void S4uTransport::wait() {
+  double handed_s = 0;  // when the last message is in this rank's hands
   for (std::size_t i = 0; i < started_; ++i) {
     Pending& p = pending_[i];
     waiting_for_ = &p;
     p.comm->wait();
+    if (p.overhead.ps > 0) handed_s = std::max(handed_s, p.comm->get_finish_time() + p.overhead.seconds());
     p.comm.reset();
     if (p.receives) deliver(p);
   }
   waiting_for_ = nullptr;
   started_ = 0;
+  if (handed_s > simgrid::s4u::Engine::get_clock()) simgrid::s4u::this_actor::sleep_until(handed_s);
 }
 
 void S4uTransport::reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView from) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include "collectives/executors/transport.hpp"
-#include "models/fabric/fabric.hpp"
+#include "models/fabric/path_class.hpp"
 #include "models/hardware.hpp"
+#include "sim/reference/s4u_world.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
@@ -22,7 +25,7 @@ inline constexpr std::uint64_t nothing_to_carry = std::uint64_t{1} << 60;
 struct S4uPath {
   std::vector<LinkId> links;
   double latency_s = 0;
-  FlowClaim claim = {};
+  PathNature nature = {};
   std::int64_t bytes = 0;  // sent so far
 };
 
@@ -40,7 +43,12 @@ class S4uTransport final : public Transport {
   };
 
   S4uTransport(Directory& directory, const HardwareProfile& hardware, Rank rank, int channel, int connection = -1)
-      : directory_(directory), hardware_(hardware), rank_(rank), channel_(channel), connection_(connection) {}
+      : directory_(directory),
+        hardware_(hardware),
+        overheads_(hardware.path_overheads()),
+        rank_(rank),
+        channel_(channel),
+        connection_(connection) {}
 
   void receive(Rank from, Tag tag, ByteSpan into) override;
   void send(Rank to, Tag tag, ByteView bytes) override;
@@ -64,10 +72,14 @@ class S4uTransport final : public Transport {
     Rank peer = 0;
     Tag tag = 0;
     bool receives = false;
+    SimTime overhead = {};  // of its path, from its end until the receiver has it
     ByteSpan into;
     void* payload = nullptr;
   };
 
+  bool leaves_at_once(ByteView bytes) const {
+    return static_cast<std::int64_t>(bytes.size()) < std::min(hardware_.eager_threshold, hardware_.rendezvous_threshold).count;
+  }
   bool meets(ByteView bytes) const { return static_cast<std::int64_t>(bytes.size()) >= hardware_.rendezvous_threshold.count; }
   simgrid::s4u::Mailbox* mailbox(Mailboxes& mailboxes, Rank from, Rank to, bool rendezvous);
   Pending& add_pending();
@@ -76,6 +88,7 @@ class S4uTransport final : public Transport {
 
   Directory& directory_;
   const HardwareProfile& hardware_;
+  const std::array<SimTime, path_class_count> overheads_;
   Rank rank_;
   int channel_;
   int connection_;  // -1: of its own

@@ -104,10 +104,10 @@ struct S4uWorld::State final : S4uTransport::Directory {
   void add_routes() {
     for (const auto& [ends, path] : paths) {
       const std::size_t from = ends >> 32, to = ends & UINT32_MAX;
-      const double ceiling = path.claim.ceiling.count > 0 ? path.claim.ceiling.bytes_per_second() : 1e30;
+      const double ceiling = path.nature.claim.ceiling.count > 0 ? path.nature.claim.ceiling.bytes_per_second() : 1e30;
       s4u::Link* own =
-          simgrid_compat::add_link(zone, fmt::format("route{}>{}", from, to), ceiling)->set_latency(claiming_latency_s(path.claim));
-      if (path.claim.ceiling.count > 0) own->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+          simgrid_compat::add_link(zone, fmt::format("route{}>{}", from, to), ceiling)->set_latency(claiming_latency_s(path.nature.claim));
+      if (path.nature.claim.ceiling.count > 0) own->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
       std::vector<s4u::LinkInRoute> route{s4u::LinkInRoute(own)};
       for (const LinkId id : path.links)
         if (const auto both = both_ways.find(id); both != both_ways.end()) route.emplace_back(both->second);
@@ -141,7 +141,7 @@ struct S4uWorld::State final : S4uTransport::Directory {
       const double bytes = size == static_cast<double>(nothing_to_carry) ? 0.0 : size;
       const bool meets = bytes >= static_cast<double>(hardware.rendezvous_threshold.count);
       const S4uPath& path = paths.at(ends(from, to));
-      return (path.latency_s + (meets ? hardware.rendezvous.seconds() : 0.0)) / claiming_latency_s(path.claim);
+      return (path.latency_s + (meets ? hardware.rendezvous.seconds() : 0.0)) / claiming_latency_s(path.nature.claim);
     });
     simgrid_compat::set_bandwidth_factor(zone, [this](double size, const s4u::Host*, const s4u::Host*, const auto&, const auto&) {
       if (size == static_cast<double>(nothing_to_carry)) return 1e30;
@@ -198,10 +198,10 @@ S4uWorld::S4uWorld(const HardwareProfile& hardware, int endpoints, std::span<con
 
 S4uWorld::~S4uWorld() = default;
 
-void S4uWorld::connect(int from, int to, std::span<const Hop> hops, SimTime latency, FlowClaim claim) {
+void S4uWorld::connect(int from, int to, std::span<const Hop> hops, SimTime latency, PathNature nature) {
   State& s = *state_;
   check(!hops.empty() && from != to, "a path from {} to {} needs a link", from, to);
-  S4uPath path{.links = {}, .latency_s = latency.seconds(), .claim = claim};
+  S4uPath path{.links = {}, .latency_s = latency.seconds(), .nature = nature};
   for (const Hop& hop : hops) path.links.push_back(hop.link);
   s.paths.emplace(pair_of(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to)), std::move(path));
 }

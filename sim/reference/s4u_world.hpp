@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/executors/transport.hpp"
-#include "models/fabric/fabric.hpp"
+#include "models/fabric/path_class.hpp"
 #include "models/hardware.hpp"
 #include "sim/network/network_run.hpp"
 
@@ -12,6 +12,12 @@
 #include <span>
 
 namespace weft {
+
+// What a path is beside its links and latency.
+struct PathNature {
+  FlowClaim claim = {};
+  PathClass kind = PathClass::rail;
+};
 
 // What goes with an actor beside its program.
 struct ActorOptions {
@@ -28,7 +34,7 @@ class S4uWorld {
   ~S4uWorld();
 
   // The path that messages between two endpoints take, and what they claim of it; once for each pair that is used.
-  void connect(int from, int to, std::span<const Hop> hops, SimTime latency, FlowClaim claim = {});
+  void connect(int from, int to, std::span<const Hop> hops, SimTime latency, PathNature nature = {});
 
   // What both links lose while messages cross them in both directions. Before connect().
   void lose_two_way(LinkId link, TwoWayLoad load);

@@ -14,8 +14,15 @@ std::string label(const AlgorithmChoice& choice) {
   add("servers", choice.settings.servers, plain.servers);
   if (choice.settings.server_hosts != plain.server_hosts)
     settings += fmt::format("{}server_hosts={}", settings.empty() ? "" : ",", name_of(choice.settings.server_hosts));
-  add("channels", choice.settings.channels, plain.channels);
+  const auto add_name = [&](const char* name, std::string_view value) {
+    settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, value);
+  };
+  if (choice.settings.nccl != plain.nccl) add_name("algorithm", name_of(choice.settings.nccl));
+  if (choice.settings.protocol != plain.protocol) add_name("protocol", name_of(choice.settings.protocol));
+  add("nics", choice.settings.nics, plain.nics);
+  if (choice.settings.channels > 0) add("channels", choice.settings.channels, plain.channels);
   add("pieces", choice.settings.pieces, plain.pieces);
+  if (choice.settings.segment.count > 0) add_name("segment", to_string(choice.settings.segment));
   const auto add_bytes = [&](const char* name, Bytes value, Bytes unless) {
     if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, to_string(value));
   };

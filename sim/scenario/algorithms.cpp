@@ -42,8 +42,18 @@ std::string key_of_servers(const AlgorithmSettings& settings) { return settings.
 AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   const int gpus = scenario.server.gpu_count();
-  if (!algorithm || choice.settings.group != 0 || gpus == 1) return choice;
+  if (!algorithm) return choice;
+  if (algorithm->cuts_itself) {
+    const bool between = ranks_of(scenario) > gpus;
+    if (choice.settings.nics == 0) choice.settings.nics = between ? std::min(scenario.server.nic_count(), gpus) : 1;
+    if (choice.settings.channels == 0) choice.settings.channels = choice.settings.nics;
+  }
+  if (choice.settings.group != 0 || gpus == 1) return choice;
   const bool rings = algorithm->staggers && choice.settings.channels > 1 && ranks_of(scenario) % gpus == 0;
+  if (algorithm->cuts_itself && ranks_of(scenario) % gpus != 0) {
+    if (ranks_of(scenario) < gpus) choice.settings.group = ranks_of(scenario);  // some GPUs of one server
+    return choice;
+  }
   if (algorithm->takes_group || rings) choice.settings.group = gpus;
   return choice;
 }

@@ -233,5 +233,5 @@ TEST_CASE("names have no control characters, which would reach terminals and tab
 TEST_CASE("the list of all-reduces has those that switches take part in") {
   CHECK(lines_for(with("/workload/algorithm", "chain")) ==
         Lines{"f.json: /workload/algorithm: unknown allreduce algorithm \"chain\", must be one of ring, halving_doubling, hdrm, "
-              "recursive_doubling, hierarchical_ring, double_binary_tree, direct, parameter_server, atp, switchml"});
+              "recursive_doubling, hierarchical_ring, double_binary_tree, direct, parameter_server, nccl, atp, switchml"});
 }

@@ -1,5 +1,6 @@
 #include "sim/scenario/hardware_fields.hpp"
 
+#include "models/nccl_tuning.hpp"
 #include "sim/scenario/profiles.hpp"
 
 namespace weft {
@@ -17,37 +18,82 @@ const std::vector<std::pair<SendQueue, std::string>>& Names<SendQueue>::values()
 
 Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
   using H = HardwareProfile;
-  return {.doc = "What a message costs besides the wire.",
-          .fields = {
-              optional("profile", &H::name, "The profile that the other keys override."),
-              optional("send_overhead", &H::send_overhead, "Time the sender is busy with each message."),
-              optional("send_queue", &H::send_queue,
-                       "Where send overheads queue up: channel: each channel of each stream has a sender of its own; rank: one CPU thread "
-                       "sends for all of them; nic: the ranks of a NIC share it."),
-              optional("receive_overhead", &H::receive_overhead, "Time the receiver is busy with each message after it has arrived."),
-              optional("first_use", &H::first_use, "Once for each directed pair of ranks: the first message's connection."),
-              optional("rendezvous", &H::rendezvous, "Handshake of a message that reaches the threshold."),
-              optional_as<OrWord<Bytes, NeverRendezvous>>("rendezvous_threshold", &H::rendezvous_threshold,
-                                                          "Messages of this size and more wait for their receiver."),
-              optional("reduce_launch", &H::reduce_launch, "Fixed cost of each reduction."),
-              optional_as<OrWord<BitsPerSecond, InstantReduction>>("reduce_rate", &H::reduce_rate, "Bytes reduced in a second."),
-              optional_as<OrWord<Bytes, AlwaysInCache>>("reduce_cache", &H::reduce_cache,
-                                                        "Collectives of larger messages reduce at reduce_rate_beyond_cache."),
-              optional_as<OrWord<BitsPerSecond, SameBeyondCache>>("reduce_rate_beyond_cache", &H::reduce_rate_beyond_cache,
-                                                                  "Bytes reduced in a second when they do not stay in cache."),
-              optional("wire_efficiency", &H::wire_efficiency, "Goodput over link rate.", between(0.01, 1.0)),
-              optional("eager_efficiency", &H::eager_efficiency,
-                       "Goodput of messages below the rendezvous threshold over that of the others: flags sent beside the data, copies.",
-                       between(0.01, 1.0)),
-              optional_as<OrWord<BitsPerSecond, UnlimitedStream>>(
-                  "stream_rate", &H::stream_rate,
-                  "What one connection (sender, receiver, channel and stream) carries at most between servers, as TCP does on one core; "
-                  "unlimited when not given."),
-              optional_as<OrWord<BitsPerSecond, UnstagedMessages>>(
-                  "staging_rate", &H::staging_rate,
-                  "Rate at which messages between servers are copied to and from host memory, one copy a GPU and direction at a time; "
-                  "unlimited, as with GPUDirect RDMA, when not given."),
-          }};
+  return {
+      .doc = "What a message costs besides the wire.",
+      .fields = {
+          optional("profile", &H::name, "The profile that the other keys override."),
+          optional("send_overhead", &H::send_overhead, "Time the sender is busy with each message."),
+          optional("send_queue", &H::send_queue,
+                   "Where send overheads queue up: channel: each channel of each stream has a sender of its own; rank: one CPU thread "
+                   "sends for all of them; nic: the ranks of a NIC share it."),
+          optional("receive_overhead", &H::receive_overhead, "Time the receiver is busy with each message after it has arrived."),
+          optional("first_use", &H::first_use, "Once for each directed pair of ranks: the first message's connection."),
+          optional("rendezvous", &H::rendezvous, "Handshake of a message that reaches the threshold."),
+          optional_as<OrWord<Bytes, NeverRendezvous>>("rendezvous_threshold", &H::rendezvous_threshold,
+                                                      "Messages of this size and more wait for their receiver."),
+          optional("reduce_launch", &H::reduce_launch, "Fixed cost of each reduction."),
+          optional_as<OrWord<BitsPerSecond, InstantReduction>>("reduce_rate", &H::reduce_rate, "Bytes reduced in a second."),
+          optional_as<OrWord<Bytes, AlwaysInCache>>("reduce_cache", &H::reduce_cache,
+                                                    "Collectives of larger messages reduce at reduce_rate_beyond_cache."),
+          optional_as<OrWord<BitsPerSecond, SameBeyondCache>>("reduce_rate_beyond_cache", &H::reduce_rate_beyond_cache,
+                                                              "Bytes reduced in a second when they do not stay in cache."),
+          optional("wire_efficiency", &H::wire_efficiency, "Goodput over link rate.", between(0.01, 1.0)),
+          optional("eager_efficiency", &H::eager_efficiency,
+                   "Goodput of messages below the rendezvous threshold over that of the others: flags sent beside the data, copies.",
+                   between(0.01, 1.0)),
+          optional_as<OrWord<BitsPerSecond, UnlimitedStream>>(
+              "stream_rate", &H::stream_rate,
+              "What one connection (sender, receiver, channel and stream) carries at most between servers, as TCP does on one core; "
+              "unlimited when not given."),
+          optional_as<OrWord<BitsPerSecond, UnstagedMessages>>(
+              "staging_rate", &H::staging_rate,
+              "Rate at which messages between servers are copied to and from host memory, one copy a GPU and direction at a time; "
+              "unlimited, as with GPUDirect RDMA, when not given."),
+          optional("message_efficiency", &H::message_efficiency, "Goodput of all messages over what the links give them.",
+                   between(0.01, 1.0)),
+          optional("call_overhead", &H::call_overhead,
+                   "Time that each rank needs before its first message of every collective: to launch a kernel, to enter a library."),
+          optional("eager_threshold", &H::eager_threshold,
+                   "Sends of smaller messages are complete when their overheads are over: the sender does not wait for the transfer. "
+                   "0B: every send waits."),
+          optional("inline_threshold", &H::inline_threshold,
+                   "Messages of this size and more cost the sender beyond_inline; smaller ones lie in the request itself."),
+          optional("beyond_inline", &H::beyond_inline, "Time the sender is busy besides with messages that are not sent inline."),
+          optional("nvlink_overhead", &H::nvlink_overhead,
+                   "From a message's end on its links until the receiver has it, on ways from GPU to GPU over NVLink."),
+          optional("pcie_overhead", &H::pcie_overhead, "The same on ways over PCIe inside one socket."),
+          optional("sockets_overhead", &H::sockets_overhead, "The same on ways from socket to socket of a server."),
+          optional("rail_overhead", &H::rail_overhead, "The same between servers over one switch."),
+          optional("network_overhead", &H::network_overhead, "The same between servers over several switches."),
+          optional_as<OrWord<Bytes, AlwaysInCache>>("last_level_cache", &H::last_level_cache,
+                                                    "Collectives of larger messages reduce and copy at the rates in memory."),
+          optional_as<OrWord<BitsPerSecond, ReducesInMemoryAlike>>("reduce_rate_in_memory", &H::reduce_rate_in_memory,
+                                                                   "Bytes reduced in a second beyond the last level of cache."),
+          optional_as<OrWord<BitsPerSecond, InstantCopy>>("copy_rate", &H::copy_rate,
+                                                          "Bytes in a second that a receiver copies of messages that it does not reduce."),
+          optional_as<OrWord<BitsPerSecond, CopiesBeyondCacheAlike>>("copy_rate_beyond_cache", &H::copy_rate_beyond_cache,
+                                                                     "The same in collectives of messages larger than reduce_cache."),
+          optional_as<OrWord<BitsPerSecond, CopiesInMemoryAlike>>("copy_rate_in_memory", &H::copy_rate_in_memory,
+                                                                  "The same beyond the last level of cache."),
+          optional("nccl_base", &H::nccl_base, "Factor of what NCCL's tuning table says that a call costs besides its hops.",
+                   between(0.0, nccl_most_factor)),
+          optional("ll_hops", &H::ll_hops, "Factor of the latencies of hops in NCCL's table, protocol LL.", between(0.0, nccl_most_factor)),
+          optional("ll128_hops", &H::ll128_hops, "Factor of the latencies of hops in NCCL's table, protocol LL128.",
+                   between(0.0, nccl_most_factor)),
+          optional("simple_hops", &H::simple_hops, "Factor of the latencies of hops in NCCL's table, protocol Simple.",
+                   between(0.0, nccl_most_factor)),
+          optional("ll_efficiency", &H::ll_efficiency,
+                   "Goodput of protocol LL over what the links give: half of its bytes are flags, and it moves 8 bytes at a time.",
+                   between(0.01, 1.0)),
+          optional("ll128_efficiency", &H::ll128_efficiency, "Goodput of protocol LL128: 120 of 128 bytes are data.", between(0.01, 1.0)),
+          optional("simple_efficiency", &H::simple_efficiency, "Goodput of protocol Simple.", between(0.01, 1.0)),
+          optional("tree_efficiency", &H::tree_efficiency, "Goodput of NCCL's trees over that of its rings.", between(0.01, 1.0)),
+          optional("ll_bias", &H::ll_bias,
+                   "NCCL keeps to protocol LL as long as it is expected to take at most this many times as long as the others.",
+                   between(0.0, nccl_most_factor)),
+          optional("ll128_bias", &H::ll128_bias, "The same of protocol LL128.", between(0.0, nccl_most_factor)),
+          optional("tree_bias", &H::tree_bias, "The same of trees instead of rings.", between(0.0, nccl_most_factor)),
+      }};
 }
 
 Json HardwareForm::schema() {

@@ -26,6 +26,22 @@ struct UnstagedMessages {
   static constexpr BitsPerSecond value{0};
   static constexpr const char* word = "unlimited";
 };
+struct InstantCopy {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "unlimited";
+};
+struct CopiesBeyondCacheAlike {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "copy_rate";
+};
+struct ReducesInMemoryAlike {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "reduce_rate_beyond_cache";
+};
+struct CopiesInMemoryAlike {
+  static constexpr BitsPerSecond value{0};
+  static constexpr const char* word = "copy_rate_beyond_cache";
+};
 struct SameBeyondCache {
   static constexpr BitsPerSecond value{0};
   static constexpr const char* word = "reduce_rate";

@@ -91,6 +91,11 @@ Field<AlgorithmSettings> group_field(std::string doc) {
   return field;
 }
 
+// 0 is not given.
+std::function<Json(const AlgorithmSettings&)> not_zero(int AlgorithmSettings::*member) {
+  return [member](const AlgorithmSettings& s) { return s.*member > 0 ? Json(s.*member) : Json(Json::value_t::discarded); };
+}
+
 std::vector<Field<AtpChoice>> atp_fields() {
   using C = AtpChoice;
   auto servers = optional("servers", &C::servers,
@@ -156,6 +161,16 @@ const std::vector<std::pair<ServerHosts, std::string>>& Names<ServerHosts>::valu
   static const auto all = named<ServerHosts>(std::initializer_list<ServerHosts>{ServerHosts::workers, ServerHosts::extra});
   return all;
 }
+const std::vector<std::pair<NcclAlgorithm, std::string>>& Names<NcclAlgorithm>::values() {
+  static const auto all =
+      named<NcclAlgorithm>(std::initializer_list<NcclAlgorithm>{NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::automatic});
+  return all;
+}
+const std::vector<std::pair<NcclProtocol, std::string>>& Names<NcclProtocol>::values() {
+  static const auto all = named<NcclProtocol>(
+      std::initializer_list<NcclProtocol>{NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple, NcclProtocol::automatic});
+  return all;
+}
 const std::vector<std::pair<NetworkKind, std::string>>& Names<NetworkKind>::values() {
   static const auto all = [] {
     std::vector<std::pair<NetworkKind, std::string>> out;
@@ -198,13 +213,42 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
           group_field("Ranks in a group, through which each channel goes from another rank on (a ring for each NIC); with several "
                       "channels the GPUs of a server when not given."));
     if (can_be_cut) {
-      fields.push_back(optional("channels", &Settings::channels, "Parts of the message, each a copy of the algorithm.", at_least(1)));
-      fields.push_back(optional("pieces", &Settings::pieces, "Pieces of each part that follow one another.", at_least(1)));
+      auto channels = optional("channels", &Settings::channels, "Parts of the message, each a copy of the algorithm.", at_least(1));
+      if (name == "nccl") {
+        channels.doc = "NCCL's channels, parts of the message; one for each NIC of a server when not given.";
+        channels.write = not_zero(&Settings::channels);
+      }
+      fields.push_back(channels);
+      auto pieces = optional("pieces", &Settings::pieces,
+                             "Segments of each part that follow one another. When not given: as \"segment\" says, or as many as do it "
+                             "first where the algorithm is a tree or a chain, or else 1.",
+                             at_least(1));
+      pieces.write = not_zero(&Settings::pieces);
+      fields.push_back(pieces);
+      auto segment =
+          optional("segment", &Settings::segment, "Instead of \"pieces\": the most bytes that one message carries.", at_least(1_B));
+      segment.write = [](const Settings& s) { return s.segment.count > 0 ? Json(to_string(s.segment)) : Json(Json::value_t::discarded); };
+      fields.push_back(segment);
+    }
+    if (name == "nccl") {
+      auto nics =
+          optional("nics", &Settings::nics, "NICs of a server, whose rails the rings stay on; the server's when not given.", at_least(1));
+      nics.write = not_zero(&Settings::nics);
+      fields.push_back(nics);
+      fields.push_back(optional("algorithm", &Settings::nccl,
+                                "ring, tree, or auto: the one that NCCL's tuning model expects to be done first at the size."));
+      fields.push_back(optional("protocol", &Settings::protocol,
+                                "ll (8 bytes at a time, half of them flags), ll128 (120 of 128 bytes are data, over NVLink), simple, or "
+                                "auto: the one that NCCL's tuning model expects to be done first at the size."));
     }
     out.alternatives.push_back({.name = name,
                                 .doc = doc,
                                 .fields = lifted<A, Settings>(fields, settings_of),
-                                .select = [name](A& choice) { choice.name = name; },
+                                .select =
+                                    [name](A& choice) {
+                                      choice.name = name;
+                                      if (name == "nccl") choice.settings.channels = 0;
+                                    },
                                 .selected = [name](const A& choice) { return choice.name == name; }});
   }
   const auto in_network = [&](std::size_t which, std::vector<Field<A>> fields) {

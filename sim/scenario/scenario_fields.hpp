@@ -34,6 +34,16 @@ struct Names<ServerHosts> {
   static const std::vector<std::pair<ServerHosts, std::string>>& values();
 };
 template <>
+struct Names<NcclAlgorithm> {
+  static constexpr const char* kind = "algorithm of nccl";
+  static const std::vector<std::pair<NcclAlgorithm, std::string>>& values();
+};
+template <>
+struct Names<NcclProtocol> {
+  static constexpr const char* kind = "protocol";
+  static const std::vector<std::pair<NcclProtocol, std::string>>& values();
+};
+template <>
 struct Names<EcmpPolicy> {
   static constexpr const char* kind = "policy";
   static const std::vector<std::pair<EcmpPolicy, std::string>>& values();

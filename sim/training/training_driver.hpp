@@ -48,6 +48,7 @@ struct PlacedTraining {
   std::vector<Rank> members = {};                       // what its ranks are called; empty: as they are
   std::vector<MessageRecord>* timeline = {};            // receives every message of the all-reduces
   std::vector<SpanRecord>* spans = {};                  // receives what each rank does
+  Regime regime = {};                                   // of the all-reduces
 };
 
 template <class Network>
@@ -473,6 +474,7 @@ class TrainingDriver final : public Driver {
             .elements = phase.elements,
             .element_bytes = phase.element_bytes,
             .hardware = phase.reduction ? opened.hardware : job_.hardware,
+            .regime = job_.regime,
             .stands_for = &schedule == &job_.schedule ? job_.stands_for : std::span<const std::vector<int>>{}},
         lane_, std::move(seat));
     for (Rank of_schedule = schedule.workers(); of_schedule < schedule.ranks; ++of_schedule) executors_[number]->begin(of_schedule, now());

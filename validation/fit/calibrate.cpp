@@ -137,7 +137,8 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   }
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
-  const OpenScenario open(a.scenario, settings, a.fit.empty() ? default_fit() : a.fit);
+  const std::vector<std::string> names = a.fit.empty() ? default_parameters(OpenScenario(a.scenario, settings, {}).scenario()) : a.fit;
+  const OpenScenario open(a.scenario, settings, names);
   const std::vector<Measurement> rows = read_all(a, err);
   Simulator simulator(open.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);

@@ -52,6 +52,17 @@ HardwareParameter fraction_parameter(std::string name) {
           [](HardwareProfile& p, double value) { p.*member = value; }};
 }
 
+// Of costs that are known up to a factor: none below the low end.
+template <double HardwareProfile::*member>
+HardwareParameter factor_parameter(std::string name, double low, double high) {
+  return {std::move(name),
+          Unit::factor,
+          low,
+          high,
+          [](const HardwareProfile& p) { return p.*member; },
+          [](HardwareProfile& p, double value) { p.*member = value; }};
+}
+
 // The value that stands at a pointer of the resolved scenario.
 FitParameter open_pointer(const std::string& pointer, const Scenario& scenario) {
   const Json json = to_json(scenario);
@@ -93,7 +104,33 @@ const std::vector<HardwareParameter>& hardware_parameters() {
                                                      fraction_parameter<&H::wire_efficiency>("wire_efficiency"),
                                                      fraction_parameter<&H::eager_efficiency>("eager_efficiency"),
                                                      rate_parameter<&H::stream_rate>("stream_rate"),
-                                                     rate_parameter<&H::staging_rate>("staging_rate")};
+                                                     rate_parameter<&H::staging_rate>("staging_rate"),
+                                                     fraction_parameter<&H::message_efficiency>("message_efficiency"),
+                                                     time_parameter<&H::call_overhead>("call_overhead"),
+                                                     size_parameter<&H::eager_threshold>("eager_threshold"),
+                                                     size_parameter<&H::inline_threshold>("inline_threshold"),
+                                                     time_parameter<&H::beyond_inline>("beyond_inline"),
+                                                     time_parameter<&H::nvlink_overhead>("nvlink_overhead"),
+                                                     time_parameter<&H::pcie_overhead>("pcie_overhead"),
+                                                     time_parameter<&H::sockets_overhead>("sockets_overhead"),
+                                                     time_parameter<&H::rail_overhead>("rail_overhead"),
+                                                     time_parameter<&H::network_overhead>("network_overhead"),
+                                                     size_parameter<&H::last_level_cache>("last_level_cache"),
+                                                     rate_parameter<&H::reduce_rate_in_memory>("reduce_rate_in_memory"),
+                                                     rate_parameter<&H::copy_rate>("copy_rate"),
+                                                     rate_parameter<&H::copy_rate_beyond_cache>("copy_rate_beyond_cache"),
+                                                     rate_parameter<&H::copy_rate_in_memory>("copy_rate_in_memory"),
+                                                     factor_parameter<&H::nccl_base>("nccl_base", 0.05, 20),
+                                                     factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20),
+                                                     factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
+                                                     factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20),
+                                                     factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1),
+                                                     factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
+                                                     factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
+                                                     factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1),
+                                                     factor_parameter<&H::ll_bias>("ll_bias", 0.2, 5),
+                                                     factor_parameter<&H::ll128_bias>("ll128_bias", 0.2, 5),
+                                                     factor_parameter<&H::tree_bias>("tree_bias", 0.2, 5)};
   return all;
 }
 
@@ -101,6 +138,16 @@ const HardwareParameter* find_hardware_parameter(std::string_view name) {
   for (const HardwareParameter& parameter : hardware_parameters())
     if (parameter.name == name) return &parameter;
   return nullptr;
+}
+
+const std::vector<std::string>& default_parameters(const Scenario& scenario) {
+  static const std::vector<std::string> of_messages = {"send_overhead",        "receive_overhead", "rendezvous",
+                                                       "rendezvous_threshold", "reduce_rate",      "wire_efficiency"};
+  static const std::vector<std::string> of_nccl = {"nccl_base",     "ll_hops",          "ll128_hops",        "simple_hops",
+                                                   "ll_efficiency", "ll128_efficiency", "simple_efficiency", "tree_efficiency",
+                                                   "ll_bias",       "ll128_bias"};
+  const bool nccl = std::ranges::any_of(scenario.workload.algorithms, [](const AlgorithmChoice& a) { return a.name == "nccl"; });
+  return nccl ? of_nccl : of_messages;
 }
 
 std::string shown(Unit unit, double value) {
@@ -112,6 +159,7 @@ std::string shown(Unit unit, double value) {
     case Unit::bits_per_second:
       return value >= 0.999e14 ? "unlimited" : to_string(BitsPerSecond{std::llround(value)});
     case Unit::fraction:
+    case Unit::factor:
       return fmt::format("{:.4g}", value);
   }
   return {};

@@ -13,7 +13,7 @@ namespace weft {
 
 // A parameter of a profile as one number, between bounds within which it is searched.
 struct HardwareParameter {
-  enum class Unit { picoseconds, bytes, bits_per_second, fraction };
+  enum class Unit { picoseconds, bytes, bits_per_second, fraction, factor };
   std::string name;
   Unit unit;
   double low, high;  // a time at the low end is none, a rate at the high end is unlimited
@@ -22,6 +22,9 @@ struct HardwareParameter {
 };
 const std::vector<HardwareParameter>& hardware_parameters();
 const HardwareParameter* find_hardware_parameter(std::string_view name);
+
+// What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message.
+const std::vector<std::string>& default_parameters(const Scenario& scenario);
 
 // "12.5us", "25Gbps", "0.93": as a profile or scenario would write it.
 std::string shown(HardwareParameter::Unit unit, double value);
@@ -34,7 +37,7 @@ struct FitParameter {
   double initial;  // the profile's or the scenario's value
   const HardwareParameter* hardware = nullptr;
 
-  // In [0, 1] and back; times, sizes and rates by their logarithm.
+  // In [0, 1] and back; times, sizes, rates and factors by their logarithm.
   double coordinate(double value) const;
   double value(double coordinate) const;
 };

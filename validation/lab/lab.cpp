@@ -3,6 +3,7 @@
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/jobs.hpp"
+#include "sim/scenario/sized.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/lab/compare.hpp"
 #include "validation/lab/in_network.hpp"
@@ -137,9 +138,12 @@ class Measuring {
   lab::BenchRun over_tcp(const AlgorithmChoice& algorithm, Bytes size, double expected_us, const std::string& name) const {
     const Workload& w = scenario_.workload;
     const AlgorithmSettings& s = algorithm.settings;
-    std::vector<std::string> out = {
-        "--algorithm", algorithm.name,         "--collective", std::string(name_of(w.collective)), "--op",     std::string(name_of(w.op)),
-        "--root",      std::to_string(w.root), "--channels",   std::to_string(s.channels),         "--pieces", std::to_string(s.pieces)};
+    std::vector<std::string> out = {"--algorithm",  algorithm.name,
+                                    "--collective", std::string(name_of(w.collective)),
+                                    "--op",         std::string(name_of(w.op)),
+                                    "--root",       std::to_string(w.root),
+                                    "--channels",   std::to_string(s.channels),
+                                    "--pieces",     std::to_string(pieces_of(s))};
     const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
     for (const CompressionChoice& c : w.compressions)
       if (c.compresses()) {
@@ -250,6 +254,9 @@ std::vector<Problem> problems_of(const Scenario& s, const Fabric& fabric) {
   const auto in_sketch = [](const CompressionChoice& c) { return c.settings.memory == ErrorMemory::sketch; };
   refuse("/workload/compression", std::ranges::any_of(s.workload.compressions, in_sketch),
          "weft bench keeps errors in a vector (\"dense\")");
+  for (std::size_t i = 0; i < s.workload.algorithms.size(); ++i)
+    refuse(fmt::format("/workload/algorithm/{}", i).c_str(), depends_on_size(s, s.workload.algorithms[i]),
+           "its schedule depends on the size, which `weft bench` does not follow: give \"pieces\", and no algorithm nccl");
   refuse("/start_skew", s.start_skew.has_value(), "the lab starts all ranks at once");
   refuse("/workload/iterations", s.workload.iterations > 1, "the lab decides how often each collective is run");
   return out;

@@ -1,0 +1,55 @@
+// NCCL's algorithms, as its kernels and proxies run them: rings that go through the GPUs of each server and stay on the rail of
+// their NIC, and trees between servers with a chain inside each.
+#pragma once
+
+#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/schedule.hpp"
+#include "kernels/base/units.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+// `automatic`: the one that is expected to be done first (models/nccl_tuning.hpp); where no size is known, ring and simple.
+enum class NcclAlgorithm : std::uint8_t { automatic, ring, tree };
+enum class NcclProtocol : std::uint8_t { automatic, ll, ll128, simple };
+std::string_view name_of(NcclAlgorithm);
+std::string_view name_of(NcclProtocol);
+
+// Neighbouring ranks are the GPUs of a server.
+struct NcclShape {
+  int ranks = 1;
+  int gpus = 1;      // of each server; divides the ranks
+  int nics = 1;      // of each server; NIC i is that of GPU i * gpus / nics and of those behind it
+  int channels = 1;  // channel c leaves and enters servers through NIC c mod nics
+  int pieces = 1;    // of each channel's part, one behind the other: of trees and of chains
+  int servers() const { return ranks / gpus; }
+};
+
+// What one message carries at most: a step of NCCL's buffers, as NCCL makes it smaller for messages that would fill few of them.
+Bytes nccl_chunk(NcclProtocol protocol, Bytes part, int hops);
+
+// In a channel the ring enters a server at the GPU of the channel's NIC. Where a NIC has several GPUs it leaves at another of
+// them; where it has one, the last GPU hands the data to the first, which sends it on (PXN), in a step of its own.
+// Ring all-reduce: 2(n + r - 1) steps, r the servers with such relays, less those that the last one does not need;
+// each rank sends 2(n-1)/n of the message and a relay what its server passes on besides.
+Schedule nccl_ring_allreduce(const NcclShape&);
+Price nccl_ring_allreduce_price(const NcclShape&);
+
+// Each channel's part is halved between two binary trees of servers, complementary as in double_binary_tree. Inside a server the
+// GPUs are a chain that ends at the GPU of the channel's NIC.
+Schedule nccl_tree_allreduce(const NcclShape&);
+Price nccl_tree_allreduce_price(const NcclShape&);
+
+// Rings once round. Blocks belong to ranks, so each is cut among the channels.
+Schedule nccl_ring_reduce_scatter(const NcclShape&);
+Schedule nccl_ring_allgather(const NcclShape&);
+Price nccl_ring_once_price(const NcclShape&);
+
+// The ring as a chain from the root on.
+Schedule nccl_ring_broadcast(const NcclShape&, Rank root);
+Price nccl_ring_broadcast_price(const NcclShape&, Rank root);
+
+}  // namespace weft

@@ -1,0 +1,117 @@
+#include "collectives/algorithms/nccl.hpp"
+
+#include "collectives/algorithms/registry.hpp"
+#include "collectives/schedule/verify.hpp"
+
+#include <set>
+
+#include <doctest/doctest.h>
+
+namespace weft {
+namespace {
+
+// Servers of GPUs and NICs, channels, pieces.
+const std::vector<NcclShape> shapes = {
+    {.ranks = 1},
+    {.ranks = 2},
+    {.ranks = 5, .channels = 2, .pieces = 3},
+    {.ranks = 4, .gpus = 4, .channels = 2},
+    {.ranks = 6, .gpus = 2, .nics = 1, .channels = 1, .pieces = 2},
+    {.ranks = 6, .gpus = 2, .nics = 2, .channels = 2},
+    {.ranks = 8, .gpus = 4, .nics = 2, .channels = 3, .pieces = 2},
+    {.ranks = 12, .gpus = 4, .nics = 4, .channels = 4, .pieces = 5},
+    {.ranks = 16, .gpus = 8, .nics = 8, .channels = 2},
+    {.ranks = 20, .gpus = 4, .nics = 1, .channels = 2, .pieces = 2},
+};
+
+Request request_of(const NcclShape& shape, Collective collective, NcclAlgorithm algorithm, Rank root = 0) {
+  return {.collective = collective,
+          .algorithm = "nccl",
+          .ranks = shape.ranks,
+          .root = root,
+          .settings = {.group = shape.gpus,
+                       .channels = shape.channels,
+                       .pieces = algorithm == NcclAlgorithm::ring && collective != Collective::broadcast ? 0 : shape.pieces,
+                       .nics = shape.nics,
+                       .nccl = algorithm}};
+}
+
+void prove(const Request& request) {
+  CAPTURE(name_of(request.collective));
+  CAPTURE(name_of(request.settings.nccl));
+  CAPTURE(request.root);
+  CAPTURE(request.ranks);
+  CAPTURE(request.settings.group);
+  CAPTURE(request.settings.nics);
+  CAPTURE(request.settings.channels);
+  const Schedule schedule = build(request);
+  CHECK(verify(schedule) == std::vector<std::string>{});
+  CHECK(traffic(schedule).counted == price(request));
+}
+
+}  // namespace
+
+TEST_CASE("nccl: every collective is right on any servers, and takes what its formula says") {
+  for (const NcclShape& shape : shapes) {
+    for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather})
+      prove(request_of(shape, collective, NcclAlgorithm::ring));
+    prove(request_of(shape, Collective::allreduce, NcclAlgorithm::tree));
+    for (const Rank root : {0, shape.ranks / 2, shape.ranks - 1})
+      prove(request_of(shape, Collective::broadcast, NcclAlgorithm::ring, root));
+  }
+}
+
+TEST_CASE("nccl: rings stay on their rail, one for each NIC, also where a NIC has several GPUs") {
+  for (const NcclShape& shape :
+       {NcclShape{.ranks = 12, .gpus = 4, .nics = 4, .channels = 4}, NcclShape{.ranks = 16, .gpus = 8, .nics = 4, .channels = 4}}) {
+    const Schedule ring = nccl_ring_allreduce(shape);
+    const auto nic_of = [&](Rank r) { return r % shape.gpus * shape.nics / shape.gpus; };
+    for (std::size_t c = 0; c < ring.channels.size(); ++c) {
+      std::set<int> used;
+      Step step;
+      for (int k = 0; k < ring.channels[c].count(); ++k) {
+        ring.channels[c].produce(k, step);
+        for (const Transfer& t : step.transfers()) {
+          if (t.from / shape.gpus == t.to / shape.gpus) continue;
+          CHECK(nic_of(t.from) == nic_of(t.to));
+          used.insert(nic_of(t.from));
+        }
+      }
+      CHECK(used == std::set<int>{static_cast<int>(c)});
+    }
+  }
+}
+
+TEST_CASE("nccl: 2 servers of 4 GPUs and 4 NICs relay in 18 steps; with one NIC there is no relay and 14 steps") {
+  // 4 + 1 places a server: 2 (10 - 1) steps; without the relays 2 (8 - 1).
+  CHECK(nccl_ring_allreduce({.ranks = 8, .gpus = 4, .nics = 4, .channels = 4}).steps() == 18);
+  CHECK(nccl_ring_allreduce({.ranks = 8, .gpus = 4, .nics = 1, .channels = 1}).steps() == 14);
+  // A chain of 3 below each head, one level of servers, up and down.
+  CHECK(nccl_tree_allreduce({.ranks = 8, .gpus = 4, .nics = 1, .channels = 1}).steps() == 8);
+}
+
+TEST_CASE("nccl: chunks are a step of the protocol's buffer, and smaller where the message would fill few of them") {
+  CHECK(nccl_chunk(NcclProtocol::ll, 1_GiB, 10) == 32_KiB);
+  CHECK(nccl_chunk(NcclProtocol::simple, 1_GiB, 10) == 512_KiB);
+  CHECK(nccl_chunk(NcclProtocol::simple, 16_MiB, 10) == 128_KiB);  // 80 chunks of 512 KiB are more than it has, 80 of 128 KiB are not
+  CHECK(nccl_chunk(NcclProtocol::simple, 100_KiB, 10) == 32_KiB);
+  CHECK(nccl_chunk(NcclProtocol::ll128, 1_MiB, 10) == 32_KiB);
+}
+
+TEST_CASE("nccl: what does not fit is refused: GPUs that do not divide the ranks, more NICs than GPUs, trees that do not reduce") {
+  const auto places = [](Request request) {
+    std::vector<std::string> out;
+    for (const Problem& p : constraints(request)) out.push_back(p.where + ": " + p.what);
+    return out;
+  };
+  Request request{.algorithm = "nccl", .ranks = 6, .settings = {.group = 4}};
+  CHECK(places(request) == std::vector<std::string>{"/group: must divide the 6 ranks (1, 2, 3, 6), got 4"});
+  request.settings = {.group = 2, .nics = 3};
+  CHECK(places(request) == std::vector<std::string>{"/nics: must be 1 to 2, the GPUs of a server, got 3"});
+  request.settings = {.pieces = 4, .nccl = NcclAlgorithm::ring};
+  CHECK(places(request) == std::vector<std::string>{"/pieces: must be 1 for rings, whose chunks follow one another already, got 4"});
+  request = {.collective = Collective::allgather, .algorithm = "nccl", .ranks = 4, .settings = {.nccl = NcclAlgorithm::tree}};
+  CHECK(places(request) == std::vector<std::string>{"/algorithm: NCCL's trees are of allreduce; allgather is done by a ring"});
+}
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+// NCCL's own model of what its algorithms cost: latencies of a call and of a hop, by protocol, algorithm and what the hop is of,
+// the part of the links' rate that each gets, and the choice that NCCL makes by them.
+//
+// Source: NVIDIA NCCL 2.19, src/graph/tuning.cc (baseLat, hwLat, the factors of busBw in ncclTopoTuneModel, treeCorrectionFactor).
+#pragma once
+
+#include "models/hardware.hpp"
+
+#include <optional>
+
+namespace weft {
+
+// A factor of a profile's latencies is at most this.
+inline constexpr double nccl_most_factor = 100;
+
+// Smaller messages lie in the receiver's buffer before it asks for them, and the sender goes on: below every chunk that is cut
+// (nccl_chunk), and small beside LL's buffer of eight steps of 32 KiB.
+inline constexpr Bytes nccl_eager = 8_KiB;
+
+struct NcclCosts {
+  SimTime base;                   // of a call
+  SimTime nvlink, pcie, network;  // of a hop
+  double efficiency = 1;          // of the links
+};
+
+// With the profile's factors.
+NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime);
+
+// What a choice is made for.
+struct NcclQuestion {
+  Collective collective = Collective::allreduce;
+  int ranks = 1, servers = 1;
+  bool nvlink = false;                                 // between the GPUs of a server; without it there is no LL128
+  BitsPerSecond rate;                                  // of the slowest part of a ring over all channels: a GPU's links, or a server's NICs
+  NcclAlgorithm algorithm = NcclAlgorithm::automatic;  // what is not automatic is given
+  NcclProtocol protocol = NcclProtocol::automatic;
+};
+
+// What NCCL expects a call to take.
+SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& question, const Regime& regime, Bytes size);
+
+// The regime of the least estimate, divided by the profile's bias. Never `automatic`.
+Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
+
+}  // namespace weft

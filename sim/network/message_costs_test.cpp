@@ -1,0 +1,151 @@
+// What a message costs besides the wire, in closed form: overheads by class of path, local completion, calls, copies, regimes.
+#include "collectives/algorithms/nccl.hpp"
+#include "models/fabric/fabric_spec.hpp"
+#include "models/nccl_tuning.hpp"
+#include "models/server/server_fabric.hpp"
+#include "sim/engine/in_child.hpp"
+#include "sim/network/flow_network.hpp"
+#include "sim/packet/packet_run.hpp"
+#include "sim/reference/s4u_network.hpp"
+
+#include <numeric>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+// 8 Gb/s is a byte in a nanosecond; a path is two hops of 1 us.
+const FabricSpec star = Star{.nodes = 4, .host_link = {8_Gbps, 1_us}};
+
+struct Transferred {
+  Rank from, to;
+};
+
+// One message of all bytes after the other, each in a step of its own.
+Schedule one_by_one(const std::vector<Transferred>& messages) {
+  Schedule s{.name = "one_by_one", .collective = Collective::broadcast, .ranks = 4};
+  for (const auto& [from, to] : messages) s.add_step().copy({.from = from, .to = to, .chunk = 0});
+  return s;
+}
+
+struct Asked {
+  const Schedule& schedule;
+  const HardwareProfile& hardware;
+  std::int64_t bytes = 1000;
+  Regime regime = {};
+};
+
+Job job_of(const Asked& asked, std::span<const int> placement) {
+  return {.schedule = asked.schedule, .placement = placement, .elements = asked.bytes, .hardware = asked.hardware, .regime = asked.regime};
+}
+
+NetworkRun flow(const Asked& asked, const FabricSpec& spec = star, const Server& server = {}) {
+  const auto fabric = build(spec, server);
+  std::vector<int> linear(static_cast<std::size_t>(asked.schedule.ranks));
+  std::iota(linear.begin(), linear.end(), 0);
+  Routes routes(*fabric, {});
+  return run_flow_bare(job_of(asked, linear), *fabric, routes);
+}
+
+SimTime simgrid(const Asked& asked) {
+  return {std::stoll(in_child([&] {
+    const auto fabric = build(star);
+    std::vector<int> linear(static_cast<std::size_t>(asked.schedule.ranks));
+    std::iota(linear.begin(), linear.end(), 0);
+    Routes routes(*fabric, {});
+    return std::to_string(run_s4u(job_of(asked, linear), routes).finish.ps);
+  }))};
+}
+
+}  // namespace
+
+TEST_CASE("message costs: a send below the eager threshold completes locally, one at the threshold waits for its transfer") {
+  const Schedule s = one_by_one({{0, 1}, {0, 2}});
+  HardwareProfile hw;
+  hw.send_overhead = 2_us;
+  // 2 us of overhead, 2 us of path, 1 us of transfer; the second the same behind it.
+  CHECK(flow({s, hw}).finish == 10_us);
+  hw.eager_threshold = 1001_B;
+  // The second leaves at 4 us, when the first has crossed the links' first microsecond.
+  const NetworkRun run = flow({s, hw});
+  CHECK(run.finish == 7_us);
+  CHECK(run.rank_finish == std::vector{4_us, 5_us, 7_us, 0_us});
+  CHECK(simgrid({s, hw}) == 7_us);
+  hw.eager_threshold = 1000_B;
+  CHECK(flow({s, hw}).finish == 10_us);
+}
+
+TEST_CASE("message costs: the overhead of a path's class is the receiver's to wait for, not the sender's") {
+  const Schedule s = one_by_one({{0, 1}, {1, 2}});
+  HardwareProfile hw;
+  hw.rail_overhead = 5_us;
+  // 2 us of path, 1 us of transfer, then 5 us.
+  const NetworkRun run = flow({s, hw});
+  CHECK(run.rank_finish == std::vector{3_us, 11_us, 16_us, 0_us});
+  CHECK(simgrid({s, hw}) == 16_us);
+  hw.network_overhead = 100_us, hw.nvlink_overhead = 100_us;  // not on one switch
+  CHECK(flow({s, hw}).finish == 16_us);
+}
+
+TEST_CASE("message costs: every class of path has its own overhead") {
+  const Server dgx = server_preset("dgx_a100"), pcie = server_preset("two_nic");
+  const FabricSpec two = FatTree{.leaves = 2, .nodes_per_leaf = 8, .spines = 1, .host_link = {8_Gbps, 1_us}, .fabric_link = {8_Gbps, 1_us}};
+  const auto class_between = [](const FabricSpec& spec, const Server& server, int a, int b) {
+    const auto fabric = build(spec, server);
+    Routes routes(*fabric, {});
+    return class_of(*fabric, routes.hops(routes.of(a, b)));
+  };
+  CHECK(class_between(star, dgx, 0, 1) == PathClass::nvlink);
+  CHECK(class_between(star, dgx, 0, 8) == PathClass::rail);
+  CHECK(class_between(star, pcie, 0, 1) == PathClass::pcie);
+  CHECK(class_between(star, pcie, 0, 2) == PathClass::sockets);
+  CHECK(class_between(two, {}, 0, 7) == PathClass::rail);
+  CHECK(class_between(two, {}, 0, 8) == PathClass::network);
+}
+
+TEST_CASE("message costs: a call begins after its overhead, messages that are not inline cost more, copies take their time") {
+  const Schedule s = one_by_one({{0, 1}, {1, 2}});
+  HardwareProfile hw;
+  hw.call_overhead = 10_us;
+  hw.inline_threshold = 500_B;
+  hw.beyond_inline = 1_us;
+  // 10 + 2 (1 + 2 + 1) = 18.
+  CHECK(flow({s, hw}).finish == 18_us);
+  CHECK(simgrid({s, hw}) == 18_us);
+  hw.inline_threshold = 1001_B;
+  CHECK(flow({s, hw}).finish == 16_us);
+  hw.copy_rate = 4_Gbps;  // 2 us for each of the two copies
+  CHECK(flow({s, hw}).finish == 20_us);
+  CHECK_THROWS_WITH_AS(simgrid({s, hw}), "/hardware/copy_rate: network \"simgrid\" has no time for copies: use network \"flow\"",
+                       InputError);
+}
+
+TEST_CASE("message costs: pipelined segments pay the overhead of the path once, for the sender goes on meanwhile") {
+  HardwareProfile hw;
+  hw.rail_overhead = 50_us;
+  // One sender, 10 segments of 10 us: the path, all transfers behind one another (each waits for its own 2 us of path), the overhead.
+  Schedule s{.name = "segments", .collective = Collective::broadcast, .ranks = 4, .chunks = 10};
+  for (int k = 0; k < 10; ++k) s.add_step().copy({.from = 0, .to = 1, .chunk = k});
+  CHECK(flow({s, hw, 100'000}).finish == 10 * 12_us + 50_us);
+  CHECK(simgrid({s, hw, 100'000}) == 10 * 12_us + 50_us);
+}
+
+TEST_CASE("message costs: a small ring over two servers pays the network where the data crosses it, not in every step") {
+  // 8 ranks of 4 GPUs on NVLink, LL: a chunk goes 14 hops, 3 or 4 of them over the network and the others over NVLink.
+  const NcclShape shape{.ranks = 8, .gpus = 4};
+  const Schedule ring = nccl_ring_allreduce(shape);
+  const HardwareProfile table;
+  const Regime ll{NcclProtocol::ll, NcclAlgorithm::ring, true};
+  const HardwareProfile costs = table.in(ll);
+  Server server = server_preset("dgx_a100");
+  server.gpus.resize(4);
+  std::erase_if(server.links,
+                [](const ServerLink& l) { return l.from.starts_with("gpu") ? l.from > "gpu3" : l.to.starts_with("gpu") && l.to > "gpu3"; });
+  const SimTime time = flow({ring, table, 32, ll}, Star{.nodes = 16, .host_link = {200_Gbps, 500_ns}}, server).finish;
+  const SimTime nvlink_hop = costs.nvlink_overhead + 600_ns, rail_hop = costs.rail_overhead + 1600_ns;
+  // To within the bytes' own time, nanoseconds.
+  CHECK(time.microseconds() >= (costs.call_overhead + 10 * nvlink_hop + 3 * rail_hop).microseconds());
+  CHECK(time.microseconds() <= (costs.call_overhead + 10 * nvlink_hop + 4 * rail_hop).microseconds() + 0.1);
+}

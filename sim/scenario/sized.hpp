@@ -1,0 +1,33 @@
+// What an algorithm does for a size: the settings that follow from it, and the regime of its messages.
+#pragma once
+
+#include "models/hardware.hpp"
+#include "sim/scenario/scenario.hpp"
+
+#include <span>
+
+namespace weft {
+
+// What the settings are chosen for.
+struct SizedQuestion {
+  const Scenario& scenario;         // whose workload's collective and ranks they are
+  const HardwareProfile& hardware;  // instead of the scenario's
+  const Fabric& fabric;
+  std::span<const int> placement;  // rank -> endpoint
+  Bytes size;
+};
+
+struct SizedChoice {
+  AlgorithmChoice choice;
+  Regime regime = {};
+};
+
+// Whether the schedule of the choice differs from size to size.
+bool depends_on_size(const Scenario&, const AlgorithmChoice&);
+
+// nccl: the algorithm and protocol that NCCL expects to be done first, of those not given, and pieces as large as its buffers
+// make them. Others: pieces of `segment`; where neither is given and the algorithm wants them, as many as Hockney's model says
+// are done first.
+SizedChoice for_size(const SizedQuestion&, const AlgorithmChoice&);
+
+}  // namespace weft
