@@ -61,6 +61,7 @@ class TrainingDriver final : public Driver {
     check(job.iterations > 0, "{} iterations", job.iterations);
     check(!job.forward_by_layer || !job.step.layers.empty(), "a forward pass by layers without any");
     if (const AiaccSettings* aiacc = std::get_if<AiaccSettings>(&job.engine)) share_of_stream_ = aiacc->compute_share;
+    waits_for_sends_ = job.hardware.rendezvous_threshold == HardwareProfile{}.rendezvous_threshold;
     const int ranks = job.schedule.workers();
     for (const int server : job.servers) {
       std::vector<int>& places = placements_.emplace_back(job.placement.begin(), job.placement.begin() + ranks);
@@ -83,8 +84,7 @@ class TrainingDriver final : public Driver {
       happened(what);
     } else {
       const Executed& order = orders_[what.executor];
-      if (order.server >= 0 && what.kind == UnderWay::Kind::message && what.to >= job_.schedule.workers())
-        due_.push_back({.channel = push_ends, .step = order.id, .from = what.from});
+      if (order.server >= 0 && what.kind == UnderWay::Kind::message && what.step == 0 && waits_for_sends_) has_sent(order.id, what.from);
       executors_[what.executor]->happened(what);
       orders_done(what.executor);
     }
@@ -188,6 +188,7 @@ class TrainingDriver final : public Driver {
     std::uint32_t executor;
     int stream;  // not negative, or of the parameter server: -1 - server
     int joined = 0;
+    std::vector<int> to_send = {};  // of a push, by rank: messages of its first step that have not ended
   };
   struct Executed {  // by an executor
     int id = 0;
@@ -209,6 +210,14 @@ class TrainingDriver final : public Driver {
       lane_.network.wake(at, lane_.under_way.add(entry));
     else
       due_.push_back(entry);
+  }
+
+  // A partition has left a rank when all that it sends of it in the first step has: to its parameter server, or to the other GPUs of its
+  // machine, which need not have come to it. Where receivers are waited for it counts as gone at once: ranks that have chosen different
+  // partitions would wait for each other for ever.
+  void has_sent(int id, Rank rank) {
+    std::vector<int>& left = running_.at(id).to_send;
+    if (--left[static_cast<std::size_t>(rank)] == 0) due_.push_back({.channel = push_ends, .step = id, .from = rank});
   }
 
   void settle() {
@@ -362,7 +371,11 @@ class TrainingDriver final : public Driver {
 
   void begin_order(RankState& r, int stream, const QueuedOrder& order) {
     auto running = running_.find(order.id);
-    if (running == running_.end()) running = running_.emplace(order.id, RunningOrder{open(order, stream), stream}).first;
+    if (running == running_.end()) {
+      running = running_.emplace(order.id, RunningOrder{open(order, stream), stream}).first;
+      if (stream < 0) running->second.to_send.assign(ranks_.size(), std::max(1, job_.push_pull->chunks - 1));
+    }
+    if (stream < 0 && !waits_for_sends_) due_.push_back({.channel = push_ends, .step = order.id, .from = r.rank});
     if (job_.spans) r.order_began[order.id] = now(), r.labels[order.id] = order.label;
     r.waiting.all_reduce_began(now());
     if (++running->second.joined == static_cast<int>(ranks_.size()))
@@ -453,6 +466,7 @@ class TrainingDriver final : public Driver {
   std::vector<std::int64_t> sends_free_at_;    // for SendQueue::rank and ::nic
   std::vector<std::int64_t> control_free_at_;  // otherwise, of control messages
   double share_of_stream_ = 0;                 // of the compute rate
+  bool waits_for_sends_ = true;                // before a push counts as gone
   std::deque<std::vector<int>> placements_;    // of the workers and each parameter server
   std::deque<RankState> ranks_;
   std::deque<UnderWay> due_;
