@@ -10,7 +10,7 @@ namespace {
 
 // Above, steps of all-reduces are merged: about a second on one core.
 constexpr std::int64_t most_messages = 1'000'000;
-constexpr int merged_pieces = 4;
+constexpr int merged_pieces = 2;
 
 // All-reduces of a step, where that does not depend on the run: of Horovod a start, one for each cycle or gradient.
 std::int64_t orders_of(const EngineSettings& engine, const TrainingStep& step) {

@@ -65,6 +65,7 @@ class TrainingDriver final : public Driver {
     check(job.iterations > 0, "{} iterations", job.iterations);
     check(!job.forward_by_layer || !job.step.layers.empty(), "a forward pass by layers without any");
     if (const AiaccSettings* aiacc = std::get_if<AiaccSettings>(&job.engine)) share_of_stream_ = aiacc->compute_share;
+    waits_for_sends_ = job.hardware.rendezvous_threshold == HardwareProfile{}.rendezvous_threshold;
     const int ranks = job.schedule.workers();
     for (const int server : job.servers) {
       std::vector<int>& places = placements_.emplace_back(job.placement.begin(), job.placement.begin() + ranks);
@@ -87,8 +88,8 @@ class TrainingDriver final : public Driver {
       happened(what);
     } else {
       const Opened& opened = opened_[what.executor];
-      if (opened.server >= 0 && what.kind == UnderWay::Kind::message && what.to >= job_.schedule.workers())
-        due_.push_back({.channel = push_ends, .step = opened.order, .from = what.from});
+      if (opened.server >= 0 && what.kind == UnderWay::Kind::message && what.step == 0 && waits_for_sends_)
+        has_sent(opened.order, what.from);
       executors_[what.executor]->happened(what);
       orders_done(what.executor);
     }
@@ -202,6 +203,7 @@ class TrainingDriver final : public Driver {
     std::vector<CompressedPhase> phases;                  // of an all-reduce that is not compressed one, the schedule's
     std::vector<std::optional<std::uint32_t>> executors;  // by phase: of exchanges that have begun and not ended
     std::vector<std::size_t> next;                        // by rank: the phase it is in
+    std::vector<int> to_send = {};                        // of a push, by rank: messages of its first step that have not ended
     int ranks_left = 0;
 
     int server() const { return stream < 0 ? -1 - stream : -1; }
@@ -228,6 +230,14 @@ class TrainingDriver final : public Driver {
       lane_.network.wake(at, lane_.under_way.add(entry));
     else
       due_.push_back(entry);
+  }
+
+  // A partition has left a rank when all that it sends of it in the first step has: to its parameter server, or to the other GPUs of its
+  // machine, which need not have come to it. Where receivers are waited for it counts as gone at once: ranks that have chosen different
+  // partitions would wait for each other for ever.
+  void has_sent(int id, Rank rank) {
+    std::vector<int>& left = running_.at(id).to_send;
+    if (--left[static_cast<std::size_t>(rank)] == 0) due_.push_back({.channel = push_ends, .step = id, .from = rank});
   }
 
   void settle() {
@@ -392,7 +402,9 @@ class TrainingDriver final : public Driver {
       running.executors.resize(running.phases.size());
       running.next.resize(ranks_.size());
       running.ranks_left = static_cast<int>(ranks_.size());
+      if (stream < 0) running.to_send.assign(ranks_.size(), std::max(1, job_.push_pull->chunks - 1));
     }
+    if (stream < 0 && !waits_for_sends_) due_.push_back({.channel = push_ends, .step = order.id, .from = r.rank});
     if (job_.spans) r.order_began[order.id] = now(), r.labels[order.id] = order.label;
     r.waiting.all_reduce_began(now());
     if (++running_.at(order.id).joined == static_cast<int>(ranks_.size()))
@@ -523,6 +535,7 @@ class TrainingDriver final : public Driver {
   std::vector<std::int64_t> sends_free_at_;    // for SendQueue::rank and ::nic
   std::vector<std::int64_t> control_free_at_;  // otherwise, of control messages
   double share_of_stream_ = 0;                 // of the compute rate
+  bool waits_for_sends_ = true;                // before a push counts as gone
   std::deque<std::vector<int>> placements_;    // of the workers and each parameter server
   std::deque<RankState> ranks_;
   std::deque<UnderWay> due_;
