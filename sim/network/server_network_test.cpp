@@ -90,8 +90,8 @@ TEST_CASE("servers: between sockets a flow alone gets its ceiling or the link be
   Schedule s{.name = "one message", .collective = Collective::broadcast, .ranks = 4};
   s.add_step().copy({.from = 0, .to = 2, .chunk = 0});
   // 150 + 200 + 500 + 200 + 150 ns; 10 GB/s are less than the 84.3 Gb/s that packets of 64 bytes carry
-  CHECK(seconds_of(server_preset("two_nic"), s, 64 * mib) == doctest::Approx(64.0 * mib / 10e9 + 1.2e-6).epsilon(1e-6));
-  Server fast = server_preset("two_nic");
+  CHECK(seconds_of(with_policy("two_nic", PeerPolicy::pcie_upi), s, 64 * mib) == doctest::Approx(64.0 * mib / 10e9 + 1.2e-6).epsilon(1e-6));
+  Server fast = with_policy("two_nic", PeerPolicy::pcie_upi);
   fast.links.front().bandwidth = 40_GBps;
   const double ceiling = static_cast<double>(pcie_rate({.generation = 3, .width = 16, .max_payload = 64}).count);
   CHECK(seconds_of(fast, s, 64 * mib) == doctest::Approx(64.0 * mib * 8 / ceiling + 1.2e-6).epsilon(1e-6));
