@@ -279,17 +279,6 @@ StepOutcome step_of(const PlacedJob& job, const TrainingChoice& choice, SimTime 
           .scaling_efficiency = step.ps > 0 ? static_cast<double>(job.training->compute().ps) / static_cast<double>(step.ps) : 0};
 }
 
-// Of the rank that spends most in kernels.
-SimTime compressing_of(const Program& program) {
-  SimTime most;
-  for (Rank rank = 0; rank < program.ranks; ++rank) {
-    SimTime sum;
-    for (const Operation& o : program.of_rank(rank)) sum += o.duration;
-    most = std::max(most, sum);
-  }
-  return most;
-}
-
 SimTime first_begin(const SharedRun& run) {
   SimTime first = SimTime::never();
   for (const TenantRun& job : run.jobs) first = std::min(first, job.iterations.front().begin);
@@ -372,7 +361,7 @@ Outcome Experiment::run(Bytes size, const Options& options) {
               .in_network = run.in_network,
               .events = run.events,
               .solves = run.solves};
-  if (workload.compression && !workload.training) out.compressing = compressing_of(ready.front().program);
+  if (workload.compression && !workload.training) out.compressing = workload.compression->compressing(workload.elements(size));
   if (workload.training) out.compressing = of_workload.compressing;
   if (workload.training) out.step = step_of(workload, scenario.workload.training, out.time, of_workload.computed);
   out.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
