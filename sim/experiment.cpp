@@ -6,6 +6,7 @@
 #include "sim/engine/in_child.hpp"
 #include "sim/program_of_workload.hpp"
 #include "sim/scenario/compression_check.hpp"
+#include "sim/scenario/describe.hpp"
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/shared_run.hpp"
@@ -195,30 +196,8 @@ SimTime mean_time(const std::vector<Iteration>& iterations) {
   return {sum.ps / static_cast<std::int64_t>(iterations.size())};
 }
 
-// What the jobs run on.
-struct Site {
-  const Scenario& scenario;
-  const HardwareProfile& hardware;
-  Routes& routes;
-  Around around;
-};
-
-SharedRun run_shared(const Site& on, std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic,
-                     std::span<const HostCopies> copies, PacketReport* report) {
-  const Scenario& scenario = on.scenario;
-  const SharedSite site{.routes = on.routes,
-                        .hardware = on.hardware,
-                        .switches = scenario.fabric.programmable,
-                        .packet = scenario.packet.value_or(PacketSettings{})};
-  if (scenario.network == NetworkKind::flow) return run_shared_flow(tenants, traffic, copies, site, on.around);
-  if (scenario.network == NetworkKind::packet) return run_shared_packet(tenants, traffic, site, report, on.around);
-  check(tenants.size() == 1 && traffic.empty() && copies.empty(), "jobs on the network {}", name_of(scenario.network));
-  const auto& job = std::get<PlacedProgram>(tenants.front().job);
-  return scenario.network == NetworkKind::simgrid ? run_alone_simgrid(job, on.routes) : run_alone_ns3(job, on.routes);
-}
-
 // `span`: the time in which the bytes were carried.
-void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, const Fabric& fabric, Outcome& outcome) {
+void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, const Fabric& fabric, Row& row) {
   if (span.ps == 0) return;
   double most = 0;
   for (LinkId id = 0; id < fabric.links(); ++id) {
@@ -226,9 +205,9 @@ void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, 
     const double utilization = carried / (static_cast<double>(fabric.link(id).bandwidth.count) * span.seconds());
     if (utilization <= most) continue;
     most = utilization;
-    outcome.busiest_link = fabric.link_name(id);
+    row.busiest_link = fabric.link_name(id);
   }
-  outcome.busiest_link_utilization = most;
+  row.busiest_link_utilization = most;
 }
 
 // The most that the links out of any endpoint carried.
@@ -248,18 +227,20 @@ Bytes wire_bytes_per_rank(const PlacedJob& job, Bytes size, const TenantRun& run
   return Bytes{most_sent(all.bytes_on_link, fabric) / static_cast<std::int64_t>(run.iterations.size())};
 }
 
+std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
+
 JobResult result_of(const ReadyJob& ready, const TenantRun& run, const SharedRun& all, const SharedRun& alone, const Fabric& fabric) {
   const PlacedJob& job = ready.job;
   const auto [least, most] = std::ranges::minmax(run.iterations, {}, [](const Iteration& one) { return one.time(); });
   return {.name = job.name,
           .algorithm = job.label,
-          .collective = job.collective,
+          .collective = collective_of(job),
           .ranks = job.ranks,
           .size = job.simulated_size(ready.size),
           .dtype = job.dtype,
           .start = run.iterations.front().begin,
           .iterations = static_cast<int>(run.iterations.size()),
-          .mean = mean_time(run.iterations),
+          .time = mean_time(run.iterations),
           .least = least.time(),
           .most = most.time(),
           .alone = mean_time(alone.jobs.front().iterations),
@@ -269,7 +250,7 @@ JobResult result_of(const ReadyJob& ready, const TenantRun& run, const SharedRun
           .max_flows_per_link = job.load.max_flows_per_link()};
 }
 
-StepOutcome step_of(const PlacedJob& job, const TrainingChoice& choice, SimTime step, SimTime computed) {
+TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, SimTime step, SimTime computed) {
   return {.model = choice.model.table->name,
           .engine = label(choice.engines.front()),
           .batch_per_gpu = choice.batch_per_gpu,
@@ -283,6 +264,44 @@ SimTime first_begin(const SharedRun& run) {
   SimTime first = SimTime::never();
   for (const TenantRun& job : run.jobs) first = std::min(first, job.iterations.front().begin);
   return first;
+}
+
+// Of the workload, the first of the jobs; what the run says of others and of packets is still to be added.
+Row row_of(const Scenario& scenario, const ReadyJob& ready, const SharedRun& run, const Fabric& fabric) {
+  const PlacedJob& job = ready.job;
+  const TenantRun& own = run.jobs.front();
+  const SimTime time = mean_time(own.iterations);
+  Row row{.scenario = scenario.name,
+          .fabric = std::string(type_name(scenario.fabric.spec)),
+          .network = scenario.network,
+          .algorithm = job.label,
+          .collective = collective_of(job),
+          .ranks = job.ranks,
+          .size = job.simulated_size(ready.size),
+          .dtype = job.dtype,
+          .op = scenario.workload.op,
+          .time = time,
+          .time_p05 = time,
+          .time_p95 = time,
+          .wire_bytes_per_rank = wire_bytes_per_rank(job, ready.size, own, run, fabric),
+          .messages = own.messages / static_cast<std::int64_t>(own.iterations.size()),
+          .steps = job.steps(),
+          .max_flows_per_link = job.load.max_flows_per_link(),
+          .most_shared_link = job.load.max_flows_per_link() > 0 ? fabric.link_name(job.load.between_switches.link) : "",
+          .most_shared_step = job.load.between_switches.step,
+          .bottleneck = slowest_endpoint(scenario),
+          .aggregates = job.in_network() || (job.schedule && job.schedule->servers > 0),
+          .copies = run.copies,
+          .traffic = run.traffic,
+          .in_network = run.in_network};
+  if (!scenario.workload.compressions.empty())
+    row.compressed = CompressionResult{.compression = label(scenario.workload.compressions.front()),
+                                       .kernels = job.training      ? own.compressing
+                                                  : job.compression ? job.compression->compressing(job.elements(ready.size))
+                                                                    : SimTime{}};
+  if (job.training) row.training = training_of(job, scenario.workload.training, time, own.computed);
+  find_busiest(run.bytes_on_link, run.finish - first_begin(run), fabric, row);
+  return row;
 }
 
 }  // namespace
@@ -331,7 +350,7 @@ std::shared_ptr<const Fabric> Experiment::cluster() const { return parts_->fabri
 const LinkLoad& Experiment::link_load() const { return parts_->jobs.front().load; }
 const std::vector<int>& Experiment::placement() const { return parts_->jobs.front().placement; }
 
-Outcome Experiment::run(Bytes size, const Options& options) {
+Row Experiment::run(Bytes size, const Options& options) {
   const Scenario& scenario = parts_->scenario;
   const Fabric& fabric = *parts_->fabric;
   const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
@@ -340,42 +359,26 @@ Outcome Experiment::run(Bytes size, const Options& options) {
   std::vector<Tenant> tenants;
   for (std::size_t i = 0; i < ready.size(); ++i) tenants.push_back(ready[i].tenant(hardware, i == 0 ? options : Options{}));
 
-  PacketReport report;
   const auto before = std::chrono::steady_clock::now();
-  const Site site{scenario, hardware, parts_->routes, options.around};
-  const SharedRun run = run_shared(site, tenants, scenario.traffic, scenario.copies, &report);
-  const PlacedJob& workload = parts_->jobs.front();
-  const TenantRun& of_workload = run.jobs.front();
-  const LinkLoad& load = workload.load;
-  Outcome out{.time = mean_time(of_workload.iterations),
-              .ranks = workload.ranks,
-              .size = workload.simulated_size(size),
-              .wire_bytes_per_rank = wire_bytes_per_rank(workload, size, of_workload, run, fabric).count,
-              .messages = of_workload.messages / static_cast<std::int64_t>(of_workload.iterations.size()),
-              .steps = workload.steps(),
-              .max_flows_per_link = load.max_flows_per_link(),
-              .most_shared_link = load.max_flows_per_link() > 0 ? fabric.link_name(load.between_switches.link) : "",
-              .most_shared_step = load.between_switches.step,
-              .aggregates = workload.in_network() || (workload.schedule && workload.schedule->servers > 0),
-              .copies = run.copies,
-              .in_network = run.in_network,
-              .events = run.events,
-              .solves = run.solves};
-  if (workload.compression && !workload.training) out.compressing = workload.compression->compressing(workload.elements(size));
-  if (workload.training) out.compressing = of_workload.compressing;
-  if (workload.training) out.step = step_of(workload, scenario.workload.training, out.time, of_workload.computed);
-  out.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
-  for (const TrafficRecord& t : run.traffic) out.traffic.push_back({t.streams, t.count, Bytes{t.bytes}, t.busy});
-  find_busiest(run.bytes_on_link, run.finish - first_begin(run), fabric, out);
-  if (scenario.network == NetworkKind::packet) out.packet = summary(report, fabric);
-  if (!options.each_alone || !is_shared(scenario)) return out;
+  const auto site = [&](Routes& routes) {
+    return SharedSite{.routes = routes,
+                      .hardware = hardware,
+                      .switches = scenario.fabric.programmable,
+                      .packet = scenario.packet.value_or(PacketSettings{})};
+  };
+  const SharedRun run = run_on(scenario.network, {tenants, scenario.traffic, scenario.copies}, site(parts_->routes), options.around);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
+  Row row = row_of(scenario, ready.front(), run, fabric);
+  row.wall_s = wall.count();
+  if (run.packet) row.packet = summary(*run.packet, fabric);
+  if (!options.each_alone || !is_shared(scenario)) return row;
   for (std::size_t i = 0; i < ready.size(); ++i) {
     const Tenant only = ready[i].tenant(hardware, {});
     Routes routes(fabric, scenario.fabric.ecmp);
-    const SharedRun alone = run_shared({scenario, hardware, routes, Around::nothing}, {&only, 1}, {}, {}, nullptr);
-    out.jobs.push_back(result_of(ready[i], run.jobs[i], run, alone, fabric));
+    const SharedRun alone = run_on(scenario.network, {{&only, 1}}, site(routes), Around::nothing);
+    row.jobs.push_back(result_of(ready[i], run.jobs[i], run, alone, fabric));
   }
-  return out;
+  return row;
 }
 
 SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware) {
@@ -384,7 +387,7 @@ SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardw
   return {std::stoll(in_child([&] { return std::to_string(experiment.run(size, options).time.ps); }))};
 }
 
-Outcome simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline) {
+Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline) {
   return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .around = Around::engine});
 }
 

@@ -37,8 +37,9 @@ struct Seen {
 };
 Seen simulated(const Scenario& scenario, const AlgorithmChoice& choice, Bytes size) {
   std::istringstream text(in_child([&] {
-    const Outcome o = simulate(scenario, choice, size);
-    return fmt::format("{} {} {} {} {} {}", o.time.ps, o.wire_bytes_per_rank, o.messages, o.ranks, o.aggregates ? 1 : 0, o.busiest_link);
+    const Row o = simulate(scenario, choice, size);
+    return fmt::format("{} {} {} {} {} {}", o.time.ps, o.wire_bytes_per_rank.count, o.messages, o.ranks, o.aggregates ? 1 : 0,
+                       o.busiest_link);
   }));
   Seen seen;
   text >> seen.us >> seen.sent >> seen.messages >> seen.ranks >> seen.aggregates >> seen.busiest;
@@ -114,7 +115,7 @@ TEST_CASE("parameter servers of two jobs have hosts of their own, and the jobs d
     const std::string text = in_child([&] {
       std::string out;
       for (const JobResult& job : simulate(s, extra(1), 1_MB).jobs)
-        out += fmt::format("{} {} {} {} ", job.mean.ps, job.alone.ps, job.ranks, job.wire_bytes_per_rank.count);
+        out += fmt::format("{} {} {} {} ", job.time.ps, job.alone.ps, job.ranks, job.wire_bytes_per_rank.count);
       return out;
     });
     std::istringstream in(text);

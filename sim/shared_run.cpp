@@ -37,15 +37,15 @@ class BackgroundTraffic {
     }
   }
 
-  std::vector<TrafficRecord> result() const {
+  std::vector<TrafficResult> result() const {
     const std::vector<StreamRecord> streams = flows_.result();
-    std::vector<TrafficRecord> out;
+    std::vector<TrafficResult> out;
     std::size_t next = 0;
     for (const std::int64_t count : streams_) {
-      TrafficRecord record{.streams = count, .busy = {}};
+      TrafficResult record{.streams = count};
       for (std::int64_t i = 0; i < count; ++i, ++next) {
         record.count += streams[next].count;
-        record.bytes += streams[next].bytes;
+        record.bytes += Bytes{streams[next].bytes};
         record.busy += streams[next].busy;
       }
       out.push_back(record);
@@ -84,9 +84,9 @@ std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
 }
 
 template <class Network>
-SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic,
-              const SharedSite& site, Around around) {
-  BackgroundTraffic<Network> background(traffic, site.routes, network);
+SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const SharedSite& site, Around around) {
+  const std::span<const Tenant> tenants = load.tenants;
+  BackgroundTraffic<Network> background(load.traffic, site.routes, network);
   std::deque<ProgramDriver<Network>> programs;
   std::deque<TrainingDriver<Network>> trainings;
   std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(site.routes.fabric().links()));
@@ -150,8 +150,32 @@ SharedRun run(SharedNetwork<Network>& network, std::span<const Tenant> tenants, 
   return out;
 }
 
-SharedRun alone(NetworkRun run, const PlacedProgram& program) {
+SharedRun run_flow(const SharedLoad& load, const SharedSite& site, Around around) {
+  SharedNetwork<FluidNetwork> network(rates_for(load.tenants, site));
+  BackgroundCopies background(load.copies, site.routes.fabric(), network);
+  SharedRun out = run(network, load, site, around);
+  out.copies = background.result();
+  out.solves = network.model().solves();
+  return out;
+}
+
+SharedRun run_packet(const SharedLoad& load, const SharedSite& site, Around around) {
+  SharedNetwork<PacketNetwork> network(site.routes.fabric(), rates_for(load.tenants, site), site.packet);
+  SharedRun out = run(network, load, site, around);
+  out.packet = network.model().report();
+  out.bytes_on_link = out.packet->wire_bytes;
+  return out;
+}
+
+// The networks of others run one program, once, without anything beside it.
+const PlacedProgram& only_program(const SharedLoad& load) {
+  check(load.tenants.size() == 1 && load.traffic.empty() && load.copies.empty(), "several jobs on a network of others");
+  const auto& program = std::get<PlacedProgram>(load.tenants.front().job);
   check(program.repetition.iterations == 1, "{} iterations on a network of others", program.repetition.iterations);
+  return program;
+}
+
+SharedRun alone(NetworkRun run, const PlacedProgram& program) {
   const SimTime begin = program.start.empty() ? SimTime{} : *std::ranges::min_element(program.start);
   SharedRun out;
   out.jobs.push_back({.iterations = {{begin, run.finish}}, .messages = run.messages});
@@ -161,11 +185,13 @@ SharedRun alone(NetworkRun run, const PlacedProgram& program) {
   return out;
 }
 
-}  // namespace
+SharedRun run_simgrid(const SharedLoad& load, const SharedSite& site, Around) {
+  const PlacedProgram& program = only_program(load);
+  return alone(run_s4u(program, site.routes), program);
+}
 
-SharedRun run_alone_simgrid(const PlacedProgram& program, Routes& routes) { return alone(run_s4u(program, routes), program); }
-
-SharedRun run_alone_ns3(const PlacedProgram& program, Routes& routes) {
+SharedRun run_ns3(const SharedLoad& load, const SharedSite& site, Around) {
+  const PlacedProgram& program = only_program(load);
   const Call& call = program.program.calls.front();
   return alone(run_ns3({.schedule = *call.schedule,
                         .placement = program.placement,
@@ -173,28 +199,28 @@ SharedRun run_alone_ns3(const PlacedProgram& program, Routes& routes) {
                         .element_bytes = call.element_bytes,
                         .hardware = program.hardware,
                         .start = program.start},
-                       routes.fabric(), routes),
+                       site.routes.fabric(), site.routes),
                program);
 }
 
-SharedRun run_shared_flow(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, std::span<const HostCopies> copies,
-                          const SharedSite& site, Around around) {
-  SharedNetwork<FluidNetwork> network(rates_for(tenants, site));
-  BackgroundCopies background(copies, site.routes.fabric(), network);
-  SharedRun out = run(network, tenants, traffic, site, around);
-  out.copies = background.result();
-  out.solves = network.model().solves();
-  return out;
-}
+struct Runner {
+  NetworkKind network;
+  SharedRun (*run)(const SharedLoad&, const SharedSite&, Around);
+};
 
-SharedRun run_shared_packet(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, const SharedSite& site,
-                            PacketReport* report, Around around) {
-  SharedNetwork<PacketNetwork> network(site.routes.fabric(), rates_for(tenants, site), site.packet);
-  SharedRun out = run(network, tenants, traffic, site, around);
-  PacketReport said = network.model().report();
-  out.bytes_on_link = said.wire_bytes;
-  if (report) *report = std::move(said);
-  return out;
+constexpr Runner runners[] = {
+    {NetworkKind::flow, run_flow},
+    {NetworkKind::packet, run_packet},
+    {NetworkKind::simgrid, run_simgrid},
+    {NetworkKind::ns3, run_ns3},
+};
+
+}  // namespace
+
+SharedRun run_on(NetworkKind network, const SharedLoad& load, const SharedSite& site, Around around) {
+  const Runner* runner = std::ranges::find(runners, network, &Runner::network);
+  check(runner != std::end(runners), "the network {} has no runner", name_of(network));
+  return runner->run(load, site, around);
 }
 
 }  // namespace weft

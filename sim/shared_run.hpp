@@ -42,31 +42,26 @@ struct TenantRun {
   SimTime finish() const { return iterations.back().end; }
 };
 
-// What became of the flows of one entry of the traffic; only those that ended.
-struct TrafficRecord {
-  std::int64_t streams = 0;  // pairs of sender and receiver
-  std::int64_t count = 0, bytes = 0;
-  SimTime busy;  // their durations, summed
-};
-
 struct SharedRun {
   std::vector<TenantRun> jobs;
-  std::vector<TrafficRecord> traffic;
-  std::vector<CopyRecord> copies;
+  std::vector<TrafficResult> traffic;
+  std::vector<CopyResult> copies;
   SimTime finish;                           // of the last job
   std::vector<std::int64_t> bytes_on_link;  // on `flow` of all jobs, not of traffic and copies; on `packet` of everything
   std::optional<InNetworkSummary> in_network;
+  std::optional<PacketReport> packet;  // on the network `packet`
   std::uint64_t events = 0, solves = 0;
 };
 
-// In the engine: once per process. Traffic goes on until the last job has finished. Throws RunError, saying who waits for whom,
-// when some job makes no progress.
-SharedRun run_shared_flow(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, std::span<const HostCopies> copies,
-                          const SharedSite& site, Around around);
-SharedRun run_shared_packet(std::span<const Tenant> tenants, std::span<const TrafficSpec> traffic, const SharedSite& site,
-                            PacketReport* report, Around around);
-// The networks of others run one program, once, without anything beside it.
-SharedRun run_alone_simgrid(const PlacedProgram& program, Routes& routes);
-SharedRun run_alone_ns3(const PlacedProgram& program, Routes& routes);
+// What runs beside each other.
+struct SharedLoad {
+  std::span<const Tenant> tenants;
+  std::span<const TrafficSpec> traffic = {};
+  std::span<const HostCopies> copies = {};
+};
+
+// On this network, which must be one that can do what is asked (NetworkTraits). Traffic goes on until the last job has finished.
+// Throws RunError, saying who waits for whom, when some job makes no progress.
+SharedRun run_on(NetworkKind network, const SharedLoad& load, const SharedSite& site, Around around);
 
 }  // namespace weft

@@ -38,8 +38,7 @@ SharedRun run(On network, const FabricSpec& spec, const std::vector<Ring>& rings
                                             .hardware = ideal,
                                             .repetition = rings[i].repetition,
                                             .name = fmt::format("job{}", i)}});
-  return network == On::flow ? run_shared_flow(tenants, traffic, {}, {routes}, Around::nothing)
-                             : run_shared_packet(tenants, traffic, {routes}, nullptr, Around::nothing);
+  return run_on(network == On::flow ? NetworkKind::flow : NetworkKind::packet, {tenants, traffic}, {routes}, Around::nothing);
 }
 
 double seconds(const SharedRun& run, std::size_t job) { return run.jobs[job].finish().seconds(); }
@@ -79,7 +78,7 @@ TEST_CASE("shared run: n senders to one take n times as long as one") {
       for (int i = 0; i < n; ++i) incast.endpoints.push_back(2 + i);
       const SharedRun shared = run(network, star, {{{0, 1}, 64_MiB}}, {incast});
       // 8 * 2^20 bits at 100 Gb/s = 83.9 us, n of them through one port
-      const TrafficRecord& t = shared.traffic.front();
+      const TrafficResult& t = shared.traffic.front();
       REQUIRE(t.count > 0);
       CHECK(t.busy.seconds() / static_cast<double>(t.count) == doctest::Approx(n * 83.9e-6).epsilon(0.1));
     }
@@ -171,7 +170,7 @@ TEST_CASE("shared run: a job that can never finish is named, and who waits for w
   settings.faults.failures = {{.link = "node4->switch", .at = 0_us}};
   std::string said;
   try {
-    run_shared_packet(tenants, traffic, {.routes = routes, .packet = settings}, nullptr, Around::nothing);
+    run_on(NetworkKind::packet, {tenants, traffic}, {.routes = routes, .packet = settings}, Around::nothing);
   } catch (const RunError& error) {
     said = error.what();
   }

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <iostream>
 #include <limits>
-#include <sstream>
 
 namespace weft {
 namespace {
@@ -51,14 +50,10 @@ Run run(const Claim& claim, const ClaimSide& side, const std::filesystem::path& 
   scenario.workload.collective = *collective_named(claim.collective);
   if (side.ranks > 0) scenario.workload.ranks = side.ranks;
   const AlgorithmChoice algorithm = with_server_defaults(scenario, side.algorithm);
-  std::istringstream text(in_child([&] {
-    const Outcome out = simulate(scenario, algorithm, side.size.value_or(size));
-    return fmt::format("{} {} {}", static_cast<double>((out.time + side.besides).ps) / 1e6, 100 * out.busiest_link_utilization,
-                       fairness(out.jobs));
-  }));
-  Run out;
-  text >> out.time_us >> out.utilization_percent >> out.fairness;
-  return out;
+  const Row row = row_from_text(in_child([&] { return to_text(simulate(scenario, algorithm, side.size.value_or(size))); }));
+  return {.time_us = static_cast<double>((row.time + side.besides).ps) / 1e6,
+          .utilization_percent = 100 * row.busiest_link_utilization,
+          .fairness = fairness(row.jobs)};
 }
 
 double value_of(const Claim& claim, const std::filesystem::path& scenario, Bytes size) {

@@ -89,11 +89,13 @@ class StreamRun {
   void check(Row& row) {
     fill_all();
     world_.run();
+    TestData data = test_data(settings_);
+    data.scaled_first = algorithm_.library;
     std::vector<Verdict> verdicts(static_cast<std::size_t>(settings_.with_servers()));
     for_ranks([&](Rank r, const Buffer& buffer) {
       world_.read(r, {buffer.data, bytes_});
       const RankResult result{r, buffer};
-      verdicts[static_cast<std::size_t>(r)] = verify(algorithm_.schedule, settings_.op, test_data(settings_), std::span(&result, 1));
+      verdicts[static_cast<std::size_t>(r)] = verify(algorithm_.schedule, settings_.op, data, std::span(&result, 1));
     });
     for (const Verdict& v : verdicts) {
       if (row.wrong == 0 && v.wrong > 0) row.first_wrong = v.first_wrong;

@@ -61,7 +61,7 @@ void Table::row(const Row& r) {
   out_ << fmt::format("{:>12} {:>12} {:>9} {:>7} {:>6} {:>9} {:>7.2f} {:>7.2f} {:>6} {:>9} {:>9} {:>9} {:>6.1f}\n", r.size_bytes, r.count,
                       name_of(s.dtype), reduces ? name_of(s.op) : "none", rooted ? s.root : -1, number(r.median_us()), algbw(r),
                       algbw(r) * bus_factor(s.collective, s.ranks), s.check ? std::to_string(r.wrong) : "N/A", number(r.quantile_us(0)),
-                      number(r.quantile_us(1)), number(r.quantile_us(0.99)), r.variation_percent());
+                      number(r.quantile_us(1)), r.times_us.size() < 100 ? "N/A" : number(r.quantile_us(0.99)), r.variation_percent());
   if (!r.note.empty()) out_ << fmt::format("# {}\n", r.note);
   if (r.wrong > 0) out_ << fmt::format("# {}\n", r.first_wrong);
   out_.flush();

@@ -5,6 +5,7 @@
 #include "kernels/half.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -142,6 +143,8 @@ struct Reduced {
       case ReduceOp::sum:
         return exact ? 0 : s.workers() * epsilon<T> * magnitudes;
       case ReduceOp::avg:
+        if (data.scaled_first && !std::has_single_bit(static_cast<unsigned>(s.workers())))
+          return epsilon<T> * magnitudes * (s.workers() + 1) / s.workers() + epsilon<T> * size;
         return (exact ? 0 : epsilon<T> * magnitudes) + epsilon<T> * size;
       case ReduceOp::prod:
         return data.values == Values::whole ? 0 : s.workers() * epsilon<T> * size;

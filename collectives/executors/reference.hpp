@@ -2,6 +2,8 @@
 // with what a run left. Integers must be equal. Floating point may differ by
 //   sum        workers * epsilon * the sum of magnitudes    prod   workers * epsilon * |product|
 //   avg        the sum's bound / workers, + epsilon * |avg|   min, max, and whatever is only copied: nothing
+//   avg of values that are scaled first: (workers + 1) / workers * epsilon * the sum of magnitudes, + epsilon * |avg|, because each
+//              value is rounded too; nothing of that where 1 / workers is a power of two
 // with epsilon the distance from 1 to the next value of the type.
 #pragma once
 
@@ -26,6 +28,7 @@ int most_ranks_summed_exactly(DType);
 struct TestData {
   Values values = Values::whole;
   std::uint64_t seed = 1;
+  bool scaled_first = false;  // avg: each value is multiplied by 1 / workers before the sum, as ncclAvg does
 };
 
 // Fills the buffer with what `rank` holds before the collective. What it does not hold is filled with a pattern that no

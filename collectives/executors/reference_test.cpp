@@ -2,6 +2,9 @@
 
 #include "collectives/transports/run_on_threads.hpp"
 
+#include <cstring>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 using namespace weft;
@@ -50,4 +53,21 @@ TEST_CASE("reference: whole values of 16-bit floats are exact up to a stated num
   CHECK(most_ranks_summed_exactly(DType::bfloat16) == 64);
   CHECK(most_ranks_summed_exactly(DType::float16) == 512);
   CHECK(fault_on_threads(star_allreduce(33), ReduceOp::sum, DType::bfloat16, 100) == "");
+}
+
+TEST_CASE("reference: averages of values that were scaled first may be further off, as ncclAvg's are, unless the scale is exact") {
+  for (const int ranks : {3, 4, 7}) {
+    const Schedule s{.ranks = ranks};
+    TestBuffers memory(s, ReduceOp::avg, DType::float32, 1000, {});
+    std::vector<float> sum(1000);
+    for (const RankResult& r : memory.results())
+      for (std::size_t i = 0; i < sum.size(); ++i)
+        sum[i] += reinterpret_cast<const float*>(r.buffer.data)[i] * (1.0f / static_cast<float>(ranks));
+    for (const RankResult& r : memory.results()) std::memcpy(r.buffer.data, sum.data(), 4000);
+    CAPTURE(ranks);
+    CHECK(verify(s, ReduceOp::avg, {.scaled_first = true}, memory.results()).wrong == 0);
+    if (ranks == 7) CHECK(verify(s, ReduceOp::avg, {}, memory.results()).wrong > 0);
+    reinterpret_cast<float*>(memory.results().front().buffer.data)[5] += 0.01f;
+    CHECK(verify(s, ReduceOp::avg, {.scaled_first = true}, memory.results()).wrong > 0);
+  }
 }

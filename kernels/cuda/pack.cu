@@ -1,13 +1,16 @@
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/pack.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include <cub/device/device_memcpy.cuh>
-
 namespace weft::cuda {
 namespace {
+
+constexpr int threads = 256;
+constexpr std::size_t tile = 64 * 1024;  // bytes of the buffer that a block moves
+constexpr std::size_t most_blocks = 1u << 16;
 
 template <class T>
 DeviceMemory on_device(const std::vector<T>& values) {
@@ -16,44 +19,77 @@ DeviceMemory on_device(const std::vector<T>& values) {
   return memory;
 }
 
-// Tells the scratch memory it needs when `scratch` is null.
-void gather(void* scratch, std::size_t& scratch_bytes, void** from, void** to, std::size_t* sizes, std::size_t count, Stream stream) {
-  check_cuda(cub::DeviceMemcpy::Batched(scratch, scratch_bytes, from, to, sizes, static_cast<std::int64_t>(count), stream),
-             "cub::DeviceMemcpy::Batched");
+// All threads of the block together, `Unit` by `Unit`.
+template <class Unit>
+__device__ void copy_units(std::byte* to, const std::byte* from, std::size_t bytes) {
+  for (std::size_t i = threadIdx.x; i < bytes / sizeof(Unit); i += blockDim.x)
+    reinterpret_cast<Unit*>(to)[i] = reinterpret_cast<const Unit*>(from)[i];
+}
+
+// The widest units in which both are aligned alike, bytes before and behind them.
+__device__ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const auto apart = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
+  const std::size_t unit = apart % 16 == 0 ? 16 : apart % 4 == 0 ? 4 : 1;
+  const std::size_t before = (unit - reinterpret_cast<std::uintptr_t>(to) % unit) % unit;
+  const std::size_t head = before < bytes ? before : bytes, middle = (bytes - head) / unit * unit;
+  copy_units<std::byte>(to, from, head);
+  if (unit == 16)
+    copy_units<uint4>(to + head, from + head, middle);
+  else if (unit == 4)
+    copy_units<std::uint32_t>(to + head, from + head, middle);
+  else
+    copy_units<std::byte>(to + head, from + head, middle);
+  copy_units<std::byte>(to + head + middle, from + head + middle, bytes - head - middle);
+}
+
+// Piece i lies at pieces[i] and at begins[i] in the buffer, which ends at begins[count].
+template <bool packs>
+__global__ void move(std::byte* const* pieces, const std::size_t* begins, std::size_t count, std::byte* buffer) {
+  const std::size_t bytes = begins[count];
+  for (std::size_t begin = blockIdx.x * tile; begin < bytes; begin += gridDim.x * tile) {
+    const std::size_t end = begin + tile < bytes ? begin + tile : bytes;
+    std::size_t low = 0, high = count;  // the last piece that begins at `begin` or before
+    while (high - low > 1) {
+      const std::size_t middle = (low + high) / 2;
+      (begins[middle] <= begin ? low : high) = middle;
+    }
+    std::size_t at = begin;
+    for (std::size_t i = low; at < end; ++i) {
+      const std::size_t until = begins[i + 1] < end ? begins[i + 1] : end;
+      std::byte* const piece = pieces[i] + (at - begins[i]);
+      copy_bytes(packs ? buffer + at : piece, packs ? piece : buffer + at, until - at);
+      at = until;
+    }
+  }
 }
 
 }  // namespace
 
-PackPlan::PackPlan(std::span<const Piece> pieces, Piece buffer) {
-  std::vector<void*> addresses, places;
-  std::vector<std::size_t> sizes;
-  std::size_t offset = 0;
+PackPlan::PackPlan(std::span<const Piece> pieces, Piece buffer) : buffer_(buffer) {
+  std::vector<std::byte*> addresses;
+  std::vector<std::size_t> begins = {0};
   for (const Piece& piece : pieces) {
     if (piece.empty()) continue;
     addresses.push_back(piece.data());
-    places.push_back(buffer.data() + offset);
-    sizes.push_back(piece.size());
-    offset += piece.size();
+    begins.push_back(begins.back() + piece.size());
   }
-  check(offset == buffer.size(), "pieces of {} B and a buffer of {} B", offset, buffer.size());
-  count_ = sizes.size();
+  check(begins.back() == buffer.size(), "pieces of {} B and a buffer of {} B", begins.back(), buffer.size());
+  count_ = addresses.size();
   if (count_ == 0) return;
   pieces_ = on_device(addresses);
-  places_ = on_device(places);
-  sizes_ = on_device(sizes);
-  gather(nullptr, scratch_bytes_, pieces_.as<void*>(), places_.as<void*>(), sizes_.as<std::size_t>(), count_, nullptr);
-  scratch_ = DeviceMemory(scratch_bytes_);
+  begins_ = on_device(begins);
   synchronise();  // the vectors go
 }
 
-void PackPlan::pack(Stream stream) const {
-  std::size_t bytes = scratch_bytes_;
-  if (count_ > 0) gather(scratch_.data(), bytes, pieces_.as<void*>(), places_.as<void*>(), sizes_.as<std::size_t>(), count_, stream);
-}
+void PackPlan::pack(Stream stream) const { enqueue(true, stream); }
+void PackPlan::unpack(Stream stream) const { enqueue(false, stream); }
 
-void PackPlan::unpack(Stream stream) const {
-  std::size_t bytes = scratch_bytes_;
-  if (count_ > 0) gather(scratch_.data(), bytes, places_.as<void*>(), pieces_.as<void*>(), sizes_.as<std::size_t>(), count_, stream);
+void PackPlan::enqueue(bool packs, Stream stream) const {
+  if (count_ == 0) return;
+  const auto blocks = static_cast<unsigned>(std::min((buffer_.size() + tile - 1) / tile, most_blocks));
+  const auto kernel = packs ? &move<true> : &move<false>;
+  kernel<<<blocks, threads, 0, stream>>>(pieces_.as<std::byte*>(), begins_.as<std::size_t>(), count_, buffer_.data());
+  check_launch("pack");
 }
 
 }  // namespace weft::cuda

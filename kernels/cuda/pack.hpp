@@ -1,5 +1,5 @@
 // kernels/pack.hpp on the GPU. Where the pieces lie is told once and kept on the device, so that packing itself is one
-// launch.
+// launch, and one plan may be used on several streams at once.
 #pragma once
 
 #include "kernels/cuda/runtime.hpp"
@@ -19,12 +19,12 @@ class PackPlan {
   void unpack(Stream) const;
 
  private:
+  void enqueue(bool packs, Stream) const;
+
+  Piece buffer_;
   std::size_t count_ = 0;  // of the pieces that are not empty
   DeviceMemory pieces_;    // their addresses
-  DeviceMemory places_;    // their addresses in the buffer
-  DeviceMemory sizes_;
-  DeviceMemory scratch_;
-  std::size_t scratch_bytes_ = 0;
+  DeviceMemory begins_;    // where they begin in the buffer, and its end
 };
 
 }  // namespace weft::cuda

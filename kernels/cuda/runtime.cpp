@@ -9,6 +9,13 @@ int device_count() {
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) {
     static_cast<void>(cudaGetLastError());  // it would be reported by the next launch
+    int driver = 0, runtime = 0;
+    check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    check_cuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+    const bool driver_there = driver != 0;  // without one the runtime calls it insufficient
+    if (error == cudaErrorInsufficientDriver && driver_there)
+      throw RunError(fmt::format("cuda: the driver is for CUDA {}, and this program was built for CUDA {}: install a newer driver",
+                                 version_text(driver), version_text(runtime)));
     return 0;
   }
   check_cuda(error, "cudaGetDeviceCount");
@@ -20,6 +27,18 @@ std::string device_name(int device) {
   check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   return properties.name;
 }
+
+int current_device() {
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  return device;
+}
+
+void use_device(int device) { check_cuda(cudaSetDevice(device), "cudaSetDevice"); }
+
+KeptDevice::~KeptDevice() { static_cast<void>(cudaSetDevice(device_)); }  // fails only after another call has failed
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 DeviceMemory::DeviceMemory(std::size_t bytes) {
   if (bytes > 0) check_cuda(cudaMalloc(&data_, bytes), "cudaMalloc");

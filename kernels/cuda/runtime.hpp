@@ -14,9 +14,27 @@ namespace weft::cuda {
 
 using Stream = CUstream_st*;  // what cudaStream_t is; nullptr is the default stream
 
-// 0 without a driver, too.
+// 0 without a driver, too. Throws RunError, with both versions, where the driver is too old for this program.
 int device_count();
 std::string device_name(int device);
+
+int current_device();
+void use_device(int device);
+
+// Gives the calling thread its current device back.
+class KeptDevice {
+ public:
+  KeptDevice() : device_(current_device()) {}
+  KeptDevice(const KeptDevice&) = delete;
+  KeptDevice& operator=(const KeptDevice&) = delete;
+  ~KeptDevice();
+
+ private:
+  int device_;
+};
+
+// "13.0"
+std::string version_text(int version);
 
 // Memory of the current device, not initialised.
 class DeviceMemory {

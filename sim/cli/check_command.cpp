@@ -91,7 +91,7 @@ std::vector<Scenario> by_compression(const Scenario& scenario) {
 int check_command(const ScenarioArguments& arguments, std::ostream& out) {
   bool good = true;
   const std::vector<Case> cases = load_all(arguments);
-  refuse_beyond_ns3(cases);
+  refuse_beyond_limits(cases);
   for (const Case& one : cases) {
     const Scenario& scenario = one.scenario;
     const std::string axes = axes_label(one);

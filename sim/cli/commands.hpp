@@ -18,8 +18,8 @@ struct ScenarioArguments {
   std::string network;           // empty: the scenario's
 };
 
-// Throws InputError with what keeps rows from running on the network "ns3", whose limits depend on schedules.
-void refuse_beyond_ns3(const std::vector<Case>&);
+// Throws InputError with what keeps rows from running on their network where its limits depend on their schedules.
+void refuse_beyond_limits(const std::vector<Case>&);
 
 // The cases of all files; throws InputError with the problems of all files.
 std::vector<Case> load_all(const ScenarioArguments&);
@@ -39,6 +39,6 @@ int topo_command(const ScenarioArguments&, TopologyFormat, std::ostream& out);
 
 int show_command(const ScenarioArguments&, std::ostream& out);
 int list_command(std::ostream& out);
-int schema_command(std::ostream& out);
+int schema_command(bool of_results, std::ostream& out);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include "sim/cli/commands.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/form.hpp"
+#include "sim/scenario/networks.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +16,7 @@ namespace {
 struct Arguments {
   RunArguments run;
   bool dot = false, json = false, simgrid = false;
+  bool results_schema = false;
 };
 
 TopologyFormat format_of(const Arguments& a) {
@@ -27,7 +29,9 @@ void add_scenarios(CLI::App* command, ScenarioArguments& arguments) {
   command->add_option("--set", arguments.set, "Set a key of the scenario: /pointer=value (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("POINTER=VALUE");
-  command->add_option("--network", arguments.network, "Simulate on this network: flow, packet, simgrid, ns3")->type_name("NAME");
+  std::string names;
+  for (const NetworkTraits& network : networks()) names += fmt::format("{}{}", names.empty() ? "" : ", ", network.name);
+  command->add_option("--network", arguments.network, "Simulate on this network: " + names)->type_name("NAME");
 }
 
 std::vector<std::string> flags_of(const CLI::App& app) {
@@ -93,7 +97,9 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
   topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
   command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });
-  command("schema", "Print the JSON Schema of scenarios", [&] { return schema_command(std::cout); });
+  CLI::App* schema =
+      command("schema", "Print the JSON Schema of scenarios, or of results", [&] { return schema_command(a.results_schema, std::cout); });
+  schema->add_flag("--results", a.results_schema, "Of results.json");
   CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
   add_scenarios(show, scenarios);
   for (const Command& more : more_commands) {

@@ -18,48 +18,7 @@ namespace weft {
 namespace {
 
 Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages) {
-  const Scenario scenario = scenario_of(request);
-  const Outcome outcome = simulate(scenario, *request.algorithm, request.size, messages);
-  std::vector<CopyResult> copies;
-  for (const CopyRecord& c : outcome.copies) copies.push_back({c.endpoint, c.to_host, c.count, Bytes{c.bytes}, c.busy});
-  const StepOutcome step = outcome.step.value_or(StepOutcome{});
-  return {.scenario = scenario.name,
-          .fabric = std::string(type_name(scenario.fabric.spec)),
-          .network = scenario.network,
-          .algorithm = label(*request.algorithm),
-          .collective = scenario.workload.collective,
-          .program = !scenario.workload.program.empty(),
-          .ranks = outcome.ranks,
-          .size = outcome.size,
-          .dtype = scenario.workload.dtype,
-          .op = scenario.workload.op,
-          .root = scenario.workload.root,
-          .time = outcome.time,
-          .wire_bytes_per_rank = Bytes{outcome.wire_bytes_per_rank},
-          .messages = outcome.messages,
-          .steps = outcome.steps,
-          .max_flows_per_link = outcome.max_flows_per_link,
-          .most_shared_link = outcome.most_shared_link,
-          .most_shared_step = outcome.most_shared_step,
-          .busiest_link = outcome.busiest_link,
-          .busiest_link_utilization = outcome.busiest_link_utilization,
-          .wall_s = outcome.wall_s,
-          .bottleneck = slowest_endpoint(scenario),
-          .aggregates = outcome.aggregates,
-          .copies = copies,
-          .jobs = outcome.jobs,
-          .traffic = outcome.traffic,
-          .in_network = outcome.in_network,
-          .packet = outcome.packet,
-          .model = step.model,
-          .engine = step.engine,
-          .batch_per_gpu = step.batch_per_gpu,
-          .compute = step.compute,
-          .exposed = step.exposed,
-          .compression = request.compression ? label(*request.compression) : "",
-          .compressing = outcome.compressing,
-          .samples_per_s = step.samples_per_s,
-          .scaling_efficiency = step.scaling_efficiency};
+  return simulate(scenario_of(request), *request.algorithm, request.size, messages);
 }
 
 // What went wrong, and the exit status.
@@ -134,7 +93,7 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   if (arguments.trace && !arguments.output) throw InputError("--trace: needs -o DIR, where trace.json goes");
   if (arguments.force && !arguments.output) throw InputError("--force: needs -o DIR, where it replaces files");
   const std::vector<Case> cases = load_all(arguments.scenarios);
-  refuse_beyond_ns3(cases);
+  refuse_beyond_limits(cases);
   if (arguments.trace) refuse_untraced(cases);
   std::optional<ResultFolder> folder;
   if (arguments.output) folder.emplace(*arguments.output, cases, options_of(arguments));

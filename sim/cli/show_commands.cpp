@@ -2,6 +2,7 @@
 #include "models/fabric/fabric_export.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/results/writers.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/describe.hpp"
 #include "sim/scenario/networks.hpp"
@@ -67,8 +68,8 @@ int show_command(const ScenarioArguments& arguments, std::ostream& out) {
   return exit_ok;
 }
 
-int schema_command(std::ostream& out) {
-  out << scenario_schema().dump(2) << "\n";
+int schema_command(bool of_results, std::ostream& out) {
+  out << (of_results ? results_schema() : scenario_schema()).dump(2) << "\n";
   return exit_ok;
 }
 

@@ -96,7 +96,7 @@ TEST_CASE("in-network: jobs that share a switch get equal shares, and ATP's dyna
     const auto times = [&](const AlgorithmChoice& algorithm) {
       const std::string text = in_child([&] {
         std::string out;
-        for (const JobResult& job : simulate(s, algorithm, 1_MiB).jobs) out += fmt::format("{} {} ", job.mean.ps, job.alone.ps);
+        for (const JobResult& job : simulate(s, algorithm, 1_MiB).jobs) out += fmt::format("{} {} ", job.time.ps, job.alone.ps);
         return out;
       });
       std::istringstream in(text);
@@ -219,7 +219,7 @@ TEST_CASE("in-network: on flow a link is used as much with iterations as without
   Scenario s = star(9, 8, NetworkKind::flow);
   const auto row = [&](const AlgorithmChoice& choice) {
     const std::string text = in_child([&] {
-      const Outcome out = simulate(s, choice, 1_MiB);
+      const Row out = simulate(s, choice, 1_MiB);
       const JobInNetwork& job = out.in_network->jobs.front();
       return fmt::format("{} {} {}", out.busiest_link_utilization, job.aggregated, job.packets);
     });

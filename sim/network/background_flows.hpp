@@ -109,11 +109,11 @@ class BackgroundCopies {
     }
   }
 
-  std::vector<CopyRecord> result() const {
-    std::vector<CopyRecord> records = who_;
+  std::vector<CopyResult> result() const {
+    std::vector<CopyResult> records = who_;
     const std::vector<StreamRecord> streams = flows_.result();
     for (std::size_t i = 0; i < records.size(); ++i)
-      records[i].count = streams[i].count, records[i].bytes = streams[i].bytes, records[i].busy = streams[i].busy;
+      records[i].count = streams[i].count, records[i].bytes = Bytes{streams[i].bytes}, records[i].busy = streams[i].busy;
     return records;
   }
 
@@ -124,11 +124,11 @@ class BackgroundCopies {
     SimTime latency;
     for (const Hop& hop : path) latency += fabric.link(hop.link).latency;
     flows_.add(path, latency, fabric.copy_claim(gpu), entry.bytes, {.start = entry.start, .period = entry.period});
-    who_.push_back({.endpoint = gpu, .to_host = entry.direction == Fabric::Copy::to_host, .busy = {}});
+    who_.push_back({.gpu = gpu, .to_host = entry.direction == Fabric::Copy::to_host});
   }
 
   BackgroundFlows<Network> flows_;
-  std::vector<CopyRecord> who_;  // by stream
+  std::vector<CopyResult> who_;  // by stream
 };
 
 }  // namespace weft

@@ -24,7 +24,7 @@ NetworkRun run(const Server& server, const std::string& algorithm, std::int64_t 
   return run_flow_bare({schedule, placement, bytes / 4, 4, ideal, {}, copies}, *fabric, routes);
 }
 
-double gigabits(const CopyRecord& r) { return 8.0 * static_cast<double>(r.bytes) / r.busy.seconds() / 1e9; }
+double gigabits(const CopyResult& r) { return 8.0 * r.GBps(); }
 
 }  // namespace
 
@@ -39,16 +39,16 @@ TEST_CASE("copies: one has the root port to itself, two below one switch get hal
   for (const auto& gpus : {std::vector{0, 1}, std::vector{2, 3}, std::vector<int>{}}) {
     const auto shared = run(server, "dissemination", 0, {{.gpus = gpus, .bytes = 64_MiB}});
     CHECK(shared.copies.size() == (gpus.empty() ? 4 : 2));
-    for (const CopyRecord& copy : shared.copies) CHECK(gigabits(copy) == doctest::Approx(alone / 2).epsilon(1e-3));
+    for (const CopyResult& copy : shared.copies) CHECK(gigabits(copy) == doctest::Approx(alone / 2).epsilon(1e-3));
   }
-  for (const CopyRecord& copy : run(server, "dissemination", 0, {{.gpus = {0, 2}, .bytes = 64_MiB}}).copies)
+  for (const CopyResult& copy : run(server, "dissemination", 0, {{.gpus = {0, 2}, .bytes = 64_MiB}}).copies)
     CHECK(gigabits(copy) == doctest::Approx(alone).epsilon(1e-3));
 }
 
 TEST_CASE("copies: the two directions of a GPU do not disturb each other") {
   const auto both = run(server_preset("two_nic"), "dissemination", 0,
                         {{.gpus = {0}, .bytes = 64_MiB}, {.gpus = {0}, .direction = Fabric::Copy::to_host, .bytes = 64_MiB}});
-  for (const CopyRecord& copy : both.copies)
+  for (const CopyResult& copy : both.copies)
     CHECK(gigabits(copy) == doctest::Approx(static_cast<double>(pcie_rate({.generation = 3}).count) / 1e9).epsilon(1e-3));
   CHECK(both.copies[1].to_host);
 }

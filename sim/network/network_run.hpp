@@ -8,19 +8,36 @@
 
 namespace weft {
 
+constexpr double gigabytes_per_second(Bytes bytes, SimTime time) {
+  return time.ps > 0 ? static_cast<double>(bytes.count) * 1000.0 / static_cast<double>(time.ps) : 0.0;
+}
+
 // What became of the copies between one GPU and host memory beside the collective; only those that ended.
-struct CopyRecord {
-  int endpoint = 0;
+struct CopyResult {
+  int gpu = 0;
   bool to_host = false;
-  std::int64_t count = 0, bytes = 0;
-  SimTime busy;  // their durations, summed
+  std::int64_t count = 0;
+  Bytes bytes = {};   // of all of them
+  SimTime busy = {};  // their durations, summed
+  double GBps() const { return gigabytes_per_second(bytes, busy); }
+  friend bool operator==(const CopyResult&, const CopyResult&) = default;
+};
+
+// What became of the flows of one entry of the traffic; only those that ended.
+struct TrafficResult {
+  std::int64_t streams = 0;  // pairs of sender and receiver
+  std::int64_t count = 0;
+  Bytes bytes = {};
+  SimTime busy = {};  // their durations, summed
+  double GBps() const { return gigabytes_per_second(bytes, busy); }
+  friend bool operator==(const TrafficResult&, const TrafficResult&) = default;
 };
 
 struct NetworkRun {
   SimTime finish;                                // the last rank's last end
   std::vector<SimTime> rank_finish = {};         // when each rank was done with all of its channels
   std::vector<std::int64_t> bytes_on_link = {};  // payload bytes that crossed each link, by LinkId
-  std::vector<CopyRecord> copies = {};           // their bytes are not among those of links
+  std::vector<CopyResult> copies = {};           // their bytes are not among those of links
   std::int64_t messages = 0;
   std::uint64_t events = 0;        // events handled; 0 if the network does not count them
   std::uint64_t solves = 0;        // sharing problems solved; flows alone on their links need none

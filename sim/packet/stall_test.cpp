@@ -44,7 +44,7 @@ SimTime beside_traffic(const Ask& ask, int from, int to) {
   const Program program = program_of(schedule, ask.size.count / 4 / schedule.chunks * schedule.chunks, 4);
   const Tenant tenant{.name = "it", .job = PlacedProgram{.program = program, .placement = ask.placement, .hardware = ideal, .name = "it"}};
   const TrafficSpec endless{.pattern = TrafficPattern::pairs, .pairs = {{from, to}}, .size = 64_KiB};
-  return run_shared_packet({&tenant, 1}, {&endless, 1}, {.routes = routes, .packet = ask.settings}, nullptr, Around::nothing).finish;
+  return run_on(NetworkKind::packet, {{&tenant, 1}, {&endless, 1}}, {.routes = routes, .packet = ask.settings}, Around::nothing).finish;
 }
 
 // The first two nodes of each switch.

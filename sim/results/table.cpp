@@ -72,7 +72,7 @@ std::string header(const Layout& w) {
 
 // As name_of() says of its request.
 std::string name_of_row(const Row& row) {
-  return (row.engine.empty() ? "" : row.engine + ", ") + row.algorithm + (row.compression.empty() ? "" : ", " + row.compression);
+  return (row.training ? row.training->engine + ", " : "") + row.algorithm + (row.compressed ? ", " + row.compressed->compression : "");
 }
 
 std::string line(const Row& row, bool is_fastest, const Layout& w) {
@@ -109,19 +109,20 @@ std::string jobs_of(const Row& row) {
                   "ranks", "size (B)", "start (us)", "runs", "mean (us)", "least (us)", "most (us)", "alone (us)", "slowdown");
   for (const JobResult& job : row.jobs)
     out += fmt::format("#   {:<{}}  {:<{}} {:>6} {:>13} {:>12} {:>5} {:>13} {:>13} {:>13} {:>13} {:>9.3f}\n", job.name, name, job.algorithm,
-                       algorithm, job.ranks, job.size.count, us(job.start), job.iterations, us(job.mean), us(job.least), us(job.most),
+                       algorithm, job.ranks, job.size.count, us(job.start), job.iterations, us(job.time), us(job.least), us(job.most),
                        us(job.alone), job.slowdown());
   if (row.jobs.size() > 1) out += fmt::format("#   fairness of slowdowns (Jain's index): {:.3f}\n", fairness(row.jobs));
   return out;
 }
 
 std::string step_of(const Row& row) {
-  if (row.model.empty()) return "";
+  if (!row.training) return "";
+  const TrainingResult& t = *row.training;
   const auto ms = [](SimTime time) { return static_cast<double>(time.ps) / 1e9; };
-  const double share = row.time.ps > 0 ? 100.0 * static_cast<double>(row.exposed.ps) / static_cast<double>(row.time.ps) : 0;
+  const double share = row.time.ps > 0 ? 100.0 * static_cast<double>(t.exposed.ps) / static_cast<double>(row.time.ps) : 0;
   return fmt::format(
       "#   step {:.3f} ms = compute {:.3f} ms + exposed {:.3f} ms ({:.1f} %); {:.1f} samples/s, scaling efficiency {:.1f} %\n",
-      ms(row.time), ms(row.compute), ms(row.exposed), share, row.samples_per_s, 100 * row.scaling_efficiency);
+      ms(row.time), ms(t.compute), ms(t.exposed), share, t.samples_per_s, 100 * t.scaling_efficiency);
 }
 
 // Of which sum only what is sent is proved: the rest is kept for later.
@@ -130,7 +131,7 @@ std::string compression_of(const Row& row) {
   return fmt::format(
       "#   {}: the kernels of compression take {:.3f} ms of the rank that has most of them; not a dense all-reduce: what is not "
       "sent is kept for later\n",
-      row.compression, static_cast<double>(row.compressing.ps) / 1e9);
+      row.compressed->compression, static_cast<double>(row.compressed->kernels.ps) / 1e9);
 }
 
 std::string traffic_of(const Row& row) {
@@ -151,14 +152,13 @@ std::string in_network_of(const Row& row) {
   if (!row.in_network) return "";
   const InNetworkSummary& s = *row.in_network;
   JobInNetwork all;
-  double aggregated = 0;
   for (const JobInNetwork& j : s.jobs) {
-    all.servers += j.servers, all.packets += j.packets, aggregated += j.aggregated * static_cast<double>(j.packets);
+    all.servers += j.servers, all.packets += j.packets;
     all.sent += j.sent, all.resent += j.resent, all.timeouts += j.timeouts, all.marked += j.marked;
     all.largest_window = std::max(all.largest_window, j.largest_window);
   }
   const bool atp = all.servers > 0;
-  const double share = all.packets > 0 ? 100 * aggregated / static_cast<double>(all.packets) : 100;
+  const double share = 100 * aggregated_share(s);
   const char* places = atp ? "aggregators" : "slots";
   if (s.switches.empty())
     return fmt::format("#   switches: {}without {}\n",

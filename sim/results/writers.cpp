@@ -1,5 +1,6 @@
 #include "sim/results/writers.hpp"
 
+#include "sim/results/result_fields.hpp"
 #include "sim/results/version.hpp"
 
 #include <algorithm>
@@ -31,74 +32,42 @@ Json axes_of(const Case& one) {
   return out;
 }
 
-// One line for each job; the row alone where the network is not shared.
-std::vector<std::pair<Row, const JobResult*>> lines_of_row(const Row& row) {
-  std::vector<std::pair<Row, const JobResult*>> out;
-  for (const JobResult& job : row.jobs) out.emplace_back(row_of_job(row, job), &job);
-  if (out.empty()) out.emplace_back(row, nullptr);
-  return out;
-}
-
 bool any_jobs(const std::vector<Result>& results) {
   return std::any_of(results.begin(), results.end(), [](const Result& r) { return r.row && !r.row->jobs.empty(); });
 }
 
-Json json_of(const PacketSummary& p) {
-  Json queues = Json::array();
-  for (const QueueSummary& q : p.queues)
-    queues.push_back({{"link", q.link},
-                      {"priority", q.priority},
-                      {"high_water_bytes", q.high_water.count},
-                      {"marked", q.marked},
-                      {"dropped", q.dropped},
-                      {"pauses", q.pauses},
-                      {"paused_us", static_cast<double>(q.paused.ps) / 1e6}});
-  return {{"packets", p.packets},
-          {"resent", p.resent},
-          {"marked", p.marked},
-          {"dropped", p.dropped},
-          {"lost", p.lost},
-          {"corrupted", p.corrupted},
-          {"pauses", p.pauses},
-          {"timeouts", p.timeouts},
-          {"notifications", p.notifications},
-          {"fullest_switch", p.fullest_switch},
-          {"switch_high_water_bytes", p.switch_high_water.count},
-          {"queues_in_use", p.queues_in_use},
-          {"longest_queues", std::move(queues)}};
+const Field<JobResult>* field_of_job(std::string_view name) {
+  const auto fields = fields_of<JobResult>();
+  const auto at = std::ranges::find(fields, name, &Field<JobResult>::name);
+  return at == fields.end() ? nullptr : &*at;
 }
 
-Json json_of(const InNetworkSummary& s) {
-  Json jobs = Json::array(), switches = Json::array();
-  for (const JobInNetwork& j : s.jobs)
-    jobs.push_back({{"job", j.name},
-                    {"servers", j.servers},
-                    {"slots", j.slots},
-                    {"packets", j.packets},
-                    {"aggregated_share", j.aggregated},
-                    {"sent", j.sent},
-                    {"resent", j.resent},
-                    {"timeouts", j.timeouts},
-                    {"marked", j.marked},
-                    {"largest_window", j.largest_window}});
-  for (const SwitchInNetwork& at : s.switches)
-    switches.push_back({{"switch", at.name},
-                        {"places", at.places},
-                        {"most_in_use", at.most_in_use},
-                        {"packets", at.packets},
-                        {"added", at.added},
-                        {"collided", at.collided}});
-  return {{"places", s.places}, {"left_out", s.left_out}, {"jobs", std::move(jobs)}, {"switches", std::move(switches)}};
+bool is_column(const Field<Row>& field) { return field.where != Shown::json_only; }
+
+// Columns of jobs only, after those of rows.
+std::vector<const Field<JobResult>*> job_columns() {
+  std::vector<const Field<JobResult>*> out;
+  for (const Field<JobResult>& field : fields_of<JobResult>())
+    if (std::ranges::find(fields_of<Row>(), std::string_view(field.name), &Field<Row>::name) == fields_of<Row>().end())
+      out.push_back(&field);
+  return out;
 }
 
-Json json_of(const Row& row, const JobResult& job) {
-  Json out = Json::object();
-  for (const JobColumn& column : job_columns()) out[column.name] = column.value(job);
-  const Row of_job = row_of_job(row, job);
-  for (const Column& column : columns())
-    for (const char* own : {"algorithm", "collective", "ranks", "size_bytes", "dtype", "time_us", "algbw_GBps", "busbw_GBps",
-                            "wire_bytes_per_rank", "messages", "steps", "max_flows_per_link"})
-      if (column.name == own) out[own] = column.value(of_job);
+// One line for each job; the row alone where the network is not shared.
+std::vector<std::vector<std::string>> lines_of_row(const Row& row, bool with_jobs) {
+  std::vector<std::vector<std::string>> out(std::max<std::size_t>(1, row.jobs.size()));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const JobResult* job = row.jobs.empty() ? nullptr : &row.jobs[i];
+    for (const Field<Row>& field : fields_of<Row>()) {
+      if (!is_column(field)) continue;
+      if (const auto* own = job ? field_of_job(field.name) : nullptr)
+        out[i].push_back(csv_field(own->show(*job)));
+      else
+        out[i].push_back(i == 0 || field.where == Shown::for_all ? csv_field(field.show(row)) : "");
+    }
+    if (with_jobs)
+      for (const Field<JobResult>* field : job_columns()) out[i].push_back(job ? csv_field(field->show(*job)) : "");
+  }
   return out;
 }
 
@@ -113,23 +82,20 @@ std::string joined(const std::vector<std::string>& fields) { return fmt::format(
 
 std::string to_csv(const std::vector<Result>& results, const std::vector<Case>& cases) {
   const std::vector<std::string> axes = swept_pointers(cases);
-  std::vector<std::string> header;
-  for (const Column& column : columns()) header.push_back(column.name);
   const bool jobs = any_jobs(results);
+  std::vector<std::string> header;
+  for (const Field<Row>& field : fields_of<Row>())
+    if (is_column(field)) header.emplace_back(field.name);
   if (jobs)
-    for (const JobColumn& column : job_columns()) header.push_back(column.name);
+    for (const Field<JobResult>* field : job_columns()) header.emplace_back(field->name);
   for (const std::string& pointer : axes) header.push_back(csv_field(pointer));
   std::string out = joined(header);
   for (const Result& result : results) {
     if (!result.row) continue;
     const Json settings = axes_of(cases[result.request.case_index]);
-    for (const auto& [row, job] : lines_of_row(*result.row)) {
-      std::vector<std::string> fields;
-      for (const Column& column : columns()) fields.push_back(csv_field(column.value(row)));
-      if (jobs)
-        for (const JobColumn& column : job_columns()) fields.push_back(job ? csv_field(column.value(*job)) : "");
-      for (const std::string& pointer : axes) fields.push_back(settings.contains(pointer) ? csv_field(settings.at(pointer)) : "");
-      out += joined(fields);
+    for (std::vector<std::string>& line : lines_of_row(*result.row, jobs)) {
+      for (const std::string& pointer : axes) line.push_back(settings.contains(pointer) ? csv_field(settings.at(pointer)) : "");
+      out += joined(line);
     }
   }
   return out;
@@ -147,19 +113,7 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
     Json line = Json::object();
     line["case"] = result.request.case_index;
     if (result.row) {
-      for (const Column& column : columns()) line[column.name] = column.value(*result.row);
-      for (const CopyResult& copy : result.row->copies)
-        line["copies"].push_back({{"gpu", copy.gpu},
-                                  {"direction", copy.to_host ? "gpu_to_host" : "host_to_gpu"},
-                                  {"count", copy.count},
-                                  {"bytes", copy.bytes.count},
-                                  {"bandwidth_GBps", copy.GBps()}});
-      for (const JobResult& job : result.row->jobs) line["jobs"].push_back(json_of(*result.row, job));
-      if (result.row->jobs.size() > 1) line["fairness"] = fairness(result.row->jobs);
-      for (const TrafficResult& t : result.row->traffic)
-        line["traffic"].push_back({{"streams", t.streams}, {"count", t.count}, {"bytes", t.bytes.count}, {"bandwidth_GBps", t.GBps()}});
-      if (result.row->in_network) line["in_network"] = json_of(*result.row->in_network);
-      if (result.row->packet) line["packet"] = json_of(*result.row->packet);
+      line.update(show(*result.row));
       rows.push_back(std::move(line));
     } else {
       line["algorithm"] = label(*result.request.algorithm);
@@ -174,6 +128,39 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
   out["rows"] = std::move(rows);
   if (!failed.empty()) out["failed"] = std::move(failed);
   return out.dump(2) + "\n";
+}
+
+Json results_schema() {
+  const auto object = [](Json properties, std::vector<std::string> optional) {
+    Json required = Json::array();
+    for (const auto& item : properties.items())
+      if (std::ranges::find(optional, item.key()) == optional.end()) required.push_back(item.key());
+    return Json{{"type", "object"}, {"properties", std::move(properties)}, {"required", required}, {"additionalProperties", false}};
+  };
+  const auto list = [](Json items) { return Json{{"type", "array"}, {"items", std::move(items)}}; };
+  const Json text = {{"type", "string"}}, number = {{"type", "integer"}}, any = {{"type", "object"}};
+  const Json index = {{"type", "integer"}, {"description", "Which of the cases the row is of, from 0."}};
+  Json row = schema_of<Row>();
+  row["properties"]["case"] = index;
+  row["required"].push_back("case");
+  Json scenario = any, why = text, axes = any;
+  scenario["description"] = "The scenario of the case, every default filled in, as scenario.schema.json describes it.";
+  axes["description"] = "What the sweep set, by JSON pointer.";
+  why["description"] = "Why there is no row.";
+  const Json cases =
+      object({{"axes", axes}, {"scenario", scenario}, {"hardware_sources", any}, {"server_sources", any}}, {"server_sources"});
+  const Json failed = object({{"case", index}, {"algorithm", text}, {"size_bytes", number}, {"why", why}}, {});
+  Json out = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Results of weft run"}};
+  out.update(object({{"schema", {{"const", 1}}},
+                     {"kind", {{"const", "simulated"}}},
+                     {"weft", object({{"version", text}, {"commit", text}}, {})},
+                     {"order", text},
+                     {"scenarios", list(text)},
+                     {"cases", list(cases)},
+                     {"rows", list(row)},
+                     {"failed", list(failed)}},
+                    {"failed"}));
+  return out;
 }
 
 std::string trace_events(const std::vector<MessageRecord>& messages, std::size_t row_number, const std::string& row_label) {
@@ -204,7 +191,7 @@ std::vector<std::string> names_of(const std::vector<Case>& cases) {
 
 bool is_csv_of(std::string_view text, const std::vector<std::string>& names) {
   const auto line = text.find('\n');
-  if (!text.starts_with(columns()[0].name + "," + columns()[1].name + ",") || line == text.npos) return false;
+  if (!text.starts_with(fmt::format("{},{},", fields_of<Row>()[0].name, fields_of<Row>()[1].name)) || line == text.npos) return false;
   const std::string_view first_row = text.substr(line + 1);
   return std::ranges::any_of(names, [&](const std::string& name) { return first_row.starts_with(csv_field(name) + ","); });
 }

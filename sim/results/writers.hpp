@@ -3,6 +3,7 @@
 
 #include "sim/network/network_run.hpp"
 #include "sim/results/result.hpp"
+#include "sim/scenario/json_text.hpp"
 
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ std::string to_csv(const std::vector<Result>& results, const std::vector<Case>& 
 
 // The same rows with where they come from: version, order policy, every resolved scenario, and what failed.
 std::string to_json(const std::vector<Result>& results, const std::vector<Case>& cases);
+
+// Of what to_json() writes (`weft schema --results`).
+Json results_schema();
 
 // Trace events of one row in the Chrome format that Perfetto opens, comma-separated: a process for the row, a thread for
 // each rank, a slice for each message in the time it occupied its links.

@@ -16,12 +16,12 @@ Json training(const char* engine, int batch, const char* bandwidth = "30Gbps") {
   return out;
 }
 
-Outcome outcome(const Json& json) {
+Row outcome(const Json& json) {
   const Scenario s = cases_of(json).front().scenario;
   return Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front());
 }
 
-Outcome all_reduce() {
+Row all_reduce() {
   Json json = training("none", 1);
   json["workload"] = {{"algorithm", "ring"}, {"size", fmt::format("{}B", 4 * 25'557'032)}};
   return outcome(json);
@@ -30,16 +30,16 @@ Outcome all_reduce() {
 }  // namespace
 
 TEST_CASE("training: a row says what its step is made of") {
-  const Outcome out = outcome(training("none", 64));
-  REQUIRE(out.step);
-  CHECK(out.step->model == "resnet50");
-  CHECK(out.step->engine == "none");
-  CHECK(out.time == out.step->compute + out.step->exposed);
-  CHECK(out.step->exposed == all_reduce().time);  // nothing is hidden
-  CHECK(out.step->samples_per_s == doctest::Approx(4 * 64 / out.time.seconds()));
-  CHECK(out.step->scaling_efficiency == doctest::Approx(out.step->compute.seconds() / out.time.seconds()));
+  const Row out = outcome(training("none", 64));
+  REQUIRE(out.training);
+  CHECK(out.training->model == "resnet50");
+  CHECK(out.training->engine == "none");
+  CHECK(out.time == out.training->compute + out.training->exposed);
+  CHECK(out.training->exposed == all_reduce().time);  // nothing is hidden
+  CHECK(out.training->samples_per_s == doctest::Approx(4 * 64 / out.time.seconds()));
+  CHECK(out.training->scaling_efficiency == doctest::Approx(out.training->compute.seconds() / out.time.seconds()));
   CHECK(out.jobs.empty());
-  CHECK(!all_reduce().step);
+  CHECK(!all_reduce().training);
 }
 
 TEST_CASE("training: larger batches scale better, and DDP better than nothing") {
@@ -47,10 +47,10 @@ TEST_CASE("training: larger batches scale better, and DDP better than nothing") 
     CAPTURE(engine);
     double before = 0;
     for (const int batch : {8, 16, 32, 64}) {
-      const double efficiency = outcome(training(engine, batch)).step->scaling_efficiency;
+      const double efficiency = outcome(training(engine, batch)).training->scaling_efficiency;
       CHECK((efficiency > before || efficiency > 0.99));  // where all is hidden, the shares of streams are left
       CHECK(efficiency <= 1);
-      CHECK(efficiency >= outcome(training("none", batch)).step->scaling_efficiency - 1e-3);
+      CHECK(efficiency >= outcome(training("none", batch)).training->scaling_efficiency - 1e-3);
       before = efficiency;
     }
   }
@@ -63,8 +63,8 @@ TEST_CASE("training: another job on the fabric slows a step down, and has a row 
   json["fabric"]["nodes"] = 8;
   json["workload"]["ranks"] = 4;
   json["jobs"] = Json::array({{{"name", "neighbour"}, {"size", "64MiB"}, {"ranks", 4}, {"iterations", 3}}});
-  const Outcome out = outcome(json);
+  const Row out = outcome(json);
   REQUIRE(out.jobs.size() == 2);
-  CHECK(out.jobs.front().mean == out.time);
+  CHECK(out.jobs.front().time == out.time);
   CHECK(out.jobs.front().slowdown() >= 1);
 }

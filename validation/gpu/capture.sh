@@ -107,6 +107,7 @@ run_part() {
   part "$1"
   case $1 in
     tests)
+      export WEFT_GPU=required
       keep "$bin/kernels_tests"
       keep "$bin/cuda_tests"
       if [[ -x $bin/nccl_tests ]]; then keep "$bin/nccl_tests"; fi

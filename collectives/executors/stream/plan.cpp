@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 using Kind = StreamOperation::Kind;
-using Place = StreamOperation::Place;
+using Location = StreamOperation::Location;
 using Carriage = StreamPlanSettings::Carriage;
 
 // What is held aside lies as its destination does with respect to this, so that kernels find both aligned alike.
@@ -21,7 +21,7 @@ constexpr std::int64_t alignment = 256;
 // A write of the step that waits for its turn.
 struct Pending {
   std::uint32_t transfer;
-  Place from;
+  Location from;
 };
 
 // One rank in one channel, in the present step.
@@ -102,11 +102,13 @@ class Planner {
     check(read == written, "{}: sends {} bytes to where {} belong", to_string(t), read, written);
     return static_cast<std::int64_t>(read);
   }
-  Place place(Rank r, int chunk) const { return {r, buffer_.layout.begin(chunk) * static_cast<std::int64_t>(size_of(settings_.dtype))}; }
-  Place source(const Transfer& t) const { return place(t.from, t.chunk); }
-  Place destination(const Transfer& t) const { return place(t.to, t.into); }
+  Location location(Rank r, int chunk) const {
+    return {r, buffer_.layout.begin(chunk) * static_cast<std::int64_t>(size_of(settings_.dtype))};
+  }
+  Location source(const Transfer& t) const { return location(t.from, t.chunk); }
+  Location destination(const Transfer& t) const { return location(t.to, t.into); }
 
-  Place take_aside(Lane& lane, const Transfer& t) {
+  Location take_aside(Lane& lane, const Transfer& t) {
     const std::int64_t offset = lane.aside_used + destination(t).offset % alignment;
     lane.aside_used = (offset + bytes(t) + alignment - 1) / alignment * alignment;
     std::int64_t& room = plan_.memories[static_cast<std::size_t>(lane.aside)];
@@ -114,7 +116,7 @@ class Planner {
     return {lane.aside, offset};
   }
 
-  void move(Kind kind, const Lane& lane, const Transfer& t, Place from, Place into) {
+  void move(Kind kind, const Lane& lane, const Transfer& t, Location from, Location into) {
     if (bytes(t) > 0) plan_.operations.push_back({.kind = kind, .stream = lane.stream, .bytes = bytes(t), .from = from, .into = into});
   }
   int record(int stream) {
@@ -140,7 +142,7 @@ class Planner {
     overlaps_.find(step_of(lane.channel).transfers(), sends(lane), receives(lane), locals(lane));
     for (const auto i : locals(lane)) {
       const Transfer& t = transfer(lane, i);
-      Place from = source(t);
+      Location from = source(t);
       if (!overlaps_.reads_alone(i)) {
         from = take_aside(lane, t);
         move(Kind::copy, lane, t, source(t), from);
@@ -166,7 +168,7 @@ class Planner {
     const bool reads = !settings_.reads || settings_.reads(t.to, t.from);
     if (overlaps_.writes_alone(i) && (!t.reduces || reads))
       return move(t.reduces ? Kind::reduce : Kind::copy, lane, t, source(t), destination(t));
-    const Place aside = take_aside(lane, t);
+    const Location aside = take_aside(lane, t);
     move(Kind::copy, lane, t, source(t), aside);
     lane.pending.push_back({i, aside});
   }
@@ -191,8 +193,8 @@ class Planner {
     plan_.operations.push_back({.kind = Kind::end_group});
   }
   // Where each transfer of the channel's step arrives.
-  std::vector<Place> places(int channel) {
-    std::vector<Place> into(step_of(channel).transfers().size());
+  std::vector<Location> places(int channel) {
+    std::vector<Location> into(step_of(channel).transfers().size());
     for_lanes([&](Lane& lane) {
       if (lane.channel != channel) return;
       overlaps_.find(step_of(channel).transfers(), sends(lane), receives(lane), locals(lane));
@@ -262,7 +264,7 @@ class Planner {
     if (length == 0) return;
     const int stream = r * plan_.streams_per_rank;
     for (int s = stream + 1; s < stream + plan_.streams_per_rank; ++s) wait(stream, record(s));
-    plan_.operations.push_back({.kind = Kind::divide, .stream = stream, .bytes = length, .into = place(r, first)});
+    plan_.operations.push_back({.kind = Kind::divide, .stream = stream, .bytes = length, .into = location(r, first)});
   }
 
   const Schedule& schedule_;

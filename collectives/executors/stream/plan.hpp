@@ -32,7 +32,7 @@ struct StreamOperation {
     mark,  // notes the time as number `event`
   };
   // Bytes from `offset` on in one of the plan's memories.
-  struct Place {
+  struct Location {
     int memory = 0;
     std::int64_t offset = 0;
   };
@@ -40,7 +40,7 @@ struct StreamOperation {
   Kind kind;
   int stream = 0;
   std::int64_t bytes = 0;
-  Place from = {}, into = {};
+  Location from = {}, into = {};
   int event = -1;
   Rank peer = -1;
 };

@@ -51,7 +51,7 @@ class PlanOnHost {
 
  private:
   using Kind = StreamOperation::Kind;
-  using Place = StreamOperation::Place;
+  using Location = StreamOperation::Location;
   using Clock = std::vector<int>;
 
   struct Access {
@@ -60,7 +60,7 @@ class PlanOnHost {
     int stream, time;
   };
   struct Message {
-    Place from;
+    Location from;
     std::int64_t bytes;
     Clock clock;
   };
@@ -133,21 +133,21 @@ class PlanOnHost {
     join(clock, m.clock);
   }
 
-  void touch(Place place, std::int64_t bytes, bool write, int stream, const Clock& clock) {
-    const Access mine{place.offset, place.offset + bytes, write, stream,
+  void touch(Location location, std::int64_t bytes, bool write, int stream, const Clock& clock) {
+    const Access mine{location.offset, location.offset + bytes, write, stream,
                       clocks_[static_cast<std::size_t>(stream)][static_cast<std::size_t>(stream)]};
-    if (mine.begin < 0 || mine.end > plan_.memories[static_cast<std::size_t>(place.memory)]) return fail("reaches beyond its memory");
-    for (const Access& a : accesses_[static_cast<std::size_t>(place.memory)])
+    if (mine.begin < 0 || mine.end > plan_.memories[static_cast<std::size_t>(location.memory)]) return fail("reaches beyond its memory");
+    for (const Access& a : accesses_[static_cast<std::size_t>(location.memory)])
       if ((a.write || write) && a.begin < mine.end && mine.begin < a.end && clock[static_cast<std::size_t>(a.stream)] < a.time)
         return fail(fmt::format("{} bytes {} to {} of memory {} while stream {} {} some of them", write ? "writes" : "reads", mine.begin,
-                                mine.end, place.memory, a.stream, a.write ? "writes" : "reads"));
-    accesses_[static_cast<std::size_t>(place.memory)].push_back(mine);
+                                mine.end, location.memory, a.stream, a.write ? "writes" : "reads"));
+    accesses_[static_cast<std::size_t>(location.memory)].push_back(mine);
   }
 
   static void join(Clock& into, const Clock& from) {
     for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], from[i]);
   }
-  std::byte* at(Place p) const { return memory_[static_cast<std::size_t>(p.memory)] + p.offset; }
+  std::byte* at(Location p) const { return memory_[static_cast<std::size_t>(p.memory)] + p.offset; }
   void fail(std::string what) {
     if (fault_.empty()) fault_ = std::move(what);
   }

@@ -4,6 +4,7 @@
 #include "kernels/cuda/reduce.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,7 +14,7 @@ namespace weft::cuda {
 namespace {
 
 using Kind = StreamOperation::Kind;
-using Place = StreamOperation::Place;
+using Location = StreamOperation::Location;
 using HostClock = std::chrono::steady_clock;
 
 constexpr int polls_between_looks = 1000;
@@ -21,8 +22,6 @@ constexpr int polls_between_looks = 1000;
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 double host_us() { return std::chrono::duration<double, std::micro>(HostClock::now().time_since_epoch()).count(); }
-
-void set_device(int device) { check_cuda(cudaSetDevice(device), "cudaSetDevice"); }
 
 // Between every two devices that can.
 std::set<std::pair<int, int>> enable_peer_access(const std::set<int>& devices) {
@@ -32,7 +31,7 @@ std::set<std::pair<int, int>> enable_peer_access(const std::set<int>& devices) {
       int can = 0;
       if (reader != owner) check_cuda(cudaDeviceCanAccessPeer(&can, reader, owner), "cudaDeviceCanAccessPeer");
       if (can == 0) continue;
-      set_device(reader);
+      use_device(reader);
       const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);
       if (error != cudaErrorPeerAccessAlreadyEnabled) check_cuda(error, "cudaDeviceEnablePeerAccess");
       static_cast<void>(cudaGetLastError());  // it would be reported by the next launch
@@ -41,19 +40,44 @@ std::set<std::pair<int, int>> enable_peer_access(const std::set<int>& devices) {
   return enabled;
 }
 
+// Holds back what is enqueued on a stream until it is let go: what follows starts together, however long enqueuing takes.
+class Hold {
+ public:
+  void put_on(const OwnedStream& stream) {
+    let_go_ = false;
+    check_cuda(cudaLaunchHostFunc(stream.get(), &Hold::wait, this), "cudaLaunchHostFunc");
+  }
+  void let_go() { let_go_ = true; }
+
+ private:
+  static void CUDART_CB wait(void* hold) {
+    while (!static_cast<const Hold*>(hold)->let_go_) std::this_thread::yield();
+  }
+  std::atomic<bool> let_go_ = true;
+};
+
+// Lets go at the end of a block, whatever happens in it.
+struct LetGo {
+  Hold& hold;
+  explicit LetGo(Hold& h) : hold(h) {}
+  LetGo(const LetGo&) = delete;
+  LetGo& operator=(const LetGo&) = delete;
+  ~LetGo() { hold.let_go(); }
+};
+
 }  // namespace
 
 class Executor::Work {
  public:
   explicit Work(ExecutorSettings settings)
       : settings_(std::move(settings)), devices_(settings_.devices.begin(), settings_.devices.end()), peers_(enable_peer_access(devices_)) {
-    use(origin_device());
+    use_device(origin_device());
     origin_ = make_stream();
     start_ = make_event(Timing::off);
     began_ = make_event(Timing::on);
     ended_ = make_event(Timing::on);
     for (const int d : devices_) {
-      use(d);
+      use_device(d);
       bases_[d].event = make_event(Timing::on);
     }
   }
@@ -80,7 +104,7 @@ class Executor::Work {
   }
 
   void capture() {
-    use(origin_device());
+    use_device(origin_device());
     check_cuda(cudaStreamBeginCapture(origin_.get(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
     cudaGraph_t captured = nullptr;
     capturing_ = true;
@@ -101,14 +125,19 @@ class Executor::Work {
 
   double run() {
     if (plan_.marks > 0) compare_clocks();
-    use(origin_device());
-    check_cuda(cudaEventRecord(began_.get(), origin_.get()), "cudaEventRecord");
-    if (graph_.get() != nullptr)
+    use_device(origin_device());
+    if (graph_.get() != nullptr) {
+      hold_.put_on(origin_);  // the host's time for the launch is no time of the collective
+      const LetGo at_the_end(hold_);
+      record(began_, origin_);
       check_cuda(cudaGraphLaunch(graph_.get(), origin_.get()), "cudaGraphLaunch");
-    else
+      record(ended_, origin_);
+    } else {
+      record(began_, origin_);
       enqueue();
-    use(origin_device());
-    check_cuda(cudaEventRecord(ended_.get(), origin_.get()), "cudaEventRecord");
+      use_device(origin_device());
+      record(ended_, origin_);
+    }
     await(ended_);
     return microseconds_between(began_, ended_);
   }
@@ -151,9 +180,6 @@ class Executor::Work {
 
   int origin_device() const { return settings_.devices.front(); }
   int device_of_stream(int s) const { return device_of(plan_.rank_of_stream(s)); }
-  void use(int device) const {
-    if (devices_.size() > 1 || device != 0) set_device(device);
-  }
 
   void prepare_memories() {
     memories_.resize(plan_.memories.size());
@@ -162,7 +188,7 @@ class Executor::Work {
       const int device = device_of(plan_.rank_of_memory(static_cast<int>(m)));
       if (own.device == device && own.bytes >= plan_.memories[m]) continue;
       own = {};  // before more is asked for
-      use(device);
+      use_device(device);
       own = {DeviceMemory(static_cast<std::size_t>(plan_.memories[m])), device, plan_.memories[m]};
     }
   }
@@ -170,7 +196,7 @@ class Executor::Work {
     streams_.clear();
     ends_.clear();
     for (int s = 0; s < plan_.streams(); ++s) {
-      use(device_of_stream(s));
+      use_device(device_of_stream(s));
       streams_.push_back(make_stream());
       ends_.push_back(make_event(Timing::off));
     }
@@ -182,7 +208,7 @@ class Executor::Work {
     marks_.resize(index(plan_.marks));
     for (const StreamOperation& o : plan_.operations) {
       if (o.kind != Kind::record && o.kind != Kind::mark) continue;
-      use(device_of_stream(o.stream));
+      use_device(device_of_stream(o.stream));
       if (o.kind == Kind::record)
         events_[index(o.event)] = make_event(Timing::off);
       else
@@ -192,7 +218,7 @@ class Executor::Work {
 
   // All streams start after the origin's and are awaited by it: the shape that a capture asks for, too.
   void enqueue() {
-    use(origin_device());
+    use_device(origin_device());
     record(start_, origin_);
     for (const OwnedStream& s : streams_) wait(s, start_);
     if (replacement_)
@@ -200,7 +226,7 @@ class Executor::Work {
     else
       for (const StreamOperation& o : plan_.operations) enqueue(o);
     for (int s = 0; s < plan_.streams(); ++s) {
-      use(device_of_stream(s));
+      use_device(device_of_stream(s));
       record(ends_[index(s)], streams_[index(s)]);
       wait(origin_, ends_[index(s)]);
     }
@@ -210,7 +236,7 @@ class Executor::Work {
     const OwnedStream& stream = streams_[index(o.stream)];
     const auto bytes = static_cast<std::size_t>(o.bytes);
     const auto count = bytes / size_of(plan_.dtype);
-    use(device_of_stream(o.stream));
+    use_device(device_of_stream(o.stream));
     switch (o.kind) {
       case Kind::copy:
         return copy(at(o.into), at(o.from), bytes, stream.get());
@@ -242,7 +268,7 @@ class Executor::Work {
     check(settings_.messenger != nullptr, "a plan with messages, and no messenger");
     return *settings_.messenger;
   }
-  std::byte* at(Place p) const { return memories_[index(p.memory)].memory.as<std::byte>() + p.offset; }
+  std::byte* at(Location p) const { return memories_[index(p.memory)].memory.as<std::byte>() + p.offset; }
   static void record(const OwnedEvent& event, const OwnedStream& stream) {
     check_cuda(cudaEventRecord(event.get(), stream.get()), "cudaEventRecord");
   }
@@ -252,7 +278,7 @@ class Executor::Work {
 
   void compare_clocks() {
     for (auto& [device, base] : bases_) {
-      use(device);
+      use_device(device);
       const auto rank = std::find(settings_.devices.begin(), settings_.devices.end(), device) - settings_.devices.begin();
       const double before = host_us();
       record(base.event, streams_[static_cast<std::size_t>(rank * plan_.streams_per_rank)]);
@@ -271,12 +297,21 @@ class Executor::Work {
       if (error != cudaErrorNotReady) check_cuda(error, "a collective on the device");
       static_cast<void>(cudaGetLastError());  // "not ready" would be reported by the next launch
       if (polls % polls_between_looks != 0) continue;
-      if (settings_.messenger != nullptr) settings_.messenger->look();
+      if (settings_.messenger != nullptr) look();
       if (HostClock::now() - begin > settings_.patience) {
         stuck_ = true;
         throw StuckError(fmt::format("the devices have not ended their work after {} ms", settings_.patience.count()));
       }
       std::this_thread::yield();
+    }
+  }
+
+  void look() {
+    try {
+      settings_.messenger->look();
+    } catch (...) {
+      stuck_ = true;  // what waits for a message that will not come
+      throw;
     }
   }
 
@@ -292,6 +327,7 @@ class Executor::Work {
   std::map<int, Base> bases_;  // by device
   std::function<void()> replacement_;
   OwnedGraphExec graph_;
+  Hold hold_;
   bool capturing_ = false;
   bool stuck_ = false;
 };
@@ -303,30 +339,49 @@ std::vector<int> devices_of_ranks(int ranks, int devices) {
   return all;
 }
 
-Executor::Executor(ExecutorSettings settings) : work_(std::make_unique<Work>(std::move(settings))) {}
+Executor::Executor(ExecutorSettings settings) {
+  const KeptDevice callers;
+  work_ = std::make_unique<Work>(std::move(settings));
+}
 
 Executor::~Executor() {
   if (work_->stuck()) static_cast<void>(work_.release());  // freeing would wait for the devices
 }
 
 bool Executor::reads(Rank reader, Rank owner) const { return work_->reads(reader, owner); }
-void Executor::prepare(StreamPlan plan) { work_->prepare(std::move(plan)); }
+
+void Executor::prepare(StreamPlan plan) {
+  const KeptDevice callers;
+  work_->prepare(std::move(plan));
+}
+
 void Executor::replace(std::function<void()> enqueue) { work_->replace(std::move(enqueue)); }
-void Executor::capture() { work_->capture(); }
-double Executor::run() { return work_->run(); }
+
+void Executor::capture() {
+  const KeptDevice callers;
+  work_->capture();
+}
+
+double Executor::run() {
+  const KeptDevice callers;
+  return work_->run();
+}
+
 std::vector<double> Executor::marks_us() const { return work_->marks_us(); }
 std::vector<Executor::Clock> Executor::clocks() const { return work_->clocks(); }
 void* Executor::message(Rank r) const { return work_->message(r); }
 Stream Executor::stream(Rank r) const { return work_->stream(r); }
 
 void Executor::write(Rank r, ByteView from) {
-  set_device(work_->device_of(r));
+  const KeptDevice callers;
+  use_device(work_->device_of(r));
   copy(work_->message(r), from.data(), from.size());
   synchronise();
 }
 
 void Executor::read(Rank r, ByteSpan into) const {
-  set_device(work_->device_of(r));
+  const KeptDevice callers;
+  use_device(work_->device_of(r));
   copy(into.data(), work_->message(r), into.size());
   synchronise();
 }
@@ -339,8 +394,7 @@ std::string describe_devices(const std::vector<int>& devices) {
   int driver = 0, runtime = 0;
   check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   check_cuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  const auto version = [](int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); };
-  return fmt::format("{}, CUDA driver {}, runtime {}", fmt::join(names, ", "), version(driver), version(runtime));
+  return fmt::format("{}, CUDA driver {}, runtime {}", fmt::join(names, ", "), version_text(driver), version_text(runtime));
 }
 
 }  // namespace weft::cuda

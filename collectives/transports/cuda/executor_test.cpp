@@ -3,6 +3,7 @@
 
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/reference.hpp"
+#include "kernels/testing/gpu.hpp"
 
 #include <string>
 #include <vector>
@@ -12,12 +13,6 @@
 using namespace weft;
 
 namespace {
-
-bool skipped() {
-  if (cuda::device_count() > 0) return false;
-  MESSAGE("skipped: no CUDA device");
-  return true;
-}
 
 std::vector<int> devices(int ranks) { return cuda::devices_of_ranks(ranks, cuda::device_count()); }
 
@@ -84,7 +79,7 @@ TEST_CASE("cuda: ranks are spread over the devices in blocks") {
 }
 
 TEST_CASE("cuda: every algorithm leaves the right data on the device, enqueued and replayed") {
-  if (skipped()) return;
+  if (test::no_gpu()) return;
   constexpr DType types[] = {DType::float32, DType::bfloat16, DType::int64, DType::uint8};
   int cases = 0;
   for (const int ranks : {1, 2, 3, 4, 8})
@@ -110,7 +105,7 @@ TEST_CASE("cuda: every algorithm leaves the right data on the device, enqueued a
 }
 
 TEST_CASE("cuda: one executor runs plans of all sizes") {
-  if (skipped()) return;
+  if (test::no_gpu()) return;
   const Schedule s = build({.algorithm = "ring", .ranks = 3});
   cuda::Executor executor({.devices = devices(3)});
   for (const std::int64_t elements : {1, 1'000'003, 5, 0, 3'000'000}) {
@@ -124,7 +119,7 @@ TEST_CASE("cuda: one executor runs plans of all sizes") {
 }
 
 TEST_CASE("cuda: marks are in order, replayed too") {
-  if (skipped()) return;
+  if (test::no_gpu()) return;
   const Schedule s = build({.algorithm = "recursive_doubling", .ranks = 4});
   cuda::Executor executor({.devices = devices(4)});
   Case c(executor, s, 100'000, DType::float32, ReduceOp::sum);

@@ -2,6 +2,7 @@
 // when the graph is launched), and what CUDA forbids ends the program: work on another device's stream, an event recorded on
 // another device, a wait for what was never recorded, a capture that streams join or leave the wrong way.
 //   WEFT_FAKE_DEVICES=n   that many devices, 1 by default          WEFT_FAKE_PEERS=0   none can read another's memory
+//   WEFT_FAKE_DRIVER=v    a driver that is too old, 0: none at all  WEFT_FAKE_STUCK=1   work never ends
 #include "kernels/cuda/reduce.hpp"
 #include "kernels/reduce.hpp"
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -44,6 +46,7 @@ struct Graph {
 
 FakeStream legacy;
 std::set<FakeStream*> streams;
+std::vector<std::pair<cudaHostFn_t, void*>> host_functions;
 Graph* capturing = nullptr;
 FakeStream* capture_origin = nullptr;
 
@@ -91,7 +94,12 @@ void scale_average(DType type, void* data, std::size_t count, int ranks, Stream 
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  if (std::getenv("WEFT_FAKE_DRIVER") != nullptr) return cudaErrorInsufficientDriver;
   *count = device_count();
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
@@ -112,7 +120,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
   return cudaErrorPeerAccessAlreadyEnabled;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = 13000;
+  *version = environment("WEFT_FAKE_DRIVER", 13000);
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -151,6 +159,13 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   streams.erase(of(stream));
   delete of(stream);
+  return cudaSuccess;
+}
+// Called when the host asks for the first time how far the devices are: one that waits for the host does so for what the host
+// does before.
+cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+  not_in_capture();
+  host_functions.emplace_back(function, data);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
@@ -198,6 +213,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   not_in_capture();
   require(of(event)->time_us >= 0, "a question after an event that was never recorded");
+  for (const auto& [function, data] : std::exchange(host_functions, {})) function(data);
+  if (environment("WEFT_FAKE_STUCK", 0) != 0) return cudaErrorNotReady;
   return of(event)->polls++ == 0 ? cudaErrorNotReady : cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {

@@ -2,20 +2,82 @@
 
 #include "kernels/base/error.hpp"
 
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nccl.h>
 
 namespace weft {
 namespace {
 
-constexpr bool has_alltoall = NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0);
+// NCCL's functions, found in the library when they are first needed: a program built with NCCL runs where there is none, and what the
+// library can do is decided by the one that is there.
+class Library {
+  void* handle_ = load();  // before what is found in it
+
+ public:
+  decltype(&ncclGetVersion) get_version = find<decltype(&ncclGetVersion)>("ncclGetVersion");
+  decltype(&ncclGetErrorString) error_string = find<decltype(&ncclGetErrorString)>("ncclGetErrorString");
+  decltype(&ncclGetLastError) last_error = find<decltype(&ncclGetLastError)>("ncclGetLastError");
+  decltype(&ncclCommInitAll) init_all = find<decltype(&ncclCommInitAll)>("ncclCommInitAll");
+  decltype(&ncclCommDestroy) destroy = find<decltype(&ncclCommDestroy)>("ncclCommDestroy");
+  decltype(&ncclCommAbort) abort = find<decltype(&ncclCommAbort)>("ncclCommAbort");
+  decltype(&ncclCommGetAsyncError) async_error = find<decltype(&ncclCommGetAsyncError)>("ncclCommGetAsyncError");
+  decltype(&ncclGroupStart) group_start = find<decltype(&ncclGroupStart)>("ncclGroupStart");
+  decltype(&ncclGroupEnd) group_end = find<decltype(&ncclGroupEnd)>("ncclGroupEnd");
+  decltype(&ncclSend) send = find<decltype(&ncclSend)>("ncclSend");
+  decltype(&ncclRecv) receive = find<decltype(&ncclRecv)>("ncclRecv");
+  decltype(&ncclAllReduce) allreduce = find<decltype(&ncclAllReduce)>("ncclAllReduce");
+  decltype(&ncclReduce) reduce = find<decltype(&ncclReduce)>("ncclReduce");
+  decltype(&ncclBroadcast) broadcast = find<decltype(&ncclBroadcast)>("ncclBroadcast");
+  decltype(&ncclReduceScatter) reduce_scatter = find<decltype(&ncclReduceScatter)>("ncclReduceScatter");
+  decltype(&ncclAllGather) allgather = find<decltype(&ncclAllGather)>("ncclAllGather");
+  // From 2.28 on; null before.
+  using AllToAll = ncclResult_t (*)(const void*, void*, std::size_t, ncclDataType_t, ncclComm_t, cudaStream_t);
+  AllToAll alltoall = reinterpret_cast<AllToAll>(dlsym(handle_, "ncclAlltoAll"));
+
+ private:
+  static std::vector<std::string> files() {
+    constexpr const char* name = "libnccl.so.2";
+    if (const char* chosen = std::getenv("WEFT_NCCL_LIBRARY")) return {chosen};
+    const char* toolkit = std::getenv("CUDA_HOME");
+    const std::string root = toolkit != nullptr ? toolkit : "/usr/local/cuda";
+    return {name, fmt::format("{}/lib64/{}", root, name), fmt::format("{}/lib/{}", root, name)};
+  }
+  static void* load() {
+    std::vector<std::string> refusals;
+    for (const std::string& file : files()) {
+      if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+      const char* why = dlerror();
+      refusals.emplace_back(why != nullptr ? why : file);
+    }
+    throw RunError(
+        fmt::format("nccl: its library cannot be loaded, and WEFT_NCCL_LIBRARY may name its file: {}", fmt::join(refusals, "; ")));
+  }
+
+  template <class Function>
+  Function find(const char* name) const {
+    void* const found = dlsym(handle_, name);
+    if (found == nullptr) throw RunError(fmt::format("nccl: the library has no {}: it is too old", name));
+    return reinterpret_cast<Function>(found);
+  }
+};
+
+const Library& library() {
+  static const Library loaded;
+  return loaded;
+}
 
 void check_nccl(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) [[likely]]
     return;
-  const char* detail = ncclGetLastError(nullptr);
+  const char* detail = library().last_error(nullptr);
   const bool says_more = detail != nullptr && *detail != '\0';
-  throw RunError(fmt::format("nccl: {}: {}{}{}", what, ncclGetErrorString(result), says_more ? ": " : "", says_more ? detail : ""));
+  throw RunError(fmt::format("nccl: {}: {}{}{}", what, library().error_string(result), says_more ? ": " : "", says_more ? detail : ""));
 }
 
 ncclDataType_t type_of(DType dtype) {
@@ -74,19 +136,17 @@ void enqueue(const Call& c) {
   std::byte* const own = c.data + static_cast<std::size_t>(c.rank) * block * c.unit;
   switch (c.schedule.collective) {
     case Collective::allreduce:
-      return check_nccl(ncclAllReduce(c.data, c.data, all, c.type, c.op, c.communicator, c.stream), "ncclAllReduce");
+      return check_nccl(library().allreduce(c.data, c.data, all, c.type, c.op, c.communicator, c.stream), "ncclAllReduce");
     case Collective::reduce:
-      return check_nccl(ncclReduce(c.data, c.data, all, c.type, c.op, c.schedule.root, c.communicator, c.stream), "ncclReduce");
+      return check_nccl(library().reduce(c.data, c.data, all, c.type, c.op, c.schedule.root, c.communicator, c.stream), "ncclReduce");
     case Collective::broadcast:
-      return check_nccl(ncclBroadcast(c.data, c.data, all, c.type, c.schedule.root, c.communicator, c.stream), "ncclBroadcast");
+      return check_nccl(library().broadcast(c.data, c.data, all, c.type, c.schedule.root, c.communicator, c.stream), "ncclBroadcast");
     case Collective::reduce_scatter:
-      return check_nccl(ncclReduceScatter(c.data, own, block, c.type, c.op, c.communicator, c.stream), "ncclReduceScatter");
+      return check_nccl(library().reduce_scatter(c.data, own, block, c.type, c.op, c.communicator, c.stream), "ncclReduceScatter");
     case Collective::allgather:
-      return check_nccl(ncclAllGather(own, c.data, block, c.type, c.communicator, c.stream), "ncclAllGather");
+      return check_nccl(library().allgather(own, c.data, block, c.type, c.communicator, c.stream), "ncclAllGather");
     case Collective::alltoall:
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-      return check_nccl(ncclAlltoAll(c.data, c.data + all * c.unit, block, c.type, c.communicator, c.stream), "ncclAlltoAll");
-#endif
+      return check_nccl(library().alltoall(c.data, c.data + all * c.unit, block, c.type, c.communicator, c.stream), "ncclAlltoAll");
     case Collective::barrier:
       check(false, "NCCL was asked for a {}", name_of(c.schedule.collective));
   }
@@ -97,41 +157,48 @@ void enqueue(const Call& c) {
 struct NcclWorld::Communicators {
   std::vector<ncclComm_t> of_rank;
 
+  void abort() {
+    for (ncclComm_t& c : of_rank)
+      if (c != nullptr) static_cast<void>(library().abort(std::exchange(c, nullptr)));
+  }
+
   ~Communicators() {
     for (const ncclComm_t c : of_rank)
-      if (c != nullptr) static_cast<void>(ncclCommDestroy(c));  // fails only after another call has failed
+      if (c != nullptr) static_cast<void>(library().destroy(c));  // fails only after another call has failed
   }
 };
 
 NcclWorld::NcclWorld(const std::vector<int>& devices) : communicators_(std::make_unique<Communicators>()) {
   communicators_->of_rank.resize(devices.size());
-  check_nccl(ncclCommInitAll(communicators_->of_rank.data(), static_cast<int>(devices.size()), devices.data()), "ncclCommInitAll");
+  check_nccl(library().init_all(communicators_->of_rank.data(), static_cast<int>(devices.size()), devices.data()), "ncclCommInitAll");
 }
 
 NcclWorld::~NcclWorld() = default;
 
-void NcclWorld::begin_group() { check_nccl(ncclGroupStart(), "ncclGroupStart"); }
+void NcclWorld::begin_group() { check_nccl(library().group_start(), "ncclGroupStart"); }
 
 void NcclWorld::send(Rank from, Rank to, const void* data, std::size_t bytes, cuda::Stream stream) {
-  check_nccl(ncclSend(data, bytes, ncclUint8, to, communicators_->of_rank[static_cast<std::size_t>(from)], stream), "ncclSend");
+  check_nccl(library().send(data, bytes, ncclUint8, to, communicators_->of_rank[static_cast<std::size_t>(from)], stream), "ncclSend");
 }
 
 void NcclWorld::receive(Rank at, Rank from, void* into, std::size_t bytes, cuda::Stream stream) {
-  check_nccl(ncclRecv(into, bytes, ncclUint8, from, communicators_->of_rank[static_cast<std::size_t>(at)], stream), "ncclRecv");
+  check_nccl(library().receive(into, bytes, ncclUint8, from, communicators_->of_rank[static_cast<std::size_t>(at)], stream), "ncclRecv");
 }
 
-void NcclWorld::end_group() { check_nccl(ncclGroupEnd(), "ncclGroupEnd"); }
+void NcclWorld::end_group() { check_nccl(library().group_end(), "ncclGroupEnd"); }
 
 void NcclWorld::look() {
   for (std::size_t r = 0; r < communicators_->of_rank.size(); ++r) {
     ncclResult_t error = ncclSuccess;
-    check_nccl(ncclCommGetAsyncError(communicators_->of_rank[r], &error), "ncclCommGetAsyncError");
+    check_nccl(library().async_error(communicators_->of_rank[r], &error), "ncclCommGetAsyncError");
+    if (error == ncclSuccess || error == ncclInProgress) continue;
+    communicators_->abort();  // or kernels wait for ever for the rank that has failed
     check_nccl(error, fmt::format("rank {}", r).c_str());
   }
 }
 
 bool NcclWorld::has(Collective collective, DType, ReduceOp op) {
-  if (collective == Collective::barrier || (collective == Collective::alltoall && !has_alltoall)) return false;
+  if (collective == Collective::barrier || (collective == Collective::alltoall && library().alltoall == nullptr)) return false;
   const bool reduces = collective == Collective::allreduce || collective == Collective::reduce || collective == Collective::reduce_scatter;
   return !reduces || op_of(op) != ncclNumOps;
 }
@@ -146,7 +213,7 @@ void NcclWorld::run(const Schedule& s, DType dtype, ReduceOp op, std::int64_t el
 
 std::string NcclWorld::version() {
   int v = 0;
-  check_nccl(ncclGetVersion(&v), "ncclGetVersion");
+  check_nccl(library().get_version(&v), "ncclGetVersion");
   return fmt::format("{}.{}.{}", v / 10000, v % 10000 / 100, v % 100);
 }
 

@@ -14,7 +14,8 @@ namespace weft {
 
 class NcclWorld final : public cuda::Messenger {
  public:
-  // Rank r runs on devices[r]; no two may be the same, NCCL refuses that. Throws RunError for what NCCL refuses.
+  // Rank r runs on devices[r]; no two may be the same, NCCL refuses that. Throws RunError for what NCCL refuses, and where its library
+  // (libnccl.so.2, also in the toolkit, or the file that the environment's WEFT_NCCL_LIBRARY names) cannot be loaded.
   explicit NcclWorld(const std::vector<int>& devices);
   ~NcclWorld() override;
 
@@ -22,7 +23,7 @@ class NcclWorld final : public cuda::Messenger {
   void send(Rank from, Rank to, const void* data, std::size_t bytes, cuda::Stream) override;
   void receive(Rank at, Rank from, void* into, std::size_t bytes, cuda::Stream) override;
   void end_group() override;
-  void look() override;
+  void look() override;  // an error of any rank aborts all communicators
 
   // Whether NCCL has such a collective itself.
   static bool has(Collective, DType, ReduceOp);

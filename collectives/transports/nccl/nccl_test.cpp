@@ -3,7 +3,9 @@
 
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/reference.hpp"
+#include "kernels/testing/gpu.hpp"
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -13,10 +15,14 @@ using namespace weft;
 
 namespace {
 
-bool skipped() {
-  if (cuda::device_count() > 0) return false;
-  MESSAGE("skipped: no CUDA device");
-  return true;
+bool no_nccl() {
+  try {
+    static_cast<void>(NcclWorld::version());
+    return false;
+  } catch (const RunError& e) {
+    MESSAGE("skipped: " << e.what());
+    return true;
+  }
 }
 
 std::string fault(cuda::Executor& executor, const Schedule& s, const Buffer& buffer, ReduceOp op) {
@@ -42,6 +48,7 @@ StreamPlan plan(const Schedule& s, const Buffer& buffer, ReduceOp op) {
 }  // namespace
 
 TEST_CASE("nccl: what it has of its own") {
+  if (no_nccl()) return;
   CHECK(NcclWorld::has(Collective::allreduce, DType::bfloat16, ReduceOp::avg));
   CHECK(NcclWorld::has(Collective::allgather, DType::uint8, ReduceOp::band));
   CHECK(!NcclWorld::has(Collective::allreduce, DType::int32, ReduceOp::band));
@@ -49,8 +56,16 @@ TEST_CASE("nccl: what it has of its own") {
   CHECK(NcclWorld::version().find('.') != std::string::npos);
 }
 
+TEST_CASE("nccl: a library that is not there is named, with what the system says of it") {
+  if (getenv("WEFT_NCCL_LIBRARY") == nullptr) return;  // ctest runs the tests like this too
+  CHECK_THROWS_WITH_AS(NcclWorld::version(),
+                       "nccl: its library cannot be loaded, and WEFT_NCCL_LIBRARY may name its file: /nowhere/libnccl.so.2: cannot open "
+                       "shared object file: No such file or directory",
+                       RunError);
+}
+
 TEST_CASE("nccl: schedules and NCCL's own collectives leave the right data, enqueued and replayed") {
-  if (skipped()) return;
+  if (test::no_gpu() || no_nccl()) return;
   const int ranks = cuda::device_count();
   const std::vector<int> devices = cuda::devices_of_ranks(ranks, ranks);
   NcclWorld nccl(devices);

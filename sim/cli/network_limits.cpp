@@ -26,7 +26,7 @@ std::vector<Problem> problems_on_ns3(const RowRequest& row, const Fabric& fabric
 
 }  // namespace
 
-void refuse_beyond_ns3(const std::vector<Case>& cases) {
+void refuse_beyond_limits(const std::vector<Case>& cases) {
   std::vector<std::string> lines;
   for (const RowRequest& row : rows_of(cases)) {
     if (row.scenario->network != NetworkKind::ns3) continue;

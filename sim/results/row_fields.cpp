@@ -1,0 +1,333 @@
+#include "sim/results/result_fields.hpp"
+
+#include <array>
+
+namespace weft {
+
+template <>
+std::span<const Field<CopyResult>> fields_of();
+template <>
+std::span<const Field<TrafficResult>> fields_of();
+template <>
+std::span<const Field<QueueSummary>> fields_of();
+template <>
+std::span<const Field<PacketSummary>> fields_of();
+template <>
+std::span<const Field<JobInNetwork>> fields_of();
+template <>
+std::span<const Field<SwitchInNetwork>> fields_of();
+template <>
+std::span<const Field<InNetworkSummary>> fields_of();
+
+namespace {
+
+// How many members T has: as many as it can be initialised with.
+struct AnyMember {
+  template <class T>
+  operator T() const;
+};
+template <class T, class... Members>
+consteval std::size_t members() {
+  if constexpr (requires { T{std::declval<Members>()..., std::declval<AnyMember>()}; })
+    return members<T, Members..., AnyMember>();
+  else if constexpr (requires { T{std::declval<Members>()..., std::nullopt}; })
+    return members<T, Members..., std::nullopt_t>();
+  else
+    return sizeof...(Members);
+}
+
+// Whether every member of T has a field, so that it reaches files and the runner. `Part`: of the fields of this part only.
+template <class T, class Fields>
+constexpr bool all_declared(const Fields& fields, const void* part = nullptr) {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    bool first = true;  // of its group
+    for (std::size_t j = 0; j < i; ++j) first &= !fields[i].group || fields[j].group != fields[i].group;
+    if (part ? fields[i].group == part : fields[i].send && first) ++found;
+  }
+  return found == members<T>();
+}
+
+template <class T, std::size_t... Sizes>
+constexpr auto joined(const std::array<Field<T>, Sizes>&... lists) {
+  std::array<Field<T>, (Sizes + ...)> out{};
+  std::size_t next = 0;
+  const auto append = [&](const auto& list) {
+    for (const Field<T>& field : list) out[next++] = field;
+  };
+  (append(lists), ...);
+  return out;
+}
+
+// What a row and a job beside the workload both say.
+template <class T>
+std::string collective(const T& of) {
+  return of.collective ? std::string(name_of(*of.collective)) : "program";
+}
+template <class T>
+std::optional<double> busbw(const T& of) {
+  return has_busbw(of) ? std::optional(busbw_GBps(of)) : std::nullopt;
+}
+template <class T>
+constexpr std::array of_a_job = {
+    field<&T::algorithm>("algorithm", "", "Name of the algorithm, with the settings that differ from their defaults."),
+    field_shown_as<&T::collective, collective<T>>("collective", "", "Collective operation, or \"program\" where several are run."),
+    field<&T::ranks>("ranks", "", "Number of ranks; extra parameter servers are not counted."),
+    field<&T::size>("size_bytes", "B", "Size of the message as nccl-tests counts it; of a program, the sum over its operations."),
+    field<&T::dtype>("dtype", "", "Type of an element."),
+    field<&T::time>("time_us", "us", "Time from the first rank's start to the last rank's end; of several iterations the mean."),
+    derived<algbw_GBps<T>>("algbw_GBps", "GB/s", "Algorithm bandwidth: size divided by time."),
+    derived<busbw<T>>("busbw_GBps", "GB/s",
+                      "Bus bandwidth: algorithm bandwidth times the factor of nccl-tests; none of a program or of compressed gradients."),
+    field<&T::wire_bytes_per_rank>("wire_bytes_per_rank", "B", "The most bytes that any NIC sent in an iteration."),
+    field<&T::messages>("messages", "", "Messages of an iteration, of all ranks."),
+    field<&T::steps>("steps", "", "Steps of the schedule."),
+    field<&T::max_flows_per_link>("max_flows_per_link", "",
+                                  "The most flows that one step of the schedule puts on one directed link between switches."),
+};
+
+constexpr std::array job_only = {
+    field<&JobResult::name>("job", "", "Name of the job; \"workload\" is the one that the row is about."),
+    field<&JobResult::start>("start_us", "us", "Start of the first iteration, from the start of the simulation."),
+    field<&JobResult::iterations>("iterations", "", "Iterations that the job ran."),
+    field<&JobResult::least>("least_us", "us", "Time of the fastest iteration."),
+    field<&JobResult::most>("most_us", "us", "Time of the slowest iteration."),
+    field<&JobResult::alone>("alone_us", "us", "Mean time of an iteration where the job has the fabric for itself."),
+};
+double slowdown(const JobResult& job) { return job.slowdown(); }
+constexpr std::array job_fields =
+    joined(of_a_job<JobResult>, job_only,
+           std::array{derived<slowdown>("slowdown", "", "Mean time of an iteration divided by that of the job alone.")});
+static_assert(all_declared<JobResult>(job_fields));
+
+std::string direction(const CopyResult& copy) { return copy.to_host ? "gpu_to_host" : "host_to_gpu"; }
+double copy_GBps(const CopyResult& copy) { return copy.GBps(); }
+constexpr std::array copy_fields = {
+    field<&CopyResult::gpu>("gpu", "", "The GPU, numbered over all servers."),
+    field_shown_as<&CopyResult::to_host, direction>("direction", "", "Whether the copies go to or from the memory of the host."),
+    field<&CopyResult::count>("count", "", "Copies that ended."),
+    field<&CopyResult::bytes>("bytes", "B", "Size of all copies together."),
+    field<&CopyResult::busy>("busy_us", "us", "Sum of the durations of all copies."),
+    derived<copy_GBps>("bandwidth_GBps", "GB/s", "Bandwidth of a copy, on average."),
+};
+static_assert(all_declared<CopyResult>(copy_fields));
+
+double traffic_GBps(const TrafficResult& traffic) { return traffic.GBps(); }
+constexpr std::array traffic_fields = {
+    field<&TrafficResult::streams>("streams", "", "Pairs of sender and receiver."),
+    field<&TrafficResult::count>("count", "", "Flows that ended."),
+    field<&TrafficResult::bytes>("bytes", "B", "Size of these flows together."),
+    field<&TrafficResult::busy>("busy_us", "us", "Sum of the durations of these flows."),
+    derived<traffic_GBps>("bandwidth_GBps", "GB/s", "Bandwidth of a flow, on average."),
+};
+static_assert(all_declared<TrafficResult>(traffic_fields));
+
+constexpr std::array queue_fields = {
+    field<&QueueSummary::link>("link", "", "The link whose queue it is, at the device that the link leaves."),
+    field<&QueueSummary::priority>("priority", "", "Priority of its packets; the one after the fabric's last is the control class."),
+    field<&QueueSummary::high_water>("high_water_bytes", "B", "The most bytes that waited in the queue."),
+    field<&QueueSummary::marked>("marked", "", "Packets that the queue marked (ECN)."),
+    field<&QueueSummary::dropped>("dropped", "", "Packets that were dropped because the buffer was full or the link had failed."),
+    field<&QueueSummary::pauses>("pauses", "", "Times that priority flow control paused the queue."),
+    field<&QueueSummary::paused>("paused_us", "us", "Time for which the queue was paused."),
+};
+static_assert(all_declared<QueueSummary>(queue_fields));
+
+constexpr std::array packet_fields = {
+    field<&PacketSummary::packets>("packets", "", "Data packets of schedules that were sent, retransmitted ones included."),
+    field<&PacketSummary::resent>("resent", "", "Of these packets, those that were retransmitted."),
+    field<&PacketSummary::marked>("marked", "", "Packets that met a queue above the threshold of ECN."),
+    field<&PacketSummary::dropped>("dropped", "", "Packets that were dropped because a buffer was full or a link had failed."),
+    field<&PacketSummary::lost>("lost", "", "Packets that links lost at random."),
+    field<&PacketSummary::corrupted>("corrupted", "", "Packets that links corrupted at random."),
+    field<&PacketSummary::pauses>("pauses", "", "Times that priority flow control paused a queue."),
+    field<&PacketSummary::timeouts>("timeouts", "", "Timeouts after which senders retransmitted."),
+    field<&PacketSummary::notifications>("notifications", "", "Congestion notifications (CNP) that receivers sent."),
+    field<&PacketSummary::fullest_switch>("fullest_switch", "",
+                                          "The switch whose shared buffer held most bytes; empty where none held any."),
+    field<&PacketSummary::switch_high_water>("switch_high_water_bytes", "B", "The most bytes in the shared buffer of that switch."),
+    field<&PacketSummary::queues_in_use>("queues_in_use", "", "Queues in which something waited, or was marked, dropped or paused."),
+    field<&PacketSummary::queues>("longest_queues", "", "Of these queues the longest, the longest first."),
+};
+static_assert(all_declared<PacketSummary>(packet_fields));
+
+constexpr std::array job_in_network_fields = {
+    field<&JobInNetwork::name>("job", "", "Name of the job."),
+    field<&JobInNetwork::servers>("servers", "", "Parameter servers of ATP."),
+    field<&JobInNetwork::slots>("slots", "", "Slots of SwitchML."),
+    field<&JobInNetwork::packets>("packets", "", "Packets that the message is divided into, in all iterations."),
+    field<&JobInNetwork::aggregated>("aggregated_share", "",
+                                     "Share of these packets that switches aggregated fully; on \"flow\" as expected."),
+    field<&JobInNetwork::sent>("sent", "", "Gradient packets that workers sent."),
+    field<&JobInNetwork::resent>("resent", "", "Of these packets, those that were retransmitted."),
+    field<&JobInNetwork::timeouts>("timeouts", "", "Timeouts of workers."),
+    field<&JobInNetwork::marked>("marked", "", "Results that said that a gradient had met a queue (ECN)."),
+    field<&JobInNetwork::largest_window>("largest_window", "", "Largest window of a worker of ATP, in packets."),
+};
+static_assert(all_declared<JobInNetwork>(job_in_network_fields));
+
+constexpr std::array switch_in_network_fields = {
+    field<&SwitchInNetwork::name>("switch", "", "Name of the switch."),
+    field<&SwitchInNetwork::places>("places", "", "Aggregators of ATP, or slots of SwitchML, that the switch has."),
+    field<&SwitchInNetwork::most_in_use>("most_in_use", "", "The most of them that were in use at once."),
+    field<&SwitchInNetwork::packets>("packets", "", "Packets that the switch might have aggregated."),
+    field<&SwitchInNetwork::added>("added", "", "Packets that it did aggregate."),
+    field<&SwitchInNetwork::collided>("collided", "", "Packets whose aggregator another packet had."),
+};
+static_assert(all_declared<SwitchInNetwork>(switch_in_network_fields));
+
+constexpr std::array in_network_fields = {
+    field<&InNetworkSummary::places>("places", "", "Aggregators of ATP, or slots of SwitchML, of each switch."),
+    field<&InNetworkSummary::left_out>("left_out", "", "Of what happens in switches, what the network \"flow\" leaves out."),
+    field<&InNetworkSummary::jobs>("jobs", "", "What switches did for each job."),
+    field<&InNetworkSummary::switches>("switches", "", "What each switch did; nothing on \"flow\"."),
+};
+static_assert(all_declared<InNetworkSummary>(in_network_fields));
+
+using Count = std::optional<std::int64_t>;
+
+std::int64_t sum_over(const std::optional<InNetworkSummary>& in_network, std::int64_t JobInNetwork::*count) {
+  std::int64_t sum = 0;
+  if (in_network)
+    for (const JobInNetwork& job : in_network->jobs) sum += job.*count;
+  return sum;
+}
+
+Count drops(const Row& row) { return row.packet ? Count(row.packet->dropped + row.packet->lost + row.packet->corrupted) : std::nullopt; }
+Count marks(const Row& row) { return row.packet ? Count(row.packet->marked) : std::nullopt; }
+Count retransmitted(const Row& row) {
+  return row.packet ? Count(row.packet->resent + sum_over(row.in_network, &JobInNetwork::resent)) : std::nullopt;
+}
+Count collisions(const Row& row) {
+  if (!row.in_network || !row.packet) return std::nullopt;
+  std::int64_t sum = 0;
+  for (const SwitchInNetwork& at : row.in_network->switches) sum += at.collided;
+  return sum;
+}
+std::optional<double> aggregated(const Row& row) {
+  return row.in_network ? std::optional(aggregated_share(*row.in_network)) : std::nullopt;
+}
+Count queue_max(const Row& row) {
+  if (!row.packet) return std::nullopt;
+  return row.packet->queues.empty() ? 0 : row.packet->queues.front().high_water.count;
+}
+std::optional<double> fairness_of(const Row& row) { return row.jobs.size() > 1 ? std::optional(fairness(row.jobs)) : std::nullopt; }
+std::optional<std::string> not_yet(const Row&) { return std::nullopt; }
+
+constexpr const void* compressed = &group_id<&Row::compressed>;
+constexpr const void* training = &group_id<&Row::training>;
+template <auto Member>
+constexpr auto of_training(const char* name, const char* unit, const char* meaning) {
+  return field_of_part<&Row::training, Member>(name, unit, meaning);
+}
+
+using R = Row;
+using T = TrainingResult;
+constexpr std::array row_head = {
+    field<&R::scenario>("scenario", "", "Name of the scenario.").in(Shown::for_all),
+    field<&R::fabric>("fabric", "", "Type of the fabric.").in(Shown::for_all),
+    field<&R::network>("network", "", "The network model.").in(Shown::for_all),
+};
+constexpr std::array row_rest = {
+    field<&R::busiest_link>("busiest_link", "",
+                            "The link with the most bytes carried over capacity times time; empty if nothing was carried.")
+        .in(Shown::for_all),
+    field<&R::busiest_link_utilization>("busiest_link_utilization", "", "Bytes that this link carried over its capacity times the time.")
+        .in(Shown::for_all),
+    field<&R::wall_s>("wall_s", "s", "Wall-clock time of the simulation of this row.").in(Shown::for_all),
+    field<&R::time_p05>("time_us_p05", "us", "5th percentile of the time over the runs; of a single run its time."),
+    field<&R::time_p95>("time_us_p95", "us", "95th percentile of the time over the runs; of a single run its time."),
+    field<&R::runs>("runs", "", "Runs that the row stands for.").in(Shown::for_all),
+    derived<not_yet>("limiting_link", "", "The link that was the bottleneck of the critical path for the largest share of it."),
+    derived<not_yet>("limiting_share", "", "Share of the critical path for which it was."),
+    of_training<&T::model>("model", "", "The model that is trained."),
+    of_training<&T::engine>("engine", "", "The gradient engine, with the settings that differ from their defaults."),
+    field_of_part<&R::compressed, &CompressionResult::compression>("compression", "", "The compression of gradients, with its settings."),
+    of_training<&T::batch_per_gpu>("batch_per_gpu", "", "Samples that a GPU trains with in a step."),
+    of_training<&T::compute>("compute_us", "us", "Time that a rank computes in a step, on average."),
+    of_training<&T::exposed>("exposed_us", "us", "Time of a step in which nothing is computed."),
+    of_training<&T::samples_per_s>("samples_per_s", "1/s", "Samples that all ranks train with in a second."),
+    of_training<&T::scaling_efficiency>("scaling_efficiency", "", "Compute time of one GPU by itself divided by the time of a step."),
+    derived<drops>("drops", "", "Packets dropped, lost or corrupted.").in(Shown::for_all),
+    derived<marks>("marks", "", "Packets that ECN marked.").in(Shown::for_all),
+    derived<retransmitted>("retransmitted", "", "Packets of schedules and of in-network all-reduces that were retransmitted.")
+        .in(Shown::for_all),
+    derived<collisions>("collisions", "", "Packets that found their aggregator taken.").in(Shown::for_all),
+    derived<aggregated>("aggregated_share", "", "Share of the packets of in-network all-reduces that switches aggregated fully.")
+        .in(Shown::for_all),
+    derived<queue_max>("queue_max_bytes", "B", "The most bytes that waited in a queue.").in(Shown::for_all),
+    field_of_part<&R::compressed, &CompressionResult::kernels>("compressing_us", "us",
+                                                               "Time that the rank with most of it spends in the kernels of compression.")
+        .in(Shown::json_only),
+    field<&R::op>("redop", "", "The operation that reduces elements.").in(Shown::json_only),
+    field<&R::most_shared_link>("most_shared_link", "", "The link of max_flows_per_link; empty if no flow crosses switches.")
+        .in(Shown::json_only),
+    field<&R::most_shared_step>("most_shared_step", "", "The first step that puts as many flows on it.").in(Shown::json_only),
+    field<&R::bottleneck>("endpoint_GBps", "GB/s",
+                          "Rate of the slowest endpoint, which bus bandwidth cannot pass; 0 where it is not known.")
+        .in(Shown::json_only),
+    field<&R::aggregates>("aggregates", "", "Whether switches or extra servers reduce, so that bus bandwidth may pass it.")
+        .in(Shown::json_only),
+    field<&R::copies>("copies", "", "Copies to and from host memory beside the workload, by GPU and direction.").in(Shown::json_only),
+    field<&R::jobs>("jobs", "", "The jobs that share the network, the workload first.").in(Shown::json_only),
+    derived<fairness_of>("fairness", "", "Jain's index of the speeds of the jobs, each relative to its own alone.").in(Shown::json_only),
+    field<&R::traffic>("traffic", "", "Traffic beside the workload, by entry of the scenario.").in(Shown::json_only),
+    field<&R::in_network>("in_network", "", "What switches did, where they take part.").in(Shown::json_only),
+    field<&R::packet>("packet", "", "What packets met on the network \"packet\".").in(Shown::json_only),
+};
+constexpr std::array row_fields = joined(row_head, of_a_job<Row>, row_rest);
+static_assert(all_declared<Row>(row_fields) && all_declared<TrainingResult>(row_fields, training) &&
+              all_declared<CompressionResult>(row_fields, compressed));
+
+}  // namespace
+
+template <>
+std::span<const Field<JobResult>> fields_of() {
+  return job_fields;
+}
+template <>
+std::span<const Field<Row>> fields_of() {
+  return row_fields;
+}
+template <>
+std::span<const Field<CopyResult>> fields_of() {
+  return copy_fields;
+}
+template <>
+std::span<const Field<TrafficResult>> fields_of() {
+  return traffic_fields;
+}
+template <>
+std::span<const Field<QueueSummary>> fields_of() {
+  return queue_fields;
+}
+template <>
+std::span<const Field<PacketSummary>> fields_of() {
+  return packet_fields;
+}
+template <>
+std::span<const Field<JobInNetwork>> fields_of() {
+  return job_in_network_fields;
+}
+template <>
+std::span<const Field<SwitchInNetwork>> fields_of() {
+  return switch_in_network_fields;
+}
+template <>
+std::span<const Field<InNetworkSummary>> fields_of() {
+  return in_network_fields;
+}
+
+std::string to_text(const Row& row) { return Value<Row>::send(row).dump(); }
+
+Row row_from_text(const std::string& text) {
+  Row row;
+  try {
+    Value<Row>::receive(Json::parse(text), row);
+  } catch (const Json::exception& error) {
+    check(false, "a worker sent no row: {}", error.what());
+  }
+  return row;
+}
+
+}  // namespace weft
