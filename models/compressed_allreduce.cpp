@@ -7,6 +7,18 @@ namespace {
 
 bool same(const Request& a, const Request& b) { return a.collective == b.collective && a.algorithm == b.algorithm; }
 
+// By rank.
+std::vector<int> reductions_of(const Schedule& schedule) {
+  std::vector<int> out(static_cast<std::size_t>(schedule.ranks));
+  Step step;
+  for (const Steps& steps : schedule.channels)
+    for (int k = 0; k < steps.count(); ++k) {
+      steps.produce(k, step);
+      for (const Transfer& t : step.transfers()) out[static_cast<std::size_t>(t.to)] += t.from != t.to;
+    }
+  return out;
+}
+
 CompressionSettings for_elements(CompressionSettings s, std::int64_t elements) {
   if (s.k.count > elements) s.k = Amount::exactly(elements);
   if (s.memory == ErrorMemory::sketch && s.k.of(elements) > s.columns.of(elements)) s.k = Amount::exactly(s.columns.of(elements));
@@ -46,9 +58,21 @@ std::vector<CompressedPhase> CompressedAllreduce::phases(std::int64_t elements) 
              .schedule = schedule_of(exchange.request),
              .elements = exchange.elements,
              .element_bytes = static_cast<std::int64_t>(size_of(exchange.dtype))};
-    if (exchange.merges) added.reduction = rates_.time(exchange.merge());
+    if (!exchange.merges) continue;
+    added.reduction = rates_.time(exchange.merge());
+    added.merges = reductions_of(*added.schedule);
   }
   return out;
+}
+
+SimTime CompressedAllreduce::compressing(std::int64_t elements) const {
+  std::vector<SimTime> of_rank(static_cast<std::size_t>(allreduce_.ranks));
+  for (const CompressedPhase& phase : phases(elements))
+    for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
+      if (!phase.root_only || rank == 0) of_rank[rank] += phase.duration;
+      if (!phase.merges.empty()) of_rank[rank] += phase.merges[rank] * *phase.reduction;
+    }
+  return *std::ranges::max_element(of_rank);
 }
 
 Program CompressedAllreduce::program(std::int64_t elements) const {

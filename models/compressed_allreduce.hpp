@@ -23,6 +23,7 @@ struct CompressedPhase {
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
   std::optional<SimTime> reduction = {};  // of an exchange: what arrives is merged in this time, not reduced at the hardware's rate
+  std::vector<int> merges = {};           // then how often, by rank
 
   bool is_exchange() const { return schedule != nullptr; }
 };
@@ -41,6 +42,8 @@ class CompressedAllreduce {
   CompressionPlan plan(std::int64_t elements) const;
   std::vector<CompressedPhase> phases(std::int64_t elements) const;
   Program program(std::int64_t elements) const;
+  // What the rank with most of it spends in kernels, merges among them.
+  SimTime compressing(std::int64_t elements) const;
 
  private:
   std::shared_ptr<const Schedule> schedule_of(const Request&) const;

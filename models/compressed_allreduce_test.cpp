@@ -47,11 +47,14 @@ TEST_CASE("compressed all-reduce: the root recovers, and all others wait for it 
   // Check 10, accumulate 10, insert 50, gather 0.1 and apply 10 us on all ranks; estimate 50 and choose 10 us on the root.
   CHECK(in_kernels(program, 1) == 80'100_ns);
   CHECK(in_kernels(program, 0) == 140'100_ns);
+  CHECK(of("gs_sgd", 4).compressing(10'000) == 140'100_ns);
 }
 
 TEST_CASE("compressed all-reduce: lists are merged in a time of their own, sketches are added at the hardware's rate") {
   const Program lists = of("gtopk", 4).program(10'000), sketches = of("gs_sgd", 4).program(10'000);
   CHECK(lists.calls.front().reduction == 200_ns);  // two lists of 100
+  // Check, accumulate, choose and apply 10 us each; rank 0 merges twice.
+  CHECK(of("gtopk", 4).compressing(10'000) == 40'400_ns);
   CHECK(!lists.calls.back().reduction);
   CHECK(!sketches.calls.front().reduction);
 }

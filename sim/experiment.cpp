@@ -319,17 +319,6 @@ TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, S
           .merged = job.training->merged()};
 }
 
-// Of the rank that spends most in kernels.
-SimTime compressing_of(const Program& program) {
-  SimTime most;
-  for (Rank rank = 0; rank < program.ranks; ++rank) {
-    SimTime sum;
-    for (const Operation& o : program.of_rank(rank)) sum += o.duration;
-    most = std::max(most, sum);
-  }
-  return most;
-}
-
 SimTime first_begin(const SharedRun& run) {
   SimTime first = SimTime::never();
   for (const TenantRun& job : run.jobs) first = std::min(first, job.iterations.front().begin);
@@ -367,7 +356,7 @@ Row row_of(const Scenario& scenario, const ReadyJob& ready, const SharedRun& run
   if (!scenario.workload.compressions.empty())
     row.compressed = CompressionResult{.compression = label(scenario.workload.compressions.front()),
                                        .kernels = job.training      ? own.compressing
-                                                  : job.compression ? compressing_of(ready.program)
+                                                  : job.compression ? job.compression->compressing(job.elements(ready.size))
                                                                     : SimTime{}};
   if (job.training) row.training = training_of(job, scenario.workload.training, time, own);
   find_busiest(run.bytes_on_link, run.finish - first_begin(run), fabric, row);

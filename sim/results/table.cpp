@@ -81,10 +81,11 @@ std::string name_of_row(const Row& row) {
 }
 
 std::string line(const Row& row, bool is_fastest, const Layout& w) {
-  return fmt::format(" {:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13.2f} {:>9.3f} {:>9.3f} {} {:>13} {:>6}  {:<{}} {:>5.1f}\n", row.size.count,
+  return fmt::format(" {:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13.2f} {:>9.3f} {:>9} {} {:>13} {:>6}  {:<{}} {:>5.1f}\n", row.size.count,
                      row.size.count / static_cast<std::int64_t>(size_of(row.dtype)), name_of(row.dtype), name_of(row.op), name_of_row(row),
-                     w.algorithm, static_cast<double>(row.time.ps) / 1e6, algbw_GBps(row), busbw_GBps(row), is_fastest ? '*' : ' ',
-                     row.wire_bytes_per_rank.count, row.max_flows_per_link, row.busiest_link.empty() ? "-" : row.busiest_link, w.link,
+                     w.algorithm, static_cast<double>(row.time.ps) / 1e6, algbw_GBps(row),
+                     row.compresses() ? "-" : fmt::format("{:.3f}", busbw_GBps(row)), is_fastest ? '*' : ' ', row.wire_bytes_per_rank.count,
+                     row.max_flows_per_link, row.busiest_link.empty() ? "-" : row.busiest_link, w.link,
                      100.0 * row.busiest_link_utilization);
 }
 

@@ -435,6 +435,7 @@ class TrainingDriver final : public Driver {
     const CompressedPhase& phase = running.phases[at];
     if (!phase.is_exchange()) return run_kernel(r, id, phase.duration);
     if (!running.executors[at]) running.executors[at] = open(running, id, at);
+    if (phase.reduction) r.compressing += phase.merges[static_cast<std::size_t>(r.rank)] * *phase.reduction;
     const std::uint32_t executor = *running.executors[at];
     executors_[executor]->begin(r.rank, now());
     orders_done(executor);

@@ -62,7 +62,7 @@ std::string to_page(const std::vector<Run>& runs, double target, const std::stri
   const std::vector<Group> groups = by_compression(runs);
   const Run& first = runs.front();
   std::string out = fmt::format(
-      "# Time to accuracy\n\nWritten by\n\n```\n{}\n```\n\nAccuracy in % on images that were not learnt from, {} ranks, mean and spread of "
+      "# Time to accuracy\n\nWritten by `{}`.\n\nAccuracy in % on images that were not learnt from, {} ranks, mean and spread of "
       "{} seed{}.\n\n{}",
       command, first.settings.allreduce.ranks, groups.front().size(), groups.front().size() == 1 ? "" : "s", accuracy_table(groups));
   if (first.steps.empty()) return out;
