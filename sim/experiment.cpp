@@ -35,6 +35,7 @@ struct PlacedJob {
   Repetition repetition = {};
   std::vector<int> placement = {};
   std::vector<SimTime> starts = {};
+  std::optional<InNetworkSettings> aggregation = {};  // by switches, instead of a schedule or program
   std::shared_ptr<const Schedule> schedule = {};
   std::optional<Program> program = {};
   std::optional<TrainingStep> training = {};  // all-reduces are runs of the schedule
@@ -42,7 +43,7 @@ struct PlacedJob {
   int ranks_per_server = 1;
   LinkLoad load = {};
 
-  bool in_network() const { return !schedule && !program; }
+  bool in_network() const { return aggregation.has_value(); }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(dtype)); }
 
   std::int64_t elements(Bytes size) const {
@@ -77,7 +78,10 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
                 .repetition = {.iterations = workload.iterations, .compute = workload.compute},
                 .placement = std::move(placement),
                 .starts = std::move(starts)};
-  if (is_in_network(algorithm.name)) return job;
+  if (is_in_network(algorithm.name)) {
+    job.aggregation = in_network_settings(algorithm, scenario.fabric.programmable);
+    return job;
+  }
   const Request request = request_of(scenario, algorithm);
   auto schedule = std::make_shared<Schedule>(build(request));
   require_correct(*schedule, request);
@@ -141,7 +145,7 @@ struct ReadyJob {
 
   Tenant tenant(const HardwareProfile& hardware, const Experiment::Options& options) const {
     if (job.in_network())
-      return {.name = job.name, .job = InNetworkJob{job.algorithm, job.placement, job.elements(size), job.starts, job.repetition}};
+      return {.name = job.name, .job = InNetworkJob{*job.aggregation, job.placement, job.elements(size), job.starts, job.repetition}};
     if (job.training)
       return {.name = job.name,
               .job = PlacedTraining{.step = *job.training,

@@ -1,7 +1,6 @@
 #include "sim/scenario/training_check.hpp"
 
 #include "sim/scenario/form.hpp"
-#include "sim/scenario/in_network_choice.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
