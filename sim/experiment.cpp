@@ -46,6 +46,7 @@ struct PlacedJob {
   Repetition repetition = {};
   std::vector<int> placement = {};
   std::vector<SimTime> starts = {};
+  std::optional<InNetworkSettings> aggregation = {};  // by switches, instead of a schedule or program
   std::shared_ptr<const Schedule> schedule = {};
   std::optional<Program> program = {};
   std::optional<TrainingJob> training = {};             // all-reduces are runs of the schedule
@@ -56,7 +57,7 @@ struct PlacedJob {
   std::shared_ptr<const Scenario> chosen_for = {};  // given where the schedule depends on the size
   std::map<std::string, ProvedSchedule> by_settings = {};
 
-  bool in_network() const { return !schedule && !program; }
+  bool in_network() const { return aggregation.has_value(); }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(dtype)); }
 
   std::int64_t elements(Bytes size) const {
@@ -102,7 +103,10 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
                 .repetition = {.iterations = workload.iterations, .compute = workload.compute},
                 .placement = std::move(placement),
                 .starts = std::move(starts)};
-  if (is_in_network(algorithm.name)) return job;
+  if (is_in_network(algorithm.name)) {
+    job.aggregation = in_network_settings(algorithm, scenario.fabric.programmable);
+    return job;
+  }
   Request request = request_of(scenario, algorithm);
   job.ranks = request.ranks;
   request.ranks /= workload.training.model_parallel;  // an all-reduce joins the ranks with the same part
@@ -209,7 +213,7 @@ struct ReadyJob {
  private:
   Tenant tenant(const HardwareProfile& hardware, const Experiment::Options& options) const {
     if (job.in_network())
-      return {.name = job.name, .job = InNetworkJob{job.algorithm, job.placement, job.elements(size), job.starts, job.repetition}};
+      return {.name = job.name, .job = InNetworkJob{*job.aggregation, job.placement, job.elements(size), job.starts, job.repetition}};
     return {.name = job.name,
             .job = PlacedProgram{.program = program,
                                  .placement = job.placement,

@@ -9,6 +9,7 @@
 #include "sim/network/program_driver.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/packet/settings.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "sim/training/training_driver.hpp"
 
 #include <optional>

@@ -102,13 +102,13 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--trace", s.trace, "file to write every operation of one more run of each size to");
   app.add_option("--compare", s.compare, "with the simulator: the scenario to print, simulated, beside what was measured")
       ->type_name("SCENARIO");
-  InNetworkSettings& n = s.in_network;
+  UdpSettings& n = s.in_network;
   std::vector<CLI::Option*> only_udp = {
-      app.add_option("--aggregators", n.aggregators, "of each switch, for atp")->capture_default_str(),
-      app.add_option("--slots", n.slots, "of the switch, for switchml")->capture_default_str(),
-      app.add_option("--window", n.window, "packets of a rank on their way to a server, at most, for atp")->capture_default_str(),
-      app.add_option("--initial-window", n.initial_window, "at first, for atp")->capture_default_str(),
-      app.add_option("--mtu", n.mtu_bytes, "bytes by which windows grow, at least a datagram's, for atp")->capture_default_str(),
+      app.add_option("--aggregators", n.atp.aggregators, "of each switch, for atp")->capture_default_str(),
+      app.add_option("--slots", n.switchml.slots, "of the switch, for switchml")->capture_default_str(),
+      app.add_option("--window", n.atp.largest_window, "packets of a rank on their way to a server, at most, for atp")->capture_default_str(),
+      app.add_option("--initial-window", n.atp.initial_window, "at first, for atp")->capture_default_str(),
+      app.add_option("--mtu", n.atp.mtu.count, "bytes by which windows grow, at least a datagram's, for atp")->capture_default_str(),
       app.add_option("--payload", n.payload_bytes, "bytes of values in a datagram")->capture_default_str(),
       app.add_option("--packet", n.packet_bytes, "bytes of a datagram with all headers, at most")->capture_default_str(),
       app.add_option("--timeout", n.timeout_ms, "milliseconds after which what has not come back is sent again")->capture_default_str(),
@@ -148,19 +148,18 @@ UdpLayout layout_of(const Settings& s) {
       .workers = s.ranks, .servers = s.cut.servers, .switches = s.switches, .below = s.in_network.below, .passing = s.in_network.passing};
 }
 
-InNetworkProtocol protocol_of(const Settings& s, const std::string& algorithm) {
-  const InNetworkSettings& n = s.in_network;
-  const int values = n.payload_bytes / 4, packet_bytes = n.payload_bytes + udp_overhead_bytes;
-  const auto timeout_ps = static_cast<std::int64_t>(n.timeout_ms * 1e9);
-  return {.kind = algorithm == "atp" ? InNetworkProtocol::Kind::atp : InNetworkProtocol::Kind::switchml,
-          .atp = {.values_per_packet = values,
-                  .packet_bytes = packet_bytes,
-                  .aggregators = n.aggregators,
-                  .initial_window = std::min(n.window, n.initial_window),
-                  .largest_window = n.window,
-                  .mtu_bytes = n.mtu_bytes,
-                  .timeout_ps = timeout_ps},
-          .switchml = {.values_per_packet = values, .packet_bytes = packet_bytes, .slots = n.slots, .timeout_ps = timeout_ps}};
+InNetworkSettings in_network_settings(const Settings& s, const std::string& algorithm) {
+  const UdpSettings& n = s.in_network;
+  const auto shared = [&](auto settings) {
+    settings.payload = Bytes{n.payload_bytes};
+    settings.packet = Bytes{std::int64_t{n.payload_bytes} + udp_overhead_bytes};
+    settings.timeout = SimTime{static_cast<std::int64_t>(n.timeout_ms * 1e9)};
+    return settings;
+  };
+  if (algorithm != "atp") return shared(n.switchml);
+  AtpSettings atp = shared(n.atp);
+  atp.initial_window = std::min(atp.largest_window, atp.initial_window);
+  return atp;
 }
 
 Request request_of(const Settings& s, const std::string& algorithm) {
@@ -182,7 +181,7 @@ int ranks_among(int all, const Settings& s, const char* who_started_them) {
 namespace {
 
 // Which switch who hangs below may be a long list, and what is to be compared is short: its digest (FNV-1a).
-std::string places_of(const InNetworkSettings& n) {
+std::string places_of(const UdpSettings& n) {
   if (n.below.empty() && n.passing.empty()) return {};
   std::uint32_t digest = 2166136261;
   const auto add = [&](int value) { digest = (digest ^ static_cast<std::uint32_t>(value)) * 16777619; };
@@ -195,13 +194,13 @@ std::string places_of(const InNetworkSettings& n) {
 }  // namespace
 
 std::string job_of(const Settings& s) {
-  const InNetworkSettings& n = s.in_network;
+  const UdpSettings& n = s.in_network;
   if (s.transport == "udp")
     return fmt::format(
         "udp {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} {}+{}+{} nodes {}+{} memory {}/{} B -W {}..{}/{} -t {} ms{}",
         fmt::join(s.algorithms, ","), name_of(s.dtype), s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0,
-        s.ranks, s.cut.servers, s.switches, n.aggregators, n.slots, n.payload_bytes, n.packet_bytes, n.initial_window, n.window,
-        n.mtu_bytes, n.timeout_ms, places_of(n));
+        s.ranks, s.cut.servers, s.switches, n.atp.aggregators, n.switchml.slots, n.payload_bytes, n.packet_bytes,
+        n.atp.initial_window, n.atp.largest_window, n.atp.mtu.count, n.timeout_ms, places_of(n));
   return fmt::format("{} {} {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} --channels {} --pieces {} --root {}{}{}",
                      name_of(s.collective), fmt::join(s.algorithms, ","), name_of(s.dtype), name_of(s.op), s.first_bytes, s.last_bytes,
                      s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.cut.channels, s.cut.pieces, s.root,

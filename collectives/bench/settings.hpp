@@ -16,13 +16,11 @@
 
 namespace weft::bench {
 
-// What udp runs: ATP and SwitchML by processes that exchange datagrams, switches among them.
-struct InNetworkSettings {
-  int aggregators = 4096;         // of each switch, for atp
-  int slots = 128;                // of the switch, for switchml
-  int window = 128;               // packets of a worker on their way to a server, at most, for atp
-  int initial_window = 16;        // at first; a smaller window if that is less
-  int mtu_bytes = 1500;           // by which windows grow; a packet if that is more
+// What udp runs: ATP and SwitchML by processes that exchange datagrams, switches among them. Sockets hold less than a fabric does, and
+// processes answer later: windows, slots and the timeout have defaults of their own.
+struct UdpSettings {
+  AtpSettings atp = {.aggregators = 4096, .initial_window = 16, .largest_window = 128};
+  SwitchmlSettings switchml = {.slots = 128};
   int payload_bytes = 1408;       // of values in a datagram
   int packet_bytes = 1500;        // of a datagram with all headers, at most
   double timeout_ms = 10;         // after which what has not come back is sent again
@@ -57,7 +55,7 @@ struct Settings {
   std::vector<std::string> hosts = {};  // the address of every rank, then of every extra server; udp: of every node
   std::string secret = {};              // tcp, udp: known to all processes of the run; never printed
   Rank rank = -1;                       // tcp, udp: which of them this process is; -1 starts them all here
-  InNetworkSettings in_network = {};    // udp
+  UdpSettings in_network = {};          // udp
 
   int with_servers() const { return ranks + extra_servers(cut); }  // threads or processes that run
 };
@@ -73,7 +71,7 @@ std::int64_t parse_size(std::string_view text);
 
 // Of a udp run.
 UdpLayout layout_of(const Settings&);
-InNetworkProtocol protocol_of(const Settings&, const std::string& algorithm);
+InNetworkSettings in_network_settings(const Settings&, const std::string& algorithm);
 
 Request request_of(const Settings&, const std::string& algorithm);
 // Of so many threads or processes those that are not extra servers. Throws InputError where -n asks for others.

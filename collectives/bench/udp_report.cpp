@@ -55,13 +55,13 @@ std::string UdpReport::note(const std::vector<double>& times_us) const {
 }
 
 std::string UdpMedium::about() const {
-  const InNetworkSettings& n = settings_.in_network;
+  const UdpSettings& n = settings_.in_network;
   std::string out = fmt::format("{} switches, {} servers (atp); {} bytes of values and {} of headers in a datagram", settings_.switches,
                                 settings_.cut.servers, n.payload_bytes, udp_overhead_bytes);
   if (settings_.dtype != DType::int32) out += fmt::format("; fixed point, scale {:g}", FixedPoint{}.scale);
   out += settings_.check ? "; every sum is compared to the bit" : "";
-  return out + fmt::format("\n# {} aggregators, windows to {} (atp); {} slots (switchml); sent again after {} ms", n.aggregators, n.window,
-                           n.slots, n.timeout_ms);
+  return out + fmt::format("\n# {} aggregators, windows to {} (atp); {} slots (switchml); sent again after {} ms", n.atp.aggregators, n.atp.largest_window,
+                           n.switchml.slots, n.timeout_ms);
 }
 
 }  // namespace weft::bench

@@ -71,7 +71,7 @@ class Node {
       ++run_;
       barrier(layout_.nodes(), nodes_barrier);
       if (table) table->begin(algorithm);
-      const InNetworkProtocol protocol = protocol_of(settings_, algorithm);
+      const InNetworkSettings protocol = in_network_settings(settings_, algorithm);
       if (layout_.is_worker(node_))
         measure(algorithm, protocol, table);
       else
@@ -120,14 +120,14 @@ class Node {
 
   UdpNode::Settings udp_settings() const { return {.node = node_, .run = run_, .mischief = settings_.in_network.mischief}; }
 
-  void measure(const std::string& algorithm, const InNetworkProtocol& protocol, std::optional<Table>& table) {
+  void measure(const std::string& algorithm, const InNetworkSettings& protocol, std::optional<Table>& table) {
     const std::vector<std::int64_t> all = sizes();
-    const KnownSums known(settings_.dtype, protocol.point, layout_.workers, node_);
-    PayloadPool pool(protocol.values_per_packet());
-    UdpNode udp(udp_settings(), InNetworkDeployment(protocol, layout_, all.front()).map, own_.socket, peers_, pool);
+    const KnownSums known(settings_.dtype, FixedPoint{}, layout_.workers, node_);
+    PayloadPool pool(static_cast<int>(payload_of(protocol).count / 4));
+    UdpNode udp(udp_settings(), UdpDeployment(protocol, layout_, all.front()).map, own_.socket, peers_, pool);
     std::uint32_t round = 0;
     for (const std::int64_t elements : all) {
-      const InNetworkDeployment deployment(protocol, layout_, elements);
+      const UdpDeployment deployment(protocol, layout_, elements);
       Row row = row_of(settings_, algorithm, elements);
       UdpReport report;
       std::vector<std::byte> gradients(static_cast<std::size_t>(row.size_bytes)), sums(gradients.size());
@@ -154,15 +154,15 @@ class Node {
   void work(UdpNode& udp, const NodeAgents& agents, std::uint32_t round) {
     udp.begin_round(round, agents.seats());
     auto looked = Clock::now(), moved = looked;
-    std::int64_t written = 0;
+    std::int64_t progress = 0;
     while (!agents.finished()) {
       udp.turn(idle_turn);
       const auto now = Clock::now();
       if (now - looked < std::min<Clock::duration>(between_looks, settings_.patience)) continue;
       looked = now;
       look(agents);
-      if (agents.packets_written() != written) {
-        written = agents.packets_written();
+      if (agents.progress() != progress) {
+        progress = agents.progress();
         moved = now;
       } else if (now - moved >= settings_.patience) {
         const std::string reason = fmt::format("no progress for {} ms", settings_.patience.count());
@@ -228,10 +228,10 @@ class Node {
   }
 
   // Servers and switches: every round begins with its first datagram. Until worker 0 says that the algorithm is over.
-  void answer(const InNetworkProtocol& protocol) {
-    std::deque<InNetworkDeployment> deployments;
+  void answer(const InNetworkSettings& protocol) {
+    std::deque<UdpDeployment> deployments;
     for (const std::int64_t elements : sizes()) deployments.emplace_back(protocol, layout_, elements);
-    PayloadPool pool(protocol.values_per_packet());
+    PayloadPool pool(static_cast<int>(payload_of(protocol).count / 4));
     UdpNode udp(udp_settings(), deployments.front().map, own_.socket, peers_, pool);
     auto agents = std::make_unique<NodeAgents>(deployments.front(), node_);
     UdpReport report;

@@ -15,7 +15,6 @@ namespace {
 constexpr int most_ranks = 1024;         // each is a thread or a process
 constexpr int most_channels = 4093;      // that a tag has numbers for, beside those of the benchmark itself
 constexpr int largest_factor = 1 << 20;  // times the largest size, that is still a number
-const std::vector<std::string> in_network_algorithms = {"atp", "switchml"};
 
 class Reader {
  public:
@@ -224,14 +223,13 @@ class Reader {
       refuse_if(is_in_network(name), "--algorithm: \"{}\" needs switches that add: --transport udp", name);
     refuse_if(!written_.in_network.empty(), "{}: only for --transport udp", fmt::join(written_.in_network, ", "));
   }
-  static bool is_in_network(const std::string& name) {
-    return std::find(in_network_algorithms.begin(), in_network_algorithms.end(), name) != in_network_algorithms.end();
-  }
 
   void interpret_in_network() {
-    const InNetworkSettings& n = settings_.in_network;
+    const UdpSettings& n = settings_.in_network;
+    std::vector<std::string_view> known;
+    for (const InNetworkProtocol& protocol : in_network_protocols()) known.push_back(protocol.name);
     for (const std::string& name : settings_.algorithms)
-      refuse_if(!is_in_network(name), "--algorithm: over udp must be one of {}, got \"{}\"", fmt::join(in_network_algorithms, ", "), name);
+      refuse_if(!is_in_network(name), "--algorithm: over udp must be one of {}, got \"{}\"", fmt::join(known, ", "), name);
     refuse_if(settings_.collective != Collective::allreduce, "--collective: switches add for allreduce only, got {}",
               name_of(settings_.collective));
     refuse_if(settings_.op != ReduceOp::sum, "--op: switches add; they cannot do {}", name_of(settings_.op));
@@ -241,11 +239,11 @@ class Reader {
               "--channels, --pieces, --group: cut schedules, not what udp runs");
     refuse_if(!settings_.trace.empty(), "--trace: writes the operations of schedules, not of what udp runs");
     refuse_if(!settings_.compare.empty(), "--compare: simulates schedules, not what udp runs");
-    refuse_if(n.aggregators < 1, "--aggregators: must be at least 1, got {}", n.aggregators);
-    refuse_if(n.slots < 1, "--slots: must be at least 1, got {}", n.slots);
-    refuse_if(n.window < 1 || n.window > 1 << 20, "--window: must be 1 to {}, got {}", 1 << 20, n.window);
-    refuse_if(n.initial_window < 1, "--initial-window: must be at least 1, got {}", n.initial_window);
-    refuse_if(n.mtu_bytes < 1, "--mtu: must be at least 1 byte, got {}", n.mtu_bytes);
+    refuse_if(n.atp.aggregators < 1, "--aggregators: must be at least 1, got {}", n.atp.aggregators);
+    refuse_if(n.switchml.slots < 1, "--slots: must be at least 1, got {}", n.switchml.slots);
+    refuse_if(n.atp.largest_window < 1 || n.atp.largest_window > 1 << 20, "--window: must be 1 to {}, got {}", 1 << 20, n.atp.largest_window);
+    refuse_if(n.atp.initial_window < 1, "--initial-window: must be at least 1, got {}", n.atp.initial_window);
+    refuse_if(n.atp.mtu.count < 1, "--mtu: must be at least 1 byte, got {}", n.atp.mtu.count);
     refuse_if(n.payload_bytes < 4 || n.payload_bytes % 4 != 0, "--payload: must be a multiple of 4 bytes and more than 0, got {}",
               n.payload_bytes);
     refuse_if(n.packet_bytes > udp_packet_limit, "--packet: must be at most {} bytes, what UDP can carry, got {}", udp_packet_limit,
@@ -261,7 +259,7 @@ class Reader {
     if (problems_.empty()) refuse_what_cannot_be_deployed();
   }
   void interpret_places() {
-    const InNetworkSettings& n = settings_.in_network;
+    const UdpSettings& n = settings_.in_network;
     const auto each = [&](const char* flag, const std::vector<int>& switches) {
       for (const int at : switches)
         refuse_if(at < 0 || at >= settings_.switches, "{}: must name one of the {} switches, 0 to {}, got {}", flag, settings_.switches,
@@ -280,12 +278,11 @@ class Reader {
   void probability(const char* flag, double p) { refuse_if(!(p >= 0 && p <= 1), "{}: must be a probability, 0 to 1, got {}", flag, p); }
   void refuse_what_cannot_be_deployed() {
     for (const std::string& name : settings_.algorithms) {
-      const InNetworkProtocol protocol = protocol_of(settings_, name);
-      for (const Problem& p :
-           protocol.kind == InNetworkProtocol::Kind::atp ? weft::problems(protocol.atp) : weft::problems(protocol.switchml))
+      const InNetworkSettings settings = in_network_settings(settings_, name);
+      for (const Problem& p : weft::problems(settings))
         problems_.push_back(fmt::format("--algorithm {}: {}: {}", name, p.where, p.what));
       try {
-        InNetworkDeployment(protocol, layout_of(settings_), settings_.last_bytes / static_cast<std::int64_t>(size_of(settings_.dtype)));
+        UdpDeployment(settings, layout_of(settings_), settings_.last_bytes / static_cast<std::int64_t>(size_of(settings_.dtype)));
       } catch (const InputError& e) {
         problems_.push_back(fmt::format("--algorithm {}: {}", name, e.what()));
       }

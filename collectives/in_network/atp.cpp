@@ -18,27 +18,30 @@ std::vector<Problem> problems(const AtpSettings& s) {
   const auto at_least = [&](const char* where, std::int64_t value, std::int64_t least) {
     if (value < least) out.push_back({where, fmt::format("must be at least {}, got {}", least, value)});
   };
-  at_least("/values_per_packet", s.values_per_packet, 1);
-  at_least("/aggregators", s.aggregators, 1);
+  check_packet(s.payload, s.packet, s.timeout, out);
+  at_least("/aggregators", s.aggregators, 0);
   at_least("/initial_window", s.initial_window, 1);
-  at_least("/largest_window", s.largest_window, s.initial_window);
-  at_least("/mtu", s.mtu_bytes, 1);
-  at_least("/timeout", s.timeout_ps, 1);
+  at_least("/largest_window", s.window_limit(), s.initial_window);
+  at_least("/mtu", s.mtu.count, 1);
   if (s.aggregators > most_aggregators)
     out.push_back({"/aggregators", fmt::format("must be at most {}, got {}", most_aggregators, s.aggregators)});
   if (s.largest_window > 1 << 20) out.push_back({"/largest_window", fmt::format("must be at most {}, got {}", 1 << 20, s.largest_window)});
-  const std::int64_t payload = std::int64_t{4} * s.values_per_packet;
-  if (s.packet_bytes <= payload || s.packet_bytes > 65536)
-    out.push_back(
-        {"/packet_bytes", fmt::format("must be more than the payload of {} bytes and at most 65536, got {}", payload, s.packet_bytes)});
   return out;
 }
 
+void check_packet(Bytes payload, Bytes packet, SimTime timeout, std::vector<Problem>& out) {
+  if (payload.count < 4) out.push_back({"/payload", "must hold at least one value of 4 bytes"});
+  if (packet <= payload || packet.count > 65536)
+    out.push_back(
+        {"/packet", fmt::format("must be more than the payload of {} bytes and at most 65536, got {}", payload.count, packet.count)});
+  if (timeout.ps < 1) out.push_back({"/timeout", "must be longer than nothing, got \"0s\""});
+}
+
 AtpWalk atp_walk(const AtpSettings& settings, const AtpTurn& turn) {
-  if (settings.split && turn.jobs > settings.aggregators)
-    throw InputError(fmt::format("{} aggregators cannot be split between {} jobs", settings.aggregators, turn.jobs));
+  if (settings.split && turn.jobs > settings.places())
+    throw InputError(fmt::format("{} aggregators cannot be split between {} jobs", settings.places(), turn.jobs));
   const auto job = static_cast<std::uint64_t>(turn.job), flow = static_cast<std::uint64_t>(turn.flow);
-  const auto count = static_cast<std::uint64_t>(settings.split ? settings.aggregators / turn.jobs : settings.aggregators);
+  const auto count = static_cast<std::uint64_t>(settings.split ? settings.places() / turn.jobs : settings.places());
   const std::uint64_t key = mixed(golden_ratio * (job + 1));
   std::uint64_t stride = 1 + mixed(key + golden_ratio) % count;
   while (std::gcd(stride, count) != 1) ++stride;

@@ -2,7 +2,9 @@
 // switch agree on. A flow is one job's traffic with one of its parameter servers; its packets are numbered from 0.
 #pragma once
 
-#include "collectives/in_network/datagram.hpp"
+#include "collectives/in_network/agent.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/base/units.hpp"
 
 #include <array>
 #include <bit>
@@ -13,24 +15,35 @@
 namespace weft {
 
 struct AtpSettings {
-  int values_per_packet = 62;             // 32-bit integers: 248 of 306 bytes (paper, section 5)
-  int packet_bytes = 306;                 // on the wire, all headers included
-  int aggregators = 4096;                 // of each switch, shared by all jobs
-  bool split = false;                     // the aggregators evenly between the jobs instead, beforehand
-  int initial_window = 50;                // packets (section 3.5.2)
-  int largest_window = 1024;              // packets; servers keep results of twice as many
-  int mtu_bytes = 1500;                   // by which windows grow (same place); a packet if that is more
-  std::int64_t timeout_ps = 200'000'000;  // without progress; doubled each time in a row. The authors' code has 200 us
+  Bytes payload{248};                   // of a packet, 4 bytes a value (paper, section 5)
+  Bytes packet{306};                    // on the wire, all headers included (same place)
+  int servers = 0;                      // 0: chosen by whoever deploys
+  std::vector<int> server_nodes = {};   // the endpoint of each instead
+  int aggregators = 0;                  // of each switch, shared by all jobs; 0: those that the switches have
+  bool split = false;                   // the aggregators evenly between the jobs instead, beforehand
+  int initial_window = 50;              // packets (section 3.5.2)
+  int largest_window = 0;               // packets; 0: twice what fits into a round trip where that is known, else 1024
+  Bytes mtu{1500};                      // by which windows grow (same place); a packet if that is more
+  SimTime timeout = 200_us;             // without progress; doubled each time in a row. The authors' code has 200 us
   // For which nothing has come to an aggregator before another packet may take it: several of a worker's timeouts, so that it is its
   // workers that have given up; the paper's aggregators have a timestamp for it.
-  std::int64_t aggregator_timeout_ps = 1'000'000'000;
+  SimTime aggregator_timeout = 1_ms;
+
+  int values_per_packet() const { return static_cast<int>(payload.count / 4); }
+  int places() const { return aggregators > 0 ? aggregators : 4096; }
+  int window_limit() const { return largest_window > 0 ? largest_window : std::max(1024, initial_window); }
+  friend bool operator==(const AtpSettings&, const AtpSettings&) = default;
 };
 
 // Of a switch; 40 MiB of the simulating machine's memory.
 inline constexpr int most_aggregators = 1 << 20;
 
+constexpr int most_default_servers = 8;
+
 // Every value that cannot be, with its place below the algorithm.
 std::vector<Problem> problems(const AtpSettings&);
+// What holds for the packets of any protocol.
+void check_packet(Bytes payload, Bytes packet, SimTime timeout, std::vector<Problem>& out);
 
 // Who has added its values: workers of a rack at level 1; racks and workers without a programmable switch of their own at
 // level 2.
@@ -111,13 +124,5 @@ struct AtpTree {
 // `worker_switch` and `server_switch` are edge switches by any numbers; `programmable` says which of them aggregate. Throws
 // InputError where more meet at a switch than a packet has bits for.
 AtpTree plan_atp_tree(std::span<const int> worker_switch, int server_switch, std::span<const int> programmable);
-
-// The values of one worker, by packet; the last packet's may be padded with zeros. A run of sizes only has none.
-class PacketValues {
- public:
-  virtual ~PacketValues() = default;
-  virtual void read(std::uint32_t packet, std::span<std::int32_t> values) = 0;
-  virtual void write(std::uint32_t packet, std::span<const std::int32_t> sums) = 0;
-};
 
 }  // namespace weft

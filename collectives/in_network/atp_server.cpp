@@ -14,7 +14,7 @@ AtpServer::AtpServer(const AtpSettings& settings, const AtpTree& tree, const Pla
       place_(place),
       words_((tree.members.size() + 63) / 64),
       behind_(tree.workers_of.size(), Words(words_, 0)),
-      results_(2 * static_cast<std::size_t>(settings.largest_window)),
+      results_(2 * static_cast<std::size_t>(settings.window_limit())),
       counted_(results_.size() * words_, 0),
       workers_(words_, 0) {
   for (std::size_t bit = 0; bit < behind_.size(); ++bit)
@@ -108,7 +108,7 @@ void AtpServer::add(Result& r, const Datagram& datagram, const AtpHeader& h) {
 void AtpServer::send(Wire& wire, std::uint32_t sequence, Address to) {
   const Result& r = result_of(sequence);
   check(r.sequence == sequence && r.missing == 0, "packet {} of flow {} was asked for and is no longer kept", sequence, place_.flow);
-  Datagram d{.from = place_.self, .to = to, .wire_bytes = settings_.packet_bytes};
+  Datagram d{.from = place_.self, .to = to, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
   d.header.set(AtpHeader{.flow = place_.flow,
                          .sequence = sequence,
                          .finished = base_,

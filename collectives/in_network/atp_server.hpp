@@ -8,7 +8,7 @@
 
 namespace weft {
 
-class AtpServer final : public Agent {
+class AtpServer final : public InNetworkAgent {
  public:
   struct Place {
     Address self = nobody, workers = nobody;  // the group of all workers of the flow
@@ -31,8 +31,12 @@ class AtpServer final : public Agent {
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire&, std::uint64_t) override {}
   bool finished() const override { return base_ == place_.packets; }
+  std::int64_t progress() const override { return statistics_.whole + statistics_.merged; }
   std::string waiting() const override;
   const Statistics& statistics() const { return statistics_; }
+  InNetworkStatistics counted() const override {
+    return {.packets = place_.packets, .whole = statistics_.whole, .merged = statistics_.merged, .malformed = statistics_.malformed};
+  }
 
  private:
   using Words = std::vector<std::uint64_t>;  // a bit for each worker

@@ -9,10 +9,10 @@ namespace weft {
 AtpSwitch::AtpSwitch(const AtpSettings& settings, std::vector<AtpWalk> walks, std::vector<Address> attached)
     : walks_(std::move(walks)),
       attached_(std::move(attached)),
-      aggregators_(static_cast<std::size_t>(settings.aggregators)),
+      aggregators_(static_cast<std::size_t>(settings.places())),
       origins_(walks_.size(), nobody),
       finished_(walks_.size(), 0),
-      timeout_ps_(settings.aggregator_timeout_ps) {}
+      timeout_ps_(settings.aggregator_timeout.ps) {}
 
 AtpSwitch::Aggregator& AtpSwitch::aggregator_of(std::int32_t flow, std::uint32_t sequence) {
   const AtpWalk& walk = walks_[static_cast<std::size_t>(flow)];

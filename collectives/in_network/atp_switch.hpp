@@ -8,7 +8,7 @@
 
 namespace weft {
 
-class AtpSwitch final : public Agent {
+class AtpSwitch final : public InNetworkAgent {
  public:
   struct Statistics {
     std::int64_t gradients = 0;   // seen while they might have been aggregated here
@@ -31,6 +31,14 @@ class AtpSwitch final : public Agent {
   // Aggregators that hold a packet which is not known to have been delivered everywhere, and that another may not take.
   int claimed() const;
   const Statistics& statistics() const { return statistics_; }
+  InNetworkStatistics counted() const override {
+    const Statistics& s = statistics_;
+    return {.seen = s.gradients,
+            .aggregated = s.aggregated,
+            .collisions = s.collisions,
+            .malformed = s.malformed,
+            .most_in_use = s.most_in_use};
+  }
 
  private:
   struct Aggregator {

@@ -97,7 +97,7 @@ TEST_CASE("atp switch: an aggregator of what is known to be finished is claimed 
 }
 
 TEST_CASE("atp switch: an aggregator to which nothing has come for its timeout is another's, at either level") {
-  const std::int64_t timeout = one_aggregator.aggregator_timeout_ps;
+  const std::int64_t timeout = one_aggregator.aggregator_timeout.ps;
   for (const auto edge : {std::uint8_t{0}, std::uint8_t{1}}) {
     CAPTURE(edge);
     AtpSwitch program(one_aggregator, {atp_walk(one_aggregator, {}), atp_walk(one_aggregator, {})}, {server});

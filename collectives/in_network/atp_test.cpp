@@ -25,7 +25,7 @@ class World {
  public:
   World(const AtpSettings& settings, const std::vector<JobShape>& jobs, const std::vector<int>& programmable, Mischief mischief,
         std::uint64_t seed)
-      : settings_(settings), pool_(settings.values_per_packet), network_(seed, mischief, &pool_) {
+      : settings_(settings), pool_(settings.values_per_packet()), network_(seed, mischief, &pool_) {
     Address next = 0;
     std::vector<std::vector<Address>> attached(201);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -38,7 +38,7 @@ class World {
       std::vector<Address> members;
       for (Address w = 0; w < n; ++w) {
         const auto i = static_cast<std::size_t>(w);
-        values_.emplace_back(seed * 100 + values_.size(), job.packets, static_cast<std::size_t>(settings.values_per_packet));
+        values_.emplace_back(seed * 100 + values_.size(), job.packets, static_cast<std::size_t>(settings.values_per_packet()));
         workers_.emplace_back(settings_, AtpWorker::Place{first + w, server, static_cast<int>(j), trees_.back().members[i], job.packets},
                               &values_.back());
         network_.place(first + w, job.worker_switch[i], workers_.back(), job.start_ps.empty() ? 0 : job.start_ps[i]);
@@ -114,8 +114,7 @@ class World {
   TestNetwork network_;
 };
 
-const AtpSettings small{
-    .values_per_packet = 2, .packet_bytes = 306, .aggregators = 64, .initial_window = 8, .largest_window = 32, .timeout_ps = 30'000'000};
+const AtpSettings small{.payload = 8_B, .packet = 306_B, .aggregators = 64, .initial_window = 8, .largest_window = 32, .timeout = 30_us};
 
 JobShape any_job(std::mt19937_64& random) {
   JobShape job;
@@ -294,11 +293,11 @@ TEST_CASE("atp: more workers at a switch than a packet has bits for are refused,
   CHECK(plan_atp_tree(std::vector<int>(1000, 0), 1, std::vector<int>{}).racks == 1000);  // nobody aggregates
   CHECK(problems(AtpSettings{}).empty());
   std::string all;
-  for (const Problem& p : problems(AtpSettings{.values_per_packet = 80, .aggregators = 0, .largest_window = 3}))
+  for (const Problem& p : problems(AtpSettings{.payload = 320_B, .aggregators = -1, .largest_window = 3}))
     all += p.where + ": " + p.what + "\n";
   CHECK(all ==
-        "/aggregators: must be at least 1, got 0\n/largest_window: must be at least 50, got 3\n"
-        "/packet_bytes: must be more than the payload of 320 bytes and at most 65536, got 306\n");
+        "/packet: must be more than the payload of 320 bytes and at most 65536, got 306\n"
+        "/aggregators: must be at least 0, got -1\n/largest_window: must be at least 50, got 3\n");
 }
 
 }  // namespace weft

@@ -18,8 +18,8 @@ AtpWorker::AtpWorker(const AtpSettings& settings, const Place& place, PacketValu
       values_(values),
       end_(place.packets),
       window_(bytes(settings.initial_window)),
-      threshold_(bytes(settings.largest_window)),
-      mask_(std::bit_ceil(static_cast<std::uint32_t>(settings.largest_window)) - 1),
+      threshold_(bytes(settings.window_limit())),
+      mask_(std::bit_ceil(static_cast<std::uint32_t>(settings.window_limit())) - 1),
       flights_(std::size_t{mask_} + 2) {
   flights_.back().before = flights_.back().after = mask_ + 1;
   statistics_.largest_window = statistics_.smallest_window = window();
@@ -40,7 +40,7 @@ void AtpWorker::send(Wire& wire, std::uint32_t sequence, bool again) {
   flight(sequence) = {.sent_ps = wire.now_ps(), .number = ++transmissions_, .again = again};
   link(sequence);
   const AtpMember& m = place_.member;
-  Datagram d{.from = place_.self, .to = place_.server, .wire_bytes = settings_.packet_bytes};
+  Datagram d{.from = place_.self, .to = place_.server, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
   d.header.set(AtpHeader{.bits = AtpBits::one(m.bit),
                          .flow = place_.flow,
                          .sequence = sequence,
@@ -127,14 +127,14 @@ void AtpWorker::send_again(Wire& wire, std::uint32_t sequence) {
 std::uint64_t AtpWorker::patience() const { return std::clamp<std::uint64_t>(next_ - una_ - 1, 1, out_of_order_for_loss); }
 
 void AtpWorker::grow() {
-  const std::int64_t step = std::max(settings_.mtu_bytes, settings_.packet_bytes);
+  const std::int64_t step = std::max(settings_.mtu, settings_.packet).count;
   if (window_ < threshold_) {
     window_ += step;
   } else if (++acknowledged_ >= window()) {
     acknowledged_ = 0;
     window_ += step;
   }
-  window_ = std::min(window_, bytes(settings_.largest_window));
+  window_ = std::min(window_, bytes(settings_.window_limit()));
   statistics_.largest_window = std::max(statistics_.largest_window, window());
 }
 
@@ -164,7 +164,7 @@ std::int64_t AtpWorker::timeout_ps() const {
   const std::int64_t known = round_trip_ps_ + std::max(round_trip_ps_, 4 * deviation_ps_);
   const Flight& oldest = flights_[una_ & mask_];
   const bool overdue = una_ < next_ && (oldest.again || oldest.number <= suspect_) && round_trip_ps_ > 0;
-  return (overdue ? known : std::max(known, settings_.timeout_ps)) << backoff_;
+  return (overdue ? known : std::max(known, settings_.timeout.ps)) << backoff_;
 }
 
 // A timer is set where none fires before the next timeout. What has been acknowledged since moves the timeout on.

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-class AtpWorker final : public Agent {
+class AtpWorker final : public InNetworkAgent {
  public:
   struct Place {
     Address self = nobody, server = nobody;
@@ -37,8 +37,18 @@ class AtpWorker final : public Agent {
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire& wire, std::uint64_t name) override;
   bool finished() const override { return una_ == end_; }
+  std::int64_t progress() const override { return una_; }
   std::string waiting() const override;
   const Statistics& statistics() const { return statistics_; }
+  InNetworkStatistics counted() const override {
+    const Statistics& s = statistics_;
+    return {.sent = s.sent,
+            .resent = s.resent,
+            .timeouts = s.timeouts,
+            .marks = s.marks,
+            .overflows = s.overflow,
+            .largest_window = s.largest_window};
+  }
 
  private:
   struct Flight {  // of a packet whose parameters have not come
@@ -61,8 +71,8 @@ class AtpWorker final : public Agent {
   void unlink(std::uint32_t sequence);
   void arm(Wire& wire);
   std::int64_t timeout_ps() const;
-  int window() const { return static_cast<int>(window_ / settings_.packet_bytes); }
-  std::int64_t bytes(int packets) const { return std::int64_t{packets} * settings_.packet_bytes; }
+  int window() const { return static_cast<int>(window_ / settings_.packet.count); }
+  std::int64_t bytes(int packets) const { return std::int64_t{packets} * settings_.packet.count; }
   Flight& flight(std::uint32_t sequence) { return flights_[sequence & mask_]; }
 
   const AtpSettings& settings_;

@@ -47,7 +47,7 @@ class Bench final : public Wire {
 
 using Sequences = std::vector<std::uint32_t>;
 constexpr std::int64_t us = 1'000'000;
-const AtpSettings settings{.packet_bytes = 1500, .initial_window = 10, .largest_window = 64, .mtu_bytes = 1500, .timeout_ps = 200 * us};
+const AtpSettings settings{.packet = 1500_B, .initial_window = 10, .largest_window = 64, .mtu = 1500_B, .timeout = 200_us};
 const AtpWorker::Place place{.self = 0, .server = 1, .member = {.fan_in_1 = 1}, .packets = 1000};
 
 }  // namespace

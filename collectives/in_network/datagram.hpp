@@ -90,9 +90,10 @@ class Agent {
   virtual void on_timer(Wire& wire, std::uint64_t name) = 0;
 
   // A run ends when every agent has finished. It is stuck when nothing is pending before, or when what is tried again and
-  // again is in vain; then `waiting` says for what. Its text changes whenever the agent comes nearer to its end: an agent
-  // that uses timers and says the same thing for very long is taken to be stuck (sim/packet/datagram_network.hpp).
+  // again is in vain; then `waiting` says for what. `progress` grows whenever the agent comes nearer to its end: agents that
+  // use timers and whose numbers stay the same for very long are taken to be stuck (sim/packet/datagram_network.hpp).
   virtual bool finished() const { return true; }
+  virtual std::int64_t progress() const { return 0; }
   virtual std::string waiting() const { return {}; }
 };
 

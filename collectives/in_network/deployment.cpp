@@ -1,10 +1,15 @@
 #include "collectives/in_network/deployment.hpp"
 
+#include "collectives/in_network/atp_switch.hpp"
+
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace weft {
 namespace {
+
+using Role = InNetworkDeployment::Role;
 
 std::vector<Address> consecutive(Address first, int count) {
   std::vector<Address> out(static_cast<std::size_t>(count));
@@ -22,86 +27,188 @@ std::uint32_t packets_of(std::int64_t values, int each, std::uint32_t rounds) {
   return static_cast<std::uint32_t>(packets);
 }
 
+template <class Settings>
+std::vector<Settings> settings_by_job(std::span<const InNetworkTask> tasks) {
+  std::vector<Settings> out;
+  for (const InNetworkTask& task : tasks) out.push_back(std::get<Settings>(task.settings));
+  return out;
+}
+
+InNetworkDeployment deploy_atp(std::span<const InNetworkTask> tasks, std::span<const int> programmable) {
+  struct Plan {  // what agents refer to
+    std::vector<AtpSettings> settings;
+    std::vector<AtpFlow> flows;
+    std::vector<AtpWalk> walks;
+  };
+  const auto plan = std::make_shared<Plan>(Plan{settings_by_job<AtpSettings>(tasks), atp_flows(tasks, programmable), {}});
+  InNetworkDeployment out{.jobs = std::vector<InNetworkDeployment::Job>(tasks.size()),
+                          .places = plan->settings.front().places(),
+                          .values_per_packet = plan->settings.front().values_per_packet()};
+  for (const AtpFlow& flow : plan->flows) {
+    const auto j = static_cast<std::size_t>(flow.job);
+    const AtpSettings& settings = plan->settings[j];
+    const int server = out.jobs[j].servers++;
+    out.jobs[j].packets += std::int64_t{flow.rounds} * flow.packets;
+    for (int w = 0; w < flow.workers(); ++w)
+      out.seats.push_back({.role = Role::worker,
+                           .self = flow.first_worker + w,
+                           .job = flow.job,
+                           .number = w,
+                           .at = tasks[j].workers_at[static_cast<std::size_t>(w)],
+                           .first_value = flow.first_value,
+                           .values = flow.values,
+                           .agent = [plan, &settings, place = flow.worker_place(w)](PacketValues* values) {
+                             return std::make_unique<AtpWorker>(settings, place, values);
+                           }});
+    out.seats.push_back({.role = Role::server,
+                         .self = flow.server(),
+                         .job = flow.job,
+                         .number = server,
+                         .at = tasks[j].servers_at[static_cast<std::size_t>(server)],
+                         .agent = [plan, &settings, &flow](PacketValues*) {
+                           return std::make_unique<AtpServer>(settings, flow.tree, flow.server_place());
+                         }});
+    out.groups.push_back({flow.group, consecutive(flow.first_worker, flow.workers())});
+    plan->walks.push_back(flow.walk);
+  }
+  for (const int at : programmable) {
+    std::vector<Address> attached;
+    for (const InNetworkDeployment::Seat& seat : out.seats)
+      if (seat.role == Role::server && seat.at == at) attached.push_back(seat.self);
+    out.seats.push_back({.role = Role::program,
+                         .self = static_cast<Address>(out.seats.size()),
+                         .at = at,
+                         .agent = [plan, attached](PacketValues*) {
+                           return std::make_unique<AtpSwitch>(plan->settings.front(), plan->walks, attached);
+                         }});
+  }
+  return out;
+}
+
+// Jobs that add up in the same switch share its slots evenly.
+InNetworkDeployment deploy_switchml(std::span<const InNetworkTask> tasks, std::span<const int>) {
+  struct Plan {
+    std::vector<SwitchmlSettings> settings;
+    std::vector<SwitchmlPool> pools;
+  };
+  const auto plan = std::make_shared<Plan>(Plan{settings_by_job<SwitchmlSettings>(tasks), {}});
+  const SwitchmlSettings& of_switch = plan->settings.front();
+  InNetworkDeployment out{.places = of_switch.slots, .values_per_packet = of_switch.values_per_packet()};
+  std::vector<int> switches;  // each that a job adds up in, once
+  Address workers = 0;
+  for (const InNetworkTask& task : tasks) {
+    if (std::ranges::find(switches, task.meets_at) == switches.end()) switches.push_back(task.meets_at);
+    workers += static_cast<Address>(task.workers_at.size());
+  }
+  Address group = workers + static_cast<Address>(switches.size());
+  for (std::size_t j = 0; j < tasks.size(); ++j) {
+    const InNetworkTask& task = tasks[j];
+    const int slots = of_switch.slots / static_cast<int>(std::ranges::count(tasks, task.meets_at, &InNetworkTask::meets_at));
+    const std::uint32_t packets = packets_of(task.values, of_switch.values_per_packet(), task.rounds);
+    const auto at = static_cast<Address>(std::ranges::find(switches, task.meets_at) - switches.begin());
+    const int count = static_cast<int>(task.workers_at.size());
+    out.jobs.push_back({.packets = std::int64_t{task.rounds} * packets, .slots = slots});
+    out.groups.push_back({group, consecutive(static_cast<Address>(out.seats.size()), count)});
+    plan->pools.push_back({.workers = count, .slots = slots, .group = group++});
+    for (int w = 0; w < count; ++w) {
+      const SwitchmlWorker::Place place{.self = static_cast<Address>(out.seats.size()),
+                                        .at = workers + at,
+                                        .job = static_cast<int>(j),
+                                        .worker = w,
+                                        .slots = slots,
+                                        .packets = packets};
+      out.seats.push_back({.role = Role::worker,
+                           .self = place.self,
+                           .job = place.job,
+                           .number = w,
+                           .at = task.workers_at[static_cast<std::size_t>(w)],
+                           .values = task.values,
+                           .agent = [plan, place](PacketValues* values) {
+                             return std::make_unique<SwitchmlWorker>(plan->settings[static_cast<std::size_t>(place.job)], place, values);
+                           }});
+    }
+  }
+  for (const int at : switches) {
+    std::vector<SwitchmlPool> pools = plan->pools;  // without slots where a job adds up elsewhere
+    for (std::size_t j = 0; j < tasks.size(); ++j)
+      if (tasks[j].meets_at != at) pools[j].slots = 0;
+    const auto self = static_cast<Address>(out.seats.size());
+    out.seats.push_back({.role = Role::program, .self = self, .at = at, .agent = [plan, self, pools](PacketValues*) {
+                           return std::make_unique<SwitchmlSwitch>(plan->settings.front(), self, pools);
+                         }});
+  }
+  return out;
+}
+
+// In the order of InNetworkSettings.
+const InNetworkProtocol protocols[] = {
+    {"atp", "Edge switches add packets of gradients up where they have room; parameter servers finish the sums.", "Lao et al. 2021",
+     AtpSettings{}, deploy_atp},
+    {"switchml", "One switch adds everything up in a pool of slots; no servers.", "Sapio et al. 2021", SwitchmlSettings{},
+     deploy_switchml},
+};
+static_assert(std::size(protocols) == std::variant_size_v<InNetworkSettings>);
+
 }  // namespace
 
-std::vector<Address> AtpFlow::members() const { return consecutive(first_worker, workers()); }
+std::span<const InNetworkProtocol> in_network_protocols() { return protocols; }
+
+const InNetworkProtocol* find_in_network(std::string_view name) {
+  const auto found = std::ranges::find(protocols, name, &InNetworkProtocol::name);
+  return found == std::end(protocols) ? nullptr : found;
+}
+
+const InNetworkProtocol& protocol_of(const InNetworkSettings& settings) { return protocols[settings.index()]; }
+
+Bytes payload_of(const InNetworkSettings& settings) {
+  return std::visit([](const auto& s) { return s.payload; }, settings);
+}
+Bytes packet_of(const InNetworkSettings& settings) {
+  return std::visit([](const auto& s) { return s.packet; }, settings);
+}
+std::vector<Problem> problems(const InNetworkSettings& settings) {
+  return std::visit([](const auto& s) { return problems(s); }, settings);
+}
+
+InNetworkDeployment deploy(std::span<const InNetworkTask> tasks, std::span<const int> programmable) {
+  return protocol_of(tasks.front().settings).deploy(tasks, programmable);
+}
 
 AtpWorker::Place AtpFlow::worker_place(int worker) const {
   return {.self = first_worker + worker,
-          .server = server,
+          .server = server(),
           .flow = number,
           .member = tree.members[static_cast<std::size_t>(worker)],
           .packets = packets};
 }
 
-AtpServer::Place AtpFlow::server_place() const { return {.self = server, .workers = group, .flow = number, .packets = rounds * packets}; }
-
-AtpDeployment deploy_atp(const AtpSettings& settings, std::span<const AtpJob> jobs, std::span<const int> programmable) {
-  AtpDeployment out;
+std::vector<AtpFlow> atp_flows(std::span<const InNetworkTask> tasks, std::span<const int> programmable) {
+  std::vector<AtpFlow> out;
   Address next = 0;
-  for (std::size_t j = 0; j < jobs.size(); ++j)
-    for (std::size_t s = 0; s < jobs[j].shares.size(); ++s) {
-      const AtpShare& share = jobs[j].shares[s];
+  for (std::size_t j = 0; j < tasks.size(); ++j) {
+    const InNetworkTask& task = tasks[j];
+    const AtpSettings& settings = std::get<AtpSettings>(task.settings);
+    const auto servers = static_cast<std::int64_t>(task.servers_at.size());
+    for (std::int64_t s = 0; s < servers; ++s) {
+      const std::int64_t first = task.values * s / servers, values = task.values * (s + 1) / servers - first;
       const AtpTurn turn{.job = static_cast<int>(j),
-                         .jobs = static_cast<int>(jobs.size()),
+                         .jobs = static_cast<int>(tasks.size()),
                          .flow = static_cast<int>(s),
-                         .flows = static_cast<int>(jobs[j].shares.size())};
-      const auto workers = static_cast<Address>(jobs[j].workers_at.size());
-      out.flows.push_back({.number = static_cast<int>(out.flows.size()),
-                           .job = static_cast<int>(j),
-                           .share = share,
-                           .packets = packets_of(share.values, settings.values_per_packet, jobs[j].rounds),
-                           .rounds = jobs[j].rounds,
-                           .first_worker = next,
-                           .server = next + workers,
-                           .tree = plan_atp_tree(jobs[j].workers_at, share.at, programmable),
-                           .walk = atp_walk(settings, turn)});
-      next += workers + 1;
+                         .flows = static_cast<int>(servers)};
+      out.push_back({.number = static_cast<int>(out.size()),
+                     .job = static_cast<int>(j),
+                     .first_value = first,
+                     .values = values,
+                     .packets = packets_of(values, settings.values_per_packet(), task.rounds),
+                     .rounds = task.rounds,
+                     .first_worker = next,
+                     .tree = plan_atp_tree(task.workers_at, task.servers_at[static_cast<std::size_t>(s)], programmable),
+                     .walk = atp_walk(settings, turn)});
+      next = out.back().server() + 1;
     }
-  for (const int at : programmable) {
-    AtpSwitchPlace& place = out.switches.emplace_back(AtpSwitchPlace{.at = at, .self = next++});
-    for (const AtpFlow& flow : out.flows)
-      if (flow.share.at == at) place.attached.push_back(flow.server);
   }
-  for (AtpFlow& flow : out.flows) flow.group = next++;
-  return out;
-}
-
-std::vector<AtpWalk> AtpDeployment::walks() const {
-  std::vector<AtpWalk> out;
-  for (const AtpFlow& flow : flows) out.push_back(flow.walk);
-  return out;
-}
-
-std::vector<Address> SwitchmlJobPlace::members() const { return consecutive(first_worker, workers); }
-
-SwitchmlWorker::Place SwitchmlJobPlace::worker_place(int worker) const {
-  return {.self = first_worker + worker, .at = at, .job = number, .worker = worker, .slots = slots, .packets = packets};
-}
-
-SwitchmlDeployment deploy_switchml(const SwitchmlSettings& settings, std::span<const SwitchmlJob> jobs) {
-  SwitchmlDeployment out;
-  Address next = 0;
-  for (const SwitchmlJob& job : jobs) {
-    const auto together = std::ranges::count_if(jobs, [&](const SwitchmlJob& other) { return other.at == job.at; });
-    out.jobs.push_back({.number = static_cast<int>(out.jobs.size()),
-                        .workers = job.workers,
-                        .slots = settings.slots / static_cast<int>(together),
-                        .packets = packets_of(job.values, settings.values_per_packet, job.rounds),
-                        .first_worker = next});
-    next += job.workers;
-    if (std::ranges::none_of(out.switches, [&](const SwitchmlSwitchPlace& s) { return s.at == job.at; }))
-      out.switches.push_back({.at = job.at});
-  }
-  for (SwitchmlSwitchPlace& place : out.switches) place.self = next++;
-  for (SwitchmlJobPlace& job : out.jobs) job.group = next++;
-  for (std::size_t j = 0; j < jobs.size(); ++j)
-    for (SwitchmlSwitchPlace& place : out.switches) {
-      const bool here = place.at == jobs[j].at;
-      SwitchmlJobPlace& job = out.jobs[j];
-      if (here) job.at = place.self;
-      place.pools.push_back({.workers = job.workers, .slots = here ? job.slots : 0, .group = job.group});
-    }
+  next += static_cast<Address>(programmable.size());
+  for (AtpFlow& flow : out) flow.group = next++;
   return out;
 }
 

@@ -63,7 +63,6 @@ void GradientValues::write(std::uint32_t packet, std::span<const std::int32_t> s
     std::memcpy(sums_ + offset(r.begin), own.data(), own.size_bytes());
   else
     dequantise(dtype_, point_, own, sums_ + offset(r.begin));
-  ++packets_written_;
   if (!limit_sum_.empty()) return;
   const auto limit = std::ranges::find_if(own, [](std::int32_t v) { return v == INT32_MAX || v == INT32_MIN; });
   if (limit != own.end())

@@ -28,7 +28,6 @@ class GradientValues final : public PacketValues {
   void read(std::uint32_t packet, std::span<std::int32_t> values) override;
   void write(std::uint32_t packet, std::span<const std::int32_t> sums) override;
 
-  std::int64_t packets_written() const { return packets_written_; }
   // The first value that did not fit into 32 bits and was sent saturated, "" if all fitted:
   //   worker 2, element 17: 3e+30 times the scale 1e+08 does not fit into 32 bits
   const std::string& unfit_value() const { return unfit_value_; }
@@ -49,7 +48,6 @@ class GradientValues final : public PacketValues {
   std::byte* sums_;
   FixedPoint point_;
   Place place_;
-  std::int64_t packets_written_ = 0;
   std::string unfit_value_, limit_sum_;
 };
 

@@ -21,10 +21,8 @@ TEST_CASE("gradients: float32 goes as fixed point, the last packet padded, and c
   gradients.read(1, packet);
   CHECK(packet == std::array{12, 0, 0});
   gradients.write(1, std::array{-6, 0, 0});
-  CHECK(gradients.packets_written() == 1);
   gradients.write(0, std::array{1, 2, 3});
   CHECK(buffer == std::vector<float>{-1, 0.25f, 0.5f, 0.75f, -1.5f, 100});
-  CHECK(gradients.packets_written() == 2);
   CHECK(gradients.unfit_value().empty());
   CHECK(gradients.limit_sum().empty());
 }

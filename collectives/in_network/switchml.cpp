@@ -9,17 +9,9 @@ namespace weft {
 
 std::vector<Problem> problems(const SwitchmlSettings& s) {
   std::vector<Problem> out;
-  const auto at_least = [&](const char* where, std::int64_t value, std::int64_t least) {
-    if (value < least) out.push_back({where, fmt::format("must be at least {}, got {}", least, value)});
-  };
-  at_least("/values_per_packet", s.values_per_packet, 1);
-  at_least("/slots", s.slots, 1);
-  at_least("/timeout", s.timeout_ps, 1);
+  check_packet(s.payload, s.packet, s.resend_after(), out);
+  if (s.slots < 1) out.push_back({"/slots", fmt::format("must be at least 1, got {}", s.slots)});
   if (s.slots > 1 << 20) out.push_back({"/slots", fmt::format("must be at most {}, got {}", 1 << 20, s.slots)});
-  const std::int64_t payload = std::int64_t{4} * s.values_per_packet;
-  if (s.packet_bytes <= payload || s.packet_bytes > 65536)
-    out.push_back(
-        {"/packet_bytes", fmt::format("must be more than the payload of {} bytes and at most 65536, got {}", payload, s.packet_bytes)});
   return out;
 }
 
@@ -40,13 +32,13 @@ void SwitchmlWorker::go_on(Wire& wire, std::uint32_t slot) {
   s.timeouts = 0;
   ++statistics_.sent;
   send(wire, slot);
-  if (!s.timed) arm(wire, slot, settings_.timeout_ps);
+  if (!s.timed) arm(wire, slot, settings_.resend_after().ps);
 }
 
 void SwitchmlWorker::send(Wire& wire, std::uint32_t slot) {
   Slot& s = slots_[slot];
   s.sent_ps = wire.now_ps();
-  Datagram d{.from = place_.self, .to = place_.at, .wire_bytes = settings_.packet_bytes};
+  Datagram d{.from = place_.self, .to = place_.at, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
   d.header.set(SwitchmlHeader{.packet = s.packet,
                               .job = place_.job,
                               .slot = slot,
@@ -101,7 +93,7 @@ void SwitchmlWorker::on_timer(Wire& wire, std::uint64_t name) {
 std::int64_t SwitchmlWorker::timeout_ps(const Slot& slot) const {
   constexpr int at_the_same_pace = 3, most_backoff = 16;
   const int backoff = std::clamp(slot.timeouts - at_the_same_pace, 0, most_backoff);
-  return settings_.timeout_ps > (INT64_MAX >> backoff) ? INT64_MAX : settings_.timeout_ps << backoff;
+  return settings_.resend_after().ps > (INT64_MAX >> backoff) ? INT64_MAX : settings_.resend_after().ps << backoff;
 }
 
 std::string SwitchmlWorker::waiting() const {
@@ -178,7 +170,7 @@ bool SwitchmlSwitch::sound(const SwitchmlHeader& h) const {
 
 void SwitchmlSwitch::reply(Wire& wire, const Version& v, SwitchmlHeader h, Address to) {
   h.overflow = v.overflow;
-  Datagram d{.from = self_, .to = to, .wire_bytes = settings_.packet_bytes};
+  Datagram d{.from = self_, .to = to, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
   d.header.set(h);
   d.payload = v.sum;
   wire.send(std::move(d));

@@ -4,16 +4,23 @@
 
 #include "collectives/in_network/atp.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace weft {
 
 struct SwitchmlSettings {
-  int values_per_packet = 32;  // 128 of 180 bytes (Lao et al. 2021, section 5)
-  int packet_bytes = 180;
-  int slots = 512;                          // of the switch, for all jobs; each holds two versions
-  std::int64_t timeout_ps = 1'000'000'000;  // 1 ms (same place); doubled from the fourth of a packet in a row on
+  int slots = 512;     // of the switch, for all jobs; each holds two versions
+  Bytes payload{128};  // of a packet, 4 bytes a value (Lao et al. 2021, section 5)
+  Bytes packet{180};   // on the wire (same place)
+  // None: 1 ms (same place), and where a whole pool is known to take longer than half of that, twice as long as it. Doubled from the
+  // fourth of a packet in a row on.
+  std::optional<SimTime> timeout = {};
+
+  int values_per_packet() const { return static_cast<int>(payload.count / 4); }
+  SimTime resend_after() const { return timeout.value_or(1_ms); }
+  friend bool operator==(const SwitchmlSettings&, const SwitchmlSettings&) = default;
 };
 
 std::vector<Problem> problems(const SwitchmlSettings&);
@@ -35,7 +42,7 @@ struct SwitchmlHeader {
 };
 static_assert(sizeof(SwitchmlHeader) == 16);
 
-class SwitchmlWorker final : public Agent {
+class SwitchmlWorker final : public InNetworkAgent {
  public:
   struct Place {
     Address self = nobody, at = nobody;  // the switch
@@ -57,8 +64,13 @@ class SwitchmlWorker final : public Agent {
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire& wire, std::uint64_t slot) override;
   bool finished() const override { return done_ == end_; }
+  std::int64_t progress() const override { return done_; }
   std::string waiting() const override;
   const Statistics& statistics() const { return statistics_; }
+  InNetworkStatistics counted() const override {
+    const Statistics& s = statistics_;
+    return {.sent = s.sent, .resent = s.resent, .timeouts = s.resent, .overflows = s.overflow, .malformed = s.malformed};
+  }
 
  private:
   struct Slot {
@@ -80,7 +92,7 @@ class SwitchmlWorker final : public Agent {
   Statistics statistics_;
 };
 
-class SwitchmlSwitch final : public Agent {
+class SwitchmlSwitch final : public InNetworkAgent {
  public:
   struct Statistics {
     std::int64_t aggregated = 0, duplicates = 0, answered = 0, completed = 0, malformed = 0;
@@ -92,6 +104,15 @@ class SwitchmlSwitch final : public Agent {
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire&, std::uint64_t) override {}
   const Statistics& statistics() const { return statistics_; }
+  InNetworkStatistics counted() const override {
+    const Statistics& s = statistics_;
+    return {.packets = s.completed,
+            .whole = s.completed,
+            .seen = s.aggregated,
+            .aggregated = s.aggregated,
+            .malformed = s.malformed,
+            .most_in_use = s.most_in_use};
+  }
 
  private:
   struct Version {

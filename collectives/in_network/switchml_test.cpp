@@ -9,12 +9,12 @@
 namespace weft {
 namespace {
 
-const SwitchmlSettings small{.values_per_packet = 2, .packet_bytes = 180, .slots = 16, .timeout_ps = 100'000'000};
+const SwitchmlSettings small{.slots = 16, .payload = 8_B, .packet = 180_B, .timeout = 100_us};
 
 class World {
  public:
   World(const std::vector<int>& workers, const std::vector<int>& slots, std::uint32_t packets, Mischief mischief, std::uint64_t seed)
-      : pool_(small.values_per_packet), network_(seed, mischief, &pool_) {
+      : pool_(small.values_per_packet()), network_(seed, mischief, &pool_) {
     std::vector<SwitchmlPool> pools;
     Address next = 0;
     for (std::size_t j = 0; j < workers.size(); ++j) {
@@ -104,7 +104,7 @@ TEST_CASE("switchml: a packet that times out again and again is sent again ever 
     worker.on_timer(wire, 0);
   }
   CHECK(worker.statistics().resent == 8);
-  const std::int64_t t = small.timeout_ps;
+  const std::int64_t t = small.resend_after().ps;
   CHECK(wire.after == std::vector<std::int64_t>{t, t, t, t, 2 * t, 4 * t, 8 * t, 16 * t, 32 * t});
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("switchml: a job without a share of the pool waits") {
 
 TEST_CASE("switchml: settings that cannot be are refused, all at once") {
   CHECK(problems(SwitchmlSettings{}).empty());
-  CHECK(problems(SwitchmlSettings{.values_per_packet = 0, .packet_bytes = 0, .slots = 0, .timeout_ps = 0}).size() == 4);
+  CHECK(problems(SwitchmlSettings{.slots = 0, .payload = 0_B, .packet = 0_B, .timeout = 0_ps}).size() == 4);
 }
 
 }  // namespace weft

@@ -48,34 +48,14 @@ void UdpMap::group(Address address, std::vector<Address> of) {
   members[static_cast<std::size_t>(address)] = std::move(of);
 }
 
-AtpJob atp_job(const UdpLayout& layout, std::int64_t values) {
-  AtpJob job;
-  for (int w = 0; w < layout.workers; ++w) job.workers_at.push_back(layout.at(w));
-  for (int s = 0; s < layout.servers; ++s) {
-    const std::int64_t first = values * s / layout.servers, end = values * (s + 1) / layout.servers;
-    job.shares.push_back({.at = layout.at(layout.server_node(s)), .first_value = first, .values = end - first});
-  }
-  return job;
-}
-
-UdpMap udp_map(const UdpLayout& layout, const AtpDeployment& deployment) {
+UdpMap udp_map(const UdpLayout& layout, const InNetworkDeployment& deployment) {
+  using Role = InNetworkDeployment::Role;
   UdpMap out{.layout = layout};
-  for (const AtpFlow& flow : deployment.flows) {
-    for (int w = 0; w < flow.workers(); ++w) out.place(flow.first_worker + w, w);
-    out.place(flow.server, layout.server_node(flow.number));
-    out.group(flow.group, flow.members());
-  }
-  for (const AtpSwitchPlace& place : deployment.switches) out.place(place.self, layout.switch_node(place.at));
-  return out;
-}
-
-UdpMap udp_map(const UdpLayout& layout, const SwitchmlDeployment& deployment) {
-  UdpMap out{.layout = layout};
-  for (const SwitchmlJobPlace& job : deployment.jobs) {
-    for (int w = 0; w < job.workers; ++w) out.place(job.first_worker + w, w);
-    out.group(job.group, job.members());
-  }
-  for (const SwitchmlSwitchPlace& place : deployment.switches) out.place(place.self, layout.switch_node(place.at));
+  for (const InNetworkDeployment::Seat& seat : deployment.seats)
+    out.place(seat.self, seat.role == Role::worker   ? seat.number
+                         : seat.role == Role::server ? layout.server_node(seat.number)
+                                                     : layout.switch_node(seat.at));
+  for (const InNetworkDeployment::Group& group : deployment.groups) out.group(group.self, group.members);
   return out;
 }
 

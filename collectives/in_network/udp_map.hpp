@@ -40,10 +40,8 @@ struct UdpMap {
   void group(Address address, std::vector<Address> of);
 };
 
-// The job and the map of one message, added up by the servers, each with a part of it, or by the first switch.
-AtpJob atp_job(const UdpLayout& layout, std::int64_t values);
-UdpMap udp_map(const UdpLayout& layout, const AtpDeployment& deployment);
-UdpMap udp_map(const UdpLayout& layout, const SwitchmlDeployment& deployment);
+// The map of one message. Switches of the deployment go by their numbers in the layout.
+UdpMap udp_map(const UdpLayout& layout, const InNetworkDeployment& deployment);
 
 // What one node does with datagrams.
 class UdpRoutes {

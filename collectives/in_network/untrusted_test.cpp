@@ -53,7 +53,7 @@ Datagram noise(PayloadPool& pool, std::mt19937_64& random, const Header& header,
   return d;
 }
 
-const AtpSettings small{.values_per_packet = values, .aggregators = 8, .initial_window = 4, .largest_window = 8};
+const AtpSettings small{.payload = Bytes{4 * values}, .aggregators = 8, .initial_window = 4, .largest_window = 8};
 
 }  // namespace
 
@@ -95,7 +95,7 @@ TEST_CASE("untrusted: no header makes ATP's agents reach beyond what they have")
 
 TEST_CASE("untrusted: no header makes SwitchML's agents reach beyond what they have") {
   PayloadPool pool(values);
-  const SwitchmlSettings settings{.values_per_packet = values, .slots = 8};
+  const SwitchmlSettings settings{.slots = 8, .payload = Bytes{4 * values}};
   constexpr std::uint32_t packets = 40;
   SwitchmlSwitch program(settings, own_switch, {{3, 5, group}, {2, 0, group}, {1, 3, group}});
   SwitchmlWorker worker(settings, {0, own_switch, 0, 0, 5, packets});

@@ -162,7 +162,7 @@ void talk(Random& random) {
 // All nodes of a small deployment. What they send comes here instead, and goes on changed, or to somebody else, or not at all.
 class Nodes {
  public:
-  Nodes(InNetworkProtocol::Kind kind, Random& random) : random_(random), deployment_(protocol(kind), layout, elements) {
+  Nodes(const InNetworkSettings& settings, Random& random) : random_(random), deployment_(settings, layout, elements) {
     for (int n = 0; n < layout.nodes(); ++n) {
       caught_.emplace_back("127.0.0.1:0");
       peers_.push_back(udp_peer(caught_.back().address()));
@@ -194,19 +194,13 @@ class Nodes {
     return std::ranges::all_of(nodes_, [](const Node& n) { return n.udp->statistics().received > n.udp->statistics().malformed; });
   }
 
- private:
   static constexpr int values = 16;
+  static constexpr weft::Bytes payload{4 * values}, packet{udp_overhead_bytes + 4 * values};
+
+ private:
   static constexpr std::int64_t elements = 4000;
   static constexpr std::uint32_t last_round = 100;
   inline static const UdpLayout layout = {.workers = 2, .servers = 1, .switches = 1};
-
-  static InNetworkProtocol protocol(InNetworkProtocol::Kind kind) {
-    constexpr int bytes = udp_overhead_bytes + 4 * values;
-    constexpr std::int64_t timeout_ps = 1'000'000'000;
-    return {.kind = kind,
-            .atp = {.values_per_packet = values, .packet_bytes = bytes, .aggregators = 64, .timeout_ps = timeout_ps},
-            .switchml = {.values_per_packet = values, .packet_bytes = bytes, .slots = 16, .timeout_ps = timeout_ps}};
-  }
 
   struct Node {
     Node(Nodes& all, int number)
@@ -230,7 +224,7 @@ class Nodes {
     std::unique_ptr<NodeAgents> agents;
   };
   Random& random_;
-  InNetworkDeployment deployment_;
+  UdpDeployment deployment_;
   std::deque<UdpSocket> caught_;
   std::vector<UdpPeer> peers_;
   std::deque<Node> nodes_;
@@ -246,7 +240,8 @@ std::uint64_t number(const char* text) {
 
 int fuzz(std::uint64_t inputs, std::uint64_t seed) {
   Random random(seed);
-  Nodes atp(InNetworkProtocol::Kind::atp, random), switchml(InNetworkProtocol::Kind::switchml, random);
+  Nodes atp(AtpSettings{.payload = Nodes::payload, .packet = Nodes::packet, .aggregators = 64, .timeout = 1_ms}, random);
+  Nodes switchml(SwitchmlSettings{.slots = 16, .payload = Nodes::payload, .packet = Nodes::packet, .timeout = 1_ms}, random);
   for (std::uint64_t i = 0; i < inputs; ++i) {
     if (i % 4 == 0)
       call(random);

@@ -77,7 +77,7 @@ int list_command(std::ostream& out) {
   for (const auto& [collective, name] : Names<Collective>::values()) {
     heading(fmt::format("{} algorithms", name).c_str(), out);
     if (collective == Collective::allreduce)
-      for (const InNetworkAlgorithm& a : in_network_algorithms()) out << fmt::format("  {:<22} {} ({})\n", a.name, a.description, a.source);
+      for (const InNetworkProtocol& a : in_network_protocols()) out << fmt::format("  {:<22} {} ({})\n", a.name, a.description, a.source);
     for (const Algorithm& algorithm : algorithms())
       if (algorithm.collective == collective)
         out << fmt::format("  {:<22} {} ({})\n", algorithm.name, algorithm.description, algorithm.source);

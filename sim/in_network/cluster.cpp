@@ -35,16 +35,8 @@ std::vector<int> InNetworkCluster::worker_switches() const {
   return out;
 }
 
-std::vector<ServerShare> InNetworkCluster::servers(const AtpChoice& choice, std::int64_t values) const {
-  std::vector<int> at = choice.server_nodes;
-  if (at.empty()) at = chosen_servers(choice.servers);
-  const auto count = static_cast<std::int64_t>(at.size());
-  std::vector<ServerShare> out;
-  for (std::int64_t s = 0; s < count; ++s) {
-    const std::int64_t first = values * s / count, end = values * (s + 1) / count;
-    out.push_back({at[static_cast<std::size_t>(s)], first, end - first});
-  }
-  return out;
+std::vector<int> InNetworkCluster::servers(const AtpSettings& settings) const {
+  return settings.server_nodes.empty() ? chosen_servers(settings.servers) : settings.server_nodes;
 }
 
 std::vector<int> InNetworkCluster::chosen_servers(int count) const {
@@ -100,17 +92,16 @@ SimTime in_programs(std::span<const Hop> path, const Fabric& fabric, const std::
   return std::ranges::count_if(path, [&](const Hop& hop) { return std::ranges::binary_search(programmable, fabric.to(hop.link)); }) * delay;
 }
 
-AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
-                            Bytes packet) {
+AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, std::span<const int> servers, const InNetworkSite& site, Bytes packet) {
   const Fabric& fabric = site.routes.fabric();
   const std::vector<NodeId> programmable = programmable_nodes(site.switches, fabric);
   SimTime longest, elsewhere;
   BitsPerSecond slowest{INT64_MAX};
   for (const int w : cluster.workers()) {
     slowest.count = std::min(slowest.count, fabric.link(cluster.up_link(w)).bandwidth.count);
-    for (const ServerShare& s : shares) {
+    for (const int server : servers) {
       SimTime there_and_back;
-      for (const auto& path : {cluster.path(w, s.endpoint, site.routes), cluster.path(s.endpoint, w, site.routes)})
+      for (const auto& path : {cluster.path(w, server, site.routes), cluster.path(server, w, site.routes)})
         there_and_back += one_way(path, fabric, packet) + in_programs(path, fabric, programmable, site.switches.delay);
       if (there_and_back < longest) continue;
       longest = there_and_back;
@@ -124,43 +115,83 @@ AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, const std::vector<S
           .packets = static_cast<double>(slowest.count) * (held + elsewhere).seconds() / 8 / static_cast<double>(packet.count)};
 }
 
-AtpSettings atp_settings(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
-                         const AtpChoice& choice) {
-  AtpSettings out = settings_of(choice, site.switches);
-  const AtpRoundTrip trip = atp_round_trip(cluster, shares, site, choice.packet);
-  if (choice.largest_window == 0) {
-    const double packets = 2 * trip.packets / static_cast<double>(shares.size());
-    out.initial_window = std::min(out.initial_window, std::max(4, static_cast<int>(packets)));
-    out.largest_window = std::max(out.initial_window, static_cast<int>(std::min(std::ceil(packets), 1048576.0)));
+namespace {
+
+// The first of its workers' switches that can be programmed, else the first with endpoints that can.
+NodeId meeting_switch(const InNetworkCluster& cluster, const std::vector<NodeId>& programmable) {
+  for (const NodeId at : cluster.worker_switches())
+    if (std::ranges::binary_search(programmable, at)) return at;
+  for (const NodeId at : programmable)
+    if (cluster.has_endpoints(at)) return at;
+  throw InputError("switchml adds up in a switch with endpoints, and none of them can be programmed (\"/fabric/programmable/switches\")");
+}
+
+// The largest window is found where it is not given.
+void place(AtpSettings settings, const InNetworkCluster& cluster, const InNetworkSite& site, PlacedTask& out) {
+  out.servers = cluster.servers(settings);
+  for (const int endpoint : out.servers) out.task.servers_at.push_back(cluster.edge_switch(endpoint));
+  const AtpRoundTrip trip = atp_round_trip(cluster, out.servers, site, settings.packet);
+  if (settings.largest_window == 0) {
+    const double packets = 2 * trip.packets / static_cast<double>(out.servers.size());
+    settings.initial_window = std::min(settings.initial_window, std::max(4, static_cast<int>(packets)));
+    settings.largest_window = std::max(settings.initial_window, static_cast<int>(std::min(std::ceil(packets), 1048576.0)));
   }
   // Not before whole windows of all workers, none of them added up, have passed the server's link.
-  const double windows = static_cast<double>(out.largest_window) * static_cast<double>(shares.size() * cluster.workers().size());
+  const double windows = static_cast<double>(settings.largest_window) * static_cast<double>(out.servers.size() * cluster.workers().size());
   const double queue_ps = windows / trip.packets * static_cast<double>((trip.held + trip.elsewhere).ps);
-  out.aggregator_timeout_ps =
-      std::max({out.aggregator_timeout_ps, 5 * out.timeout_ps, static_cast<std::int64_t>(std::min(4 * queue_ps, 9e18))});
-  return out;
+  settings.aggregator_timeout =
+      std::max({settings.aggregator_timeout, 5 * settings.timeout, SimTime{static_cast<std::int64_t>(std::min(4 * queue_ps, 9e18))}});
+  out.task.settings = std::move(settings);
 }
 
 // All slots' packets queue at the slowest of the links and at the switch. A timeout below what that takes finds nothing lost, and what
 // is sent again queues too.
-SwitchmlSettings switchml_settings(const InNetworkCluster& cluster, NodeId at, const InNetworkSite& site, const SwitchmlChoice& choice) {
-  SwitchmlSettings out = settings_of(choice);
-  if (choice.timeout) return out;
+void place(SwitchmlSettings settings, const InNetworkCluster& cluster, const InNetworkSite& site, PlacedTask& out) {
+  const NodeId at = meeting_switch(cluster, programmable_nodes(site.switches, site.routes.fabric()));
+  out.task.meets_at = at;
+  out.task.settings = settings;
+  if (settings.timeout) return;
   const Fabric& fabric = site.routes.fabric();
   std::map<LinkId, std::int64_t> crossed;
   SimTime path, queue;
   for (const int w : cluster.workers()) {
     const auto up = cluster.path_to_switch(w, at, site.routes), down = cluster.path_from_switch(at, w, site.routes);
-    path = std::max(path, one_way(up, fabric, choice.packet) + site.switches.delay + one_way(down, fabric, choice.packet));
+    path = std::max(path, one_way(up, fabric, settings.packet) + site.switches.delay + one_way(down, fabric, settings.packet));
     for (const Hop& hop : up) ++crossed[hop.link];
-    queue = std::max(queue, choice.slots * choice.packet / fabric.link(cluster.down_link(w)).bandwidth);
+    queue = std::max(queue, settings.slots * settings.packet / fabric.link(cluster.down_link(w)).bandwidth);
   }
-  for (const auto& [link, workers] : crossed) queue = std::max(queue, choice.slots * workers * choice.packet / fabric.link(link).bandwidth);
+  for (const auto& [link, workers] : crossed) queue = std::max(queue, settings.slots * workers * settings.packet / fabric.link(link).bandwidth);
   if (const std::int64_t rate = site.switches.packets_per_second; rate > 0) {
-    const auto packets = choice.slots * static_cast<std::int64_t>(cluster.workers().size());
+    const auto packets = settings.slots * static_cast<std::int64_t>(cluster.workers().size());
     queue = std::max(queue, Bytes{packets} / BitsPerSecond{8 * std::min(rate, INT64_MAX / 8)});  // a packet like a byte
   }
-  out.timeout_ps = std::max(out.timeout_ps, (2 * (path + queue)).ps);
+  settings.timeout = std::max(settings.resend_after(), 2 * (path + queue));
+  out.task.settings = settings;
+}
+
+}  // namespace
+
+PlacedTask place_task(const InNetworkCluster& cluster, const InNetworkSite& site, const InNetworkSettings& settings) {
+  PlacedTask out;
+  out.task.workers_at = cluster.worker_switches();
+  std::visit([&](const auto& s) { place(s, cluster, site, out); }, settings);
+  return out;
+}
+
+std::vector<PlacedTask> place_tasks(const std::vector<InNetworkCluster>& clusters, const InNetworkSite& site,
+                                    const std::vector<InNetworkJob>& jobs) {
+  std::vector<PlacedTask> out;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    out.push_back(place_task(clusters[j], site, jobs[j].settings));
+    out.back().task.values = jobs[j].elements;
+    out.back().task.rounds = static_cast<std::uint32_t>(jobs[j].repetition.iterations);
+  }
+  return out;
+}
+
+std::vector<InNetworkTask> tasks_of(const std::vector<PlacedTask>& placed) {
+  std::vector<InNetworkTask> out;
+  for (const PlacedTask& p : placed) out.push_back(p.task);
   return out;
 }
 
@@ -175,14 +206,6 @@ std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::
     out.emplace_back(site.routes.fabric(), jobs[j].workers, std::move(others), static_cast<int>(j));
   }
   return out;
-}
-
-NodeId switchml_switch(const InNetworkCluster& cluster, const std::vector<NodeId>& programmable) {
-  for (const NodeId at : cluster.worker_switches())
-    if (std::ranges::binary_search(programmable, at)) return at;
-  for (const NodeId at : programmable)
-    if (cluster.has_endpoints(at)) return at;
-  throw InputError("switchml adds up in a switch with endpoints, and none of them can be programmed (\"/fabric/programmable/switches\")");
 }
 
 }  // namespace weft

@@ -10,12 +10,6 @@
 
 namespace weft {
 
-// One parameter server's part of the message.
-struct ServerShare {
-  int endpoint = 0;
-  std::int64_t first_value = 0, values = 0;
-};
-
 // By link, as it is: headers are part of what agents send.
 std::vector<BitsPerSecond> link_rates(const Fabric& fabric);
 
@@ -33,7 +27,7 @@ class InNetworkCluster {
 
   // Where it is not said, servers are on endpoints without a worker first, then evenly among the workers. How many, where it is
   // not said either: one if there is an endpoint without a worker, else one for each worker, at most most_default_servers.
-  std::vector<ServerShare> servers(const AtpChoice& choice, std::int64_t values) const;
+  std::vector<int> servers(const AtpSettings& settings) const;
 
   // Also between agents of one endpoint, which meet at their switch.
   std::vector<Hop> path(int from, int to, Routes& routes) const;
@@ -63,21 +57,21 @@ struct AtpRoundTrip {
   SimTime held = {}, elsewhere = {};
   double packets = 0;  // that fit into it, of the slowest worker
 };
-AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
-                            Bytes packet);
-
-// The settings of a job's workers, the largest window found where it is not given.
-AtpSettings atp_settings(const InNetworkCluster& cluster, const std::vector<ServerShare>& shares, const InNetworkSite& site,
-                         const AtpChoice& choice);
-
-// The settings of SwitchML's workers, whose switch is `at`, the timeout found where it is not given.
-SwitchmlSettings switchml_settings(const InNetworkCluster& cluster, NodeId at, const InNetworkSite& site, const SwitchmlChoice& choice);
+AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, std::span<const int> servers, const InNetworkSite& site, Bytes packet);
 
 // Of each job: the endpoints of the others are left to them as far as possible.
 std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs);
 
-// The switch that SwitchML's job adds up in: the first of its workers' that can be programmed, else the first with endpoints that
-// can. Throws InputError where there is none.
-NodeId switchml_switch(const InNetworkCluster& cluster, const std::vector<NodeId>& programmable);
+// A job on the fabric: its settings with what follows from there, and the switches and servers it uses.
+struct PlacedTask {
+  InNetworkTask task;
+  std::vector<int> servers;  // the endpoint of each
+};
+PlacedTask place_task(const InNetworkCluster& cluster, const InNetworkSite& site, const InNetworkSettings& settings);
+std::vector<PlacedTask> place_tasks(const std::vector<InNetworkCluster>& clusters, const InNetworkSite& site,
+                                    const std::vector<InNetworkJob>& jobs);
+
+// What agents know of the tasks.
+std::vector<InNetworkTask> tasks_of(const std::vector<PlacedTask>& placed);
 
 }  // namespace weft

@@ -98,18 +98,26 @@ class FlowTrees::Flows final : public Driver {
         lane_(network.join(*this)),
         jobs_(jobs),
         clusters_(clusters_of(site, jobs)),
+        tasks_(place_tasks(clusters_, site, jobs)),
+        programmable_(programmable_nodes(site.switches, fabric_)),
+        deployment_(deploy(tasks_of(tasks_), programmable_)),
         states_(jobs.size()) {
-    summary_.jobs.resize(jobs.size());
+    summary_.places = deployment_.places;
     summary_.left_out = left_out;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       const std::vector<SimTime>& starts = jobs[j].starts;
       states_[j].last_start = starts.empty() ? SimTime{} : *std::ranges::max_element(starts);  // nothing is whole before
       states_[j].bytes.resize(static_cast<std::size_t>(fabric_.links()));
     }
-    if (is_atp())
-      add_atp();
-    else
-      add_switchml();
+    std::vector<NodeId> programs;
+    for (const InNetworkDeployment::Seat& seat : deployment_.seats)
+      if (seat.role == InNetworkDeployment::Role::program) programs.push_back(seat.at);
+    add_pipelines(programs, packet_of(jobs.front().settings));
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const InNetworkDeployment::Job& job = deployment_.jobs[j];
+      summary_.jobs.push_back({.servers = job.servers, .slots = job.slots, .packets = job.packets});
+      std::visit([&](const auto& settings) { add_job(j, settings); }, tasks_[j].task.settings);
+    }
   }
 
   void begin() override {
@@ -132,7 +140,6 @@ class FlowTrees::Flows final : public Driver {
       const JobState& state = states_[j];
       const auto times = static_cast<std::int64_t>(state.iterations.size());
       JobInNetwork& summary = out.summary.jobs[j];
-      summary.packets *= times;
       summary.aggregated = adds_up(state) ? 1 - state.collided / static_cast<double>(times) : 0;
       InNetworkRun::OfJob& job =
           out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = state.iterations, .messages = state.packets * times});
@@ -146,8 +153,6 @@ class FlowTrees::Flows final : public Driver {
   }
 
  private:
-  bool is_atp() const { return jobs_.front().algorithm.name == "atp"; }
-
   // Of a flow's packets those that do not collide, or that do, or all.
   enum class Part { added, passed, all };
   struct Flow {
@@ -171,6 +176,7 @@ class FlowTrees::Flows final : public Driver {
     std::size_t running = 0;
     std::vector<std::int64_t> bytes = {};  // on the wire, by link, of all iterations
     std::int64_t packets = 0;              // that its endpoints send in an iteration
+    bool collides = false;  // packets find others in their place
     AtpLoad load = {};
     SimTime least = {};                    // that an iteration takes
     SimTime announced = SimTime::never();  // of the next iteration, until it is on its way
@@ -179,7 +185,7 @@ class FlowTrees::Flows final : public Driver {
 
   // Switches add at least some of the job's packets up on their way.
   bool adds_up(const JobState& state) const {
-    return !is_atp() || std::ranges::any_of(state.flows, [&](std::uint32_t f) { return flows_[f].part == Part::added; });
+    return !state.collides || std::ranges::any_of(state.flows, [&](std::uint32_t f) { return flows_[f].part == Part::added; });
   }
 
   void add(std::size_t job, Part part, std::span<const Hop> hops, std::int64_t packets, Bytes packet, SimTime offset, BitsPerSecond ceiling,
@@ -214,7 +220,7 @@ class FlowTrees::Flows final : public Driver {
   }
   void begin_iteration(std::size_t j) {
     JobState& state = states_[j];
-    const double collided = is_atp() ? share_of_collisions(j) : 0;
+    const double collided = state.collides ? share_of_collisions(j) : 0;
     state.announced = SimTime::never();
     state.collided += collided;
     for (const std::uint32_t f : state.flows) {
@@ -238,11 +244,13 @@ class FlowTrees::Flows final : public Driver {
   }
 
   double share_of_collisions(std::size_t j) const;
-  void add_atp();
   void limit_by_pipelines(JobState& state) const;
-  AtpLoad load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const;
-  void add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares);
-  void add_switchml();
+  AtpLoad load_of(std::size_t j, const AtpSettings& settings) const;
+  void add_job(std::size_t j, const AtpSettings& settings);
+  void add_job(std::size_t j, const SwitchmlSettings& settings);
+  SimTime time_on(const std::vector<Hop>& path, Bytes packet, const std::vector<NodeId>& programs) const {
+    return one_way(path, fabric_, packet) + in_programs(path, fabric_, programs, site_.switches.delay);
+  }
 
   const InNetworkSite& site_;
   const Fabric& fabric_;
@@ -250,25 +258,15 @@ class FlowTrees::Flows final : public Driver {
   Lane<FluidNetwork>& lane_;
   const std::vector<InNetworkJob>& jobs_;
   std::vector<InNetworkCluster> clusters_;
+  std::vector<PlacedTask> tasks_;  // by job
+  std::vector<NodeId> programmable_;
+  InNetworkDeployment deployment_;
   std::vector<JobState> states_;  // by job
   std::vector<Flow> flows_;
   std::map<NodeId, LinkId> pipelines_;  // by switch whose program handles so many packets a second
   InNetworkSummary summary_;            // but for what is known after the run
   std::size_t finished_ = 0;
 };
-
-void FlowTrees::Flows::add_atp() {
-  add_pipelines(programmable_nodes(site_.switches, fabric_), jobs_.front().algorithm.atp.packet);
-  for (std::size_t j = 0; j < jobs_.size(); ++j) {
-    const std::vector<ServerShare> shares = clusters_[j].servers(jobs_[j].algorithm.atp, jobs_[j].elements);
-    const AtpSettings settings = atp_settings(clusters_[j], shares, site_, jobs_[j].algorithm.atp);
-    states_[j].load = load_of(j, settings, shares);
-    add_atp_job(j, settings, shares);
-    limit_by_pipelines(states_[j]);
-    summary_.places = settings.aggregators;
-    summary_.jobs[j].servers = static_cast<int>(shares.size());
-  }
-}
 
 // With whoever adds up at the same time, as far as that is known when the iteration begins: those that are running, and those that
 // will begin before it can end.
@@ -299,44 +297,44 @@ void FlowTrees::Flows::limit_by_pipelines(JobState& state) const {
   state.load.packets_per_second = rate;
 }
 
-AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) const {
-  const Bytes packet{settings.packet_bytes};
-  const AtpRoundTrip trip = atp_round_trip(clusters_[j], shares, site_, packet);
+AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings) const {
+  const Bytes packet = settings.packet;
+  const std::vector<int>& servers = tasks_[j].servers;
+  const AtpRoundTrip trip = atp_round_trip(clusters_[j], servers, site_, packet);
   const EcnSettings ecn = site_.ecn;
   return {.workers = static_cast<int>(clusters_[j].workers().size()),
-          .servers = static_cast<int>(shares.size()),
+          .servers = static_cast<int>(servers.size()),
           .packets_per_second = trip.packets / (trip.held + trip.elsewhere).seconds(),
           .held_for = trip.held.seconds(),
           .elsewhere = trip.elsewhere.seconds(),
-          .window = static_cast<double>(shares.size()) * settings.largest_window,
+          .window = static_cast<double>(servers.size()) * settings.largest_window,
           .queue = ecn.on ? static_cast<double>(ecn.min.count) / static_cast<double>(packet.count) : HUGE_VAL,
           .aggregators = static_cast<double>(settings.split ? std::max(settings.aggregators / static_cast<int>(jobs_.size()), 1)
                                                             : settings.aggregators),
-          .uneven = std::ranges::any_of(shares,
-                                        [&](const ServerShare& s) { return std::ranges::count(clusters_[j].workers(), s.endpoint) > 0; })};
+          .uneven = std::ranges::any_of(servers, [&](int at) { return std::ranges::count(clusters_[j].workers(), at) > 0; })};
 }
 
 // Each flow has its own window, all flows of a job together what the NIC takes.
-void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, const std::vector<ServerShare>& shares) {
+void FlowTrees::Flows::add_job(std::size_t j, const AtpSettings& settings) {
   const InNetworkCluster& cluster = clusters_[j];
-  const Bytes packet{settings.packet_bytes};
-  const std::vector<NodeId> programmable = programmable_nodes(site_.switches, fabric_);
-  const auto time_on = [&](const std::vector<Hop>& path) {
-    return one_way(path, fabric_, packet) + in_programs(path, fabric_, programmable, site_.switches.delay);
-  };
-  for (const ServerShare& s : shares) {
-    const std::int64_t packets = (s.values + settings.values_per_packet - 1) / settings.values_per_packet;
+  const Bytes packet = settings.packet;
+  states_[j].collides = true;
+  states_[j].load = load_of(j, settings);
+  const std::vector<AtpFlow> flows = atp_flows({&tasks_[j].task, 1}, programmable_);
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    const std::int64_t packets = flows[f].packets;
+    const int server = tasks_[j].servers[f];
     std::vector<std::vector<Hop>> paths;
     LinkSet down;
     SimTime there, back;
     for (const int w : cluster.workers()) {
-      paths.push_back(cluster.path(w, s.endpoint, site_.routes));
-      there = std::max(there, time_on(paths.back()));
-      const auto returns = cluster.path(s.endpoint, w, site_.routes);
+      paths.push_back(cluster.path(w, server, site_.routes));
+      there = std::max(there, time_on(paths.back(), packet, programmable_));
+      const auto returns = cluster.path(server, w, site_.routes);
       down.add(returns);
-      back = std::max(back, time_on(returns));
+      back = std::max(back, time_on(returns, packet, programmable_));
     }
-    const AtpTree tree = plan_atp_tree(cluster.worker_switches(), cluster.edge_switch(s.endpoint), programmable);
+    const AtpTree& tree = flows[f].tree;
     const AggregationTree up(paths, tree);
     const BitsPerSecond ceiling = window_rate(settings.largest_window, packet, there + back);
     // Where nothing aggregates there is nothing to collide in.
@@ -347,50 +345,38 @@ void FlowTrees::Flows::add_atp_job(std::size_t j, const AtpSettings& settings, c
       for (const auto& path : paths) add(j, Part::passed, path, packets, packet, {}, ceiling, there + back);
     add(j, Part::all, down.hops(), packets, packet, there, ceiling, back);
     states_[j].least += rounded(static_cast<double>(packets) / states_[j].load.packets_per_second * 1e12);
-    summary_.jobs[j].packets += packets;
     states_[j].packets += packets * (static_cast<std::int64_t>(cluster.workers().size()) + 1);
   }
+  limit_by_pipelines(states_[j]);
 }
 
 // Workers of other racks reach the one switch with a packet each: nothing is added before it.
-void FlowTrees::Flows::add_switchml() {
-  const std::vector<NodeId> programmable = programmable_nodes(site_.switches, fabric_);
-  std::vector<NodeId> at;
-  for (const InNetworkCluster& cluster : clusters_) at.push_back(switchml_switch(cluster, programmable));
-  std::vector<NodeId> programs = at;
+void FlowTrees::Flows::add_job(std::size_t j, const SwitchmlSettings& settings) {
+  const InNetworkCluster& cluster = clusters_[j];
+  const Bytes packet = settings.packet;
+  const NodeId at = tasks_[j].task.meets_at;
+  std::vector<NodeId> programs;
+  for (const PlacedTask& placed : tasks_) programs.push_back(placed.task.meets_at);
   std::ranges::sort(programs);
-  programs.erase(std::unique(programs.begin(), programs.end()), programs.end());
-  add_pipelines(programs, jobs_.front().algorithm.switchml.packet);
-  const auto time_on = [&](const std::vector<Hop>& path, Bytes packet) {
-    return one_way(path, fabric_, packet) + in_programs(path, fabric_, programs, site_.switches.delay);
-  };
-  for (std::size_t j = 0; j < jobs_.size(); ++j) {
-    const InNetworkCluster& cluster = clusters_[j];
-    const SwitchmlSettings settings = switchml_settings(cluster, at[j], site_, jobs_[j].algorithm.switchml);
-    const Bytes packet{settings.packet_bytes};
-    const std::int64_t packets = (jobs_[j].elements + settings.values_per_packet - 1) / settings.values_per_packet;
-    std::vector<std::vector<Hop>> there;
-    LinkSet down;
-    SimTime up, back;  // of the slowest; its program takes a packet up only
-    for (const int w : cluster.workers()) {
-      there.push_back(cluster.path_to_switch(w, at[j], site_.routes));
-      up = std::max(up, time_on(there.back(), packet));
-      const auto returns = cluster.path_from_switch(at[j], w, site_.routes);
-      down.add(returns);
-      back = std::max(back, time_on(returns, packet));
-    }
-    const int slots = settings.slots / static_cast<int>(std::ranges::count(at, at[j]));
-    if (slots == 0)
-      throw RunError(fmt::format("slots of {}: {} for {} jobs, so job {} has none and waits for ever", fabric_.device(at[j]).name,
-                                 settings.slots, std::ranges::count(at, at[j]), j));
-    const BitsPerSecond ceiling = window_rate(slots, packet, up + back);
-    for (const auto& path : there) add(j, Part::all, path, packets, packet, {}, ceiling, up + back);
-    add(j, Part::all, down.hops(), packets, packet, up, ceiling, back);
-    states_[j].packets = packets * static_cast<std::int64_t>(cluster.workers().size());
-    summary_.places = settings.slots;
-    summary_.jobs[j].slots = slots;
-    summary_.jobs[j].packets = packets;
+  const std::int64_t packets = deployment_.jobs[j].packets / tasks_[j].task.rounds;
+  std::vector<std::vector<Hop>> there;
+  LinkSet down;
+  SimTime up, back;  // of the slowest; its program takes a packet up only
+  for (const int w : cluster.workers()) {
+    there.push_back(cluster.path_to_switch(w, at, site_.routes));
+    up = std::max(up, time_on(there.back(), packet, programs));
+    const auto returns = cluster.path_from_switch(at, w, site_.routes);
+    down.add(returns);
+    back = std::max(back, time_on(returns, packet, programs));
   }
+  const int slots = deployment_.jobs[j].slots;
+  if (slots == 0)
+    throw RunError(fmt::format("slots of {}: {} for {} jobs, so job {} has none and waits for ever", fabric_.device(at).name,
+                               settings.slots, std::ranges::count(programs, at), j));
+  const BitsPerSecond ceiling = window_rate(slots, packet, up + back);
+  for (const auto& path : there) add(j, Part::all, path, packets, packet, {}, ceiling, up + back);
+  add(j, Part::all, down.hops(), packets, packet, up, ceiling, back);
+  states_[j].packets = packets * static_cast<std::int64_t>(cluster.workers().size());
 }
 
 FlowTrees::FlowTrees(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<FluidNetwork>& network)

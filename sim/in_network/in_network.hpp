@@ -3,12 +3,13 @@
 // (flow_trees.hpp).
 #pragma once
 
+#include "collectives/in_network/deployment.hpp"
 #include "models/fabric/programmable.hpp"
 #include "models/fabric/routes.hpp"
 #include "models/hardware.hpp"
 #include "sim/in_network/in_network_summary.hpp"
 #include "sim/network/network_run.hpp"
-#include "sim/scenario/scenario.hpp"
+#include "sim/packet/settings.hpp"
 
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@
 namespace weft {
 
 struct InNetworkJob {
-  AlgorithmChoice algorithm;         // ATP or SwitchML; jobs that run at once have the same, but for windows and servers
+  InNetworkSettings settings;        // jobs that run at once have the same protocol, and differ in windows and servers only
   std::vector<int> workers;          // the endpoint of each
   std::int64_t elements = 0;         // 32-bit values
   std::vector<SimTime> starts = {};  // of each worker; empty: all at 0

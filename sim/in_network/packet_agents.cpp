@@ -1,10 +1,6 @@
 #include "sim/in_network/packet_agents.hpp"
 
-#include "collectives/in_network/atp_server.hpp"
-#include "collectives/in_network/atp_switch.hpp"
-#include "collectives/in_network/atp_worker.hpp"
 #include "collectives/in_network/deployment.hpp"
-#include "collectives/in_network/switchml.hpp"
 #include "sim/in_network/cluster.hpp"
 #include "sim/packet/agent_driver.hpp"
 
@@ -37,259 +33,118 @@ class KnownValues final : public PacketValues {
   std::int64_t wrong_ = 0;
 };
 
+std::vector<PlacedTask> placed(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs) {
+  return place_tasks(clusters_of(site, jobs), site, jobs);
+}
+
 }  // namespace
 
-// The pool outlives the agents, which outlive the datagram network: what derives from this holds agents.
-class PacketAgents::Protocol {
+// The pool outlives the agents, which outlive the datagram network.
+class PacketAgents::Agents {
  public:
-  Protocol(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, int values_per_packet)
-      : site_(site), jobs_(jobs), pool_(values_per_packet) {}
-  virtual ~Protocol() = default;
-  virtual InNetworkRun result() const = 0;
-
- protected:
-  class Network {
-   public:
-    Network(const Protocol& of, PayloadPool& pool, SharedNetwork<PacketNetwork>& network)
-        : of_(of), datagrams(network.model(), of.site_.routes, &pool, of.site_.wire_share), driver_(datagrams, network) {}
-
-    void place_worker(const InNetworkJob& job, std::size_t worker, Address self, Agent& agent) {
-      endpoint_of_[self] = job.workers[worker];
-      datagrams.place(self, job.workers[worker], agent, job.start_of(worker) + of_.site_.hardware.send_overhead);
+  Agents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
+      : site_(site),
+        jobs_(jobs),
+        tasks_(placed(site, jobs)),
+        deployment_(deploy(tasks_of(tasks_), programmable_nodes(site.switches, site.routes.fabric()))),
+        pool_(deployment_.values_per_packet),
+        datagrams_(network.model(), site.routes, &pool_, site.wire_share),
+        driver_(datagrams_, network) {
+    for (const Seat& seat : deployment_.seats) place(seat);
+    for (const InNetworkDeployment::Group& group : deployment_.groups) datagrams_.group(group.self, group.members);
+    for (std::size_t j = 0; j < jobs_.size(); ++j) {
+      std::vector<Address> workers;
+      for (const Seat& seat : deployment_.seats)
+        if (seat.role == Role::worker && seat.job == static_cast<int>(j)) workers.push_back(seat.self);
+      driver_.add_job(std::move(workers), jobs_[j].repetition, jobs_[j].first_start(), site_.hardware.send_overhead,
+                      site_.hardware.receive_overhead, jobs_[j].name);
     }
-    void place_server(int endpoint, Address self, Agent& agent) {
-      endpoint_of_[self] = endpoint;
-      datagrams.place(self, endpoint, agent);
-    }
-    void program(Address self, NodeId at, Agent& agent) {
-      datagrams.program(self, at, agent, {.delay = of_.site_.switches.delay, .packets_per_second = of_.site_.switches.packets_per_second});
-    }
-    void add_job(const InNetworkJob& job, std::vector<Address> workers, std::vector<Address> servers) {
-      servers.insert(servers.end(), workers.begin(), workers.end());
-      agents_of_.push_back(std::move(servers));
-      driver_.add_job(std::move(workers), job.repetition, job.first_start(), of_.site_.hardware.send_overhead,
-                      of_.site_.hardware.receive_overhead, job.name);
-    }
+  }
 
-    InNetworkRun result() const {
-      InNetworkRun out;
-      for (std::size_t j = 0; j < agents_of_.size(); ++j) {
-        InNetworkRun::OfJob& job = out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = driver_.iterations(j)});
-        std::map<int, std::int64_t> by_endpoint;
-        for (const Address a : agents_of_[j]) {
-          const DatagramNetwork::Sent sent = datagrams.sent(a);
-          job.messages += sent.datagrams;
-          job.most_sent = std::max(job.most_sent, by_endpoint[endpoint_of_.at(a)] += sent.bytes);
-        }
-      }
-      return out;
-    }
-
-   private:
-    const Protocol& of_;
-
-   public:
-    DatagramNetwork datagrams;
-
-   private:
-    AgentDriver driver_;
-    std::map<Address, int> endpoint_of_;
-    std::vector<std::vector<Address>> agents_of_;  // by job
-  };
-
-  void require_right() const {
+  InNetworkRun result() const {
     std::int64_t wrong = 0;
     for (const KnownValues& v : values_) wrong += v.wrong();
     if (wrong > 0) throw RunError(fmt::format("{} sums are wrong", wrong));
+    InNetworkRun out{.jobs = std::vector<InNetworkRun::OfJob>(jobs_.size()), .summary = {.places = deployment_.places}};
+    std::vector<InNetworkStatistics> counted(jobs_.size());
+    std::map<std::pair<int, int>, std::int64_t> sent_by;  // job and endpoint
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+      const Seat& seat = deployment_.seats[i];
+      const InNetworkStatistics s = agents_[i]->counted();
+      if (s.overflows > 0) throw RunError(fmt::format("{}: a sum does not fit into 32 bits", name()));
+      if (seat.role == Role::program) {
+        out.summary.switches.push_back({.name = site_.routes.fabric().device(seat.at).name,
+                                        .places = deployment_.places,
+                                        .most_in_use = static_cast<int>(s.most_in_use),
+                                        .packets = s.seen,
+                                        .added = s.aggregated,
+                                        .collided = s.collisions});
+        continue;
+      }
+      const auto j = static_cast<std::size_t>(seat.job);
+      counted[j].add(s);
+      const DatagramNetwork::Sent sent = datagrams_.sent(seat.self);
+      out.jobs[j].messages += sent.datagrams;
+      out.jobs[j].most_sent = std::max(out.jobs[j].most_sent, sent_by[{seat.job, endpoint_of(seat)}] += sent.bytes);
+    }
+    for (std::size_t j = 0; j < jobs_.size(); ++j) {
+      out.jobs[j].iterations = driver_.iterations(j);
+      const InNetworkDeployment::Job& job = deployment_.jobs[j];
+      const InNetworkStatistics& s = counted[j];
+      out.summary.jobs.push_back(
+          {.servers = job.servers,
+           .slots = job.slots,
+           .packets = job.packets,
+           .aggregated = job.servers == 0 || job.packets == 0 ? 1 : static_cast<double>(s.whole) / static_cast<double>(job.packets),
+           .sent = s.sent,
+           .resent = s.resent,
+           .timeouts = s.timeouts,
+           .marked = s.marks,
+           .largest_window = static_cast<int>(s.largest_window)});
+    }
+    return out;
+  }
+
+ private:
+  using Role = InNetworkDeployment::Role;
+  using Seat = InNetworkDeployment::Seat;
+
+  std::string_view name() const { return protocol_of(jobs_.front().settings).name; }
+  int endpoint_of(const Seat& seat) const {
+    const auto j = static_cast<std::size_t>(seat.job), number = static_cast<std::size_t>(seat.number);
+    return seat.role == Role::worker ? jobs_[j].workers[number] : tasks_[j].servers[number];
+  }
+  void place(const Seat& seat) {
+    KnownValues* values = nullptr;
+    if (seat.role == Role::worker)
+      values = &values_.emplace_back(seat.number, static_cast<int>(jobs_[static_cast<std::size_t>(seat.job)].workers.size()),
+                                     seat.first_value, deployment_.values_per_packet);
+    InNetworkAgent& agent = *agents_.emplace_back(seat.agent(values));
+    if (seat.role == Role::program)
+      return datagrams_.program(seat.self, seat.at, agent,
+                                {.delay = site_.switches.delay, .packets_per_second = site_.switches.packets_per_second});
+    SimTime start;
+    if (seat.role == Role::worker)
+      start = jobs_[static_cast<std::size_t>(seat.job)].start_of(static_cast<std::size_t>(seat.number)) + site_.hardware.send_overhead;
+    datagrams_.place(seat.self, endpoint_of(seat), agent, start);
   }
 
   const InNetworkSite& site_;
   const std::vector<InNetworkJob>& jobs_;
+  std::vector<PlacedTask> tasks_;
+  InNetworkDeployment deployment_;
   PayloadPool pool_;
   std::deque<KnownValues> values_;
+  std::vector<std::unique_ptr<InNetworkAgent>> agents_;  // by address
+  DatagramNetwork datagrams_;
+  AgentDriver driver_;
 };
 
-class PacketAgents::Atp final : public Protocol {
- public:
-  Atp(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
-      : Protocol(site, jobs, settings_of(jobs.front().algorithm.atp, site.switches).values_per_packet) {
-    const std::vector<InNetworkCluster> clusters = clusters_of(site, jobs);
-    std::vector<AtpJob> deployed;
-    std::vector<int> server_endpoints;  // by flow
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      AtpJob& job = deployed.emplace_back();
-      job.workers_at = clusters[j].worker_switches();
-      job.rounds = static_cast<std::uint32_t>(jobs[j].repetition.iterations);
-      const std::vector<ServerShare> shares = clusters[j].servers(jobs[j].algorithm.atp, jobs[j].elements);
-      settings_.push_back(atp_settings(clusters[j], shares, site, jobs[j].algorithm.atp));
-      for (const ServerShare& share : shares) {
-        job.shares.push_back({clusters[j].edge_switch(share.endpoint), share.first_value, share.values});
-        server_endpoints.push_back(share.endpoint);
-      }
-    }
-    const std::vector<NodeId> programmable = programmable_nodes(site.switches, site.routes.fabric());
-    const std::int64_t aggregators = static_cast<std::int64_t>(programmable.size()) * settings_.front().aggregators;
-    constexpr std::int64_t most = std::int64_t{1} << 26;  // 2.5 GiB
-    if (aggregators > most)
-      throw InputError(fmt::format("aggregators: {} switches of {} have {} together, at most {} are simulated on \"packet\"",
-                                   programmable.size(), settings_.front().aggregators, aggregators, most));
-    deployment_ = deploy_atp(settings_.front(), deployed, programmable);
-    network_.emplace(*this, pool_, network);
-    place(server_endpoints);
-  }
-
-  InNetworkRun result() const override {
-    require_right();
-    InNetworkRun out = network_->result();
-    out.summary = summary();
-    return out;
-  }
-
- private:
-  void place(const std::vector<int>& server_endpoints) {
-    std::vector<std::vector<Address>> workers_of(jobs_.size()), servers_of(jobs_.size());
-    for (const AtpFlow& flow : deployment_.flows) {
-      const auto j = static_cast<std::size_t>(flow.job);
-      for (int w = 0; w < flow.workers(); ++w) {
-        values_.emplace_back(w, flow.workers(), flow.share.first_value, settings_[j].values_per_packet);
-        const AtpWorker::Place place = flow.worker_place(w);
-        workers_.emplace_back(settings_[j], place, &values_.back());
-        network_->place_worker(jobs_[j], static_cast<std::size_t>(w), place.self, workers_.back());
-        workers_of[j].push_back(place.self);
-      }
-      servers_.emplace_back(settings_[j], flow.tree, flow.server_place());
-      network_->place_server(server_endpoints[static_cast<std::size_t>(flow.number)], flow.server, servers_.back());
-      servers_of[j].push_back(flow.server);
-    }
-    for (const AtpSwitchPlace& place : deployment_.switches) {
-      switches_.emplace_back(settings_.front(), deployment_.walks(), place.attached);
-      network_->program(place.self, place.at, switches_.back());
-    }
-    for (const AtpFlow& flow : deployment_.flows) network_->datagrams.group(flow.group, flow.members());
-    for (std::size_t j = 0; j < jobs_.size(); ++j) network_->add_job(jobs_[j], workers_of[j], servers_of[j]);
-  }
-
-  InNetworkSummary summary() const {
-    InNetworkSummary out{.jobs = std::vector<JobInNetwork>(jobs_.size()), .places = settings_.front().aggregators};
-    std::vector<std::int64_t> whole(jobs_.size());
-    auto worker = workers_.begin();
-    auto server = servers_.begin();
-    for (const AtpFlow& flow : deployment_.flows) {
-      JobInNetwork& job = out.jobs[static_cast<std::size_t>(flow.job)];
-      ++job.servers;
-      job.packets += std::int64_t{flow.rounds} * flow.packets;
-      whole[static_cast<std::size_t>(flow.job)] += server++->statistics().whole;
-      for (int w = 0; w < flow.workers(); ++w) {
-        const AtpWorker::Statistics& s = worker++->statistics();
-        if (s.overflow) throw RunError("atp: a sum does not fit into 32 bits");
-        job.sent += s.sent, job.resent += s.resent, job.timeouts += s.timeouts, job.marked += s.marks;
-        job.largest_window = std::max(job.largest_window, s.largest_window);
-      }
-    }
-    for (std::size_t j = 0; j < jobs_.size(); ++j)
-      if (JobInNetwork& job = out.jobs[j]; job.packets > 0)
-        job.aggregated = static_cast<double>(whole[j]) / static_cast<double>(job.packets);
-    for (std::size_t i = 0; i < switches_.size(); ++i) {
-      const AtpSwitch::Statistics& s = switches_[i].statistics();
-      out.switches.push_back({.name = site_.routes.fabric().device(deployment_.switches[i].at).name,
-                              .places = out.places,
-                              .most_in_use = s.most_in_use,
-                              .packets = s.gradients,
-                              .added = s.aggregated,
-                              .collided = s.collisions});
-    }
-    return out;
-  }
-
-  std::deque<AtpSettings> settings_;  // by job
-  AtpDeployment deployment_;
-  std::deque<AtpWorker> workers_;
-  std::deque<AtpServer> servers_;
-  std::deque<AtpSwitch> switches_;
-  std::optional<Network> network_;
-};
-
-class PacketAgents::Switchml final : public Protocol {
- public:
-  Switchml(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
-      : Protocol(site, jobs, settings_of(jobs.front().algorithm.switchml).values_per_packet) {
-    const std::vector<InNetworkCluster> clusters = clusters_of(site, jobs);
-    const std::vector<NodeId> programmable = programmable_nodes(site.switches, site.routes.fabric());
-    std::vector<SwitchmlJob> deployed;
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      const NodeId at = switchml_switch(clusters[j], programmable);
-      settings_.push_back(switchml_settings(clusters[j], at, site, jobs[j].algorithm.switchml));
-      deployed.push_back({.workers = static_cast<int>(jobs[j].workers.size()),
-                          .at = at,
-                          .values = jobs[j].elements,
-                          .rounds = static_cast<std::uint32_t>(jobs[j].repetition.iterations)});
-    }
-    deployment_ = deploy_switchml(settings_.front(), deployed);
-    network_.emplace(*this, pool_, network);
-    place();
-  }
-
-  InNetworkRun result() const override {
-    require_right();
-    InNetworkRun out = network_->result();
-    out.summary.places = settings_.front().slots;
-    auto worker = workers_.begin();
-    for (const SwitchmlJobPlace& place : deployment_.jobs) {
-      JobInNetwork& job = out.summary.jobs.emplace_back();
-      job.slots = place.slots;
-      job.packets = std::int64_t{jobs_[static_cast<std::size_t>(place.number)].repetition.iterations} * place.packets;
-      for (int w = 0; w < place.workers; ++w) {
-        const SwitchmlWorker::Statistics& s = worker++->statistics();
-        if (s.overflow) throw RunError("switchml: a sum does not fit into 32 bits");
-        job.sent += s.sent, job.resent += s.resent, job.timeouts += s.resent;
-      }
-    }
-    for (std::size_t i = 0; i < switches_.size(); ++i) {
-      const SwitchmlSwitch::Statistics& s = switches_[i].statistics();
-      out.summary.switches.push_back({.name = site_.routes.fabric().device(deployment_.switches[i].at).name,
-                                      .places = out.summary.places,
-                                      .most_in_use = s.most_in_use,
-                                      .packets = s.aggregated,
-                                      .added = s.aggregated});
-    }
-    return out;
-  }
-
- private:
-  void place() {
-    for (const SwitchmlJobPlace& job : deployment_.jobs) {
-      const auto j = static_cast<std::size_t>(job.number);
-      for (int w = 0; w < job.workers; ++w) {
-        values_.emplace_back(w, job.workers, 0, settings_[j].values_per_packet);
-        const SwitchmlWorker::Place place = job.worker_place(w);
-        workers_.emplace_back(settings_[j], place, &values_.back());
-        network_->place_worker(jobs_[j], static_cast<std::size_t>(w), place.self, workers_.back());
-      }
-    }
-    for (const SwitchmlSwitchPlace& place : deployment_.switches) {
-      switches_.emplace_back(settings_.front(), place.self, place.pools);
-      network_->program(place.self, place.at, switches_.back());
-    }
-    for (const SwitchmlJobPlace& job : deployment_.jobs) network_->datagrams.group(job.group, job.members());
-    for (const SwitchmlJobPlace& job : deployment_.jobs) network_->add_job(jobs_[static_cast<std::size_t>(job.number)], job.members(), {});
-  }
-
-  std::deque<SwitchmlSettings> settings_;  // by job
-  SwitchmlDeployment deployment_;
-  std::deque<SwitchmlWorker> workers_;
-  std::deque<SwitchmlSwitch> switches_;
-  std::optional<Network> network_;
-};
-
-PacketAgents::PacketAgents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network) {
-  if (jobs.front().algorithm.name == "atp")
-    protocol_ = std::make_unique<Atp>(site, jobs, network);
-  else
-    protocol_ = std::make_unique<Switchml>(site, jobs, network);
-}
+PacketAgents::PacketAgents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
+    : agents_(std::make_unique<Agents>(site, jobs, network)) {}
 
 PacketAgents::~PacketAgents() = default;
 
-InNetworkRun PacketAgents::result() const { return protocol_->result(); }
+InNetworkRun PacketAgents::result() const { return agents_->result(); }
 
 }  // namespace weft

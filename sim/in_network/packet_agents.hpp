@@ -19,10 +19,8 @@ class PacketAgents {
   InNetworkRun result() const;
 
  private:
-  class Protocol;
-  class Atp;
-  class Switchml;
-  std::unique_ptr<Protocol> protocol_;
+  class Agents;
+  std::unique_ptr<Agents> agents_;
 };
 
 }  // namespace weft

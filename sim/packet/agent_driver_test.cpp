@@ -32,6 +32,7 @@ struct Receiver final : Agent {
   void on_datagram(Wire&, Datagram) override { --missing; }
   void on_timer(Wire&, std::uint64_t) override {}
   bool finished() const override { return missing == 0; }
+  std::int64_t progress() const override { return -missing; }
   std::string waiting() const override { return fmt::format("{} datagrams are missing", missing); }
 };
 

@@ -43,6 +43,7 @@ struct Asker final : Agent {
     if (!finished() && question == static_cast<std::uint64_t>(answered)) start(w);
   }
   bool finished() const override { return answered == questions; }
+  std::int64_t progress() const override { return answered; }
   std::string waiting() const override { return fmt::format("answer {} of {}", answered, questions); }
 };
 

@@ -279,9 +279,9 @@ bool DatagramNetwork::somebody_is_further(std::int64_t timers) {
     asked_ = (first + i) % places_.size();
     Place& place = places_[asked_];
     if (!place.agent) continue;
-    std::string waits = place.agent->finished() ? "nothing" : place.agent->waiting();
-    if (waits == place.waited) continue;
-    place.waited = std::move(waits);
+    const std::int64_t progress = place.agent->progress();
+    if (progress == place.progress) continue;
+    place.progress = progress;
     further = true;
   }
   return further;

@@ -81,7 +81,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
     Sent sent = {};
     FinishWatcher* watches = nullptr;
     FinishWatcher* watcher = nullptr;  // the same, from a start until it has been told
-    std::string waited = {};           // for what, when it was last asked
+    std::int64_t progress = -1;        // when it was last asked
   };
   struct Record {  // a datagram in the network; the copies of a multicast share it
     Datagram datagram;

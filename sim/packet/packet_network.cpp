@@ -20,9 +20,7 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
       classes_(static_cast<std::uint32_t>(fabric.priorities()) + 1),
       control_(fabric.priorities()),
       full_bytes_(static_cast<std::uint32_t>((settings.packet + settings.header).count)),
-      fixed_window_(settings.transport == PacketTransport::fixed_window
-                        ? static_cast<std::uint32_t>(settings.window.count / settings.packet.count)
-                        : UINT32_MAX),
+      echo_(std::visit([](const auto& control) { return control.echo; }, congestion_control(settings_, 0))),
       order_matters_(!settings.pfc.on || settings.faults.any()),
       loss_(Chance::of(settings.faults.loss)),
       corruption_(Chance::of(settings.faults.corruption)) {
@@ -34,8 +32,7 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
   for (const LinkFailure& f : settings.faults.failures) failing.push_back(static_cast<std::uint32_t>(link_named(fabric, f.link, lines)));
   if (!lines.empty()) throw InputError(std::move(lines));
 
-  const bool window = settings.transport == PacketTransport::fixed_window || settings.transport == PacketTransport::dctcp;
-  acknowledged_ = window || order_matters_;
+  acknowledged_ = std::visit([](const auto& control) { return control.windowed; }, congestion_control(settings_, 0)) || order_matters_;
   ports_.resize(rates.size());
   queues_.resize(rates.size() * classes_);
   switches_.resize(boost::num_vertices(fabric.graph()));

@@ -167,11 +167,6 @@ class PacketNetwork {
     std::int64_t free_at = 0;      // its next packet may leave
   };
 
-  struct Congestion {
-    DctcpWindow window{};
-    DcqcnRate rate{};
-  };
-
   struct Flow {  // a message on its way: both ends of it
     std::uint32_t route = 0, token = 0;
     std::uint32_t packets = 0;
@@ -192,7 +187,7 @@ class PacketNetwork {
     std::int64_t deadline = never;  // for an answer
     std::int64_t arrives_at = 0;    // the last of what has been received
     std::int64_t notify_at = 0;     // at the receiver: no notification before
-    Congestion congestion = {};
+    CongestionControl congestion = {};
   };
 
   struct Feedback {
@@ -239,8 +234,7 @@ class PacketNetwork {
   // sending.cpp: messages and their transports
   bool ready(const Flow& flow) const { return flow.next < flow.packets && flow.next - flow.acked < window_of(flow); }
   std::uint32_t window_of(const Flow& flow) const {
-    return std::min(routes_[flow.route].window,
-                    settings_.transport == PacketTransport::dctcp ? flow.congestion.window.packets() : fixed_window_);
+    return std::min(routes_[flow.route].window, std::visit([](const auto& control) { return control.window(); }, flow.congestion));
   }
   // Packets are answered: a window needs it, or something may be lost.
   bool acknowledged(const Flow& flow) const { return acknowledged_ || routes_[flow.route].rate.count > 0; }
@@ -275,7 +269,7 @@ class PacketNetwork {
   std::uint32_t classes_;  // priorities of the fabric, and control
   int control_;
   std::uint32_t full_bytes_;
-  std::uint32_t fixed_window_;       // packets; the largest number where the transport has no window
+  MarkEcho echo_;                    // of the transport
   bool acknowledged_;                // packets of all routes are
   bool order_matters_;               // something may be lost
   std::uint64_t loss_, corruption_;  // probabilities as Chance takes them
@@ -290,7 +284,7 @@ class PacketNetwork {
   std::vector<RouteState> routes_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;
-  std::vector<Congestion> memories_;
+  std::vector<CongestionControl> memories_;
   std::vector<Feedback> feedback_;
   std::vector<std::uint32_t> free_feedback_;
   std::vector<std::uint32_t> wakes_;  // the tokens of timers

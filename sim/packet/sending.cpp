@@ -42,11 +42,10 @@ void PacketNetwork::begin(std::uint32_t index) {
   const RouteState& route = routes_[flow.route];
   if (route.memory != none) {
     flow.congestion = memories_[route.memory];
-    flow.congestion.window.restart();
+    std::visit([](auto& control) { control.next_message(); }, flow.congestion);
   } else {
     const Port& port = ports_[hops_[route.first_hop].link];
-    flow.congestion = {DctcpWindow(static_cast<double>(settings_.window.count / settings_.packet.count)),
-                       DcqcnRate(static_cast<double>(port.bits_per_second))};
+    flow.congestion = congestion_control(settings_, static_cast<double>(port.bits_per_second));
   }
   flow.active = true;
   offer(index);
@@ -104,8 +103,7 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
     flow.highest = std::max(flow.highest, ++flow.next);
     ++flow.outstanding;
     if (order_matters_ && flow.deadline == never) arm(index, later(now_, settings_.timeout.ps));
-    if (settings_.transport == PacketTransport::dcqcn)
-      flow.send_at = later(now_, flow.congestion.rate.sent(now_, packet.bytes, settings_.dcqcn));
+    flow.send_at = later(now_, std::visit([&](auto& control) { return control.on_send(now_, packet.bytes); }, flow.congestion));
     if (route.rate.count > 0) {
       route.free_at = later(now_, ((Bytes{packet.bytes} - settings_.header) / route.rate).ps);
       flow.send_at = std::max(flow.send_at, route.free_at);
@@ -122,14 +120,14 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
 // Whether something leaves the receiver because of this packet, so that it cannot be received before its date.
 bool PacketNetwork::answers(const Packet& packet) const {
   return settings_.acknowledgement.count > 0 &&
-         (acknowledged(flows_[packet.flow]) || (packet.marked && settings_.transport == PacketTransport::dcqcn));
+         (acknowledged(flows_[packet.flow]) || (packet.marked && echo_ == MarkEcho::notification));
 }
 
 // A data packet is at its end at `date`, now or later.
 void PacketNetwork::received(const Packet& packet, std::int64_t date) {
   Flow& flow = flows_[packet.flow];
   --flow.outstanding;
-  if (packet.marked && settings_.transport == PacketTransport::dcqcn && date >= flow.notify_at) {
+  if (packet.marked && echo_ == MarkEcho::notification && date >= flow.notify_at) {
     flow.notify_at = later(date, settings_.dcqcn.notification_interval.ps);
     answer(packet.flow, PacketKind::notification, true, date);
   }
@@ -146,7 +144,7 @@ void PacketNetwork::received_in_order(const Packet& packet, std::int64_t date) {
   flow.arrives_at = std::max(flow.arrives_at, date);
   if (complete) schedule(flow.arrives_at, Event::end, packet.flow);
   if (!acknowledged(flow)) return;
-  const bool at_once = complete || (packet.marked && settings_.transport == PacketTransport::dctcp);
+  const bool at_once = complete || (packet.marked && echo_ == MarkEcho::acknowledgement);
   if (++flow.unanswered >= static_cast<std::uint32_t>(settings_.acknowledge_every) || at_once)
     answer(packet.flow, PacketKind::acknowledgement, packet.marked, date);
 }
@@ -190,16 +188,18 @@ void PacketNetwork::answered(std::uint32_t index, PacketKind kind, std::uint32_t
   --flow.outstanding;
   if (kind == PacketKind::notification) {
     ++notifications_;
-    flow.congestion.rate.notified(now_, settings_.dcqcn);
+    std::visit([&](auto& control) { control.on_mark(now_); }, flow.congestion);
   } else if (sequence >= flow.acked) {
     const std::uint32_t newly = sequence - flow.acked;
     flow.acked = sequence;
     flow.next = std::max(flow.next, sequence);
     if (newly > 0) flow.tries = 0;
     if (newly > 0 && order_matters_) arm(index, flow.next > flow.acked ? later(now_, settings_.timeout.ps) : never);
-    if (newly > 0) flow.congestion.window.acknowledged(newly, marked, sequence, flow.next, settings_.dctcp_gain);
+    if (newly > 0)
+      std::visit([&](auto& control) { control.on_ack({.newly = newly, .upto = sequence, .next = flow.next, .marked = marked}); },
+                 flow.congestion);
     if (kind == PacketKind::negative) {
-      flow.congestion.window.lost(sequence, flow.next);
+      std::visit([&](auto& control) { control.on_loss(sequence, flow.next); }, flow.congestion);
       flow.next = sequence;
     }
   }
@@ -233,7 +233,7 @@ void PacketNetwork::timer(std::uint32_t index) {
   if (flow.deadline > now_) return arm(index, flow.deadline);
   ++timeouts_;
   if (++flow.tries > settings_.retries) give_up(flow);
-  flow.congestion.window.timed_out();
+  std::visit([](auto& control) { control.on_timeout(); }, flow.congestion);
   flow.next = flow.acked;
   arm(index, later(now_, settings_.timeout.ps << flow.tries));
   offer(index);
@@ -246,12 +246,11 @@ void PacketNetwork::release_if_done(std::uint32_t index) {
   flow.deadline = never;
   free_flows_.push_back(index);
   RouteState& route = routes_[flow.route];
-  const bool learned =
-      settings_.transport == PacketTransport::dctcp || (settings_.transport == PacketTransport::dcqcn && flow.congestion.rate.limited());
+  const bool learned = std::visit([](const auto& control) { return control.learned(); }, flow.congestion);
   if (route.memory == none && !learned) return;
   if (route.memory == none) {
     route.memory = static_cast<std::uint32_t>(memories_.size());
-    memories_.emplace_back();
+    memories_.push_back(flow.congestion);
   }
   memories_[route.memory] = flow.congestion;
 }

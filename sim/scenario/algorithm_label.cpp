@@ -30,7 +30,7 @@ std::string label(const AlgorithmChoice& choice) {
     if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, to_string(value));
   };
   if (choice.name == "atp") {
-    const AtpChoice of_atp;
+    const AtpSettings of_atp;
     add("servers", choice.atp.servers, of_atp.servers);
     if (const auto& at = choice.atp.server_nodes; !at.empty())
       settings += fmt::format("{}server_nodes={}", settings.empty() ? "" : ",", fmt::join(at, "+"));
@@ -44,13 +44,20 @@ std::string label(const AlgorithmChoice& choice) {
     add_time("timeout", choice.atp.timeout, of_atp.timeout);
   }
   if (choice.name == "switchml") {
-    const SwitchmlChoice of_switchml;
+    const SwitchmlSettings of_switchml;
     add("slots", choice.switchml.slots, of_switchml.slots);
     add_bytes("payload", choice.switchml.payload, of_switchml.payload);
     add_bytes("packet", choice.switchml.packet, of_switchml.packet);
     add_time("timeout", choice.switchml.timeout.value_or(SimTime{}), SimTime{});
   }
   return settings.empty() ? choice.name : fmt::format("{}({})", choice.name, settings);
+}
+
+InNetworkSettings in_network_settings(const AlgorithmChoice& choice, const ProgrammableSwitches& switches) {
+  if (choice.name != "atp") return choice.switchml;
+  AtpSettings out = choice.atp;
+  if (out.aggregators == 0) out.aggregators = switches.aggregators;
+  return out;
 }
 
 }  // namespace weft

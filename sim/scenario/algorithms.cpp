@@ -13,7 +13,7 @@ std::vector<std::string> algorithm_names() {
   std::vector<std::string> names;
   for (const Algorithm& algorithm : algorithms())
     if (std::find(names.begin(), names.end(), algorithm.name) == names.end()) names.emplace_back(algorithm.name);
-  for (const InNetworkAlgorithm& algorithm : in_network_algorithms()) names.emplace_back(algorithm.name);
+  for (const InNetworkProtocol& algorithm : in_network_protocols()) names.emplace_back(algorithm.name);
   return names;
 }
 
@@ -86,21 +86,14 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
   if (w.dtype != DType::float32 && w.dtype != DType::int32)
     problem("/workload/dtype",
             fmt::format("{} adds 32-bit values: float32 (as fixed point) or int32, got {}", choice.name, name_of(w.dtype)));
-  const auto take = [&](std::vector<Problem> of_settings) {
-    for (Problem& p : of_settings) {
-      if (p.where == "/values_per_packet") p = {"/payload", "must hold at least one value of 4 bytes"};
-      if (p.where == "/packet_bytes") p.where = "/packet";
-      if (p.where == "/timeout") p.what = "must be longer than nothing, got \"0s\"";
-      problem(at + p.where, p.what);
-    }
-  };
   const ProgrammableSwitches& switches = scenario.fabric.programmable;
-  const Bytes payload = choice.name == "atp" ? choice.atp.payload : choice.switchml.payload;
+  const InNetworkSettings settings = in_network_settings(choice, switches);
+  const Bytes payload = payload_of(settings);
   if (switches.payload.count > 0 && payload > switches.payload)
     problem(at + "/payload", fmt::format("must be at most {}, which is what the fabric's switches add of a packet, got {}",
                                          to_string(switches.payload), to_string(payload)));
+  for (const Problem& p : problems(settings)) problem(at + p.where, p.what);
   if (choice.name == "atp") {
-    take(problems(settings_of(choice.atp, scenario.fabric.programmable)));
     const auto places = endpoints(scenario.fabric.spec, scenario.server);
     for (std::size_t i = 0; i < choice.atp.server_nodes.size(); ++i)
       if (const int node = choice.atp.server_nodes[i]; node < 0 || node >= places)
@@ -110,9 +103,8 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
       problem(at + "/servers", "follows from \"server_nodes\": leave one of them out");
     if (choice.atp.servers > places)
       problem(at + "/servers", fmt::format("must be at most {}, the endpoints of the fabric, got {}", places, choice.atp.servers));
-  } else {
-    take(problems(settings_of(choice.switchml)));
-    if (switches.switches.empty()) problem("/fabric/programmable/switches", "none can be programmed, and switchml needs one");
+  } else if (switches.switches.empty()) {
+    problem("/fabric/programmable/switches", "none can be programmed, and switchml needs one");
   }
   return out;
 }
@@ -131,7 +123,7 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
     std::vector<std::string> names;
     for (const Algorithm& algorithm : algorithms())
       if (algorithm.collective == Collective::allreduce) names.emplace_back(algorithm.name);
-    for (const InNetworkAlgorithm& algorithm : in_network_algorithms()) names.emplace_back(algorithm.name);
+    for (const InNetworkProtocol& algorithm : in_network_protocols()) names.emplace_back(algorithm.name);
     return {{at, fmt::format("unknown allreduce algorithm \"{}\", must be one of {}", choice.name, fmt::join(names, ", "))}};
   }
   for (Problem& problem : out) {

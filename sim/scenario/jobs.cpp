@@ -174,8 +174,8 @@ std::vector<Problem> different_programs(const Scenario& scenario, const Algorith
     if (!is_in_network(choice.name)) continue;
     if (!first) first = choice;
     const std::string at = fmt::format("/jobs/{}/algorithm", i);
-    const AtpChoice &a = choice.atp, &b = first->atp;
-    const SwitchmlChoice &c = choice.switchml, &d = first->switchml;
+    const AtpSettings &a = choice.atp, &b = first->atp;
+    const SwitchmlSettings &c = choice.switchml, &d = first->switchml;
     if (choice.name != first->name)
       out.push_back(
           {at, fmt::format("programmable switches run one program at a time: {} cannot run beside {}", choice.name, first->name)});

@@ -4,6 +4,7 @@
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/compression/settings.hpp"
 #include "collectives/engines/engines.hpp"
+#include "collectives/in_network/deployment.hpp"
 #include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
 #include "models/fabric/fabric.hpp"
@@ -16,7 +17,6 @@
 #include "models/traffic.hpp"
 #include "models/training/device.hpp"
 #include "sim/packet/settings.hpp"
-#include "sim/scenario/in_network_choice.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -40,10 +40,12 @@ struct FabricChoice {
 struct AlgorithmChoice {
   std::string name;
   AlgorithmSettings settings = {};
-  AtpChoice atp = {};            // of "atp"
-  SwitchmlChoice switchml = {};  // of "switchml"
+  AtpSettings atp = {};            // of "atp"
+  SwitchmlSettings switchml = {};  // of "switchml"
   friend bool operator==(const AlgorithmChoice&, const AlgorithmChoice&) = default;
 };
+// Of one in which switches take part, on those of a fabric.
+InNetworkSettings in_network_settings(const AlgorithmChoice&, const ProgrammableSwitches&);
 // "hierarchical_ring(group=4)"
 std::string label(const AlgorithmChoice&);
 

@@ -96,8 +96,8 @@ std::function<Json(const AlgorithmSettings&)> not_zero(int AlgorithmSettings::*m
   return [member](const AlgorithmSettings& s) { return s.*member > 0 ? Json(s.*member) : Json(Json::value_t::discarded); };
 }
 
-std::vector<Field<AtpChoice>> atp_fields() {
-  using C = AtpChoice;
+std::vector<Field<AtpSettings>> atp_fields() {
+  using C = AtpSettings;
   auto servers = optional("servers", &C::servers,
                           "Parameter servers, each of an equal share. When not given: one, where the fabric has a place without a "
                           "rank, else as many as ranks, at most 8, among them.",
@@ -126,8 +126,8 @@ std::vector<Field<AtpChoice>> atp_fields() {
           optional("timeout", &C::timeout, "Without progress before a packet is sent again, at most; less where round trips are known.")};
 }
 
-std::vector<Field<SwitchmlChoice>> switchml_fields() {
-  using C = SwitchmlChoice;
+std::vector<Field<SwitchmlSettings>> switchml_fields() {
+  using C = SwitchmlSettings;
   return {optional("slots", &C::slots, "Of the switch.", at_least(1)), optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
           optional("packet", &C::packet, "On the wire, payload included."),
           optional("timeout", &C::timeout,
@@ -252,17 +252,17 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                                 .selected = [name](const A& choice) { return choice.name == name; }});
   }
   const auto in_network = [&](std::size_t which, std::vector<Field<A>> fields) {
-    const InNetworkAlgorithm& a = in_network_algorithms()[which];
+    const InNetworkProtocol& a = in_network_protocols()[which];
     out.alternatives.push_back({.name = std::string(a.name),
                                 .doc = fmt::format("allreduce: {}", a.description),
                                 .fields = std::move(fields),
                                 .select = [name = std::string(a.name)](A& choice) { choice.name = name; },
                                 .selected = [name = std::string(a.name)](const A& choice) { return choice.name == name; }});
   };
-  in_network(0, lifted<A, AtpChoice>(
-                    atp_fields(), +[](A& choice) -> AtpChoice& { return choice.atp; }));
-  in_network(1, lifted<A, SwitchmlChoice>(
-                    switchml_fields(), +[](A& choice) -> SwitchmlChoice& { return choice.switchml; }));
+  in_network(0, lifted<A, AtpSettings>(
+                    atp_fields(), +[](A& choice) -> AtpSettings& { return choice.atp; }));
+  in_network(1, lifted<A, SwitchmlSettings>(
+                    switchml_fields(), +[](A& choice) -> SwitchmlSettings& { return choice.switchml; }));
   return out;
 }
 

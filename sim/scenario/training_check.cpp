@@ -3,7 +3,6 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/form.hpp"
-#include "sim/scenario/in_network_choice.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 

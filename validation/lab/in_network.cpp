@@ -12,11 +12,13 @@ namespace {
 constexpr std::int64_t header_bytes = udp_overhead_bytes + ethernet_header_bytes;  // of what a link carries for a datagram
 constexpr SimTime longest_timeout = 60_s;
 
-Bytes payload_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.payload : a.switchml.payload; }
-Bytes packet_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.packet : a.switchml.packet; }
-SimTime timeout_of(const AlgorithmChoice& a) { return a.name == "atp" ? a.atp.timeout : SimTime{settings_of(a.switchml).timeout_ps}; }
+SimTime timeout_of(const AtpSettings& s) { return s.timeout; }
+SimTime timeout_of(const SwitchmlSettings& s) { return s.resend_after(); }
+SimTime timeout_of(const InNetworkSettings& settings) {
+  return std::visit([](const auto& s) { return timeout_of(s); }, settings);
+}
 
-void find_problems(const AlgorithmChoice& a, const std::string& at, std::int64_t packet_limit, std::vector<Problem>& out) {
+void find_problems(const InNetworkSettings& a, const std::string& at, std::int64_t packet_limit, std::vector<Problem>& out) {
   const std::int64_t payload = payload_of(a).count, most = (packet_limit - udp_overhead_bytes) / 4 * 4;
   if (payload % 4 != 0 || payload > most)
     out.push_back({at + "/payload", fmt::format("packets of this lab hold at most {} bytes of values, a multiple of 4, got {}", most,
@@ -54,17 +56,24 @@ class Switches {
   std::vector<NodeId> programmable_, met_;
 };
 
-void add_settings(const AlgorithmChoice& a, const AtpSettings& atp, std::vector<std::string>& out) {
-  const auto add = [&](const char* flag, auto value) { out.insert(out.end(), {flag, fmt::format("{}", value)}); };
-  add("--algorithm", a.name);
-  add("--payload", payload_of(a).count);
-  add("--packet", payload_of(a).count + udp_overhead_bytes);
-  add("--timeout", timeout_of(a).microseconds() / 1e3);
-  if (a.name == "switchml") return add("--slots", a.switchml.slots);
-  add("--aggregators", atp.aggregators);
-  add("--window", atp.largest_window);
-  add("--initial-window", atp.initial_window);
-  add("--mtu", atp.mtu_bytes);
+using Flags = std::vector<std::string>;
+void add(Flags& out, const char* flag, const std::string& value) { out.insert(out.end(), {flag, value}); }
+
+void add_own(const AtpSettings& s, Flags& out) {
+  add(out, "--aggregators", std::to_string(s.places()));
+  add(out, "--window", std::to_string(s.window_limit()));
+  add(out, "--initial-window", std::to_string(s.initial_window));
+  add(out, "--mtu", std::to_string(s.mtu.count));
+}
+void add_own(const SwitchmlSettings& s, Flags& out) { add(out, "--slots", std::to_string(s.slots)); }
+
+void add_settings(const InNetworkSettings& settings, Flags& out) {
+  const std::int64_t payload = payload_of(settings).count;
+  add(out, "--algorithm", std::string(protocol_of(settings).name));
+  add(out, "--payload", std::to_string(payload));
+  add(out, "--packet", std::to_string(payload + udp_overhead_bytes));
+  add(out, "--timeout", fmt::format("{}", timeout_of(settings).microseconds() / 1e3));
+  std::visit([&](const auto& s) { add_own(s, out); }, settings);
 }
 
 }  // namespace
@@ -80,7 +89,7 @@ std::vector<Problem> in_network_problems(const Scenario& s, const Fabric& fabric
   const std::vector<AlgorithmChoice>& all = s.workload.algorithms;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (is_in_network(all[i].name))
-      find_problems(all[i], all.size() > 1 ? fmt::format("/workload/algorithm/{}", i) : "/workload/algorithm", packet_bytes(fabric), out);
+      find_problems(in_network_settings(all[i], s.fabric.programmable), all.size() > 1 ? fmt::format("/workload/algorithm/{}", i) : "/workload/algorithm", packet_bytes(fabric), out);
   const ProgrammableSwitches& switches = s.fabric.programmable;
   if (switches.delay != SimTime{}) out.push_back({"/fabric/programmable/delay", "software switches take the time they take"});
   if (switches.packets_per_second > 0)
@@ -102,26 +111,20 @@ InNetworkBench in_network_bench(const Scenario& s, const AlgorithmChoice& a, con
     below.push_back(switches.number(cluster.edge_switch(endpoint)));
   };
   std::ranges::for_each(cluster.workers(), seat);
-  AtpSettings settings;
-  std::vector<ServerShare> shares;
-  if (a.name == "atp") {
-    shares = cluster.servers(a.atp, 0);
-    settings = atp_settings(cluster, shares, site, a.atp);
-    for (const ServerShare& share : shares) seat(share.endpoint);
-  } else {  // which adds up in the first of its switches that can, here as there
-    switches.number(switchml_switch(cluster, programmable_nodes(s.fabric.programmable, fabric)));
-  }
+  const PlacedTask placed = place_task(cluster, site, in_network_settings(a, s.fabric.programmable));
+  std::ranges::for_each(placed.servers, seat);
+  if (placed.task.meets_at >= 0) switches.number(placed.task.meets_at);  // the first that adds, here as there
   for (const NodeId at : switches.met()) out.nodes.push_back(plan.programs.at(at));
 
-  add_settings(a, settings, out.arguments);
-  const auto add = [&](const char* flag, const std::string& value) { out.arguments.insert(out.arguments.end(), {flag, value}); };
-  if (!shares.empty()) add("--servers", std::to_string(shares.size()));
-  add("--switches", std::to_string(switches.met().size()));
-  add("--below", fmt::format("{}", fmt::join(below, ",")));
-  if (const auto passing = switches.passing(); !passing.empty()) add("--passing", fmt::format("{}", fmt::join(passing, ",")));
+  Flags& flags = out.arguments;
+  add_settings(placed.task.settings, flags);
+  if (!placed.servers.empty()) add(flags, "--servers", std::to_string(placed.servers.size()));
+  add(flags, "--switches", std::to_string(switches.met().size()));
+  add(flags, "--below", fmt::format("{}", fmt::join(below, ",")));
+  if (const auto passing = switches.passing(); !passing.empty()) add(flags, "--passing", fmt::format("{}", fmt::join(passing, ",")));
   if (s.packet && s.packet->faults.loss > 0) {
-    add("--loss", fmt::format("{}", s.packet->faults.loss));
-    add("--seed", std::to_string(s.packet->seed));
+    add(flags, "--loss", fmt::format("{}", s.packet->faults.loss));
+    add(flags, "--seed", std::to_string(s.packet->seed));
   }
   return out;
 }

@@ -19,16 +19,12 @@ using namespace std::chrono_literals;
 constexpr int each = 16;
 constexpr std::uint64_t run = 0x1234'5678'9abc'def0;
 
-InNetworkProtocol protocol(InNetworkProtocol::Kind kind, int aggregators = 64) {
-  return {.kind = kind,
-          .atp = {.values_per_packet = each,
-                  .packet_bytes = udp_overhead_bytes + 4 * each,
-                  .aggregators = aggregators,
-                  .initial_window = 8,
-                  .largest_window = 64,
-                  .timeout_ps = 1'000'000'000},
-          .switchml = {.values_per_packet = each, .packet_bytes = udp_overhead_bytes + 4 * each, .slots = 32, .timeout_ps = 5'000'000'000}};
+constexpr Bytes packet{udp_overhead_bytes + 4 * each};
+InNetworkSettings atp(int aggregators = 64) {
+  return AtpSettings{
+      .payload = Bytes{4 * each}, .packet = packet, .aggregators = aggregators, .initial_window = 8, .largest_window = 64, .timeout = 1_ms};
 }
+const InNetworkSettings switchml = SwitchmlSettings{.slots = 32, .payload = Bytes{4 * each}, .packet = packet, .timeout = 5_ms};
 
 std::int32_t value(int worker, std::uint32_t round, std::size_t i) {
   return static_cast<std::int32_t>(
@@ -39,7 +35,7 @@ std::int32_t value(int worker, std::uint32_t round, std::size_t i) {
 // Every node a thread with a socket of its own.
 class Threads {
  public:
-  Threads(const InNetworkProtocol& with, const UdpLayout& layout, std::int64_t elements)
+  Threads(const InNetworkSettings& with, const UdpLayout& layout, std::int64_t elements)
       : deployment_(with, layout, elements),
         layout_(layout),
         statistics_(static_cast<std::size_t>(layout.nodes())),
@@ -129,7 +125,7 @@ class Threads {
     udp_[static_cast<std::size_t>(at)] = node.statistics();
   }
 
-  InNetworkDeployment deployment_;
+  UdpDeployment deployment_;
   UdpLayout layout_;
   std::deque<UdpSocket> sockets_;
   std::vector<UdpPeer> peers_;
@@ -142,31 +138,28 @@ class Threads {
   std::string error_;
 };
 
-constexpr auto atp = InNetworkProtocol::Kind::atp;
-constexpr auto switchml = InNetworkProtocol::Kind::switchml;
-
 }  // namespace
 
 TEST_CASE("udp: the agents add up over sockets, by one switch or several, one server or several") {
-  for (const auto kind : {atp, switchml})
+  for (const InNetworkSettings& settings : {atp(), switchml})
     for (const UdpLayout& layout : {UdpLayout{3, 1, 1}, UdpLayout{4, 2, 2}, UdpLayout{1, 1, 1}, UdpLayout{3, 1, 3}}) {
-      CAPTURE(static_cast<int>(kind));
+      CAPTURE(protocol_of(settings).name);
       CAPTURE(layout.workers);
       CAPTURE(layout.switches);
-      Threads threads(protocol(kind), layout, 1000);
+      Threads threads(settings, layout, 1000);
       CHECK(threads.all_reduces(5, {}) == 0);
       CHECK(threads.statistics().malformed == 0);
       CHECK(threads.statistics().packets >= 5 * 63);
-      if (kind == atp && layout.workers > 1) CHECK(threads.statistics().whole > 200);
+      if (settings.index() == 0 && layout.workers > 1) CHECK(threads.statistics().whole > 200);
     }
 }
 
 TEST_CASE("udp: with a tenth lost, doubled and reordered every sum is exact") {
-  for (const auto kind : {atp, switchml})
+  for (const InNetworkSettings& settings : {atp(16), switchml})
     for (const UdpLayout& layout : {UdpLayout{3, 1, 1}, UdpLayout{4, 2, 2}}) {
-      CAPTURE(static_cast<int>(kind));
+      CAPTURE(protocol_of(settings).name);
       CAPTURE(layout.switches);
-      Threads threads(protocol(kind, 16), layout, 1000);
+      Threads threads(settings, layout, 1000);
       const UdpMischief mischief{.loss = 0.1, .duplication = 0.1, .reordering = 0.1, .seed = 7};
       CHECK(threads.all_reduces(4, mischief) == 0);
       CHECK(threads.statistics().resent > 100);
@@ -216,8 +209,8 @@ struct OneServer {
     for (int node = 0; node < layout.nodes(); ++node) peers.push_back(udp_peer(socket.address()));
   }
   const UdpLayout layout{1, 1, 1};
-  const InNetworkDeployment deployment{protocol(InNetworkProtocol::Kind::atp), layout, 100};
-  const Address worker = deployment.atp.flows[0].first_worker, server = deployment.atp.flows[0].server;
+  const UdpDeployment deployment{atp(), layout, 100};
+  const Address worker = deployment.agents.seats[0].self, server = deployment.agents.seats[1].self;
   UdpSocket socket{"127.0.0.1:0"};
   std::vector<UdpPeer> peers;
   PayloadPool pool{each};
@@ -248,7 +241,7 @@ TEST_CASE("udp: what is of another run or round, of a wrong length, or for nobod
   wrong[2].head.run = run + 1;
   wrong[3].head.from = 1000;
   wrong[4].head.from = -2;
-  wrong[5].head.from = place.deployment.atp.flows[0].group;
+  wrong[5].head.from = place.deployment.agents.groups[0].self;
   wrong[6].head.to = INT32_MAX;
   wrong[7].head.to = place.worker;
   wrong[8].head.congested = 9;

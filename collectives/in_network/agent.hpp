@@ -1,0 +1,43 @@
+// An agent that takes part in an in-network all-reduce, and what all of them count.
+#pragma once
+
+#include "collectives/in_network/datagram.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace weft {
+
+// Sums over agents, but for the largest.
+struct InNetworkStatistics {
+  std::int64_t sent = 0, resent = 0, timeouts = 0, marks = 0;  // by workers, in packets
+  std::int64_t overflows = 0;                                  // agents that were told of a sum that does not fit
+  std::int64_t packets = 0, whole = 0, merged = 0;             // of the message; that came as one sum; that servers added
+  std::int64_t seen = 0, aggregated = 0, collisions = 0;       // by switches
+  std::int64_t malformed = 0;
+  std::int64_t largest_window = 0, most_in_use = 0;
+
+  void add(const InNetworkStatistics& o) {
+    sent += o.sent, resent += o.resent, timeouts += o.timeouts, marks += o.marks, overflows += o.overflows;
+    packets += o.packets, whole += o.whole, merged += o.merged, seen += o.seen, aggregated += o.aggregated, collisions += o.collisions;
+    malformed += o.malformed;
+    largest_window = std::max(largest_window, o.largest_window);
+    most_in_use = std::max(most_in_use, o.most_in_use);
+  }
+};
+
+class InNetworkAgent : public Agent {
+ public:
+  virtual InNetworkStatistics counted() const = 0;
+};
+
+// The values of one worker, by packet; the last packet's may be padded with zeros. A run of sizes only has none.
+class PacketValues {
+ public:
+  virtual ~PacketValues() = default;
+  virtual void read(std::uint32_t packet, std::span<std::int32_t> values) = 0;
+  virtual void write(std::uint32_t packet, std::span<const std::int32_t> sums) = 0;
+};
+
+}  // namespace weft

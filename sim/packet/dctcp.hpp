@@ -1,0 +1,59 @@
+#pragma once
+
+#include "sim/packet/no_congestion_control.hpp"
+#include "sim/packet/settings.hpp"
+
+#include <algorithm>
+
+namespace weft {
+
+// DCTCP (Alizadeh et al., SIGCOMM 2010) in packets: slow start, one packet more per window, and once per window a cut by
+// half the estimated share of marked packets. A loss halves it, a timeout starts it anew.
+class Dctcp : public NoCongestionControl {
+ public:
+  static constexpr MarkEcho echo = MarkEcho::acknowledgement;
+  static constexpr bool windowed = true;
+
+  Dctcp(const PacketSettings& s, double /*line_bps*/)
+      : gain_(s.dctcp_gain), packets_(static_cast<double>(s.window.count / s.packet.count)) {}
+
+  std::uint32_t window() const { return static_cast<std::uint32_t>(packets_); }
+
+  void on_ack(const Acknowledged& a) {
+    seen_ += a.newly;
+    if (a.marked) {
+      seen_marked_ += a.newly;
+      threshold_ = std::min(threshold_, packets_);  // a mark ends slow start
+    } else if (a.next - a.upto + a.newly >= window()) {  // a window that was not used up is large enough
+      packets_ += packets_ < threshold_ ? a.newly : a.newly / packets_;
+    }
+    if (a.upto >= window_end_) {
+      if (seen_ > 0) share_ += gain_ * (static_cast<double>(seen_marked_) / seen_ - share_);
+      if (seen_marked_ > 0) packets_ = threshold_ = std::max(1.0, packets_ * (1 - share_ / 2));
+      seen_ = seen_marked_ = 0;
+      window_end_ = a.next;
+    }
+    packets_ = std::min(packets_, most);
+  }
+  void on_loss(std::uint32_t upto, std::uint32_t next) {
+    if (upto < loss_end_) return;  // one cut for all losses of a window
+    packets_ = threshold_ = std::max(1.0, packets_ / 2);
+    loss_end_ = next;
+  }
+  void on_timeout() {
+    threshold_ = std::max(2.0, packets_ / 2);
+    packets_ = 1;
+  }
+  void next_message() { window_end_ = loss_end_ = seen_ = seen_marked_ = 0; }
+  bool learned() const { return true; }
+
+ private:
+  static constexpr double most = 1e6;
+  double gain_;
+  double packets_;
+  double threshold_ = most;
+  double share_ = 1;  // as in the paper's implementation: the first marks are taken seriously
+  std::uint32_t window_end_ = 0, loss_end_ = 0, seen_ = 0, seen_marked_ = 0;
+};
+
+}  // namespace weft
