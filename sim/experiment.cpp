@@ -3,6 +3,7 @@
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "models/server/server_fabric.hpp"
+#include "sim/blame.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/program_of_workload.hpp"
 #include "sim/scenario/describe.hpp"
@@ -164,7 +165,8 @@ struct ReadyJob {
                                  .repetition = job.repetition,
                                  .name = job.name,
                                  .timeline = options.timeline,
-                                 .operations = options.operations}};
+                                 .operations = options.operations,
+                                 .find_path = options.find_path}};
   }
 };
 
@@ -228,6 +230,11 @@ Bytes wire_bytes_per_rank(const PlacedJob& job, Bytes size, const TenantRun& run
 
 std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
 
+std::optional<CriticalPath> path_of(const PlacedJob& job, const TenantRun& run, const Fabric& fabric) {
+  if (!run.critical_path) return std::nullopt;
+  return critical_path(*run.critical_path, run.iterations.size(), job.placement, fabric);
+}
+
 JobResult result_of(const ReadyJob& ready, const TenantRun& run, const SharedRun& all, const SharedRun& alone, const Fabric& fabric) {
   const PlacedJob& job = ready.job;
   const auto [least, most] = std::ranges::minmax(run.iterations, {}, [](const Iteration& one) { return one.time(); });
@@ -246,7 +253,8 @@ JobResult result_of(const ReadyJob& ready, const TenantRun& run, const SharedRun
           .wire_bytes_per_rank = wire_bytes_per_rank(job, ready.size, run, all, fabric),
           .messages = run.messages / static_cast<std::int64_t>(run.iterations.size()),
           .steps = job.steps(),
-          .max_flows_per_link = job.load.max_flows_per_link()};
+          .max_flows_per_link = job.load.max_flows_per_link(),
+          .critical_path = path_of(job, run, fabric)};
 }
 
 TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, SimTime step, SimTime computed) {
@@ -290,6 +298,7 @@ Row row_of(const Scenario& scenario, const ReadyJob& ready, const SharedRun& run
           .most_shared_step = job.load.between_switches.step,
           .bottleneck = slowest_endpoint(scenario),
           .aggregates = job.in_network() || (job.schedule && job.schedule->servers > 0),
+          .critical_path = path_of(job, own, fabric),
           .copies = run.copies,
           .traffic = run.traffic,
           .in_network = run.in_network};
@@ -351,7 +360,8 @@ Row Experiment::run(Bytes size, const Options& options) {
   std::vector<ReadyJob> ready;
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.in_network() ? Program{} : job.at(size)});
   std::vector<Tenant> tenants;
-  for (std::size_t i = 0; i < ready.size(); ++i) tenants.push_back(ready[i].tenant(hardware, i == 0 ? options : Options{}));
+  for (std::size_t i = 0; i < ready.size(); ++i)
+    tenants.push_back(ready[i].tenant(hardware, i == 0 ? options : Options{.find_path = options.find_path}));
 
   PacketReport report;
   const auto before = std::chrono::steady_clock::now();
@@ -378,7 +388,7 @@ SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardw
 }
 
 Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline) {
-  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .around = Around::engine});
+  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .around = Around::engine, .find_path = true});
 }
 
 std::vector<SimTime> starts_of(const Scenario& scenario) {

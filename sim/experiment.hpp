@@ -32,6 +32,7 @@ class Experiment {
     std::vector<MessageRecord>* timeline = nullptr;      // receives every message of the workload
     std::vector<OperationRecord>* operations = nullptr;  // receives every operation of the workload's program
     Around around = Around::nothing;                     // `engine`: in SimGrid's engine, once per process
+    bool find_path = false;                              // what the critical path of each job was spent on
     bool each_alone = true;                              // jobs that share the network are each simulated alone too, to be compared
   };
   // `size`: of the workload where it is a collective. Throws RunError when no progress is possible, saying who waits for whom.

@@ -122,6 +122,29 @@ std::string step_of(const Row& row) {
       ms(row.time), ms(t.compute), ms(t.exposed), share, t.samples_per_s, 100 * t.scaling_efficiency);
 }
 
+// What the time was spent on, the largest part first, and which links most of it went through.
+std::string path_of(const Row& row) {
+  if (!row.critical_path) return "";
+  const CriticalPath& path = *row.critical_path;
+  const auto share = [&](SimTime part) {
+    return row.time.ps > 0 ? 100 * static_cast<double>(part.ps) / static_cast<double>(row.time.ps) : 0;
+  };
+  std::vector<std::string> limits;
+  for (const LimitingResource& limit : path.limits)
+    if (limits.size() < 3 && share(limit.time) >= 1) limits.push_back(fmt::format("{} {:.1f} %", limit.name, share(limit.time)));
+  std::vector<std::pair<SimTime, std::string>> parts = {
+      {path.bandwidth, limits.empty() ? "bandwidth" : fmt::format("bandwidth ({})", fmt::join(limits, ", "))},
+      {path.latency, "latency"},
+      {path.overhead, "overheads"},
+      {path.waiting, "waiting"},
+      {path.computing, "compute"}};
+  std::erase_if(parts, [](const auto& part) { return part.first.ps == 0; });
+  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> texts;
+  for (const auto& [time, what] : parts) texts.push_back(fmt::format("{:.1f} % {}", share(time), what));
+  return texts.empty() ? "" : fmt::format("#   critical path: {}\n", fmt::join(texts, ", "));
+}
+
 std::string traffic_of(const Row& row) {
   std::string out;
   for (std::size_t i = 0; i < row.traffic.size(); ++i) {
@@ -284,8 +307,9 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     out += "#\n" + what_was_in_effect(cases[i], i, cases.size()) + header(layout);
     for (const Result* result : group) {
       if (result->row)
-        out += line(*result->row, fastest(*result, group), layout) + step_of(*result->row) + copies_of(*result->row) +
-               jobs_of(*result->row) + traffic_of(*result->row) + in_network_of(*result->row) + packets_of(*result->row);
+        out += line(*result->row, fastest(*result, group), layout) + step_of(*result->row) + path_of(*result->row) +
+               copies_of(*result->row) + jobs_of(*result->row) + traffic_of(*result->row) + in_network_of(*result->row) +
+               packets_of(*result->row);
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }
