@@ -3,6 +3,7 @@
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "models/server/server_fabric.hpp"
+#include "sim/blame.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/program_of_workload.hpp"
 #include "sim/scenario/compression_check.hpp"
@@ -222,7 +223,8 @@ struct ReadyJob {
                                  .repetition = job.repetition,
                                  .name = job.name,
                                  .timeline = options.timeline,
-                                 .operations = options.operations}};
+                                 .operations = options.operations,
+                                 .find_path = options.find_path}};
   }
 };
 
@@ -286,6 +288,11 @@ Bytes wire_bytes_per_rank(const PlacedJob& job, Bytes size, const TenantRun& run
 
 std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
 
+std::optional<CriticalPath> path_of(const PlacedJob& job, const TenantRun& run, const Fabric& fabric) {
+  if (!run.critical_path) return std::nullopt;
+  return critical_path(*run.critical_path, run.iterations.size(), job.placement, fabric);
+}
+
 JobResult result_of(const ReadyJob& ready, const TenantRun& run, const SharedRun& all, const SharedRun& alone, const Fabric& fabric) {
   const PlacedJob& job = ready.job;
   const auto [least, most] = std::ranges::minmax(run.iterations, {}, [](const Iteration& one) { return one.time(); });
@@ -304,7 +311,8 @@ JobResult result_of(const ReadyJob& ready, const TenantRun& run, const SharedRun
           .wire_bytes_per_rank = wire_bytes_per_rank(job, ready.size, run, all, fabric),
           .messages = run.messages / static_cast<std::int64_t>(run.iterations.size()),
           .steps = job.steps(),
-          .max_flows_per_link = job.load.max_flows_per_link()};
+          .max_flows_per_link = job.load.max_flows_per_link(),
+          .critical_path = path_of(job, run, fabric)};
 }
 
 // What no rank waited for of itself is the end of the run, where those that are done wait for the last.
@@ -354,6 +362,7 @@ Row row_of(const Scenario& scenario, const ReadyJob& ready, const SharedRun& run
           .most_shared_step = job.load.between_switches.step,
           .bottleneck = slowest_endpoint(scenario),
           .aggregates = job.in_network() || (job.schedule && job.schedule->servers > 0),
+          .critical_path = path_of(job, own, fabric),
           .copies = run.copies,
           .traffic = run.traffic,
           .in_network = run.in_network};
@@ -421,7 +430,8 @@ Row Experiment::run(Bytes size, const Options& options) {
   for (PlacedJob& job : parts_->jobs) choose_schedule(job, size, hardware, parts_->routes);
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.in_network() ? Program{} : job.at(size)});
   std::vector<Tenant> tenants;
-  for (std::size_t i = 0; i < ready.size(); ++i) ready[i].add_tenants(hardware, i == 0 ? options : Options{}, tenants);
+  for (std::size_t i = 0; i < ready.size(); ++i)
+    ready[i].add_tenants(hardware, i == 0 ? options : Options{.find_path = options.find_path}, tenants);
 
   const auto before = std::chrono::steady_clock::now();
   const auto site = [&](Routes& routes) {
@@ -457,7 +467,7 @@ SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardw
 
 Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline,
              std::vector<SpanRecord>* spans) {
-  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .spans = spans, .around = Around::engine});
+  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .spans = spans, .around = Around::engine, .find_path = true});
 }
 
 std::vector<SimTime> starts_of(const Scenario& scenario) {

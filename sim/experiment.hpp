@@ -33,6 +33,7 @@ class Experiment {
     std::vector<SpanRecord>* spans = nullptr;            // receives what each rank of a training job does
     std::vector<OperationRecord>* operations = nullptr;  // receives every operation of the workload's program
     Around around = Around::nothing;                     // `engine`: in SimGrid's engine, once per process
+    bool find_path = false;                              // what the critical path of each job was spent on
     bool each_alone = true;                              // jobs that share the network are each simulated alone too, to be compared
   };
   // `size`: of the workload where it is a collective. Throws RunError when no progress is possible, saying who waits for whom.
@@ -54,7 +55,7 @@ SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardw
 
 // One row in SimGrid's engine: once per process.
 Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline = nullptr,
-                 std::vector<SpanRecord>* spans = nullptr);
+             std::vector<SpanRecord>* spans = nullptr);
 
 // When each rank of the workload starts; empty: all at 0.
 std::vector<SimTime> starts_of(const Scenario& scenario);

@@ -129,7 +129,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
     if (std::holds_alternative<PlacedProgram>(t.job)) {
       const NetworkRun job = program->result();
       carried(job.bytes_on_link);
-      out.jobs.push_back({.iterations = program->iterations(), .messages = job.messages});
+      out.jobs.push_back({.iterations = program->iterations(), .messages = job.messages, .critical_path = program->critical_path()});
       ++program;
     } else if (std::holds_alternative<PlacedTraining>(t.job)) {
       const NetworkRun job = training->result();

@@ -35,11 +35,12 @@ struct Tenant {
 
 struct TenantRun {
   std::vector<Iteration> iterations;
-  std::int64_t messages = 0;   // in all iterations
-  std::int64_t most_sent = 0;  // in-network: bytes on the wire by the NIC that sent most, in all iterations
-  SimTime computed = {};       // training: by a rank in a step, on average
-  SimTime compressing = {};    // training: in kernels of compression, in a step, by the rank with most of it
-  Waits waits = {};            // training: of a rank in a step, on average
+  std::int64_t messages = 0;                    // in all iterations
+  std::int64_t most_sent = 0;                   // in-network: bytes on the wire by the NIC that sent most, in all iterations
+  SimTime computed = {};                        // training: by a rank in a step, on average
+  SimTime compressing = {};                     // training: in kernels of compression, in a step, by the rank with most of it
+  Waits waits = {};                             // training: of a rank in a step, on average
+  std::optional<PathParts> critical_path = {};  // of all iterations, where it is known
 
   SimTime finish() const { return iterations.back().end; }
 };

@@ -10,6 +10,7 @@
 #include "models/fabric/routes.hpp"
 #include "models/hardware.hpp"
 #include "models/server/host_copies.hpp"
+#include "sim/network/critical_path.hpp"
 #include "sim/network/network_run.hpp"
 
 #include <algorithm>
@@ -33,8 +34,8 @@ struct Job {
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
   const HardwareProfile& hardware;
-  std::span<const SimTime> start = {};                // when each rank begins; empty: all at 0
-  std::span<const HostCopies> copies = {};            // beside the schedule, on the `flow` network only
+  std::span<const SimTime> start = {};      // when each rank begins; empty: all at 0
+  std::span<const HostCopies> copies = {};  // beside the schedule, on the `flow` network only
   Regime regime = {};
   std::span<const std::vector<int>> stands_for = {};  // by channel and step: of how many it is made (merge_steps.hpp); empty: of one
 };
@@ -47,6 +48,7 @@ struct UnderWay {
   int step = 0;  // of operation_ends: the operation
   Rank from = 0, to = 0;
   std::uint32_t route = 0;
+  std::uint32_t recorded = PathRecorder::none;
   Kind kind = Kind::message;
   bool reduces = false, ended = false;
 };
@@ -117,6 +119,7 @@ struct LaneState {
   Routes& routes;
   Network& network;  // numbers its routes as `connections`: nobody else adds any
   std::vector<MessageRecord>* timeline = nullptr;
+  PathRecorder* path = nullptr;              // records every message, where the network knows what limits it
   std::span<std::int64_t> nic_free_at = {};  // SendQueue::nic: by link, when the overheads of sends over it are over
   UnderWayTable under_way = {};
   std::vector<Connection> connections = {};
@@ -178,6 +181,7 @@ struct Seat {
 struct RankDone {
   Rank rank = 0;
   SimTime at;  // not before the network's clock
+  ChainEnd after = {};
 };
 
 template <class Network>
@@ -207,9 +211,12 @@ class EventExecutor {
   }
 
   // Each rank once. `at` may lie ahead of the network's clock.
-  void begin(Rank rank, SimTime at) {
-    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
-      enter(process(channel, rank), later(at.ps, hardware_.call_overhead.ps));
+  void begin(Rank rank, SimTime at, const ChainEnd& after = {}) {
+    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel) {
+      Process& p = process(channel, rank);
+      p.after = after;
+      enter(p, later(at.ps, hardware_.call_overhead.ps));
+    }
   }
 
   bool finished() const { return unfinished_ == 0; }
@@ -224,22 +231,33 @@ class EventExecutor {
     if (lane_.timeline)
       lane_.timeline->push_back({seat_.first_channel + static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes,
                                  SimTime{m.posted}, SimTime{m.started} + latency(m.route), SimTime{now}});
+    if constexpr (Network::knows_bottlenecks)
+      if (lane_.path) {
+        if (m.route == lane_.none)
+          lane_.path->end(m.recorded, now, -1, std::span<const BottleneckSpan>{});
+        else
+          lane_.path->end(m.recorded, now, lane_.network.model().last_bottleneck(), lane_.network.model().earlier_bottlenecks());
+      }
     const std::int64_t here = staged(m.route) ? copy_engine(lane_.from_host, m.to).copy(now, staging_ps(m.bytes)) : now;
-    const std::int64_t work = later(hardware_.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : copy_ps(m.bytes));
+    Work work{.ps = hardware_.receive_overhead.ps};
+    if (m.reduces)
+      add_reduction(work, m.bytes);
+    else
+      work.ps = later(work.ps, copy_ps(m.bytes));
     const std::int64_t handed = later(now, path_overhead(m.route));
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
-      receiver.work = later(receiver.work, work);
+      receiver.work += work;
       receiver.copied = std::max(receiver.copied, here);
-      transfer_done(receiver, handed);
+      transfer_done(receiver, handed, m.recorded);
     } else {
       Early& early = early_[process_index(receiver)].at(receiver.step, m.step);
       ++early.messages;
-      early.work = later(early.work, work);
+      early.work += work;
       early.copied = std::max(early.copied, here);
       early.handed = std::max(early.handed, handed);
     }
-    if (!leaves_at_once(m.bytes / steps_at(m.channel, m.step))) transfer_done(process(m.channel, m.from), now);
+    if (!leaves_at_once(m.bytes / steps_at(m.channel, m.step))) transfer_done(process(m.channel, m.from), now, m.recorded);
   }
 
   std::int64_t messages() const { return messages_; }
@@ -260,6 +278,16 @@ class EventExecutor {
   }
 
  private:
+  // What a rank has to do after its transfers of a step: receive overheads, reductions.
+  struct Work {
+    std::int64_t ps = 0;
+    std::int64_t reducing_ps = 0;  // of it, what the rate of reductions takes
+    Work& operator+=(const Work& other) {
+      ps = later(ps, other.ps);
+      reducing_ps = later(reducing_ps, other.reducing_ps);
+      return *this;
+    }
+  };
   // One rank's place in one channel.
   struct Process {
     std::uint32_t channel = 0;
@@ -270,14 +298,15 @@ class EventExecutor {
     std::int64_t entered = 0;
     std::int64_t free_at = 0;  // when the overheads of its sends are over
     std::int64_t handed = 0;   // when the last of its messages is in its hands
-    std::int64_t work = 0;     // what it has to do after its transfers: receive overheads, reductions
     std::int64_t copied = 0;   // when what it received has been copied from host memory
+    Work work = {};
+    ChainEnd after = {};  // what let it enter the step, and what it has done since
   };
   // Messages that ended before their receiver reached the step.
   struct Early {
     int messages = 0;
-    std::int64_t handed = 0;
-    std::int64_t work = 0, copied = 0;
+    std::int64_t handed = 0, copied = 0;
+    Work work = {};
   };
   // A rank's early messages by step, in a ring that holds the steps from the rank's own on.
   class EarlyRing {
@@ -318,11 +347,11 @@ class EventExecutor {
 
   std::int64_t copy_ps(std::int64_t bytes) const { return copy_rate_.count == 0 ? 0 : (Bytes{bytes} / copy_rate_).ps; }
 
-  std::int64_t reduction_ps(std::int64_t bytes) {
-    const HardwareProfile& hw = hardware_;
-    if (reduce_rate_.count == 0) return hw.reduce_launch.ps;
+  void add_reduction(Work& work, std::int64_t bytes) {
+    work.ps = later(work.ps, hardware_.reduce_launch.ps);
+    if (reduce_rate_.count == 0) return;
     if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
-    return later(hw.reduce_launch.ps, last_reduction_ps_);
+    work += {last_reduction_ps_, last_reduction_ps_};
   }
 
   // The rank is in p.step from `now` on, which may lie ahead of the network's clock: nothing that happens before can
@@ -331,7 +360,7 @@ class EventExecutor {
   void enter(Process& p, std::int64_t now) {
     StepWindow& window = channels_[p.channel];
     for (;; window.leave(p.step), ++p.step) {
-      if (p.step == window.count()) return finish(p.rank, now);
+      if (p.step == window.count()) return finish(p, now);
       p.inside = hardware_.send_queue == SendQueue::channel || now <= lane_.network.now().ps;
       if (!p.inside) return enter_later(p, now);
       IndexedStep& step = window.at(p.step);
@@ -343,7 +372,7 @@ class EventExecutor {
       p.handed = early.handed;
       p.entered = p.free_at = now;
       for (const std::uint32_t i : shape.locals_of(p.rank))
-        if (step.load(i).reduces) p.work = later(p.work, reduction_ps(step.load(i).bytes));
+        if (step.load(i).reduces) add_reduction(p.work, step.load(i).bytes);
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
         spend_send(p, step, i);
         post(p, step, i);
@@ -351,9 +380,9 @@ class EventExecutor {
       }
       if (!step.posted.empty())
         for (const std::uint32_t i : shape.receives_of(p.rank))
-          if (step.posted[i] != not_posted) start_rendezvous(p, step, i, step.posted[i], now);
+          if (step.posted[i] != not_posted) start_rendezvous(process(p.channel, shape.from(i)), p, step, i);
       if (p.pending > 0) return;
-      now = later(std::max({p.handed, p.free_at, p.copied}), p.work);
+      now = do_work(p, std::max({p.handed, p.free_at, p.copied}));
     }
   }
 
@@ -362,20 +391,29 @@ class EventExecutor {
     lane_.network.wake(SimTime{now}, lane_.under_way.add(entry));
   }
 
-  void finish(Rank rank, std::int64_t now) {
+  void finish(const Process& p, std::int64_t now) {
     require_in_time(now);
     --unfinished_;
-    const auto r = static_cast<std::size_t>(rank);
-    ends_[r] = std::max(ends_[r], SimTime{now});
-    if (--running_[r] == 0) done_.push_back({rank, ends_[r]});
+    RankDone& end = ends_[static_cast<std::size_t>(p.rank)];
+    if (SimTime{now} >= end.at) end = {p.rank, SimTime{now}, p.after};
+    if (--running_[static_cast<std::size_t>(p.rank)] == 0) done_.push_back(end);
   }
 
-  void transfer_done(Process& p, std::int64_t now) {
+  // The last transfer of a step lets its rank go on.
+  void transfer_done(Process& p, std::int64_t now, std::uint32_t recorded) {
     p.handed = std::max(p.handed, now);
     if (--p.pending > 0) return;
+    p.after = {.message = recorded};
     channels_[p.channel].leave(p.step);
     ++p.step;
-    enter(p, later(std::max({p.handed, p.free_at, p.copied}), p.work));
+    enter(p, do_work(p, std::max({p.handed, p.free_at, p.copied})));
+  }
+
+  // When the work of its step is done.
+  std::int64_t do_work(Process& p, std::int64_t from) {
+    p.after.rank = name_of(p.rank);
+    p.after.reducing_ps = later(p.after.reducing_ps, p.work.reducing_ps);
+    return later(from, p.work.ps);
   }
 
   // The overheads of one send, after those before it in the same queue.
@@ -384,7 +422,10 @@ class EventExecutor {
     std::int64_t* queue = nullptr;
     if (hardware_.send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
     if (hardware_.send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
-    if (queue) p.free_at = std::max(p.free_at, *queue);
+    if (queue && *queue > p.free_at) {
+      p.after.waiting_ps += *queue - p.free_at;
+      p.free_at = *queue;
+    }
     p.free_at = later(p.free_at, steps_in(p) * hardware_.send_overhead.ps);
     if (step.load(i).bytes / steps_in(p) >= hardware_.inline_threshold.count)
       p.free_at = later(p.free_at, steps_in(p) * hardware_.beyond_inline.ps);
@@ -407,33 +448,41 @@ class EventExecutor {
     if (step.posted.empty()) step.posted.assign(step.shape->ends.size(), not_posted);
     step.posted[i] = sender.free_at;
     const Process& receiver = process(sender.channel, step.shape->to(i));
-    if (receiver.step == sender.step && receiver.pending > 0) start_rendezvous(sender, step, i, sender.free_at, receiver.entered);
+    if (receiver.step == sender.step && receiver.pending > 0) start_rendezvous(sender, receiver, step, i);
   }
 
-  void start_rendezvous(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted,
-                        std::int64_t receiver_entered) {
-    start(either_end, step, i, posted, later(std::max(posted, receiver_entered), steps_in(either_end) * hardware_.rendezvous.ps));
+  // Whoever comes last lets the message go.
+  void start_rendezvous(const Process& sender, const Process& receiver, const IndexedStep& step, std::uint32_t i) {
+    const std::int64_t posted = step.posted[i];
+    const bool receiver_is_last = receiver.entered > posted;
+    start(receiver_is_last ? receiver : sender, step, i, posted,
+          later(receiver_is_last ? receiver.entered : posted, steps_in(sender) * hardware_.rendezvous.ps));
   }
 
-  void start(const Process& either_end, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {
+  // `last`: the end that lets the message go.
+  void start(const Process& last, const IndexedStep& step, std::uint32_t i, std::int64_t posted, std::int64_t at) {
     const StepShape& shape = *step.shape;
     const Load& load = step.load(i);
     const std::uint32_t route = shape.routes[i];
-    const int steps = steps_in(either_end);
+    const int steps = steps_in(last);
     if (steps > 1) {  // what it costs besides its bytes, as often as it stands for
       const SimTime once = latency(route) + hardware_.receive_overhead + (load.reduces ? hardware_.reduce_launch : SimTime{});
       at = later(at, (steps - 1) * once.ps);
     }
     if (staged(route)) at = copy_engine(lane_.to_host, shape.from(i)).copy(at, staging_ps(load.bytes));
+    std::uint32_t recorded = PathRecorder::none;
+    if constexpr (Network::knows_bottlenecks)
+      if (lane_.path) recorded = lane_.path->begin(last.after, route, at);
     const std::uint32_t token = lane_.under_way.add({.bytes = load.bytes,
                                                      .posted = posted,
                                                      .started = at,
                                                      .executor = seat_.number,
-                                                     .channel = either_end.channel,
-                                                     .step = either_end.step,
+                                                     .channel = last.channel,
+                                                     .step = last.step,
                                                      .from = shape.from(i),
                                                      .to = shape.to(i),
                                                      .route = route,
+                                                     .recorded = recorded,
                                                      .reduces = load.reduces});
     messages_ += steps;
     if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
@@ -490,7 +539,7 @@ class EventExecutor {
   std::vector<Process> processes_;  // channel * ranks + rank
   std::vector<EarlyRing> early_;    // by process
   std::vector<int> running_;        // by rank: its channels that have not ended
-  std::vector<SimTime> ends_;       // by rank: the last of its channels' ends so far
+  std::vector<RankDone> ends_;      // by rank: the last of its channels' ends so far
   std::vector<RankDone> done_;
   std::size_t unfinished_ = 0;
   std::int64_t messages_ = 0;

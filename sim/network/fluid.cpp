@@ -96,6 +96,7 @@ std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::
   f.route = route;
   f.token = token;
   f.problem = 0;
+  f.changes = none;
   f.active = false;
   return flow;
 }
@@ -175,7 +176,7 @@ void FluidNetwork::settle() {
     if (std::ranges::all_of(links_of(f), leaves_alone)) {
       const Route& route = routes_[f.route];
       f.rate = static_cast<double>(route.bits_per_second);
-      f.bottleneck = route.narrowest;
+      f.bottleneck = f.decided_by = route.narrowest;
       f.end_ps = later(now_, alone_ps(f.bytes, route.bits_per_second));
       expect_end(flow);
     } else {
@@ -361,6 +362,7 @@ bool FluidNetwork::admit_unsettled() {
 
 void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   Flow& f = flows_[flow];
+  if (f.bottleneck != f.decided_by || f.rate == 0) note_bottleneck(f);
   // What differs in the last bits only is the same rate reached by another order of subtractions.
   if (f.rate > 0 && std::abs(rate - f.rate) <= 1e-12 * f.rate) return;
   f.remaining_bits = std::max(0.0, f.remaining_bits - f.rate * static_cast<double>(now_ - f.updated_ps) * 1e-12);
@@ -375,6 +377,33 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
     if (grid > 1) f.end_ps = whole_ps(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
   }
   expect_end(flow);
+}
+
+void FluidNetwork::note_bottleneck(Flow& f) {
+  if (recording_ && f.rate > 0) {
+    std::uint32_t change = free_change_;
+    if (change == none) {
+      change = static_cast<std::uint32_t>(changes_.size());
+      changes_.emplace_back();
+    } else {
+      free_change_ = changes_[change].before;
+    }
+    changes_[change] = {.was = {f.decided_by, now_}, .before = f.changes};
+    f.changes = change;
+  }
+  f.decided_by = f.bottleneck;
+}
+
+void FluidNetwork::recall_bottlenecks(std::uint32_t flow) {
+  ending_ = flow;
+  earlier_.clear();
+  for (std::uint32_t change = flows_[flow].changes; change != none;) {
+    const std::uint32_t before = changes_[change].before;
+    earlier_.push_back(changes_[change].was);
+    changes_[change].before = free_change_;
+    free_change_ = change;
+    change = before;
+  }
 }
 
 // A flow whose rate lets it end only beyond time may still become faster: it has no event until it does.

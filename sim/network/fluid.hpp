@@ -14,6 +14,7 @@
 
 #include "kernels/base/units.hpp"
 #include "models/fabric/fabric.hpp"
+#include "sim/network/critical_path.hpp"
 #include "sim/network/event_queue.hpp"
 
 #include <cstdint>
@@ -71,6 +72,12 @@ class FluidNetwork {
     settle();
   }
 
+  // From now on it is known of every flow which links decided its rate, and until when: for those who ask while it ends.
+  void record_bottlenecks() { recording_ = true; }
+  LinkId last_bottleneck() const { return flows_[ending_].decided_by; }
+  // Before that one, the latest first.
+  std::span<const BottleneckSpan> earlier_bottlenecks() const { return earlier_; }
+
   // Flows are on their links, and all of them would end only beyond the time that can be simulated.
   bool beyond_time() const { return active_ > 0 && queue_.next_date() == EventQueue::never; }
 
@@ -103,13 +110,20 @@ class FluidNetwork {
     std::uint32_t route;
     std::uint32_t token;
     std::uint32_t problem;  // the last sharing problem it was part of
-    LinkId bottleneck;      // the saturated link that decided its rate; no_link: its ceiling did
+    LinkId bottleneck;      // the saturated link that decides its rate; no_link: its ceiling does
+    LinkId decided_by;      // the same, but while solving still that of the rate before
+    std::uint32_t changes;  // of decided_by, the latest; only where they are recorded
     bool active;
     bool frozen;  // while solving: next_rate is decided
   };
   // A flow's place in the list of a link: entry = flow * stride_ + hop.
   struct Entry {
     std::uint32_t next, previous;
+  };
+  // A link that decided a flow's rate before; free ones are chained too.
+  struct Change {
+    BottleneckSpan was;
+    std::uint32_t before;
   };
   struct LinkState {
     double capacity;     // now
@@ -143,6 +157,7 @@ class FluidNetwork {
   template <class OnEnd>
   void end(std::uint32_t flow, OnEnd& on_end) {
     const std::uint32_t token = flows_[flow].token;
+    if (recording_) recall_bottlenecks(flow);
     free_flows_.push_back(flow);
     on_end(token);
   }
@@ -176,6 +191,8 @@ class FluidNetwork {
     return links_[static_cast<std::size_t>(id)].unfrozen;
   }
   void set_rate(std::uint32_t flow, double rate);
+  void note_bottleneck(Flow& flow);
+  void recall_bottlenecks(std::uint32_t flow);
   void expect_end(std::uint32_t flow);
   void widen_stride(std::uint32_t hops);
   std::int64_t alone_ps(std::int64_t bytes, std::int64_t bits_per_second);
@@ -205,6 +222,12 @@ class FluidNetwork {
     std::int64_t bytes = -1, bits_per_second = 0, ps = 0;
   };
   std::vector<Quotient> quotients_ = std::vector<Quotient>(64);
+
+  bool recording_ = false;
+  std::uint32_t ending_ = 0;
+  std::vector<BottleneckSpan> earlier_;  // of that flow
+  std::vector<Change> changes_;
+  std::uint32_t free_change_ = none;
 
   std::uint64_t events_ = 0, solves_ = 0, solved_flows_ = 0;
 };

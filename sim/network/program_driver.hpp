@@ -28,6 +28,7 @@ struct PlacedProgram {
   std::string name = {};                          // goes with what it waits for; "" where there is one job only
   std::vector<MessageRecord>* timeline = {};      // receives every message
   std::vector<OperationRecord>* operations = {};  // receives every operation
+  bool find_path = false;                         // critical_path() is asked for
 };
 
 template <class Network>
@@ -39,6 +40,11 @@ class ProgramDriver final : public Driver {
         lane_{.routes = routes, .network = network.join(*this), .timeline = job.timeline, .nic_free_at = nic_free_at},
         rank_free_at_(static_cast<std::size_t>(job.program.ranks)) {
     check(job.repetition.iterations > 0, "{} iterations", job.repetition.iterations);
+    if constexpr (Lane<Network>::knows_bottlenecks)
+      if (job.find_path) {
+        network.model().record_bottlenecks();
+        lane_.path = &recorder_;
+      }
     const Program& program = job.program;
     for (const std::vector<Operation>& operations : program.operations) graphs_.emplace_back(operations);
     operation_of_call_.resize(program.calls.size());
@@ -77,7 +83,8 @@ class ProgramDriver final : public Driver {
   void ended(std::uint32_t token) override {
     const UnderWay what = lane_.under_way.take(token);
     if (what.kind == UnderWay::Kind::operation_ends) {
-      complete(what.from, what.step, lane_.network.now());
+      const auto after = waiting_ends_.extract({what.from, what.step});
+      complete({what.from, what.step, lane_.network.now(), after.mapped()});
       settle();
     } else {
       Executor& executor = *executors_[what.executor];
@@ -108,6 +115,9 @@ class ProgramDriver final : public Driver {
 
   const std::vector<Iteration>& iterations() const { return iterations_; }
 
+  // Of all iterations together; none where the network does not know it, or where it was too long to be recorded.
+  const std::optional<PathParts>& critical_path() const { return path_; }
+
   // Of all iterations together; ranks finish when they end the last.
   NetworkRun result() const {
     return {.finish = iterations_.back().end, .rank_finish = rank_end_, .bytes_on_link = lane_.bytes_on_link(), .messages = messages_};
@@ -134,10 +144,12 @@ class ProgramDriver final : public Driver {
     std::vector<int> waits;              // how many operations before it
     std::vector<std::vector<int>> next;  // which wait for it
   };
-  struct Started {
+  // An operation of a rank that begins or ends.
+  struct Turn {
     Rank rank;
     int operation;
     SimTime at;
+    ChainEnd after;
   };
 
   const Graph& graph(Rank rank) const { return graphs_.size() == 1 ? graphs_.front() : graphs_[static_cast<std::size_t>(rank)]; }
@@ -159,7 +171,7 @@ class ProgramDriver final : public Driver {
       const SimTime at = starts.empty() ? first : starts[static_cast<std::size_t>(rank)];
       const std::vector<int>& waits = graph(rank).waits;
       for (std::size_t i = 0; i < waits.size(); ++i)
-        if (waits[i] == 0) ready_.push_back({rank, static_cast<int>(i), at});
+        if (waits[i] == 0) ready_.push_back({rank, static_cast<int>(i), at, {.waiting_ps = (at - first).ps}});
     }
     settle();
   }
@@ -170,14 +182,19 @@ class ProgramDriver final : public Driver {
     ready_.clear();
   }
 
-  void begin_operation(const Started started) {
+  void begin_operation(const Turn started) {
     const Operation& o = job_.program.of_rank(started.rank)[static_cast<std::size_t>(started.operation)];
-    if (!o.is_call()) return ended_at(started.rank, started.operation, started.at, started.at + o.duration);
+    if (!o.is_call()) {
+      Turn end = started;
+      end.at += o.duration;
+      end.after.computing_ps += o.duration.ps;
+      return ended_at(started.at, end);
+    }
     const auto c = static_cast<std::uint32_t>(o.call);
     if (!executors_[c]) open(c, o.stream);
     const std::vector<Rank>& in_call = ranks_in_call_[c];
     if (job_.operations) begun_at_[{c, started.rank}] = started.at;
-    executors_[c]->begin(in_call.empty() ? started.rank : in_call[static_cast<std::size_t>(started.rank)], started.at);
+    executors_[c]->begin(in_call.empty() ? started.rank : in_call[static_cast<std::size_t>(started.rank)], started.at, started.after);
     ranks_done(c);
   }
 
@@ -219,7 +236,7 @@ class ProgramDriver final : public Driver {
       const int operation = operation_of_call_[c][static_cast<std::size_t>(rank)];
       SimTime begun = done.at;
       if (job_.operations) begun = begun_at_.extract({c, rank}).mapped();
-      ended_at(rank, operation, begun, done.at);
+      ended_at(begun, {rank, operation, done.at, done.after});
     }
     if (!executor.finished()) return;
     messages_ += executor.messages();
@@ -227,30 +244,51 @@ class ProgramDriver final : public Driver {
   }
 
   // The end may lie ahead of the clock; what waits for it begins then.
-  void ended_at(Rank rank, int operation, SimTime begun, SimTime end) {
-    require_in_time(end.ps);
-    SimTime& last = rank_end_[static_cast<std::size_t>(rank)];
-    last = std::max(last, end);
-    iterations_.back().end = std::max(iterations_.back().end, end);
-    if (job_.operations) job_.operations->push_back({rank, operation, begun, end});
-    const bool awaited = !graph(rank).next[static_cast<std::size_t>(operation)].empty();
-    if (!awaited || end <= lane_.network.now()) return complete(rank, operation, end);
-    const UnderWay entry{.step = operation, .from = rank, .kind = UnderWay::Kind::operation_ends};
-    lane_.network.wake(end, lane_.under_way.add(entry));
+  void ended_at(SimTime begun, const Turn& end) {
+    require_in_time(end.at.ps);
+    SimTime& last = rank_end_[static_cast<std::size_t>(end.rank)];
+    last = std::max(last, end.at);
+    if (end.at >= iterations_.back().end) {
+      iterations_.back().end = end.at;
+      last_ = end.after;
+    }
+    if (job_.operations) job_.operations->push_back({end.rank, end.operation, begun, end.at});
+    const bool awaited = !graph(end.rank).next[static_cast<std::size_t>(end.operation)].empty();
+    if (!awaited || end.at <= lane_.network.now()) return complete(end);
+    waiting_ends_[{end.rank, end.operation}] = end.after;
+    const UnderWay entry{.step = end.operation, .from = end.rank, .kind = UnderWay::Kind::operation_ends};
+    lane_.network.wake(end.at, lane_.under_way.add(entry));
   }
 
-  void complete(Rank rank, int operation, SimTime at) {
+  void complete(const Turn& end) {
     --unfinished_;
-    std::vector<int>& left = left_[static_cast<std::size_t>(rank)];
-    for (const int next : graph(rank).next[static_cast<std::size_t>(operation)])
-      if (--left[static_cast<std::size_t>(next)] == 0) ready_.push_back({rank, next, at});
+    std::vector<int>& left = left_[static_cast<std::size_t>(end.rank)];
+    for (const int next : graph(end.rank).next[static_cast<std::size_t>(end.operation)])
+      if (--left[static_cast<std::size_t>(next)] == 0) ready_.push_back({end.rank, next, end.at, end.after});
   }
 
   // Iterations without messages end as soon as they have begun.
   void go_on() {
-    while (unfinished_ == 0 && iterations_.size() < static_cast<std::size_t>(job_.repetition.iterations))
+    while (unfinished_ == 0) {
+      add_path();
+      if (iterations_.size() == static_cast<std::size_t>(job_.repetition.iterations)) break;
       begin_iteration(iterations_.back().end + job_.repetition.compute, {});
+    }
     finished_.clear();
+  }
+
+  // Of the iteration that has ended.
+  void add_path() {
+    if (!lane_.path) return;
+    if (!recorder_.complete()) {
+      path_.reset();
+      lane_.path = nullptr;
+      return;
+    }
+    if (!path_) path_.emplace();
+    const auto latency = [this](std::uint32_t route) { return route == lane_.none ? SimTime{} : lane_.network.latency(route); };
+    *path_ += recorder_.parts(iterations_.back().begin, iterations_.back().end, last_, latency);
+    recorder_.clear();
   }
 
   void waiting(Rank rank, std::string& text) const {
@@ -278,7 +316,11 @@ class ProgramDriver final : public Driver {
   std::vector<std::vector<int>> left_;                          // by rank and operation: those before it that have not ended
   std::map<std::pair<std::uint32_t, Rank>, SimTime> begun_at_;  // of calls, while somebody asks
   std::size_t unfinished_ = 0;
-  std::vector<Started> ready_;
+  std::vector<Turn> ready_;
+  std::map<std::pair<Rank, int>, ChainEnd> waiting_ends_;  // of operations that end at a date to come
+  PathRecorder recorder_;
+  ChainEnd last_ = {};  // of the iteration under way
+  std::optional<PathParts> path_;
   std::vector<Iteration> iterations_;
   std::vector<SimTime> rank_end_;
   std::int64_t messages_ = 0;

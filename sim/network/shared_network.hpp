@@ -73,6 +73,11 @@ class Lane {
   SimTime now() const { return network_.now(); }
   SimTime latency(RouteIndex route) const { return network_.latency(routes_[route]); }
 
+  // Whether it is known what limits messages: then of the one that ends, its driver's `ended` may ask.
+  static constexpr bool knows_bottlenecks = requires(Network & network) { network.record_bottlenecks(); };
+  const Network& model() const { return network_; }
+  Network& model() { return network_; }
+
  private:
   Network& network_;
   const std::uint32_t tag_;

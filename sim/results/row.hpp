@@ -17,6 +17,26 @@
 
 namespace weft {
 
+// A link (a cable, a NIC, a PCIe port) or the reduce engine of a rank, and for how long it was what a critical path went
+// through as fast as it could.
+struct LimitingResource {
+  std::string name = {};
+  SimTime time = {};
+  friend bool operator==(const LimitingResource&, const LimitingResource&) = default;
+};
+
+// What the critical path of a job, from its first start to its last end, was spent on: the parts are the time. Of several
+// iterations the mean.
+struct CriticalPath {
+  SimTime latency = {}, overhead = {}, waiting = {}, computing = {}, bandwidth = {};
+  std::vector<LimitingResource> limits = {};  // of the bandwidth: the largest first, at most 16
+  double limiting_share() const {
+    const SimTime all = latency + overhead + waiting + computing + bandwidth;
+    return limits.empty() ? 0.0 : static_cast<double>(limits.front().time.ps) / static_cast<double>(all.ps);
+  }
+  friend bool operator==(const CriticalPath&, const CriticalPath&) = default;
+};
+
 // A job of several that share the network; the workload is one of them.
 struct JobResult {
   std::string name = {};
@@ -32,6 +52,7 @@ struct JobResult {
   Bytes wire_bytes_per_rank = {};            // in one iteration
   std::int64_t messages = 0;                 // in one iteration
   int steps = 0, max_flows_per_link = 0;
+  std::optional<CriticalPath> critical_path = {};  // where the network knows it
   double slowdown() const { return alone.ps > 0 ? static_cast<double>(time.ps) / static_cast<double>(alone.ps) : 1.0; }
   friend bool operator==(const JobResult&, const JobResult&) = default;
 };
@@ -77,13 +98,14 @@ struct Row {
   int max_flows_per_link = 0;         // between switches, in one step
   std::string most_shared_link = {};  // where that is, and in which step first; empty if no flow crosses switches
   int most_shared_step = 0;
-  std::string busiest_link = {};          // empty: nothing crossed a link
-  double busiest_link_utilization = 0.0;  // bytes carried / (capacity x time)
-  double wall_s = 0.0;                    // of the network simulation alone
-  BitsPerSecond bottleneck = {};          // the slowest endpoint link, which busbw cannot pass; 0: not known
-  bool aggregates = false;                // switches or extra servers reduce, so busbw may pass it
-  std::vector<CopyResult> copies = {};    // beside the collective
-  std::vector<JobResult> jobs = {};       // where the network is shared: the workload, which the row is about, and those beside it
+  std::string busiest_link = {};                   // empty: nothing crossed a link
+  double busiest_link_utilization = 0.0;           // bytes carried / (capacity x time)
+  double wall_s = 0.0;                             // of the network simulation alone
+  BitsPerSecond bottleneck = {};                   // the slowest endpoint link, which busbw cannot pass; 0: not known
+  bool aggregates = false;                         // switches or extra servers reduce, so busbw may pass it
+  std::optional<CriticalPath> critical_path = {};  // where the network knows it
+  std::vector<CopyResult> copies = {};             // beside the collective
+  std::vector<JobResult> jobs = {};                // where the network is shared: the workload, which the row is about, and those beside it
   std::vector<TrafficResult> traffic = {};
   std::optional<InNetworkSummary> in_network = {};   // where switches take part
   std::optional<PacketSummary> packet = {};          // on the network "packet"

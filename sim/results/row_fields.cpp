@@ -5,6 +5,10 @@
 namespace weft {
 
 template <>
+std::span<const Field<LimitingResource>> fields_of();
+template <>
+std::span<const Field<CriticalPath>> fields_of();
+template <>
 std::span<const Field<CopyResult>> fields_of();
 template <>
 std::span<const Field<TrafficResult>> fields_of();
@@ -19,13 +23,15 @@ std::span<const Field<SwitchInNetwork>> fields_of();
 template <>
 std::span<const Field<InNetworkSummary>> fields_of();
 
-namespace {
-
-// How many members T has: as many as it can be initialised with.
+// Stands for a member of any type, where nothing is computed from it.
 struct AnyMember {
   template <class T>
   operator T() const;
 };
+
+namespace {
+
+// How many members T has: as many as it can be initialised with.
 template <class T, class... Members>
 consteval std::size_t members() {
   if constexpr (requires { T{std::declval<Members>()..., std::declval<AnyMember>()}; })
@@ -59,7 +65,45 @@ constexpr auto joined(const std::array<Field<T>, Sizes>&... lists) {
   return out;
 }
 
+constexpr std::array limiting_fields = {
+    field<&LimitingResource::name>("name", "", "The link, or the endpoint whose reduce engine it is."),
+    field<&LimitingResource::time>("time_us", "us", "Time of the critical path that it decided."),
+};
+static_assert(all_declared<LimitingResource>(limiting_fields));
+
+constexpr std::array path_fields = {
+    field<&CriticalPath::latency>("latency_us", "us", "Latency of the paths of messages."),
+    field<&CriticalPath::overhead>("overhead_us", "us",
+                                   "Overheads of sends, receives, rendezvous, connections and launches of reductions."),
+    field<&CriticalPath::waiting>("waiting_us", "us", "Waiting for ranks that start late, and in queues of sends."),
+    field<&CriticalPath::computing>("computing_us", "us", "Computations of a program."),
+    field<&CriticalPath::bandwidth>("bandwidth_us", "us", "Messages crossing links, and reductions at their rate."),
+    field<&CriticalPath::limits>("limits", "", "What the bandwidth part was limited by, the largest part first, at most 16."),
+};
+static_assert(all_declared<CriticalPath>(path_fields));
+
 // What a row and a job beside the workload both say.
+template <class T>
+std::optional<std::string> limiting_link(const T& of) {
+  if (!of.critical_path || of.critical_path->limits.empty()) return std::nullopt;
+  return of.critical_path->limits.front().name;
+}
+template <class T>
+std::optional<double> limiting_share(const T& of) {
+  if (!limiting_link(of)) return std::nullopt;
+  return of.critical_path->limiting_share();
+}
+template <class T>
+constexpr std::array blame = {
+    derived<limiting_link<T>>("limiting_link", "",
+                              "The link, NIC, PCIe port or reduce engine that was the bottleneck of the critical path "
+                              "for the largest share of it."),
+    derived<limiting_share<T>>("limiting_share", "", "Share of the critical path, from the first start to the last end, for which it was."),
+};
+template <class T>
+constexpr Field<T> path =
+    field<&T::critical_path>("critical_path", "", "What the time was spent on; the parts sum up to it.").in(Shown::json_only);
+
 template <class T>
 std::string collective(const T& of) {
   return of.collective ? std::string(name_of(*of.collective)) : "program";
@@ -97,7 +141,8 @@ constexpr std::array job_only = {
 double slowdown(const JobResult& job) { return job.slowdown(); }
 constexpr std::array job_fields =
     joined(of_a_job<JobResult>, job_only,
-           std::array{derived<slowdown>("slowdown", "", "Mean time of an iteration divided by that of the job alone.")});
+           std::array{derived<slowdown>("slowdown", "", "Mean time of an iteration divided by that of the job alone.")}, blame<JobResult>,
+           std::array{path<JobResult>});
 static_assert(all_declared<JobResult>(job_fields));
 
 std::string direction(const CopyResult& copy) { return copy.to_host ? "gpu_to_host" : "host_to_gpu"; }
@@ -238,8 +283,8 @@ constexpr std::array row_rest = {
     field<&R::time_p05>("time_us_p05", "us", "5th percentile of the time over the runs; of a single run its time."),
     field<&R::time_p95>("time_us_p95", "us", "95th percentile of the time over the runs; of a single run its time."),
     field<&R::runs>("runs", "", "Runs that the row stands for.").in(Shown::for_all),
-    derived<not_yet>("limiting_link", "", "The link that was the bottleneck of the critical path for the largest share of it."),
-    derived<not_yet>("limiting_share", "", "Share of the critical path for which it was."),
+    blame<R>[0],
+    blame<R>[1],
     of_training<&T::model>("model", "", "The model that is trained."),
     of_training<&T::engine>("engine", "", "The gradient engine, with the settings that differ from their defaults."),
     field_of_part<&R::compressed, &CompressionResult::compression>("compression", "", "The compression of gradients, with its settings."),
@@ -275,6 +320,7 @@ constexpr std::array row_rest = {
         .in(Shown::json_only),
     field<&R::aggregates>("aggregates", "", "Whether switches or extra servers reduce, so that bus bandwidth may pass it.")
         .in(Shown::json_only),
+    path<R>,
     field<&R::copies>("copies", "", "Copies to and from host memory beside the workload, by GPU and direction.").in(Shown::json_only),
     field<&R::jobs>("jobs", "", "The jobs that share the network, the workload first.").in(Shown::json_only),
     derived<fairness_of>("fairness", "", "Jain's index of the speeds of the jobs, each relative to its own alone.").in(Shown::json_only),
@@ -295,6 +341,14 @@ std::span<const Field<JobResult>> fields_of() {
 template <>
 std::span<const Field<Row>> fields_of() {
   return row_fields;
+}
+template <>
+std::span<const Field<LimitingResource>> fields_of() {
+  return limiting_fields;
+}
+template <>
+std::span<const Field<CriticalPath>> fields_of() {
+  return path_fields;
 }
 template <>
 std::span<const Field<CopyResult>> fields_of() {

@@ -146,6 +146,29 @@ std::string compression_of(const Row& row) {
       row.compressed->compression, static_cast<double>(row.compressed->kernels.ps) / 1e9);
 }
 
+// What the time was spent on, the largest part first, and which links most of it went through.
+std::string path_of(const Row& row) {
+  if (!row.critical_path) return "";
+  const CriticalPath& path = *row.critical_path;
+  const auto share = [&](SimTime part) {
+    return row.time.ps > 0 ? 100 * static_cast<double>(part.ps) / static_cast<double>(row.time.ps) : 0;
+  };
+  std::vector<std::string> limits;
+  for (const LimitingResource& limit : path.limits)
+    if (limits.size() < 3 && share(limit.time) >= 1) limits.push_back(fmt::format("{} {:.1f} %", limit.name, share(limit.time)));
+  std::vector<std::pair<SimTime, std::string>> parts = {
+      {path.bandwidth, limits.empty() ? "bandwidth" : fmt::format("bandwidth ({})", fmt::join(limits, ", "))},
+      {path.latency, "latency"},
+      {path.overhead, "overheads"},
+      {path.waiting, "waiting"},
+      {path.computing, "compute"}};
+  std::erase_if(parts, [](const auto& part) { return part.first.ps == 0; });
+  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> texts;
+  for (const auto& [time, what] : parts) texts.push_back(fmt::format("{:.1f} % {}", share(time), what));
+  return texts.empty() ? "" : fmt::format("#   critical path: {}\n", fmt::join(texts, ", "));
+}
+
 std::string traffic_of(const Row& row) {
   std::string out;
   for (std::size_t i = 0; i < row.traffic.size(); ++i) {
@@ -310,8 +333,8 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     for (const Result* result : group) {
       if (result->row)
         out += line(*result->row, fastest(*result, group), layout) + step_of(*result->row) + compression_of(*result->row) +
-               copies_of(*result->row) + jobs_of(*result->row) + traffic_of(*result->row) + in_network_of(*result->row) +
-               packets_of(*result->row);
+               path_of(*result->row) + copies_of(*result->row) + jobs_of(*result->row) + traffic_of(*result->row) +
+               in_network_of(*result->row) + packets_of(*result->row);
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }

@@ -1,0 +1,98 @@
+// What made a run take as long as it did: the chain of messages, each released by the one before, from its first start to its
+// last end, and what each part of that time was spent on. Recorded while a run goes on (32 bytes a message), walked once when
+// it has ended.
+#pragma once
+
+#include "collectives/schedule/schedule.hpp"
+#include "kernels/base/units.hpp"
+#include "models/fabric/fabric.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace weft {
+
+// The end of a chain: its last message, and what the time since that ended was spent on. The rest is overheads.
+struct ChainEnd {
+  static constexpr std::uint32_t none = UINT32_MAX;
+  std::uint32_t message = none;  // none: the time since the first start
+  Rank rank = 0;                 // that reduces
+  std::int64_t reducing_ps = 0, waiting_ps = 0, computing_ps = 0;
+};
+
+// What a critical path was spent on. The parts sum up to it.
+struct PathParts {
+  SimTime latency = {};                         // of the paths of its messages
+  SimTime overhead = {};                        // of sends, receives, rendezvous, connections, launches of reductions
+  SimTime waiting = {};                         // for ranks that start late, and in queues of sends
+  SimTime computing = {};                       // of programs
+  std::map<LinkId, SimTime> links = {};         // while messages crossed links: by the link that decided their rate
+  std::map<Rank, SimTime> reduce_engines = {};  // by the rank that reduced
+
+  PathParts& operator+=(const PathParts& other);
+};
+
+// A link that decided a flow's rate, until then. -1: a cap of the flow's rate did.
+struct BottleneckSpan {
+  LinkId link = 0;
+  std::int64_t until_ps = 0;
+};
+
+class PathRecorder {
+ public:
+  static constexpr std::uint32_t none = ChainEnd::none;
+  // Of messages, and of changes of their bottleneck: longer runs are not recorded. 128 and 64 MiB.
+  static constexpr std::size_t most = std::size_t{1} << 22;
+
+  // Forgets what was recorded, and whether that was too much.
+  void clear();
+  bool complete() const { return !full_; }
+
+  // A message that leaves at `at`, released by what `after` says.
+  std::uint32_t begin(const ChainEnd& after, std::uint32_t route, std::int64_t at_ps) {
+    if (messages_.size() == most) full_ = true;
+    if (full_) return none;
+    messages_.push_back({.after = after.message, .route = route, .at_ps = at_ps});
+    if (after.reducing_ps > 0 || after.waiting_ps > 0 || after.computing_ps > 0) {
+      messages_.back().spent = static_cast<std::uint32_t>(spent_.size());
+      spent_.push_back(after);
+    }
+    return static_cast<std::uint32_t>(messages_.size() - 1);
+  }
+
+  // `link` was the bottleneck when it ended, and `before` were until then, the latest first.
+  template <class Spans>
+  void end(std::uint32_t message, std::int64_t ended_ps, LinkId link, const Spans& before) {
+    if (message == none) return;
+    messages_[message].ended_ps = ended_ps;
+    messages_[message].bottleneck = link;
+    if (before.begin() == before.end()) return;
+    messages_[message].bottleneck = first_span - static_cast<LinkId>(spans_.size());
+    spans_.push_back({link, ended_ps});
+    for (const BottleneckSpan& span : before) spans_.push_back(span);
+    spans_.push_back({first_span, 0});
+    full_ = full_ || spans_.size() > most;
+  }
+
+  // Of a path that began and ended then, at `last`. `latency`: of a route.
+  PathParts parts(SimTime begin, SimTime end, ChainEnd last, const std::function<SimTime(std::uint32_t)>& latency) const;
+
+ private:
+  static constexpr LinkId first_span = -2;  // and below: spans_[first_span - bottleneck], up to one whose link is first_span
+  struct Message {
+    std::uint32_t after = none, spent = none, route = 0;
+    LinkId bottleneck = 0;
+    std::int64_t at_ps = 0, ended_ps = 0;
+  };
+
+  void add_links(const Message& message, std::int64_t active_ps, PathParts& out) const;
+
+  std::vector<Message> messages_;
+  std::vector<ChainEnd> spent_;
+  std::vector<BottleneckSpan> spans_;
+  bool full_ = false;
+};
+
+}  // namespace weft
