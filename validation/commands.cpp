@@ -26,18 +26,27 @@ void add_force(CLI::App& command, bool& force) { command.add_flag("--force", for
 
 std::function<int()> declare_calibrate(CLI::App& command) {
   const auto a = std::make_shared<CalibrateArguments>();
-  command.add_option("DATA", a->data, "Measurements: nccl-tests (text or JSON), OSU tables, CSV, traces of weft bench")->required();
+  command
+      .add_option("DATA", a->data,
+                  "Measurements: nccl-tests (text or JSON), OSU tables, p2pBandwidthLatencyTest, CSV, traces of weft bench")
+      ->required();
   command.add_option("--scenario", a->scenario, "The cluster they were measured on (JSON); its hardware is where the fit starts")
       ->required()
       ->type_name("FILE");
   command.add_option("--set", a->set, "Set a key of the scenario: /pointer=value (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("POINTER=VALUE");
-  command.add_option("--fit", a->fit, "Parameters to choose: names of the hardware profile, pointers to times and rates of the scenario")
+  command
+      .add_option(
+          "--fit", a->fit,
+          "Parameters to choose: names of the hardware profile, pointers to times and rates of the scenario (/server/links/*/bandwidth)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
   command.add_option("-o,--output", a->output, "Write the profile here, and its plot beside it")->check(not_empty)->type_name("PROFILE");
+  command.add_option("--write-scenario", a->scenario_output, "Write the scenario here, with what was fitted")
+      ->check(not_empty)
+      ->type_name("FILE");
   add_force(command, a->force);
   command
       .add_option("--rename", a->rename,
@@ -55,6 +64,7 @@ std::function<int()> declare_calibrate(CLI::App& command) {
   command.add_option("--exclude", a->exclude, "Leave out this line (may be repeated)")->allow_extra_args(false)->type_name("FILE:LINE");
   command.add_flag("--in-place", a->in_place, "Use the in-place times");
   command.add_flag("--skip-bad", a->skip_bad, "Go on without lines that cannot be used");
+  command.add_flag("--flat", a->flat, "Take ranks of one node for nodes of their own, where the scenario's nodes are one endpoint each");
   command.add_flag("--all", a->all, "Fit to all points; otherwise every second size of a series is held out");
   command.add_option("--folds", a->folds, "Cross-validation: parts of the fitted points (0: none)")
       ->check(CLI::Range(0, 100))
@@ -131,6 +141,7 @@ std::function<int()> declare_validate(CLI::App& command) {
   command.add_option("REFERENCE", a->references, "Reference files (JSON); without any, all that ship");
   command.add_flag("--points", a->points, "Print every point");
   command.add_flag("--check", a->check, "Fail if a held-out error grew, a claim no longer holds, or the documentation is out of date");
+  command.add_flag("--refit", a->refit, "First fit the profiles of references again, as these say");
   command.add_flag("--renew", a->renew, "Write the tables of the documentation and the errors that --check compares with");
   return [a] { return validate_command(*a, std::cout, std::cerr); };
 }

@@ -120,6 +120,37 @@ struct Declared<ReferenceRows> {
   }
 };
 template <>
+struct Form<Json> {
+  static std::string wanted() { return "a hardware profile's name, or an object"; }
+  static Json schema() { return Json::object(); }
+  static Json write(const Json& value) { return value; }
+  static bool read(const Json& json, const Place& place, Input& in, Json& out) {
+    if (!json.is_string() && !json.is_object()) return in.unwanted(place, wanted(), json);
+    out = json;
+    return true;
+  }
+};
+template <>
+struct Declared<HeldOutRule> {
+  static Declaration<HeldOutRule> declaration() {
+    using R = HeldOutRule;
+    return {.doc = "What nothing was fitted to.",
+            .fields = {optional("nodes", &R::nodes, "Measurements on so many servers."),
+                       optional("ranks", &R::ranks, "Measurements of so many ranks."),
+                       optional("algorithms", &R::algorithms, "Measured algorithms."),
+                       optional("collectives", &R::collectives, "Measured collectives."),
+                       optional("systems", &R::systems, "Parts of the names of measured systems.")}};
+  }
+};
+template <>
+struct Declared<ReferenceFit> {
+  static Declaration<ReferenceFit> declaration() {
+    return {.doc = "How the profile is fitted.",
+            .fields = {required("parameters", &ReferenceFit::parameters, "As of weft calibrate --fit."),
+                       optional("start", &ReferenceFit::start, "The hardware where the fit starts.")}};
+  }
+};
+template <>
 struct Declared<Reference> {
   static Declaration<Reference> declaration() {
     return {.doc = "Something to be judged against.",
@@ -129,6 +160,10 @@ struct Declared<Reference> {
                        optional("measurements", &Reference::measurements, "Files of measurements."),
                        optional("held_out", &Reference::held_out, "Files nothing was fitted to."),
                        optional("select", &Reference::select, "Which rows."),
+                       optional("hold_out", &Reference::hold_out, "What nothing was fitted to; else every second size."),
+                       optional("profile", &Reference::profile, "The profile's file, instead of the scenario's hardware."),
+                       optional("fit", &Reference::fit, "How the profile is fitted."),
+                       optional("class", &Reference::server_class, "Systems like it."),
                        optional("claims", &Reference::claims, "Published comparisons.")}};
   }
 };
@@ -143,9 +178,16 @@ Reference read_reference(const std::filesystem::path& file) {
   beside(out.scenario);
   std::ranges::for_each(out.measurements, beside);
   std::ranges::for_each(out.held_out, beside);
+  if (!out.profile.empty()) beside(out.profile);
   for (Claim& claim : out.claims)
     if (!claim.scenario.empty()) beside(claim.scenario);
   return out;
+}
+
+bool HeldOutRule::holds_out(const Measurement& m) const {
+  const auto has = [](const auto& list, const auto& value) { return std::ranges::find(list, value) != list.end(); };
+  return has(nodes, m.nodes) || has(ranks, m.ranks) || has(algorithms, m.algorithm) || has(collectives, m.collective) ||
+         std::ranges::any_of(systems, [&](const std::string& part) { return m.system.find(part) != m.system.npos; });
 }
 
 std::filesystem::path validation_folder() { return WEFT_VALIDATION_DIR; }

@@ -53,6 +53,23 @@ struct ReferenceRows {
   Renames rename = {};
 };
 
+// What of a reference's measurements nothing was fitted to, besides `held_out` files: whole scales, algorithms or collectives. Nothing
+// given: every second size of each series.
+struct HeldOutRule {
+  std::vector<int> nodes = {}, ranks = {};
+  std::vector<std::string> algorithms = {}, collectives = {};  // as measured
+  std::vector<std::string> systems = {};                       // parts of their names
+  bool given() const { return !nodes.empty() || !ranks.empty() || !algorithms.empty() || !collectives.empty() || !systems.empty(); }
+  bool holds_out(const Measurement& m) const;
+};
+
+// How the profile of a reference was come by, so that `weft validate --refit` can do it again.
+struct ReferenceFit {
+  std::vector<std::string> parameters = {};  // empty: it is not fitted by calibrate
+  Json start = "ideal";                      // the scenario's "hardware" where the fit starts
+  bool given() const { return !parameters.empty(); }
+};
+
 struct Reference {
   std::string name;
   std::string about;
@@ -61,6 +78,10 @@ struct Reference {
   std::vector<std::filesystem::path> measurements;  // every second size is held out, if `held_out` is empty
   std::vector<std::filesystem::path> held_out;
   ReferenceRows select = {};
+  HeldOutRule hold_out = {};
+  std::filesystem::path profile = {};  // instead of the scenario's hardware
+  ReferenceFit fit = {};
+  std::string server_class = {};  // systems of one class are each predicted from the others' profiles
   std::vector<Claim> claims = {};
 };
 

@@ -5,6 +5,8 @@
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/files.hpp"
+#include "validation/classes.hpp"
+#include "validation/refit.hpp"
 #include "validation/validate_text.hpp"
 
 #include <algorithm>
@@ -20,26 +22,6 @@ Scenario scenario_with(const std::filesystem::path& file, const std::vector<Sett
   if (cases.size() != 1)
     throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file.string(), cases.size()));
   return std::move(cases.front().scenario);
-}
-
-std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator) {
-  const ReadOptions options{.skip_bad = false, .collective = {}, .select = reference.select.rows};
-  const Selection selection{.renames = reference.select.rename, .hold_out = reference.held_out.empty()};
-  std::vector<FitPoint> points;
-  const auto add = [&](const std::vector<std::filesystem::path>& files, bool fitted, bool by_rule) {
-    std::vector<Measurement> rows;
-    for (const auto& file : files) {
-      const Measurements read = read_measurements(file, options);
-      rows.insert(rows.end(), read.rows.begin(), read.rows.end());
-    }
-    for (FitPoint& point : usable(rows, simulator, selection).points) {
-      if (!by_rule) point.fitted = fitted;
-      points.push_back(std::move(point));
-    }
-  };
-  add(reference.measurements, true, reference.held_out.empty());
-  add(reference.held_out, false, false);
-  return points;
 }
 
 struct Run {
@@ -124,8 +106,34 @@ JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario) {
 
 }  // namespace
 
+std::vector<Setting> settings_of(const Reference& reference) {
+  if (reference.profile.empty()) return {};
+  return {{"/hardware", Json(reference.profile.stem().string())}};
+}
+
+std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator) {
+  const ReadOptions options{.skip_bad = false, .collective = {}, .select = reference.select.rows};
+  const bool by_size = reference.held_out.empty() && !reference.hold_out.given();
+  const Selection selection{.renames = reference.select.rename, .hold_out = by_size};
+  std::vector<FitPoint> points;
+  const auto add = [&](const std::vector<std::filesystem::path>& files, bool fitted) {
+    std::vector<Measurement> rows;
+    for (const auto& file : files) {
+      const Measurements read = read_measurements(file, options);
+      rows.insert(rows.end(), read.rows.begin(), read.rows.end());
+    }
+    for (FitPoint& point : usable(rows, simulator, selection).points) {
+      if (!by_size) point.fitted = fitted && !reference.hold_out.holds_out(point.measured);
+      points.push_back(std::move(point));
+    }
+  };
+  add(reference.measurements, true);
+  add(reference.held_out, false);
+  return points;
+}
+
 Judgement judge(const Reference& reference) {
-  Simulator simulator(scenario_with(reference.scenario, {}));
+  Simulator simulator(scenario_with(reference.scenario, settings_of(reference)));
   Judgement out{reference, points_of(reference, simulator)};
   std::vector<double> fitted, held_out;
   for (const FitPoint& point : out.points) {
@@ -134,6 +142,7 @@ Judgement judge(const Reference& reference) {
   }
   out.fitted = summarise(std::move(fitted));
   out.held_out = summarise(std::move(held_out));
+  if (!reference.hold_out.given() && reference.held_out.empty()) out.floor = interpolation_error(out.points);
   for (const Claim& claim : reference.claims) out.claims.push_back(judge(claim, reference.scenario));
   return out;
 }
@@ -145,20 +154,31 @@ int validate_command(const ValidateArguments& a, std::ostream& out, std::ostream
   else if (a.check || a.renew)
     throw InputError("--check and --renew are about all references that ship; name none");
   std::vector<Judgement> judgements;
-  for (const auto& file : files) judgements.push_back(judge(read_reference(file)));
-  out << table_of(judgements, a.points);
+  std::vector<Reference> references;
+  for (const auto& file : files) references.push_back(read_reference(file));
+  if (a.refit)
+    for (const Reference& reference : references)
+      if (reference.fit.given()) refit(reference, out, err);
+  for (const Reference& reference : references) judgements.push_back(judge(reference));
+  const std::vector<JudgedClass> classes = judge_classes(references);
+  out << table_of(judgements, a.points) << table_of(classes);
 
   const auto folder = validation_folder();
   const std::vector<std::pair<std::filesystem::path, std::string>> documents = {
-      {folder / "results.md", results_page(judgements)}, {folder / "README.md", with_summary(read_file(folder / "README.md"), judgements)}};
+      {folder / "results.md", results_page(judgements)},
+      {folder / "README.md", with_summary(read_file(folder / "README.md"), judgements, classes)}};
   const auto baseline = folder / "baseline.json";
+  const auto profiles = class_profiles(references, classes);
   if (a.renew) {
     for (const auto& [file, text] : documents) write_file(file, text);
+    for (const auto& [file, text] : profiles) write_file(file, text);
     write_file(baseline, baseline_text(judgements));
   }
   if (!a.check) return 0;
   std::vector<std::string> failures = grown_errors(judgements, read_file(baseline));
-  for (const auto& [file, text] : documents)
+  auto written = documents;
+  written.insert(written.end(), profiles.begin(), profiles.end());
+  for (const auto& [file, text] : written)
     if (read_file(file) != text) failures.push_back(fmt::format("{}: is not what `weft validate --renew` writes", file.string()));
   for (const std::string& failure : failures) err << "weft: " << failure << "\n";
   return failures.empty() ? 0 : 1;

@@ -20,10 +20,15 @@ struct Judgement {
   std::vector<FitPoint> points;
   std::vector<double> simulated_us = {};  // by point
   ErrorSummary fitted = {}, held_out = {};
+  ErrorSummary floor = {};  // of log-log interpolation, where every second size is held out
   std::vector<JudgedClaim> claims = {};
 };
 
 Judgement judge(const Reference& reference);
+
+// The reference's scenario, with its profile if it names one.
+std::vector<Setting> settings_of(const Reference& reference);
+std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator);
 
 // A held-out error may not grow beyond what was committed, by more than these.
 constexpr double allowed_relative_growth = 0.05, allowed_absolute_growth = 0.002;
@@ -32,7 +37,8 @@ struct ValidateArguments {
   std::vector<std::string> references = {};  // files; empty: all that ship
   bool points = false;                       // print every point, not only the summary
   bool check = false;                        // compare with the committed errors and documentation
-  bool renew = false;                        // write them
+  bool renew = false;                        // write them, and the profiles of classes
+  bool refit = false;                        // fit the profiles of references that say how, first
 };
 
 // Exit status 1 if a check fails.

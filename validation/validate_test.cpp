@@ -1,3 +1,5 @@
+#include "validation/classes.hpp"
+#include "validation/refit.hpp"
 #include "validation/testing.hpp"
 #include "validation/validate_text.hpp"
 
@@ -6,6 +8,7 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
+using namespace weft::literals;
 using Lines = std::vector<std::string>;
 
 namespace {
@@ -64,6 +67,58 @@ TEST_CASE("validate: the summary goes between its markers") {
   CHECK(renewed.ends_with("<!-- validate:end -->\nafter\n"));
   CHECK(with_summary(renewed, judged) == renewed);
   CHECK_THROWS_AS(with_summary("no markers", judged), InputError);
+}
+
+TEST_CASE("validate: whole scales are held out by rule, the others fitted; the floor is of sizes only") {
+  const Made made;
+  made.folder.file("data.csv",
+                   "nodes,ranks,collective,size_bytes,time_us\n2,2,allreduce,1000000,82\n2,2,allreduce,2000000,162\n"
+                   "2,2,allreduce,4000000,322\n4,4,allreduce,1000000,126\n");
+  CHECK(judge(read_reference(made.file)).floor.points == 1);
+  std::string text = reference_text;
+  text.insert(text.find("\"claims\""), "\"hold_out\": {\"nodes\": [4]}, ");
+  const Judgement judged = judge(read_reference(made.folder.file("scales.json", text)));
+  CHECK(judged.fitted.points == 3);
+  CHECK(judged.held_out.points == 1);
+  CHECK(judged.held_out.median == doctest::Approx(0).epsilon(0.001));  // six steps of 1 us and 20 us of cable
+  CHECK(judged.floor.points == 0);
+}
+
+TEST_CASE("validate: a reference is fitted again as it says, and the profile is judged") {
+  const Made made;
+  std::filesystem::create_directories(made.folder / "hardware");
+  std::string text = reference_text;
+  text.insert(text.find("\"claims\""),
+              R"("profile": "hardware/made.json", "fit": {"parameters": ["send_overhead", "wire_efficiency"], "start": "ideal"}, )");
+  const Reference reference = read_reference(made.folder.file("fitted.json", text));
+  std::ostringstream out, err;
+  refit(reference, out, err);
+  CHECK(out.str().starts_with("# made: fitted again"));
+  CHECK(judge(reference).fitted.median < 0.001);
+  CHECK(read_file(made.folder / "hardware" / "made.json").find("weft validate --refit validation/references/made.json") !=
+        std::string::npos);
+}
+
+TEST_CASE("validate: a class is the middle of its systems, each of which is predicted from the others") {
+  HardwareProfile a, b, c;
+  a.send_overhead = 1_us, b.send_overhead = 5_us, c.send_overhead = 2_us;
+  a.wire_efficiency = 0.5;
+  CHECK(middle_of({a, b, c}).send_overhead == 2_us);
+  CHECK(middle_of({a, b}).send_overhead == 1_us);  // the lower of two
+  CHECK(middle_of({a, b, c}).wire_efficiency == 1);
+  CHECK_THROWS_AS(middle_of({}), InputError);
+
+  const Made made;
+  std::string text = reference_text;
+  text.insert(text.find("\"claims\""), "\"class\": \"twins\", ");
+  const Reference one = read_reference(made.folder.file("one.json", text)), other = one;
+  const std::vector<JudgedClass> classes = judge_classes({one, other});
+  REQUIRE(classes.size() == 1);
+  CHECK(classes[0].name == "twins");
+  REQUIRE(classes[0].members.size() == 2);
+  CHECK(classes[0].members[0].error.points == 2);
+  CHECK(classes[0].error.p95 == doctest::Approx(0.1));
+  CHECK(judge_classes({one})[0].error.points == 0);
 }
 
 TEST_CASE("validate: a bad reference is refused with every place") {

@@ -32,14 +32,69 @@ std::string error_of(const Judgement& j, std::size_t i) {
   return fmt::format("{:+.1f} %", 100 * (j.simulated_us[i] / j.points[i].measured.time_us - 1));
 }
 
+std::string what_is_held_out(const Reference& r) {
+  if (!r.held_out.empty()) return "other measurements";
+  if (!r.hold_out.given()) return "every second size";
+  std::vector<std::string> parts;
+  const auto add = [&](const char* what, const auto& list) {
+    if (!list.empty()) parts.push_back(fmt::format("{} {}", what, fmt::join(list, ", ")));
+  };
+  add("nodes", r.hold_out.nodes);
+  add("ranks", r.hold_out.ranks);
+  add("algorithm", r.hold_out.algorithms);
+  add("collective", r.hold_out.collectives);
+  add("system", r.hold_out.systems);
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+// Held-out errors of all references of one kind of rule, point by point.
+ErrorSummary pooled(const std::vector<Judgement>& judgements, bool by_size) {
+  std::vector<double> errors;
+  for (const Judgement& j : judgements) {
+    const bool sizes = j.reference.held_out.empty() && !j.reference.hold_out.given();
+    for (std::size_t i = 0; sizes == by_size && i < j.points.size(); ++i)
+      if (!j.points[i].fitted) errors.push_back(j.simulated_us[i] / j.points[i].measured.time_us - 1);
+  }
+  return summarise(std::move(errors));
+}
+
+std::string pooled_text(const std::vector<Judgement>& judgements) {
+  std::string out;
+  for (const bool by_size : {true, false}) {
+    const ErrorSummary e = pooled(judgements, by_size);
+    if (e.points > 0)
+      out += fmt::format("Pooled over systems, {}: {} points, median {}, 95th percentile {}.\n",
+                         by_size ? "sizes between those fitted" : "other scales, algorithms, collectives or measurements than those fitted",
+                         e.points, percent(e.median), percent(e.p95));
+  }
+  return out;
+}
+
+std::string summary(const std::vector<JudgedClass>& classes) {
+  if (classes.empty()) return {};
+  std::string out =
+      "\n| class | system, predicted without its measurements | from | points | median, 95th percentile |\n|---|---|---|---:|---:|\n";
+  for (const JudgedClass& c : classes) {
+    for (const JudgedMember& m : c.members)
+      out += fmt::format("| {} | {} | {} | {} | {}, {} |\n", c.name, m.reference, fmt::join(m.from, ", "), m.error.points,
+                         percent(m.error.median), percent(m.error.p95));
+    out += fmt::format("| {} | **all** | | {} | **{}**, {} |\n", c.name, c.error.points, percent(c.error.median), percent(c.error.p95));
+  }
+  return out;
+}
+
 std::string summary(const std::vector<Judgement>& judgements) {
   std::string out =
-      "| reference | system | fitted to | median, 95th percentile | held out | median, 95th percentile |\n|---|---|---:|---:|---:|---:|\n";
+      "| reference | system | fitted to | median, 95th percentile | held out | | median, 95th percentile | interpolation |\n"
+      "|---|---|---:|---:|---|---:|---:|---:|\n";
   for (const Judgement& j : judgements)
     if (!j.points.empty())
-      out += fmt::format("| {} | {} | {} | {}, {} | {} | **{}**, {} |\n", j.reference.name, j.reference.about, j.fitted.points,
-                         percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), j.held_out.points,
-                         percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95));
+      out +=
+          fmt::format("| {} | {} | {} | {}, {} | {} | {} | **{}**, {} | {}, {} |\n", j.reference.name, j.reference.about, j.fitted.points,
+                      percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), what_is_held_out(j.reference),
+                      j.held_out.points, percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95),
+                      percent(j.floor, &ErrorSummary::median), percent(j.floor, &ErrorSummary::p95));
+  if (const std::string text = pooled_text(judgements); !text.empty()) out += "\n" + text;
   bool first = true;
   for (const Judgement& j : judgements)
     for (const JudgedClaim& c : j.claims) {
@@ -58,13 +113,18 @@ constexpr std::string_view begin_mark = "<!-- validate:begin -->\n", end_mark = 
 }  // namespace
 
 std::string table_of(const std::vector<Judgement>& judgements, bool every_point) {
-  std::string out =
-      fmt::format("# {:<26} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "reference", "fitted", "median", "95th", "held out", "median", "95th");
+  std::string out = fmt::format("# {:<26} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9} {:>15} {:>9}\n", "reference", "fitted", "median", "95th",
+                                "held out", "median", "95th", "interpolation", "95th");
   for (const Judgement& j : judgements)
     if (!j.points.empty())
-      out += fmt::format("  {:<26} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}\n", j.reference.name, j.fitted.points,
+      out += fmt::format("  {:<26} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9} {:>15} {:>9}  {}\n", j.reference.name, j.fitted.points,
                          percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), j.held_out.points,
-                         percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95));
+                         percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95),
+                         percent(j.floor, &ErrorSummary::median), percent(j.floor, &ErrorSummary::p95),
+                         j.reference.hold_out.given() ? what_is_held_out(j.reference) : "");
+  const std::string pooled_errors = pooled_text(judgements);
+  for (std::size_t at = 0; at < pooled_errors.size(); at = pooled_errors.find('\n', at) + 1)
+    out += "# " + pooled_errors.substr(at, pooled_errors.find('\n', at) - at + 1);
   for (const Judgement& j : judgements)
     for (const JudgedClaim& c : j.claims)
       out += fmt::format("# {}: {}{}; published: {}, simulated: {}{}: {}\n", j.reference.name, c.claim.what,
@@ -80,6 +140,17 @@ std::string table_of(const std::vector<Judgement>& judgements, bool every_point)
                          algorithm_of(p), p.setup.ranks, p.measured.size_bytes, p.measured.time_us, j.simulated_us[i], error_of(j, i),
                          p.fitted ? "fitted" : "held out");
     }
+  return out;
+}
+
+std::string table_of(const std::vector<JudgedClass>& classes) {
+  std::string out;
+  for (const JudgedClass& c : classes) {
+    out += fmt::format("#\n# class {}: each system predicted from the profiles of the others\n", c.name);
+    for (const JudgedMember& m : c.members)
+      out += fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", m.reference, m.error.points, percent(m.error.median), percent(m.error.p95));
+    out += fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", "all", c.error.points, percent(c.error.median), percent(c.error.p95));
+  }
   return out;
 }
 
@@ -102,11 +173,11 @@ std::string results_page(const std::vector<Judgement>& judgements) {
   return out;
 }
 
-std::string with_summary(std::string_view text, const std::vector<Judgement>& judgements) {
+std::string with_summary(std::string_view text, const std::vector<Judgement>& judgements, const std::vector<JudgedClass>& classes) {
   const auto begin = text.find(begin_mark), end = text.find(end_mark);
   if (begin == text.npos || end == text.npos || end < begin)
     throw InputError("README.md: the markers <!-- validate:begin --> and <!-- validate:end --> are missing");
-  return std::string(text.substr(0, begin + begin_mark.size())) + summary(judgements) + std::string(text.substr(end));
+  return std::string(text.substr(0, begin + begin_mark.size())) + summary(judgements) + summary(classes) + std::string(text.substr(end));
 }
 
 std::string baseline_text(const std::vector<Judgement>& judgements) {

@@ -15,6 +15,9 @@ inline bool is_nvlink(DeviceKind a, DeviceKind b) {
   return a == DeviceKind::nvswitch || b == DeviceKind::nvswitch || (a == DeviceKind::endpoint && b == DeviceKind::endpoint);
 }
 
+// The name of the NIC of a server that has none: its place on the fabric, where nothing can be sent. Only one such server can be.
+inline constexpr std::string_view no_nic = "no_nic";
+
 class ServerPaths {
  public:
   using Path = std::vector<int>;  // directed links, by index

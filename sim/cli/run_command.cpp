@@ -1,3 +1,4 @@
+#include "sim/cli/calibrated.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
@@ -7,6 +8,7 @@
 #include "sim/results/writers.hpp"
 #include "sim/scenario/describe.hpp"
 #include "sim/scenario/networks.hpp"
+#include "sim/scenario/profiles.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -71,6 +73,15 @@ void refuse_untraced(const std::vector<Case>& cases) {
   if (!problems.empty()) throw InputError(std::vector<std::string>(problems.begin(), problems.end()));
 }
 
+// How the profile of a name was come by, where one of these scenario files finds it.
+std::function<Json(const std::string&)> calibrations_beside(const std::vector<std::string>& files) {
+  return [&files](const std::string& name) {
+    for (const std::string& file : files)
+      if (Json json = ProfileLibrary::beside(file).calibration(name); json.is_object()) return json;
+    return Json();
+  };
+}
+
 }  // namespace
 
 std::vector<Case> load_all(const ScenarioArguments& arguments) {
@@ -121,7 +132,7 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   progress.clear();
 
   const std::string not_written = folder ? write_or_why(*folder, results) : "";  // first: whoever reads the table may be gone
-  out << to_table(results, cases) << std::flush;
+  out << to_table(results, cases) << calibration_notes(results, cases, calibrations_beside(arguments.scenarios.files)) << std::flush;
   const int status = report(results, cases, err);
   if (not_written.empty()) return status;
   err << "weft: " << not_written << "; the table has the rows\n";

@@ -95,13 +95,26 @@ const HardwareProfile& ProfileLibrary::load(const std::string& name) const {
     if (name == HardwareProfile{}.name) return loaded_.emplace(name, HardwareProfile{}).first->second;
     throw InputError(unknown_name("hardware profile", name, allowed));
   }
+  if (const auto file = file_of(name); !file.empty()) return loaded_.emplace(name, read_profile(file)).first->second;
+  throw InputError(unknown_name("hardware profile", name, allowed));
+}
+
+std::filesystem::path ProfileLibrary::file_of(const std::string& name) const {
   for (const auto& folder : folders_) {
     const auto file = folder / (name + ".json");
     std::error_code unreadable;
     const auto found = std::filesystem::symlink_status(file, unreadable);  // what a link leads to is for reading to find out
-    if (std::filesystem::exists(found)) return loaded_.emplace(name, read_profile(file)).first->second;
+    if (std::filesystem::exists(found)) return file;
   }
-  throw InputError(unknown_name("hardware profile", name, allowed));
+  return {};
+}
+
+Json ProfileLibrary::calibration(const std::string& name) const {
+  const auto known = names();
+  if (std::find(known.begin(), known.end(), name) == known.end()) return {};  // a name is one of these, never a path
+  std::vector<Problem> problems;
+  const Json json = parse_json(read_file(file_of(name)), problems);
+  return problems.empty() && json.is_object() && json.contains("calibration") ? json.at("calibration") : Json();
 }
 
 std::filesystem::path project_scenarios() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/hardware.hpp"
+#include "sim/scenario/json_text.hpp"
 
 #include <filesystem>
 #include <map>
@@ -23,7 +24,12 @@ class ProfileLibrary {
   // Throws InputError: no such profile, or everything that is wrong with its file.
   const HardwareProfile& load(const std::string& name) const;
 
+  // How `weft calibrate` came by it; null if it says nothing of that, or is not there.
+  Json calibration(const std::string& name) const;
+
  private:
+  std::filesystem::path file_of(const std::string& name) const;  // empty: no such profile
+
   std::vector<std::filesystem::path> folders_;
   mutable std::map<std::string, HardwareProfile> loaded_;
 };

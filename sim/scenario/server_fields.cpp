@@ -1,6 +1,7 @@
 #include "sim/scenario/server_fields.hpp"
 
 #include "models/server/nccl_topology.hpp"
+#include "models/server/server_paths.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
@@ -118,6 +119,13 @@ Field<Server> preset_field() {
           .wanted = "one of " + quoted_list(server_presets())};
 }
 
+// A server that describes no NICs is one by itself.
+void give_no_nic(Server& server) {
+  if (server.sockets.empty()) return;  // a problem of its own
+  server.nics = {std::string(no_nic)};
+  server.links.push_back({.from = server.sockets.front(), .to = server.nics.front(), .bandwidth = server.memory.bandwidth});
+}
+
 }  // namespace
 
 const std::vector<std::pair<PeerPolicy, std::string>>& Names<PeerPolicy>::values() {
@@ -180,8 +188,9 @@ Declaration<Server> Declared<Server>::declaration() {
                  optional("pcie_switches", &S::pcie_switches, "Names of the PCIe switches."),
                  optional("nvswitches", &S::nvswitches, "Names of the NVSwitches."),
                  optional("gpus", &S::gpus, "Names of the GPUs, in the order of endpoints."),
-                 optional("nics", &S::nics, "Names of the NICs, in the order of the fabric's ports."), links_field(),
-                 optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
+                 optional("nics", &S::nics,
+                          "Names of the NICs, in the order of the fabric's ports; left out: a server by itself, on a fabric of one node."),
+                 links_field(), optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
                  optional("policy", &S::policy, "How messages go from GPU to GPU of one server without NVLink."),
                  written_if<S>(not_empty(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC of each GPU; the nearest when not given.")),
                                [](const S& server) { return !server.nic_of_gpu.empty(); }),
@@ -244,6 +253,7 @@ bool ServerForm::read(const Json& json, const Place& place, Input& in, Server& o
   out = Server{};
   if (!preset && !topology) out.preset.clear();
   good &= Form<Server>::read(json, place, in, out);
+  if (!preset && !topology && json.contains("gpus") && !json.contains("nics")) give_no_nic(out);
   if (good && out.is_sub_node() && !preset)
     good = in.problem(topology ? place.in("nccl_topology") : place.in("gpus"),
                       "has no GPU, and endpoints are GPUs; a node that is an endpoint by itself is the server \"sub_node\"");

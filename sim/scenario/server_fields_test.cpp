@@ -163,3 +163,16 @@ TEST_CASE("an NCCL topology file stands beside the scenario; what is wrong with 
   CHECK(message.find("none.xml: cannot be read: ") != std::string::npos);
   std::filesystem::remove_all(folder);
 }
+
+TEST_CASE("a server described without NICs is one by itself: on a fabric of one node it runs, on more it is refused") {
+  Json scenario = on_star(Json::parse(R"({"sockets": ["s"], "pcie_switches": ["w"], "gpus": ["a", "b"], "links": [
+    {"from": "s", "to": "w", "pcie": {"generation": 3}}, {"from": "w", "to": "a", "pcie": {"generation": 3}},
+    {"from": "w", "to": "b", "pcie": {"generation": 3}}]})"));
+  scenario["fabric"]["nodes"] = 1;
+  const Scenario read = cases_of(scenario).front().scenario;
+  CHECK(read.workload.ranks == 2);
+  CHECK(cases_of(to_json(read)).front().scenario.server == read.server);
+  scenario["fabric"]["nodes"] = 2;
+  CHECK(lines_for(scenario) ==
+        Lines{"f.json: /server/nics: a server without NICs reaches no other, but the star has 2 nodes: give it NICs, or write 1 node"});
+}

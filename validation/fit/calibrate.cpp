@@ -2,6 +2,7 @@
 
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/files.hpp"
+#include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/json_text.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/fit/profile_text.hpp"
@@ -59,18 +60,27 @@ std::vector<Measurement> read_all(const CalibrateArguments& a, std::ostream& err
   return rows;
 }
 
+constexpr std::string_view written_by_calibrate = "Written by weft calibrate";
+
 bool is_calibrated_profile(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   return json.is_object() && json.contains("calibration");
 }
 
-// The profile and its plot, which stands beside it.
+// The profile and its plot, which stands beside it; the scenario.
 std::vector<OutputFile> outputs_of(const CalibrateArguments& a) {
+  std::vector<OutputFile> out;
+  if (!a.scenario_output.empty())
+    out.push_back({a.scenario_output, "--write-scenario " + a.scenario_output, "a scenario of weft calibrate",
+                   [](std::string_view text) { return text.find(written_by_calibrate) != text.npos; }});
+  if (a.output.empty()) return out;
   const std::filesystem::path profile(a.output);
   std::filesystem::path plot = profile;
   plot.replace_extension(".svg");
-  return {{profile, "-o " + a.output, "a profile of weft calibrate", is_calibrated_profile},
-          {plot, "the plot of -o " + a.output, "a plot of weft calibrate", [](std::string_view text) { return text.starts_with("<svg"); }}};
+  out.push_back({profile, "-o " + a.output, "a profile of weft calibrate", is_calibrated_profile});
+  out.push_back(
+      {plot, "the plot of -o " + a.output, "a plot of weft calibrate", [](std::string_view text) { return text.starts_with("<svg"); }});
+  return out;
 }
 
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
@@ -90,7 +100,9 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
   out << fmt::format("# {:<26} {:>14}   {}\n", "parameter", "value", "");
   for (const FittedParameter& p : result.parameters)
     out << fmt::format("  {:<26} {:>14}   {}\n", p.parameter.name, shown(p.parameter.unit, p.value),
-                       p.determined ? "" : "the data does not determine it: left as it was, the fit is as good");
+                       !p.determined ? "the data does not determine it: left as it was, the fit is as good"
+                       : p.at_bound  ? "at its bound: the fit would go further"
+                                     : "");
   out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",
                      "measured (us)", "simulated (us)", "error");
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -102,7 +114,12 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
   out << "#\n";
   print_errors("fitted", result.fitted, out);
   print_errors("held out", result.held_out, out);
+  print_errors("interpolated", interpolation_error(points), out);
   print_errors("cross-validated", result.cross_validated, out);
+  const Spread& s = result.spread;
+  if (s.starts > 1)
+    out << fmt::format("# {} starts by themselves: median error {} to {}, 95th percentile {} to {}\n", s.starts, percent(s.least_median),
+                       percent(s.most_median), percent(s.least_p95), percent(s.most_p95));
 }
 
 std::vector<PlotSeries> series_of(const std::vector<FitPoint>& points, const std::vector<double>& simulated_us) {
@@ -118,6 +135,29 @@ std::vector<PlotSeries> series_of(const std::vector<FitPoint>& points, const std
   return out;
 }
 
+std::string scenario_text(const OpenScenario& open, const FitResult& result, const CalibrateArguments& a) {
+  std::vector<double> values;
+  for (const FittedParameter& p : result.parameters) values.push_back(p.value);
+  Json out = open.resolved(values);
+  const std::filesystem::path profile(a.output), beside = std::filesystem::path(a.scenario_output).parent_path() / "hardware";
+  const bool found_there =
+      !a.output.empty() && profile.extension() == ".json" && profile.parent_path().lexically_normal() == beside.lexically_normal();
+  out["hardware"] = found_there ? Json(profile.stem().string()) : HardwareForm::write(open.hardware(values));
+  const std::string before = out.value("description", "");
+  out["description"] = fmt::format("{} from {}.{}{}", written_by_calibrate, a.scenario, before.empty() ? "" : " ", before);
+  return out.dump(2) + "\n";
+}
+
+void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result) {
+  if (!a.scenario_output.empty()) write_file(a.scenario_output, scenario_text(open, result, a));
+  if (a.output.empty()) return;
+  const std::filesystem::path profile(a.output);
+  if (profile.has_parent_path()) std::filesystem::create_directories(profile.parent_path());
+  write_file(profile, profile_text(open, points, result, origin_of(a, points)));
+  write_file(std::filesystem::path(profile).replace_extension(".svg"),
+             to_svg(fmt::format("{}: measured and simulated", profile.stem().string()), series_of(points, result.simulated_us)));
+}
+
 }  // namespace
 
 const std::vector<std::string>& default_fit() {
@@ -127,14 +167,11 @@ const std::vector<std::string>& default_fit() {
 }
 
 int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostream& err) {
-  const Selection selection{.renames = renames_in(a.rename), .hold_out = !a.all};
-  std::vector<OutputFile> outputs;
-  if (!a.output.empty()) {
-    std::vector<std::filesystem::path> inputs(a.data.begin(), a.data.end());
-    inputs.emplace_back(a.scenario);
-    outputs = outputs_of(a);
-    refuse_to_replace(outputs, inputs, a.force);
-  }
+  const Selection selection{.renames = renames_in(a.rename), .hold_out = !a.all, .flat = a.flat};
+  std::vector<std::filesystem::path> inputs(a.data.begin(), a.data.end());
+  inputs.emplace_back(a.scenario);
+  const std::vector<OutputFile> outputs = outputs_of(a);
+  refuse_to_replace(outputs, inputs, a.force);
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
   const std::vector<std::string> names = a.fit.empty() ? default_parameters(OpenScenario(a.scenario, settings, {}).scenario()) : a.fit;
@@ -152,11 +189,8 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
   const FitResult result = fit(open, used.points, options);
   print(result, used.points, out);
-  if (a.output.empty()) return 0;
-  const std::filesystem::path &profile = outputs[0].file, &plot = outputs[1].file;
-  write_file(profile, profile_text(open, used.points, result, a));
-  write_file(plot, to_svg(fmt::format("{}: measured and simulated", profile.stem().string()), series_of(used.points, result.simulated_us)));
-  out << fmt::format("# written: {} and {}\n", profile.string(), plot.string());
+  write_outputs(a, open, used.points, result);
+  for (const OutputFile& output : outputs) out << fmt::format("# written: {}\n", output.file.string());
   return 0;
 }
 

@@ -29,6 +29,8 @@ struct CalibrateArguments {
   double smallest_bytes = 0;
   std::optional<double> largest_bytes = {};
   std::vector<std::string> exclude = {};  // "FILE:LINE"
+  bool flat = false;                      // ranks of one node are taken for nodes of their own
+  std::string scenario_output = {};       // the scenario with what was fitted of it
   bool force = false;                     // replace files that this command did not write
 };
 

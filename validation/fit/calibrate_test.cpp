@@ -1,5 +1,6 @@
 #include "validation/fit/calibrate.hpp"
 
+#include "sim/scenario/cases.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/testing.hpp"
 
@@ -145,4 +146,32 @@ TEST_CASE("calibrate: two servers of eight GPUs are the cluster that is fitted, 
   CAPTURE(out.str() + err.str());
   CHECK(err.str().find("do not fit") == std::string::npos);
   CHECK(read_file(profile).find("wire_efficiency") != std::string::npos);
+}
+
+TEST_CASE("calibrate: the scenario is written with what was fitted, and names the profile that stands beside it") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured()).string();
+  const auto written = (folder / "fitted.json").string();
+  std::ostringstream out, err;
+  CalibrateArguments arguments{.data = {data},
+                               .scenario = scenario,
+                               .fit = {"/fabric/host_link/latency", "wire_efficiency"},
+                               .output = (folder / "hardware" / "mine.json").string(),
+                               .folds = 0,
+                               .starts = 2,
+                               .scenario_output = written};
+  CHECK(calibrate_command(arguments, out, err) == 0);
+  const Scenario read = load_cases(written).front().scenario;
+  CHECK(read.hardware.name == "mine");
+  CHECK(std::get<Star>(read.fabric.spec).host_link.latency.microseconds() ==
+        doctest::Approx(3).epsilon(0.02));  // 12 us are two steps of two cables
+  const Json valid = Json::parse(read_file(folder / "hardware" / "mine.json")).at("calibration").at("valid_for");
+  CHECK(valid.at("paths") == Json({"network"}));
+  CHECK(valid.at("nodes") == Json({2}));
+  arguments.output.clear();
+  CHECK(calibrate_command(arguments, out, err) == 0);  // its own is replaced
+  CHECK(load_cases(written).front().scenario.hardware.wire_efficiency == doctest::Approx(0.8).epsilon(0.02));
+  arguments.scenario_output = scenario;
+  CHECK(problems_of([&] { calibrate_command(arguments, out, err); }).size() == 1);
 }

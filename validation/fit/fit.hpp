@@ -28,11 +28,13 @@ struct UsedMeasurements {
 struct Selection {
   Renames renames = {};
   bool hold_out = true;  // every second size of each series
+  bool flat = false;     // ranks of one node are taken for ranks with an endpoint each, where the scenario's nodes are one endpoint
 };
 
 // Makes points of the rows, each series (collective, algorithm, ranks) in the order of its sizes; of each series the second,
-// fourth, ... is held out. Measurements of the same thing become one point: their mean, with their spread. Throws InputError for
-// times that no wire of the scenario could reach and for numbers of nodes that are not the scenario's, each with its line.
+// fourth, ... is held out, and of a matrix every second pair. Measurements of the same thing become one point: their mean, with their
+// spread. Rows of several numbers of servers are points of one fit, each simulated on so many. Throws InputError for times that no wire of
+// the scenario could reach, and for servers that are more, or of more GPUs, than the scenario's, each with its line.
 UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulator, const Selection& selection);
 
 struct ErrorSummary {
@@ -45,8 +47,10 @@ ErrorSummary summarise(std::vector<double> relative_errors);
 struct FitOptions {
   int folds = 4;  // 0: no cross-validation
   int starts = 4;
-  int evaluations = 120;  // for each parameter and start
   std::uint64_t seed = 1;
+  // Messages that may be simulated, about, cross-validation included: so a fit ends after the same work on any machine. The default
+  // is some 15 s of one core.
+  std::int64_t budget = 40'000'000;
   std::function<void(const std::string&)> say = {};  // progress, if anyone listens
 };
 
@@ -54,18 +58,31 @@ struct FittedParameter {
   FitParameter parameter;
   double value = 0;
   bool determined = true;        // false: left at its initial value, which fits as well
+  bool at_bound = false;         // it would go further than it may: the model lacks something
   double objective_without = 0;  // rise of the mean loss when it is left at its initial value and the others adapt
+};
+
+// What the starts of a search came to, each by itself: how much the result depends on the seed.
+struct Spread {
+  int starts = 0;
+  double least_median = 0, most_median = 0;  // of the held-out error; of the fitted one where nothing is held out
+  double least_p95 = 0, most_p95 = 0;
 };
 
 struct FitResult {
   std::vector<FittedParameter> parameters;
   std::vector<double> simulated_us;  // by point, held out ones too
   ErrorSummary fitted, held_out, cross_validated;
+  Spread spread;
   int evaluations = 0;
 };
 
-// Derivative-free (NLopt: controlled random search, then Sbplx, Rowan 1990) from several starts, all drawn from the seed. Loss:
-// pseudo-Huber of log(simulated / measured), so that a few wild measurements do not decide.
+// Robust least squares (Levenberg-Marquardt) of log(simulated / measured) from several starts, all drawn from the seed; thresholds
+// are tried one by one. Large errors count by their size, not their square, so that a few wild measurements do not decide.
 FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, const FitOptions& options);
+
+// The error of log-log interpolation between the fitted points of each held-out point's series, of those that lie between two: no model
+// of sizes alone is expected to do better.
+ErrorSummary interpolation_error(const std::vector<FitPoint>& points);
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "validation/fit/fit.hpp"
 
+#include "models/server/server.hpp"
 #include "validation/testing.hpp"
 
 #include <cmath>
@@ -121,19 +122,86 @@ TEST_CASE("points: repeated measurements are one, their mean with its spread") {
   CHECK(!used.points[1].fitted);
 }
 
-TEST_CASE("points: ranks that the file does not say are the scenario's, aloud, and other numbers of nodes are refused") {
+TEST_CASE("points: ranks that the file does not say are the scenario's, or those of its nodes, aloud") {
   Simulator simulator(open_pair({}).scenario());
   std::vector<Measurement> rows = measured_on({}, {64, 1024});
   for (Measurement& row : rows) row.ranks = 0, row.where = "f:2";
   CHECK(usable(rows, simulator, {}).assumed == Lines{"f: does not say how many ranks were measured; taken for the scenario's 2"});
   for (Measurement& row : rows) row.nodes = 32;
+  const UsedMeasurements used = usable(rows, simulator, {});
+  CHECK(used.assumed == Lines{"f: says how many nodes were measured, not how many ranks; taken for 1 of each node, as the scenario's "
+                              "servers have GPUs"});
+  CHECK(used.points.front().setup.ranks == 32);
+}
+
+TEST_CASE("points: each row runs on as many servers as were measured, and on as many GPUs of each") {
+  Scenario s = open_pair({}).scenario();
+  s.server = server_preset("dgx_h100");
+  Simulator simulator(s);
+  std::vector<Measurement> rows = measured_on({}, {1 << 20, 1 << 20, 1 << 20});
+  rows[0].nodes = 2, rows[0].gpus = 8, rows[0].ranks = 16, rows[0].time_us = 1000;
+  rows[1].nodes = 4, rows[1].gpus = 2, rows[1].ranks = 8, rows[1].time_us = 1000;  // more servers than the star has
+  rows[2].nodes = 1, rows[2].gpus = 2, rows[2].ranks = 2, rows[2].time_us = 1000;
+  const UsedMeasurements used = usable(rows, simulator, {});
+  REQUIRE(used.points.size() == 3);
+  CHECK(used.assumed.empty());
+  // Of two servers with one GPU each the cables decide, of one server with two the NVSwitch.
+  const auto time = [&](int nodes, int of_each) {
+    return simulator.time_us(
+        {.collective = "allreduce", .algorithm = {"ring"}, .ranks = nodes * of_each, .size = 1_MB, .nodes = nodes, .of_each_node = of_each},
+        {});
+  };
+  CHECK(time(2, 1) > 80);                                  // 1 MB at 100 Gb/s
+  CHECK(time(1, 2) < 8);                                   // at more than 370 GB/s
+  CHECK(time(4, 1) == doctest::Approx(120).epsilon(0.1));  // 2 (n - 1) / n of it
+}
+
+TEST_CASE("points: servers of more GPUs than the scenario's are refused, and more servers than its fabric holds") {
+  Scenario s = open_pair({}).scenario();
+  std::vector<Measurement> rows = measured_on({}, {64});
+  rows[0].nodes = 2, rows[0].gpus = 8, rows[0].ranks = 16, rows[0].where = "f:2";
+  {
+    Simulator simulator(s);
+    CHECK(problems_of([&] { usable(rows, simulator, {}); }) ==
+          Lines{"f:2: measured with 8 ranks of each server, but the scenario's server \"sub_node\" has 1 GPU: set /server to what was "
+                "measured, or take every rank for a node of its own with --flat"});
+    const UsedMeasurements flat = usable(rows, simulator, {.flat = true});
+    CHECK(flat.assumed == Lines{"f: ranks of one node are taken for ranks with an endpoint of the network each"});
+    CHECK(flat.points.front().setup.nodes == 16);
+  }
+  s.server = server_preset("dgx_h100");
+  s.fabric.spec = FatTree{.leaves = 2, .nodes_per_leaf = 1, .spines = 1, .host_link = {100_Gbps, 1_us}, .fabric_link = {100_Gbps, 1_us}};
+  Simulator simulator(s);
+  rows[0].nodes = 4, rows[0].ranks = 32;
   CHECK(
       problems_of([&] { usable(rows, simulator, {}); }) ==
-      Lines{
-          "f:2: measured on 32 nodes, but the scenario's workload has 2 ranks: set the fabric and /workload/ranks to what was measured, or "
-          "give the column \"ranks\""});
-  for (Measurement& row : rows) row.nodes = 1, row.ranks = 2;
-  CHECK(usable(rows, simulator, {}).assumed == Lines{"f: 2 ranks on 1 nodes are taken for ranks with an endpoint of the network each"});
+      Lines{"f:2: measured on 4 nodes, but the scenario's fat_tree has 2: set /fabric to one that holds the largest measured (only a star "
+            "grows by itself)"});
+  rows[0].ranks = 31;
+  CHECK(problems_of([&] { usable(rows, simulator, {}); }) == Lines{"f:2: 31 ranks are no multiple of 4 nodes"});
+}
+
+TEST_CASE("points: a matrix of pairs is measured between the GPUs that it names") {
+  Scenario s = open_pair({}).scenario();
+  s.server = server_preset("single_nic");  // two GPUs below each of two PCIe switches, 10 GB/s between the sockets
+  Simulator simulator(s);
+  std::vector<Measurement> rows(2, {.ranks = 2, .collective = "bandwidth", .size_bytes = 160'000'000, .time_us = 1e6, .where = "f:1"});
+  rows[0].from = 0, rows[0].to = 1, rows[1].from = 0, rows[1].to = 3;
+  const UsedMeasurements used = usable(rows, simulator, {.hold_out = false});
+  REQUIRE(used.points.size() == 2);
+  CHECK(simulator.time_us(used.points[0].setup, {}) < 0.8 * simulator.time_us(used.points[1].setup, {}));
+  rows[1].to = 8;
+  CHECK(problems_of([&] { usable(rows, simulator, {}); }) == Lines{"f:1: GPU 8 was measured, but the scenario has 8 endpoints"});
+}
+
+TEST_CASE("points: the floor is what log-log interpolation between the fitted sizes misses") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {1024, 4096, 16384, 65536});
+  rows[0].time_us = 10, rows[1].time_us = 25, rows[2].time_us = 40, rows[3].time_us = 80;
+  // Between 10 and 40 us the middle is 20 us, 20 % below 25 us; the last size lies between none.
+  const ErrorSummary floor = interpolation_error(usable(rows, simulator, {}).points);
+  CHECK(floor.points == 1);
+  CHECK(floor.median == doctest::Approx(0.2));
 }
 
 TEST_CASE("points: sizes of one rank's block become the message's") {
@@ -152,15 +220,15 @@ TEST_CASE("points: every second size of a series is held out, and what cannot be
   rows.push_back(rows.front());
   rows.back().algorithm = "mystery", rows.back().where = "f:7";
   rows.push_back(rows.front());
-  rows.back().ranks = 3, rows.back().where = "f:8";
+  rows.back().ranks = 1, rows.back().where = "f:8";
   const UsedMeasurements used = usable(rows, simulator, {});
   REQUIRE(used.points.size() == 5);
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(used.points[i].measured.size_bytes == std::int64_t{16} << i);
     CHECK(used.points[i].fitted == (i % 2 == 0));
   }
-  CHECK(used.left_out == Lines{"f:7: mystery of allreduce is no algorithm of Weft's; name one with --rename",
-                               "f:8: 3 ranks do not fit the scenario's 2 endpoints"});
+  CHECK(used.left_out ==
+        Lines{"f:7: mystery of allreduce is no algorithm of Weft's; name one with --rename", "f:8: one rank has nobody to talk to"});
 }
 
 TEST_CASE("points: a measurement faster than the wire allows is refused, with the reason") {
@@ -234,6 +302,63 @@ TEST_CASE("fit: a time of the scenario, by pointer") {
   for (Measurement& row : rows) row.time_us += 4;  // two steps, two cables: 1 us more for each
   const FitResult result = fit(open, usable(rows, simulator, {}).points, {.folds = 0});
   CHECK(result.parameters[0].value == doctest::Approx(1.5e6).epsilon(0.02));
+}
+
+TEST_CASE("fit: links of one kind have one value, found from a matrix of pairs") {
+  const ScratchFolder folder;
+  const auto file = folder.file("pair.json", pair_scenario);
+  const std::vector<Setting> settings = {parse_setting("/server=single_nic")};
+  const OpenScenario open(file, settings, {"/server/links/*/bandwidth"});
+  Lines names;
+  for (const FitParameter& p : open.parameters()) names.push_back(p.name);
+  CHECK(names == Lines{"/server/links/*/bandwidth (socket to socket)", "/server/links/*/bandwidth (pcie_switch to socket)",
+                       "/server/links/*/bandwidth (gpu to pcie_switch)", "/server/links/*/bandwidth (nic to pcie_switch)"});
+  CHECK(open.parameters()[2].places.size() == 4);
+  // Measured: 8 GB/s below a switch, 5 GB/s from socket to socket.
+  std::vector<Measurement> rows;
+  for (int from = 0; from < 4; ++from)
+    for (int to = 0; to < 4; ++to)
+      if (from != to)
+        rows.push_back({.ranks = 2,
+                        .collective = "bandwidth",
+                        .from = from,
+                        .to = to,
+                        .size_bytes = 160'000'000,
+                        .time_us = from / 2 == to / 2 ? 20'000.0 : 32'000.0,
+                        .where = "f:1"});
+  Simulator simulator(open.scenario());
+  const FitResult result = fit(open, usable(rows, simulator, {.hold_out = false}).points, {.folds = 0, .starts = 2});
+  CHECK(result.parameters[2].value == doctest::Approx(64e9).epsilon(0.01));
+  CHECK(result.fitted.p95 < 0.01);
+}
+
+TEST_CASE("fit: a wrong pointer with a star is told") {
+  const ScratchFolder folder;
+  const auto file = folder.file("pair.json", pair_scenario);
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/links/*/latency"}); }) ==
+        Lines{"--fit /fabric/links/*/latency: there is nothing at this place of the scenario; `weft show` prints what is"});
+}
+
+TEST_CASE("fit: what would go beyond its bound is said to be there") {
+  HardwareProfile truth;
+  truth.wire_efficiency = 0.5;
+  const OpenScenario open = open_pair({"wire_efficiency"});
+  Simulator simulator(open.scenario());
+  std::vector<Measurement> rows = measured_on(truth, powers_of_two(16, 24));
+  for (Measurement& row : rows) row.time_us *= 15;  // 3 % of the wire, where 5 % is the least
+  const FitResult result = fit(open, usable(rows, simulator, {}).points, {.folds = 0, .starts = 1});
+  CHECK(result.parameters[0].at_bound);
+  CHECK(result.parameters[0].value == doctest::Approx(0.05));
+}
+
+TEST_CASE("fit: starts of other draws come to the same") {
+  HardwareProfile truth;
+  truth.send_overhead = 4_us, truth.rendezvous = 9_us, truth.rendezvous_threshold = 64_KiB, truth.wire_efficiency = 0.7;
+  const OpenScenario open = open_pair({"send_overhead", "rendezvous", "rendezvous_threshold", "wire_efficiency"});
+  Simulator simulator(open.scenario());
+  const FitResult result = fit(open, usable(measured_on(truth, powers_of_two(3, 25)), simulator, {}).points, {.folds = 0});
+  CHECK(result.spread.starts == 4);
+  CHECK(result.spread.most_median < 0.01);
 }
 
 TEST_CASE("fit: names that are no parameter are refused, all at once") {

@@ -4,6 +4,7 @@
 #include "sim/scenario/form.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "sim/scenario/training_check.hpp"
+#include "validation/fit/pointers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -61,31 +62,6 @@ HardwareParameter factor_parameter(std::string name, double low, double high) {
           high,
           [](const HardwareProfile& p) { return p.*member; },
           [](HardwareProfile& p, double value) { p.*member = value; }};
-}
-
-// The value that stands at a pointer of the resolved scenario.
-FitParameter open_pointer(const std::string& pointer, const Scenario& scenario) {
-  const Json json = to_json(scenario);
-  Json at;
-  try {
-    at = json.at(Json::json_pointer(pointer));
-  } catch (const Json::exception&) {
-    throw InputError(fmt::format("--fit {}: there is nothing at this place of the scenario; `weft show` prints what is", pointer));
-  }
-  if (at.is_string()) {
-    const std::string text = at.get<std::string>();
-    try {
-      const double ps = static_cast<double>(parse_time(text).ps);
-      return {pointer, Unit::picoseconds, 1e3, 1e10, ps};
-    } catch (const InputError&) {
-    }
-    try {
-      const double rate = static_cast<double>(parse_bandwidth(text).count);
-      return {pointer, Unit::bits_per_second, rate / 100, rate * 100, rate};
-    } catch (const InputError&) {
-    }
-  }
-  throw InputError(fmt::format("--fit {}: only times and rates can be fitted, this is {}", pointer, shown(at)));
 }
 
 }  // namespace
@@ -165,15 +141,42 @@ std::string shown(Unit unit, double value) {
   return {};
 }
 
-double FitParameter::coordinate(double value) const {
-  const double v = std::clamp(value, low, high);
-  return unit == Unit::fraction ? (v - low) / (high - low) : std::log(v / low) / std::log(high / low);
+double FitParameter::coordinate(double v) const {
+  v = std::clamp(v, low, high);
+  switch (unit) {
+    case Unit::picoseconds:
+      return v <= 1.001e3 ? 0 : v * 1e-6;
+    case Unit::bits_per_second:
+      return v >= 0.999e14 ? 0 : 8e9 / v;  // ns a byte
+    case Unit::fraction:
+      return 1 / v;
+    case Unit::bytes:
+    case Unit::factor:
+      return std::log2(v);
+  }
+  return 0;
 }
 
-double FitParameter::value(double coordinate) const {
-  const double c = std::clamp(coordinate, 0.0, 1.0);
-  return unit == Unit::fraction ? low + c * (high - low) : low * std::pow(high / low, c);
+double FitParameter::value(double c) const {
+  c = std::clamp(c, lowest(), highest());
+  switch (unit) {
+    case Unit::picoseconds:
+      return std::max(low, c * 1e6);
+    case Unit::bits_per_second:
+      return c <= 0 ? high : std::clamp(8e9 / c, low, high);
+    case Unit::fraction:
+      return std::clamp(1 / c, low, high);
+    case Unit::bytes:
+    case Unit::factor:
+      return std::exp2(c);
+  }
+  return 0;
 }
+
+double FitParameter::lowest() const { return std::min(coordinate(low), coordinate(high)); }
+double FitParameter::highest() const { return std::max(coordinate(low), coordinate(high)); }
+
+bool FitParameter::is_at_bound(double v) const { return v <= low * 1.001 || v >= high * 0.999; }
 
 OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting>& settings, const std::vector<std::string>& names)
     : file_(std::move(file)) {
@@ -182,11 +185,13 @@ OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting
     throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
   scenario_ = std::move(cases.front().scenario);
   refuse_training(file_.string(), scenario_);
+  json_ = to_json(scenario_);
   std::vector<std::string> problems;
   for (const std::string& name : names) {
     if (std::ranges::count(names, name) > 1) problems.push_back(fmt::format("--fit: {} is named twice", name));
     if (name.starts_with('/')) {
-      parameters_.push_back(open_pointer(name, scenario_));
+      if (name.starts_with("/server/") && !scenario_.server.is_sub_node()) json_["server"] = described(scenario_.server);
+      for (FitParameter& parameter : open_pointer(name, json_)) parameters_.push_back(std::move(parameter));
       has_pointers_ = true;
     } else if (const HardwareParameter* hardware = find_hardware_parameter(name)) {
       parameters_.push_back({name, hardware->unit, hardware->low, hardware->high, hardware->get(scenario_.hardware), hardware});
@@ -206,14 +211,18 @@ HardwareProfile OpenScenario::hardware(const std::vector<double>& values) const 
   return profile;
 }
 
+Json OpenScenario::resolved(const std::vector<double>& values) const {
+  Json out = json_;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    for (const std::string& place : parameters_[i].places) set_at(out, place, shown(parameters_[i].unit, values[i]));
+  return out;
+}
+
 Scenario OpenScenario::scenario(const std::vector<double>& values) const {
   if (!has_pointers_) return scenario_;
-  Json resolved = to_json(scenario_);
-  for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (!parameters_[i].hardware) resolved[Json::json_pointer(parameters_[i].name)] = shown(parameters_[i].unit, values[i]);
   const ProfileLibrary profiles = ProfileLibrary::beside(file_);
   Input in{.profiles = &profiles};
-  auto cases = expand(std::move(resolved), {}, scenario_.name, in);
+  auto cases = expand(resolved(values), {}, scenario_.name, in);
   if (!in.problems.empty()) throw InputError(lines_of(file_.string(), in.problems));
   return std::move(cases.front().scenario);
 }

@@ -30,16 +30,22 @@ const std::vector<std::string>& default_parameters(const Scenario& scenario);
 std::string shown(HardwareParameter::Unit unit, double value);
 
 // One of --fit: a name of the above, or a pointer into the scenario as `weft show` prints it, such as "/fabric/host_link/latency".
+// A pointer with "*" for an index ("/fabric/links/*/latency", "/server/links/*/bandwidth") stands for every link, those of one kind
+// (between the same kinds of devices, with the same value) having one value.
 struct FitParameter {
   std::string name;
   HardwareParameter::Unit unit;
   double low, high;
   double initial;  // the profile's or the scenario's value
   const HardwareParameter* hardware = nullptr;
+  std::vector<std::string> places = {};  // where in the scenario, if it is not of the hardware
 
-  // In [0, 1] and back; times, sizes, rates and factors by their logarithm.
+  // A scale on which simulated times are sums: times in us, rates and fractions by their inverse. Sizes and factors by their logarithm.
   double coordinate(double value) const;
   double value(double coordinate) const;
+  double lowest() const;  // bounds of the coordinate
+  double highest() const;
+  bool is_at_bound(double value) const;
 };
 
 // A scenario file with some of its values open.
@@ -54,10 +60,12 @@ class OpenScenario {
   // The scenario with the pointers' values set; the hardware is not touched.
   Scenario scenario(const std::vector<double>& values) const;
   bool has_pointers() const { return has_pointers_; }
+  Json resolved(const std::vector<double>& values) const;  // the scenario that `scenario` reads
 
  private:
   std::filesystem::path file_;
   Scenario scenario_;
+  Json json_;  // of it, the server described where a pointer leads into it
   std::vector<FitParameter> parameters_;
   bool has_pointers_ = false;
 };

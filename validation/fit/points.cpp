@@ -16,12 +16,12 @@ std::string unknown_algorithm(const Measurement& m) {
   return fmt::format("{} of {} is no algorithm of Weft's; name one with --rename", m.algorithm, m.collective);
 }
 
-// Where a measurement stands in its series; those of the same size there measured the same thing.
+// Where a measurement stands in its series, of sizes or of pairs; those of the same size and pair there measured the same thing.
 auto series_of(const FitPoint& p) {
   const Measurement& m = p.measured;
   return std::tuple(p.setup.collective, m.algorithm, m.system, m.nodes, m.gpus, p.setup.ranks, m.in_place);
 }
-auto place_of(const FitPoint& p) { return std::tuple(series_of(p), p.measured.size_bytes); }
+auto place_of(const FitPoint& p) { return std::tuple(series_of(p), p.measured.size_bytes, p.measured.from, p.measured.to); }
 
 std::string file_of(const Measurement& m) { return m.where.substr(0, m.where.rfind(':')); }
 
@@ -43,25 +43,30 @@ FitPoint mean_of(const std::vector<FitPoint>& points, std::size_t begin, std::si
 class Points {
  public:
   Points(Simulator& simulator, const Selection& selection)
-      : simulator_(simulator),
-        selection_(selection),
-        workload_(simulator.scenario().workload),
-        endpoints_(static_cast<int>(endpoints(simulator.scenario().fabric.spec, simulator.scenario().server))) {}
+      : simulator_(simulator), selection_(selection), workload_(simulator.scenario().workload), gpus_(simulator.gpus_of_a_node()) {}
 
   void add(Measurement row) {
     const auto algorithm = algorithm_measured(row, selection_.renames, workload_.algorithms);
     if (!algorithm) return leave_out(row, unknown_algorithm(row));
-    const int ranks = ranks_of(row);
-    if (ranks == 0) return;
-    if (ranks < 2 || ranks > endpoints_)
-      return leave_out(row, fmt::format("{} ranks do not fit the scenario's {} endpoints", ranks, endpoints_));
+    const auto seats = seats_of(row);
+    if (!seats) return;
+    const int ranks = seats->ranks;
+    if (ranks < 2) return leave_out(row, "one rank has nobody to talk to");
     if (row.size_of_a_rank) {
       if (row.size_bytes > largest_bytes / ranks)
         return leave_out(row, fmt::format("{} blocks of {} bytes are more than {} bytes", ranks, row.size_bytes, largest_bytes));
       row.size_bytes *= ranks;
       row.size_of_a_rank = false;
     }
-    FitPoint point{row, {row.collective, *algorithm, ranks, Bytes{row.size_bytes}}};
+    FitPoint point{row,
+                   {.collective = row.collective,
+                    .algorithm = *algorithm,
+                    .ranks = ranks,
+                    .size = Bytes{row.size_bytes},
+                    .nodes = seats->nodes,
+                    .of_each_node = seats->of_each_node,
+                    .from = seats->from,
+                    .to = seats->to}};
     const double limit = simulator_.wire_limit_us(point.setup);
     if (row.time_us < tolerance * limit)
       refused_.push_back(fmt::format(
@@ -94,32 +99,82 @@ class Points {
     if (std::ranges::find(out_.assumed, text) == out_.assumed.end()) out_.assumed.push_back(std::move(text));
   }
 
-  // As the row says, or as the scenario does where the row says nothing else; 0 where they contradict each other.
-  int ranks_of(const Measurement& row) {
-    if (row.ranks > 0) {
-      if (row.nodes > 0 && row.ranks > row.nodes && row.collective != "latency")
-        assume(row, fmt::format("{} ranks on {} nodes are taken for ranks with an endpoint of the network each", row.ranks, row.nodes));
-      return row.ranks;
+  void refuse(const Measurement& row, const std::string& what) {
+    if (said_.insert(what).second) refused_.push_back(fmt::format("{}: {}", row.where, what));
+  }
+
+  // Where the ranks of a measurement sit.
+  struct Seats {
+    int ranks = 0, nodes = 0, of_each_node = 0, from = -1, to = -1;
+  };
+
+  std::optional<Seats> seats_of(const Measurement& row) {
+    if (is_point_to_point(row.collective)) return seats_of_pair(row);
+    Seats out{.ranks = row.ranks, .nodes = row.nodes, .of_each_node = row.gpus};
+    if (row.ranks > 0 && row.nodes > 0) {
+      if (row.ranks % row.nodes != 0)
+        return refuse(row, fmt::format("{} ranks are no multiple of {} nodes", row.ranks, row.nodes)), std::nullopt;
+      out.of_each_node = row.ranks / row.nodes;
+    } else if (row.nodes > 0) {
+      if (row.gpus == 0) {
+        out.of_each_node = gpus_;
+        assume(row, fmt::format("says how many nodes were measured, not how many ranks; taken for {} of each node, as the scenario's "
+                                "servers have GPUs",
+                                gpus_));
+      }
+      out.ranks = out.nodes * out.of_each_node;
+    } else if (row.ranks == 0) {
+      out.ranks = workload_.ranks, out.of_each_node = 0;
+      assume(row, fmt::format("does not say how many ranks were measured; taken for the scenario's {}", workload_.ranks));
+    } else {
+      out.of_each_node = 0;
     }
-    if (row.nodes > 0 && row.nodes != workload_.ranks) {
-      const std::string what = fmt::format(
-          "measured on {} nodes, but the scenario's workload has {} ranks: set the fabric and /workload/ranks to what was measured, or "
-          "give the column \"ranks\"",
-          row.nodes, workload_.ranks);
-      if (nodes_refused_.insert(row.nodes).second) refused_.push_back(fmt::format("{}: {}", row.where, what));
-      return 0;
+    if (out.of_each_node > gpus_) {
+      if (!selection_.flat || gpus_ > 1) return refuse(row, more_than_a_server_has(out.of_each_node)), std::nullopt;
+      out.nodes = out.ranks, out.of_each_node = 1;
+      assume(row, "ranks of one node are taken for ranks with an endpoint of the network each");
     }
-    assume(row, fmt::format("does not say how many ranks were measured; taken for the scenario's {}", workload_.ranks));
-    return workload_.ranks;
+    if (out.nodes == 0) out.nodes = (out.ranks + gpus_ - 1) / gpus_;
+    if (!simulator_.has_nodes(out.nodes)) return refuse(row, more_nodes_than(out.nodes)), std::nullopt;
+    return out;
+  }
+
+  // Of those of different nodes the first GPUs of two servers.
+  std::optional<Seats> seats_of_pair(const Measurement& row) {
+    Seats out{.ranks = 2, .nodes = 0, .from = row.from, .to = row.to};
+    const bool linear = simulator_.scenario().placement.policy == PlacementPolicy::linear;
+    if (row.from < 0 && linear && row.nodes > 1 && gpus_ > 1) out.from = 0, out.to = gpus_;
+    const bool same_server = linear && gpus_ > 1 && std::max(out.from, 0) / gpus_ == std::max(out.to, 1) / gpus_;
+    out.nodes = same_server ? 1 : 2;
+    const int last = std::max(out.from, out.to);
+    if (last >= gpus_ * simulator_.nodes())
+      return refuse(row, fmt::format("GPU {} was measured, but the scenario has {} endpoints", last, gpus_ * simulator_.nodes())),
+             std::nullopt;
+    return out;
+  }
+
+  std::string more_than_a_server_has(int measured) const {
+    const Server& server = simulator_.scenario().server;
+    const std::string text = fmt::format(
+        "measured with {} ranks of each server, but the scenario's server{} has {} GPU{}: set /server to what was "
+        "measured",
+        measured, server.preset.empty() ? "" : fmt::format(" \"{}\"", server.preset), gpus_, gpus_ > 1 ? "s" : "");
+    return gpus_ > 1 ? text : text + ", or take every rank for a node of its own with --flat";
+  }
+  std::string more_nodes_than(int measured) const {
+    return fmt::format(
+        "measured on {} nodes, but the scenario's {} has {}: set /fabric to one that holds the largest measured (only a star grows "
+        "by itself)",
+        measured, type_name(simulator_.scenario().fabric.spec), simulator_.nodes());
   }
 
   Simulator& simulator_;
   const Selection& selection_;
   const Workload& workload_;
-  const int endpoints_;
+  const int gpus_;
   UsedMeasurements out_;
   std::vector<std::string> refused_;
-  std::set<int> nodes_refused_;
+  std::set<std::string> said_;
 };
 
 }  // namespace
@@ -137,6 +192,25 @@ ErrorSummary summarise(std::vector<double> errors) {
   const std::size_t n = errors.size();
   const auto rank = static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(n)));
   return {static_cast<int>(n), n % 2 ? errors[n / 2] : (errors[n / 2 - 1] + errors[n / 2]) / 2, errors[rank - 1]};
+}
+
+ErrorSummary interpolation_error(const std::vector<FitPoint>& points) {
+  std::vector<double> errors;
+  const auto size = [](const FitPoint& p) { return static_cast<double>(p.measured.size_bytes); };
+  for (const FitPoint& p : points) {
+    if (p.fitted || p.measured.size_bytes <= 0) continue;
+    const FitPoint *below = nullptr, *above = nullptr;
+    for (const FitPoint& other : points) {
+      if (!other.fitted || other.measured.size_bytes <= 0 || series_of(other) != series_of(p)) continue;
+      if (size(other) < size(p) && (!below || size(other) > size(*below))) below = &other;
+      if (size(other) > size(p) && (!above || size(other) < size(*above))) above = &other;
+    }
+    if (!below || !above) continue;
+    const double share = std::log(size(p) / size(*below)) / std::log(size(*above) / size(*below));
+    const double time = below->measured.time_us * std::pow(above->measured.time_us / below->measured.time_us, share);
+    errors.push_back(time / p.measured.time_us - 1);
+  }
+  return summarise(std::move(errors));
 }
 
 }  // namespace weft

@@ -24,6 +24,7 @@ std::string command_of(const CalibrateArguments& a) {
   if (a.in_place) out += " --in-place";
   if (a.skip_bad) out += " --skip-bad";
   if (a.all) out += " --all";
+  if (a.flat) out += " --flat";
   if (a.smallest_bytes > 0) out += fmt::format(" --smallest {:.0f}", a.smallest_bytes);
   if (a.largest_bytes) out += fmt::format(" --largest {:.0f}", *a.largest_bytes);
   for (const std::string& place : a.exclude) out += " --exclude " + place;
@@ -39,37 +40,52 @@ Json errors_of(const ErrorSummary& e) {
   return {{"points", e.points}, {"median", to_digits(e.median, 1e-4)}, {"p95", to_digits(e.p95, 1e-4)}};
 }
 
+Json spread_of(const Spread& s) {
+  return {{"starts", s.starts},
+          {"median", {to_digits(s.least_median, 1e-4), to_digits(s.most_median, 1e-4)}},
+          {"p95", {to_digits(s.least_p95, 1e-4), to_digits(s.most_p95, 1e-4)}}};
+}
+
+}  // namespace
+
 Json valid_range(const std::vector<FitPoint>& points) {
   std::set<std::string> collectives, algorithms;
-  std::set<int> ranks;
+  std::set<std::string> paths;  // as `weft run` asks for them (sim/cli/calibrated.hpp)
+  std::set<int> ranks, nodes;
   std::int64_t smallest = INT64_MAX, largest = 0;
   for (const FitPoint& p : points) {
     collectives.insert(p.measured.collective);
     algorithms.insert(p.setup.algorithm.name);
     ranks.insert(p.setup.ranks);
+    if (p.setup.nodes > 0) nodes.insert(p.setup.nodes);
+    if (p.setup.nodes > 1) paths.insert("network");
+    if (p.setup.nodes > 0 && p.setup.ranks > p.setup.nodes) paths.insert("server");
     smallest = std::min(smallest, p.measured.size_bytes), largest = std::max(largest, p.measured.size_bytes);
   }
   return {{"collectives", collectives},
           {"algorithms", algorithms},
           {"ranks", ranks},
+          {"nodes", nodes},
+          {"paths", paths},
           {"size", {to_string(Bytes{smallest}), to_string(Bytes{largest})}}};
 }
 
-}  // namespace
+ProfileOrigin origin_of(const CalibrateArguments& arguments, const std::vector<FitPoint>& points) {
+  std::set<std::string> systems;
+  for (const FitPoint& p : points)
+    if (!p.measured.system.empty()) systems.insert(p.measured.system);
+  return {command_of(arguments),
+          systems.empty() ? fmt::format("{}", fmt::join(arguments.data, ", ")) : fmt::format("{}", fmt::join(systems, "; "))};
+}
 
 std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result,
-                         const CalibrateArguments& arguments) {
+                         const ProfileOrigin& origin) {
   std::vector<double> values;
   for (const FittedParameter& p : result.parameters) values.push_back(p.value);
   const HardwareProfile hardware = open.hardware(values);
   const Json written = HardwareForm::write(hardware);
-  std::set<std::string> systems;
-  for (const FitPoint& p : points)
-    if (!p.measured.system.empty()) systems.insert(p.measured.system);
-
   Json out = {{"schema", 1}};
-  out["description"] = fmt::format(
-      "Fitted to {}.", systems.empty() ? fmt::format("{}", fmt::join(arguments.data, ", ")) : fmt::format("{}", fmt::join(systems, "; ")));
+  out["description"] = fmt::format("Fitted to {}.", origin.what);
   for (const HardwareParameter& known : hardware_parameters()) {
     const auto fitted = std::ranges::find_if(result.parameters, [&](const FittedParameter& p) { return p.parameter.name == known.name; });
     std::string source = fmt::format("not fitted; from profile {}", open.scenario().hardware.name);
@@ -78,11 +94,12 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
                                   : fmt::format("the data does not determine it; from profile {}", open.scenario().hardware.name);
     out[known.name] = {{"value", written.at(known.name)}, {"source", source}};
   }
-  Json settings = Json::object(), undetermined = Json::array();
+  Json settings = Json::object(), undetermined = Json::array(), at_bound = Json::array();
   std::vector<std::string> residuals;  // one a line
   for (const FittedParameter& p : result.parameters) {
     if (!p.parameter.hardware) settings[p.parameter.name] = shown(p.parameter.unit, p.value);
     if (!p.determined) undetermined.push_back(p.parameter.name);
+    if (p.at_bound) at_bound.push_back(p.parameter.name);
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
@@ -93,12 +110,15 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
         "\n      ", Json(m.collective).dump(), Json(m.algorithm).dump(), points[i].setup.ranks, m.size_bytes, m.time_us, repeats,
         result.simulated_us[i], points[i].fitted));
   }
-  out["calibration"] = {{"command", command_of(arguments)},
+  out["calibration"] = {{"command", origin.command},
                         {"valid_for", valid_range(points)},
                         {"fitted_error", errors_of(result.fitted)},
                         {"held_out_error", errors_of(result.held_out)},
                         {"cross_validated_error", errors_of(result.cross_validated)},
+                        {"interpolated_error", errors_of(interpolation_error(points))},
+                        {"spread_of_starts", spread_of(result.spread)},
                         {"undetermined", undetermined},
+                        {"at_bound", at_bound},
                         {"scenario_settings", settings},
                         {"residuals", "@"}};
   std::string text = out.dump(2);

@@ -6,7 +6,16 @@
 
 namespace weft {
 
+// By which command the same file is made again, and of what.
+struct ProfileOrigin {
+  std::string command, what;
+};
+ProfileOrigin origin_of(const CalibrateArguments& arguments, const std::vector<FitPoint>& points);
+
 std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result,
-                         const CalibrateArguments& arguments);
+                         const ProfileOrigin& origin);
+
+// The collectives, algorithms, numbers of ranks and servers, and sizes of the points: what a profile fitted to them is calibrated for.
+Json valid_range(const std::vector<FitPoint>& points);
 
 }  // namespace weft

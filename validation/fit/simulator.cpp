@@ -2,6 +2,7 @@
 
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/networks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,9 +11,6 @@
 namespace weft {
 namespace {
 
-bool is_point_to_point(std::string_view collective) {
-  return collective == "latency" || collective == "bandwidth" || collective == "bidirectional_bandwidth";
-}
 // Messages of one measurement that are on their way at once.
 int messages_of(std::string_view collective) {
   return collective == "bandwidth" ? bandwidth_window : collective == "bidirectional_bandwidth" ? 2 * bandwidth_window : 1;
@@ -34,19 +32,50 @@ Schedule point_to_point(std::string_view collective, std::int64_t bytes) {
 
 }  // namespace
 
+bool is_point_to_point(std::string_view collective) {
+  return collective == "latency" || collective == "bandwidth" || collective == "bidirectional_bandwidth";
+}
+
 Simulator::Simulator(Scenario scenario) : scenario_(std::move(scenario)), fabric_(build(scenario_.fabric.spec, scenario_.server)) {}
 
-// Experiments on the one cluster, each for all sizes; of messages between two ranks, whose chunks are bytes, one for each size.
-Experiment& Simulator::prepared(const MeasuredSetup& e) {
-  const bool pair = is_point_to_point(e.collective);
-  const std::string key = fmt::format("{} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, pair ? e.size.count : 0,
-                                      name_of(e.network.value_or(scenario_.network)));
-  const auto at = prepared_.find(key);
-  if (at != prepared_.end()) return at->second;
+int Simulator::nodes() const { return fabric_->endpoints() / gpus_of_a_node(); }
+
+bool Simulator::has_nodes(int wanted) const { return wanted <= nodes() || std::holds_alternative<Star>(scenario_.fabric.spec); }
+
+// The scenario with as many servers as were measured, and ranks where they sat.
+Scenario Simulator::asked_for(const MeasuredSetup& e) const {
   Scenario asked = scenario_;
   asked.workload.ranks = e.ranks;
   asked.workload.program.clear();  // a measurement is of one collective
   asked.network = e.network.value_or(asked.network);
+  const int gpus = gpus_of_a_node();
+  if (e.nodes > nodes()) std::get<Star>(asked.fabric.spec).nodes = e.nodes;
+  if (e.from >= 0) {
+    asked.placement = {.policy = PlacementPolicy::list, .nodes = {e.from, e.to}};
+  } else if (e.of_each_node > 0 && e.of_each_node < gpus && asked.placement.policy == PlacementPolicy::linear) {
+    asked.placement.policy = PlacementPolicy::list;
+    for (int rank = 0; rank < e.ranks; ++rank) asked.placement.nodes.push_back(rank / e.of_each_node * gpus + rank % e.of_each_node);
+  }
+  return asked;
+}
+
+std::shared_ptr<const Fabric> Simulator::cluster_of(const Scenario& asked) {
+  const std::int64_t count = endpoints(asked.fabric.spec, asked.server);
+  if (count == fabric_->endpoints()) return fabric_;
+  auto& larger = larger_[count];
+  if (!larger) larger = build(asked.fabric.spec, asked.server);
+  return larger;
+}
+
+// Experiments on the one cluster, each for all sizes; of messages between two ranks, whose chunks are bytes, one for each size.
+Experiment& Simulator::prepared(const MeasuredSetup& e) {
+  const bool pair = is_point_to_point(e.collective);
+  const std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, pair ? e.size.count : 0,
+                                      name_of(e.network.value_or(scenario_.network)), e.nodes, e.of_each_node, e.from, e.to);
+  const auto at = prepared_.find(key);
+  if (at != prepared_.end()) return at->second;
+  Scenario asked = asked_for(e);
+  const auto cluster = cluster_of(asked);
   if (pair) {
     if (e.size.count > std::numeric_limits<int>::max())
       throw InputError(fmt::format("a message of {} is larger than this test goes", to_string(e.size)));
@@ -54,7 +83,7 @@ Experiment& Simulator::prepared(const MeasuredSetup& e) {
     program.add_call({.schedule = std::make_shared<Schedule>(point_to_point(e.collective, e.size.count)),
                       .elements = std::max<std::int64_t>(1, e.size.count)});
     program.operations = {{{.call = 0}}};
-    return prepared_.try_emplace(key, std::move(asked), std::move(program), e.collective, fabric_).first->second;
+    return prepared_.try_emplace(key, std::move(asked), std::move(program), e.collective, cluster).first->second;
   }
   asked.workload.collective = *collective_named(e.collective);
   AlgorithmChoice algorithm = e.algorithm;
@@ -62,7 +91,12 @@ Experiment& Simulator::prepared(const MeasuredSetup& e) {
     algorithm = {"halving_doubling"};
     asked.placement = {.policy = PlacementPolicy::hdrm};
   }
-  return prepared_.try_emplace(key, std::move(asked), algorithm, fabric_).first->second;
+  return prepared_.try_emplace(key, std::move(asked), algorithm, cluster).first->second;
+}
+
+std::int64_t Simulator::messages(const MeasuredSetup& e) {
+  if (!traits_of(e.network.value_or(scenario_.network)).runs_again) return 1;
+  return prepared(e).run(e.size, {.each_alone = false}).messages;
 }
 
 double Simulator::time_us(const MeasuredSetup& e, const HardwareProfile& hardware) {

@@ -22,10 +22,16 @@ struct MeasuredSetup {
   int ranks = 0;
   Bytes size;
   std::optional<NetworkKind> network = {};  // instead of the scenario's
+  // So many servers, and ranks on the first GPUs of each, where the scenario places ranks linearly. 0: ranks as it places them.
+  int nodes = 0, of_each_node = 0;
+  int from = -1, to = -1;  // endpoints of a message between two; -1: the first two ranks
 };
 
 // The window of osu_bw and osu_bibw: so many messages are on their way, in each direction that is measured, before anybody waits.
 constexpr int bandwidth_window = 64;
+
+// "latency", "bandwidth", "bidirectional_bandwidth": messages between two ranks.
+bool is_point_to_point(std::string_view collective);
 
 class Simulator {
  public:
@@ -33,18 +39,27 @@ class Simulator {
   explicit Simulator(Scenario scenario);
 
   const Scenario& scenario() const { return scenario_; }
+  int gpus_of_a_node() const { return scenario_.server.gpu_count(); }
+  // Servers that the scenario can have: as many as wanted on a star, which grows with what is measured; else those of its fabric.
+  bool has_nodes(int nodes) const;
+  int nodes() const;
 
   // Microseconds, as the measurement counts them: of a bandwidth, one message's share of all that were on their way.
   double time_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
+
+  std::int64_t messages(const MeasuredSetup& setup);  // that a simulation of it takes: what it costs
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
   double wire_limit_us(const MeasuredSetup& setup) const;
 
  private:
   Experiment& prepared(const MeasuredSetup& setup);
+  Scenario asked_for(const MeasuredSetup& setup) const;
+  std::shared_ptr<const Fabric> cluster_of(const Scenario& asked);
 
   Scenario scenario_;
   std::shared_ptr<const Fabric> fabric_;
+  std::map<std::int64_t, std::shared_ptr<const Fabric>> larger_;  // stars of more nodes than the scenario's
   std::map<std::string, Experiment> prepared_;
 };
 

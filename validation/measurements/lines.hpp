@@ -61,6 +61,8 @@ void read_nccl_text(std::string_view text, RowSink& sink);
 void read_nccl_json(std::string_view text, RowSink& sink);
 void read_osu(std::string_view text, RowSink& sink);
 void read_csv(std::string_view text, RowSink& sink);
+void read_pairs(std::string_view text, RowSink& sink);
+bool holds_pairs(std::string_view text);
 void read_trace_times(std::string_view text, RowSink& sink);
 
 // A program of nccl-tests ("all_reduce_perf", with any path, and also as "all_reduce_perf_mpi"): the collective that it

@@ -33,6 +33,7 @@ constexpr std::array formats = {
                     (t.find("(elements)") != t.npos || t.find("nThread") != t.npos || t.find("#wrong") != t.npos);
            },
            read_nccl_text},
+    Format{"matrices of pairs", holds_pairs, read_pairs},
     Format{"CSV", [](std::string_view t) { return first_line_of_data(t).find(',') != std::string_view::npos; }, read_csv},
 };
 
@@ -48,7 +49,10 @@ Measurements parse_measurements(std::string_view text, const std::string& file, 
     format.read(text, sink);
     return sink.finish(std::string(format.name));
   }
-  throw InputError(fmt::format("{}: is none of: nccl-tests table or JSON, OSU table, CSV with size_bytes and time_us, Weft trace", file));
+  throw InputError(
+      fmt::format("{}: is none of: nccl-tests table or JSON, OSU table, matrices of p2pBandwidthLatencyTest, CSV with size_bytes and "
+                  "time_us, Weft trace",
+                  file));
 }
 
 Measurements read_measurements(const std::filesystem::path& file, const ReadOptions& options) {

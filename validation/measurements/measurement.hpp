@@ -25,6 +25,7 @@ struct Measurement {
   // As in collectives/schedule/schedule.hpp, or "latency" (one way), "bandwidth" or "bidirectional_bandwidth" (one message of a window).
   std::string collective = {};
   std::string algorithm = {};  // in the file's own words; empty: whatever the library chose
+  int from = -1, to = -1;      // endpoints, of a message between two of them (a matrix of pairs); -1: the first two
   std::int64_t size_bytes = 0;
   bool size_of_a_rank = false;  // the size is of one rank's block (OSU's all-gather and all-to-all), not of the whole message
   double time_us = 0;           // of repeated measurements the mean
@@ -58,7 +59,8 @@ struct Measurements {
   int of_other_buffer = 0;           // those among them that only `in_place` kept from being used
 };
 
-// Reads one file of any known format, told by its content: nccl-tests text or JSON (-J), an OSU table, our CSV, our trace.
+// Reads one file of any known format, told by its content: nccl-tests text or JSON (-J), an OSU table, matrices of pairs
+// (p2pBandwidthLatencyTest), our CSV, our trace.
 // Throws InputError with every bad line; with skip_bad only when no line is good.
 Measurements read_measurements(const std::filesystem::path& file, const ReadOptions& options = {});
 Measurements parse_measurements(std::string_view text, const std::string& file, const ReadOptions& options = {});

@@ -1,0 +1,115 @@
+#include "sim/cli/calibrated.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace weft {
+namespace {
+
+template <class T>
+std::vector<T> list_in(const Json& json, const char* key) {
+  std::vector<T> out;
+  if (!json.contains(key) || !json.at(key).is_array()) return out;
+  for (const Json& item : json.at(key))
+    if ((std::is_same_v<T, int> && item.is_number_integer()) || (std::is_same_v<T, std::string> && item.is_string()))
+      out.push_back(item.get<T>());
+  return out;
+}
+
+bool has(const std::vector<std::string>& list, const std::string& name) { return std::ranges::find(list, name) != list.end(); }
+
+// Inside servers, between them, or both: as the row's ranks are placed one server after the other.
+std::vector<std::string> paths_of(int ranks, int gpus) {
+  std::vector<std::string> out;
+  if (gpus > 1) out.emplace_back("server");
+  if (ranks > gpus) out.emplace_back("network");
+  return out;
+}
+
+std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
+
+std::string range_of(const Calibration& c) {
+  const auto [fewest, most] = std::ranges::minmax(c.ranks);
+  return fmt::format("{} by {} of {} to {} on {} ranks", fmt::join(c.collectives, ", "), fmt::join(c.algorithms, ", "),
+                     to_string(c.smallest), to_string(c.largest),
+                     fewest == most ? fmt::format("{}", fewest) : fmt::format("{} to {}", fewest, most));
+}
+
+}  // namespace
+
+std::optional<Calibration> calibration_in(const Json& json) {
+  if (!json.is_object() || !json.contains("valid_for") || !json.at("valid_for").is_object()) return {};
+  const Json& valid = json.at("valid_for");
+  const auto sizes = list_in<std::string>(valid, "size");
+  Calibration out{.collectives = list_in<std::string>(valid, "collectives"),
+                  .algorithms = list_in<std::string>(valid, "algorithms"),
+                  .paths = list_in<std::string>(valid, "paths"),
+                  .ranks = list_in<int>(valid, "ranks"),
+                  .smallest = {},
+                  .largest = {}};
+  if (out.collectives.empty() || out.ranks.empty() || sizes.size() != 2) return {};
+  try {
+    out.smallest = parse_bytes(sizes[0]), out.largest = parse_bytes(sizes[1]);
+    if (const auto error = json.find("held_out_error"); error != json.end() && error->is_object()) {
+      out.held_out = error->value("points", 0);
+      out.median = error->value("median", 0.0), out.p95 = error->value("p95", 0.0);
+    }
+  } catch (const std::exception&) {  // written by hand
+    return {};
+  }
+  return out;
+}
+
+std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scenario& scenario) {
+  std::vector<std::string> out;
+  const auto [fewest, most] = std::ranges::minmax(c.ranks);
+  if (row.ranks < fewest || row.ranks > most) out.push_back(fmt::format("{} ranks (fitted: {})", row.ranks, fmt::join(c.ranks, ", ")));
+  if (row.size < c.smallest || row.size > c.largest)
+    out.push_back(fmt::format("{} (fitted: {} to {})", to_string(row.size), to_string(c.smallest), to_string(c.largest)));
+  if (row.program || !row.model.empty()) return out;
+  if (const std::string name(name_of(row.collective)); !has(c.collectives, name))
+    out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.collectives, ", ")));
+  if (const std::string name = row.algorithm.substr(0, row.algorithm.find('(')); !has(c.algorithms, name))
+    out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.algorithms, ", ")));
+  if (c.paths.empty()) return out;
+  for (const std::string& path : paths_of(row.ranks, scenario.server.gpu_count()))
+    if (!has(c.paths, path)) out.push_back(fmt::format("paths of the {} (fitted: {})", path, fmt::join(c.paths, ", ")));
+  return out;
+}
+
+std::string calibration_notes(const std::vector<Result>& results, const std::vector<Case>& cases,
+                              const std::function<Json(const std::string&)>& calibration_of) {
+  std::string out;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const Scenario& scenario = cases[i].scenario;
+    const auto calibration = calibration_in(calibration_of(scenario.hardware.name));
+    if (!calibration) continue;
+    std::string text = fmt::format("# hardware {} was fitted to {}", scenario.hardware.name, range_of(*calibration));
+    if (calibration->held_out > 0)
+      text += fmt::format("; error on what was held out: median {}, 95th percentile {}", percent(calibration->median),
+                          percent(calibration->p95));
+    const bool changed = std::ranges::any_of(scenario.hardware.sources, [](const auto& s) { return s.second == "given in the scenario"; });
+    text += changed ? "; the scenario changes it\n" : "\n";
+    std::map<std::string, std::vector<std::string>> rows;  // why -> which
+    std::size_t covered = 0;
+    for (const Result& result : results) {
+      if (result.request.case_index != i || !result.row) continue;
+      const auto why = beyond(*calibration, *result.row, scenario);
+      if (why.empty()) ++covered;
+      for (const std::string& reason : why)
+        rows[reason].push_back(fmt::format("{} {}", result.row->algorithm, to_string(result.row->size)));
+    }
+    text += rows.empty() ? fmt::format("#   its range covers all {} rows\n", covered)
+                         : fmt::format("#   its range covers {} rows; beyond it:\n", covered);
+    constexpr std::size_t most = 6;
+    for (auto& [reason, names] : rows) {
+      const std::size_t more = names.size() > most ? names.size() - most : 0;
+      names.resize(names.size() - more);
+      text += fmt::format("#   {}: {}{}\n", reason, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+    }
+    if (out.find(text) == out.npos) out += text;
+  }
+  return out.empty() ? out : "#\n" + out;
+}
+
+}  // namespace weft

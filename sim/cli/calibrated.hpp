@@ -1,0 +1,35 @@
+// How sure a row is: whether the measurements that its hardware profile was fitted to cover it, and how wrong the profile was on those
+// that were held out.
+#pragma once
+
+#include "sim/results/result.hpp"
+#include "sim/scenario/cases.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// What `weft calibrate` wrote into a profile.
+struct Calibration {
+  std::vector<std::string> collectives, algorithms;
+  std::vector<std::string> paths;  // "server" (between GPUs of one), "network"
+  std::vector<int> ranks;
+  Bytes smallest, largest;
+  int held_out = 0;  // points
+  double median = 0, p95 = 0;
+};
+
+// Of the object "calibration" of a profile; nothing if it does not say what it is valid for.
+std::optional<Calibration> calibration_in(const Json& json);
+
+// "16 ranks (fitted: 2)", ...: what of the row the calibration does not cover. Sizes and ranks between those fitted are covered.
+std::vector<std::string> beyond(const Calibration& calibration, const Row& row, const Scenario& scenario);
+
+// What goes below the table: for each case its profile's calibration, and the rows beyond it. `calibration_of`: by a profile's name.
+std::string calibration_notes(const std::vector<Result>& results, const std::vector<Case>& cases,
+                              const std::function<Json(const std::string&)>& calibration_of);
+
+}  // namespace weft

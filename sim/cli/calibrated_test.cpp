@@ -1,0 +1,55 @@
+#include "sim/cli/calibrated.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+using namespace weft::literals;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+const Json calibration = Json::parse(R"({
+  "valid_for": {"collectives": ["allreduce"], "algorithms": ["ring"], "ranks": [2, 8], "paths": ["network"], "size": ["8B", "1MiB"]},
+  "held_out_error": {"points": 7, "median": 0.021, "p95": 0.108}})");
+
+Row row_of(int ranks, Bytes size) { return {.algorithm = "ring(channels=2)", .ranks = ranks, .size = size}; }
+
+}  // namespace
+
+TEST_CASE("calibrated: sizes and ranks between those fitted are covered, others are named") {
+  const auto c = calibration_in(calibration);
+  REQUIRE(c);
+  const Scenario scenario;
+  CHECK(beyond(*c, row_of(4, 64_KiB), scenario).empty());
+  CHECK(beyond(*c, row_of(16, 64_KiB), scenario) == Lines{"16 ranks (fitted: 2, 8)"});
+  CHECK(beyond(*c, row_of(8, 2_MiB), scenario) == Lines{"2MiB (fitted: 8B to 1MiB)"});
+  Row other = row_of(8, 1_MiB);
+  other.collective = Collective::broadcast, other.algorithm = "binomial_tree";
+  CHECK(beyond(*c, other, scenario) == Lines{"broadcast (fitted: allreduce)", "binomial_tree (fitted: ring)"});
+}
+
+TEST_CASE("calibrated: a path that nobody measured is named") {
+  const auto c = calibration_in(calibration);
+  Scenario scenario;
+  scenario.server.gpus = {"gpu0", "gpu1"};
+  CHECK(beyond(*c, row_of(4, 64_KiB), scenario) == Lines{"paths of the server (fitted: network)"});
+}
+
+TEST_CASE("calibrated: the notes say the held-out error and which rows are beyond") {
+  Case one;
+  one.scenario.hardware.name = "mine";
+  std::vector<Result> results(2);
+  results[0].row = row_of(2, 1_KiB), results[1].row = row_of(2, 1_GiB);
+  const auto of = [](const std::string& name) { return name == "mine" ? calibration : Json(); };
+  CHECK(calibration_notes(results, {one}, of) ==
+        "#\n# hardware mine was fitted to allreduce by ring of 8B to 1MiB on 2 to 8 ranks; error on what was held out: median 2.1 %, 95th "
+        "percentile 10.8 %\n#   its range covers 1 rows; beyond it:\n#   1GiB (fitted: 8B to 1MiB): ring(channels=2) 1GiB\n");
+  one.scenario.hardware.name = "ideal";
+  CHECK(calibration_notes(results, {one}, of).empty());
+}
+
+TEST_CASE("calibrated: what was written by hand is no calibration") {
+  CHECK(!calibration_in(Json()));
+  CHECK(!calibration_in(Json::parse(R"({"valid_for": {"ranks": [2]}})")));
+  CHECK(!calibration_in(Json::parse(R"({"valid_for": {"collectives": ["allreduce"], "ranks": [2], "size": ["much", "more"]}})")));
+}

@@ -1,0 +1,36 @@
+// Clusters that nobody has measured: the profile of a class of systems, and what it says of systems that it was not made from.
+#pragma once
+
+#include "validation/references.hpp"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+// A system predicted without a measurement of it: by the profile made of the other systems' of its class.
+struct JudgedMember {
+  std::string reference;
+  std::vector<std::string> from;  // the other systems
+  ErrorSummary error = {};        // of all its points
+};
+struct JudgedClass {
+  std::string name;
+  std::vector<JudgedMember> members;
+  ErrorSummary error = {};  // of all points of all members
+};
+
+// Parameter by parameter the middle one of the profiles (of an even number the lower of the two in the middle); what is no parameter
+// is the first's. Throws InputError where there is none.
+HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles);
+
+// The classes of these references, in the order of their names. Of one with a single system nothing can be said.
+std::vector<JudgedClass> judge_classes(const std::vector<Reference>& references);
+
+// The profile that ships of each class, by file: made of all its systems, with the error of leaving each out.
+std::vector<std::pair<std::filesystem::path, std::string>> class_profiles(const std::vector<Reference>& references,
+                                                                          const std::vector<JudgedClass>& classes);
+
+}  // namespace weft

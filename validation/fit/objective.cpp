@@ -1,0 +1,113 @@
+#include "validation/fit/objective.hpp"
+
+#include "validation/fit/least_squares.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t cost_of_a_run = 30;   // what starts and ends it, as many messages as take that long
+constexpr std::size_t most_simulators = 24;  // pointers are differentiated one by one, so a round asks for each again
+
+void keep_physical(HardwareProfile& hardware) {
+  const auto unlimited = [](BitsPerSecond rate) { return rate.count == 0; };
+  if (unlimited(hardware.reduce_rate_beyond_cache) || unlimited(hardware.reduce_rate)) return;
+  hardware.reduce_rate_beyond_cache = std::min(hardware.reduce_rate_beyond_cache, hardware.reduce_rate);
+}
+
+}  // namespace
+
+Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> points)
+    : open_(open), points_(std::move(points)), parameters_(open.parameters()) {
+  double largest = 1;
+  for (const FitPoint* p : points_) largest = std::max(largest, static_cast<double>(p->measured.size_bytes));
+  for (FitParameter& p : parameters_)  // a threshold outside of what was measured makes no difference
+    if (p.unit == HardwareParameter::Unit::bytes) p.low = 16, p.high = 2 * std::max(16.0, largest);
+}
+
+Simulator& Objective::simulator_for(const std::vector<double>& values) {
+  std::vector<double> pointers;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!parameters_[i].hardware) pointers.push_back(values[i]);
+  const auto at = std::ranges::find(
+      simulators_, pointers, [](const auto& s) -> const auto& { return s.first; });
+  if (at != simulators_.end()) {
+    std::rotate(at, at + 1, simulators_.end());
+    return simulators_.back().second;
+  }
+  if (simulators_.size() == most_simulators) simulators_.erase(simulators_.begin());
+  return simulators_.emplace_back(pointers, Simulator(open_.scenario(values))).second;
+}
+
+std::vector<double> Objective::physical(std::vector<double> values) const {
+  HardwareProfile hardware = open_.hardware(values);
+  keep_physical(hardware);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (const HardwareParameter* p = parameters_[i].hardware)
+      values[i] = std::clamp(p->get(hardware), parameters_[i].low, parameters_[i].high);
+  return values;
+}
+
+std::vector<double> Objective::simulated(const std::vector<double>& values) {
+  ++evaluations_;
+  spent_ += cost();
+  Simulator& simulator = simulator_for(values);
+  HardwareProfile hardware = open_.hardware(values);
+  keep_physical(hardware);
+  std::vector<double> out;
+  for (const FitPoint* point : points_) out.push_back(simulator.time_us(point->setup, hardware));
+  return out;
+}
+
+std::vector<double> Objective::errors(const std::vector<double>& values) {
+  std::vector<double> out = simulated(values);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->measured.time_us);
+  return out;
+}
+
+double Objective::loss(const std::vector<double>& values) { return robust_loss(errors(values), error_knee); }
+
+const std::vector<std::int64_t>& Objective::costs() {
+  if (!costs_.empty() || points_.empty()) return costs_;
+  std::vector<double> initial;
+  for (const FitParameter& p : parameters_) initial.push_back(p.initial);
+  Simulator& simulator = simulator_for(initial);
+  for (const FitPoint* p : points_) costs_.push_back(cost_of_a_run + simulator.messages(p->setup));
+  return costs_;
+}
+
+std::int64_t Objective::cost() { return std::accumulate(costs().begin(), costs().end(), std::int64_t{0}); }
+
+std::vector<const FitPoint*> Objective::cheapest(double share, std::size_t fewest) {
+  std::vector<std::size_t> order(points_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return costs()[i]; });
+  const double limit = share * static_cast<double>(cost());
+  double sum = 0;
+  std::vector<const FitPoint*> out;
+  for (const std::size_t i : order) {
+    sum += static_cast<double>(costs()[i]);
+    if (sum > limit && out.size() >= fewest) break;
+    out.push_back(points_[i]);
+  }
+  return out;
+}
+
+double Objective::shortest_us() const {
+  double out = std::numeric_limits<double>::infinity();
+  for (const FitPoint* p : points_) out = std::min(out, p->measured.time_us);
+  return points_.empty() ? 1 : out;
+}
+
+double Objective::fastest_ns_per_byte() const {
+  double out = std::numeric_limits<double>::infinity();
+  for (const FitPoint* p : points_)
+    if (p->measured.size_bytes > 0) out = std::min(out, 1e3 * p->measured.time_us / static_cast<double>(p->measured.size_bytes));
+  return std::isfinite(out) ? out : 0;
+}
+
+}  // namespace weft

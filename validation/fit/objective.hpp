@@ -1,0 +1,55 @@
+// How far simulated times are from measured ones, as a function of the parameters' values.
+#pragma once
+
+#include "validation/fit/fit.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace weft {
+
+// Errors of a tenth count quadratically, larger ones by their size.
+constexpr double error_knee = 0.1;
+
+class Objective {
+ public:
+  Objective(const OpenScenario& open, std::vector<const FitPoint*> points);
+
+  // Of all parameters; where the data sets narrower bounds than the parameter has, with those.
+  const std::vector<FitParameter>& parameters() const { return parameters_; }
+  const std::vector<const FitPoint*>& points() const { return points_; }
+
+  // The values that are simulated for these: rates beyond a cache are not above those within.
+  std::vector<double> physical(std::vector<double> values) const;
+
+  // Microseconds by point.
+  std::vector<double> simulated(const std::vector<double>& values);
+  // log(simulated / measured) by point.
+  std::vector<double> errors(const std::vector<double>& values);
+  double loss(const std::vector<double>& values);
+
+  // What one evaluation costs, and all of them so far: in messages, of which a run itself counts as some.
+  std::int64_t cost();
+  std::int64_t spent() const { return spent_; }
+  int evaluations() const { return evaluations_; }
+
+  // The cheapest points that make up a share of the cost, at least `fewest` of them.
+  std::vector<const FitPoint*> cheapest(double share, std::size_t fewest);
+
+  double shortest_us() const;          // measured
+  double fastest_ns_per_byte() const;  // measured time over size, the least; 0 if nothing was sent
+
+ private:
+  const std::vector<std::int64_t>& costs();
+  Simulator& simulator_for(const std::vector<double>& values);
+  const OpenScenario& open_;
+  std::vector<const FitPoint*> points_;
+  std::vector<FitParameter> parameters_;
+  // One for each setting of the pointers that was asked for last, the newest at the end.
+  std::vector<std::pair<std::vector<double>, Simulator>> simulators_;
+  std::vector<std::int64_t> costs_;
+  std::int64_t spent_ = 0;
+  int evaluations_ = 0;
+};
+
+}  // namespace weft

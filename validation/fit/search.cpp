@@ -1,0 +1,164 @@
+#include "validation/fit/search.hpp"
+
+#include "validation/fit/least_squares.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+using Unit = HardwareParameter::Unit;
+
+void keep_better(Candidate& best, Candidate other) {
+  if (other.loss < best.loss) best = std::move(other);
+}
+
+Candidate at(Objective& objective, std::vector<double> values) {
+  const double loss = objective.loss(values);
+  return {std::move(values), loss};
+}
+
+bool is_size(const Objective& objective, std::size_t i) { return objective.parameters()[i].unit == Unit::bytes; }
+
+}  // namespace
+
+Search::Search(Objective& objective, const OpenScenario& open, std::int64_t budget)
+    : objective_(objective), cheap_(open, objective.cheapest(0.2, 16)), budget_(budget) {}
+
+Candidate Search::start(const std::vector<double>& base, const Moving& moving, std::uint64_t seed, int number) {
+  std::mt19937_64 random(seed * 1'000'003 + static_cast<std::uint64_t>(number));
+  constexpr int draws = 24, kept = 2;
+  std::vector<Candidate> drawn;
+  for (int i = 0; i < draws; ++i) drawn.push_back(at(cheap_, draw(base, moving, random)));
+  std::ranges::stable_sort(drawn, {}, &Candidate::loss);
+  Candidate best;
+  if (number == 0) best = descend_on(cheap_, at(cheap_, base), moving, 12);
+  for (int i = 0; i < kept; ++i) keep_better(best, descend_on(cheap_, drawn[static_cast<std::size_t>(i)], moving, 12));
+  best = scan_on(cheap_, std::move(best), moving, 1);
+  best = descend({best.values, objective_.loss(best.values)}, moving, 12);
+  return descend(scan(std::move(best), moving), moving, 12);
+}
+
+// Overheads up to the shortest time measured, rates from the fastest transfer measured to a hundred times it: on a logarithmic scale.
+std::vector<double> Search::draw(const std::vector<double>& base, const Moving& moving, std::mt19937_64& random) const {
+  const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+  std::vector<double> out = base;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double u = uniform();  // also for those that stand still, so that the others' draws do not depend on them
+    if (!moving[i]) continue;
+    const FitParameter& p = objective_.parameters()[i];
+    double coordinate = 0;
+    switch (p.unit) {
+      case Unit::picoseconds:
+        coordinate = objective_.shortest_us() * std::pow(10.0, -3 * u);
+        break;
+      case Unit::bits_per_second:
+        coordinate = objective_.fastest_ns_per_byte() * std::pow(10.0, 0.3 - 2 * u);
+        break;
+      case Unit::fraction:
+        coordinate = p.lowest() * std::pow(3.0, u);
+        break;
+      case Unit::bytes:
+        coordinate = p.lowest() + u * (p.highest() - p.lowest());
+        break;
+    }
+    out[i] = p.value(coordinate);
+  }
+  return out;
+}
+
+Candidate Search::descend_on(Objective& objective, const Candidate& from, const Moving& moving, int rounds) const {
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < moving.size(); ++i)
+    if (moving[i] && !is_size(objective, i)) open.push_back(i);
+  if (open.empty()) return from;
+  LeastSquares problem{.residuals = {}, .low = {}, .high = {}, .step = {}};
+  std::vector<double> start;
+  for (const std::size_t i : open) {
+    const FitParameter& p = objective.parameters()[i];
+    problem.low.push_back(p.lowest());
+    problem.high.push_back(p.highest());
+    problem.step.push_back(p.unit == Unit::picoseconds       ? 1e-3 * objective.shortest_us()
+                           : p.unit == Unit::bits_per_second ? 1e-3 * objective.fastest_ns_per_byte() + 1e-9
+                                                             : 1e-3);
+    start.push_back(p.coordinate(from.values[i]));
+  }
+  const auto values_at = [&](const std::vector<double>& x) {
+    std::vector<double> values = from.values;
+    for (std::size_t k = 0; k < open.size(); ++k) values[open[k]] = objective.parameters()[open[k]].value(x[k]);
+    return values;
+  };
+  problem.residuals = [&](const std::vector<double>& x) { return objective.errors(values_at(x)); };
+  problem.knee = error_knee;
+  problem.evaluations = rounds * (static_cast<int>(open.size()) + 4);
+  const LeastSquaresResult found = minimise(problem, std::move(start));
+  return found.loss < from.loss ? Candidate{values_at(found.x), found.loss} : from;
+}
+
+Candidate Search::descend(const Candidate& from, const Moving& moving, int rounds) {
+  const std::int64_t each = std::max<std::int64_t>(1, objective_.cost());
+  const auto open = static_cast<std::int64_t>(moving.size()) + 4;
+  const std::int64_t affordable = budget_ / each / open / 2;
+  return descend_on(objective_, from, moving, static_cast<int>(std::clamp<std::int64_t>(affordable, 2, rounds)));
+}
+
+Candidate Search::scan(Candidate best, const Moving& moving) {
+  const std::int64_t each = std::max<std::int64_t>(1, objective_.cost());
+  const auto tries = static_cast<std::int64_t>(std::ranges::count(moving, true) + 4) * 25;
+  return budget_ / each / 2 > tries ? scan_on(objective_, std::move(best), moving, 1) : scan_on(objective_, std::move(best), moving, 0);
+}
+
+// At every power of two between the sizes measured, the others adapting a little where it looks as if it could help; 0 octaves: only one
+// to either side, and none of them adapts.
+Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& moving, int octaves) const {
+  for (std::size_t i = 0; i < moving.size(); ++i) {
+    if (!moving[i] || !is_size(objective, i)) continue;
+    const FitParameter& p = objective.parameters()[i];
+    std::vector<Candidate> tried;
+    const auto take = [&](double size) {
+      if (size < p.low || size > p.high) return;
+      std::vector<double> values = best.values;
+      values[i] = size;
+      tried.push_back(at(objective, std::move(values)));
+    };
+    if (octaves == 0) {
+      take(best.values[i] / 2), take(best.values[i] * 2);
+    } else {
+      for (double size = std::exp2(std::ceil(std::log2(p.low))); size <= p.high; size *= std::exp2(octaves)) take(size);
+    }
+    const Candidate from = best;
+    std::ranges::stable_sort(tried, {}, &Candidate::loss);
+    constexpr std::size_t adapted = 8;  // the others of these move with it
+    for (std::size_t k = 0; k < tried.size(); ++k) {
+      keep_better(best, tried[k]);
+      if (octaves > 0 && k < adapted && tried[k].loss != from.loss) keep_better(best, descend_on(objective, tried[k], moving, 2));
+    }
+  }
+  return best;
+}
+
+// How far parameter i can go, by steps of this ratio, without any change.
+double Search::edge(const Candidate& best, std::size_t i, double ratio) {
+  Candidate here = best;
+  constexpr int most_steps = 64;
+  for (int step = 0; step < most_steps; ++step) {
+    here.values[i] *= ratio;
+    if (std::abs(objective_.loss(here.values) - best.loss) > 1e-9) return here.values[i] / ratio;
+  }
+  return best.values[i];  // no end: the data says nothing about it
+}
+
+void Search::center_sizes(Candidate& best, const Moving& moving) {
+  const std::int64_t each = std::max<std::int64_t>(1, objective_.cost());
+  const double ratio = budget_ / each > 2000 ? 1.04 : 1.2;
+  for (std::size_t i = 0; i < moving.size(); ++i) {
+    if (!moving[i] || !is_size(objective_, i)) continue;
+    const double low = edge(best, i, 1 / ratio), high = edge(best, i, ratio);
+    const double power = std::exp2(std::round(std::log2(low * high) / 2));
+    best.values[i] = power > low && power < high ? power : std::sqrt(low * high);
+    best.loss = objective_.loss(best.values);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+#include "validation/refit.hpp"
+
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/profiles.hpp"
+#include "validation/fit/profile_text.hpp"
+#include "validation/validate.hpp"
+
+#include <ostream>
+
+namespace weft {
+namespace {
+
+std::filesystem::path profile_of(const Reference& reference) {
+  if (!reference.profile.empty()) return reference.profile;
+  std::vector<Problem> problems;
+  const Json scenario = parse_json(read_file(reference.scenario), problems);
+  if (!problems.empty() || !scenario.contains("hardware") || !scenario.at("hardware").is_string())
+    throw InputError(fmt::format("{}: /hardware: must be a profile's name where validate is to fit it", reference.scenario.string()));
+  return project_scenarios() / "hardware" / (scenario.at("hardware").get<std::string>() + ".json");
+}
+
+// What was fitted of the scenario goes into it; its hardware stays a name.
+void write_scenario(const Reference& reference, const OpenScenario& open, const FitResult& result) {
+  std::vector<Problem> problems;
+  const Json before = parse_json(read_file(reference.scenario), problems);
+  std::vector<double> values;
+  for (const FittedParameter& p : result.parameters) values.push_back(p.value);
+  Json out = open.resolved(values);
+  out["hardware"] = before.at("hardware");
+  write_file(reference.scenario, out.dump(2) + "\n");
+}
+
+}  // namespace
+
+void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
+  const OpenScenario open(reference.scenario, {{"/hardware", reference.fit.start}}, reference.fit.parameters);
+  Simulator simulator(open.scenario());
+  const std::vector<FitPoint> points = points_of(reference, simulator);
+  FitOptions options{.folds = 0, .starts = 3, .budget = 12'000'000};  // so that all references take minutes
+  options.say = [&](const std::string& text) { err << fmt::format("weft: {}: {}\n", reference.name, text); };
+  const FitResult result = fit(open, points, options);
+  const std::string command = fmt::format("weft validate --refit validation/references/{}.json", reference.name);
+  write_file(profile_of(reference), profile_text(open, points, result, {.command = command, .what = reference.about}));
+  if (open.has_pointers()) write_scenario(reference, open, result);
+  out << fmt::format("# {}: fitted again, spread of {} starts: median {:.1f} to {:.1f} %, 95th percentile {:.1f} to {:.1f} %\n",
+                     reference.name, result.spread.starts, 100 * result.spread.least_median, 100 * result.spread.most_median,
+                     100 * result.spread.least_p95, 100 * result.spread.most_p95);
+}
+
+}  // namespace weft
