@@ -1,6 +1,7 @@
 // Programs of scenarios through the whole simulator.
 #include "sim/program_of_workload.hpp"
 
+#include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/cases.hpp"
