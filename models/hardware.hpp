@@ -46,18 +46,18 @@ struct HardwareProfile {
   SimTime rendezvous = {};
   Bytes rendezvous_threshold{INT64_MAX};  // never
   SimTime reduce_launch = {};
-  BitsPerSecond reduce_rate{0};                     // 0: reductions take no time
-  Bytes reduce_cache{INT64_MAX};                    // never
-  BitsPerSecond reduce_rate_beyond_cache{0};        // 0: as in cache
-  double wire_efficiency = 1.0;                     // goodput / link rate, in (0, 1]
-  double eager_efficiency = 1.0;                    // of that, below the threshold: flags beside the data, copies; in (0, 1]
-  double message_efficiency = 1.0;                  // of that, of all messages
+  BitsPerSecond reduce_rate{0};               // 0: reductions take no time
+  Bytes reduce_cache{INT64_MAX};              // never
+  BitsPerSecond reduce_rate_beyond_cache{0};  // 0: as in cache
+  double wire_efficiency = 1.0;               // goodput / link rate, in (0, 1]
+  double eager_efficiency = 1.0;              // of that, below the threshold: flags beside the data, copies; in (0, 1]
+  double message_efficiency = 1.0;            // of that, of all messages
   SimTime call_overhead = {};
   Bytes eager_threshold{0};
   Bytes inline_threshold{0};
   SimTime beyond_inline = {};
   SimTime nvlink_overhead = {}, pcie_overhead = {}, sockets_overhead = {}, rail_overhead = {}, network_overhead = {};  // by PathClass
-  Bytes last_level_cache{INT64_MAX};        // never
+  Bytes last_level_cache{INT64_MAX};                                                                                   // never
   BitsPerSecond reduce_rate_in_memory{0};   // 0: as beyond the cache
   BitsPerSecond copy_rate{0};               // 0: copies take no time
   BitsPerSecond copy_rate_beyond_cache{0};  // 0: as in cache
@@ -79,7 +79,7 @@ struct HardwareProfile {
   std::array<SimTime, path_class_count> path_overheads() const {
     return {nvlink_overhead, pcie_overhead, sockets_overhead, rail_overhead, network_overhead};
   }
-  // What it says to the calls of a regime.
+  // What it says to the calls of a regime. The overheads by class are then those of whole hops: the path's latency is a part.
   HardwareProfile in(const Regime& regime) const;
 };
 

@@ -30,8 +30,8 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime);
 struct NcclQuestion {
   Collective collective = Collective::allreduce;
   int ranks = 1, servers = 1;
-  bool nvlink = false;      // between the GPUs of a server; without it there is no LL128
-  BitsPerSecond rate;       // of the slowest part of a ring over all channels: a GPU's links, or a server's NICs
+  bool nvlink = false;                                 // between the GPUs of a server; without it there is no LL128
+  BitsPerSecond rate;                                  // of the slowest part of a ring over all channels: a GPU's links, or a server's NICs
   NcclAlgorithm algorithm = NcclAlgorithm::automatic;  // what is not automatic is given
   NcclProtocol protocol = NcclProtocol::automatic;
 };

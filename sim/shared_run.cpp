@@ -170,7 +170,8 @@ SharedRun run_alone_ns3(const PlacedProgram& program, Routes& routes) {
                         .elements = call.elements,
                         .element_bytes = call.element_bytes,
                         .hardware = hardware,
-                        .start = program.start},
+                        .start = program.start,
+                        .regime = call.regime},
                        routes.fabric(), routes),
                program);
 }

@@ -55,7 +55,7 @@ struct Algorithm {
   bool can_be_cut = true;
   bool takes_group = false;
   bool takes_servers = false;
-  bool staggers = false;  // may take a group, through which each channel then goes from another rank on
+  bool staggers = false;      // may take a group, through which each channel then goes from another rank on
   bool cuts_itself = false;   // `build` and `price` know of channels and pieces
   bool wants_pieces = false;  // without pieces and segments given, as many as do it first
   int most_ranks = 1 << 20;
@@ -69,7 +69,8 @@ std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
 // What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group,
-// /servers, /server_hosts, /channels, /pieces, /nics, /segment; those of the fabric are /fabric/type, /fabric/switches and /fabric/nodes_per_switch.
+// /servers, /server_hosts, /channels, /pieces, /nics, /segment; those of the fabric are /fabric/type, /fabric/switches and
+// /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);
 
 // The schedule, and its price by the formulas above each algorithm. Throw InputError with all `constraints`.

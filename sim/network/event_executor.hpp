@@ -1,7 +1,7 @@
 // Runs a schedule on a network model, sizes only: a flat program counter per (channel, rank), no threads, no payload.
 // The order of events is that of the blocking executor ("own_step", collectives/schedule/schedule.hpp); the costs are those of
-// models/hardware.hpp. Two events a message: it reaches its links, it ends (when the receiver gets it may lie ahead). Several executors may share a lane of a network
-// (program_driver.hpp): what is under way there is in one table.
+// models/hardware.hpp. Two events a message: it reaches its links, it ends (when the receiver gets it may lie ahead). Several executors may
+// share a lane of a network (program_driver.hpp): what is under way there is in one table.
 #pragma once
 
 #include "collectives/schedule/step_window.hpp"
@@ -176,7 +176,7 @@ class EventExecutor {
       lane_.timeline->push_back({seat_.first_channel + static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes,
                                  SimTime{m.posted}, SimTime{m.started} + lane_.network.latency(m.route), SimTime{now}});
     const std::int64_t work = later(hardware_.receive_overhead.ps, m.reduces ? reduction_ps(m.bytes) : copy_ps(m.bytes));
-    const std::int64_t handed = later(now, overheads_[static_cast<std::size_t>(lane_.class_of_route[m.route])].ps);
+    const std::int64_t handed = later(now, overhead_ps(m.route));
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
       receiver.work = later(receiver.work, work);
@@ -258,8 +258,17 @@ class EventExecutor {
 
   std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }
 
+  // NCCL's table gives the latency of a whole hop, of which the path's own is a part.
+  std::int64_t overhead_ps(std::uint32_t route) const {
+    const std::int64_t overhead = overheads_[static_cast<std::size_t>(lane_.class_of_route[route])].ps;
+    if (job_.regime.protocol == NcclProtocol::automatic) return overhead;
+    return std::max<std::int64_t>(0, overhead - lane_.network.latency(route).ps);
+  }
+
   // The sender waits for nothing but its own overheads.
-  bool leaves_at_once(std::int64_t bytes) const { return bytes < std::min(hardware_.eager_threshold, hardware_.rendezvous_threshold).count; }
+  bool leaves_at_once(std::int64_t bytes) const {
+    return bytes < std::min(hardware_.eager_threshold, hardware_.rendezvous_threshold).count;
+  }
 
   std::int64_t copy_ps(std::int64_t bytes) const { return copy_rate_.count == 0 ? 0 : (Bytes{bytes} / copy_rate_).ps; }
 

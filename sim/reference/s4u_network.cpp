@@ -114,7 +114,8 @@ class S4uProgram {
           fmt::format("network \"simgrid\" shares links in equal parts, but messages from {} to {} have a claim of their own "
                       "(PCIe arbitration in the server): use network \"flow\"",
                       fabric.device(fabric.node_of(from)).name, fabric.device(fabric.node_of(to)).name));
-    world_.connect(from, to, routes_.hops(id), routes_.latency(id), class_of(fabric, routes_.hops(id)));
+    world_.connect(from, to, routes_.hops(id), routes_.latency(id), class_of(fabric, routes_.hops(id)),
+                   job_.program.calls.front().regime.protocol == NcclProtocol::automatic ? SimTime{} : routes_.latency(id));
   }
 
   int endpoint(Rank rank) const { return job_.placement[static_cast<std::size_t>(rank)]; }

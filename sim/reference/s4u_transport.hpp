@@ -25,6 +25,7 @@ struct S4uPath {
   std::vector<LinkId> links;
   double latency_s = 0;
   PathClass kind = PathClass::rail;
+  SimTime within_overhead = {};  // of the overhead of its class, the part that the latency is
   std::int64_t bytes = 0;  // sent so far
 };
 

@@ -166,10 +166,10 @@ S4uWorld::S4uWorld(const HardwareProfile& hardware, int endpoints, std::span<con
 
 S4uWorld::~S4uWorld() = default;
 
-void S4uWorld::connect(int from, int to, std::span<const Hop> hops, SimTime latency, PathClass kind) {
+void S4uWorld::connect(int from, int to, std::span<const Hop> hops, SimTime latency, PathClass kind, SimTime within_overhead) {
   State& s = *state_;
   check(!hops.empty() && from != to, "a path from {} to {} needs a link", from, to);
-  S4uPath path{.links = {}, .latency_s = latency.seconds(), .kind = kind};
+  S4uPath path{.links = {}, .latency_s = latency.seconds(), .kind = kind, .within_overhead = within_overhead};
   for (const Hop& hop : hops) path.links.push_back(hop.link);
   s.paths.emplace(pair_of(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to)), std::move(path));
 }

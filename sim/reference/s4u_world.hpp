@@ -28,7 +28,8 @@ class S4uWorld {
   ~S4uWorld();
 
   // The path that messages between two endpoints take; once for each pair that is used.
-  void connect(int from, int to, std::span<const Hop> hops, SimTime latency, PathClass kind = PathClass::rail);
+  void connect(int from, int to, std::span<const Hop> hops, SimTime latency, PathClass kind = PathClass::rail,
+               SimTime within_overhead = {});
 
   // What one rank does in one channel, as an actor of its own. The transport charges the hardware profile's overheads.
   using Program = std::function<void(Transport&)>;

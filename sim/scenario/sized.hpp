@@ -10,10 +10,10 @@ namespace weft {
 
 // What the settings are chosen for.
 struct SizedQuestion {
-  const Scenario& scenario;          // whose workload's collective and ranks they are
-  const HardwareProfile& hardware;   // instead of the scenario's
+  const Scenario& scenario;         // whose workload's collective and ranks they are
+  const HardwareProfile& hardware;  // instead of the scenario's
   const Fabric& fabric;
-  std::span<const int> placement;    // rank -> endpoint
+  std::span<const int> placement;  // rank -> endpoint
   Bytes size;
 };
 
