@@ -84,7 +84,7 @@ struct HardwareProfile {
   std::array<SimTime, path_class_count> path_overheads() const {
     return {nvlink_overhead, pcie_overhead, sockets_overhead, rail_overhead, network_overhead};
   }
-  // What it says to the calls of a regime.
+  // What it says to the calls of a regime. The overheads by class are then those of whole hops: the path's latency is a part.
   HardwareProfile in(const Regime& regime) const;
 };
 

@@ -201,7 +201,8 @@ SharedRun run_ns3(const SharedLoad& load, const SharedSite& site, Around) {
                         .elements = call.elements,
                         .element_bytes = call.element_bytes,
                         .hardware = hardware,
-                        .start = program.start},
+                        .start = program.start,
+                        .regime = call.regime},
                        site.routes.fabric(), site.routes),
                program);
 }

@@ -58,56 +58,46 @@ Bytes nccl_chunk(NcclProtocol protocol, Bytes part, int hops) {
 
 namespace {
 
-// Who stands where on a channel's ring. A relay is a second place of a rank, at which it adds nothing.
-struct Ring {
-  struct Place {
-    Rank rank = 0;
-    bool relays = false;
-  };
-  std::vector<Place> places;
-  std::vector<int> place_of;  // by rank, where it adds
-
-  int size() const { return static_cast<int>(places.size()); }
-  const Place& at(int i) const { return places[static_cast<std::size_t>(mod(i, size()))]; }
-};
-
 int head_of(const NcclShape& shape, int channel) { return channel % shape.nics * shape.gpus / shape.nics; }
 
-bool has_relays(const NcclShape& shape) { return shape.servers() > 1 && shape.nics > 1 && shape.nics == shape.gpus; }
+// Where each NIC has one GPU, the ring goes through every second server the other way round: it enters where it left the one
+// before, on the same rail.
+bool alternates(const NcclShape& shape) { return shape.servers() > 1 && shape.nics > 1 && shape.nics == shape.gpus; }
+
+struct Ring {
+  std::vector<Rank> ranks;    // by place
+  std::vector<int> place_of;  // by rank
+
+  Rank at(int place) const { return ranks[static_cast<std::size_t>(mod(place, static_cast<int>(ranks.size())))]; }
+};
 
 Ring ring_of(const NcclShape& shape, int channel) {
   const int head = head_of(shape, channel), of_nic = std::max(1, shape.gpus / shape.nics);
+  std::vector<int> gpus{head % shape.gpus};
+  for (int i = of_nic; i < shape.gpus; ++i) gpus.push_back((head + i) % shape.gpus);
+  for (int i = 1; i < of_nic; ++i) gpus.push_back((head + i) % shape.gpus);  // the others of the NIC: the ring leaves through it again
   Ring ring;
   ring.place_of.resize(static_cast<std::size_t>(shape.ranks));
-  for (int server = 0; server < shape.servers(); ++server) {
-    const auto add = [&](int gpu, bool relays) {
-      const Rank rank = server * shape.gpus + gpu % shape.gpus;
-      if (!relays) ring.place_of[static_cast<std::size_t>(rank)] = ring.size();
-      ring.places.push_back({rank, relays});
-    };
-    add(head, false);
-    for (int i = of_nic; i < shape.gpus; ++i) add(head + i, false);
-    for (int i = 1; i < of_nic; ++i) add(head + i, false);  // the others of the NIC: the ring leaves through it again
-    if (has_relays(shape)) add(head, true);
-  }
+  for (int server = 0; server < shape.servers(); ++server)
+    for (int i = 0; i < shape.gpus; ++i) {
+      const int place = alternates(shape) && server % 2 == 1 ? shape.gpus - 1 - i : i;
+      const Rank rank = server * shape.gpus + gpus[static_cast<std::size_t>(place)];
+      ring.place_of[static_cast<std::size_t>(rank)] = static_cast<int>(ring.ranks.size());
+      ring.ranks.push_back(rank);
+    }
   return ring;
 }
 
-// One time round: each rank's chunk from place to place, in places - 1 steps, ending (adding) or beginning (copying) at the rank.
+// Once round: each rank's chunk from place to place, ending (adding) or beginning (copying) at the rank.
 struct Round {
   std::shared_ptr<const Ring> ring;
   std::function<int(Rank)> chunk_of;
-  int chunks = 0;  // of the message; a relay keeps what it passes on in the chunk behind them
 
   void add_step(int k, bool reduces, Step& step) const {
-    const int last = ring->size() - 2;
     for (const int own : ring->place_of) {
       const int from = reduces ? own + 1 + k : own + k;
-      const Ring::Place &a = ring->at(from), &b = ring->at(from + 1);
-      if ((reduces && k == 0 && a.relays) || (!reduces && k == last && b.relays)) continue;  // nothing to pass on; nobody behind
-      const int chunk = chunk_of(ring->at(own).rank);
-      Transfer t{.from = a.rank, .to = b.rank, .chunk = a.relays ? chunk + chunks : chunk, .into = b.relays ? chunk + chunks : chunk};
-      if (reduces && !b.relays)
+      const Transfer t{.from = ring->at(from), .to = ring->at(from + 1), .chunk = chunk_of(ring->at(own))};
+      if (reduces)
         step.reduce(t);
       else
         step.copy(t);
@@ -115,44 +105,42 @@ struct Round {
   }
 };
 
+// After how many ranks rings look the same; 0: never.
+int turn_of(const NcclShape& shape) {
+  if (!alternates(shape)) return shape.gpus;
+  return shape.servers() % 2 == 0 ? 2 * shape.gpus : 0;
+}
+
 // Where ranks hold blocks, a block is cut among the channels; else the message is, and then each part among the ranks.
 Schedule rings(const NcclShape& shape, Collective collective) {
-  const int n = shape.ranks, channels = shape.channels;
+  const int n = shape.ranks, channels = shape.channels, all = n * channels;
   const bool adds = collective != Collective::allgather, gathers = collective != Collective::reduce_scatter;
-  Schedule s{.name = fmt::format("nccl_ring_{}", name_of(collective)), .collective = collective, .ranks = n, .chunks = n * channels};
-  if (has_relays(shape)) s.extra_chunks = s.chunks;
+  const bool blocks = collective != Collective::allreduce;
+  Schedule s{.name = fmt::format("nccl_ring_{}", name_of(collective)), .collective = collective, .ranks = n, .chunks = all};
   s.channels.clear();
   for (int c = 0; c < channels; ++c) {
-    const bool blocks = collective != Collective::allreduce;
     const auto chunk_of = [=](Rank r) { return blocks ? r * channels + c : c * n + r; };
-    const Round round{std::make_shared<const Ring>(ring_of(shape, c)), chunk_of, s.chunks};
-    const int once = n == 1 ? 0 : round.ring->size() - 1;
-    s.channels.emplace_back(once * ((adds ? 1 : 0) + (gathers ? 1 : 0)), [=](int k, Step& step) {
-      const bool reduces = adds && k < once;
-      round.add_step(adds && !reduces ? k - once : k, reduces, step);
+    const Round round{std::make_shared<const Ring>(ring_of(shape, c)), chunk_of};
+    s.channels.emplace_back((n - 1) * ((adds ? 1 : 0) + (gathers ? 1 : 0)), [=](int k, Step& step) {
+      const bool reduces = adds && k < n - 1;
+      round.add_step(adds && !reduces ? k - (n - 1) : k, reduces, step);
     });
-    if (has_relays(shape)) continue;  // what passes through a relay's extra space has no symmetry that a proof could use
-    const int all = s.chunks, turn = shape.gpus;
-    s.channels.back().declare({.rank = [=](Rank r) { return mod(r + turn, n); },
-                               .chunk =
-                                   [=](int i) {
-                                     if (i >= all) return i;
-                                     return blocks ? mod(i + turn * channels, all) : i / n * n + mod(i + turn, n);
-                                   }});
+    if (const int turn = turn_of(shape); turn > 0)
+      s.channels.back().declare({.rank = [=](Rank r) { return mod(r + turn, n); },
+                                 .chunk =
+                                     [=](int i) {
+                                       if (i >= all) return i;
+                                       return blocks ? mod(i + turn * channels, all) : i / n * n + mod(i + turn, n);
+                                     }});
   }
   return s;
 }
 
-// The busiest rank's channels, among which those whose head it is.
-int most_heads(const NcclShape& shape) { return has_relays(shape) ? (shape.channels + shape.nics - 1) / shape.nics : 0; }
-
 Price rings_price(const NcclShape& shape, int rounds) {
-  if (shape.ranks == 1) return {.chunks = shape.channels};
-  const int relays = has_relays(shape) ? shape.servers() : 0;
-  const std::int64_t n = shape.ranks, once = n + relays - 1;
+  const std::int64_t once = shape.ranks - 1;
   return {.steps = static_cast<int>(rounds * once),
-          .messages = rounds * shape.channels * (n * once - relays),
-          .max_chunks_sent = rounds * (n - 1) * (shape.channels + most_heads(shape)),
+          .messages = rounds * shape.channels * shape.ranks * once,
+          .max_chunks_sent = rounds * once * shape.channels,
           .chunks = shape.ranks * shape.channels};
 }
 
@@ -185,15 +173,16 @@ struct ChainHop {
   Rank from, to;
 };
 
-// A channel's ring as a chain from the root on; a relay that is the last to be reached is not needed.
-std::vector<ChainHop> chain_of(const NcclShape& shape, Rank root, int channel) {
-  const Ring ring = ring_of(shape, channel);
-  std::vector<ChainHop> hops;
-  const int first = ring.place_of[static_cast<std::size_t>(root)];
-  int last = ring.size() - 1;
-  if (ring.at(first + last).relays) --last;
-  for (int i = 0; i < last; ++i) hops.push_back({ring.at(first + i).rank, ring.at(first + i + 1).rank});
-  return hops;
+// Up, all pieces behind one another, and then down: the links of both directions are as busy as with both at once, and no rank
+// waits for its parent while it has children to serve.
+Schedule up_and_down(const Schedule& tree, int pieces) {
+  const int height = tree.steps() / 2;
+  const auto half = [&](int first) {
+    Schedule out = tree;
+    out.channels = {Steps(height, [steps = tree.channels.front(), first](int k, Step& step) { steps.produce(first + k, step); })};
+    return pipelined(out, pieces);
+  };
+  return then(half(0), half(height));
 }
 
 }  // namespace
@@ -209,7 +198,7 @@ Schedule nccl_tree_allreduce(const NcclShape& shape) {
   const int parts = 2 * shape.channels, chunks = parts * shape.pieces;
   for (int part = 0; part < parts; ++part) {
     const Schedule tree = tree_allreduce(parents_of(shape, part / 2, part % 2 == 1));
-    trees.push_back(within(pipelined(tree, shape.pieces), part * shape.pieces, chunks));
+    trees.push_back(within(up_and_down(tree, shape.pieces), part * shape.pieces, chunks));
   }
   Schedule s = beside(trees);
   s.name = "nccl_tree_allreduce";
@@ -226,7 +215,7 @@ Price nccl_tree_allreduce_price(const NcclShape& shape) {
     for (std::size_t r = 0; r < parents.size(); ++r)
       if (parents[r] >= 0) ++sent[r], ++sent[static_cast<std::size_t>(parents[r])];
   }
-  price.steps = 2 * (ceil_log2(shape.servers()) + shape.gpus - 1) + shape.pieces - 1;
+  price.steps = 2 * (ceil_log2(shape.servers()) + shape.gpus - 1 + shape.pieces - 1);
   price.messages = std::int64_t{2} * (shape.ranks - 1) * parts * shape.pieces;
   price.max_chunks_sent = *std::ranges::max_element(sent) * shape.pieces;
   return price;
@@ -236,11 +225,11 @@ Schedule nccl_ring_broadcast(const NcclShape& shape, Rank root) {
   std::vector<Schedule> chains;
   const int chunks = shape.channels * shape.pieces;
   for (int c = 0; c < shape.channels; ++c) {
-    auto hops = std::make_shared<const std::vector<ChainHop>>(chain_of(shape, root, c));
+    auto ring = std::make_shared<const Ring>(ring_of(shape, c));
+    const int first = ring->place_of[static_cast<std::size_t>(root)];
     Schedule chain{.collective = Collective::broadcast, .ranks = shape.ranks, .root = root};
-    chain.channels = {Steps(static_cast<int>(hops->size()), [hops](int k, Step& step) {
-      const auto [from, to] = (*hops)[static_cast<std::size_t>(k)];
-      step.copy({.from = from, .to = to, .chunk = 0});
+    chain.channels = {Steps(shape.ranks - 1, [ring, first](int k, Step& step) {
+      step.copy({.from = ring->at(first + k), .to = ring->at(first + k + 1), .chunk = 0});
     })};
     chains.push_back(within(pipelined(chain, shape.pieces), c * shape.pieces, chunks));
   }
@@ -249,16 +238,12 @@ Schedule nccl_ring_broadcast(const NcclShape& shape, Rank root) {
   return s;
 }
 
-Price nccl_ring_broadcast_price(const NcclShape& shape, Rank root) {
+Price nccl_ring_broadcast_price(const NcclShape& shape) {
   Price price{.chunks = shape.channels * shape.pieces};
-  std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.ranks));
-  for (int c = 0; c < shape.channels; ++c) {
-    const auto hops = chain_of(shape, root, c);
-    for (const ChainHop& hop : hops) ++sent[static_cast<std::size_t>(hop.from)];
-    if (!hops.empty()) price.steps = std::max(price.steps, static_cast<int>(hops.size()) + shape.pieces - 1);
-    price.messages += static_cast<std::int64_t>(hops.size()) * shape.pieces;
-  }
-  price.max_chunks_sent = *std::ranges::max_element(sent) * shape.pieces;
+  if (shape.ranks == 1) return price;
+  price.steps = shape.ranks - 1 + shape.pieces - 1;
+  price.messages = std::int64_t{shape.ranks - 1} * price.chunks;
+  price.max_chunks_sent = price.chunks;  // the root's
   return price;
 }
 

@@ -32,14 +32,15 @@ struct NcclShape {
 Bytes nccl_chunk(NcclProtocol protocol, Bytes part, int hops);
 
 // In a channel the ring enters a server at the GPU of the channel's NIC. Where a NIC has several GPUs it leaves at another of
-// them; where it has one, the last GPU hands the data to the first, which sends it on (PXN), in a step of its own.
-// Ring all-reduce: 2(n + r - 1) steps, r the servers with such relays, less those that the last one does not need;
-// each rank sends 2(n-1)/n of the message and a relay what its server passes on besides.
+// them; where it has one, the ring leaves at the next one's, and enters the next server there, which it goes through the other way
+// round (NCCL's alternate rings): messages between servers stay on a rail, but for one of an odd number of servers.
+// Ring all-reduce: 2(n-1) steps; each rank sends 2(n-1)/n of the message.
 Schedule nccl_ring_allreduce(const NcclShape&);
 Price nccl_ring_allreduce_price(const NcclShape&);
 
 // Each channel's part is halved between two binary trees of servers, complementary as in double_binary_tree. Inside a server the
-// GPUs are a chain that ends at the GPU of the channel's NIC.
+// GPUs are a chain that ends at the GPU of the channel's NIC. First all pieces go up, then down: 2(ceil(log2 servers) + gpus - 1 +
+// pieces - 1) steps.
 Schedule nccl_tree_allreduce(const NcclShape&);
 Price nccl_tree_allreduce_price(const NcclShape&);
 
@@ -50,6 +51,6 @@ Price nccl_ring_once_price(const NcclShape&);
 
 // The ring as a chain from the root on.
 Schedule nccl_ring_broadcast(const NcclShape&, Rank root);
-Price nccl_ring_broadcast_price(const NcclShape&, Rank root);
+Price nccl_ring_broadcast_price(const NcclShape&);
 
 }  // namespace weft

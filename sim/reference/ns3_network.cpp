@@ -102,6 +102,7 @@ class Ns3World final : public S4uTransport::Directory {
       const RouteId route = routes_.of(job_.placement[static_cast<std::size_t>(from)], job_.placement[static_cast<std::size_t>(to)]);
       for (const Hop& hop : routes_.hops(route)) at->second.links.push_back(hop.link);
       at->second.nature.kind = class_of(fabric_, routes_.hops(route));
+      if (job_.regime.protocol != NcclProtocol::automatic) at->second.nature.within_overhead = routes_.latency(route);
     }
     return at->second;
   }

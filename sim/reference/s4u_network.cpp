@@ -115,8 +115,11 @@ class S4uProgram {
     const Fabric& fabric = routes_.fabric();
     for (const Hop& hop : routes_.hops(id))
       if (const TwoWayLoad& load = fabric.link(hop.link).two_way; load.rate.count > 0) world_.lose_two_way(hop.link, load);
-    world_.connect(from, to, routes_.hops(id), routes_.latency(id),
-                   {.claim = routes_.claim(id), .kind = class_of(fabric, routes_.hops(id))});
+    world_.connect(
+        from, to, routes_.hops(id), routes_.latency(id),
+        {.claim = routes_.claim(id),
+         .kind = class_of(fabric, routes_.hops(id)),
+         .within_overhead = job_.program.calls.front().regime.protocol == NcclProtocol::automatic ? SimTime{} : routes_.latency(id)});
   }
 
   int endpoint(Rank rank) const { return job_.placement[static_cast<std::size_t>(rank)]; }

@@ -24,7 +24,8 @@ void S4uTransport::receive(Rank from, Tag tag, ByteSpan into) {
   simgrid::s4u::Mailbox* box = mailbox(from_peer_[from], from, rank_, meets(into));
   Pending& p = add_pending();
   p.peer = from, p.tag = tag, p.receives = true, p.into = into;
-  p.overhead = overheads_[static_cast<std::size_t>(directory_.path(from, rank_).nature.kind)];
+  const PathNature& nature = directory_.path(from, rank_).nature;
+  p.overhead = std::max(SimTime{}, overheads_[static_cast<std::size_t>(nature.kind)] - nature.within_overhead);
   p.comm = box->get_async<void>(&p.payload);
   debt_ += hardware_.receive_overhead;
 }

@@ -17,6 +17,7 @@ namespace weft {
 struct PathNature {
   FlowClaim claim = {};
   PathClass kind = PathClass::rail;
+  SimTime within_overhead = {};  // of the overhead of its class, the part that the latency is
 };
 
 // What goes with an actor beside its program.

@@ -39,21 +39,27 @@ int extra_servers_of_engine(const Scenario& scenario) {
 
 std::string key_of_servers(const AlgorithmSettings& settings) { return settings.servers > 0 ? "/servers" : "/server_hosts"; }
 
+namespace {
+
+// Neighbouring ranks are the GPUs of a server where whole servers take part, or some of one; a channel for each NIC between servers.
+AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
+  const int ranks = ranks_of(scenario), gpus = scenario.server.gpu_count();
+  if (s.group == 0 && gpus > 1 && ranks <= gpus) s.group = ranks;
+  if (s.group == 0 && gpus > 1 && ranks % gpus == 0) s.group = gpus;
+  const int of_server = std::max(s.group, 1);
+  if (s.nics == 0) s.nics = ranks > of_server ? std::clamp(scenario.server.nic_count(), 1, of_server) : 1;
+  if (s.channels == 0) s.channels = s.nics;
+  return s;
+}
+
+}  // namespace
+
 AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   const int gpus = scenario.server.gpu_count();
-  if (!algorithm) return choice;
-  if (algorithm->cuts_itself) {
-    const bool between = ranks_of(scenario) > gpus;
-    if (choice.settings.nics == 0) choice.settings.nics = between ? std::min(scenario.server.nic_count(), gpus) : 1;
-    if (choice.settings.channels == 0) choice.settings.channels = choice.settings.nics;
-  }
-  if (choice.settings.group != 0 || gpus == 1) return choice;
+  if (algorithm && algorithm->cuts_itself) choice.settings = nccl_defaults(scenario, choice.settings);
+  if (!algorithm || algorithm->cuts_itself || choice.settings.group != 0 || gpus == 1) return choice;
   const bool rings = algorithm->staggers && choice.settings.channels > 1 && ranks_of(scenario) % gpus == 0;
-  if (algorithm->cuts_itself && ranks_of(scenario) % gpus != 0) {
-    if (ranks_of(scenario) < gpus) choice.settings.group = ranks_of(scenario);  // some GPUs of one server
-    return choice;
-  }
   if (algorithm->takes_group || rings) choice.settings.group = gpus;
   return choice;
 }
