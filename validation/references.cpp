@@ -79,17 +79,18 @@ struct Declared<ClaimSide> {
 template <>
 struct Declared<Claim> {
   static Declaration<Claim> declaration() {
-    return {
-        .doc = "A published comparison.",
-        .fields = {required("what", &Claim::what, "In a sentence."), required("published", &Claim::published, "As the source says it."),
-                   optional("quantity", &Claim::quantity, "Of the times of \"against\" and \"of\"."),
-                   optional("collective", &Claim::collective, "What is simulated."), required("of", &Claim::of, "The one it is about."),
-                   optional("against", &Claim::against, "What it is compared with; not for what is of one alone."),
-                   optional("than_of", &Claim::than_of, "The ratio is divided by that of another pair: its \"of\","),
-                   optional("than_against", &Claim::than_against, "and its \"against\"."),
-                   optional("scenario", &Claim::scenario, "Another scenario's file than the reference's."),
-                   required("sizes", &Claim::sizes, "Message sizes."), optional("largest_only", &Claim::largest_only, "For an \"up to\"."),
-                   optional("at_least", &Claim::at_least, "Lower end."), optional("at_most", &Claim::at_most, "Upper end.")}};
+    return {.doc = "A published comparison.",
+            .fields = {required("what", &Claim::what, "In a sentence."), required("published", &Claim::published, "As the source says it."),
+                       optional("quantity", &Claim::quantity, "Of the times of \"against\" and \"of\"."),
+                       optional("collective", &Claim::collective, "What is simulated."), required("of", &Claim::of, "The one it is about."),
+                       optional("against", &Claim::against, "What it is compared with; not for what is of one alone."),
+                       optional("than_of", &Claim::than_of, "The ratio is divided by that of another pair: its \"of\","),
+                       optional("than_against", &Claim::than_against, "and its \"against\"."),
+                       optional("scenario", &Claim::scenario, "Another scenario's file than the reference's."),
+                       required("sizes", &Claim::sizes, "Message sizes."),
+                       optional("seeds", &Claim::seeds, "Of the scenario, each simulated; its own when not given."),
+                       optional("largest_only", &Claim::largest_only, "For an \"up to\"."),
+                       optional("at_least", &Claim::at_least, "Lower end."), optional("at_most", &Claim::at_most, "Upper end.")}};
   }
 };
 template <>

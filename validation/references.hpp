@@ -21,7 +21,7 @@ struct ClaimSide {
 };
 
 // Times `against` compared with times `of`, size by size: a ratio, or a difference in microseconds. It must lie in [at_least, at_most] at
-// every size; of a published "up to", at the size where it is largest. Of `of` alone: how far its busiest link is used, or how evenly
+// every size and for every seed; of a published "up to", at the size where it is largest. Of `of` alone: how far its busiest link is used, or how evenly
 // its jobs are slowed down (Jain's index).
 struct Claim {
   enum class Quantity { ratio, difference_us, utilization_percent, fairness };
@@ -35,6 +35,7 @@ struct Claim {
   // What the ratio is divided by: that of the times of these two.
   std::optional<ClaimSide> than_of, than_against;
   std::vector<Bytes> sizes;
+  std::vector<int> seeds = {};  // of the scenario, each simulated; none: its own
   bool largest_only = false;
   std::optional<double> at_least, at_most;
 };

@@ -46,8 +46,10 @@ struct Run {
   double time_us = 0, utilization_percent = 0, fairness = 0;
 };
 
-Run run(const Claim& claim, const ClaimSide& side, const std::filesystem::path& scenario_file, Bytes size) {
-  Scenario scenario = scenario_with(claim.scenario.empty() ? scenario_file : claim.scenario, side.set);
+Run run(const Claim& claim, const ClaimSide& side, const std::filesystem::path& scenario_file, Bytes size, std::optional<int> seed) {
+  std::vector<Setting> set = side.set;
+  if (seed) set.push_back({"/seed", *seed});
+  Scenario scenario = scenario_with(claim.scenario.empty() ? scenario_file : claim.scenario, set);
   scenario.workload.collective = *collective_named(claim.collective);
   if (side.ranks > 0) scenario.workload.ranks = side.ranks;
   const AlgorithmChoice algorithm = with_server_defaults(scenario, side.algorithm);
@@ -61,13 +63,13 @@ Run run(const Claim& claim, const ClaimSide& side, const std::filesystem::path& 
   return out;
 }
 
-double value_of(const Claim& claim, const std::filesystem::path& scenario, Bytes size) {
-  const auto time = [&](const ClaimSide& side) { return run(claim, side, scenario, size).time_us; };
+double value_of(const Claim& claim, const std::filesystem::path& scenario, Bytes size, std::optional<int> seed) {
+  const auto time = [&](const ClaimSide& side) { return run(claim, side, scenario, size, seed).time_us; };
   switch (claim.quantity) {
     case Claim::Quantity::utilization_percent:
-      return run(claim, claim.of, scenario, size).utilization_percent;
+      return run(claim, claim.of, scenario, size, seed).utilization_percent;
     case Claim::Quantity::fairness:
-      return run(claim, claim.of, scenario, size).fairness;
+      return run(claim, claim.of, scenario, size, seed).fairness;
     case Claim::Quantity::difference_us:
       return time(claim.against.value()) - time(claim.of);
     case Claim::Quantity::ratio:
@@ -79,10 +81,13 @@ double value_of(const Claim& claim, const std::filesystem::path& scenario, Bytes
 
 JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario) {
   JudgedClaim out{claim, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
-  for (const Bytes size : claim.sizes) {
-    const double value = value_of(claim, scenario, size);
-    out.lowest = std::min(out.lowest, value), out.highest = std::max(out.highest, value);
-  }
+  std::vector<std::optional<int>> seeds(claim.seeds.begin(), claim.seeds.end());
+  if (seeds.empty()) seeds.emplace_back();
+  for (const Bytes size : claim.sizes)
+    for (const std::optional<int> seed : seeds) {
+      const double value = value_of(claim, scenario, size, seed);
+      out.lowest = std::min(out.lowest, value), out.highest = std::max(out.highest, value);
+    }
   const double low = claim.largest_only ? out.highest : out.lowest;
   out.holds = (!claim.at_least || low >= *claim.at_least) && (!claim.at_most || out.highest <= *claim.at_most);
   return out;

@@ -60,6 +60,10 @@ struct Declared<FabricChoice> {
   static Declaration<FabricChoice> declaration();
 };
 template <>
+struct Declared<HostCost> {
+  static Declaration<HostCost> declaration();
+};
+template <>
 struct Declared<AlgorithmChoice> {
   static Declaration<AlgorithmChoice> declaration();
 };
