@@ -85,10 +85,12 @@ template <>
 struct Declared<Claim> {
   static Declaration<Claim> declaration() {
     return {.doc = "A published comparison.",
-            .fields = {required("what", &Claim::what, "In a sentence."), required("published", &Claim::published, "As the source says it."),
+            .fields = {required("what", &Claim::what, "In a sentence."),
+                       required("published", &Claim::published, "As the source says it."),
                        optional("working", &Claim::working, "How the number follows, by hand."),
                        optional("quantity", &Claim::quantity, "Of the times of \"against\" and \"of\"."),
-                       optional("collective", &Claim::collective, "What is simulated."), required("of", &Claim::of, "The one it is about."),
+                       optional("collective", &Claim::collective, "What is simulated."),
+                       required("of", &Claim::of, "The one it is about."),
                        optional("against", &Claim::against, "What it is compared with; not for what is of one alone."),
                        optional("than_of", &Claim::than_of, "The ratio is divided by that of another pair: its \"of\","),
                        optional("than_against", &Claim::than_against, "and its \"against\"."),
@@ -99,8 +101,10 @@ struct Declared<Claim> {
                        optional("values", &Claim::values, "What it may be."),
                        optional("value", &Claim::value, "The published number, where there is one."),
                        optional("fitted", &Claim::fitted, "A setting of the scenario was chosen for it."),
+                       optional("seeds", &Claim::seeds, "Of the scenario, each simulated; its own when not given."),
                        optional("largest_only", &Claim::largest_only, "For an \"up to\"."),
-                       optional("at_least", &Claim::at_least, "Lower end."), optional("at_most", &Claim::at_most, "Upper end.")}};
+                       optional("at_least", &Claim::at_least, "Lower end."),
+                       optional("at_most", &Claim::at_most, "Upper end.")}};
   }
 };
 template <>

@@ -22,9 +22,9 @@ struct ClaimSide {
 };
 
 // Times `against` compared with times `of`, size by size: a ratio, or a difference in microseconds. It must lie in [at_least, at_most] at
-// every size; of a published "up to", at the size where it is largest. Of `of` alone: how far its busiest link is used, how evenly
-// its jobs are slowed down (Jain's index), how many of its `samples` a rank gets through in a second, or the scaling efficiency of
-// training. `best`: the value of `over` for which `of` takes the least time; `best_difference`: less that of `against`.
+// every size and for every seed; of a published "up to", at the size where it is largest. Of `of` alone: how far its busiest link is
+// used, how evenly its jobs are slowed down (Jain's index), how many of its `samples` a rank gets through in a second, or the scaling
+// efficiency of training. `best`: the value of `over` for which `of` takes the least time; `best_difference`: less that of `against`.
 struct Claim {
   enum class Quantity { ratio, difference_us, utilization_percent, fairness, samples_per_s, scaling_percent, best, best_difference };
   std::string what;
@@ -41,6 +41,7 @@ struct Claim {
   std::vector<std::vector<Setting>> cases = {};  // settings of both sides, one claim each
   std::string over = {};                         // a pointer of the scenario, and its values
   std::vector<double> values = {};
+  std::vector<int> seeds = {};  // of the scenario, each simulated; none: its own
   bool largest_only = false;
   std::optional<double> at_least, at_most;
   std::optional<double> value = {};  // as published, where that is a number: the error is shown

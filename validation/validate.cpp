@@ -93,7 +93,16 @@ double value_of(const Claim& claim, const Point& at) {
 JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario) {
   JudgedClaim out{claim, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
   const std::vector<Bytes> sizes = claim.sizes.empty() ? std::vector{Bytes{}} : claim.sizes;
-  const std::vector<std::vector<Setting>> cases = claim.cases.empty() ? std::vector<std::vector<Setting>>(1) : claim.cases;
+  std::vector<std::vector<Setting>> cases = claim.cases.empty() ? std::vector<std::vector<Setting>>(1) : claim.cases;
+  if (!claim.seeds.empty()) {
+    std::vector<std::vector<Setting>> each;
+    for (const std::vector<Setting>& set : cases)
+      for (const int seed : claim.seeds) {
+        each.push_back(set);
+        each.back().push_back({"/seed", seed});
+      }
+    cases = std::move(each);
+  }
   for (const Bytes size : sizes)
     for (const std::vector<Setting>& set : cases) {
       const double value = value_of(claim, {scenario, size, set});

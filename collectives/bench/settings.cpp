@@ -106,7 +106,8 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   std::vector<CLI::Option*> only_udp = {
       app.add_option("--aggregators", n.atp.aggregators, "of each switch, for atp")->capture_default_str(),
       app.add_option("--slots", n.switchml.slots, "of the switch, for switchml")->capture_default_str(),
-      app.add_option("--window", n.atp.largest_window, "packets of a rank on their way to a server, at most, for atp")->capture_default_str(),
+      app.add_option("--window", n.atp.largest_window, "packets of a rank on their way to a server, at most, for atp")
+          ->capture_default_str(),
       app.add_option("--initial-window", n.atp.initial_window, "at first, for atp")->capture_default_str(),
       app.add_option("--mtu", n.atp.mtu.count, "bytes by which windows grow, at least a datagram's, for atp")->capture_default_str(),
       app.add_option("--payload", n.payload_bytes, "bytes of values in a datagram")->capture_default_str(),
@@ -158,6 +159,7 @@ InNetworkSettings in_network_settings(const Settings& s, const std::string& algo
   };
   if (algorithm != "atp") return shared(n.switchml);
   AtpSettings atp = shared(n.atp);
+  atp.floats = s.dtype != DType::int32;
   atp.initial_window = std::min(atp.largest_window, atp.initial_window);
   return atp;
 }
@@ -199,8 +201,8 @@ std::string job_of(const Settings& s) {
     return fmt::format(
         "udp {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} {}+{}+{} nodes {}+{} memory {}/{} B -W {}..{}/{} -t {} ms{}",
         fmt::join(s.algorithms, ","), name_of(s.dtype), s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0,
-        s.ranks, s.cut.servers, s.switches, n.atp.aggregators, n.switchml.slots, n.payload_bytes, n.packet_bytes,
-        n.atp.initial_window, n.atp.largest_window, n.atp.mtu.count, n.timeout_ms, places_of(n));
+        s.ranks, s.cut.servers, s.switches, n.atp.aggregators, n.switchml.slots, n.payload_bytes, n.packet_bytes, n.atp.initial_window,
+        n.atp.largest_window, n.atp.mtu.count, n.timeout_ms, places_of(n));
   return fmt::format("{} {} {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} --channels {} --pieces {} --root {}{}{}",
                      name_of(s.collective), fmt::join(s.algorithms, ","), name_of(s.dtype), name_of(s.op), s.first_bytes, s.last_bytes,
                      s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.cut.channels, s.cut.pieces, s.root,

@@ -60,8 +60,8 @@ std::string UdpMedium::about() const {
                                 settings_.cut.servers, n.payload_bytes, udp_overhead_bytes);
   if (settings_.dtype != DType::int32) out += fmt::format("; fixed point, scale {:g}", FixedPoint{}.scale);
   out += settings_.check ? "; every sum is compared to the bit" : "";
-  return out + fmt::format("\n# {} aggregators, windows to {} (atp); {} slots (switchml); sent again after {} ms", n.atp.aggregators, n.atp.largest_window,
-                           n.switchml.slots, n.timeout_ms);
+  return out + fmt::format("\n# {} aggregators, windows to {} (atp); {} slots (switchml); sent again after {} ms", n.atp.aggregators,
+                           n.atp.largest_window, n.switchml.slots, n.timeout_ms);
 }
 
 }  // namespace weft::bench

@@ -241,7 +241,8 @@ class Reader {
     refuse_if(!settings_.compare.empty(), "--compare: simulates schedules, not what udp runs");
     refuse_if(n.atp.aggregators < 1, "--aggregators: must be at least 1, got {}", n.atp.aggregators);
     refuse_if(n.switchml.slots < 1, "--slots: must be at least 1, got {}", n.switchml.slots);
-    refuse_if(n.atp.largest_window < 1 || n.atp.largest_window > 1 << 20, "--window: must be 1 to {}, got {}", 1 << 20, n.atp.largest_window);
+    refuse_if(n.atp.largest_window < 1 || n.atp.largest_window > 1 << 20, "--window: must be 1 to {}, got {}", 1 << 20,
+              n.atp.largest_window);
     refuse_if(n.atp.initial_window < 1, "--initial-window: must be at least 1, got {}", n.atp.initial_window);
     refuse_if(n.atp.mtu.count < 1, "--mtu: must be at least 1 byte, got {}", n.atp.mtu.count);
     refuse_if(n.payload_bytes < 4 || n.payload_bytes % 4 != 0, "--payload: must be a multiple of 4 bytes and more than 0, got {}",
@@ -279,8 +280,7 @@ class Reader {
   void refuse_what_cannot_be_deployed() {
     for (const std::string& name : settings_.algorithms) {
       const InNetworkSettings settings = in_network_settings(settings_, name);
-      for (const Problem& p : weft::problems(settings))
-        problems_.push_back(fmt::format("--algorithm {}: {}: {}", name, p.where, p.what));
+      for (const Problem& p : weft::problems(settings)) problems_.push_back(fmt::format("--algorithm {}: {}: {}", name, p.where, p.what));
       try {
         UdpDeployment(settings, layout_of(settings_), settings_.last_bytes / static_cast<std::int64_t>(size_of(settings_.dtype)));
       } catch (const InputError& e) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace weft {
 namespace {
@@ -19,6 +18,8 @@ std::vector<Problem> problems(const AtpSettings& s) {
     if (value < least) out.push_back({where, fmt::format("must be at least {}, got {}", least, value)});
   };
   check_packet(s.payload, s.packet, s.timeout, out);
+  check_host(s.framing, s.host, out);
+  if (!(s.forwarded >= 0 && s.forwarded <= 1)) out.push_back({"/forwarded", fmt::format("must be between 0 and 1, got {}", s.forwarded)});
   at_least("/aggregators", s.aggregators, 0);
   at_least("/initial_window", s.initial_window, 1);
   at_least("/largest_window", s.window_limit(), s.initial_window);
@@ -27,6 +28,14 @@ std::vector<Problem> problems(const AtpSettings& s) {
     out.push_back({"/aggregators", fmt::format("must be at most {}, got {}", most_aggregators, s.aggregators)});
   if (s.largest_window > 1 << 20) out.push_back({"/largest_window", fmt::format("must be at most {}, got {}", 1 << 20, s.largest_window)});
   return out;
+}
+
+void check_host(Bytes framing, const HostCost& host, std::vector<Problem>& out) {
+  if (framing.count < 0 || framing > 1_KiB)
+    out.push_back({"/framing", fmt::format("must be between 0B and 1KiB, got {}", to_string(framing))});
+  if (host.per_packet.ps < 0) out.push_back({"/host/per_packet", fmt::format("must not be negative, got {}", to_string(host.per_packet))});
+  if (host.jitter.ps < 0) out.push_back({"/host/jitter", fmt::format("must not be negative, got {}", to_string(host.jitter))});
+  if (host.bandwidth.count < 0) out.push_back({"/host/bandwidth", fmt::format("must not be negative, got {}", to_string(host.bandwidth))});
 }
 
 void check_packet(Bytes payload, Bytes packet, SimTime timeout, std::vector<Problem>& out) {
@@ -42,13 +51,26 @@ AtpWalk atp_walk(const AtpSettings& settings, const AtpTurn& turn) {
     throw InputError(fmt::format("{} aggregators cannot be split between {} jobs", settings.places(), turn.jobs));
   const auto job = static_cast<std::uint64_t>(turn.job), flow = static_cast<std::uint64_t>(turn.flow);
   const auto count = static_cast<std::uint64_t>(settings.split ? settings.places() / turn.jobs : settings.places());
-  const std::uint64_t key = mixed(golden_ratio * (job + 1));
-  std::uint64_t stride = 1 + mixed(key + golden_ratio) % count;
-  while (std::gcd(stride, count) != 1) ++stride;
   return {.base = settings.split ? job * count : 0,
           .count = count,
-          .first = (key % count + flow * stride) % count,
-          .step = static_cast<std::uint64_t>(turn.flows) * stride % count};
+          .first = flow,
+          .step = static_cast<std::uint64_t>(turn.flows),
+          .key = mixed(golden_ratio * (job + 1))};
+}
+
+// Each step changes half of the bits by a hash of the others, so it can be undone; numbers beyond the last go on to the next one that is
+// within (cycle walking).
+std::uint64_t AtpWalk::at(std::uint32_t sequence) const {
+  const int bits = std::bit_width(count - 1), low = bits / 2;
+  const std::uint64_t lower = (std::uint64_t{1} << low) - 1, upper = (std::uint64_t{1} << (bits - low)) - 1;
+  std::uint64_t place = (first + sequence * step) % count;
+  do {
+    for (std::uint64_t round = 0; round < 2; ++round) {
+      place ^= (mixed(key + round * golden_ratio + (place & lower)) & upper) << low;
+      place ^= mixed(~key + round * golden_ratio + (place >> low)) & lower;
+    }
+  } while (place >= count);
+  return base + place;
 }
 
 AtpTree plan_atp_tree(std::span<const int> worker_switch, int server_switch, std::span<const int> programmable) {

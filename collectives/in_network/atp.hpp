@@ -15,16 +15,21 @@
 namespace weft {
 
 struct AtpSettings {
-  Bytes payload{248};                   // of a packet, 4 bytes a value (paper, section 5)
-  Bytes packet{306};                    // on the wire, all headers included (same place)
-  int servers = 0;                      // 0: chosen by whoever deploys
-  std::vector<int> server_nodes = {};   // the endpoint of each instead
-  int aggregators = 0;                  // of each switch, shared by all jobs; 0: those that the switches have
-  bool split = false;                   // the aggregators evenly between the jobs instead, beforehand
-  int initial_window = 50;              // packets (section 3.5.2)
-  int largest_window = 0;               // packets; 0: twice what fits into a round trip where that is known, else 1024
-  Bytes mtu{1500};                      // by which windows grow (same place); a packet if that is more
-  SimTime timeout = 200_us;             // without progress; doubled each time in a row. The authors' code has 200 us
+  Bytes payload{248};                  // of a packet, 4 bytes a value (paper, section 5)
+  Bytes packet{306};                   // on the wire, all headers included (same place)
+  int servers = 0;                     // 0: chosen by whoever deploys
+  std::vector<int> server_nodes = {};  // the endpoint of each instead
+  int aggregators = 0;                 // of each switch, shared by all jobs; 0: those that the switches have
+  bool split = false;                  // the aggregators evenly between the jobs instead, beforehand
+  int initial_window = 50;             // packets (section 3.5.2)
+  int largest_window = 0;              // packets; 0: twice what fits into a round trip where that is known, else 1024
+  Bytes mtu{1500};                     // by which windows grow (same place); a packet if that is more
+  bool congestion_control = true;      // without: the largest window from the beginning, whatever is marked or lost
+  double forwarded = 0;                // the share of packets that no switch adds (SetForceForward in the authors' code)
+  Bytes framing{0};                    // of each packet on a link besides: preamble, gap and FCS of Ethernet are 24 B
+  HostCost host = {};                  // of workers and servers
+  bool floats = false;                 // a packet whose sum does not fit goes again as floating point, to the server (authors' code)
+  SimTime timeout = 200_us;            // without progress; doubled each time in a row. The authors' code has 200 us
   // For which nothing has come to an aggregator before another packet may take it: several of a worker's timeouts, so that it is its
   // workers that have given up; the paper's aggregators have a timestamp for it.
   SimTime aggregator_timeout = 1_ms;
@@ -44,6 +49,7 @@ constexpr int most_default_servers = 8;
 std::vector<Problem> problems(const AtpSettings&);
 // What holds for the packets of any protocol.
 void check_packet(Bytes payload, Bytes packet, SimTime timeout, std::vector<Problem>& out);
+void check_host(Bytes framing, const HostCost& host, std::vector<Problem>& out);
 
 // Who has added its values: workers of a rack at level 1; racks and workers without a programmable switch of their own at
 // level 2.
@@ -71,6 +77,10 @@ struct AtpBits {
 
 enum class AtpKind : std::uint8_t { gradient, parameter };
 
+// Whether values and sums fitted into 32 bits. What did not is saturated; then all workers send the packet again as floating point,
+// where they have that, past all switches.
+enum class AtpFit : std::uint8_t { fits, overflow, floats };
+
 struct AtpHeader {
   AtpBits bits = {};  // whose values these are
   std::int32_t flow = 0;
@@ -80,18 +90,21 @@ struct AtpHeader {
   std::uint16_t fan_in_2 = 0;  // racks and workers that meet at level 2; 0: nobody does
   std::uint16_t rack = 0;      // bit at level 2 of the sender's rack
   AtpKind kind = AtpKind::gradient;
-  std::uint8_t level = 1;     // of `bits`
-  std::uint8_t edge = 0;      // the next aggregation is that of level edge + 1; 2: there is none
-  std::uint8_t resend = 0;    // sent again, or passed by a switch that had no aggregator for it: pass it on
-  std::uint8_t marked = 0;    // congestion met by anything that went in here (ECN)
-  std::uint8_t overflow = 0;  // a sum did not fit into 32 bits
+  std::uint8_t level = 1;   // of `bits`
+  std::uint8_t edge = 0;    // the next aggregation is that of level edge + 1; 2: there is none
+  std::uint8_t resend = 0;  // sent again, or passed by a switch that had no aggregator for it: pass it on
+  std::uint8_t marked = 0;  // congestion met by anything that went in here (ECN)
+  AtpFit overflow = AtpFit::fits;
 };
 static_assert(sizeof(AtpHeader) == 40);
 
-// The aggregators of a flow's packets: base + (first + sequence * step) modulo count.
+// The aggregators of a flow's packets. A job's packets take its places in turn, flow by flow; a key shuffles the places.
 struct AtpWalk {
   std::uint64_t base = 0, count = 1;
-  std::uint64_t first = 0, step = 1;
+  std::uint64_t first = 0, step = 1;  // of the flow's packets among the job's
+  std::uint64_t key = 0;
+
+  std::uint64_t at(std::uint32_t sequence) const;
 };
 
 // Which of how many: flows of a job take its packets in turn.
@@ -100,10 +113,11 @@ struct AtpTurn {
   int flow = 0, flows = 1;
 };
 
-// A hash of job and packet. It begins anywhere and has a stride of its own, so that other jobs' packets are met at random, and
-// goes through all aggregators before it comes back to one: a job never collides with itself while it has fewer packets on their
-// way than there are aggregators. (The authors' hosts see to that with a table of distinct places: github.com/in-ATP/ATP,
-// common/HashTable.cc.) Throws InputError where aggregators are split between more jobs than there are.
+// A hash of job and packet: a permutation of the aggregators, so that other jobs' packets are met at random, and a job goes through all of
+// them before it comes back to one: it never collides with itself while it has fewer packets on their way than there are aggregators.
+// (The authors' hosts see to that with a table of distinct places: github.com/in-ATP/ATP, common/HashTable.cc. A stride for each job does
+// not do: jobs that go at one pace then meet in the same packets turn after turn, or never, as the numbers have it.) Throws InputError
+// where aggregators are split between more jobs than there are.
 AtpWalk atp_walk(const AtpSettings&, const AtpTurn&);
 
 // One member of a flow: what its worker writes into every gradient.

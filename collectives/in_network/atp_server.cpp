@@ -40,19 +40,65 @@ void AtpServer::on_datagram(Wire& wire, Datagram datagram) {
   if (h.sequence - base_ >= results_.size() / 2) return;  // no worker of ours is so far ahead
   Result& r = result_of(h.sequence);
   if (r.missing < 0 || r.sequence != h.sequence) open(h.sequence);
+  if (!r.parts.empty()) return add_floats(wire, std::move(datagram), h);
+  if (h.overflow == AtpFit::floats) {  // nobody has asked for them
+    ++statistics_.ignored;
+    return;
+  }
   datagram.congested |= h.marked != 0;
   if (h.level == 2 && h.bits.count() == tree_.racks) {  // all there is: whatever had come before is in it
     ++statistics_.whole;
     r.missing = 0;
     r.marked |= datagram.congested;
-    r.overflow = h.overflow != 0;
+    r.fit = h.overflow;
     r.sum = std::move(datagram.payload);
   } else {
     add(r, datagram, h);
   }
   if (r.missing > 0) return;
+  if (r.fit == AtpFit::overflow && settings_.floats) return ask_for_floats(wire, r);
+  finish(wire, h.sequence);
+}
+
+void AtpServer::finish(Wire& wire, std::uint32_t sequence) {
   while (base_ < place_.packets && result_of(base_).sequence == base_ && result_of(base_).missing == 0) ++base_;
-  send(wire, h.sequence, place_.workers);
+  send(wire, sequence, place_.workers);
+}
+
+void AtpServer::ask_for_floats(Wire& wire, Result& r) {
+  send(wire, r.sequence, place_.workers);
+  r.missing = static_cast<int>(tree_.members.size());
+  r.parts.resize(tree_.members.size());
+}
+
+// Who sends anything else again has not heard of it.
+void AtpServer::add_floats(Wire& wire, Datagram datagram, const AtpHeader& h) {
+  Result& r = result_of(h.sequence);
+  read_workers(h);
+  const auto word = std::ranges::find_if(workers_, [](std::uint64_t w) { return w != 0; });
+  const auto worker = static_cast<std::size_t>(word - workers_.begin()) * 64 + static_cast<std::size_t>(std::countr_zero(*word));
+  if (h.overflow != AtpFit::floats) {
+    if (h.resend) send(wire, h.sequence, datagram.from);
+    return;
+  }
+  if (h.bits.count() != 1 || r.parts[worker] || !datagram.payload) {
+    ++statistics_.ignored;
+    return;
+  }
+  r.parts[worker] = std::move(datagram.payload);
+  r.marked |= datagram.congested;
+  if (--r.missing > 0) return;
+  r.sum.make_own();
+  const std::span<std::int32_t> out = r.sum.mutable_values();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    double sum = 0;
+    for (const Payload& part : r.parts) sum += static_cast<double>(std::bit_cast<float>(part.values()[i]));
+    out[i] = std::bit_cast<std::int32_t>(static_cast<float>(sum));
+  }
+  r.parts.clear();
+  r.fit = AtpFit::floats;
+  ++statistics_.floats;
+  finish(wire, h.sequence);
 }
 
 // A gradient of this flow, whose bits stand for workers of it.
@@ -96,25 +142,22 @@ void AtpServer::add(Result& r, const Datagram& datagram, const AtpHeader& h) {
   ++statistics_.merged;
   r.missing -= more;
   r.marked |= datagram.congested;
-  r.overflow |= h.overflow != 0;
+  if (h.overflow != AtpFit::fits) r.fit = AtpFit::overflow;
   if (!r.sum) {
     r.sum = datagram.payload;
   } else {
     r.sum.make_own();
-    r.overflow |= add_saturating(r.sum.mutable_values(), datagram.payload.values()) > 0;
+    if (add_saturating(r.sum.mutable_values(), datagram.payload.values()) > 0) r.fit = AtpFit::overflow;
   }
 }
 
 void AtpServer::send(Wire& wire, std::uint32_t sequence, Address to) {
   const Result& r = result_of(sequence);
-  check(r.sequence == sequence && r.missing == 0, "packet {} of flow {} was asked for and is no longer kept", sequence, place_.flow);
+  check(r.sequence == sequence && (r.missing == 0 || !r.parts.empty()), "packet {} of flow {} was asked for and is no longer kept",
+        sequence, place_.flow);
   Datagram d{.from = place_.self, .to = to, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
-  d.header.set(AtpHeader{.flow = place_.flow,
-                         .sequence = sequence,
-                         .finished = base_,
-                         .kind = AtpKind::parameter,
-                         .marked = r.marked,
-                         .overflow = r.overflow});
+  d.header.set(AtpHeader{
+      .flow = place_.flow, .sequence = sequence, .finished = base_, .kind = AtpKind::parameter, .marked = r.marked, .overflow = r.fit});
   d.payload = r.sum;
   wire.send(std::move(d));
 }

@@ -22,6 +22,7 @@ class AtpServer final : public InNetworkAgent {
     std::int64_t ignored = 0;   // whose workers were all or partly counted
     std::int64_t answered = 0;  // results sent again
     std::int64_t late = 0;      // copies of what no worker can still lack
+    std::int64_t floats = 0;    // sequences added as floating point
     std::int64_t malformed = 0;
   };
 
@@ -31,11 +32,12 @@ class AtpServer final : public InNetworkAgent {
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire&, std::uint64_t) override {}
   bool finished() const override { return base_ == place_.packets; }
-  std::int64_t progress() const override { return statistics_.whole + statistics_.merged; }
+  std::int64_t progress() const override { return statistics_.whole + statistics_.merged + statistics_.floats; }
   std::string waiting() const override;
   const Statistics& statistics() const { return statistics_; }
   InNetworkStatistics counted() const override {
-    return {.packets = place_.packets, .whole = statistics_.whole, .merged = statistics_.merged, .malformed = statistics_.malformed};
+    const Statistics& s = statistics_;
+    return {.floats = s.floats, .packets = place_.packets, .whole = s.whole, .merged = s.merged, .malformed = s.malformed};
   }
 
  private:
@@ -43,8 +45,10 @@ class AtpServer final : public InNetworkAgent {
   struct Result {
     std::uint32_t sequence = 0;
     int missing = -1;  // workers; -1: nothing has come
-    bool marked = false, overflow = false;
+    bool marked = false;
+    AtpFit fit = AtpFit::fits;
     Payload sum = {};
+    std::vector<Payload> parts = {};  // floating point, by worker; added when all are there, so that the order is always the same
   };
 
   Result& result_of(std::uint32_t sequence) { return results_[sequence % results_.size()]; }
@@ -53,6 +57,9 @@ class AtpServer final : public InNetworkAgent {
   void open(std::uint32_t sequence);
   void read_workers(const AtpHeader& h);
   void add(Result& r, const Datagram& datagram, const AtpHeader& h);
+  void ask_for_floats(Wire& wire, Result& r);
+  void add_floats(Wire& wire, Datagram datagram, const AtpHeader& h);
+  void finish(Wire& wire, std::uint32_t sequence);
   void send(Wire& wire, std::uint32_t sequence, Address to);
 
   const AtpSettings& settings_;

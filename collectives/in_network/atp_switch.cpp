@@ -15,13 +15,19 @@ AtpSwitch::AtpSwitch(const AtpSettings& settings, std::vector<AtpWalk> walks, st
       timeout_ps_(settings.aggregator_timeout.ps) {}
 
 AtpSwitch::Aggregator& AtpSwitch::aggregator_of(std::int32_t flow, std::uint32_t sequence) {
-  const AtpWalk& walk = walks_[static_cast<std::size_t>(flow)];
-  return aggregators_[walk.base + (walk.first + sequence * walk.step) % walk.count];
+  return aggregators_[walks_[static_cast<std::size_t>(flow)].at(sequence)];
 }
 
-int AtpSwitch::claimed() const {
+int AtpSwitch::claimed(std::int64_t now_ps) const {
   return static_cast<int>(
-      std::ranges::count_if(aggregators_, [&](const Aggregator& a) { return a.flow >= 0 && !stale(a) && !given_up(a); }));
+      std::ranges::count_if(aggregators_, [&](const Aggregator& a) { return a.flow >= 0 && !stale(a) && !given_up(a, now_ps); }));
+}
+
+void AtpSwitch::forget() {
+  std::ranges::fill(aggregators_, Aggregator{});
+  std::ranges::fill(origins_, nobody);
+  std::ranges::fill(finished_, 0);
+  in_use_ = 0;
 }
 
 void AtpSwitch::on_datagram(Wire& wire, Datagram datagram) {
@@ -64,7 +70,7 @@ void AtpSwitch::on_gradient(Wire& wire, Datagram datagram, AtpHeader h) {
     return;
   }
   if (a.flow >= 0 && !holds(a, h)) {
-    if (!stale(a) && !given_up(a)) {
+    if (!stale(a) && !given_up(a, now_ps_)) {
       ++statistics_.collisions;
       return pass(wire, std::move(datagram), h);
     }
@@ -105,7 +111,7 @@ void AtpSwitch::pass(Wire& wire, Datagram datagram, AtpHeader h) {
 
 void AtpSwitch::send_sum(Wire& wire, Datagram datagram, AtpHeader h, const Aggregator& a, bool whole) {
   h.marked = a.marked;
-  h.overflow = a.overflow;
+  h.overflow = a.overflow ? AtpFit::overflow : AtpFit::fits;
   h.bits = a.bits;
   if (whole) datagram.from = origins_[static_cast<std::size_t>(h.flow)];
   // Where racks outnumber the bits, nothing is added at level 2: the server knows the sum by its workers.
@@ -123,7 +129,7 @@ void AtpSwitch::add(Aggregator& to, const Datagram& datagram, const AtpHeader& h
   ++statistics_.aggregated;
   to.touched_ps = now_ps_;
   to.marked |= h.marked != 0;
-  to.overflow |= h.overflow != 0;
+  to.overflow |= h.overflow != AtpFit::fits;
   if (!to.sum) {
     to.sum = datagram.payload;
   } else {

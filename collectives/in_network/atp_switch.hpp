@@ -29,7 +29,9 @@ class AtpSwitch final : public InNetworkAgent {
   void on_timer(Wire&, std::uint64_t) override {}
 
   // Aggregators that hold a packet which is not known to have been delivered everywhere, and that another may not take.
-  int claimed() const;
+  int claimed(std::int64_t now_ps) const;
+  // What a switch knows after it has been switched off and on: nothing.
+  void forget();
   const Statistics& statistics() const { return statistics_; }
   InNetworkStatistics counted() const override {
     const Statistics& s = statistics_;
@@ -59,7 +61,7 @@ class AtpSwitch final : public InNetworkAgent {
   void free(Aggregator& aggregator);
   Aggregator& aggregator_of(std::int32_t flow, std::uint32_t sequence);
   bool stale(const Aggregator& a) const { return a.flow >= 0 && a.sequence < finished_[static_cast<std::size_t>(a.flow)]; }
-  bool given_up(const Aggregator& a) const { return now_ps_ - a.touched_ps > timeout_ps_; }
+  bool given_up(const Aggregator& a, std::int64_t now_ps) const { return now_ps - a.touched_ps > timeout_ps_; }
   bool holds(const Aggregator& a, const AtpHeader& h) const { return a.flow == h.flow && a.sequence == h.sequence; }
 
   std::vector<AtpWalk> walks_;  // by flow

@@ -70,10 +70,10 @@ TEST_CASE("atp switch: what is sent again frees its aggregator, added or not") {
     AtpSwitch program(one_aggregator, {atp_walk(one_aggregator, {})}, {server});
     Recorder wire;
     program.on_datagram(wire, gradient(0, {}));
-    CHECK(program.claimed() == 1);
+    CHECK(program.claimed(wire.now) == 1);
     CHECK(wire.sent.empty());
     program.on_datagram(wire, gradient(worker, {.resend = 1}));
-    CHECK(program.claimed() == 0);
+    CHECK(program.claimed(wire.now) == 0);
     REQUIRE(wire.sent.size() == 1);
     CHECK(header(wire.sent[0]).bits.count() == worker + 1);
   }
@@ -109,7 +109,7 @@ TEST_CASE("atp switch: an aggregator to which nothing has come for its timeout i
     comes(0, 0, 5);
     comes(0, 1, timeout + 5);  // not yet: it passes
     CHECK(program.statistics().collisions == 1);
-    CHECK(program.claimed() == 1);
+    CHECK(program.claimed(wire.now) == 1);
     comes(0, 1, timeout + 6);
     CHECK(program.statistics().collisions == 1);
     CHECK(program.statistics().reclaimed == 1);

@@ -5,7 +5,9 @@
 #include "collectives/in_network/atp_worker.hpp"
 #include "collectives/in_network/testing.hpp"
 
+#include <cmath>
 #include <deque>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -43,6 +45,7 @@ class World {
                               &values_.back());
         network_.place(first + w, job.worker_switch[i], workers_.back(), job.start_ps.empty() ? 0 : job.start_ps[i]);
         members.push_back(first + w);
+        job_of_.push_back(j);
       }
       addresses_.insert(addresses_.end(), members.begin(), members.end());
       servers_.emplace_back(settings_, trees_.back(), AtpServer::Place{server, group, static_cast<int>(j), job.rounds * job.packets});
@@ -85,17 +88,32 @@ class World {
   void check_sums() const {
     check_values();
     for (const AtpServer& s : servers_) CHECK(s.finished());
-    for (const AtpSwitch& s : switches_) CHECK(s.claimed() == 0);
+    check_nothing_claimed(network_.now());
+  }
+  void check_nothing_claimed(std::int64_t at_ps) const {
+    for (const AtpSwitch& s : switches_) CHECK(s.claimed(at_ps) == 0);
   }
 
- private:
+  // Workers go by their places among all jobs'.
+  void kill(std::size_t worker, std::int64_t at_ps) {
+    network_.crash(addresses_[worker], at_ps);
+    dead_.insert(job_of_[worker]);
+  }
+  // All of a job, or its worker is dead.
+  bool done() const {
+    for (std::size_t w = 0; w < workers_.size(); ++w)
+      if (!dead_.contains(job_of_[w]) && !workers_[w].finished()) return false;
+    return true;
+  }
+  std::deque<AtpSwitch>& programs() { return switches_; }
+
   void check_values() const {
     std::size_t first = 0;
     for (const Address n : workers_of_) {
       std::vector<std::int32_t> sum(values_[first].own().size(), 0);
       for (std::size_t w = 0; w < static_cast<std::size_t>(n); ++w)
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values_[first + w].own()[i];
-      for (std::size_t w = 0; w < static_cast<std::size_t>(n); ++w) {
+      for (std::size_t w = 0; w < static_cast<std::size_t>(n) && !dead_.contains(job_of_[first]); ++w) {
         CHECK(workers_[first + w].finished());
         CHECK_MESSAGE(values_[first + w].sums() == sum, "worker " << first + w);
       }
@@ -103,6 +121,7 @@ class World {
     }
   }
 
+ private:
   AtpSettings settings_;
   PayloadPool pool_;
   std::deque<AtpTree> trees_;
@@ -111,6 +130,8 @@ class World {
   std::deque<AtpServer> servers_;
   std::deque<AtpSwitch> switches_;
   std::vector<Address> workers_of_, addresses_;
+  std::vector<std::size_t> job_of_;  // by worker
+  std::set<std::size_t> dead_;       // jobs with a worker that dies
   TestNetwork network_;
 };
 
@@ -223,6 +244,46 @@ TEST_CASE("atp: rounds follow one another with other values, whatever of the las
   CHECK(late > 100);
 }
 
+TEST_CASE("atp: workers that die, start late, and switches that forget: the other jobs' sums are exact, and nothing stays claimed") {
+  std::int64_t reclaimed = 0, deaths = 0, forgotten = 0;
+  for (std::uint64_t seed = 1; seed <= 10'000; ++seed) {
+    std::mt19937_64 random(seed);
+    AtpSettings settings = small;
+    settings.aggregators = random() % 2 ? 1 + static_cast<int>(random() % 8) : 64;
+    settings.aggregator_timeout = 200_us;
+    std::vector<JobShape> jobs(1 + random() % 3);
+    for (JobShape& job : jobs) job = any_job(random), job.packets = 1 + static_cast<std::uint32_t>(random() % 30);
+    const Mischief mischief{.loss = random() % 2 ? 0.03 : 0, .doubling = random() % 2 ? 0.03 : 0, .most_delay_ps = 1'000'000};
+    CAPTURE(seed);
+    World world(settings, jobs, {0, 1, 2}, mischief, seed);
+    if (random() % 2) {
+      world.kill(random() % world.workers().size(), static_cast<std::int64_t>(random() % 60'000'000));
+      ++deaths;
+    }
+    std::int64_t wipe_ps = random() % 2 ? static_cast<std::int64_t>(random() % 60'000'000) : INT64_MAX;
+    world.network().run_until(
+        [&] {
+          if (world.network().now() >= wipe_ps) {
+            wipe_ps = INT64_MAX;
+            world.programs()[random() % 3].forget();
+            ++forgotten;
+          }
+          return world.done();
+        },
+        2'000'000);
+    REQUIRE(world.done());
+    world.check_values();
+    // Workers of a dead one go on asking: after a while their packets leave their places to others.
+    const std::int64_t end = std::max<std::int64_t>(world.network().now(), 200'000'000) + 20'000'000'000;
+    world.network().run_until([&] { return world.network().now() > end; }, 100'000);
+    world.check_nothing_claimed(std::max(world.network().now(), end));
+    for (const AtpSwitch& s : world.switches()) reclaimed += s.statistics().reclaimed;
+  }
+  CHECK(deaths > 4'000);
+  CHECK(forgotten > 2'000);
+  CHECK(reclaimed > 0);
+}
+
 TEST_CASE("atp: a worker that is gone leaves the others waiting, and the server says for whom") {
   World world(small, {{{0, 0, 0}, 0, 10}}, {0}, {.most_delay_ps = 1}, 3);
   world.network().crash(1);
@@ -271,6 +332,111 @@ TEST_CASE("atp: sums that do not fit into 32 bits are told, not wrapped") {
   network.run();
   CHECK(a.statistics().overflow);
   CHECK(b.statistics().overflow);
+}
+
+namespace {
+
+// Every third packet holds values whose sum does not fit; those of every ninth do not fit themselves.
+class Growing final : public PacketValues {
+ public:
+  explicit Growing(double own) : own_(own) {}
+  void read(std::uint32_t packet, std::span<std::int32_t> values) override {
+    const double value = of(packet);
+    saturated_ = value > INT32_MAX;
+    std::ranges::fill(values, saturated_ ? INT32_MAX : static_cast<std::int32_t>(value));
+  }
+  bool saturated() const override { return saturated_; }
+  void read_floats(std::uint32_t packet, std::span<std::int32_t> words) override {
+    std::ranges::fill(words, std::bit_cast<std::int32_t>(static_cast<float>(of(packet))));
+  }
+  void write(std::uint32_t packet, std::span<const std::int32_t> sums) override { sums_[packet] = sums[0]; }
+  void write_floats(std::uint32_t packet, std::span<const std::int32_t> words) override {
+    sums_[packet] = static_cast<double>(std::bit_cast<float>(words[0]));
+    ++floats_;
+  }
+  double of(std::uint32_t packet) const { return own_ * (packet % 9 == 0 ? 5e9 : packet % 3 == 0 ? 1.5e9 : 1000); }
+  double sum(std::uint32_t packet) const { return sums_.contains(packet) ? sums_.at(packet) : -1; }
+  int floats() const { return floats_; }
+
+ private:
+  double own_;
+  bool saturated_ = false;
+  std::map<std::uint32_t, double> sums_;
+  int floats_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("atp: packets whose values or sums do not fit go again as floating point, whatever is lost, and the others stay exact") {
+  AtpSettings settings = small;
+  settings.floats = true;
+  std::int64_t resent = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    constexpr std::uint32_t packets = 90;
+    const std::vector<int> at = {0, 0, 1};
+    const AtpTree tree = plan_atp_tree(at, 1, std::vector{0, 1});
+    PayloadPool pool(2);
+    TestNetwork network(seed, {.loss = seed % 4 == 0 ? 0 : 0.03, .doubling = 0.03, .marking = 0.03}, &pool);
+    std::deque<Growing> values = {Growing(1), Growing(1.25), Growing(0.5)};
+    std::deque<AtpWorker> workers;
+    for (int w = 0; w < 3; ++w) {
+      const auto i = static_cast<std::size_t>(w);
+      workers.emplace_back(settings, AtpWorker::Place{w, 3, 0, tree.members[i], packets}, &values[i]);
+      network.place(w, at[i], workers.back());
+    }
+    AtpServer server(settings, tree, {3, 9, 0, packets});
+    network.place(3, 1, server);
+    AtpSwitch near(settings, {atp_walk(settings, {})}, {}), far(settings, {atp_walk(settings, {})}, {3});
+    network.program(4, 0, near);
+    network.program(5, 1, far);
+    network.group(9, {0, 1, 2});
+    network.run(1'000'000);
+    REQUIRE_FALSE(network.pending());
+    CHECK(server.finished());
+    CHECK(server.statistics().floats == packets / 3);
+    // Each is a float before they are added, and the sum is one again; sums that fit are exact either way.
+    const auto sum = [&](std::uint32_t p) {
+      double all = 0;
+      for (const Growing& v : values) all += static_cast<double>(static_cast<float>(v.of(p)));
+      return static_cast<double>(static_cast<float>(all));
+    };
+    for (const Growing& own : values) {
+      CHECK(own.floats() == packets / 3);
+      for (std::uint32_t p = 0; p < packets; ++p) CHECK(own.sum(p) == sum(p));
+    }
+    for (const AtpWorker& w : workers) {
+      CHECK_FALSE(w.statistics().overflow);
+      resent += w.statistics().resent;
+    }
+    for (const AtpSwitch* s : {&near, &far}) CHECK(s->claimed(network.now()) == 0);
+  }
+  CHECK(resent > 200 * 3 * 30);
+}
+
+TEST_CASE("atp: forwarded packets pass all switches, an even share of them and the same of all workers") {
+  AtpSettings settings = small;
+  settings.aggregators = 1 << 20;
+  settings.forwarded = 0.25;
+  World world(settings, {{{0, 0, 1, 1}, 1, 400}}, {0, 1}, {.most_delay_ps = 1}, 8);
+  world.network().run();
+  world.check_sums();
+  CHECK(world.servers()[0].statistics().whole == 300);
+  CHECK(world.servers()[0].statistics().merged == 4 * 100);
+  for (const AtpWorker& w : world.workers()) CHECK(w.statistics().resent == 0);
+}
+
+TEST_CASE("atp: without congestion control the window is the largest from the beginning, whatever is marked or lost") {
+  AtpSettings settings = small;
+  settings.congestion_control = false;
+  World world(settings, {{{0, 0}, 1, 400}}, {0, 1}, {.loss = 0.01, .marking = 0.2}, 9);
+  world.network().run();
+  world.check_sums();
+  const auto& s = world.workers()[0].statistics();
+  CHECK(s.marks > 20);
+  CHECK(s.resent > 0);
+  CHECK(s.smallest_window == settings.largest_window);
+  CHECK(s.largest_window == settings.largest_window);
 }
 
 TEST_CASE("atp: more workers and racks than a packet has bits for add up at the server, where its switch does not aggregate") {

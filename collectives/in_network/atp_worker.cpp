@@ -1,6 +1,7 @@
 #include "collectives/in_network/atp_worker.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace weft {
@@ -17,7 +18,7 @@ AtpWorker::AtpWorker(const AtpSettings& settings, const Place& place, PacketValu
       place_(place),
       values_(values),
       end_(place.packets),
-      window_(bytes(settings.initial_window)),
+      window_(bytes(settings.congestion_control ? settings.initial_window : settings.window_limit())),
       threshold_(bytes(settings.window_limit())),
       mask_(std::bit_ceil(static_cast<std::uint32_t>(settings.window_limit())) - 1),
       flights_(std::size_t{mask_} + 2) {
@@ -37,10 +38,21 @@ void AtpWorker::fill_window(Wire& wire) {
 }
 
 void AtpWorker::send(Wire& wire, std::uint32_t sequence, bool again) {
-  flight(sequence) = {.sent_ps = wire.now_ps(), .number = ++transmissions_, .again = again};
+  const bool floats = again && flight(sequence).floats;
+  flight(sequence) = {.sent_ps = wire.now_ps(), .number = ++transmissions_, .again = again, .floats = floats};
   link(sequence);
   const AtpMember& m = place_.member;
   Datagram d{.from = place_.self, .to = place_.server, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
+  d.payload = wire.new_payload();
+  AtpFit fit = floats ? AtpFit::floats : AtpFit::fits;
+  if (values_ && d.payload) {
+    if (floats) {
+      values_->read_floats(sequence % place_.packets, d.payload.mutable_values());
+    } else {
+      values_->read(sequence % place_.packets, d.payload.mutable_values());
+      if (values_->saturated()) fit = AtpFit::overflow;
+    }
+  }
   d.header.set(AtpHeader{.bits = AtpBits::one(m.bit),
                          .flow = place_.flow,
                          .sequence = sequence,
@@ -50,12 +62,16 @@ void AtpWorker::send(Wire& wire, std::uint32_t sequence, bool again) {
                          .rack = static_cast<std::uint16_t>(m.rack),
                          .kind = AtpKind::gradient,
                          .level = static_cast<std::uint8_t>(m.level),
-                         .edge = static_cast<std::uint8_t>(m.edge),
-                         .resend = again});
-  d.payload = wire.new_payload();
-  if (values_ && d.payload) values_->read(sequence % place_.packets, d.payload.mutable_values());
+                         .edge = static_cast<std::uint8_t>(floats ? 2 : m.edge),  // 2: past the switches
+                         .resend = again || forwarded(sequence),
+                         .overflow = fit});
   wire.send(std::move(d));
   ++(again ? statistics_.resent : statistics_.sent);
+}
+
+// The same of all workers, evenly among the packets.
+bool AtpWorker::forwarded(std::uint32_t sequence) const {
+  return std::floor((sequence + 1.0) * settings_.forwarded) > std::floor(sequence * settings_.forwarded);
 }
 
 void AtpWorker::on_datagram(Wire& wire, Datagram datagram) {
@@ -65,8 +81,19 @@ void AtpWorker::on_datagram(Wire& wire, Datagram datagram) {
     ++statistics_.duplicates;
     return;
   }
-  if (values_ && datagram.payload) values_->write(h.sequence % place_.packets, datagram.payload.values());
-  statistics_.overflow |= h.overflow != 0;
+  if (h.overflow == AtpFit::overflow && settings_.floats) {
+    if (flight(h.sequence).floats) return;
+    flight(h.sequence).floats = true;
+    unlink(h.sequence);
+    return send(wire, h.sequence, true);
+  }
+  if (values_ && datagram.payload) {
+    if (h.overflow == AtpFit::floats)
+      values_->write_floats(h.sequence % place_.packets, datagram.payload.values());
+    else
+      values_->write(h.sequence % place_.packets, datagram.payload.values());
+  }
+  statistics_.overflow |= h.overflow == AtpFit::overflow;
   acknowledge(wire, h.sequence, h.marked != 0 || datagram.congested);
 }
 
@@ -127,6 +154,7 @@ void AtpWorker::send_again(Wire& wire, std::uint32_t sequence) {
 std::uint64_t AtpWorker::patience() const { return std::clamp<std::uint64_t>(next_ - una_ - 1, 1, out_of_order_for_loss); }
 
 void AtpWorker::grow() {
+  if (!settings_.congestion_control) return;
   const std::int64_t step = std::max(settings_.mtu, settings_.packet).count;
   if (window_ < threshold_) {
     window_ += step;
@@ -139,6 +167,7 @@ void AtpWorker::grow() {
 }
 
 void AtpWorker::shrink(std::int64_t floor_bytes) {
+  if (!settings_.congestion_control) return;
   window_ = threshold_ = std::max(window_ / 2, floor_bytes);
   acknowledged_ = 0;
   recover_ = next_;

@@ -56,10 +56,12 @@ class AtpWorker final : public InNetworkAgent {
     std::uint64_t number = 0;  // of its last transmission
     std::uint32_t before = 0, after = 0;
     bool again = false, arrived = false;
+    bool floats = false;  // asked for as floating point
   };
 
   void fill_window(Wire& wire);
   void send(Wire& wire, std::uint32_t sequence, bool again);
+  bool forwarded(std::uint32_t sequence) const;
   void acknowledge(Wire& wire, std::uint32_t sequence, bool marked);
   void learn(const Flight& flight, std::int64_t now_ps);
   void send_lost(Wire& wire);

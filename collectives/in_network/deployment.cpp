@@ -43,7 +43,8 @@ InNetworkDeployment deploy_atp(std::span<const InNetworkTask> tasks, std::span<c
   const auto plan = std::make_shared<Plan>(Plan{settings_by_job<AtpSettings>(tasks), atp_flows(tasks, programmable), {}});
   InNetworkDeployment out{.jobs = std::vector<InNetworkDeployment::Job>(tasks.size()),
                           .places = plan->settings.front().places(),
-                          .values_per_packet = plan->settings.front().values_per_packet()};
+                          .values_per_packet = plan->settings.front().values_per_packet(),
+                          .floats = plan->settings.front().floats};
   for (const AtpFlow& flow : plan->flows) {
     const auto j = static_cast<std::size_t>(flow.job);
     const AtpSettings& settings = plan->settings[j];
@@ -75,12 +76,10 @@ InNetworkDeployment deploy_atp(std::span<const InNetworkTask> tasks, std::span<c
     std::vector<Address> attached;
     for (const InNetworkDeployment::Seat& seat : out.seats)
       if (seat.role == Role::server && seat.at == at) attached.push_back(seat.self);
-    out.seats.push_back({.role = Role::program,
-                         .self = static_cast<Address>(out.seats.size()),
-                         .at = at,
-                         .agent = [plan, attached](PacketValues*) {
-                           return std::make_unique<AtpSwitch>(plan->settings.front(), plan->walks, attached);
-                         }});
+    out.seats.push_back(
+        {.role = Role::program, .self = static_cast<Address>(out.seats.size()), .at = at, .agent = [plan, attached](PacketValues*) {
+           return std::make_unique<AtpSwitch>(plan->settings.front(), plan->walks, attached);
+         }});
   }
   return out;
 }
@@ -144,8 +143,7 @@ InNetworkDeployment deploy_switchml(std::span<const InNetworkTask> tasks, std::s
 const InNetworkProtocol protocols[] = {
     {"atp", "Edge switches add packets of gradients up where they have room; parameter servers finish the sums.", "Lao et al. 2021",
      AtpSettings{}, deploy_atp},
-    {"switchml", "One switch adds everything up in a pool of slots; no servers.", "Sapio et al. 2021", SwitchmlSettings{},
-     deploy_switchml},
+    {"switchml", "One switch adds everything up in a pool of slots; no servers.", "Sapio et al. 2021", SwitchmlSettings{}, deploy_switchml},
 };
 static_assert(std::size(protocols) == std::variant_size_v<InNetworkSettings>);
 
@@ -165,6 +163,9 @@ Bytes payload_of(const InNetworkSettings& settings) {
 }
 Bytes packet_of(const InNetworkSettings& settings) {
   return std::visit([](const auto& s) { return s.packet; }, settings);
+}
+const HostCost& host_of(const InNetworkSettings& settings) {
+  return std::visit([](const auto& s) -> const HostCost& { return s.host; }, settings);
 }
 std::vector<Problem> problems(const InNetworkSettings& settings) {
   return std::visit([](const auto& s) { return problems(s); }, settings);

@@ -20,6 +20,7 @@ namespace weft {
 using InNetworkSettings = std::variant<AtpSettings, SwitchmlSettings>;
 Bytes payload_of(const InNetworkSettings&);
 Bytes packet_of(const InNetworkSettings&);
+const HostCost& host_of(const InNetworkSettings&);
 std::vector<Problem> problems(const InNetworkSettings&);
 
 struct InNetworkTask {
@@ -57,6 +58,7 @@ struct InNetworkDeployment {
   std::vector<Job> jobs = {};
   int places = 0;  // of each switch, for packets
   int values_per_packet = 1;
+  bool floats = false;  // sums that do not fit become floating point
 };
 
 struct InNetworkProtocol {

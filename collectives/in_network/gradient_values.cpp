@@ -4,6 +4,7 @@
 #include "kernels/quantise_ops.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace weft {
@@ -40,9 +41,26 @@ void GradientValues::read(std::uint32_t packet, std::span<std::int32_t> values) 
   const std::span<std::int32_t> own = values.first(r.count);
   if (dtype_ == DType::int32)
     std::memcpy(own.data(), gradients_ + offset(r.begin), own.size_bytes());
-  else if (quantise(dtype_, point_, gradients_ + offset(r.begin), own) > 0 && unfit_value_.empty())
+  else if (saturated_ = quantise(dtype_, point_, gradients_ + offset(r.begin), own) > 0; saturated_ && unfit_value_.empty())
     name_unfit_value(r, own);
   std::ranges::fill(values.subspan(r.count), 0);
+}
+
+void GradientValues::read_floats(std::uint32_t packet, std::span<std::int32_t> words) {
+  const Range r = range(packet);
+  std::ranges::fill(words, 0);
+  for (std::size_t i = 0; i < r.count; ++i)
+    words[i] =
+        std::bit_cast<std::int32_t>(static_cast<float>(wide_value(dtype_, gradients_ + offset(r.begin + static_cast<std::int64_t>(i)))));
+}
+
+void GradientValues::write_floats(std::uint32_t packet, std::span<const std::int32_t> words) {
+  const Range r = range(packet);
+  for (std::size_t i = 0; i < r.count; ++i)
+    with_float_type(dtype_, [&]<class T>() {
+      const T value = narrow<T>(static_cast<typename Computed<T>::type>(std::bit_cast<float>(words[i])));
+      std::memcpy(sums_ + offset(r.begin + static_cast<std::int64_t>(i)), &value, sizeof value);
+    });
 }
 
 void GradientValues::name_unfit_value(Range r, std::span<const std::int32_t> fixed) {

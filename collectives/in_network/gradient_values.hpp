@@ -28,6 +28,10 @@ class GradientValues final : public PacketValues {
   void read(std::uint32_t packet, std::span<std::int32_t> values) override;
   void write(std::uint32_t packet, std::span<const std::int32_t> sums) override;
 
+  bool saturated() const override { return saturated_; }
+  void read_floats(std::uint32_t packet, std::span<std::int32_t> words) override;
+  void write_floats(std::uint32_t packet, std::span<const std::int32_t> words) override;
+
   // The first value that did not fit into 32 bits and was sent saturated, "" if all fitted:
   //   worker 2, element 17: 3e+30 times the scale 1e+08 does not fit into 32 bits
   const std::string& unfit_value() const { return unfit_value_; }
@@ -48,6 +52,7 @@ class GradientValues final : public PacketValues {
   std::byte* sums_;
   FixedPoint point_;
   Place place_;
+  bool saturated_ = false;  // in the packet read last
   std::string unfit_value_, limit_sum_;
 };
 

@@ -14,7 +14,8 @@ UdpDeployment::UdpDeployment(const InNetworkSettings& settings, const UdpLayout&
   map = udp_map(layout, agents);
 }
 
-NodeAgents::NodeAgents(const UdpDeployment& d, int node, const WorkerMemory& memory) : name_(d.map.layout.name(node)) {
+NodeAgents::NodeAgents(const UdpDeployment& d, int node, const WorkerMemory& memory)
+    : name_(d.map.layout.name(node)), floats_(d.agents.floats) {
   for (const InNetworkDeployment::Seat& seat : d.agents.seats) {
     if (d.map.node_of[static_cast<std::size_t>(seat.self)] != node) continue;
     GradientValues* values = nullptr;
@@ -47,6 +48,7 @@ std::string NodeAgents::waiting() const {
 }
 
 std::string NodeAgents::overflow() const {
+  if (floats_) return {};
   for (const GradientValues& v : values_)
     if (!v.unfit_value().empty()) return v.unfit_value();
   if (statistics().overflows == 0) return {};

@@ -46,12 +46,13 @@ class NodeAgents {
   std::int64_t progress() const;  // where this stays the same, nothing moves
   // A line for each agent that has not finished, "worker 0 waits for ...".
   std::string waiting() const;
-  // The first value or sum that did not fit, "" if none.
+  // The first value or sum that did not fit and is wrong, "" if none.
   std::string overflow() const;
   InNetworkStatistics statistics() const;
 
  private:
   std::string name_;
+  bool floats_;  // what does not fit becomes floating point, and is right
   std::deque<GradientValues> values_;
   std::vector<std::unique_ptr<InNetworkAgent>> agents_;
   std::vector<Seat> seats_;

@@ -10,6 +10,7 @@ namespace weft {
 std::vector<Problem> problems(const SwitchmlSettings& s) {
   std::vector<Problem> out;
   check_packet(s.payload, s.packet, s.resend_after(), out);
+  check_host(s.framing, s.host, out);
   if (s.slots < 1) out.push_back({"/slots", fmt::format("must be at least 1, got {}", s.slots)});
   if (s.slots > 1 << 20) out.push_back({"/slots", fmt::format("must be at most {}, got {}", 1 << 20, s.slots)});
   return out;

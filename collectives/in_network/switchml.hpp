@@ -14,6 +14,8 @@ struct SwitchmlSettings {
   int slots = 512;     // of the switch, for all jobs; each holds two versions
   Bytes payload{128};  // of a packet, 4 bytes a value (Lao et al. 2021, section 5)
   Bytes packet{180};   // on the wire (same place)
+  Bytes framing{0};    // of each packet on a link besides: preamble, gap and FCS of Ethernet are 24 B
+  HostCost host = {};  // of workers
   // None: 1 ms (same place), and where a whole pool is known to take longer than half of that, twice as long as it. Doubled from the
   // fourth of a packet in a row on.
   std::optional<SimTime> timeout = {};

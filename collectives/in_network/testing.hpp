@@ -33,7 +33,9 @@ class TestNetwork final : private Wire {
     programs_[switch_number] = address;
   }
   void group(Address address, std::vector<Address> members) { groups_[address] = std::move(members); }
-  void crash(Address address) { crashed_ = address; }
+  // From then on it is silent and deaf.
+  void crash(Address address, std::int64_t at_ps = 0) { crashed_[address] = at_ps; }
+  std::int64_t now() const { return now_; }
 
   void start_again(Address address) {
     call(address, [&](Agent& a) { a.start(*this); });
@@ -93,7 +95,7 @@ class TestNetwork final : private Wire {
   }
 
   void handle(Event& e) {
-    if (e.place == crashed_ && e.at_switch < 0) return;
+    if (const auto crashed = crashed_.find(e.place); crashed != crashed_.end() && now_ >= crashed->second && e.at_switch < 0) return;
     if (e.what == What::start) return call(e.place, [&](Agent& a) { a.start(*this); });
     if (e.what == What::timer) return call(e.place, [&](Agent& a) { a.on_timer(*this, e.timer); });
     if (e.at_switch < 0) return call(e.place, [&](Agent& a) { a.on_datagram(*this, std::move(e.datagram)); });
@@ -142,7 +144,8 @@ class TestNetwork final : private Wire {
   std::map<int, Address> programs_;
   std::map<Address, std::vector<Address>> groups_;
   std::priority_queue<Event> events_;
-  Address current_ = nobody, crashed_ = nobody;
+  std::map<Address, std::int64_t> crashed_;
+  Address current_ = nobody;
   std::int64_t now_ = 0, order_ = 0;
 };
 

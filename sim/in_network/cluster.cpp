@@ -160,7 +160,8 @@ void place(SwitchmlSettings settings, const InNetworkCluster& cluster, const InN
     for (const Hop& hop : up) ++crossed[hop.link];
     queue = std::max(queue, settings.slots * settings.packet / fabric.link(cluster.down_link(w)).bandwidth);
   }
-  for (const auto& [link, workers] : crossed) queue = std::max(queue, settings.slots * workers * settings.packet / fabric.link(link).bandwidth);
+  for (const auto& [link, workers] : crossed)
+    queue = std::max(queue, settings.slots * workers * settings.packet / fabric.link(link).bandwidth);
   if (const std::int64_t rate = site.switches.packets_per_second; rate > 0) {
     const auto packets = settings.slots * static_cast<std::int64_t>(cluster.workers().size());
     queue = std::max(queue, Bytes{packets} / BitsPerSecond{8 * std::min(rate, INT64_MAX / 8)});  // a packet like a byte
@@ -174,7 +175,12 @@ void place(SwitchmlSettings settings, const InNetworkCluster& cluster, const InN
 PlacedTask place_task(const InNetworkCluster& cluster, const InNetworkSite& site, const InNetworkSettings& settings) {
   PlacedTask out;
   out.task.workers_at = cluster.worker_switches();
-  std::visit([&](const auto& s) { place(s, cluster, site, out); }, settings);
+  std::visit(
+      [&](auto s) {
+        s.packet += s.framing;
+        place(s, cluster, site, out);
+      },
+      settings);
   return out;
 }
 

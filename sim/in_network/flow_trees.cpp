@@ -112,11 +112,13 @@ class FlowTrees::Flows final : public Driver {
     std::vector<NodeId> programs;
     for (const InNetworkDeployment::Seat& seat : deployment_.seats)
       if (seat.role == InNetworkDeployment::Role::program) programs.push_back(seat.at);
-    add_pipelines(programs, packet_of(jobs.front().settings));
+    add_pipelines(programs, packet_of(tasks_.front().task.settings));
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       const InNetworkDeployment::Job& job = deployment_.jobs[j];
       summary_.jobs.push_back({.servers = job.servers, .slots = job.slots, .packets = job.packets});
-      std::visit([&](const auto& settings) { add_job(j, settings); }, tasks_[j].task.settings);
+      const InNetworkSettings& own = tasks_[j].task.settings;
+      for (const auto& endpoints : {jobs[j].workers, tasks_[j].servers}) add_hosts(endpoints, packet_of(own), host_of(own));
+      std::visit([&](const auto& settings) { add_job(j, settings); }, own);
     }
   }
 
@@ -176,7 +178,8 @@ class FlowTrees::Flows final : public Driver {
     std::size_t running = 0;
     std::vector<std::int64_t> bytes = {};  // on the wire, by link, of all iterations
     std::int64_t packets = 0;              // that its endpoints send in an iteration
-    bool collides = false;  // packets find others in their place
+    bool collides = false;                 // packets find others in their place
+    double forwarded = 0;                  // of packets, whatever the switches have room for
     AtpLoad load = {};
     SimTime least = {};                    // that an iteration takes
     SimTime announced = SimTime::never();  // of the next iteration, until it is on its way
@@ -203,10 +206,23 @@ class FlowTrees::Flows final : public Driver {
     const double bits = 8.0 * static_cast<double>(packet.count) * static_cast<double>(site_.switches.packets_per_second) * site_.wire_share;
     for (const NodeId at : programs) pipelines_[at] = network_.add_link({std::max<std::int64_t>(1, std::llround(std::min(bits, 9e18)))});
   }
+  // A host that takes time for each packet is one too, for those it sends and those it receives.
+  void add_hosts(const std::vector<int>& endpoints, Bytes packet, const HostCost& cost) {
+    if (!cost.any()) return;
+    const double seconds = cost.of(packet).seconds() + cost.jitter.seconds() / 2;
+    const double bits = 8.0 * static_cast<double>(packet.count) / seconds * site_.wire_share;
+    for (const int e : endpoints)
+      if (const NodeId at = fabric_.node_of(e); !hosts_.contains(at))
+        hosts_[at] = network_.add_link({std::max<std::int64_t>(1, std::llround(std::min(bits, 9e18)))});
+  }
   std::vector<Hop> with_pipelines(std::span<const Hop> hops) const {
     std::vector<Hop> out(hops.begin(), hops.end());
     for (const Hop& hop : hops)
-      if (const auto pipeline = pipelines_.find(fabric_.to(hop.link)); pipeline != pipelines_.end()) out.push_back({pipeline->second, 0});
+      for (const NodeId at : {fabric_.to(hop.link), fabric_.from(hop.link)})
+        if (const auto host = hosts_.find(at); host != hosts_.end())
+          out.push_back({host->second, 0});
+        else if (const auto pipeline = pipelines_.find(at); pipeline != pipelines_.end() && at == fabric_.to(hop.link))
+          out.push_back({pipeline->second, 0});
     return out;
   }
 
@@ -220,7 +236,7 @@ class FlowTrees::Flows final : public Driver {
   }
   void begin_iteration(std::size_t j) {
     JobState& state = states_[j];
-    const double collided = state.collides ? share_of_collisions(j) : 0;
+    const double collided = state.collides ? 1 - (1 - share_of_collisions(j)) * (1 - state.forwarded) : 0;
     state.announced = SimTime::never();
     state.collided += collided;
     for (const std::uint32_t f : state.flows) {
@@ -264,7 +280,8 @@ class FlowTrees::Flows final : public Driver {
   std::vector<JobState> states_;  // by job
   std::vector<Flow> flows_;
   std::map<NodeId, LinkId> pipelines_;  // by switch whose program handles so many packets a second
-  InNetworkSummary summary_;            // but for what is known after the run
+  std::map<NodeId, LinkId> hosts_;
+  InNetworkSummary summary_;  // but for what is known after the run
   std::size_t finished_ = 0;
 };
 
@@ -302,13 +319,14 @@ AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings) co
   const std::vector<int>& servers = tasks_[j].servers;
   const AtpRoundTrip trip = atp_round_trip(clusters_[j], servers, site_, packet);
   const EcnSettings ecn = site_.ecn;
+  const Bytes marked = site_.switches.mark_above;
   return {.workers = static_cast<int>(clusters_[j].workers().size()),
           .servers = static_cast<int>(servers.size()),
           .packets_per_second = trip.packets / (trip.held + trip.elsewhere).seconds(),
           .held_for = trip.held.seconds(),
           .elsewhere = trip.elsewhere.seconds(),
           .window = static_cast<double>(servers.size()) * settings.largest_window,
-          .queue = ecn.on ? static_cast<double>(ecn.min.count) / static_cast<double>(packet.count) : HUGE_VAL,
+          .queue = ecn.on ? static_cast<double>((marked.count > 0 ? std::min(marked, ecn.min) : ecn.min).count) / static_cast<double>(packet.count) : HUGE_VAL,
           .aggregators = static_cast<double>(settings.split ? std::max(settings.aggregators / static_cast<int>(jobs_.size()), 1)
                                                             : settings.aggregators),
           .uneven = std::ranges::any_of(servers, [&](int at) { return std::ranges::count(clusters_[j].workers(), at) > 0; })};
@@ -319,6 +337,7 @@ void FlowTrees::Flows::add_job(std::size_t j, const AtpSettings& settings) {
   const InNetworkCluster& cluster = clusters_[j];
   const Bytes packet = settings.packet;
   states_[j].collides = true;
+  states_[j].forwarded = settings.forwarded;
   states_[j].load = load_of(j, settings);
   const std::vector<AtpFlow> flows = atp_flows({&tasks_[j].task, 1}, programmable_);
   for (std::size_t f = 0; f < flows.size(); ++f) {

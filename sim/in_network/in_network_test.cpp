@@ -261,6 +261,56 @@ TEST_CASE("in-network: datagrams that come faster than a switch handles them sto
   CHECK_THROWS_WITH_AS(us(s, choice, 8_MiB), doctest::Contains("wait for the pipeline of switch. They are sent"), RunError);
 }
 
+TEST_CASE("in-network: hosts that take time for each packet and byte set the rate, on both networks") {
+  // 4 MB are 16130 packets of 62 values. With 24 B of framing each takes 330 B: 26.4 ns at 100 Gb/s, 425.8 us in all. A host that
+  // takes 50 ns and goes through 330 B at 66 Gb/s (40 ns) takes 90 ns for what it sends and 90 ns for what it receives: 2903 us.
+  for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+    CAPTURE(name_of(network));
+    AlgorithmChoice choice = atp(1 << 20);
+    choice.atp.framing = 24_B;
+    const Scenario s = star(9, 8, network);
+    CHECK(us(s, choice, 4_MB) == doctest::Approx(16130 * 0.0264).epsilon(0.03));
+    choice.atp.host = {.per_packet = 50_ns, .bandwidth = {66'000'000'000}};
+    CHECK(us(s, choice, 4_MB) == doctest::Approx(16130 * 0.180).epsilon(0.03));
+    choice.atp.host.jitter = 40_ns;  // 20 ns on average, for each
+    CHECK(us(s, choice, 4_MB) == doctest::Approx(16130 * 0.220).epsilon(0.05));
+    AlgorithmChoice switchml{"switchml"};
+    switchml.switchml.framing = 24_B;
+    switchml.switchml.host = {.per_packet = 100_ns};  // 31250 packets of 32 values, sent and received
+    CHECK(us(s, switchml, 4_MB) == doctest::Approx(31250 * 0.2).epsilon(0.03));
+  }
+}
+
+TEST_CASE("in-network: packets that are forwarded on purpose go to the server one by one") {
+  // A quarter of them, by 8 workers: 0.75 + 0.25 * 8 packets on the server's link for each of the message.
+  for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+    CAPTURE(name_of(network));
+    AlgorithmChoice choice = atp(1 << 20);
+    choice.atp.forwarded = 0.25;
+    CHECK(us(star(9, 8, network), choice, 4_MB) == doctest::Approx(16130 * 306 * 8 / 100e3 * 2.75).epsilon(0.1));
+  }
+}
+
+TEST_CASE("in-network: switches that run a program mark from their own threshold on, loss may be of one link only") {
+  Scenario s = star(9, 8, NetworkKind::packet);
+  const auto marked = [&](Bytes threshold) {
+    s.fabric.programmable.mark_above = threshold;
+    return std::stoll(in_child([&] { return std::to_string(simulate(s, atp(8), 1_MB).in_network->jobs[0].marked); }));
+  };
+  CHECK(marked(20_KB) > marked(80_KB));
+  CHECK(marked(80_KB) > 0);
+  s.fabric.programmable = {};
+  const double without = us(s, atp(0), 4_MB);
+  s.packet.emplace().faults = {.loss = 0.01};
+  const double everywhere = us(s, atp(0), 4_MB);
+  s.packet->faults.links = {"node0->switch"};
+  const double one = us(s, atp(0), 4_MB);
+  CHECK(one > without);
+  CHECK(one < everywhere);
+  s.packet->faults.links = {"nowhere"};
+  CHECK_THROWS_WITH_AS(us(s, atp(0), 4_MB), doctest::Contains("the fabric has no link \"nowhere\""), InputError);
+}
+
 TEST_CASE("in-network: a job whose worker dies leaves its aggregators to the others, whose times are said") {
   Scenario s = star(10, 4, NetworkKind::packet);
   s.fabric.programmable.aggregators = 512;

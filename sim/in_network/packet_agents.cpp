@@ -48,6 +48,7 @@ class PacketAgents::Agents {
         tasks_(placed(site, jobs)),
         deployment_(deploy(tasks_of(tasks_), programmable_nodes(site.switches, site.routes.fabric()))),
         pool_(deployment_.values_per_packet),
+        network_(network.model()),
         datagrams_(network.model(), site.routes, &pool_, site.wire_share),
         driver_(datagrams_, network) {
     for (const Seat& seat : deployment_.seats) place(seat);
@@ -120,13 +121,16 @@ class PacketAgents::Agents {
       values = &values_.emplace_back(seat.number, static_cast<int>(jobs_[static_cast<std::size_t>(seat.job)].workers.size()),
                                      seat.first_value, deployment_.values_per_packet);
     InNetworkAgent& agent = *agents_.emplace_back(seat.agent(values));
-    if (seat.role == Role::program)
+    if (seat.role == Role::program) {
+      if (const Bytes queued = site_.switches.mark_above; queued.count > 0) network_.mark_from(seat.at, queued);
       return datagrams_.program(seat.self, seat.at, agent,
                                 {.delay = site_.switches.delay, .packets_per_second = site_.switches.packets_per_second});
+    }
     SimTime start;
     if (seat.role == Role::worker)
       start = jobs_[static_cast<std::size_t>(seat.job)].start_of(static_cast<std::size_t>(seat.number)) + site_.hardware.send_overhead;
-    datagrams_.place(seat.self, endpoint_of(seat), agent, start);
+    datagrams_.place(seat.self, endpoint_of(seat), agent, start,
+                     {.host = host_of(tasks_[static_cast<std::size_t>(seat.job)].task.settings)});
   }
 
   const InNetworkSite& site_;
@@ -134,6 +138,7 @@ class PacketAgents::Agents {
   std::vector<PlacedTask> tasks_;
   InNetworkDeployment deployment_;
   PayloadPool pool_;
+  PacketNetwork& network_;
   std::deque<KnownValues> values_;
   std::vector<std::unique_ptr<InNetworkAgent>> agents_;  // by address
   DatagramNetwork datagrams_;

@@ -17,6 +17,8 @@ class Chance {
   static std::uint64_t of(double probability) {
     return probability >= 1 ? UINT64_MAX : static_cast<std::uint64_t>(std::ldexp(probability, 64));
   }
+  // 0 to n - 1.
+  std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(mixed(state_ += golden_ratio) % static_cast<std::uint64_t>(n)); }
   bool happens(std::uint64_t probability) { return mixed(state_ += golden_ratio) < probability; }
 
  private:

@@ -16,6 +16,8 @@ DatagramNetwork::DatagramNetwork(PacketNetwork& network, Routes& routes, Payload
   check(network.datagrams_ == nullptr, "a packet network with two datagram networks");
   check(program_at_.size() < 1u << 21, "a fabric of {} devices", program_at_.size());
   endpoint_at_.resize(program_at_.size(), -1);
+  free_at_.resize(program_at_.size());
+  for (std::size_t node = 0; node < program_at_.size(); ++node) jitter_.emplace_back(network.settings_.seed + 1, node);
   for (int e = 0; e < routes.fabric().endpoints(); ++e) endpoint_at_[static_cast<std::size_t>(routes.fabric().node_of(e))] = e;
   network.datagrams_ = this;
 }
@@ -29,8 +31,13 @@ void DatagramNetwork::add(Address address, Place place) {
 void DatagramNetwork::place(Address address, int endpoint, Agent& agent, SimTime start, AgentCost cost) {
   const NodeId node = routes_.fabric().node_of(endpoint);
   agents_at_[static_cast<std::size_t>(node)].push_back(address);
-  add(address,
-      {.agent = &agent, .node = node, .endpoint = endpoint, .start = start, .delay_ps = cost.delay.ps, .interval_ps = interval_of(cost)});
+  add(address, {.agent = &agent,
+                .node = node,
+                .endpoint = endpoint,
+                .start = start,
+                .delay_ps = cost.delay.ps,
+                .interval_ps = interval_of(cost),
+                .host = cost.host});
 }
 
 void DatagramNetwork::program(Address address, NodeId at, Agent& agent, AgentCost cost) {
@@ -125,6 +132,11 @@ void DatagramNetwork::due(std::uint32_t event) {
       ++timers_fired_;
       agent.on_timer(*this, p.timer);
       break;
+    case Due::departure:
+      --in_pipelines_;
+      --place_of(p.agent).in_pipeline;
+      depart(place_of(p.agent), std::move(p.datagram));
+      break;
     case Due::delivery:
       --in_pipelines_;
       --place_of(p.agent).in_pipeline;
@@ -150,9 +162,29 @@ void DatagramNetwork::send(Datagram datagram) {
   Sent& sent = place_of(current_).sent;
   ++sent.datagrams;
   sent.bytes += datagram.wire_bytes;
+  const Place& place = place_of(current_);
+  if (!place.host.any()) return depart(place, std::move(datagram));
+  std::int64_t& free_at = free_at_[static_cast<std::size_t>(place.node)];
+  free_at = later(std::max(network_.now_, free_at), host_time(place, datagram));
+  into_pipeline(free_at, Due::departure, current_, std::move(datagram));
+}
+
+std::int64_t DatagramNetwork::host_time(const Place& place, const Datagram& datagram) {
+  const std::int64_t jitter = place.host.jitter.ps == 0 ? 0 : jitter_[static_cast<std::size_t>(place.node)].below(place.host.jitter.ps + 1);
+  return place.host.of(Bytes{datagram.wire_bytes}).ps + jitter;
+}
+
+void DatagramNetwork::into_pipeline(std::int64_t date, Due what, Address agent, Datagram datagram) {
   require_room();
-  const Branch branch = branch_of(place_of(current_).node, datagram);
-  check(branch.count > 0, "a datagram from {} to {} has nowhere to go from {}", datagram.from, datagram.to, current_);
+  ++in_pipelines_;
+  ++place_of(agent).in_pipeline;
+  schedule(date, {.what = what, .agent = agent, .timer = 0, .datagram = std::move(datagram)});
+}
+
+void DatagramNetwork::depart(const Place& from, Datagram datagram) {
+  require_room();
+  const Branch branch = branch_of(from.node, datagram);
+  check(branch.count > 0, "a datagram from {} to {} has nowhere to go", datagram.from, datagram.to);
   std::uint32_t record;
   if (free_records_.empty()) {
     record = static_cast<std::uint32_t>(records_.size());
@@ -221,15 +253,11 @@ void DatagramNetwork::deliver_at(NodeId node, const Packet& packet) {
 // Through the agent's pipeline.
 void DatagramNetwork::hand_over(Address to, Datagram datagram) {
   Place& place = place_of(to);
-  const std::int64_t taken = std::max(network_.now_, place.free_at);
-  place.free_at = later(taken, place.interval_ps);
-  const std::int64_t date = later(taken, place.delay_ps);
-  if (date > network_.now_) {
-    require_room();
-    ++in_pipelines_;
-    ++place.in_pipeline;
-    return schedule(date, {.what = Due::delivery, .agent = to, .timer = 0, .datagram = std::move(datagram)});
-  }
+  std::int64_t& free_at = free_at_[static_cast<std::size_t>(place.node)];
+  const std::int64_t taken = std::max(network_.now_, free_at), own = place.host.any() ? host_time(place, datagram) : 0;
+  free_at = later(taken, place.interval_ps + own);
+  const std::int64_t date = later(taken, place.delay_ps + own);
+  if (date > network_.now_) return into_pipeline(date, Due::delivery, to, std::move(datagram));
   current_ = to;
   place.agent->on_datagram(*this, std::move(datagram));
   tell_if_finished(to);

@@ -2,7 +2,7 @@
 // consume it, change it, or send others. collectives/in_network/datagram.hpp says what agents may rely on.
 #pragma once
 
-#include "collectives/in_network/datagram.hpp"
+#include "collectives/in_network/agent.hpp"
 #include "models/fabric/fabric.hpp"
 #include "models/fabric/routes.hpp"
 #include "sim/packet/packet_network.hpp"
@@ -20,6 +20,7 @@ namespace weft {
 struct AgentCost {
   SimTime delay = {};                   // of each
   std::int64_t packets_per_second = 0;  // at most; 0: no limit
+  HostCost host = {};                   // of an endpoint: also of each that it sends
 };
 
 // Told when an agent has finished.
@@ -75,7 +76,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
     int endpoint = -1;  // -1: a switch
     SimTime start = {};
     std::int64_t delay_ps = 0, interval_ps = 0;
-    std::int64_t free_at = 0;      // when its pipeline takes the next
+    HostCost host = {};
     std::int64_t in_pipeline = 0;  // datagrams
     std::vector<Address> members = {};
     Sent sent = {};
@@ -92,7 +93,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   struct Branch {  // the hops a datagram takes from a node
     std::uint32_t first = none, count = 0;
   };
-  enum class Due : std::uint8_t { start, timer, delivery };
+  enum class Due : std::uint8_t { start, timer, delivery, departure };
   struct Pending {
     Due what;
     Address agent;
@@ -122,6 +123,9 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   static std::int64_t interval_of(AgentCost cost);
   void deliver_at(NodeId node, const Packet& packet);
   void hand_over(Address to, Datagram datagram);
+  std::int64_t host_time(const Place& place, const Datagram& datagram);
+  void depart(const Place& from, Datagram datagram);
+  void into_pipeline(std::int64_t date, Due what, Address agent, Datagram datagram);
   void tell_if_finished(Address address);
   void schedule(std::int64_t date, Pending pending);
   void require_room() const;
@@ -155,6 +159,8 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   std::vector<Address> program_at_;              // by node: the agent of a programmable switch, or nobody
   std::vector<std::vector<Address>> agents_at_;  // by endpoint node
   std::vector<int> endpoint_at_;                 // by node; -1: a switch
+  std::vector<std::int64_t> free_at_;            // by node: when its pipeline takes the next
+  std::vector<Chance> jitter_;                   // by node
   std::deque<Record> records_;
   std::vector<std::uint32_t> free_records_;
   std::deque<Pending> pending_;

@@ -23,7 +23,7 @@ class Dctcp : public NoCongestionControl {
     seen_ += a.newly;
     if (a.marked) {
       seen_marked_ += a.newly;
-      threshold_ = std::min(threshold_, packets_);  // a mark ends slow start
+      threshold_ = std::min(threshold_, packets_);       // a mark ends slow start
     } else if (a.next - a.upto + a.newly >= window()) {  // a window that was not used up is large enough
       packets_ += packets_ < threshold_ ? a.newly : a.newly / packets_;
     }

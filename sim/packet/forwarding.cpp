@@ -42,7 +42,7 @@ void PacketNetwork::wait(Packet packet, const HopEntry& hop) {
     return discard(packet);
   }
   if (buffered(port, hop)) {
-    if (settings_.ecn.on && marks(queue)) {
+    if (settings_.ecn.on && marks(queue, switches_[port.at_switch])) {
       packet.marked = 1;
       ++queue.marked;
     }
@@ -69,7 +69,8 @@ bool PacketNetwork::admits(const Port& port, const HopEntry& hop, std::uint32_t 
   return bytes <= free && static_cast<double>(length) < settings_.dynamic_threshold * static_cast<double>(free);
 }
 
-bool PacketNetwork::marks(Queue& queue) {
+bool PacketNetwork::marks(Queue& queue, const Switch& at) {
+  if (queue.bytes >= at.mark_from) return true;
   const EcnSettings& ecn = settings_.ecn;
   if (queue.bytes < ecn.min.count) return false;
   if (queue.bytes >= ecn.max.count) return true;
@@ -139,7 +140,7 @@ void PacketNetwork::transmit(Port& port, std::uint32_t index, Packet packet) {
   port.free_at = later(now_, lasts);
   port.carried += packet.bytes;
   ++packet_hops_;
-  if (!losses_.empty()) {
+  if (port.lossy) {
     if (losses_[index].happens(loss_)) {
       ++lost_;
       return discard(packet);

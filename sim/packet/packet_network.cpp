@@ -30,6 +30,8 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
     lines.push_back(fmt::format("packet: at most {} priorities are possible, the fabric uses {}", most_priorities, fabric.priorities()));
   std::vector<std::uint32_t> failing;
   for (const LinkFailure& f : settings.faults.failures) failing.push_back(static_cast<std::uint32_t>(link_named(fabric, f.link, lines)));
+  std::vector<char> lossy(rates.size(), settings.faults.links.empty());
+  for (const std::string& name : settings.faults.links) lossy[static_cast<std::size_t>(link_named(fabric, name, lines))] = true;
   if (!lines.empty()) throw InputError(std::move(lines));
 
   acknowledged_ = std::visit([](const auto& control) { return control.windowed; }, congestion_control(settings_, 0)) || order_matters_;
@@ -42,6 +44,7 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
     const NodeId at = fabric.from(static_cast<LinkId>(link));
     constexpr std::int64_t bit_ps = 8'000'000'000'000;
     port.bits_per_second = rates[link].count;
+    port.lossy = lossy[link] && (settings.faults.loss > 0 || settings.faults.corruption > 0);
     port.full_ps = (Bytes{full_bytes_} / rates[link]).ps;
     port.head_ps = settings.switching == Switching::cut_through ? (settings.cut_through_after / rates[link]).ps : never;
     port.delay_ps = fabric.link(static_cast<LinkId>(link)).latency.ps;

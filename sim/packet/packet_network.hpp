@@ -51,6 +51,9 @@ class PacketNetwork {
   // A message of `bytes` is ready at `at` (not before now); when its last byte has arrived, `token` goes to `on_end`.
   void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token);
 
+  // Where marks are on, this switch marks all that joins a queue of so many bytes, besides what the settings say.
+  void mark_from(NodeId at, Bytes queued) { switches_[static_cast<std::size_t>(at)].mark_from = queued.count; }
+
   // Hands `token` to `on_end` at `at` (not before now): a timer.
   void wake(SimTime at, std::uint32_t token);
 
@@ -134,6 +137,7 @@ class PacketNetwork {
     std::uint8_t paused = 0;      // a bit a priority
     std::uint8_t turn = 0;        // the priority served last
     bool down = false;
+    bool lossy = false;
     bool serve_pending = false;  // an event will serve it
     std::uint8_t standing = 0;   // a bit a priority: found in a deadlock
     std::int64_t bits_per_second = 0;
@@ -154,6 +158,7 @@ class PacketNetwork {
 
   struct Switch {
     std::int64_t used = 0, high_water = 0;
+    std::int64_t mark_from = INT64_MAX;
   };
 
   struct RouteState {
@@ -217,7 +222,7 @@ class PacketNetwork {
   void forward(Packet packet, std::uint32_t hop);
   void wait(Packet packet, const HopEntry& hop);
   bool admits(const Port& port, const HopEntry& hop, std::uint32_t bytes) const;
-  bool marks(Queue& queue);
+  bool marks(Queue& queue, const Switch& at);
   void wake(std::uint32_t port);
   void serve(std::uint32_t port);
   bool take_next(Port& port, std::uint32_t index, int priority, Packet& packet);

@@ -64,8 +64,9 @@ struct LinkFailure {
 };
 
 struct FaultSettings {
-  double loss = 0;        // of each packet on each link
-  double corruption = 0;  // the same, but the packet uses up its way: to the next switch, with cut-through to the end
+  double loss = 0;                      // of each packet on each link
+  double corruption = 0;                // the same, but the packet uses up its way: to the next switch, with cut-through to the end
+  std::vector<std::string> links = {};  // those that lose and corrupt, as Fabric::link_name() says; none: all
   std::vector<LinkFailure> failures = {};
   bool any() const { return loss > 0 || corruption > 0 || !failures.empty(); }
 };

@@ -29,6 +29,11 @@ std::string label(const AlgorithmChoice& choice) {
   const auto add_time = [&](const char* name, SimTime value, SimTime unless) {
     if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, to_string(value));
   };
+  const auto add_host = [&](const HostCost& host) {
+    add_time("host_per_packet", host.per_packet, {});
+    if (host.bandwidth.count > 0) settings += fmt::format("{}host_bandwidth={}", settings.empty() ? "" : ",", to_string(host.bandwidth));
+    add_time("host_jitter", host.jitter, {});
+  };
   if (choice.name == "atp") {
     const AtpSettings of_atp;
     add("servers", choice.atp.servers, of_atp.servers);
@@ -41,6 +46,11 @@ std::string label(const AlgorithmChoice& choice) {
     add("initial_window", choice.atp.initial_window, of_atp.initial_window);
     add("largest_window", choice.atp.largest_window, of_atp.largest_window);
     add_bytes("mtu", choice.atp.mtu, of_atp.mtu);
+    add("congestion_control", choice.atp.congestion_control, of_atp.congestion_control);
+    if (choice.atp.forwarded != of_atp.forwarded)
+      settings += fmt::format("{}forwarded={}", settings.empty() ? "" : ",", choice.atp.forwarded);
+    add_bytes("framing", choice.atp.framing, of_atp.framing);
+    add_host(choice.atp.host);
     add_time("timeout", choice.atp.timeout, of_atp.timeout);
   }
   if (choice.name == "switchml") {
@@ -48,6 +58,8 @@ std::string label(const AlgorithmChoice& choice) {
     add("slots", choice.switchml.slots, of_switchml.slots);
     add_bytes("payload", choice.switchml.payload, of_switchml.payload);
     add_bytes("packet", choice.switchml.packet, of_switchml.packet);
+    add_bytes("framing", choice.switchml.framing, of_switchml.framing);
+    add_host(choice.switchml.host);
     add_time("timeout", choice.switchml.timeout.value_or(SimTime{}), SimTime{});
   }
   return settings.empty() ? choice.name : fmt::format("{}({})", choice.name, settings);

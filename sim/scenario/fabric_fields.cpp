@@ -123,6 +123,9 @@ Declaration<ProgrammableSwitches> Declared<ProgrammableSwitches>::declaration() 
           .fields = {optional_as<OrWord<std::vector<std::string>, EdgeSwitches>>(
                          "switches", &P::switches, "Their names; \"edge\" is every switch with an endpoint, [] none."),
                      optional("aggregators", &P::aggregators, "Packets that each can hold at a time, of all jobs.", at_least(1)),
+                     optional("mark_above", &P::mark_above,
+                              "Switches that run a program mark all that joins a queue of so much, besides what \"/packet/ecn\" marks; 0B: "
+                              "nothing besides. The authors of ATP mark from 1000 cells of 80 bytes on."),
                      optional_as<OrWord<Bytes, AnyPayload>>("payload", &P::payload, "The most that one can add of a packet."),
                      optional_as<OrWord<std::int64_t, AsTheyCome>>("packets_per_second", &P::packets_per_second,
                                                                    "The most that each handles.", at_least<std::int64_t>(1)),

@@ -71,6 +71,7 @@ Declaration<FaultSettings> Declared<FaultSettings>::declaration() {
   return {.doc = "What goes wrong on the links.",
           .fields = {optional("loss", &F::loss, "Probability that a packet is lost, on each link."),
                      optional("corruption", &F::corruption, "The same of one that still uses up its way."),
+                     optional("links", &F::links, "The links that lose and corrupt, one direction of a cable each; all when not given."),
                      optional("failures", &F::failures, "Links that fail.")}};
 }
 

@@ -22,7 +22,7 @@ TEST_CASE("packet: every setting can be said, and reads back as it was") {
     "dcqcn": {"notification_interval": "50us", "alpha_interval": "55us", "gain": 0.25, "increase_interval": "1ms", "increase_bytes": "1MiB",
               "fast_recovery": 3, "additive_increase": "40Mbps", "hyper_increase": "400Mbps", "least_rate": "10Mbps"},
     "window": "128KiB", "dctcp_gain": 0.125, "acknowledgement": "80B", "acknowledge_every": 2, "timeout": "2ms", "retries": 3,
-    "faults": {"loss": 0.001, "corruption": 0.0001,
+    "faults": {"loss": 0.001, "corruption": 0.0001, "links": ["lower0->upper1"],
                "failures": [{"link": "lower0->upper1", "at": "1ms", "until": "2ms"}, {"link": "upper1->lower0", "at": "1ms", "until": "never"}]},
     "seed": 9})");
   Json json = good_scenario();

@@ -123,13 +123,21 @@ std::vector<Field<AtpSettings>> atp_fields() {
           optional("initial_window", &C::initial_window, "Packets, of each worker with each server.", at_least(1)),
           largest_window,
           optional("mtu", &C::mtu, "By which windows grow."),
+          optional("congestion_control", &C::congestion_control,
+                   "Windows grow from the initial one, and marks and losses halve them; false: the largest from the beginning."),
+          optional("forwarded", &C::forwarded, "The share of packets, 0 to 1, that no switch adds (SetForceForward in the authors' code)."),
+          optional("framing", &C::framing, "Of each packet on a link besides: preamble, gap and FCS of Ethernet are 24B."),
+          optional("host", &C::host, "What a packet costs a worker or parameter server."),
           optional("timeout", &C::timeout, "Without progress before a packet is sent again, at most; less where round trips are known.")};
 }
 
 std::vector<Field<SwitchmlSettings>> switchml_fields() {
   using C = SwitchmlSettings;
-  return {optional("slots", &C::slots, "Of the switch.", at_least(1)), optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
+  return {optional("slots", &C::slots, "Of the switch.", at_least(1)),
+          optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
           optional("packet", &C::packet, "On the wire, payload included."),
+          optional("framing", &C::framing, "Of each packet on a link besides: preamble, gap and FCS of Ethernet are 24B."),
+          optional("host", &C::host, "What a packet costs a worker."),
           optional("timeout", &C::timeout,
                    "Of a packet before it is sent again, doubled from the fourth time in a row on. When not given: 1ms, or twice what "
                    "all slots' packets take on the slowest link or through the switch if that is longer.")};
@@ -178,6 +186,14 @@ const std::vector<std::pair<NetworkKind, std::string>>& Names<NetworkKind>::valu
     return out;
   }();
   return all;
+}
+
+Declaration<HostCost> Declared<HostCost>::declaration() {
+  using H = HostCost;
+  return {.doc = "What a packet costs the host that sends or receives it; a host handles one after another.",
+          .fields = {optional("per_packet", &H::per_packet, "Of each."),
+                     optional("bandwidth", &H::bandwidth, "At which it goes through a packet's bytes; 0bps: at once."),
+                     optional("jitter", &H::jitter, "A packet takes up to so much longer, evenly distributed, from the scenario's seed.")}};
 }
 
 Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {

@@ -70,6 +70,10 @@ struct Declared<FabricChoice> {
   static Declaration<FabricChoice> declaration();
 };
 template <>
+struct Declared<HostCost> {
+  static Declaration<HostCost> declaration();
+};
+template <>
 struct Declared<AlgorithmChoice> {
   static Declaration<AlgorithmChoice> declaration();
 };

@@ -18,6 +18,10 @@ SimTime timeout_of(const InNetworkSettings& settings) {
   return std::visit([](const auto& s) { return timeout_of(s); }, settings);
 }
 
+Bytes framing_of(const InNetworkSettings& settings) {
+  return std::visit([](const auto& s) { return s.framing; }, settings);
+}
+
 void find_problems(const InNetworkSettings& a, const std::string& at, std::int64_t packet_limit, std::vector<Problem>& out) {
   const std::int64_t payload = payload_of(a).count, most = (packet_limit - udp_overhead_bytes) / 4 * 4;
   if (payload % 4 != 0 || payload > most)
@@ -26,6 +30,15 @@ void find_problems(const InNetworkSettings& a, const std::string& at, std::int64
   else if (packet_of(a).count != payload + header_bytes)
     out.push_back({at + "/packet", fmt::format("a link of the lab carries {} bytes of headers with the {} of values: write \"{}B\", got {}",
                                                header_bytes, payload, payload + header_bytes, to_string(packet_of(a)))});
+  const auto real = [&](bool given, const char* where, const char* why) {
+    if (given) out.push_back({at + where, why});
+  };
+  real(host_of(a).any(), "/host", "the lab's hosts take the time they take");
+  real(framing_of(a).count > 0, "/framing", "links of the lab count packets without it");
+  if (const auto* atp = std::get_if<AtpSettings>(&a)) {
+    real(atp->forwarded > 0, "/forwarded", "weft bench forwards what it has no room for, nothing else");
+    real(!atp->congestion_control, "/congestion_control", "weft bench has it always");
+  }
   if (timeout_of(a) > longest_timeout)
     out.push_back(
         {at + "/timeout", fmt::format("must be at most {} in the lab, got {}", to_string(longest_timeout), to_string(timeout_of(a)))});
@@ -89,7 +102,8 @@ std::vector<Problem> in_network_problems(const Scenario& s, const Fabric& fabric
   const std::vector<AlgorithmChoice>& all = s.workload.algorithms;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (is_in_network(all[i].name))
-      find_problems(in_network_settings(all[i], s.fabric.programmable), all.size() > 1 ? fmt::format("/workload/algorithm/{}", i) : "/workload/algorithm", packet_bytes(fabric), out);
+      find_problems(in_network_settings(all[i], s.fabric.programmable),
+                    all.size() > 1 ? fmt::format("/workload/algorithm/{}", i) : "/workload/algorithm", packet_bytes(fabric), out);
   const ProgrammableSwitches& switches = s.fabric.programmable;
   if (switches.delay != SimTime{}) out.push_back({"/fabric/programmable/delay", "software switches take the time they take"});
   if (switches.packets_per_second > 0)

@@ -52,7 +52,7 @@ TEST_CASE("a server sits on the node without a rank, the program at the switch")
   const Scenario s = scenario_of(Star{.nodes = 4, .host_link = link}, 3, {atp(), switchml()});
   CHECK(programs_of(s) == Programs::yes);
   CHECK(said(s, atp()) ==
-        "h0 h1 h2 h3 s0: --algorithm atp --payload 2304 --packet 2396 --timeout 200 --aggregators 4096 --window 64 --initial-window 50 "
+        "h0 h1 h2 h3 s0: --algorithm atp --payload 2304 --packet 2396 --timeout 200 --aggregators 20000 --window 64 --initial-window 50 "
         "--mtu 1500 --servers 1 --switches 1 --below 0,0,0,0");
   CHECK(said(s, switchml()) ==
         "h0 h1 h2 s0: --algorithm switchml --payload 1408 --packet 1500 --timeout 50 --slots 32 --switches 1 --below 0,0,0");
