@@ -1,8 +1,21 @@
 #include "sim/network/critical_path.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include <sys/mman.h>
 
 namespace weft {
+
+void* new_page() {
+  void* page = std::aligned_alloc(page_of_records, page_of_records);
+  if (!page) throw std::bad_alloc();
+  ::madvise(page, page_of_records, MADV_HUGEPAGE);  // where it cannot be had, small ones do
+  return page;
+}
+
+void free_page(void* page) { std::free(page); }
 
 PathParts& PathParts::operator+=(const PathParts& other) {
   latency += other.latency;

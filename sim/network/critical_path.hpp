@@ -7,9 +7,11 @@
 #include "kernels/base/units.hpp"
 #include "models/fabric/fabric.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace weft {
@@ -40,6 +42,32 @@ struct BottleneckSpan {
   std::int64_t until_ps = 0;
 };
 
+inline constexpr std::size_t page_of_records = std::size_t{1} << 21;
+void* new_page();  // of so many bytes, aligned to them
+void free_page(void* page);
+
+// A list that grows by 2 MiB at once, in huge pages where the system has them: pages are what a long run's records cost most.
+template <class T>
+class PagedList {
+ public:
+  std::size_t size() const { return size_; }
+  void clear() { size_ = 0; }
+  T& operator[](std::size_t i) { return pages_[i / per_page].get()[i % per_page]; }
+  const T& operator[](std::size_t i) const { return pages_[i / per_page].get()[i % per_page]; }
+  T& push_back(const T& value) {
+    if (size_ == pages_.size() * per_page) pages_.emplace_back(static_cast<T*>(new_page()));
+    return (*this)[size_++] = value;
+  }
+
+ private:
+  static constexpr std::size_t per_page = page_of_records / sizeof(T);
+  struct Free {
+    void operator()(T* page) const { free_page(page); }
+  };
+  std::vector<std::unique_ptr<T, Free>> pages_;
+  std::size_t size_ = 0;
+};
+
 class PathRecorder {
  public:
   static constexpr std::uint32_t none = ChainEnd::none;
@@ -54,9 +82,9 @@ class PathRecorder {
   std::uint32_t begin(const ChainEnd& after, std::uint32_t route, std::int64_t at_ps) {
     if (messages_.size() == most) full_ = true;
     if (full_) return none;
-    messages_.push_back({.after = after.message, .route = route, .at_ps = at_ps});
+    Message& message = messages_.push_back({.after = after.message, .route = route, .at_ps = at_ps});
     if (after.reducing_ps > 0 || after.waiting_ps > 0 || after.computing_ps > 0) {
-      messages_.back().spent = static_cast<std::uint32_t>(spent_.size());
+      message.spent = static_cast<std::uint32_t>(spent_.size());
       spent_.push_back(after);
     }
     return static_cast<std::uint32_t>(messages_.size() - 1);
@@ -66,10 +94,11 @@ class PathRecorder {
   template <class Spans>
   void end(std::uint32_t message, std::int64_t ended_ps, LinkId link, const Spans& before) {
     if (message == none) return;
-    messages_[message].ended_ps = ended_ps;
-    messages_[message].bottleneck = link;
+    Message& recorded = messages_[message];
+    recorded.ended_ps = ended_ps;
+    recorded.bottleneck = link;
     if (before.begin() == before.end()) return;
-    messages_[message].bottleneck = first_span - static_cast<LinkId>(spans_.size());
+    recorded.bottleneck = first_span - static_cast<LinkId>(spans_.size());
     spans_.push_back({link, ended_ps});
     for (const BottleneckSpan& span : before) spans_.push_back(span);
     spans_.push_back({first_span, 0});
@@ -89,8 +118,8 @@ class PathRecorder {
 
   void add_links(const Message& message, std::int64_t active_ps, PathParts& out) const;
 
-  std::vector<Message> messages_;
-  std::vector<ChainEnd> spent_;
+  PagedList<Message> messages_;
+  PagedList<ChainEnd> spent_;
   std::vector<BottleneckSpan> spans_;
   bool full_ = false;
 };

@@ -13,7 +13,8 @@ namespace {
 
 // One of everything that a row may have.
 Row full_row() {
-  Row row{.copies = {{}}, .jobs = {{}}, .traffic = {{}}};
+  const CriticalPath path{.limits = {{}}};
+  Row row{.critical_path = path, .copies = {{}}, .jobs = {{.critical_path = path}}, .traffic = {{}}};
   row.in_network = InNetworkSummary{.jobs = {{}}, .switches = {{}}};
   row.packet = PacketSummary{};
   row.packet->queues.push_back({});
