@@ -40,7 +40,9 @@ void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   options.say = [&](const std::string& text) { err << fmt::format("weft: {}: {}\n", reference.name, text); };
   const FitResult result = fit(open, points, options);
   const std::string command = fmt::format("weft validate --refit validation/references/{}.json", reference.name);
-  write_file(profile_of(reference), profile_text(open, points, result, {.command = command, .what = reference.about}));
+  const std::filesystem::path profile = profile_of(reference);
+  std::filesystem::create_directories(profile.parent_path());
+  write_file(profile, profile_text(open, points, result, {.command = command, .what = reference.about}));
   if (open.has_pointers()) write_scenario(reference, open, result);
   out << fmt::format("# {}: fitted again, spread of {} starts: median {:.1f} to {:.1f} %, 95th percentile {:.1f} to {:.1f} %\n",
                      reference.name, result.spread.starts, 100 * result.spread.least_median, 100 * result.spread.most_median,

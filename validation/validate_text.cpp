@@ -77,8 +77,9 @@ std::string summary(const std::vector<JudgedClass>& classes) {
   for (const JudgedClass& c : classes) {
     for (const JudgedMember& m : c.members)
       out += fmt::format("| {} | {} | {} | {} | {}, {} |\n", c.name, m.reference, fmt::join(m.from, ", "), m.error.points,
-                         percent(m.error.median), percent(m.error.p95));
-    out += fmt::format("| {} | **all** | | {} | **{}**, {} |\n", c.name, c.error.points, percent(c.error.median), percent(c.error.p95));
+                         percent(m.error, &ErrorSummary::median), percent(m.error, &ErrorSummary::p95));
+    out += fmt::format("| {} | **all** | | {} | **{}**, {} |\n", c.name, c.error.points, percent(c.error, &ErrorSummary::median),
+                       percent(c.error, &ErrorSummary::p95));
   }
   return out;
 }
@@ -148,8 +149,10 @@ std::string table_of(const std::vector<JudgedClass>& classes) {
   for (const JudgedClass& c : classes) {
     out += fmt::format("#\n# class {}: each system predicted from the profiles of the others\n", c.name);
     for (const JudgedMember& m : c.members)
-      out += fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", m.reference, m.error.points, percent(m.error.median), percent(m.error.p95));
-    out += fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", "all", c.error.points, percent(c.error.median), percent(c.error.p95));
+      out += fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", m.reference, m.error.points, percent(m.error, &ErrorSummary::median),
+                         percent(m.error, &ErrorSummary::p95));
+    out += fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", "all", c.error.points, percent(c.error, &ErrorSummary::median),
+                       percent(c.error, &ErrorSummary::p95));
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #include "validation/fit/calibrate.hpp"
 
+#include "models/server/server_fabric.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
@@ -139,6 +140,8 @@ std::string scenario_text(const OpenScenario& open, const FitResult& result, con
   std::vector<double> values;
   for (const FittedParameter& p : result.parameters) values.push_back(p.value);
   Json out = open.resolved(values);
+  const Scenario& before_fit = open.scenario();
+  if (before_fit.workload.ranks == endpoints(before_fit.fabric.spec, before_fit.server)) out["workload"]["ranks"] = "all";
   const std::filesystem::path profile(a.output), beside = std::filesystem::path(a.scenario_output).parent_path() / "hardware";
   const bool found_there =
       !a.output.empty() && profile.extension() == ".json" && profile.parent_path().lexically_normal() == beside.lexically_normal();

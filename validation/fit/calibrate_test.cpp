@@ -164,6 +164,7 @@ TEST_CASE("calibrate: the scenario is written with what was fitted, and names th
   CHECK(calibrate_command(arguments, out, err) == 0);
   const Scenario read = load_cases(written).front().scenario;
   CHECK(read.hardware.name == "mine");
+  CHECK(load_cases(written, {parse_setting("/fabric/nodes=5")}).front().scenario.workload.ranks == 5);  // all that there are
   CHECK(std::get<Star>(read.fabric.spec).host_link.latency.microseconds() ==
         doctest::Approx(3).epsilon(0.02));  // 12 us are two steps of two cables
   const Json valid = Json::parse(read_file(folder / "hardware" / "mine.json")).at("calibration").at("valid_for");

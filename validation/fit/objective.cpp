@@ -10,8 +10,9 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t cost_of_a_run = 30;   // what starts and ends it, as many messages as take that long
-constexpr std::size_t most_simulators = 24;  // pointers are differentiated one by one, so a round asks for each again
+constexpr std::int64_t cost_of_a_run = 30;       // what starts and ends it, as many messages as take that long
+constexpr std::int64_t cost_of_building = 3000;  // what places and proves it, where a pointer has changed the cluster
+constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
 
 void keep_physical(HardwareProfile& hardware) {
   const auto unlimited = [](BitsPerSecond rate) { return rate.count == 0; };
@@ -76,7 +77,8 @@ const std::vector<std::int64_t>& Objective::costs() {
   std::vector<double> initial;
   for (const FitParameter& p : parameters_) initial.push_back(p.initial);
   Simulator& simulator = simulator_for(initial);
-  for (const FitPoint* p : points_) costs_.push_back(cost_of_a_run + simulator.messages(p->setup));
+  const std::int64_t cost_besides = cost_of_a_run + (open_.has_pointers() ? cost_of_building : 0);
+  for (const FitPoint* p : points_) costs_.push_back(cost_besides + simulator.messages(p->setup));
   return costs_;
 }
 
