@@ -51,7 +51,10 @@ std::vector<int> InNetworkCluster::chosen_servers(int count) const {
   const int among = std::max(count - static_cast<int>(free.size()), 0);
   for (int s = 0; s < count; ++s) {
     const int i = s - (count - among);  // among the workers
-    out.push_back(i < 0 ? free[static_cast<std::size_t>(s)] : workers_[static_cast<std::size_t>(std::int64_t{i} * ranks / among)]);
+    // Of as many equal parts of the workers, part i at its i-th fraction: at equal distances all would stand on switches of one kind,
+    // where those are counted in turn, and their trees would meet.
+    out.push_back(i < 0 ? free[static_cast<std::size_t>(s)]
+                        : workers_[static_cast<std::size_t>(std::int64_t{i} * (among + 1) * ranks / (std::int64_t{among} * among))]);
   }
   return out;
 }
