@@ -15,7 +15,6 @@
 #include <utility>
 
 namespace weft {
-namespace {
 
 Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages) {
   Scenario scenario = *request.scenario;
@@ -60,6 +59,8 @@ Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* message
           .samples_per_s = step.samples_per_s,
           .scaling_efficiency = step.scaling_efficiency};
 }
+
+namespace {
 
 // What went wrong, and the exit status.
 int report(const std::vector<Result>& results, const std::vector<Case>& cases, std::ostream& err) {
