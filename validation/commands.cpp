@@ -7,6 +7,7 @@
 #include "validation/replay/replay.hpp"
 #include "validation/train/train_command.hpp"
 #include "validation/validate.hpp"
+#include "validation/workload/workload_command.hpp"
 
 #include <array>
 #include <iostream>
@@ -16,6 +17,7 @@ namespace weft {
 namespace {
 
 int bench_or_compare(int argc, char** argv) {
+  if (asks_for_workload(argc, argv)) return workload_command(argc, argv, std::cout);
   return asks_to_compare(argc, argv) ? compare_command(argc, argv, std::cout) : bench::start_bench(argc, argv);
 }
 

@@ -1,7 +1,10 @@
 // What each command of `weft` does. Input that cannot be used is an InputError; the result is the exit status.
 #pragma once
 
+#include "sim/network/network_run.hpp"
+#include "sim/results/row.hpp"
 #include "sim/scenario/cases.hpp"
+#include "sim/scenario/plan.hpp"
 
 #include <iosfwd>
 #include <optional>
@@ -30,6 +33,9 @@ struct RunArguments {
   bool trace = false, force = false;
   bool quiet = false;
 };
+
+// One row in SimGrid's engine: for a process of its own (run_rows).
+Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages);
 
 int run_command(const RunArguments&, std::ostream& out, std::ostream& err);
 int check_command(const ScenarioArguments&, std::ostream& out);

@@ -63,17 +63,30 @@ incast() {
         count("resent"), count("pauses"), count("timeouts") }' incast.txt
 }
 
+# scenario | points | method | found by how many seeds | evaluations: median, worst | how much slower the worst find was
+tune_methods() {
+  for scenario in tune_aiacc tune_horovod tune_allreduce; do
+    "$binary" tune "scenarios/$scenario.json" --compare --quiet
+  done | awk '/^# weft tune/ { scenario = $4; points = $6 }
+    /^  [a-z]/ { printf "| %s | %d | %s | %s | %s | %s | %s |\n", scenario, points, $1, $2, $3, $4, $5 }'
+}
+
 # The rows between the marks of a table in a page are those of its scenario.
 table() {
-  local name=$1 page=$root/$2
+  local name=$1
   "$binary" run "scenarios/$name.json" --quiet -o "$name" >"$name.txt"
   "$name" <"$name/results.csv" >"$name.md"
+  compare "$@"
+}
+# ... are those of NAME.md.
+compare() {
+  local name=$1 page=$root/$2
   local begin="<!-- table:$name:begin" end="<!-- table:$name:end"
   if [[ $renew == --renew ]]; then
-    sed -i -e "/$begin/,/$end/{/^| [0-9]/d}" -e "/$begin/,/$end/{/^|---/r $name.md
+    sed -i -e "/$begin/,/$end/{/^| \([0-9]\|tune_\)/d}" -e "/$begin/,/$end/{/^|---/r $name.md
 }" "$page"
   fi
-  if ! diff <(sed -n "/$begin/,/$end/p" "$page" | grep '^| [0-9]') "$name.md"; then
+  if ! diff <(sed -n "/$begin/,/$end/p" "$page" | grep '^| \([0-9]\|tune_\)') "$name.md"; then
     echo "$2: the table $name is not what a run says; renew it with: sim/cli/docs_test.sh $binary --renew" >&2
     failed=1
   fi
@@ -81,6 +94,8 @@ table() {
 table eflops_scale README.md
 for name in in_network_scale in_network_loss in_network_memory in_network_jobs; do table $name collectives/in_network/README.md; done
 table incast sim/packet/README.md
+tune_methods >tune_methods.md
+compare tune_methods sim/tune/README.md
 
 # Lines that begin with ./weft inside fenced blocks; building and testing are what is under way.
 commands=$(CDPATH= cd -- "$root" && find . \( -name build -o -name '.*' ! -name . \) -prune -o -name '*.md' -print | LC_ALL=C sort | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |

@@ -2,6 +2,7 @@
 
 #include "kernels/base/nearest_name.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cli/tune_command.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/form.hpp"
 #include "sim/scenario/networks.hpp"
@@ -88,6 +89,10 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o; networks flow and packet)");
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
   run->add_flag("--quiet", a.run.quiet, "No progress bar");
+  TuneArguments tune_arguments;
+  declare_tune(*command("tune", "Choose what a scenario sweeps: the settings that are best",
+                        [&] { return tune_command(tune_arguments, std::cout, std::cerr); }),
+               tune_arguments);
   CLI::App* check = command("check", "Prove schedules correct, count flows on links, look for deadlock",
                             [&] { return check_command(scenarios, std::cout); });
   add_scenarios(check, scenarios);

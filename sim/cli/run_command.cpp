@@ -17,12 +17,13 @@
 #include <utility>
 
 namespace weft {
-namespace {
 
 Row simulated_row(const RowRequest& request, Timeline* timeline) {
   return simulate(scenario_of(request), *request.algorithm, request.size, timeline ? &timeline->messages : nullptr,
                   timeline ? &timeline->spans : nullptr);
 }
+
+namespace {
 
 // What went wrong, and the exit status.
 int report(const std::vector<Result>& results, const std::vector<Case>& cases, std::ostream& err) {

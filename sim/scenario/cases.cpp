@@ -7,94 +7,12 @@
 #include "sim/scenario/profiles.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
-#include <set>
-
 namespace weft {
 namespace {
 
 const Json& schema() {
   static const Json it = Form<Scenario>::schema();
   return it;
-}
-
-bool too_many(std::size_t cases, const Place& place, Input& in) {
-  return cases > most_cases && !in.problem(place, fmt::format("stands for more than {} cases", most_cases));
-}
-
-// {"/pointer": [values], ...}: the last pointer changes fastest.
-std::vector<std::vector<Setting>> product(const Json& sweep, const Place& place, Input& in) {
-  std::vector<std::vector<Setting>> cases(1);
-  for (const auto& [pointer, values] : sweep.items()) {
-    const Place here = place.in(pointer);
-    if (!values.is_array() || values.empty()) {
-      in.unwanted(here, "a list of at least one value", values);
-      continue;
-    }
-    if (too_many(values.size(), place, in) || too_many(cases.size() * values.size(), place, in)) return {};
-    std::vector<std::vector<Setting>> longer;
-    for (const auto& settings : cases)
-      for (const Json& value : values) {
-        longer.push_back(settings);
-        longer.back().push_back({pointer, value});
-      }
-    cases = std::move(longer);
-  }
-  return cases;
-}
-
-// [{"/pointer": value, ...}, ...]: one case each.
-std::vector<std::vector<Setting>> list(const Json& sweep, const Place& place, Input& in) {
-  std::vector<std::vector<Setting>> cases;
-  if (sweep.empty()) in.problem(place, "an empty list asks for nothing: give at least one case");
-  if (too_many(sweep.size(), place, in)) return {};
-  for (std::size_t i = 0; i < sweep.size(); ++i) {
-    cases.emplace_back();
-    if (!sweep[i].is_object()) {
-      in.unwanted(place.at(i), "an object of pointers and values", sweep[i]);
-      continue;
-    }
-    for (const auto& [pointer, value] : sweep[i].items()) cases.back().push_back({pointer, value});
-  }
-  return cases;
-}
-
-std::vector<std::vector<Setting>> settings_of(const Json& sweep, const Place& place, Input& in) {
-  if (sweep.is_null()) return {{}};
-  if (sweep.is_object()) return product(sweep, place, in);
-  if (sweep.is_array()) return list(sweep, place, in);
-  in.unwanted(place, "an object of pointers to lists, or a list of settings", sweep);
-  return {};
-}
-
-// Whether a value at `outer` replaces the one at `inner`.
-bool covers(const std::string& outer, const std::string& inner) {
-  return inner.starts_with(outer) && (inner.size() == outer.size() || inner[outer.size()] == '/');
-}
-
-// Rows are labelled with every setting of their case, so each must be in effect.
-bool keeps_settings(const std::vector<Setting>& axes, const Place& place, Input& in) {
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (covers("/sweep", axes[i].pointer)) return in.problem(place, "sets \"/sweep\": a sweep in a sweep is not run; write one sweep");
-    for (std::size_t before = 0; before < i; ++before)
-      if (covers(axes[i].pointer, axes[before].pointer))
-        return in.problem(place, fmt::format("{} undoes {}, which stands before it; sweep one of them, or write it first",
-                                             shown(Json(axes[i].pointer)), shown(Json(axes[before].pointer))));
-  }
-  return true;
-}
-
-// The sweep comes last, so it would undo what is set.
-void refuse_swept(const std::vector<Setting>& settings, const std::vector<std::vector<Setting>>& cases, Input& in) {
-  std::set<std::string> swept;
-  for (const auto& axes : cases)
-    for (const Setting& axis : axes) swept.insert(axis.pointer);
-  for (const Setting& setting : settings)
-    for (const std::string& pointer : swept) {
-      if (!covers(pointer, setting.pointer)) continue;
-      in.problem({nullptr, setting.pointer},
-                 fmt::format("is set, and swept by \"{}\", which would undo it; --set /sweep={{}} drops the sweep", pointer));
-      break;
-    }
 }
 
 bool written(const Json& scenario, const char* pointer) { return scenario.contains(Json::json_pointer(pointer)); }

@@ -3,6 +3,7 @@
 
 #include "sim/scenario/form.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/scenario/sweep.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -12,18 +13,10 @@
 
 namespace weft {
 
-// A value that a sweep or --set gives to the key at a pointer.
-struct Setting {
-  std::string pointer;
-  Json value;
-};
-
 struct Case {
   Scenario scenario;
   std::vector<Setting> axes;  // what the sweep set, in its order
 };
-
-constexpr std::size_t most_cases = 10'000;
 
 // Every case of the scenario, `settings` applied before the sweep. Problems of all cases go to `in`, and then the result
 // is not to be used. `name` is the scenario's when it gives none.

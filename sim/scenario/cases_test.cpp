@@ -67,7 +67,9 @@ TEST_CASE("a sweep that is none is refused") {
   CHECK(swept("3") == Lines{"f.json: /sweep: must be an object of pointers to lists, or a list of settings, got 3"});
   CHECK(swept("[]") == Lines{"f.json: /sweep: an empty list asks for nothing: give at least one case"});
   CHECK(swept("[3]") == Lines{"f.json: /sweep/0: must be an object of pointers and values, got 3"});
-  CHECK(swept(R"({"/seed": 3})") == Lines{"f.json: /sweep/~1seed: must be a list of at least one value, got 3"});
+  CHECK(swept(R"({"/seed": 3})") ==
+        Lines{"f.json: /sweep/~1seed: must be a list of at least one value, or a range such as {\"from\": 2, \"to\": 24, \"step\": 2}, "
+              "got 3"});
 }
 
 TEST_CASE("the errors of all cases come together, each once") {
@@ -198,4 +200,12 @@ TEST_CASE("all ranks are all endpoints but those of extra servers, as many for e
   const Json written = to_json(s);
   CHECK(written["workload"]["algorithm"][1]["server_hosts"] == "extra");
   CHECK(cases_of(written).front().scenario.workload == s.workload);
+}
+
+TEST_CASE("a sweep may set a key of an algorithm that is written by its name only") {
+  Json json = with("/workload/algorithm", "ring");
+  json["sweep"] = {{"/workload/algorithm/channels", {1, 2}}};
+  const auto cases = cases_of(json);
+  REQUIRE(cases.size() == 2);
+  CHECK(label(cases[1].scenario.workload.algorithms.front()) == "ring(channels=2)");
 }

@@ -35,6 +35,15 @@ bool tags_agree(const Json& shape, const Json& object) {
   return true;
 }
 
+// The key that a string stands for, also where a list of such values may stand; null: none.
+const Json* shorthand_of(const Json& schema) {
+  if (const auto key = schema.find("x-shorthand"); key != schema.end()) return &*key;
+  if (const auto several = schema.find("oneOf"); several != schema.end())
+    for (const Json& one : *several)
+      if (const Json* key = shorthand_of(one)) return key;
+  return nullptr;
+}
+
 Shapes shapes_of(const Json& schema, const Json& value) {
   Shapes all, fitting;
   add_shapes(schema, all);
@@ -86,7 +95,7 @@ std::optional<std::string> set_at(Json& whole, std::string_view pointer, Json va
   const Json* shape = &schema;
   std::string so_far;
   for (const std::string& token : tokens) {
-    if (at->is_string() && shape->contains("x-shorthand")) *at = Json{{shape->at("x-shorthand").get<std::string>(), *at}};
+    if (const Json* key = at->is_string() ? shorthand_of(*shape) : nullptr) *at = Json{{key->get<std::string>(), *at}};
     const Shapes shapes = shapes_of(*shape, *at);
     if (at->is_array()) {
       const auto index = index_in(*at, token);

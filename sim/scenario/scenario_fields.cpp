@@ -5,6 +5,7 @@
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/packet_fields.hpp"
 #include "sim/scenario/sizes.hpp"
+#include "sim/scenario/sweep.hpp"
 #include "sim/scenario/training_fields.hpp"
 
 namespace weft {
@@ -44,17 +45,13 @@ constexpr Collective all_collectives[] = {Collective::allreduce, Collective::red
 // `sweep` is taken out before a case is read; declared so that it is known, described and suggested.
 Field<Scenario> sweep_field() {
   return {.name = "sweep",
-          .doc = "Pointers to lists of values (the run is their product), or a list of settings, one for each case.",
+          .doc =
+              "Pointers to lists or ranges of values (the run is their product, and weft tune chooses among them), or a list of settings, "
+              "one for "
+              "each case.",
           .read = [](const Json&, const Place&, Input&, Scenario&) { return true; },
           .write = [](const Scenario&) { return Json(Json::value_t::discarded); },
-          .schema =
-              [] {
-                const Json pointer = {{"pattern", "^/"}};
-                const Json lists = {
-                    {"type", "object"}, {"propertyNames", pointer}, {"additionalProperties", {{"type", "array"}, {"minItems", 1}}}};
-                const Json settings = {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "object"}, {"propertyNames", pointer}}}};
-                return Json{{"oneOf", Json::array({lists, settings})}};
-              },
+          .schema = sweep_schema,
           .wanted = "an object of lists"};
 }
 

@@ -1,0 +1,30 @@
+// All ranks of a real training run, or one of several machines'.
+#pragma once
+
+#include "collectives/training/real_rank.hpp"
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// What one rank does; values that rank 0 returns are those of the run.
+using RankProgram = std::function<std::vector<double>(const RankLinks& links)>;
+
+struct RanksPlan {
+  int ranks = 1;
+  int channels = 1;
+  std::string job = {};  // the same for all ranks
+  std::chrono::milliseconds patience{30'000};
+  std::vector<std::string> hosts = {};
+  Rank rank = -1;
+  std::string secret = {};
+};
+
+// Each rank a thread of this process. Throws RunError with what any rank said.
+std::vector<double> run_as_threads(const RanksPlan& plan, const RankProgram& program);
+// Each rank a process of this machine, over TCP; or this one rank, to be met by those of `hosts`: then only rank 0's values are known,
+// and those of others are empty. `most`: values.
+std::vector<double> run_over_tcp(const RanksPlan& plan, std::size_t most, const RankProgram& program);
+
+}  // namespace weft

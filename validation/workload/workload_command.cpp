@@ -1,0 +1,368 @@
+#include "validation/workload/workload_command.hpp"
+
+#include "collectives/algorithms/registry.hpp"
+#include "sim/cli/runner.hpp"
+#include "sim/experiment.hpp"
+#include "sim/results/table.hpp"
+#include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/describe.hpp"
+#include "sim/training/training_step.hpp"
+#include "sim/tune/evaluations.hpp"
+#include "sim/tune/tunable_scenario.hpp"
+#include "sim/tune/tuner.hpp"
+#include "validation/workload/ranks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <ostream>
+#include <set>
+
+#include <CLI/CLI.hpp>
+
+namespace weft {
+namespace {
+
+// One engine with one algorithm, as a rank runs it.
+struct Candidate {
+  ReductionChoice choice;
+  RowRequest request;
+};
+
+const std::vector<std::string>& real_transports() {
+  static const std::vector<std::string> all = {"threads", "tcp"};
+  return all;
+}
+
+StepWork work_of(const Scenario& scenario) {
+  const TrainingChoice& t = scenario.workload.training;
+  const StepTimes times =
+      compute_times(*t.model.table, *t.device.profile,
+                    {.batch = t.batch_per_gpu, .dtype = std::string(name_of(scenario.workload.dtype)), .optimizer = t.optimizer});
+  const TrainingStep step = training_step(*t.model.table, times, Bytes{static_cast<std::int64_t>(sizeof(float))});
+  StepWork work{.forward = step.forward, .optimizer = step.optimizer, .backward = {}, .gradients = step.gradients};
+  for (const TrainingStep::Backward& layer : step.backward) work.backward.push_back({layer.duration, layer.gradients});
+  return work;
+}
+
+std::string what_is_wrong(const Scenario& scenario, const RowRequest& request) {
+  if (is_in_network(request.algorithm->name))
+    return fmt::format("the algorithm \"{}\" runs in switches, which a real run of training steps has not", request.algorithm->name);
+  if (std::holds_alternative<BytepsSettings>(request.engine->settings))
+    return "the engine \"byteps\" is simulated only; must be one of none, ddp, horovod, aiacc";
+  if (scenario.workload.dtype != DType::float32)
+    return fmt::format("gradients are float32 in a real run, got {}", name_of(scenario.workload.dtype));
+  if (request.algorithm->settings.servers > 0 || extra_servers(request.algorithm->settings) > 0)
+    return fmt::format("the algorithm \"{}\" has servers, which a real run of training steps has not", request.algorithm->name);
+  return "";
+}
+
+Candidate candidate(const Scenario& scenario, const RowRequest& request) {
+  Scenario one = scenario;
+  one.workload.training.engines = {*request.engine};
+  const Request of_schedule = request_of(one, *request.algorithm);
+  auto schedule = std::make_shared<Schedule>(build(of_schedule));
+  require_correct(*schedule, of_schedule);
+  return {{.engine = request.engine->settings, .schedule = std::move(schedule)}, request};
+}
+
+std::vector<Setting> settings_of(const WorkloadArguments& a) {
+  std::vector<Setting> out;
+  for (const std::string& text : a.set) out.push_back(parse_setting(text));
+  if (a.ranks > 0) out.push_back({"/workload/ranks", a.ranks});
+  return out;
+}
+
+void check_arguments(const WorkloadArguments& a) {
+  std::vector<std::string> wrong;
+  const auto at_least = [&](const char* flag, int value, int least) {
+    if (value < least) wrong.push_back(fmt::format("{}: must be at least {}, got {}", flag, least, value));
+  };
+  at_least("--iterations", a.iterations, 1);
+  at_least("--warmup", a.warmup, 0);
+  at_least("--tune", a.tune, 0);
+  at_least("-n", a.ranks, 0);
+  if (a.timeout_s <= 0) wrong.push_back(fmt::format("--timeout: must be above 0, got {}", a.timeout_s));
+  if (std::ranges::find(real_transports(), a.transport) == real_transports().end())
+    wrong.push_back(fmt::format("--transport: {} with --workload", unknown_name("transport", a.transport, real_transports())));
+  for (const Problem& p : problems(TunerSettings{.method = a.method})) wrong.push_back(fmt::format("--{}: {}", p.where, p.what));
+  if (a.rank >= 0 && (a.transport != "tcp" || a.rank >= static_cast<int>(a.hosts.size())))
+    wrong.push_back(
+        fmt::format("--rank: needs --transport tcp and --hosts with the address of every rank, got rank {} of {}", a.rank, a.hosts.size()));
+  if (a.rank < 0 && !a.hosts.empty()) wrong.emplace_back("--hosts: needs --rank, which of them this process is");
+  if (a.tune > 0 && a.rank >= 0 && a.hosts.empty()) wrong.emplace_back("--tune: needs all ranks");
+  if (!wrong.empty()) throw InputError(wrong);
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+// For each candidate: median, mean compute, bytes sent, messages, orders.
+constexpr std::size_t numbers_a_row = 5;
+
+std::vector<double> measure(RealRank& rank, const WorkloadArguments& a) {
+  std::vector<double> seconds, computed;
+  StepMeasurement last;
+  for (int i = 0; i < a.warmup + a.iterations; ++i) {
+    last = rank.step();
+    if (i < a.warmup) continue;
+    seconds.push_back(last.seconds);
+    computed.push_back(last.computed_s);
+  }
+  return {median(seconds), median(computed), static_cast<double>(last.sent_bytes), static_cast<double>(last.messages),
+          static_cast<double>(last.orders)};
+}
+
+std::vector<double> run_ranks(const WorkloadArguments& a, const RanksPlan& plan, std::size_t most, const RankProgram& program) {
+  return a.transport == "tcp" ? run_over_tcp(plan, most, program) : run_as_threads(plan, program);
+}
+
+RanksPlan plan_of(const WorkloadArguments& a, const Scenario& scenario, int streams) {
+  return {.ranks = scenario.workload.ranks,
+          .channels = RealRank::channels(scenario.workload.ranks, streams),
+          .job = fmt::format("training {} of {} -w {} --iterations {} --tune {}", scenario.name,
+                             scenario.workload.training.model.table->name, a.warmup, a.iterations, a.tune)
+                     .substr(0, 200),
+          .patience = std::chrono::milliseconds(std::llround(a.timeout_s * 1000)),
+          .hosts = a.hosts,
+          .rank = a.rank,
+          .secret = a.secret};
+}
+
+SimTime as_time(double seconds) { return {std::llround(seconds * 1e12)}; }
+
+// The row of `weft run` with what was measured. Links are not known.
+Row measured_row(const Scenario& scenario, const Candidate& of, const double* numbers) {
+  const TrainingChoice& t = scenario.workload.training;
+  const StepWork work = work_of(scenario);
+  const SimTime time = as_time(numbers[0]), computed = std::min(as_time(numbers[1]), time);
+  return {.scenario = scenario.name,
+          .fabric = std::string(type_name(scenario.fabric.spec)),
+          .network = scenario.network,
+          .algorithm = label(*of.request.algorithm),
+          .ranks = scenario.workload.ranks,
+          .size = of.request.size,
+          .dtype = scenario.workload.dtype,
+          .time = time,
+          .wire_bytes_per_rank = Bytes{static_cast<std::int64_t>(numbers[2])},
+          .messages = static_cast<std::int64_t>(numbers[3]),
+          .model = t.model.table->name,
+          .engine = label(*of.request.engine),
+          .batch_per_gpu = t.batch_per_gpu,
+          .compute = computed,
+          .exposed = time - computed,
+          .samples_per_s = static_cast<double>(scenario.workload.ranks) * t.batch_per_gpu / time.seconds(),
+          .scaling_efficiency = work.compute().seconds() / time.seconds()};
+}
+
+std::string measured_table(const std::vector<Row>& rows, const WorkloadArguments& a) {
+  const Row& first = rows.front();
+  std::string out = fmt::format("# measured: {} of {}, {} ranks over {}, batch {} a rank; median of {} steps; every gradient was right\n",
+                                first.scenario, first.model, first.ranks, a.transport, first.batch_per_gpu, a.iterations);
+  std::size_t width = 14;
+  for (const Row& row : rows) width = std::max(width, row.engine.size() + 2 + row.algorithm.size());
+  out += fmt::format("# {:<{}}  {:>12}  {:>12}  {:>12}  {:>11}  {:>10}  {:>14}\n", "engine", width, "step (us)", "compute (us)",
+                     "exposed (us)", "samples/s", "efficiency", "sent a rank (B)");
+  for (const Row& row : rows)
+    out += fmt::format("  {:<{}}  {:>12.2f}  {:>12.2f}  {:>12.2f}  {:>11.1f}  {:>9.1f}%  {:>14}\n", row.engine + ", " + row.algorithm,
+                       width, row.time.microseconds(), row.compute.microseconds(), row.exposed.microseconds(), row.samples_per_s,
+                       100 * row.scaling_efficiency, row.wire_bytes_per_rank.count);
+  return out;
+}
+
+std::string compared_table(const std::vector<Row>& rows, const std::vector<RowRequest>& requests, const std::vector<Case>& cases) {
+  std::string out = fmt::format("# {:<30}  {:>14}  {:>14}  {:>8}\n", "engine", "measured (us)", "simulated (us)", "error");
+  std::vector<double> errors;
+  const std::vector<Result> simulated = run_rows(requests, cases, simulated_row, {});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!simulated[i].row) throw RunError(simulated[i].failure);
+    const double error = simulated[i].row->time.microseconds() / rows[i].time.microseconds() - 1;
+    errors.push_back(std::abs(error));
+    out += fmt::format("  {:<30}  {:>14.2f}  {:>14.2f}  {:>+7.1f}%\n", name_of(requests[i]), rows[i].time.microseconds(),
+                       simulated[i].row->time.microseconds(), 100 * error);
+  }
+  return out + fmt::format("# median error {:.1f} %\n", 100 * median(errors));
+}
+
+int run_measured(const WorkloadArguments& a, std::ostream& out) {
+  const std::vector<Case> cases = load_cases(a.file, settings_of(a));
+  std::set<std::string> wrong;
+  const std::vector<RowRequest> requests = rows_of(cases);
+  for (const RowRequest& request : requests) {
+    if (!request.engine)
+      wrong.insert(fmt::format("{}: /workload/model: missing: --workload runs training steps", a.file));
+    else if (const std::string why = what_is_wrong(*request.scenario, request); !why.empty())
+      wrong.insert(fmt::format("{}: /workload: {}", a.file, why));
+    if (a.rank >= 0 && request.scenario->workload.ranks != static_cast<int>(a.hosts.size()))
+      wrong.insert(fmt::format("--hosts: must have the addresses of {} ranks, got {}", request.scenario->workload.ranks, a.hosts.size()));
+  }
+  if (!wrong.empty()) throw InputError(std::vector<std::string>(wrong.begin(), wrong.end()));
+  std::vector<Row> rows;
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    const Scenario& scenario = cases[c].scenario;
+    std::vector<Candidate> candidates;
+    int streams = 1;
+    for (const RowRequest& request : requests) {
+      if (request.case_index != c) continue;
+      candidates.push_back(candidate(scenario, request));
+      streams = std::max(streams, streams_of(request.engine->settings));
+    }
+    const StepWork work = work_of(scenario);
+    const std::vector<double> numbers =
+        run_ranks(a, plan_of(a, scenario, streams), candidates.size() * numbers_a_row, [&](const RankLinks& links) {
+          RealRank rank(links, work, streams, scenario.server.gpu_count());
+          std::vector<double> all;
+          for (const Candidate& one : candidates) {
+            rank.use(one.choice);
+            const std::vector<double> own = measure(rank, a);
+            all.insert(all.end(), own.begin(), own.end());
+          }
+          rank.end();
+          return all;
+        });
+    if (a.rank > 0) continue;  // rank 0 has the table
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      rows.push_back(measured_row(scenario, candidates[i], numbers.data() + i * numbers_a_row));
+    const std::vector<Row> of_case(rows.end() - static_cast<std::ptrdiff_t>(candidates.size()), rows.end());
+    if (const std::string axes = axes_label(cases[c]); !axes.empty()) out << "# case: " << axes << "\n";
+    out << measured_table(of_case, a) << std::flush;
+  }
+  if (a.compare && a.rank <= 0) out << compared_table(rows, requests, cases) << std::flush;
+  return exit_ok;
+}
+
+// Every rank has the same tuner, and tells it the same times: all choose alike without a word.
+int run_tuned(const WorkloadArguments& a, std::ostream& out) {
+  const TunableScenario open = TunableScenario::load(a.file, settings_of(a));
+  if (!open.trains()) throw InputError(fmt::format("{}: /workload/model: missing: --workload runs training steps", a.file));
+  int streams = 1;
+  std::set<std::string> wrong;
+  for (const std::string& pointer : open.pointers())
+    if (!pointer.starts_with("/workload/engine") && !pointer.starts_with("/workload/algorithm"))
+      wrong.insert(
+          fmt::format("{}: /sweep: --tune chooses engines, their settings and algorithms; {} is not one of them", a.file, pointer));
+  for (std::size_t i = 0; i < open.choices().size(); ++i)
+    for (std::size_t option = 0; option < open.choices()[i].options.size(); ++option) {
+      Point point(open.choices().size(), 0.0);
+      point[i] = static_cast<double>(option);
+      const std::vector<Case> one = {open.at(point)};
+      for (const RowRequest& request : rows_of(one)) {
+        if (const std::string why = what_is_wrong(one.front().scenario, request); !why.empty())
+          wrong.insert(fmt::format("{}: /workload: {}", a.file, why));
+        streams = std::max(streams, streams_of(request.engine->settings));
+      }
+    }
+  if (!wrong.empty()) throw InputError(std::vector<std::string>(wrong.begin(), wrong.end()));
+  const Scenario scenario = open.at(Point(open.choices().size(), 0.0)).scenario;
+  const StepWork work = work_of(scenario);
+  const auto choice_at = [&](const Point& point) {
+    const std::vector<Case> one = {open.at(point)};
+    return candidate(one.front().scenario, rows_of(one).front()).choice;
+  };
+  const std::size_t axes = open.choices().size();
+  // Of each step: the point and its time; then the best point and what is measured with it.
+  const std::size_t most = static_cast<std::size_t>(a.tune) * (axes + 1) + axes + numbers_a_row;
+  const std::vector<double> numbers = run_ranks(a, plan_of(a, scenario, streams), most, [&](const RankLinks& links) {
+    RealRank rank(links, work, streams, scenario.server.gpu_count());
+    Tuner tuner(open.space(), {.method = a.method, .seed = a.seed});
+    std::vector<double> all;
+    for (int step = 0; step < a.tune; ++step) {
+      const std::vector<Trial> trials = tuner.ask(1);
+      if (trials.empty()) break;  // everything has been tried
+      std::optional<ReductionChoice> choice;
+      try {
+        choice = choice_at(trials.front().point);
+      } catch (const InputError&) {  // options that do not go together, on all ranks alike
+        tuner.tell(trials.front().id, INFINITY);
+        continue;
+      }
+      rank.use(*choice);
+      const double seconds = rank.step().seconds;
+      tuner.tell(trials.front().id, seconds);
+      all.insert(all.end(), trials.front().point.begin(), trials.front().point.end());
+      all.push_back(seconds);
+    }
+    if (!tuner.best()) throw RunError("none of the steps could be run: options do not go together");
+    const Point best = tuner.best()->point;
+    rank.use(choice_at(best));
+    const std::vector<double> measured = measure(rank, a);
+    all.insert(all.end(), best.begin(), best.end());
+    all.insert(all.end(), measured.begin(), measured.end());
+    rank.end();
+    return all;
+  });
+  if (a.rank > 0) return exit_ok;
+  const auto settings_at = [&](const double* point) {
+    const std::vector<Json> values = open.values(Point(point, point + axes));
+    const std::vector<std::string> pointers = open.pointers();
+    std::string text;
+    for (std::size_t i = 0; i < pointers.size(); ++i)
+      if (!values[i].is_null()) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", pointers[i], cell_of(values[i]));
+    return text;
+  };
+  const std::size_t steps = (numbers.size() - axes - numbers_a_row) / (axes + 1);
+  out << fmt::format("# {} real steps chose among {} points by {}, seed {}; those that were better than all before:\n", steps,
+                     open.space().size(), a.method, a.seed);
+  double least = INFINITY;
+  for (std::size_t i = 0; i < steps; ++i) {
+    const double* step = numbers.data() + i * (axes + 1);
+    if (step[axes] >= least) continue;
+    least = step[axes];
+    out << fmt::format("  step {:>4}  {:>12.2f} us  {}\n", i + 1, least * 1e6, settings_at(step));
+  }
+  const double* best = numbers.data() + steps * (axes + 1);
+  const std::vector<Case> cases = {open.at(Point(best, best + axes))};
+  const std::vector<RowRequest> requests = rows_of(cases);
+  const std::vector<Row> rows = {measured_row(cases.front().scenario, candidate(cases.front().scenario, requests.front()), best + axes)};
+  out << "# best: " << settings_at(best) << "\n" << measured_table(rows, a) << std::flush;
+  if (a.compare) out << compared_table(rows, {requests.front()}, cases) << std::flush;
+  return exit_ok;
+}
+
+}  // namespace
+
+bool asks_for_workload(int argc, const char* const* argv) {
+  return std::any_of(argv + 1, argv + argc, [](std::string_view a) { return a == "--workload" || a.starts_with("--workload="); });
+}
+
+int run_workload(const WorkloadArguments& arguments, std::ostream& out) {
+  check_arguments(arguments);
+  return arguments.tune > 0 ? run_tuned(arguments, out) : run_measured(arguments, out);
+}
+
+int workload_command(int argc, const char* const* argv, std::ostream& out) {
+  WorkloadArguments a;
+  CLI::App app("Runs the training steps of a scenario for real: timed compute, real gradients, real streams.", "weft bench");
+  app.add_option("--workload", a.file, "A scenario that trains (JSON)")->required()->type_name("FILE");
+  app.add_option("--transport", a.transport, "threads, or tcp with a process for each rank")->type_name("NAME");
+  app.add_option("-n,--ranks", a.ranks, "Ranks; those of the scenario when not given")->type_name("N");
+  app.add_option("--set", a.set, "Set a key of the scenario: /pointer=value (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("POINTER=VALUE");
+  app.add_option("--iterations", a.iterations, "Steps that count")->type_name("N");
+  app.add_option("-w,--warmup", a.warmup, "Steps before those that count")->type_name("N");
+  app.add_option("--tune", a.tune, "Real steps that choose what the scenario sweeps, or settings of its engine, before those")
+      ->type_name("N");
+  app.add_option("--method", a.method, "How --tune searches: ensemble, grid, population, bayesian, hyperband")->type_name("NAME");
+  app.add_option("--seed", a.seed, "Of --tune")->type_name("N");
+  app.add_option("--timeout", a.timeout_s, "Seconds without progress after which a run ends")->type_name("S");
+  app.add_flag("--compare", a.compare, "Simulate the same on the scenario's cluster, and print the error");
+  app.add_option("--hosts", a.hosts, "tcp: host:port of every rank; then this process is one of them")
+      ->delimiter(',')
+      ->type_name("ADDRESS,...");
+  app.add_option("--rank", a.rank, "tcp: which of --hosts this process is")->type_name("N");
+  app.add_option("--secret", a.secret, "tcp: a word that all processes of the run know")->type_name("WORD");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {
+    return app.exit(done);
+  } catch (const CLI::ParseError& error) {
+    throw InputError(std::string("weft bench --workload: ") + error.what());
+  }
+  return run_workload(a, out);
+}
+
+}  // namespace weft

@@ -1,0 +1,138 @@
+#include "validation/workload/workload_command.hpp"
+
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/json_text.hpp"
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace weft {
+namespace {
+
+// A scenario that trains a small net of measured layers, so that steps are short.
+class SmallTraining {
+ public:
+  SmallTraining() : folder_(std::filesystem::temp_directory_path() / fmt::format("weft_workload_{}", ::getpid())) {
+    std::filesystem::create_directories(folder_);
+    Json layers = Json::array();
+    for (int i = 0; i < 4; ++i)
+      layers.push_back({{"name", fmt::format("layer{}", i)}, {"parameters", 20'000 + 5'000 * i}, {"forward", "1ms"}, {"backward", "2ms"}});
+    write_file(folder_ / "net.json", Json{{"name", "small"}, {"batch", 4}, {"layers", layers}}.dump());
+    Json scenario = {{"schema", 1},
+                     {"name", "small"},
+                     {"fabric", {{"type", "star"}, {"nodes", 3}, {"link", {{"bandwidth", "10Gbps"}, {"latency", "5us"}}}}},
+                     {"workload",
+                      {{"model", {{"file", "net.json"}}},
+                       {"batch_per_gpu", 4},
+                       {"device", "v100"},
+                       {"optimizer", "none"},
+                       {"engine", {"none", "ddp", "horovod", {{"name", "aiacc"}, {"streams", 2}, {"granularity", "64KiB"}}}},
+                       {"algorithm", "ring"}}}};
+    write_file(file(), scenario.dump());
+  }
+  ~SmallTraining() { std::filesystem::remove_all(folder_); }
+  SmallTraining(const SmallTraining&) = delete;
+  SmallTraining& operator=(const SmallTraining&) = delete;
+  std::string file() const { return (folder_ / "s.json").string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::vector<std::string> refused(const WorkloadArguments& arguments) {
+  std::ostringstream out;
+  try {
+    run_workload(arguments, out);
+  } catch (const InputError& error) {
+    return error.problems();
+  }
+  return {};
+}
+
+struct Ran {
+  int status = -1;
+  std::string printed;
+};
+Ran shell(const std::string& command) {
+  Ran out;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::array<char, 4096> buffer;
+  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.printed.append(buffer.data(), n);
+  out.status = WEXITSTATUS(::pclose(pipe));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("workload: the steps of every engine run for real, over threads and tcp, and each takes what it computes at least") {
+  const SmallTraining training;
+  for (const char* transport : {"threads", "tcp"}) {
+    CAPTURE(transport);
+    std::ostringstream out;
+    CHECK(run_workload({.file = training.file(), .transport = transport, .iterations = 3, .warmup = 1}, out) == 0);
+    std::istringstream lines(out.str());
+    std::string line;
+    int rows = 0;
+    while (std::getline(lines, line)) {
+      if (line.starts_with("#")) continue;
+      ++rows;
+      std::istringstream cells(line);
+      std::string engine, algorithm;
+      double step_us = 0, compute_us = 0;
+      cells >> engine >> algorithm >> step_us >> compute_us;
+      CAPTURE(line);
+      CHECK(compute_us >= 11'999);  // 4 x (1 + 2) ms; aiacc's streams take a little from backward
+      CHECK(compute_us <= 12'500);
+      CHECK(step_us >= compute_us);
+    }
+    CHECK(rows == 4);
+  }
+}
+
+TEST_CASE("workload: settings are chosen by real steps") {
+  const SmallTraining training;
+  std::ostringstream out;
+  CHECK(run_workload({.file = training.file(),
+                      .set = {"/workload/engine=aiacc",
+                              R"(/sweep={"/workload/engine/granularity": ["32KiB", "256KiB"], "/workload/engine/streams": [1, 2]})"},
+                      .transport = "tcp",
+                      .iterations = 2,
+                      .warmup = 0,
+                      .tune = 6},
+                     out) == 0);
+  CHECK(out.str().find("# 4 real steps chose among 4 points by ensemble") != std::string::npos);  // then all have been tried
+  CHECK(out.str().find("# best: /workload/engine/granularity=") != std::string::npos);
+}
+
+TEST_CASE("workload: a rank that is killed is named, and the run ends with status 1") {
+  const SmallTraining training;
+  const std::string command = fmt::format(
+      "{} bench --workload {} --transport tcp --iterations 100000 --timeout 5 2>&1 & run=$!; "
+      "for i in $(seq 100); do sleep 0.1; ranks=$(pgrep -P $run); [ $(echo $ranks | wc -w) -ge 3 ] && break; done; "
+      "sleep 1; kill -9 $(echo $ranks | cut -d' ' -f2); wait $run",
+      WEFT_BINARY, training.file());
+  const Ran ran = shell(command);
+  CAPTURE(ran.printed);
+  CHECK(ran.status == 1);
+  CHECK(ran.printed.find("rank 1") != std::string::npos);
+}
+
+TEST_CASE("workload: what cannot be run is refused, all at once") {
+  const SmallTraining training;
+  CHECK(refused({.file = training.file(), .transport = "mpj", .iterations = 0, .timeout_s = 0, .rank = 2}) ==
+        std::vector<std::string>{"--iterations: must be at least 1, got 0", "--timeout: must be above 0, got 0",
+                                 "--transport: unknown transport \"mpj\"; allowed: \"threads\", \"tcp\" with --workload",
+                                 "--rank: needs --transport tcp and --hosts with the address of every rank, got rank 2 of 0"});
+  CHECK(refused({.file = training.file(), .set = {"/workload/dtype=float16"}}).size() == 1);
+  CHECK(refused({.file = training.file(), .set = {R"(/workload={"algorithm": "ring", "size": "1MiB"})"}}) ==
+        std::vector<std::string>{training.file() + ": /workload/model: missing: --workload runs training steps"});
+}
+
+}  // namespace weft
