@@ -66,8 +66,8 @@ std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scen
   if (row.ranks < fewest || row.ranks > most) out.push_back(fmt::format("{} ranks (fitted: {})", row.ranks, fmt::join(c.ranks, ", ")));
   if (row.size < c.smallest || row.size > c.largest)
     out.push_back(fmt::format("{} (fitted: {} to {})", to_string(row.size), to_string(c.smallest), to_string(c.largest)));
-  if (row.program || !row.model.empty()) return out;
-  if (const std::string name(name_of(row.collective)); !has(c.collectives, name))
+  if (!row.collective || row.training) return out;
+  if (const std::string name(name_of(*row.collective)); !has(c.collectives, name))
     out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.collectives, ", ")));
   if (const std::string name = row.algorithm.substr(0, row.algorithm.find('(')); !has(c.algorithms, name))
     out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.algorithms, ", ")));

@@ -35,7 +35,7 @@ struct RunArguments {
 };
 
 // One row in SimGrid's engine: for a process of its own (run_rows).
-Row simulated_row(const RowRequest& request, std::vector<MessageRecord>* messages);
+Row simulated_row(const RowRequest& request, Timeline* timeline);
 
 int run_command(const RunArguments&, std::ostream& out, std::ostream& err);
 int check_command(const ScenarioArguments&, std::ostream& out);

@@ -18,9 +18,9 @@ std::vector<std::string> cells_of(const std::vector<Json>& values) {
 // samples/s, or microseconds; of several rows the geometric mean.
 double objective_of(const std::vector<Row>& rows) {
   double sum = 0;
-  for (const Row& row : rows) sum += std::log(row.model.empty() ? static_cast<double>(row.time.ps) / 1e6 : row.samples_per_s);
-  return rows.size() == 1 ? (rows.front().model.empty() ? static_cast<double>(rows.front().time.ps) / 1e6 : rows.front().samples_per_s)
-                          : std::exp(sum / static_cast<double>(rows.size()));
+  const auto of_row = [](const Row& row) { return row.training ? row.training->samples_per_s : static_cast<double>(row.time.ps) / 1e6; };
+  for (const Row& row : rows) sum += std::log(of_row(row));
+  return rows.size() == 1 ? of_row(rows.front()) : std::exp(sum / static_cast<double>(rows.size()));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "sim/tune/evaluations.hpp"
 
+#include "sim/results/result_fields.hpp"
+
 #include <algorithm>
 
 namespace weft {
@@ -53,6 +55,8 @@ std::vector<Cells> lines_from(std::string_view text) {
   return lines;
 }
 
+bool is_column(const Field<Row>& field) { return field.where != Shown::json_only && std::string_view(field.name) != "wall_s"; }
+
 std::optional<double> number_from(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
@@ -66,15 +70,15 @@ std::string cell_of(const Json& value) { return value.is_null() ? "" : value.is_
 
 std::vector<std::string> row_columns() {
   Cells out;
-  for (const Column& column : columns())
-    if (column.name != "wall_s") out.push_back(column.name);
+  for (const Field<Row>& field : fields_of<Row>())
+    if (is_column(field)) out.emplace_back(field.name);
   return out;
 }
 
 std::vector<std::string> row_cells(const Row& row) {
   Cells out;
-  for (const Column& column : columns())
-    if (column.name != "wall_s") out.push_back(cell_of(column.value(row)));
+  for (const Field<Row>& field : fields_of<Row>())
+    if (is_column(field)) out.push_back(cell_of(field.show(row)));
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/results/row.hpp"
+#include "sim/scenario/json_text.hpp"
 
 #include <cmath>
 #include <map>
