@@ -8,7 +8,7 @@
 namespace weft {
 
 struct TuneArguments {
-  ScenarioArguments scenario;
+  ScenarioArguments scenario = {};
   std::string method = "ensemble";
   std::int64_t evaluations = 100;
   std::int64_t batch = 4;

@@ -149,27 +149,29 @@ Row measured_row(const Scenario& scenario, const Candidate& of, const double* nu
           .time = time,
           .wire_bytes_per_rank = Bytes{static_cast<std::int64_t>(numbers[2])},
           .messages = static_cast<std::int64_t>(numbers[3]),
-          .model = t.model.table->name,
-          .engine = label(*of.request.engine),
-          .batch_per_gpu = t.batch_per_gpu,
-          .compute = computed,
-          .exposed = time - computed,
-          .samples_per_s = static_cast<double>(scenario.workload.ranks) * t.batch_per_gpu / time.seconds(),
-          .scaling_efficiency = work.compute().seconds() / time.seconds()};
+          .training = TrainingResult{.model = t.model.table->name,
+                                     .engine = label(*of.request.engine),
+                                     .batch_per_gpu = t.batch_per_gpu,
+                                     .compute = computed,
+                                     .exposed = time - computed,
+                                     .samples_per_s = static_cast<double>(scenario.workload.ranks) * t.batch_per_gpu / time.seconds(),
+                                     .scaling_efficiency = work.compute().seconds() / time.seconds()}};
 }
 
 std::string measured_table(const std::vector<Row>& rows, const WorkloadArguments& a) {
   const Row& first = rows.front();
-  std::string out = fmt::format("# measured: {} of {}, {} ranks over {}, batch {} a rank; median of {} steps; every gradient was right\n",
-                                first.scenario, first.model, first.ranks, a.transport, first.batch_per_gpu, a.iterations);
+  std::string out =
+      fmt::format("# measured: {} of {}, {} ranks over {}, batch {} a rank; median of {} steps; every gradient was right\n", first.scenario,
+                  first.training->model, first.ranks, a.transport, first.training->batch_per_gpu, a.iterations);
   std::size_t width = 14;
-  for (const Row& row : rows) width = std::max(width, row.engine.size() + 2 + row.algorithm.size());
+  for (const Row& row : rows) width = std::max(width, row.training->engine.size() + 2 + row.algorithm.size());
   out += fmt::format("# {:<{}}  {:>12}  {:>12}  {:>12}  {:>11}  {:>10}  {:>14}\n", "engine", width, "step (us)", "compute (us)",
                      "exposed (us)", "samples/s", "efficiency", "sent a rank (B)");
   for (const Row& row : rows)
-    out += fmt::format("  {:<{}}  {:>12.2f}  {:>12.2f}  {:>12.2f}  {:>11.1f}  {:>9.1f}%  {:>14}\n", row.engine + ", " + row.algorithm,
-                       width, row.time.microseconds(), row.compute.microseconds(), row.exposed.microseconds(), row.samples_per_s,
-                       100 * row.scaling_efficiency, row.wire_bytes_per_rank.count);
+    out += fmt::format("  {:<{}}  {:>12.2f}  {:>12.2f}  {:>12.2f}  {:>11.1f}  {:>9.1f}%  {:>14}\n",
+                       row.training->engine + ", " + row.algorithm, width, row.time.microseconds(), row.training->compute.microseconds(),
+                       row.training->exposed.microseconds(), row.training->samples_per_s, 100 * row.training->scaling_efficiency,
+                       row.wire_bytes_per_rank.count);
   return out;
 }
 
