@@ -78,7 +78,7 @@ TEST_CASE("sized: nccl runs on flow and packet alike, and its time is near what 
     CAPTURE(network);
     json["network"] = network;
     const Scenario s = scenario_of(json);
-    const Outcome out = simulate(s, s.workload.algorithms.front(), 1_MiB);
+    const Row out = Experiment(s, s.workload.algorithms.front()).run(1_MiB);
     CHECK(out.time > 20_us);
     CHECK(out.time < 300_us);
   }
