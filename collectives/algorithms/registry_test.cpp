@@ -95,7 +95,7 @@ TEST_CASE("names are unique within a collective, descriptions are sentences, sou
 TEST_CASE("an unknown algorithm is refused with the names there are and the nearest one") {
   CHECK(lines({.collective = Collective::broadcast, .algorithm = "binomial_tre", .ranks = 4}) ==
         "/algorithm: unknown broadcast algorithm \"binomial_tre\", must be one of binomial_tree, "
-        "scatter_allgather, chain, neighbour_tree, direct (did you mean \"binomial_tree\"?)");
+        "scatter_allgather, chain, neighbour_tree, direct, nccl (did you mean \"binomial_tree\"?)");
   CHECK(lines({.collective = Collective::barrier, .algorithm = "ring", .ranks = 4}) ==
         "/algorithm: unknown barrier algorithm \"ring\", must be one of dissemination");
 }
@@ -103,9 +103,9 @@ TEST_CASE("an unknown algorithm is refused with the names there are and the near
 TEST_CASE("numbers that cannot be are refused, all at once") {
   CHECK(lines({.algorithm = "ring", .ranks = 0}) == "/ranks: must be 1 to 1048576 for ring allreduce, got 0");
   CHECK(lines({.algorithm = "direct", .ranks = 1'000'000'000}) == "/ranks: must be 1 to 4096 for direct allreduce, got 1000000000");
-  CHECK(lines({.algorithm = "ring", .ranks = 4, .root = 4, .settings = {.group = 3, .channels = 0, .pieces = -1}}) ==
+  CHECK(lines({.algorithm = "ring", .ranks = 4, .root = 4, .settings = {.group = 3, .channels = -1, .pieces = -1}}) ==
         "/root: must be a rank, 0 to 3, got 4\n"
-        "/channels: must be 1 to 65536, got 0\n"
+        "/channels: must be 1 to 65536, got -1\n"
         "/pieces: must be 1 to 65536, got -1\n"
         "/group: must divide the 4 ranks (1, 2, 4), got 3");
   CHECK(lines({.algorithm = "direct", .ranks = 4, .settings = {.group = 2}}) == "/group: direct allreduce has no groups, got 2");
@@ -177,8 +177,8 @@ TEST_CASE("hdrm asks for a BiGraph of powers of two that is balanced and full") 
 }
 
 TEST_CASE("what constraints forbid cannot be built or priced") {
-  const Request wrong{.algorithm = "hierarchical_ring", .ranks = 6, .settings = {.group = 4, .channels = 0}};
-  CHECK_THROWS_WITH_AS(build(wrong), "/channels: must be 1 to 65536, got 0\n/group: must divide the 6 ranks (1, 2, 3, 6), got 4",
+  const Request wrong{.algorithm = "hierarchical_ring", .ranks = 6, .settings = {.group = 4, .channels = -1}};
+  CHECK_THROWS_WITH_AS(build(wrong), "/channels: must be 1 to 65536, got -1\n/group: must divide the 6 ranks (1, 2, 3, 6), got 4",
                        InputError);
   CHECK_THROWS_AS(price(wrong), InputError);
 }

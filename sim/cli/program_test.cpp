@@ -159,10 +159,12 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
        good + ": /network: unknown network \"flw\" (did you mean \"flow\"?); allowed: \"flow\", \"packet\", \"simgrid\", \"ns3\"\n"},
       {"run", "weft: FILE is required\n"},
       {"rnu x.json",
-       "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"check\", \"topo\", \"list\", \"schema\", \"show\", "
+       "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"tune\", \"check\", \"topo\", \"list\", \"schema\", "
+       "\"show\", "
        "\"bench\", \"calibrate\", \"lab\", \"replay\", \"train\", \"validate\"\n"},
       {"",
-       "weft: a command is missing; write one of \"run\", \"check\", \"topo\", \"list\", \"schema\", \"show\", \"bench\", \"calibrate\", "
+       "weft: a command is missing; write one of \"run\", \"tune\", \"check\", \"topo\", \"list\", \"schema\", \"show\", \"bench\", "
+       "\"calibrate\", "
        "\"lab\", "
        "\"replay\", \"train\", \"validate\"\n"},
       {"topo " + good + " --dto",

@@ -146,7 +146,7 @@ void declare_tune(CLI::App& command, TuneArguments& a) {
   command.add_option("--set", a.scenario.set, "Set a key of the scenario: /pointer=value (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("POINTER=VALUE");
-  command.add_option("--network", a.scenario.network, "Simulate on this network: flow, packet, simgrid, ns3")->type_name("NAME");
+  command.add_option("--network", a.scenario.network, "Simulate on this network, as weft run does")->type_name("NAME");
   command.add_option("--method", a.method, "How to search: ensemble, grid, population, bayesian, hyperband")->type_name("NAME");
   command.add_option("--evaluations,--budget", a.evaluations, "How many points are simulated at most")->type_name("N");
   command.add_option("--batch", a.batch, "Points that are asked for before results are known: what may run at once")->type_name("N");

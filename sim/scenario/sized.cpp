@@ -93,6 +93,7 @@ SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
   if (find_algorithm(q.scenario.workload.collective, choice.name)->cuts_itself) return nccl_for_size(q, std::move(choice));
   Request whole = request_of(q.scenario, choice);
   whole.settings.pieces = 1;
+  whole.settings.segment = {};
   const Price one = price(whole);
   const double chunk_bytes = static_cast<double>(q.size.count) / std::max(one.chunks, 1);
   s.pieces = s.segment.count > 0

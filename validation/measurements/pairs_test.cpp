@@ -51,7 +51,7 @@ TEST_CASE("pairs: what p2pBandwidthLatencyTest prints is a message for each two 
   CHECK(read.rows[4].algorithm == "p2p_enabled");
   CHECK(read.rows[4].time_us == 2.25);
   CHECK(read.rows[6].algorithm == "p2p_enabled_cpu");
-  CHECK(read.rows[6].where == "p2p.txt:23");
+  CHECK(read.rows[6].where == "p2p.txt:21");
 }
 
 TEST_CASE("pairs: the same as CSV, and what is wrong with it") {
