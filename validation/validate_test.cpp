@@ -63,7 +63,7 @@ TEST_CASE("validate: the summary goes between its markers") {
   const std::string renewed = with_summary(page, judged);
   CHECK(renewed.starts_with("before\n<!-- validate:begin -->\n| reference"));
   CHECK(renewed.find("stale text") == renewed.npos);
-  CHECK(renewed.find("| made | twice the rate is faster | up to 2x | up to 1.95x | yes |") != renewed.npos);
+  CHECK(renewed.find("| made | twice the rate is faster | up to 2x | up to 1.95x |  | yes |") != renewed.npos);
   CHECK(renewed.ends_with("<!-- validate:end -->\nafter\n"));
   CHECK(with_summary(renewed, judged) == renewed);
   CHECK_THROWS_AS(with_summary("no markers", judged), InputError);

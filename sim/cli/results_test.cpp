@@ -50,7 +50,7 @@ const std::vector<std::string> scenarios = {
         "server": "two_nic", "copies": [{"gpus": [1], "direction": "gpu_to_host", "bytes": "1MiB"}],
         "workload": {"algorithm": "ring", "size": "1MiB"}})",
     R"({"schema": 1, "name": "training", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
-        "workload": {"model": "resnet50", "device": "v100", "engine": "horovod", "algorithm": "ring", "iterations": 2,
+        "workload": {"model": "resnet50", "device": "v100", "engine": {"name": "horovod", "cycle_time": "200ms"}, "algorithm": "ring", "iterations": 2,
                      "stragglers": {"spread": 0.1}, "checkpoints": {"every": 1, "rate": "1GBps"}}})",
     R"({"schema": 1, "name": "merged", "fabric": {"type": "star", "nodes": 8, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
         "workload": {"model": "resnet50", "device": "v100", "engine": "ddp", "algorithm": "ring", "detail": "merged"}})",
