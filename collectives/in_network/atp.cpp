@@ -61,7 +61,8 @@ AtpWalk atp_walk(const AtpSettings& settings, const AtpTurn& turn) {
 // Each step changes half of the bits by a hash of the others, so it can be undone; numbers beyond the last go on to the next one that is
 // within (cycle walking).
 std::uint64_t AtpWalk::at(std::uint32_t sequence) const {
-  const int bits = std::bit_width(count - 1), low = bits / 2;
+  const auto bits = static_cast<int>(std::bit_width(count - 1));
+  const int low = bits / 2;
   const std::uint64_t lower = (std::uint64_t{1} << low) - 1, upper = (std::uint64_t{1} << (bits - low)) - 1;
   std::uint64_t place = (first + sequence * step) % count;
   do {

@@ -14,10 +14,15 @@ constexpr std::int64_t cost_of_a_run = 30;       // what starts and ends it, as 
 constexpr std::int64_t cost_of_building = 3000;  // what places and proves it, where a pointer has changed the cluster
 constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
 
+// Nothing is faster out of the cache than in it.
 void keep_physical(HardwareProfile& hardware) {
-  const auto unlimited = [](BitsPerSecond rate) { return rate.count == 0; };
-  if (unlimited(hardware.reduce_rate_beyond_cache) || unlimited(hardware.reduce_rate)) return;
-  hardware.reduce_rate_beyond_cache = std::min(hardware.reduce_rate_beyond_cache, hardware.reduce_rate);
+  const auto not_above = [](BitsPerSecond& rate, BitsPerSecond nearer) {
+    if (rate.count > 0 && nearer.count > 0) rate = std::min(rate, nearer);
+  };
+  not_above(hardware.reduce_rate_beyond_cache, hardware.reduce_rate);
+  not_above(hardware.reduce_rate_in_memory, hardware.reduce_rate_beyond_cache);
+  not_above(hardware.copy_rate_beyond_cache, hardware.copy_rate);
+  not_above(hardware.copy_rate_in_memory, hardware.copy_rate_beyond_cache);
 }
 
 }  // namespace

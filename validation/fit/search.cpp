@@ -62,6 +62,9 @@ std::vector<double> Search::draw(const std::vector<double>& base, const Moving& 
       case Unit::bytes:
         coordinate = p.lowest() + u * (p.highest() - p.lowest());
         break;
+      case Unit::factor:  // from a quarter to four times
+        coordinate = std::clamp(4 * u - 2, p.lowest(), p.highest());
+        break;
     }
     out[i] = p.value(coordinate);
   }
