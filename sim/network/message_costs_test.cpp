@@ -90,7 +90,7 @@ TEST_CASE("message costs: the overhead of a path's class is the receiver's to wa
 }
 
 TEST_CASE("message costs: every class of path has its own overhead") {
-  const Server dgx = server_preset("dgx_a100"), pcie = server_preset("two_nic");
+  const Server dgx = server_preset("dgx_a100"), pcie = server_preset("single_nic"), two_nic = server_preset("two_nic");
   const FabricSpec two = FatTree{.leaves = 2, .nodes_per_leaf = 8, .spines = 1, .host_link = {8_Gbps, 1_us}, .fabric_link = {8_Gbps, 1_us}};
   const auto class_between = [](const FabricSpec& spec, const Server& server, int a, int b) {
     const auto fabric = build(spec, server);
@@ -101,6 +101,8 @@ TEST_CASE("message costs: every class of path has its own overhead") {
   CHECK(class_between(star, dgx, 0, 8) == PathClass::rail);
   CHECK(class_between(star, pcie, 0, 1) == PathClass::pcie);
   CHECK(class_between(star, pcie, 0, 2) == PathClass::sockets);
+  CHECK(class_between(star, two_nic, 0, 1) == PathClass::pcie);
+  CHECK(class_between(star, two_nic, 0, 2) == PathClass::rail);  // through its NICs, not between the sockets
   CHECK(class_between(two, {}, 0, 7) == PathClass::rail);
   CHECK(class_between(two, {}, 0, 8) == PathClass::network);
 }
