@@ -175,9 +175,9 @@ TEST_CASE("tune: bad arguments and a bad scenario are refused at once") {
   json["sweep"] = Json::parse(R"({"/workload/algorithn": ["ring"]})");
   const std::string file = folder / "s.json";
   write_file(file, json.dump());
-  CHECK(refused({.method = "bayes", .evaluations = 0, .batch = 0, .resume = true}, file) ==
+  CHECK(refused({.method = "baysian", .evaluations = 0, .batch = 0, .resume = true}, file) ==
         Lines{"--evaluations: must be between 1 and 1000000, got 0", "--batch: must be between 1 and 1000000, got 0",
-              "--method: must be one of ensemble, grid, population, bayesian, hyperband, got \"bayes\" (did you mean \"bayesian\"?)",
+              "--method: must be one of ensemble, grid, population, bayesian, hyperband, got \"baysian\" (did you mean \"bayesian\"?)",
               "--resume: needs -o DIR, where the evaluations are that it goes on from",
               file + ": /sweep: \"/workload/algorithn\" points to nothing (did you mean \"/workload/algorithm\"?)"});
   write_file(folder / "evaluations.csv", "mine\n");

@@ -78,7 +78,7 @@ std::vector<Choice> TunableScenario::listed_choices() const {
     const Json::json_pointer at(pointer);
     const auto swept = [&](const Choice& c) {
       return std::ranges::any_of(c.options, [&](const auto& settings) {
-        return std::ranges::any_of(settings, [&](const Setting& s) { return s.pointer == pointer; });
+        return std::ranges::any_of(settings, [&](const Setting& s) { return covers(s.pointer, pointer); });
       });
     };
     if (!base_.contains(at) || !base_.at(at).is_array() || base_.at(at).empty() || std::ranges::any_of(choices_, swept)) continue;
@@ -149,7 +149,7 @@ void TunableScenario::check_options(std::vector<Problem>& problems) const {
       point[i] = static_cast<double>(option);
       Input in;
       const Json json = applied(point, in);
-      if (in.problems.empty()) reads(json, in);
+      reads(json, in);
       add(in.problems);
     }
 }

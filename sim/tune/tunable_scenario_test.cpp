@@ -57,7 +57,7 @@ TEST_CASE("tunable scenario: swept keys and lists of engines and algorithms are 
   Json json = training();
   json["workload"]["engine"] = Json::parse(R"(["ddp", {"name": "aiacc", "granularity": "1MiB"}])");
   json["workload"]["algorithm"] = {"ring", "halving_doubling"};
-  json["sweep"] = Json::parse(R"({"/workload/engine/1/streams": {"from": 2, "to": 8}, "/workload/batch_per_gpu": [8, 16]})");
+  json["sweep"] = Json::parse(R"({"/workload/engine/1/streams": {"from": 4, "to": 16}, "/workload/batch_per_gpu": [8, 16]})");
   const ScenarioFile file(json);
   const TunableScenario open = TunableScenario::load(file.path(), {});
   CHECK(open.trains());
@@ -70,11 +70,11 @@ TEST_CASE("tunable scenario: swept keys and lists of engines and algorithms are 
   // What a choice sets inside an element of a list goes with the element.
   const Scenario here = open.at({2, 1, 1, 1}).scenario;
   REQUIRE(here.workload.training.engines.size() == 1);
-  CHECK(label(here.workload.training.engines.front()) == "aiacc(granularity=1MiB,streams=8)");
+  CHECK(label(here.workload.training.engines.front()) == "aiacc(granularity=1MiB,streams=16)");
   CHECK(here.workload.training.batch_per_gpu == 16);
   REQUIRE(here.workload.algorithms.size() == 1);
   CHECK(here.workload.algorithms.front().name == "halving_doubling");
-  CHECK(open.written({2, 1, 1, 1}).at("workload").at("engine").at("streams") == 8);
+  CHECK(open.written({2, 1, 1, 1}).at("workload").at("engine").at("streams") == 16);
   CHECK_FALSE(open.written({0, 0, 0, 0}).contains("sweep"));
 }
 
@@ -87,6 +87,18 @@ TEST_CASE("tunable scenario: a list of settings is one choice, whose options set
   CHECK(open.values({0}) == std::vector<Json>{4, nullptr});
   CHECK(open.values({1}) == std::vector<Json>{8, "halving_doubling"});
   CHECK(open.at({1}).scenario.workload.algorithms.front().name == "halving_doubling");
+}
+
+TEST_CASE("tunable scenario: a list that a swept key replaces is no choice of its own") {
+  Json json = star();
+  json["workload"]["algorithm"] = {"ring", "halving_doubling"};
+  Json other = json["workload"];
+  other["algorithm"] = "halving_doubling";
+  json["sweep"]["/workload"] = {other};
+  const ScenarioFile file(json);
+  const TunableScenario open = TunableScenario::load(file.path(), {});
+  CHECK(open.pointers() == std::vector<std::string>{"/workload"});
+  CHECK(open.at({0}).scenario.workload.algorithms.front().name == "halving_doubling");
 }
 
 TEST_CASE("tunable scenario: one that trains and sweeps nothing gets the settings of its engine to choose") {

@@ -23,7 +23,7 @@ class SmallTraining {
     Json layers = Json::array();
     for (int i = 0; i < 4; ++i)
       layers.push_back({{"name", fmt::format("layer{}", i)}, {"parameters", 20'000 + 5'000 * i}, {"forward", "1ms"}, {"backward", "2ms"}});
-    write_file(folder_ / "net.json", Json{{"name", "small"}, {"batch", 4}, {"layers", layers}}.dump());
+    write_file(folder_ / "net.json", Json{{"schema", 1}, {"name", "small"}, {"batch", 4}, {"layers", layers}}.dump());
     Json scenario = {{"schema", 1},
                      {"name", "small"},
                      {"fabric", {{"type", "star"}, {"nodes", 3}, {"link", {{"bandwidth", "10Gbps"}, {"latency", "5us"}}}}},
@@ -116,7 +116,7 @@ TEST_CASE("workload: a rank that is killed is named, and the run ends with statu
   const std::string command = fmt::format(
       "{} bench --workload {} --transport tcp --iterations 100000 --timeout 5 2>&1 & run=$!; "
       "for i in $(seq 100); do sleep 0.1; ranks=$(pgrep -P $run); [ $(echo $ranks | wc -w) -ge 3 ] && break; done; "
-      "sleep 1; kill -9 $(echo $ranks | cut -d' ' -f2); wait $run",
+      "sleep 1; kill -9 $(echo $ranks | cut -d' ' -f2) || kill $run; wait $run",
       WEFT_BINARY, training.file());
   const Ran ran = shell(command);
   CAPTURE(ran.printed);
