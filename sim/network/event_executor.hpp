@@ -474,7 +474,8 @@ class EventExecutor {
     const std::uint32_t route = shape.routes[i];
     const int steps = steps_in(last);
     if (steps > 1) {  // what it costs besides its bytes, as often as it stands for
-      const SimTime once = latency(route) + hardware_.receive_overhead + (load.reduces ? hardware_.reduce_launch : SimTime{});
+      const SimTime once =
+          latency(route) + SimTime{overhead_ps(route)} + hardware_.receive_overhead + (load.reduces ? hardware_.reduce_launch : SimTime{});
       at = later(at, (steps - 1) * once.ps);
     }
     if (staged(route)) at = copy_engine(lane_.to_host, shape.from(i)).copy(at, staging_ps(load.bytes));
