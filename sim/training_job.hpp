@@ -20,7 +20,7 @@ class TrainingJob {
   const std::vector<int>& placement(int part) const { return placements_[static_cast<std::size_t>(part)]; }
   bool merged() const { return merged_ != nullptr; }
   Bytes size() const { return step_.size(); }  // of all gradients
-  SimTime alone() const { return alone_; }  // the step of one GPU by itself
+  SimTime alone() const { return alone_; }     // the step of one GPU by itself
 
   // The job must outlive what is placed.
   PlacedTraining placed(int part, const Schedule& schedule, const HardwareProfile& hardware, std::span<const SimTime> starts) const;

@@ -326,7 +326,9 @@ AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings) co
           .held_for = trip.held.seconds(),
           .elsewhere = trip.elsewhere.seconds(),
           .window = static_cast<double>(servers.size()) * settings.largest_window,
-          .queue = ecn.on ? static_cast<double>((marked.count > 0 ? std::min(marked, ecn.min) : ecn.min).count) / static_cast<double>(packet.count) : HUGE_VAL,
+          .queue = ecn.on ? static_cast<double>((marked.count > 0 ? std::min(marked, ecn.min) : ecn.min).count) /
+                                static_cast<double>(packet.count)
+                          : HUGE_VAL,
           .aggregators = static_cast<double>(settings.split ? std::max(settings.aggregators / static_cast<int>(jobs_.size()), 1)
                                                             : settings.aggregators),
           .uneven = std::ranges::any_of(servers, [&](int at) { return std::ranges::count(clusters_[j].workers(), at) > 0; })};

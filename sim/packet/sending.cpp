@@ -119,8 +119,7 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
 
 // Whether something leaves the receiver because of this packet, so that it cannot be received before its date.
 bool PacketNetwork::answers(const Packet& packet) const {
-  return settings_.acknowledgement.count > 0 &&
-         (acknowledged(flows_[packet.flow]) || (packet.marked && echo_ == MarkEcho::notification));
+  return settings_.acknowledgement.count > 0 && (acknowledged(flows_[packet.flow]) || (packet.marked && echo_ == MarkEcho::notification));
 }
 
 // A data packet is at its end at `date`, now or later.

@@ -341,7 +341,9 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     out += congestion(group);
   }
   if (cases.size() > 1) out += comparison(results, cases);
-  out += "#\n# busiest link: the one with the most bytes carried over capacity x time, used: that ratio; not always what limits the time, which the critical path says\n";
+  out +=
+      "#\n# busiest link: the one with the most bytes carried over capacity x time, used: that ratio; not always what limits the time, "
+      "which the critical path says\n";
   const bool marks = std::any_of(cases.begin(), cases.end(), [](const Case& one) {
     const Workload& w = one.scenario.workload;
     return w.algorithms.size() > 1 || w.training.engines.size() > 1 || w.compressions.size() > 1;
