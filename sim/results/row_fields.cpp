@@ -257,7 +257,6 @@ Count queue_max(const Row& row) {
   return row.packet->queues.empty() ? 0 : row.packet->queues.front().high_water.count;
 }
 std::optional<double> fairness_of(const Row& row) { return row.jobs.size() > 1 ? std::optional(fairness(row.jobs)) : std::nullopt; }
-std::optional<std::string> not_yet(const Row&) { return std::nullopt; }
 
 constexpr const void* compressed = &group_id<&Row::compressed>;
 constexpr const void* training = &group_id<&Row::training>;
