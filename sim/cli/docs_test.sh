@@ -48,7 +48,7 @@ in_network_memory() {
 # jobs | ATP, SwitchML, in milliseconds; the jobs of a case follow its workload, and each says how long it takes alone
 in_network_jobs() {
   awk -F, 'function close_case() { if (jobs > 0) ms[jobs, algorithm] = us }
-    NR > 1 && $38 == "workload" { close_case(); jobs = 0; algorithm = substr($4, 1, index($4, "(") - 1); us = $9; ms[1, algorithm] = $43 }
+    NR > 1 && $38 == "workload" { close_case(); jobs = 0; algorithm = $4; sub(/\(.*/, "", algorithm); us = $9; ms[1, algorithm] = $43 }
     NR > 1 { ++jobs }
     END { close_case(); for (n = 1; n < 64; ++n) if ((n, "atp") in ms) printf "| %d | %.2f | %.2f |\n", n, ms[n, "atp"] / 1000, ms[n, "switchml"] / 1000 }'
 }
@@ -97,9 +97,9 @@ table incast sim/packet/README.md
 tune_methods >tune_methods.md
 compare tune_methods sim/tune/README.md
 
-# Lines that begin with ./weft inside fenced blocks; building and testing are what is under way.
+# Lines that begin with ./weft inside fenced blocks; building and testing are what is under way, and `weft validate` is a test of its own.
 commands=$(CDPATH= cd -- "$root" && find . \( -name build -o -name '.*' ! -name . \) -prune -o -name '*.md' -print | LC_ALL=C sort | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |
-  grep -vE $'\t\./weft (test|build|install)( |$)')
+  grep -vE $'\t\./weft (test|build|install)( |$)|\t\./weft validate$')
 while IFS=$'\t' read -r page command; do
   if ! output=$(bash -c "${command/#.\/weft/\"$binary\"}" </dev/null 2>&1); then
     printf '%s: this command failed: %s\n%s\n' "$page" "$command" "$output" >&2
