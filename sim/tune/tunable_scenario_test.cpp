@@ -94,7 +94,8 @@ TEST_CASE("tunable scenario: a list that a swept key replaces is no choice of it
   json["workload"]["algorithm"] = {"ring", "halving_doubling"};
   Json other = json["workload"];
   other["algorithm"] = "halving_doubling";
-  json["sweep"]["/workload"] = {other};
+  json["sweep"]["/workload"] = Json::array();
+  json["sweep"]["/workload"].push_back(other);
   const ScenarioFile file(json);
   const TunableScenario open = TunableScenario::load(file.path(), {});
   CHECK(open.pointers() == std::vector<std::string>{"/workload"});
