@@ -141,9 +141,10 @@ InNetworkDeployment deploy_switchml(std::span<const InNetworkTask> tasks, std::s
 
 // In the order of InNetworkSettings.
 const InNetworkProtocol protocols[] = {
-    {"atp", "Edge switches add packets of gradients up where they have room; parameter servers finish the sums.", "Lao et al. 2021",
+    {"atp", "In-network aggregation by edge switches with free aggregators; parameter servers finish the sums.", "Lao et al. 2021",
      AtpSettings{}, deploy_atp},
-    {"switchml", "One switch adds everything up in a pool of slots; no servers.", "Sapio et al. 2021", SwitchmlSettings{}, deploy_switchml},
+    {"switchml", "In-network aggregation by one switch with a pool of slots, without parameter servers.", "Sapio et al. 2021",
+     SwitchmlSettings{}, deploy_switchml},
 };
 static_assert(std::size(protocols) == std::variant_size_v<InNetworkSettings>);
 

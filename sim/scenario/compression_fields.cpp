@@ -34,7 +34,8 @@ const char* description(std::string_view name) {
   if (name == "gs_sgd")
     return "Count sketches are summed up a tree, the k heaviest elements recovered at its root, and their exact values summed (gs-SGD, "
            "arXiv 2021).";
-  if (name == "sketched_sgd") return "The same with all sketches and values sent to one server, rank 0 (Ivkin et al. 2019).";
+  if (name == "sketched_sgd")
+    return "All sketches and values are sent to one server, rank 0, which finds the heavy elements (Ivkin et al. 2019).";
   if (name == "gtopk")
     return "Lists of k elements are merged pairwise up a tree into the k largest, and sent down again (Shi et al. 2019).";
   if (name == "topk_allgather") return "Every rank's k largest elements go to all ranks (Lin et al. 2018).";
@@ -46,13 +47,12 @@ Alternative<CompressionChoice> alternative(const std::string& name) {
   using S = CompressionSettings;
   std::vector<Field<S>> fields;
   if (sends_sketches(name)) {
-    fields.push_back(optional("rows", &S::rows, "Of the count sketch."));
-    fields.push_back(optional("columns", &S::columns, "Of each row of the sketch: a share of the elements, or a count."));
+    fields.push_back(optional("rows", &S::rows, "The number of rows of the count sketch."));
+    fields.push_back(optional("columns", &S::columns, "The columns of each row of the sketch: a share of the elements, or a count."));
   }
   if (is_sparse(name))
-    fields.push_back(optional("k", &S::k,
-                              "Elements that an all-reduce updates: a share of its elements, or a count; of gradients that have fewer, "
-                              "all."));
+    fields.push_back(optional(
+        "k", &S::k, "The elements that an all-reduce updates: a share of its elements, or a count; all of them where it has fewer."));
   if (sends_sketches(name))
     fields.push_back(optional("memory", &S::memory,
                               "Where what was not sent is kept: dense: in a vector on every rank; sketch: in a sketch at the root, and "

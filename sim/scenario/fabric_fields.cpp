@@ -98,76 +98,95 @@ const std::vector<std::pair<EcmpPolicy, std::string>>& Names<EcmpPolicy>::values
 }
 
 Declaration<LinkSpec> Declared<LinkSpec>::declaration() {
-  return {.doc = "A cable, the same in both directions.",
-          .fields = {required("bandwidth", &LinkSpec::bandwidth, "Rate of each direction.", at_least(BitsPerSecond{1})),
-                     required("latency", &LinkSpec::latency, "Time from one end to the other, the switch's included.")}};
+  return {.doc = "The cable between a node and its switch and between switches; it is the same in both directions.",
+          .fields = {required("bandwidth", &LinkSpec::bandwidth, "Bandwidth of each direction of the link.", at_least(BitsPerSecond{1})),
+                     required("latency", &LinkSpec::latency, "The time from one end of the link to the other, with that of the switch.")}};
 }
 
 Declaration<GraphLink> Declared<GraphLink>::declaration() {
-  return {.doc = "A cable between two named devices.",
-          .fields = {required("from", &GraphLink::from, "A node or a switch."), required("to", &GraphLink::to, "A node or a switch."),
-                     required("bandwidth", &GraphLink::bandwidth, "Rate of each direction.", at_least(BitsPerSecond{1})),
-                     required("latency", &GraphLink::latency, "Time from one end to the other, the switch's included."),
-                     optional("bidirectional", &GraphLink::bidirectional, "false: only from `from` to `to`.")}};
+  return {.doc = "A link between two named devices.",
+          .fields = {required("from", &GraphLink::from, "The name of a node or of a switch."),
+                     required("to", &GraphLink::to, "The name of a node or of a switch."),
+                     required("bandwidth", &GraphLink::bandwidth, "Bandwidth of each direction of the link.", at_least(BitsPerSecond{1})),
+                     required("latency", &GraphLink::latency, "The time from one end of the link to the other, with that of the switch."),
+                     optional("bidirectional", &GraphLink::bidirectional,
+                              "Whether the link goes in both directions; false means only from `from` to `to`.")}};
 }
 
 Declaration<Ecmp> Declared<Ecmp>::declaration() {
   return {.doc = "Which of several equal-cost paths a pair of endpoints uses.",
-          .fields = {optional("policy", &Ecmp::policy, "How the path is chosen."),
-                     optional("seed", &Ecmp::seed, "Of the hash; the scenario's seed when not given.")}};
+          .fields = {optional("policy", &Ecmp::policy, "How the path of a flow is chosen among several of equal cost."),
+                     optional("seed", &Ecmp::seed, "The seed of the hash; the scenario's seed when not given.")}};
 }
 
 Declaration<ProgrammableSwitches> Declared<ProgrammableSwitches>::declaration() {
   using P = ProgrammableSwitches;
-  return {.doc = "Switches that algorithms such as atp add in.",
-          .fields = {optional_as<OrWord<std::vector<std::string>, EdgeSwitches>>(
-                         "switches", &P::switches, "Their names; \"edge\" is every switch with an endpoint, [] none."),
-                     optional("aggregators", &P::aggregators, "Packets that each can hold at a time, of all jobs.", at_least(1)),
-                     optional("mark_above", &P::mark_above,
-                              "Switches that run a program mark all that joins a queue of so much, besides what \"/packet/ecn\" marks; 0B: "
-                              "nothing besides. The authors of ATP mark from 1000 cells of 80 bytes on."),
-                     optional_as<OrWord<Bytes, AnyPayload>>("payload", &P::payload, "The most that one can add of a packet."),
-                     optional_as<OrWord<std::int64_t, AsTheyCome>>("packets_per_second", &P::packets_per_second,
-                                                                   "The most that each handles.", at_least<std::int64_t>(1)),
-                     optional("delay", &P::delay, "Of each packet in one, on top of what its links take.", at_least(SimTime{}))}};
+  return {.doc = "The programmable switches, in which algorithms such as atp aggregate gradients.",
+          .fields = {
+              optional_as<OrWord<std::vector<std::string>, EdgeSwitches>>(
+                  "switches", &P::switches,
+                  "The names of the programmable switches; \"edge\" stands for every switch with an endpoint, [] for none."),
+              optional("aggregators", &P::aggregators,
+                       "The aggregators of each programmable switch: the packets of all jobs that it can hold at a time.", at_least(1)),
+              optional("mark_above", &P::mark_above,
+                       "The queue length from which programmable switches mark every packet, in addition to what \"/packet/ecn\" marks; "
+                       "with 0B they mark nothing in addition. The authors of ATP mark from 1000 cells of 80 bytes on."),
+              optional_as<OrWord<Bytes, AnyPayload>>("payload", &P::payload,
+                                                     "The largest payload of a packet that a programmable switch can aggregate."),
+              optional_as<OrWord<std::int64_t, AsTheyCome>>("packets_per_second", &P::packets_per_second,
+                                                            "The most packets that each programmable switch handles in a second.",
+                                                            at_least<std::int64_t>(1)),
+              optional("delay", &P::delay, "The time that each packet takes in the switch's program, in addition to the time on its links.",
+                       at_least(SimTime{}))}};
 }
 
 Declaration<FabricChoice> Declared<FabricChoice>::declaration() {
   return {
-      .doc = "The network that connects the endpoints.",
+      .doc = "The fabric: the switches and links that connect the endpoints.",
       .fields = {optional("ecmp", &FabricChoice::ecmp, "Which of several equal-cost paths a pair uses."),
                  optional("programmable", &FabricChoice::programmable, "Switches that can add what passes.")},
       .tag = "type",
       .alternatives = {
           shape<BiGraph>(
               "Two equal parts of switches, completely connected with each other; nodes on every switch.",
-              {required("switches", &BiGraph::switches, "In both parts together.", at_least(2)),
+              {required("switches", &BiGraph::switches, "The number of switches in both parts together.", at_least(2)),
                required("nodes_per_switch", &BiGraph::nodes_per_switch, "Nodes on each switch, at most switches / 2.", at_least(1)),
-               optional("priorities", &BiGraph::priorities, "2: one for each direction, free of deadlock; 1: without.", between(1, 2))}),
-          shape<FatTree>("Leaf-spine: nodes on the leaves, every leaf connected to every spine.",
-                         {required("leaves", &FatTree::leaves, "Switches that carry nodes.", at_least(1)),
-                          required("nodes_per_leaf", &FatTree::nodes_per_leaf, "Nodes on each leaf.", at_least(1)),
-                          required("spines", &FatTree::spines, "Switches that connect the leaves.", at_least(1))},
-                         [](const FatTree& tree) { return !tree.three_tiers(); }),
+               optional("priorities", &BiGraph::priorities,
+                        "Priorities (virtual channels) for lossless traffic: 2, one for each direction, avoid deadlock; with 1 routing can "
+                        "deadlock.",
+                        between(1, 2))}),
+          shape<FatTree>(
+              "Leaf-spine: nodes on the leaves, every leaf connected to every spine.",
+              {required("leaves", &FatTree::leaves, "The number of leaf switches, which the nodes are attached to.", at_least(1)),
+               required("nodes_per_leaf", &FatTree::nodes_per_leaf, "The number of nodes attached to each leaf switch.", at_least(1)),
+               required("spines", &FatTree::spines, "The number of spine switches, each connected to every leaf.", at_least(1))},
+              [](const FatTree& tree) { return !tree.three_tiers(); }),
           shape<FatTree>("Three tiers of switches with k ports each: k^3 / 4 nodes.",
-                         {required("k", &FatTree::k, "Ports of each switch, even.", at_least(2))},
+                         {required("k", &FatTree::k, "The number of ports of each switch, which must be even.", at_least(2))},
                          [](const FatTree& tree) { return tree.three_tiers(); }),
-          shape<Star>("All nodes on one switch.", {required("nodes", &Star::nodes, "Nodes on the switch.", at_least(1))}),
-          shape<Torus>("A grid of switches that closes around in every dimension.",
-                       {required("dims", &Torus::dims, "Switches along each dimension."),
-                        optional("nodes_per_switch", &Torus::nodes_per_switch, "Nodes on each switch.", at_least(1)),
-                        optional("priorities", &Torus::priorities, "2: datelines, free of deadlock; 1: without.", between(1, 2))}),
-          shape<Dragonfly>("Groups of completely connected routers, every pair of groups joined by global cables.",
-                           {required("groups", &Dragonfly::groups, "Groups of routers.", at_least(1)),
-                            required("routers_per_group", &Dragonfly::routers_per_group, "Routers of each group.", at_least(1)),
-                            required("nodes_per_router", &Dragonfly::nodes_per_router, "Nodes on each router.", at_least(1)),
-                            required("global_links_per_router", &Dragonfly::global_links_per_router,
-                                     "Cables of each router to other groups.", at_least(0)),
-                            optional("priorities", &Dragonfly::priorities, "2: free of deadlock; 1: without.", between(1, 2))}),
-          shape<GraphFabric>("Any fabric, cable by cable.",
-                             {required("nodes", &GraphFabric::nodes, "Names of the endpoints, in the order of linear placement."),
-                              optional("switches", &GraphFabric::switches, "Names of the switches."),
-                              required("links", &GraphFabric::links, "The cables.")}),
+          shape<Star>("A single switch that all nodes are attached to.",
+                      {required("nodes", &Star::nodes, "The number of nodes attached to the switch.", at_least(1))}),
+          shape<Torus>(
+              "A grid of switches that closes around in every dimension.",
+              {required("dims", &Torus::dims, "The number of switches along each dimension."),
+               optional("nodes_per_switch", &Torus::nodes_per_switch, "The number of nodes attached to each switch.", at_least(1)),
+               optional("priorities", &Torus::priorities,
+                        "Priorities (virtual channels) for lossless traffic: 2 avoid deadlock by datelines; with 1 routing can deadlock.",
+                        between(1, 2))}),
+          shape<Dragonfly>(
+              "Groups of completely connected routers, every pair of groups joined by global cables.",
+              {required("groups", &Dragonfly::groups, "The number of groups of routers.", at_least(1)),
+               required("routers_per_group", &Dragonfly::routers_per_group, "The number of routers in each group.", at_least(1)),
+               required("nodes_per_router", &Dragonfly::nodes_per_router, "The number of nodes attached to each router.", at_least(1)),
+               required("global_links_per_router", &Dragonfly::global_links_per_router,
+                        "The number of cables from each router to other groups.", at_least(0)),
+               optional("priorities", &Dragonfly::priorities,
+                        "Priorities (virtual channels) for lossless traffic: 2 avoid deadlock; with 1 routing can deadlock.",
+                        between(1, 2))}),
+          shape<GraphFabric>("Any other fabric, given link by link.",
+                             {required("nodes", &GraphFabric::nodes, "The names of the endpoints, in the order of linear placement."),
+                              optional("switches", &GraphFabric::switches, "The names of the switches."),
+                              required("links", &GraphFabric::links, "The links between nodes and switches.")}),
       }};
 }
 

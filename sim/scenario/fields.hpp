@@ -4,7 +4,7 @@
 //   template <> struct Declared<LinkSpec> {
 //     static Declaration<LinkSpec> declaration() {
 //       return {.doc = "A cable.", .fields = {
-//           required("bandwidth", &LinkSpec::bandwidth, "Rate of each direction.", at_least(1_Mbps)),
+//           required("bandwidth", &LinkSpec::bandwidth, "Bandwidth of each direction of the link.", at_least(1_Mbps)),
 //           optional("latency", &LinkSpec::latency, "Time from one end to the other.")}};
 //     }
 //   };

@@ -54,9 +54,10 @@ struct Declared<ProfileFile> {
       if (field.name != "profile") sourced.push_back(with_source(field));
     Declaration<ProfileFile> out{
         .doc = "A hardware profile.",
-        .fields = {required("schema", &ProfileFile::schema, "Version of this format.", between(1, 1)),
-                   optional("description", &ProfileFile::description, "What the profile stands for."),
-                   optional("calibration", &ProfileFile::calibration, "How `weft calibrate` came by it; for people.")}};
+        .fields = {
+            required("schema", &ProfileFile::schema, "Version of the scenario format; this page describes version 1.", between(1, 1)),
+            optional("description", &ProfileFile::description, "What the profile stands for."),
+            optional("calibration", &ProfileFile::calibration, "How `weft calibrate` came by it; for people.")}};
     for (auto& field : lifted<ProfileFile, HardwareProfile>(sourced, profile_of)) out.fields.push_back(std::move(field));
     return out;
   }

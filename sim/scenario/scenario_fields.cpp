@@ -57,7 +57,7 @@ Field<Scenario> sweep_field() {
 
 Field<Scenario> schema_field() {
   return {.name = "schema",
-          .doc = "Version of this format.",
+          .doc = "Version of the scenario format; this page describes version 1.",
           .is_required = true,
           .read = [](const Json& json, const Place& place, Input& in, Scenario&) { return json == 1 || in.unwanted(place, "1", json); },
           .write = [](const Scenario&) { return Json(1); },
@@ -96,16 +96,16 @@ std::function<Json(const AlgorithmSettings&)> not_zero(int AlgorithmSettings::*m
 std::vector<Field<AtpSettings>> atp_fields() {
   using C = AtpSettings;
   auto servers = optional("servers", &C::servers,
-                          "Parameter servers, each of an equal share. When not given: one, where the fabric has a place without a "
-                          "rank, else as many as ranks, at most 8, among them.",
+                          "The number of parameter servers, each for an equal share of the values. When not given: one, where the fabric "
+                          "has an endpoint without a rank, else as many as ranks, at most 8, among them.",
                           at_least(1));
   servers.write = [](const C& c) { return c.servers > 0 ? Json(c.servers) : Json(Json::value_t::discarded); };
   auto aggregators = optional("aggregators", &C::aggregators,
                               "Of each programmable switch, for all jobs; as the fabric says when not given.", at_least(1));
   aggregators.write = [](const C& c) { return c.aggregators > 0 ? Json(c.aggregators) : Json(Json::value_t::discarded); };
   auto largest_window = optional("largest_window", &C::largest_window,
-                                 "Packets, of each worker with each server. When not given: so that those with all servers together are "
-                                 "twice what fits into a round trip.",
+                                 "The largest window of each worker with each server, in packets. When not given, the windows with all "
+                                 "servers together are twice what fits into a round trip.",
                                  at_least(1));
   largest_window.write = [](const C& c) { return c.largest_window > 0 ? Json(c.largest_window) : Json(Json::value_t::discarded); };
   auto server_nodes = optional("server_nodes", &C::server_nodes, "Instead of \"servers\": the endpoint of each parameter server.");
@@ -114,29 +114,32 @@ std::vector<Field<AtpSettings>> atp_fields() {
   return {servers,
           server_nodes,
           aggregators,
-          optional("split", &C::split, "Aggregators are split evenly between the jobs beforehand, instead of shared by whoever comes."),
-          optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
-          optional("packet", &C::packet, "On the wire, payload included."),
-          optional("initial_window", &C::initial_window, "Packets, of each worker with each server.", at_least(1)),
+          optional("split", &C::split,
+                   "Whether aggregators are split evenly between the jobs in advance, instead of shared first come, first served."),
+          optional("payload", &C::payload, "The payload of a packet in bytes, at 4 bytes for each value."),
+          optional("packet", &C::packet, "The bytes of a packet on the wire, with its payload."),
+          optional("initial_window", &C::initial_window, "The initial window of each worker with each server, in packets.", at_least(1)),
           largest_window,
-          optional("mtu", &C::mtu, "By which windows grow."),
+          optional("mtu", &C::mtu, "The segment size in bytes by which windows grow."),
           optional("congestion_control", &C::congestion_control,
-                   "Windows grow from the initial one, and marks and losses halve them; false: the largest from the beginning."),
-          optional("forwarded", &C::forwarded, "The share of packets, 0 to 1, that no switch adds (SetForceForward in the authors' code)."),
-          optional("framing", &C::framing, "Of each packet on a link besides: preamble, gap and FCS of Ethernet are 24B."),
+                   "Whether windows grow from the initial one and are halved by marks and losses; with false they are the largest from the "
+                   "beginning."),
+          optional("forwarded", &C::forwarded,
+                   "The share of packets, 0 to 1, that switches forward without aggregating them (SetForceForward in the authors' code)."),
+          optional("framing", &C::framing, "The framing of each packet on a link in addition: preamble, gap and FCS of Ethernet are 24B."),
           optional("host", &C::host, "What a packet costs a worker or parameter server."),
-          optional("timeout", &C::timeout, "Without progress before a packet is sent again, at most; less where round trips are known.")};
+          optional("timeout", &C::timeout, "The largest retransmission timeout; it is shorter where round trips are known.")};
 }
 
 std::vector<Field<SwitchmlSettings>> switchml_fields() {
   using C = SwitchmlSettings;
-  return {optional("slots", &C::slots, "Of the switch.", at_least(1)),
-          optional("payload", &C::payload, "Of a packet; 4 bytes a value."),
-          optional("packet", &C::packet, "On the wire, payload included."),
-          optional("framing", &C::framing, "Of each packet on a link besides: preamble, gap and FCS of Ethernet are 24B."),
+  return {optional("slots", &C::slots, "The number of slots in the switch's pool.", at_least(1)),
+          optional("payload", &C::payload, "The payload of a packet in bytes, at 4 bytes for each value."),
+          optional("packet", &C::packet, "The bytes of a packet on the wire, with its payload."),
+          optional("framing", &C::framing, "The framing of each packet on a link in addition: preamble, gap and FCS of Ethernet are 24B."),
           optional("host", &C::host, "What a packet costs a worker."),
           optional("timeout", &C::timeout,
-                   "Of a packet before it is sent again, doubled from the fourth time in a row on. When not given: 1ms, or twice what "
+                   "The retransmission timeout of a packet, doubled from the fourth time in a row on. When not given: 1ms, or twice what "
                    "all slots' packets take on the slowest link or through the switch if that is longer.")};
 }
 
@@ -187,17 +190,20 @@ const std::vector<std::pair<NetworkKind, std::string>>& Names<NetworkKind>::valu
 
 Declaration<HostCost> Declared<HostCost>::declaration() {
   using H = HostCost;
-  return {.doc = "What a packet costs the host that sends or receives it; a host handles one after another.",
-          .fields = {optional("per_packet", &H::per_packet, "Of each."),
-                     optional("bandwidth", &H::bandwidth, "At which it goes through a packet's bytes; 0bps: at once."),
-                     optional("jitter", &H::jitter, "A packet takes up to so much longer, evenly distributed, from the scenario's seed.")}};
+  return {
+      .doc = "What a packet costs the host that sends or receives it; a host processes one packet at a time.",
+      .fields = {
+          optional("per_packet", &H::per_packet, "The time that the host needs for each packet."),
+          optional("bandwidth", &H::bandwidth, "The rate at which the host processes a packet's bytes; 0bps means that they take no time."),
+          optional("jitter", &H::jitter,
+                   "The largest random addition to the time of a packet, uniformly distributed from 0, by the scenario's seed.")}};
 }
 
 Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
   using A = AlgorithmChoice;
   using Settings = AlgorithmSettings;
   const auto settings_of = +[](A& choice) -> Settings& { return choice.settings; };
-  Declaration<A> out{.doc = "An algorithm; its settings go beside its name.", .tag = "name", .shorthand = true};
+  Declaration<A> out{.doc = "An algorithm by its name, with its settings beside it.", .tag = "name", .shorthand = true};
   for (const std::string& name : algorithm_names()) {
     if (is_in_network(name)) continue;
     std::vector<Field<Settings>> fields;
@@ -211,10 +217,10 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
       can_be_cut |= algorithm.can_be_cut;
       doc += fmt::format("{}{}: {}", doc.empty() ? "" : " ", name_of(algorithm.collective), algorithm.description);
     }
-    if (takes_group) fields.push_back(group_field("Ranks in a group; the GPUs of a server when not given."));
+    if (takes_group) fields.push_back(group_field("The number of ranks in a group; the GPUs of a server when not given."));
     if (takes_servers) {
-      auto field =
-          optional("servers", &Settings::servers, "Those that keep parameters, each an equal part; 1 when not given.", at_least(1));
+      auto field = optional("servers", &Settings::servers,
+                            "The number of parameter servers, each for an equal part of the message; 1 when not given.", at_least(1));
       field.write = [](const Settings& s) { return s.servers > 0 ? Json(s.servers) : Json(Json::value_t::discarded); };
       fields.push_back(field);
       fields.push_back(optional("server_hosts", &Settings::server_hosts,
@@ -226,20 +232,21 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
           group_field("Ranks in a group, through which each channel goes from another rank on (a ring for each NIC); with several "
                       "channels the GPUs of a server when not given."));
     if (can_be_cut) {
-      auto channels = optional("channels", &Settings::channels, "Parts of the message, each a copy of the algorithm.", at_least(1));
+      auto channels = optional("channels", &Settings::channels,
+                               "The number of channels: parts of the message that run the algorithm side by side.", at_least(1));
       if (name == "nccl") {
         channels.doc = "NCCL's channels, parts of the message; one for each NIC of a server when not given.";
         channels.write = not_zero(&Settings::channels);
       }
       fields.push_back(channels);
       auto pieces = optional("pieces", &Settings::pieces,
-                             "Segments of each part that follow one another. When not given: as \"segment\" says, or as many as do it "
-                             "first where the algorithm is a tree or a chain, or else 1.",
+                             "The number of segments of each part, which are pipelined. When not given: as \"segment\" says, or the number "
+                             "that is fastest where the algorithm is a tree or a chain, or else 1.",
                              at_least(1));
       pieces.write = not_zero(&Settings::pieces);
       fields.push_back(pieces);
-      auto segment =
-          optional("segment", &Settings::segment, "Instead of \"pieces\": the most bytes that one message carries.", at_least(1_B));
+      auto segment = optional("segment", &Settings::segment, "The most bytes that one message carries, instead of a number of \"pieces\".",
+                              at_least(1_B));
       segment.write = [](const Settings& s) { return s.segment.count > 0 ? Json(to_string(s.segment)) : Json(Json::value_t::discarded); };
       fields.push_back(segment);
     }
@@ -283,13 +290,13 @@ Declaration<OperationSpec> Declared<OperationSpec>::declaration() {
   using O = OperationSpec;
   auto after = optional("after", &O::after, "The ids of operations that must have ended on a rank before it begins this one.");
   after.write = [](const O& o) { return o.after.empty() ? Json(Json::value_t::discarded) : Json(o.after); };
-  auto ranks =
-      optional_as<OrWord<std::vector<int>, AllEndpoints>>("ranks", &O::ranks, "The ranks that do it, none twice; others leave it out.");
+  auto ranks = optional_as<OrWord<std::vector<int>, AllEndpoints>>("ranks", &O::ranks,
+                                                                   "The ranks that take part, none of them twice; the others skip it.");
   return {.doc = "What every rank does once: a computation, a collective, or a message from one rank to another.",
-          .fields = {required("id", &O::id, "A name, by which later operations say that they come after it."),
+          .fields = {required("id", &O::id, "The name of the operation, which later operations refer to in \"after\"."),
                      optional("compute", &O::compute, "The operation is a computation of this time."),
                      optional("collective", &O::collective, "The operation is this collective of all ranks, or of those in \"ranks\"."),
-                     optional("size", &O::size, "Bytes of the collective's message."),
+                     optional("size", &O::size, "The message size of the collective in bytes."),
                      optional("algorithm", &O::algorithm, "The algorithm of the collective; as the workload's when not given."),
                      optional("send", &O::send, "The operation is a message of this size, which one rank sends and another receives."),
                      optional("from", &O::from, "The rank that sends the message."),
@@ -318,50 +325,54 @@ Declaration<Workload> Declared<Workload>::declaration() {
     return w.program.empty() ? Json(Json::value_t::discarded) : Form<std::vector<OperationSpec>>::write(w.program);
   };
   Declaration<W> out{
-      .doc = "What the ranks do.",
+      .doc = "The workload: what the ranks do and how.",
       .fields = {
-          optional("collective", &W::collective, "The operation."), algorithm, program, size,
-          optional("dtype", &W::dtype, "Type of the elements."), optional("op", &W::op, "Reduction operator."),
-          optional("root", &W::root, "Root of broadcast and reduce.", at_least(0)),
-          optional_as<OrWord<int, AllRanks>>(
-              "ranks", &W::ranks, "How many take part, on the first places of the placement; \"all\" leaves extra servers their endpoints.",
-              at_least(1)),
-          optional("iterations", &W::iterations, "How often the collective is run; the time is that of one, on average.",
-                   between(1, 1'000'000)),
-          optional("compute", &W::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
+          optional("collective", &W::collective, "The collective operation that the ranks run."), algorithm, program, size,
+          optional("dtype", &W::dtype, "The data type of the elements."),
+          optional("op", &W::op, "The reduction operator that combines the elements."),
+          optional("root", &W::root, "The root rank of broadcast and reduce.", at_least(0)),
+          optional_as<OrWord<int, AllRanks>>("ranks", &W::ranks,
+                                             "The number of ranks, which take the first endpoints of the placement; \"all\" takes all of "
+                                             "them but those of extra parameter servers.",
+                                             at_least(1)),
+          optional("iterations", &W::iterations,
+                   "The number of times that the collective is run; the time in the result is the average of one.", between(1, 1'000'000)),
+          optional("compute", &W::compute, "The time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
   for (Field<W>& field : training_fields()) out.fields.push_back(std::move(field));
   out.fields.push_back(compression_field());
   return out;
 }
 
 Declaration<Placement> Declared<Placement>::declaration() {
-  return {.doc = "Which endpoint each rank sits on.",
+  return {.doc = "The placement: which endpoint each rank sits on.",
           .tag = "policy",
-          .alternatives = {placed("linear", PlacementPolicy::linear, "Rank r on endpoint r."),
+          .alternatives = {placed("linear", PlacementPolicy::linear, "Rank r sits on endpoint r."),
                            placed("hdrm", PlacementPolicy::hdrm, "The rank map of HDRM, on a BiGraph."),
-                           placed("random", PlacementPolicy::random, "A random permutation.",
-                                  {optional("seed", &Placement::seed, "Of the permutation; the scenario's seed when not given.")}),
+                           placed("random", PlacementPolicy::random, "The ranks sit on endpoints in random order.",
+                                  {optional("seed", &Placement::seed, "The seed of the permutation; the scenario's seed when not given.")}),
                            placed("round_robin", PlacementPolicy::round_robin,
-                                  "On each switch in turn; on each server where they have several GPUs."),
-                           placed("list", PlacementPolicy::list, "As given.",
-                                  {required("nodes", &Placement::nodes, "The endpoint of rank 0, 1, 2, ...")})},
+                                  "The ranks take one endpoint of each switch in turn, or of each server where servers have several GPUs."),
+                           placed("list", PlacementPolicy::list, "The endpoint of each rank is given explicitly.",
+                                  {required("nodes", &Placement::nodes, "The endpoints of the ranks 0, 1, 2, ... in order.")})},
           .shorthand = true};
 }
 
 Declaration<JobSpec> Declared<JobSpec>::declaration() {
   using J = JobSpec;
-  return {.doc = "A job beside the workload. What is not given is as the workload has it.",
-          .fields = {optional("name", &J::name, "Goes with its results; job1, job2, ... when not given."),
-                     optional("collective", &J::collective, "The operation."), optional("algorithm", &J::algorithm, "One algorithm."),
-                     optional("size", &J::size, "Bytes of the message."), optional("dtype", &J::dtype, "Type of the elements."),
-                     optional_as<OrWord<int, RanksOfWorkload>>("ranks", &J::ranks, "How many take part.", at_least(1)),
-                     optional("placement", &J::placement, "Among the endpoints that the workload and the jobs before it leave free."),
-                     optional("share_endpoints", &J::share_endpoints,
-                              "Its ranks may sit on endpoints of the workload and of other jobs, and share their NICs and links; false "
-                              "when not given."),
-                     optional("start", &J::start, "When its ranks start.", at_least(SimTime{})),
-                     optional("iterations", &J::iterations, "How often the collective is run.", between(1, 1'000'000)),
-                     optional("compute", &J::compute, "Time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
+  return {
+      .doc = "A job beside the workload; keys that are not given are those of the workload.",
+      .fields = {optional("name", &J::name, "The name of the job, which goes with its results; job1, job2, ... when not given."),
+                 optional("collective", &J::collective, "The collective operation that the ranks run."),
+                 optional("algorithm", &J::algorithm, "One algorithm."), optional("size", &J::size, "The message size in bytes."),
+                 optional("dtype", &J::dtype, "The data type of the elements."),
+                 optional_as<OrWord<int, RanksOfWorkload>>("ranks", &J::ranks, "The number of ranks of the job.", at_least(1)),
+                 optional("placement", &J::placement, "Among the endpoints that the workload and the jobs before it leave free."),
+                 optional("share_endpoints", &J::share_endpoints,
+                          "Its ranks may sit on endpoints of the workload and of other jobs, and share their NICs and links; false "
+                          "when not given."),
+                 optional("start", &J::start, "The time at which the ranks of the job start.", at_least(SimTime{})),
+                 optional("iterations", &J::iterations, "The number of times that the collective is run.", between(1, 1'000'000)),
+                 optional("compute", &J::compute, "The time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
 }
 
 Declaration<TrafficSpec> Declared<TrafficSpec>::declaration() {
@@ -374,27 +385,34 @@ Declaration<TrafficSpec> Declared<TrafficSpec>::declaration() {
                           .selected = [pattern](const T& traffic) { return traffic.pattern == pattern; }};
   };
   const auto senders = [] {
-    return optional_as<OrWord<std::vector<int>, AllEndpoints>>("endpoints", &T::endpoints, "Who sends, none twice.");
+    return optional_as<OrWord<std::vector<int>, AllEndpoints>>("endpoints", &T::endpoints, "The endpoints that send, none of them twice.");
   };
-  return {.doc = "Flows that repeat.",
-          .fields = {required("size", &T::size, "Bytes of each flow."), optional("start", &T::start, "When the first flows begin."),
-                     optional_as<OrWord<SimTime, NeverStops>>("stop", &T::stop, "No flow begins from then on."),
-                     optional("period", &T::period,
-                              "From the start of a flow to the start of the next between the same two; 0s: back to back."),
-                     optional("on", &T::on, "No flow begins for \"off\" after each \"on\", counted from start; 0s: always on."),
-                     optional("off", &T::off, "See \"on\".")},
-          .tag = "pattern",
-          .alternatives = {
-              shape("permutation", TrafficPattern::permutation, "Each endpoint sends to one other and receives from one other.",
-                    {senders(), optional("seed", &T::seed, "Of the permutation; the scenario's seed when not given.")}),
-              shape("incast", TrafficPattern::incast, "All endpoints send to one.", {senders(), required("to", &T::to, "The one.")}),
-              shape("pairs", TrafficPattern::pairs, "As given.", {required("pairs", &T::pairs, "Lists of two: sender and receiver.")})}};
+  return {
+      .doc = "A pattern of flows that repeat.",
+      .fields =
+          {required("size", &T::size, "The bytes that each flow carries."),
+           optional("start", &T::start, "The time at which the first flows begin."),
+           optional_as<OrWord<SimTime, NeverStops>>("stop", &T::stop, "The time from which no flow begins any more."),
+           optional(
+               "period", &T::period,
+               "The time from the start of a flow to the start of the next between the same two endpoints; with 0s they are back to back."),
+           optional("on", &T::on,
+                    "On-off traffic: flows begin during each \"on\" and not during the \"off\" that follows, counted from start; with 0s "
+                    "they always begin."),
+           optional("off", &T::off, "The time without new flows after each \"on\".")},
+      .tag = "pattern",
+      .alternatives = {shape("permutation", TrafficPattern::permutation, "Each endpoint sends to one other and receives from one other.",
+                             {senders(), optional("seed", &T::seed, "The seed of the permutation; the scenario's seed when not given.")}),
+                       shape("incast", TrafficPattern::incast, "All endpoints send to one of them (incast).",
+                             {senders(), required("to", &T::to, "The endpoint that receives all flows (incast).")}),
+                       shape("pairs", TrafficPattern::pairs, "The endpoint of each rank is given explicitly.",
+                             {required("pairs", &T::pairs, "The pairs that send, each a list of sender and receiver.")})}};
 }
 
 Declaration<StartSkew> Declared<StartSkew>::declaration() {
   return {.doc = "Ranks start at random times, uniform from 0 to max.",
-          .fields = {required("max", &StartSkew::max, "The latest start."),
-                     optional("seed", &StartSkew::seed, "Of the start times; the scenario's seed when not given.")}};
+          .fields = {required("max", &StartSkew::max, "The latest time at which a rank starts."),
+                     optional("seed", &StartSkew::seed, "The seed of the start times; the scenario's seed when not given.")}};
 }
 
 Declaration<Scenario> Declared<Scenario>::declaration() {
@@ -402,20 +420,23 @@ Declaration<Scenario> Declared<Scenario>::declaration() {
   return {
       .doc = "A Weft scenario: one cluster and what runs on it.",
       .fields = {
-          editor_field(), schema_field(), optional("name", &S::name, "Goes with every result; the file's name when not given."),
-          optional_as<FreeText>("description", &S::description, "For the reader."), required("fabric", &S::fabric, "The network."),
+          editor_field(), schema_field(),
+          optional("name", &S::name, "The name of the scenario, which goes with every result; the file's name when not given."),
+          optional_as<FreeText>("description", &S::description, "Free text for whoever reads the scenario; it has no effect."),
+          required("fabric", &S::fabric, "The network."),
           optional_as<ServerForm>("server", &S::server,
                                   "What a node of the fabric is: a preset, a description, or an NCCL topology file. Endpoints are GPUs."),
-          optional_as<HardwareForm>("hardware", &S::hardware, "Overheads: a profile of scenarios/hardware/, or overrides of one."),
-          optional("network", &S::network, "How transfers are simulated."),
+          optional_as<HardwareForm>("hardware", &S::hardware,
+                                    "The hardware profile: the name of one in scenarios/hardware/, or overrides of one."),
+          optional("network", &S::network, "The network model that carries messages."),
           optional("packet", &S::packet, "Settings of the network \"packet\"; of no effect on others."),
-          required("workload", &S::workload, "What the ranks do."),
-          optional("placement", &S::placement, "Which endpoint each rank sits on."),
+          required("workload", &S::workload, "The workload: what the ranks do and how."),
+          optional("placement", &S::placement, "The placement: which endpoint each rank sits on."),
           optional("copies", &S::copies, "Copies between GPUs and host memory while the collective runs (data loading, prefetch)."),
           optional("jobs", &S::jobs, "Jobs that run beside the workload, on endpoints of their own."),
-          optional("traffic", &S::traffic, "Flows of others that repeat as long as jobs run."),
+          optional("traffic", &S::traffic, "Background traffic: flows that repeat as long as jobs run."),
           optional("start_skew", &S::start_skew, "Random starts of the ranks."),
-          optional("seed", &S::seed, "Of every random stream without a seed of its own."), sweep_field()}};
+          optional("seed", &S::seed, "The seed of every random choice without a seed of its own."), sweep_field()}};
 }
 
 }  // namespace weft

@@ -48,8 +48,8 @@ bool change_link(const Json& json, const Place& place, Input& in, Server& out) {
 // After those of a preset or a topology file: what differs of them.
 Field<Server> links_field() {
   Field<Server> field = optional("links", &Server::links,
-                                 "The links between the devices; beside a preset or a topology file, those of its links that differ, each "
-                                 "told by its ends, with what differs.");
+                                 "The links between the devices. Beside a preset or a topology file: the links that differ from it, each "
+                                 "identified by its two ends, with the keys that differ.");
   field.read = [read = field.read](const Json& json, const Place& place, Input& in, Server& out) {
     if (out.links.empty()) return read(json, place, in, out);
     if (!json.is_array()) return in.unwanted(place, "a list", json);
@@ -100,7 +100,7 @@ Field<Server> topology_field() {
 
 Field<Server> preset_field() {
   return {.name = "preset",
-          .doc = "The server that the other keys override.",
+          .doc = "The preset server, parts of which the other keys override.",
           .read =
               [](const Json& json, const Place& place, Input& in, Server& out) {
                 std::string name;
@@ -144,39 +144,41 @@ const std::vector<std::pair<Fabric::Copy, std::string>>& Names<Fabric::Copy>::va
 }
 
 Declaration<PcieLink> Declared<PcieLink>::declaration() {
-  return {.doc = "A PCIe link: its rate follows from encoding and packet overhead.",
-          .fields = {required("generation", &PcieLink::generation, "1 to 6.", between(1, 6)),
-                     optional("width", &PcieLink::width, "Lanes.", between(1, 16)),
-                     optional("max_payload", &PcieLink::max_payload, "Bytes of data in a packet (MPS).", between(64, 4096))}};
+  return {.doc = "A PCIe link, whose bandwidth follows from line encoding and packet overhead.",
+          .fields = {required("generation", &PcieLink::generation, "The PCIe generation of the link, from 1 to 6.", between(1, 6)),
+                     optional("width", &PcieLink::width, "The number of PCIe lanes of the link.", between(1, 16)),
+                     optional("max_payload", &PcieLink::max_payload, "The largest payload of a PCIe packet in bytes (Max_Payload_Size).",
+                              between(64, 4096))}};
 }
 
 Declaration<PeerContention> Declared<PeerContention>::declaration() {
   using C = PeerContention;
-  return {.doc = "What traffic between devices gets of a link under load, in each direction; copies to and from host memory lose nothing.",
-          .fields = {
-              written_if<C>(optional("nic_rate", &C::nic_rate,
-                                     "The rate that all flows between GPUs and NICs have together; the link's when not given.",
-                                     at_least(BitsPerSecond{1})),
-                            [](const C& c) { return c.nic_rate.count > 0; }),
-              written_if<C>(
-                  optional("two_way_rate", &C::two_way_rate,
-                           "While n flows between GPUs cross the link, not all in one direction, they have this rate divided by n in each "
-                           "direction; they lose nothing when not given.",
-                           at_least(BitsPerSecond{1})),
-                  [](const C& c) { return c.two_way_rate.count > 0; })}};
+  return {.doc =
+              "What traffic between devices gets of a link under load in each direction; copies to and from host memory keep the full "
+              "bandwidth.",
+          .fields = {written_if<C>(optional("nic_rate", &C::nic_rate,
+                                            "The bandwidth of all flows between GPUs and NICs together; that of the link when not given.",
+                                            at_least(BitsPerSecond{1})),
+                                   [](const C& c) { return c.nic_rate.count > 0; }),
+                     written_if<C>(optional("two_way_rate", &C::two_way_rate,
+                                            "While n flows between GPUs cross the link in both directions, they have this bandwidth "
+                                            "divided by n in each direction; they keep the full bandwidth when not given.",
+                                            at_least(BitsPerSecond{1})),
+                                   [](const C& c) { return c.two_way_rate.count > 0; })}};
 }
 
 Declaration<ServerLink> Declared<ServerLink>::declaration() {
   using L = ServerLink;
   return {.doc = "A link inside a server, the same in both directions.",
-          .fields = {required("from", &L::from, "A device."), required("to", &L::to, "A device."),
-                     optional("pcie", &L::pcie, "Its rate, if it is PCIe."),
-                     written_if<L>(optional("bandwidth", &L::bandwidth, "Its rate, if it is not.", at_least(BitsPerSecond{1})),
+          .fields = {required("from", &L::from, "The name of a device of the server."),
+                     required("to", &L::to, "The name of a device of the server."), optional("pcie", &L::pcie, "Its rate, if it is PCIe."),
+                     written_if<L>(optional("bandwidth", &L::bandwidth, "The bandwidth of each direction of a link that is not PCIe.",
+                                            at_least(BitsPerSecond{1})),
                                    [](const L& link) { return !link.pcie; }),
-                     optional("latency", &L::latency, "Time from one device to the other."),
+                     optional("latency", &L::latency, "The propagation time from one device to the other."),
                      written_if<L>(optional_as<ContentionForm>("contention", &L::contention,
-                                                               "What traffic between devices loses on it under load; \"none\" by default, "
-                                                               "where a preset's link has no other."),
+                                                               "How the bandwidth for traffic between devices falls under load; \"none\" "
+                                                               "when neither the link nor the preset says otherwise."),
                                    [](const L& link) { return link.contention != PeerContention{}; })}};
 }
 
@@ -184,41 +186,49 @@ Declaration<Server> Declared<Server>::declaration() {
   using S = Server;
   return {
       .doc = "What a node of the fabric is. Its endpoints are GPUs, and each NIC has a cable to the fabric.",
-      .fields = {preset_field(), topology_field(), optional("sockets", &S::sockets, "Names of the CPU sockets, each with its host memory."),
-                 optional("pcie_switches", &S::pcie_switches, "Names of the PCIe switches."),
-                 optional("nvswitches", &S::nvswitches, "Names of the NVSwitches."),
-                 optional("gpus", &S::gpus, "Names of the GPUs, in the order of endpoints."),
-                 optional("nics", &S::nics,
-                          "Names of the NICs, in the order of the fabric's ports; left out: a server by itself, on a fabric of one node."),
-                 links_field(), optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
-                 optional("policy", &S::policy, "How messages go from GPU to GPU of one server without NVLink."),
-                 written_if<S>(not_empty(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC of each GPU; the nearest when not given.")),
-                               [](const S& server) { return !server.nic_of_gpu.empty(); }),
-                 optional("wiring", &S::wiring, "one_switch: NICs take neighbouring ports; rails: each NIC is on a switch of its own."),
-                 optional("inter_socket_weight", &S::inter_socket_weight,
-                          "Share of a congested flow that crosses from socket to socket, against 1 of others."),
-                 optional("root_complex_payload", &S::root_complex_payload,
-                          "Bytes of data in a packet of a flow between devices that passes through a socket; 0: as the links have.")}};
+      .fields = {
+          preset_field(), topology_field(), optional("sockets", &S::sockets, "The names of the CPU sockets, each with its host memory."),
+          optional("pcie_switches", &S::pcie_switches, "The names of the PCIe switches in the server."),
+          optional("nvswitches", &S::nvswitches, "The names of the NVSwitches in the server."),
+          optional("gpus", &S::gpus, "The names of the GPUs, in the order of endpoints."),
+          optional(
+              "nics", &S::nics,
+              "The names of the NICs, in the order of the fabric's ports; without NICs it is a single server, on a fabric of one node."),
+          links_field(), optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
+          optional("policy", &S::policy, "How messages travel between GPUs of one server without NVLink."),
+          written_if<S>(not_empty(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC that each GPU uses; the nearest one when not given.")),
+                        [](const S& server) { return !server.nic_of_gpu.empty(); }),
+          optional("wiring", &S::wiring,
+                   "How NICs are cabled to the fabric: one_switch puts the NICs of a server on neighbouring ports, rails puts each NIC on "
+                   "a switch of its own."),
+          optional("inter_socket_weight", &S::inter_socket_weight,
+                   "The weight in max-min sharing of a flow that crosses from socket to socket, where other flows have weight 1."),
+          optional("root_complex_payload", &S::root_complex_payload,
+                   "The PCIe payload of peer-to-peer packets that a CPU's root complex forwards, in bytes; 0 keeps that of the links.")}};
 }
 
 Declaration<HostCopies> Declared<HostCopies>::declaration() {
   using C = HostCopies;
-  auto gpus = optional_as<OrWord<std::vector<int>, AllGpus>>("gpus", &C::gpus, "Endpoints: GPUs of all servers, counted through.");
+  auto gpus =
+      optional_as<OrWord<std::vector<int>, AllGpus>>("gpus", &C::gpus, "The endpoints whose GPUs copy, numbered through all servers.");
   gpus.read = [read = gpus.read](const Json& json, const Place& place, Input& in, C& out) {
     if (json.is_array() && json.empty()) return in.problem(place, "names no GPU: write \"all\" or at least one");
     return read(json, place, in, out);
   };
-  return {
-      .doc = "Copies that each of some GPUs repeats until the collective has ended, at least once.",
-      .fields = {gpus, optional("direction", &C::direction, "Which way."),
-                 required("bytes", &C::bytes, "Of each copy.", at_least(Bytes{1})), optional("start", &C::start, "When the first begins."),
-                 optional("period", &C::period, "From the start of one to the start of the next; 0s: back to back.")}};
+  return {.doc = "Copies that each of some GPUs repeats until the collective has ended, at least once.",
+          .fields = {gpus, optional("direction", &C::direction, "The direction of the copies: to or from host memory."),
+                     required("bytes", &C::bytes, "The bytes of each copy.", at_least(Bytes{1})),
+                     optional("start", &C::start, "The time at which the first copy begins."),
+                     optional("period", &C::period,
+                              "The time from the start of one copy to the start of the next; with 0s they are back to back.")}};
 }
 
 Json ServerForm::schema() {
   Json object = Form<Server>::schema();
   for (auto& property : object["properties"].items()) property.value().erase("default");  // those of the preset
-  return {{"oneOf", Json::array({{{"enum", server_presets()}, {"description", "Short for an object with only \"preset\"."}}, object})},
+  return {{"oneOf", Json::array({{{"enum", server_presets()},
+                                  {"description", "The name of a preset, which is short for an object with only \"preset\"."}},
+                                 object})},
           {"x-shorthand", "preset"}};
 }
 

@@ -5,9 +5,9 @@ namespace weft {
 Declaration<SizeRange> Declared<SizeRange>::declaration() {
   using R = SizeRange;
   return {.doc = "Sizes from \"from\" up to \"to\", each \"factor\" times the one before.",
-          .fields = {required("from", &R::from, "The first size.", at_least(Bytes{1})),
-                     required("to", &R::to, "No size is above it; it is one of them where the factor meets it.", at_least(Bytes{1})),
-                     optional("factor", &R::factor, "Between one size and the next.", between(2, 1'000'000))}};
+          .fields = {required("from", &R::from, "The smallest size of the list.", at_least(Bytes{1})),
+                     required("to", &R::to, "The largest size; it is one of the list where the factor meets it.", at_least(Bytes{1})),
+                     optional("factor", &R::factor, "The factor between one size and the next.", between(2, 1'000'000))}};
 }
 
 std::string SizesForm::wanted() { return OneOrList<Bytes>::wanted() + ", or {\"from\": \"8B\", \"to\": \"8GiB\", \"factor\": 2}"; }

@@ -16,8 +16,8 @@ struct ModelForm {
   static std::string wanted() { return "one of " + quoted_list(model_names()) + ", or {\"file\": \"my_net.json\"}"; }
   static Json schema() {
     const Json file = {{"type", "object"},
-                       {"description", "A table of layers, relative to the scenario."},
-                       {"properties", {{"file", {{"type", "string"}, {"description", "Its name."}}}}},
+                       {"description", "A file with a table of layers, its path relative to the scenario."},
+                       {"properties", {{"file", {{"type", "string"}, {"description", "The path of the file, relative to the scenario."}}}}},
                        {"required", {"file"}},
                        {"additionalProperties", false}};
     return {{"oneOf", Json::array({{{"enum", model_names()}}, file})}};
@@ -115,26 +115,29 @@ Declaration<EngineChoice> Declared<EngineChoice>::declaration() {
       .tag = "name",
       .alternatives =
           {engine<NoneSettings>({}),
-           engine<D>({optional("bucket", &D::bucket, "A bucket is launched when it has reached this size and all its gradients are ready."),
-                      optional("first_bucket", &D::first_bucket, "Of the first bucket, so that communication begins early.")}),
-           engine<H>({optional("cycle_time", &H::cycle_time, "From the start of a negotiation to the start of the next, at least."),
-                      optional("fusion_threshold", &H::fusion_threshold, "Ready gradients are fused up to this size; 0B: none are."),
-                      optional("cache", &H::cache, "What was negotiated once is a bit from then on."),
-                      optional("request", &H::request, "Of a gradient in a ready list or answer."),
-                      optional("agreement", &H::agreement, "How the bits of the cache are reduced.")}),
+           engine<D>(
+               {optional("bucket", &D::bucket, "A bucket is launched when it has reached this size and all its gradients are ready."),
+                optional("first_bucket", &D::first_bucket, "The size of the first bucket, smaller so that communication begins early.")}),
+           engine<H>({optional("cycle_time", &H::cycle_time, "The least time from the start of a negotiation to the start of the next."),
+                      optional("fusion_threshold", &H::fusion_threshold,
+                               "The size up to which ready gradients are fused into one all-reduce; with 0B none are."),
+                      optional("cache", &H::cache, "Whether the response cache is on: what was negotiated once is a bit from then on."),
+                      optional("request", &H::request, "The bytes of a gradient in a ready list or answer."),
+                      optional("agreement", &H::agreement, "How the bit vectors of the response cache are reduced.")}),
            engine<B>(
-               {optional("partition", &B::partition, "Gradients are cut into parts of this size."),
-                optional("credit", &B::credit, "Parts that may leave a rank at once."),
+               {optional("partition", &B::partition, "The size of the partitions that gradients are cut into."),
+                optional("credit", &B::credit, "The number of partitions that a rank may send at a time."),
                 optional_as<OrWord<int, AsManyAsMachines>>("servers", &B::servers,
-                                                           "Parameter servers; as many as machines when not given."),
+                                                           "The number of parameter servers; as many as machines when not given."),
                 optional("server_hosts", &B::server_hosts,
                          "workers: parameter servers run on the machines of the ranks; extra: on endpoints that the ranks leave free.")}),
            engine<A>({optional("granularity", &A::granularity,
-                               "Of an all-reduce, into which gradients are packed; and what must be ready to ask the others."),
-                      optional("streams", &A::streams, "All-reduces at once."),
-                      optional("agreement", &A::agreement, "How the bits of ready gradients are reduced."),
+                               "The size of an all-reduce, into which gradients are packed, and the bytes that must be ready before a rank "
+                               "negotiates."),
+                      optional("streams", &A::streams, "The number of streams, on each of which one all-reduce runs at a time."),
+                      optional("agreement", &A::agreement, "How the bit vectors of ready gradients are reduced."),
                       optional("compute_share", &A::compute_share,
-                               "What each stream that reduces takes of the compute rate of the backward pass, layer by layer.")})},
+                               "The share of the compute rate that each active stream takes from the backward pass.")})},
       .shorthand = true};
 }
 
@@ -142,11 +145,11 @@ std::vector<Field<Workload>> training_fields() {
   using T = TrainingChoice;
   std::vector<Field<T>> fields = {
       optional_as<ModelForm>("model", &T::model, "What the ranks train, instead of one collective of a \"size\"."),
-      optional("batch_per_gpu", &T::batch_per_gpu, "Samples of a step on each GPU; 32 when not given.", between(1, 1'000'000)),
+      optional("batch_per_gpu", &T::batch_per_gpu, "The samples in a step on each GPU; 32 when not given.", between(1, 1'000'000)),
       optional_as<DeviceForm>("device", &T::device, "The GPU that computes: a profile of scenarios/devices/."),
       optional_as<EnginesForm>("engine", &T::engines, "One gradient engine, or several to compare."),
       optional("optimizer", &T::optimizer,
-               "What is called when all gradients are reduced; its passes over memory take time; sgd_momentum when not given.")};
+               "The optimizer, called when all gradients are reduced; its passes over memory take time; sgd_momentum when not given.")};
   for (Field<T>& field : training_option_fields()) fields.push_back(std::move(field));
   std::vector<Field<Workload>> out = lifted<Workload, T>(
       fields, +[](Workload& w) -> T& { return w.training; });

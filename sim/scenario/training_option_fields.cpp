@@ -43,21 +43,24 @@ const std::vector<std::pair<TrainingDetail, std::string>>& Names<TrainingDetail>
 
 Declaration<Stragglers> Declared<Stragglers>::declaration() {
   using S = Stragglers;
-  return {.doc = "Random slowdowns of the ranks.",
+  return {.doc = "Random slowdowns of the ranks' computation.",
           .fields = {
               optional("spread", &S::spread,
-                       "What a rank computes in a step takes 1 + spread x an exponential variable of mean 1 as long; 0 when not given.",
+                       "The computation of a rank in a step takes 1 + spread x times as long, where x is exponentially distributed with "
+                       "mean 1; 0 when not given.",
                        between(0.0, 1000.0)),
               optional_as<OrWord<std::vector<Rank>, EveryRank>>("ranks", &S::ranks, "The ranks that are slowed down; all when not given."),
-              optional("seed", &S::seed, "Of the slowdowns; the scenario's seed when not given.")}};
+              optional("seed", &S::seed, "The seed of the slowdowns; the scenario's seed when not given.")}};
 }
 
 Declaration<Checkpoints> Declared<Checkpoints>::declaration() {
   using C = Checkpoints;
   return {.doc = "Parameters and optimizer states are written to storage while all ranks wait.",
           .fields = {
-              optional_as<OrWord<int, NoCheckpoint>>("every", &C::every, "After every so many steps; never when not given.", at_least(1)),
-              required("rate", &C::rate, "At which all GPUs together write and read them.", at_least(BitsPerSecond{1'000'000}))}};
+              optional_as<OrWord<int, NoCheckpoint>>(
+                  "every", &C::every, "The number of steps from one checkpoint to the next; none are written when not given.", at_least(1)),
+              required("rate", &C::rate, "The rate at which all GPUs together write and read checkpoints.",
+                       at_least(BitsPerSecond{1'000'000}))}};
 }
 
 Declaration<TrainingEvent> Declared<TrainingEvent>::declaration() {
@@ -73,10 +76,10 @@ Declaration<TrainingEvent> Declared<TrainingEvent>::declaration() {
               event(TrainingEvent::Kind::failure,
                     "A node fails and is replaced: the last checkpoint is read and broadcast, and the steps since are done again (from the "
                     "start where there is no checkpoint).",
-                    {after(), pause("Until the failure is noticed and the processes run again; 0s when not given.")}),
+                    {after(), pause("The time until the failure is noticed and the processes run again; 0s when not given.")}),
               event(TrainingEvent::Kind::growth, "Further ranks join on the next endpoints, and get the parameters by broadcast.",
-                    {after(), pause("Until all processes run; 0s when not given."),
-                     required("ranks", &E::ranks, "How many join.", between(1, 1'000'000))})}};
+                    {after(), pause("The time until all processes run; 0s when not given."),
+                     required("ranks", &E::ranks, "The number of ranks that join.", between(1, 1'000'000))})}};
 }
 
 std::vector<Field<TrainingChoice>> training_option_fields() {
@@ -85,27 +88,27 @@ std::vector<Field<TrainingChoice>> training_option_fields() {
       optional("gradient_dtype", &T::gradient_dtype,
                "Type of gradients on the wire, such as float16: each is converted when it is ready and back before the update; as "
                "\"dtype\" when not given."),
+      unless_default(optional("nan_check", &T::nan_check,
+                              "Whether each gradient is read once more when it is ready, to find values that are not numbers."),
+                     &T::nan_check),
       unless_default(
-          optional("nan_check", &T::nan_check, "Each gradient is read once more when it is ready, to find what is not a number."),
-          &T::nan_check),
-      unless_default(
-          optional("forward_by_layer", &T::forward_by_layer,
-                   "The next step's forward pass waits, layer by layer, for the gradients of that layer only; false when not given."),
+          optional(
+              "forward_by_layer", &T::forward_by_layer,
+              "Whether the next step's forward pass waits, layer by layer, for the gradients of that layer only; false when not given."),
           &T::forward_by_layer),
-      unless_default(
-          optional("model_parallel", &T::model_parallel,
-                   "So many neighbouring ranks share each layer; all-reduces join the ranks with the same part. What those of one "
-                   "model send one another is left out.",
-                   between(1, 16)),
-          &T::model_parallel),
-      unless_default(optional("stragglers", &T::stragglers, "Random slowdowns of the ranks."), &T::stragglers),
+      unless_default(optional("model_parallel", &T::model_parallel,
+                              "The number of neighbouring ranks that share each layer; all-reduces join the ranks with the same part. "
+                              "Messages between the parts of one model are left out.",
+                              between(1, 16)),
+                     &T::model_parallel),
+      unless_default(optional("stragglers", &T::stragglers, "Random slowdowns of the ranks' computation."), &T::stragglers),
       unless_default(
           optional("detail", &T::detail,
                    "messages: all-reduces message by message; merged: steps that follow one another between the same ranks as one; "
                    "automatic: the former up to a million messages."),
           &T::detail),
       unless_default(optional("checkpoints", &T::checkpoints, "Parameters and optimizer states are written to storage."), &T::checkpoints),
-      unless_default(optional("events", &T::events, "Failures, and ranks that join."), &T::events)};
+      unless_default(optional("events", &T::events, "Failures during training, and ranks that join it."), &T::events)};
 }
 
 }  // namespace weft

@@ -119,17 +119,18 @@ std::vector<Json> values_of_range(const Json& json, const Place& place, Input& i
 }
 
 Json range_schema() {
-  return {{"type", "object"},
-          {"description",
-           "Numbers, or quantities of one kind, from \"from\" up to \"to\": each \"step\" more than the one before, or "
-           "\"factor\" times it (2 when neither is given)."},
-          {"properties",
-           {{"from", {{"description", "The first value."}, {"type", {"number", "string"}}}},
-            {"to", {{"description", "No value is above it; it is one of them where the steps meet it."}, {"type", {"number", "string"}}}},
-            {"factor", {{"description", "Between one value and the next, above 1."}, {"type", "number"}, {"exclusiveMinimum", 1}}},
-            {"step", {{"description", "From one value to the next, above zero."}, {"type", {"number", "string"}}}}}},
-          {"required", {"from", "to"}},
-          {"additionalProperties", false}};
+  return {
+      {"type", "object"},
+      {"description",
+       "Numbers, or quantities of one kind, from \"from\" up to \"to\": each \"step\" more than the one before, or "
+       "\"factor\" times it (2 when neither is given)."},
+      {"properties",
+       {{"from", {{"description", "The smallest value of the range."}, {"type", {"number", "string"}}}},
+        {"to", {{"description", "The largest value; it is one of the range where the steps meet it."}, {"type", {"number", "string"}}}},
+        {"factor", {{"description", "The factor between one value and the next, above 1."}, {"type", "number"}, {"exclusiveMinimum", 1}}},
+        {"step", {{"description", "The difference from one value to the next, above zero."}, {"type", {"number", "string"}}}}}},
+      {"required", {"from", "to"}},
+      {"additionalProperties", false}};
 }
 
 }  // namespace weft
