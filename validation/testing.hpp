@@ -1,37 +1,14 @@
 // What the tests of this folder share: scenarios and other files in a folder of their own, gone at the end.
 #pragma once
 
+#include "kernels/base/error.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/scenario/files.hpp"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 namespace weft {
-
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "weft_XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-
-  std::filesystem::path file(const std::string& name, const std::string& content) const {
-    write_file(path_ / name, content);
-    return path_ / name;
-  }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Two nodes on 100 Gb/s, half a microsecond a cable.
 inline const std::string pair_scenario = R"({

@@ -1,33 +1,11 @@
 #include "sim/tune/tunable_scenario.hpp"
 
-#include "sim/scenario/files.hpp"
-
-#include <cstdlib>
+#include "kernels/testing/scratch_folder.hpp"
 
 #include <doctest/doctest.h>
 
 namespace weft {
 namespace {
-
-// A scenario file for as long as it lives.
-class ScenarioFile {
- public:
-  explicit ScenarioFile(const Json& json) {
-    std::string name = "/tmp/weft_open_XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-    write_file(path(), json.dump());
-  }
-  ~ScenarioFile() {
-    std::error_code gone;
-    std::filesystem::remove_all(folder_, gone);
-  }
-  ScenarioFile(const ScenarioFile&) = delete;
-  ScenarioFile& operator=(const ScenarioFile&) = delete;
-  std::filesystem::path path() const { return folder_ / "s.json"; }
-
- private:
-  std::filesystem::path folder_;
-};
 
 Json star() {
   return Json::parse(R"({"schema": 1, "fabric": {"type": "star", "nodes": 8, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
@@ -42,7 +20,7 @@ Json training() {
 
 std::vector<std::string> refused(const Json& json, const std::vector<Setting>& settings = {}) {
   try {
-    TunableScenario::load(ScenarioFile(json).path(), settings);
+    TunableScenario::load(ScratchFolder().file("s.json", json.dump()), settings);
   } catch (const InputError& error) {
     std::vector<std::string> out;
     for (const std::string& line : error.problems()) out.push_back(line.substr(line.find("s.json")));
@@ -58,8 +36,9 @@ TEST_CASE("tunable scenario: swept keys and lists of engines and algorithms are 
   json["workload"]["engine"] = Json::parse(R"(["ddp", {"name": "aiacc", "granularity": "1MiB"}])");
   json["workload"]["algorithm"] = {"ring", "halving_doubling"};
   json["sweep"] = Json::parse(R"({"/workload/engine/1/streams": {"from": 4, "to": 16}, "/workload/batch_per_gpu": [8, 16]})");
-  const ScenarioFile file(json);
-  const TunableScenario open = TunableScenario::load(file.path(), {});
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder.file("s.json", json.dump());
+  const TunableScenario open = TunableScenario::load(file, {});
   CHECK(open.trains());
   CHECK_FALSE(open.chose_for_itself());
   CHECK(open.space().size() == 3 * 2 * 2 * 2);
@@ -81,8 +60,9 @@ TEST_CASE("tunable scenario: swept keys and lists of engines and algorithms are 
 TEST_CASE("tunable scenario: a list of settings is one choice, whose options set several keys") {
   Json json = star();
   json["sweep"] = Json::parse(R"([{"/fabric/nodes": 4}, {"/fabric/nodes": 8, "/workload/algorithm": "halving_doubling"}])");
-  const ScenarioFile file(json);
-  const TunableScenario open = TunableScenario::load(file.path(), {});
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder.file("s.json", json.dump());
+  const TunableScenario open = TunableScenario::load(file, {});
   CHECK(open.space().size() == 2);
   CHECK(open.values({0}) == std::vector<Json>{4, nullptr});
   CHECK(open.values({1}) == std::vector<Json>{8, "halving_doubling"});
@@ -96,15 +76,17 @@ TEST_CASE("tunable scenario: a list that a swept key replaces is no choice of it
   other["algorithm"] = "halving_doubling";
   json["sweep"]["/workload"] = Json::array();
   json["sweep"]["/workload"].push_back(other);
-  const ScenarioFile file(json);
-  const TunableScenario open = TunableScenario::load(file.path(), {});
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder.file("s.json", json.dump());
+  const TunableScenario open = TunableScenario::load(file, {});
   CHECK(open.pointers() == std::vector<std::string>{"/workload"});
   CHECK(open.at({0}).scenario.workload.algorithms.front().name == "halving_doubling");
 }
 
 TEST_CASE("tunable scenario: one that trains and sweeps nothing gets the settings of its engine to choose") {
-  const ScenarioFile file(training());
-  const TunableScenario open = TunableScenario::load(file.path(), {});
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder.file("s.json", training().dump());
+  const TunableScenario open = TunableScenario::load(file, {});
   CHECK(open.chose_for_itself());
   CHECK(open.pointers() == std::vector<std::string>{"/workload/engine/granularity", "/workload/engine/streams", "/workload/algorithm"});
 }
@@ -113,8 +95,9 @@ TEST_CASE("tunable scenario: the nearest point has equal options, or those of th
   Json json = training();
   json["sweep"] = Json::parse(
       R"({"/workload/engine/granularity": ["1MiB", "8MiB", "64MiB"], "/workload/engine/streams": [2, 8], "/workload/algorithm": ["ring", "halving_doubling"]})");
-  const ScenarioFile file(json);
-  const TunableScenario open = TunableScenario::load(file.path(), {});
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder.file("s.json", json.dump());
+  const TunableScenario open = TunableScenario::load(file, {});
   CHECK(open.nearest(
             {{"/workload/engine/granularity", "16MiB"}, {"/workload/engine/streams", 8}, {"/workload/algorithm", "halving_doubling"}}) ==
         Point{1, 1, 1});

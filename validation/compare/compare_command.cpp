@@ -1,6 +1,7 @@
 #include "validation/compare/compare_command.hpp"
 
 #include "collectives/bench/start.hpp"
+#include "kernels/base/statistics.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
 #include "sim/results/output_files.hpp"

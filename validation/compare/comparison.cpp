@@ -1,18 +1,11 @@
 #include "validation/compare/comparison.hpp"
 
-#include "kernels/base/error.hpp"
+#include "kernels/base/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace weft {
-
-double median(std::vector<double> values) {
-  check(!values.empty(), "there is no median of nothing");
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 std::string to_table(const std::vector<Compared>& rows) {
   std::size_t width = 9;

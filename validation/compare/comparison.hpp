@@ -16,9 +16,6 @@ struct Compared {
   double error_percent() const { return measured_us > 0 ? 100 * (simulated_us - measured_us) / measured_us : 0; }
 };
 
-// The middle one; of an even number the smaller, as in the table of weft bench.
-double median(std::vector<double> values);
-
 // A line for each row, and one with the median and the largest error, both without sign.
 std::string to_table(const std::vector<Compared>& rows);
 

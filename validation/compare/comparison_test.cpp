@@ -4,12 +4,6 @@
 
 using namespace weft;
 
-TEST_CASE("comparison: the median of an even number is the smaller of the middle ones") {
-  CHECK(median({3}) == 3);
-  CHECK(median({9, 1, 5}) == 5);
-  CHECK(median({4, 1, 3, 2}) == 2);
-}
-
 TEST_CASE("comparison: measured and simulated stand side by side, with the median and the largest error") {
   // -20 %, +10 %, 0 %: without sign 0, 10 and 20
   CHECK(to_table({{65536, "ring", 10, 8}, {1048576, "ring", 100, 110}, {65536, "direct", 5, 5}}) ==

@@ -1,6 +1,7 @@
 #include "validation/train/train_command.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/scenario/files.hpp"
 
 #include <algorithm>
@@ -34,7 +35,8 @@ std::string refused(const TrainArguments& arguments) {
 
 TEST_CASE("one training prints its epochs, several a summary, and both are written as CSV with a plot") {
   TrainArguments a = quick();
-  a.output = "train_command_test.csv";
+  const ScratchFolder folder;
+  a.output = (folder / "training.csv").string();
   a.scenario = std::string(WEFT_SCENARIOS) + "/this_machine.json";
   const std::string one = output(a);
   CHECK(
@@ -43,7 +45,7 @@ TEST_CASE("one training prints its epochs, several a summary, and both are writt
   CHECK(one.find("sim. time s") != std::string::npos);
   const std::string csv = read_file(a.output);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
-  CHECK(read_file("train_command_test.svg").starts_with("<svg"));
+  CHECK(read_file(folder / "training.svg").starts_with("<svg"));
   a.scenario.clear();
   a.compressions = {"dense", "gtopk"};
   a.seeds = 2;

@@ -1,6 +1,7 @@
 #include "validation/workload/workload_command.hpp"
 
 #include "collectives/algorithms/registry.hpp"
+#include "kernels/base/statistics.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
 #include "sim/results/table.hpp"
@@ -92,12 +93,6 @@ void check_arguments(const WorkloadArguments& a) {
   if (a.rank < 0 && !a.hosts.empty()) wrong.emplace_back("--hosts: needs --rank, which of them this process is");
   if (a.tune > 0 && a.rank >= 0 && a.hosts.empty()) wrong.emplace_back("--tune: needs all ranks");
   if (!wrong.empty()) throw InputError(wrong);
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 // For each candidate: median, mean compute, bytes sent, messages, orders.
