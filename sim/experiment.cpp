@@ -106,6 +106,10 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
                 .starts = std::move(starts)};
   if (is_in_network(algorithm.name)) {
     job.aggregation = in_network_settings(algorithm, scenario.fabric.programmable);
+    if (!workload.training.given()) return job;
+    const Schedule ranks_only{.name = algorithm.name, .ranks = job.ranks / workload.training.model_parallel};
+    job.schedule = std::make_shared<const Schedule>(ranks_only);
+    job.training.emplace(scenario, ranks_only, job.placement);
     return job;
   }
   Request request = request_of(scenario, algorithm);
@@ -206,6 +210,7 @@ struct ReadyJob {
       placed.spans = options.spans;
       placed.compression = job.compression ? &*job.compression : nullptr;
       placed.kernels_on_gpu = job.kernels_on_gpu;
+      placed.aggregation = job.aggregation;
       placed.regime = job.regime;
       out.push_back({.name = job.name, .job = std::move(placed)});
     }

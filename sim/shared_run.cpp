@@ -61,8 +61,20 @@ class BackgroundTraffic {
 template <class Network>
 using InNetwork = std::conditional_t<std::is_same_v<Network, PacketNetwork>, PacketAgents, FlowTrees>;
 
-bool only_in_network(std::span<const Tenant> tenants) {
-  return std::ranges::all_of(tenants, [](const Tenant& t) { return std::holds_alternative<InNetworkJob>(t.job); });
+// Of a training job, but for the control messages of its engine.
+bool is_in_network(const Tenant& tenant) {
+  const PlacedTraining* training = std::get_if<PlacedTraining>(&tenant.job);
+  return training ? training->aggregation.has_value() : std::holds_alternative<InNetworkJob>(tenant.job);
+}
+
+bool only_in_network(std::span<const Tenant> tenants) { return std::ranges::all_of(tenants, is_in_network); }
+
+// The in-network job whose rounds are a training job's orders, each of at most all gradients.
+InNetworkJob open_job(const PlacedTraining& training, RoundOwner& owner) {
+  return {.settings = *training.aggregation,
+          .workers = {training.placement.begin(), training.placement.end()},
+          .elements = training.step.size().count / training.element_bytes,
+          .owner = &owner};
 }
 
 // The links of a network on which schedules run give them their payload's rate; headers of packets are what agents send.
@@ -77,7 +89,7 @@ std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
   std::vector<int> out;
   for (const Tenant& t : tenants) {
     if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job)) out.insert(out.end(), job->placement.begin(), job->placement.end());
-    if (const PlacedTraining* job = std::get_if<PlacedTraining>(&t.job))
+    if (const PlacedTraining* job = std::get_if<PlacedTraining>(&t.job); job && !job->aggregation)
       out.insert(out.end(), job->placement.begin(), job->placement.end());
   }
   return out;
@@ -91,13 +103,20 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
   std::deque<TrainingDriver<Network>> trainings;
   std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(site.routes.fabric().links()));
   std::vector<InNetworkJob> aggregated;
-  for (const Tenant& t : tenants)
-    if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job))
+  std::vector<std::pair<TrainingDriver<Network>*, std::size_t>> with_rounds;
+  for (const Tenant& t : tenants) {
+    if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job)) {
       programs.emplace_back(*job, site.routes, network, nic_free_at);
-    else if (const PlacedTraining* training = std::get_if<PlacedTraining>(&t.job))
-      trainings.emplace_back(*training, site.routes, network, nic_free_at);
-    else
-      aggregated.emplace_back(std::get<InNetworkJob>(t.job)).name = t.name;
+    } else if (const PlacedTraining* training = std::get_if<PlacedTraining>(&t.job)) {
+      TrainingDriver<Network>& driver = trainings.emplace_back(*training, site.routes, network, nic_free_at);
+      if (!training->aggregation) continue;
+      with_rounds.emplace_back(&driver, aggregated.size());
+      aggregated.push_back(open_job(*training, driver));
+    } else {
+      aggregated.push_back(std::get<InNetworkJob>(t.job));
+    }
+    if (is_in_network(t)) aggregated.back().name = t.name;
+  }
   const InNetworkSite switches{.routes = site.routes,
                                .hardware = site.hardware,
                                .switches = site.switches,
@@ -106,6 +125,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
                                .taken = endpoints_of_schedules(tenants)};
   std::optional<InNetwork<Network>> in_network;
   if (!aggregated.empty()) in_network.emplace(switches, aggregated, network);
+  for (const auto& [training, number] : with_rounds) training->reduce_in(in_network->open_jobs(), number);
   run_to_end(network, around);
 
   SharedRun out;
@@ -120,7 +140,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
     out.in_network = added.summary;
     auto summary = out.in_network->jobs.begin();
     for (const Tenant& t : tenants)
-      if (std::holds_alternative<InNetworkJob>(t.job)) summary++->name = t.name;
+      if (is_in_network(t)) summary++->name = t.name;
   }
   auto program = programs.begin();
   auto training = trainings.begin();
@@ -140,6 +160,11 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
                           .compressing = training->compressing(),
                           .waits = training->waits()});
       ++training;
+      if (is_in_network(t)) {
+        out.jobs.back().messages += of_agents->messages;
+        out.jobs.back().most_sent = of_agents->most_sent;
+        ++of_agents;
+      }
     } else {
       out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .most_sent = of_agents->most_sent});
       ++of_agents;

@@ -69,7 +69,7 @@ TrainingJob::TrainingJob(const Scenario& scenario, const Schedule& schedule, con
 
 void TrainingJob::merge_if_wanted(const Scenario& scenario, const Schedule& schedule) {
   const TrainingDetail detail = scenario.workload.training.detail;
-  if (detail == TrainingDetail::messages || push_pull_) return;
+  if (detail == TrainingDetail::messages || push_pull_ || schedule.messages() == 0) return;
   const Int128 messages = Int128{schedule.messages()} * orders_of(engine_, step_) * scenario.workload.iterations * parts();
   if (detail == TrainingDetail::automatic && messages <= most_messages) return;
   auto merged = std::make_shared<MergedSchedule>(merge_steps(schedule, merged_pieces));

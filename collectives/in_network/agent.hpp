@@ -43,6 +43,12 @@ struct InNetworkStatistics {
 class InNetworkAgent : public Agent {
  public:
   virtual InNetworkStatistics counted() const = 0;
+
+  // Of an endpoint's agent of an open task (InNetworkTask): one more round, of so many packets. A worker's begins with its next start,
+  // which need not wait for the end of the round before: packets are numbered on, and go on. Rounds end in their order.
+  virtual void add_round(std::uint32_t /*packets*/) {}
+  // Rounds that have ended at a worker.
+  virtual std::int64_t rounds_ended() const { return 0; }
 };
 
 // The values of one worker, by packet; the last packet's may be padded with zeros. A run of sizes only has none.

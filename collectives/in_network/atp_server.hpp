@@ -31,6 +31,7 @@ class AtpServer final : public InNetworkAgent {
 
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire&, std::uint64_t) override {}
+  void add_round(std::uint32_t packets) override { place_.packets += packets; }
   bool finished() const override { return base_ == place_.packets; }
   std::int64_t progress() const override { return statistics_.whole + statistics_.merged + statistics_.floats; }
   std::string waiting() const override;

@@ -17,7 +17,7 @@ AtpWorker::AtpWorker(const AtpSettings& settings, const Place& place, PacketValu
     : settings_(settings),
       place_(place),
       values_(values),
-      end_(place.packets),
+      end_(place.open ? 0 : place.packets),
       window_(bytes(settings.congestion_control ? settings.initial_window : settings.window_limit())),
       threshold_(bytes(settings.window_limit())),
       mask_(std::bit_ceil(static_cast<std::uint32_t>(settings.window_limit())) - 1),
@@ -27,8 +27,14 @@ AtpWorker::AtpWorker(const AtpSettings& settings, const Place& place, PacketValu
 }
 
 void AtpWorker::start(Wire& wire) {
-  if (finished()) end_ += place_.packets;
-  progress_ps_ = wire.now_ps();
+  if (place_.open) {
+    if (!rounds_.any_ahead()) return;
+    if (finished()) progress_ps_ = wire.now_ps();
+    end_ = rounds_.begin(end_);
+  } else {
+    if (finished()) end_ += place_.packets;
+    progress_ps_ = wire.now_ps();
+  }
   fill_window(wire);
   arm(wire);
 }

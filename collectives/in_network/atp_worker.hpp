@@ -8,6 +8,7 @@
 #pragma once
 
 #include "collectives/in_network/atp.hpp"
+#include "collectives/in_network/open_rounds.hpp"
 
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ class AtpWorker final : public InNetworkAgent {
     Address self = nobody, server = nobody;
     std::int32_t flow = 0;
     AtpMember member = {};
-    std::uint32_t packets = 0;  // to send, and to get back, in each round
+    std::uint32_t packets = 0;  // to send, and to get back, in each round; of an open task, in the largest
+    bool open = false;          // rounds are added one by one
   };
   struct Statistics {
     std::int64_t sent = 0, resent = 0, timeouts = 0, marks = 0, duplicates = 0;
@@ -32,8 +34,11 @@ class AtpWorker final : public InNetworkAgent {
   // Without values datagrams carry sizes only. The settings and the values must outlive the agent.
   AtpWorker(const AtpSettings& settings, const Place& place, PacketValues* values = nullptr);
 
-  // Each start is that of a round, of the same values; the next comes when the one before has finished.
+  // Each start is that of a round, of the same values; the next comes when the one before has finished. Of an open task a start
+  // without a round ahead does nothing.
   void start(Wire& wire) override;
+  void add_round(std::uint32_t packets) override { rounds_.add(packets); }
+  std::int64_t rounds_ended() const override { return rounds_.ended(una_); }
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire& wire, std::uint64_t name) override;
   bool finished() const override { return una_ == end_; }
@@ -82,9 +87,10 @@ class AtpWorker final : public InNetworkAgent {
   PacketValues* values_;
   std::uint32_t una_ = 0, next_ = 0;  // the oldest without its parameters, the next to send
   std::uint32_t end_;                 // of the round
-  std::uint32_t recover_ = 0;         // the window has been halved for what was sent below this
-  std::int64_t window_, threshold_;   // bytes
-  int acknowledged_ = 0;              // since the window last grew
+  OpenRounds rounds_;
+  std::uint32_t recover_ = 0;        // the window has been halved for what was sent below this
+  std::int64_t window_, threshold_;  // bytes
+  int acknowledged_ = 0;             // since the window last grew
   int backoff_ = 0;
   std::int64_t progress_ps_ = 0;                       // when una_ last moved
   std::int64_t round_trip_ps_ = 0, deviation_ps_ = 0;  // smoothed; 0: none is known

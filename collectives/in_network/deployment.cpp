@@ -115,7 +115,8 @@ InNetworkDeployment deploy_switchml(std::span<const InNetworkTask> tasks, std::s
                                         .job = static_cast<int>(j),
                                         .worker = w,
                                         .slots = slots,
-                                        .packets = packets};
+                                        .packets = packets,
+                                        .open = task.open};
       out.seats.push_back({.role = Role::worker,
                            .self = place.self,
                            .job = place.job,
@@ -181,7 +182,13 @@ AtpWorker::Place AtpFlow::worker_place(int worker) const {
           .server = server(),
           .flow = number,
           .member = tree.members[static_cast<std::size_t>(worker)],
-          .packets = packets};
+          .packets = packets,
+          .open = open};
+}
+
+ShareOfValues share_of_server(std::int64_t values, std::int64_t s, std::int64_t servers) {
+  const std::int64_t first = values * s / servers;
+  return {first, values * (s + 1) / servers - first};
 }
 
 std::vector<AtpFlow> atp_flows(std::span<const InNetworkTask> tasks, std::span<const int> programmable) {
@@ -192,7 +199,7 @@ std::vector<AtpFlow> atp_flows(std::span<const InNetworkTask> tasks, std::span<c
     const AtpSettings& settings = std::get<AtpSettings>(task.settings);
     const auto servers = static_cast<std::int64_t>(task.servers_at.size());
     for (std::int64_t s = 0; s < servers; ++s) {
-      const std::int64_t first = task.values * s / servers, values = task.values * (s + 1) / servers - first;
+      const auto [first, values] = share_of_server(task.values, s, servers);
       const AtpTurn turn{.job = static_cast<int>(j),
                          .jobs = static_cast<int>(tasks.size()),
                          .flow = static_cast<int>(s),
@@ -203,6 +210,7 @@ std::vector<AtpFlow> atp_flows(std::span<const InNetworkTask> tasks, std::span<c
                      .values = values,
                      .packets = packets_of(values, settings.values_per_packet(), task.rounds),
                      .rounds = task.rounds,
+                     .open = task.open,
                      .first_worker = next,
                      .tree = plan_atp_tree(task.workers_at, task.servers_at[static_cast<std::size_t>(s)], programmable),
                      .walk = atp_walk(settings, turn)});

@@ -30,6 +30,7 @@ struct InNetworkTask {
   int meets_at = -1;                 // the switch that adds everything up, of a protocol without servers
   std::int64_t values = 0;
   std::uint32_t rounds = 1;  // how often it is added up
+  bool open = false;         // instead: rounds are added one by one (InNetworkAgent::add_round), each of at most so many values
 };
 
 // Addresses are dense, from 0: the seats in their order, then the groups.
@@ -49,7 +50,7 @@ struct InNetworkDeployment {
     std::vector<Address> members = {};
   };
   struct Job {
-    std::int64_t packets = 0;  // of all rounds
+    std::int64_t packets = 0;  // of all rounds; of an open task, of the largest
     int servers = 0, slots = 0;
   };
 
@@ -76,6 +77,12 @@ const InNetworkProtocol& protocol_of(const InNetworkSettings&);
 // than numbers.
 InNetworkDeployment deploy(std::span<const InNetworkTask> tasks, std::span<const int> programmable);
 
+// Of `values` values, those that server s of so many adds up.
+struct ShareOfValues {
+  std::int64_t first = 0, count = 0;
+};
+ShareOfValues share_of_server(std::int64_t values, std::int64_t s, std::int64_t servers);
+
 // One job's traffic with one of its servers. All of a job's workers have an agent in each of its flows.
 struct AtpFlow {
   int number = 0;
@@ -83,6 +90,7 @@ struct AtpFlow {
   std::int64_t first_value = 0, values = 0;
   std::uint32_t packets = 0;  // of a round
   std::uint32_t rounds = 1;
+  bool open = false;              // rounds are added one by one
   Address first_worker = nobody;  // worker w's agent is first_worker + w; the server's follows
   Address group = nobody;         // of the worker agents
   AtpTree tree = {};
@@ -91,7 +99,9 @@ struct AtpFlow {
   int workers() const { return static_cast<int>(tree.members.size()); }
   Address server() const { return first_worker + workers(); }
   AtpWorker::Place worker_place(int worker) const;
-  AtpServer::Place server_place() const { return {.self = server(), .workers = group, .flow = number, .packets = rounds * packets}; }
+  AtpServer::Place server_place() const {
+    return {.self = server(), .workers = group, .flow = number, .packets = open ? 0 : rounds * packets};
+  }
 };
 std::vector<AtpFlow> atp_flows(std::span<const InNetworkTask> tasks, std::span<const int> programmable);
 

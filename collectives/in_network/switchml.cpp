@@ -17,13 +17,23 @@ std::vector<Problem> problems(const SwitchmlSettings& s) {
 }
 
 SwitchmlWorker::SwitchmlWorker(const SwitchmlSettings& settings, const Place& place, PacketValues* values)
-    : settings_(settings), place_(place), values_(values), slots_(static_cast<std::size_t>(place.slots)), end_(place.packets) {
+    : settings_(settings),
+      place_(place),
+      values_(values),
+      slots_(static_cast<std::size_t>(place.slots)),
+      end_(place.open ? 0 : place.packets) {
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) slots_[slot].packet = slot;
 }
 
 void SwitchmlWorker::start(Wire& wire) {
-  if (finished()) end_ += place_.packets;
-  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) go_on(wire, slot);
+  if (place_.open) {
+    if (!rounds_.any_ahead()) return;
+    end_ = rounds_.begin(end_);
+  } else if (finished()) {
+    end_ += place_.packets;
+  }
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
+    if (!slots_[slot].sent) go_on(wire, slot);
 }
 
 void SwitchmlWorker::go_on(Wire& wire, std::uint32_t slot) {
@@ -67,6 +77,7 @@ void SwitchmlWorker::on_datagram(Wire& wire, Datagram datagram) {
   if (finished()) statistics_.finished_ps = wire.now_ps();
   s.sent = false;
   s.packet += static_cast<std::uint32_t>(slots_.size());
+  while (whole_ < end_ && slots_[whole_ % slots_.size()].packet > whole_) ++whole_;
   go_on(wire, h.slot);
 }
 
@@ -99,7 +110,7 @@ std::int64_t SwitchmlWorker::timeout_ps(const Slot& slot) const {
 
 std::string SwitchmlWorker::waiting() const {
   if (slots_.empty()) return fmt::format("a share of the switch's slots for job {}", place_.job);
-  return fmt::format("{} of {} packets of job {} to come back from the switch", place_.packets - done_, place_.packets, place_.job);
+  return fmt::format("{} of {} packets of job {} to come back from the switch", end_ - done_, place_.packets, place_.job);
 }
 
 SwitchmlSwitch::SwitchmlSwitch(const SwitchmlSettings& settings, Address self, std::vector<SwitchmlPool> jobs)

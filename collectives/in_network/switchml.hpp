@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/in_network/atp.hpp"
+#include "collectives/in_network/open_rounds.hpp"
 
 #include <optional>
 #include <string>
@@ -51,7 +52,8 @@ class SwitchmlWorker final : public InNetworkAgent {
     std::int32_t job = 0;
     int worker = 0;
     int slots = 0;              // of the job
-    std::uint32_t packets = 0;  // in each round
+    std::uint32_t packets = 0;  // in each round; of an open task, in the largest
+    bool open = false;          // rounds are added one by one
   };
   struct Statistics {
     std::int64_t sent = 0, resent = 0, duplicates = 0, malformed = 0;
@@ -61,8 +63,11 @@ class SwitchmlWorker final : public InNetworkAgent {
 
   SwitchmlWorker(const SwitchmlSettings& settings, const Place& place, PacketValues* values = nullptr);
 
-  // Each start is that of a round, of the same values; the next comes when the one before has finished.
+  // Each start is that of a round, of the same values; the next comes when the one before has finished. Of an open task a start
+  // without a round ahead does nothing.
   void start(Wire& wire) override;
+  void add_round(std::uint32_t packets) override { rounds_.add(packets); }
+  std::int64_t rounds_ended() const override { return rounds_.ended(whole_); }
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire& wire, std::uint64_t slot) override;
   bool finished() const override { return done_ == end_; }
@@ -91,6 +96,8 @@ class SwitchmlWorker final : public InNetworkAgent {
   PacketValues* values_;
   std::vector<Slot> slots_;
   std::uint32_t done_ = 0, end_;  // packets that have come back; of the round
+  OpenRounds rounds_;
+  std::uint32_t whole_ = 0;  // all packets below this have come back
   Statistics statistics_;
 };
 

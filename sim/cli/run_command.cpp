@@ -67,7 +67,8 @@ void refuse_untraced(const std::vector<Case>& cases) {
       problems.insert(fmt::format("--trace: the network \"{}\" does not record messages; {} do", network.name,
                                   networks_that(&NetworkTraits::timeline)));
     const auto& algorithms = one.scenario.workload.algorithms;
-    if (std::ranges::all_of(algorithms, [](const AlgorithmChoice& a) { return is_in_network(a.name); }))
+    if (!one.scenario.workload.training.given() &&
+        std::ranges::all_of(algorithms, [](const AlgorithmChoice& a) { return is_in_network(a.name); }))
       problems.insert(
           fmt::format("--trace: {} has in-network algorithms only, which have no messages of a schedule to record", one.scenario.name));
   }

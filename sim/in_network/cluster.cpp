@@ -194,6 +194,7 @@ std::vector<PlacedTask> place_tasks(const std::vector<InNetworkCluster>& cluster
     out.push_back(place_task(clusters[j], site, jobs[j].settings));
     out.back().task.values = jobs[j].elements;
     out.back().task.rounds = static_cast<std::uint32_t>(jobs[j].repetition.iterations);
+    out.back().task.open = jobs[j].owner != nullptr;
   }
   return out;
 }

@@ -1,30 +1,18 @@
 #include "sim/in_network/flow_trees.hpp"
 
+#include "sim/in_network/aggregation_paths.hpp"
 #include "sim/in_network/cluster.hpp"
+#include "sim/in_network/collisions.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
-#include <set>
 
 namespace weft {
 namespace {
 
 constexpr const char* left_out = "slow start, queues, loss and what is sent again";
-
-// The links of several paths, each once.
-class LinkSet {
- public:
-  void add(std::span<const Hop> path) {
-    for (const Hop& hop : path)
-      if (seen_.insert(hop.link).second) hops_.push_back(hop);
-  }
-  const std::vector<Hop>& hops() const { return hops_; }
-
- private:
-  std::vector<Hop> hops_;
-  std::set<LinkId> seen_;
-};
 
 SimTime rounded(double ps) { return ps < 0x1p63 ? SimTime{std::llround(ps)} : SimTime::never(); }
 
@@ -33,63 +21,11 @@ BitsPerSecond window_rate(double packets, Bytes packet, SimTime round_trip) {
   return {std::max<std::int64_t>(1, std::llround(packets * 8.0 * static_cast<double>(packet.count) / round_trip.seconds()))};
 }
 
-// Below switches that do not add, and where several racks' sums go on side by side, a link carries each on its own.
-struct AggregationTree {
-  LinkSet once;                        // links that every packet crosses once
-  std::vector<std::vector<Hop>> more;  // those that it crosses again, path by path
-
-  AggregationTree(const std::vector<std::vector<Hop>>& paths, const AtpTree& tree) {
-    std::map<LinkId, int> crossed;
-    std::set<int> racks;
-    for (std::size_t w = 0; w < paths.size(); ++w) {
-      const AtpMember& m = tree.members[w];
-      const std::span<const Hop> path = paths[w];
-      const bool first = m.level == 2 || racks.insert(m.rack).second;  // the others of its rack end at its switch
-      const std::size_t last = m.fan_in_2 > 0 ? path.size() - 1 : path.size();
-      std::vector<Hop> again;
-      for (std::size_t h = 0; h < path.size(); ++h) {
-        if (h > 0 && !first) break;
-        const bool added = h >= last;  // at the server's switch, to one packet of all
-        if (++crossed[path[h].link] > 1 && !added) again.push_back(path[h]);
-      }
-      once.add(first ? path : path.first(1));
-      if (!again.empty()) more.push_back(std::move(again));
-    }
-  }
-};
-
 }  // namespace
 
-std::vector<double> collision_shares(const std::vector<AtpLoad>& jobs, double aggregators) {
-  std::vector<double> share(jobs.size(), 0.0);
-  const auto held = [&](std::size_t j) {
-    const AtpLoad& job = jobs[j];
-    const double copies = 1 + share[j] * (job.workers - 1);  // of a packet, on the server's link
-    const double most = job.window;
-    if (job.uneven) return most;
-    if (copies <= job.servers || share[j] < 1e-6) return std::min(most, job.packets_per_second * job.held_for);
-    const double rate = job.packets_per_second * job.servers / copies;
-    return std::clamp(rate * job.held_for + job.servers * job.queue / copies, 0.0, std::max(most - rate * job.elsewhere, 1.0));
-  };
-  for (int round = 0; round < 200; ++round) {
-    std::vector<double> in_aggregators(jobs.size());
-    double all = 0;
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      in_aggregators[j] = jobs[j].present * std::min(held(j) * (1 - share[j]), jobs[j].aggregators);
-      if (jobs[j].aggregators == aggregators) all += in_aggregators[j];
-    }
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      const bool shared = jobs[j].aggregators == aggregators;
-      const double by_others = shared ? std::min(1.0, (all - in_aggregators[j]) / aggregators) : 0;
-      const double turns = std::max(1.0, std::ceil(held(j) / jobs[j].aggregators - 1e-9));
-      share[j] = (share[j] + 1 - (1 - by_others) / turns) / 2;
-    }
-  }
-  return share;
-}
-
-// The flows of all jobs. A job's next iteration begins when the last flow of the one before has ended.
-class FlowTrees::Flows final : public Driver {
+// The flows of all jobs. A job's next iteration begins when the last flow of the one before has ended. A round of an open job goes on its
+// way when its last worker has begun it, each of its flows as soon as that of the round before has ended.
+class FlowTrees::Flows final : public Driver, public OpenJobs {
  public:
   Flows(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<FluidNetwork>& network)
       : site_(site),
@@ -108,6 +44,8 @@ class FlowTrees::Flows final : public Driver {
       const std::vector<SimTime>& starts = jobs[j].starts;
       states_[j].last_start = starts.empty() ? SimTime{} : *std::ranges::max_element(starts);  // nothing is whole before
       states_[j].bytes.resize(static_cast<std::size_t>(fabric_.links()));
+      states_[j].begun_by.resize(jobs[j].workers.size());
+      if (!jobs[j].owner) ++repeated_;
     }
     std::vector<NodeId> programs;
     for (const InNetworkDeployment::Seat& seat : deployment_.seats)
@@ -115,7 +53,7 @@ class FlowTrees::Flows final : public Driver {
     add_pipelines(programs, packet_of(tasks_.front().task.settings));
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       const InNetworkDeployment::Job& job = deployment_.jobs[j];
-      summary_.jobs.push_back({.servers = job.servers, .slots = job.slots, .packets = job.packets});
+      summary_.jobs.push_back({.servers = job.servers, .slots = job.slots, .packets = 0});
       const InNetworkSettings& own = tasks_[j].task.settings;
       for (const auto& endpoints : {jobs[j].workers, tasks_[j].servers}) add_hosts(endpoints, packet_of(own), host_of(own));
       std::visit([&](const auto& settings) { add_job(j, settings); }, own);
@@ -123,28 +61,44 @@ class FlowTrees::Flows final : public Driver {
   }
 
   void begin() override {
-    for (std::size_t j = 0; j < jobs_.size(); ++j) announce(j, jobs_[j].first_start(), states_[j].last_start);
+    for (std::size_t j = 0; j < jobs_.size(); ++j)
+      if (!jobs_[j].owner) announce(j, jobs_[j].first_start(), states_[j].last_start);
   }
   void ended(std::uint32_t token) override {
-    if (token >= flows_.size()) return begin_iteration(token - flows_.size());
-    const Flow& flow = flows_[token];
-    JobState& state = states_[flow.job];
-    Iteration& now = state.iterations.back();
-    now.end = std::max(now.end, network_.now() + flow.tail + site_.hardware.receive_overhead);
-    if (--state.running == 0) end_iteration(flow.job);
+    if (token < flows_.size()) return flow_ended(token);
+    const std::size_t j = token - flows_.size();
+    if (j < jobs_.size()) return begin_iteration(j);
+    const std::size_t open = j - jobs_.size();
+    for (std::size_t w = 0; w < jobs_[open].workers.size(); ++w) jobs_[open].owner->round_ended(static_cast<int>(w));
   }
-  State state() const override { return finished_ == jobs_.size() ? State::finished : State::running; }
-  std::string waiting() const override { return "flows of an in-network all-reduce"; }
+  State state() const override {
+    if (finished_ < repeated_) return State::running;
+    State out = State::finished;
+    for (const InNetworkJob& job : jobs_)
+      if (job.owner)
+        if (const State of_owner = job.owner->owner_state(); of_owner == State::running || out == State::finished) out = of_owner;
+    return out;
+  }
+  std::string waiting() const override { return finished_ < repeated_ ? "flows of an in-network all-reduce" : ""; }
+
+  void begin_round(std::size_t j, int worker, std::int64_t elements) override {
+    JobState& state = states_[j];
+    const std::int64_t number = state.begun_by[static_cast<std::size_t>(worker)]++;
+    if (number == state.first_round + static_cast<std::int64_t>(state.rounds.size())) state.rounds.push_back({.elements = elements});
+    Round& round = state.rounds[static_cast<std::size_t>(number - state.first_round)];
+    if (++round.joined == jobs_[j].workers.size()) send_round(j, round, number);
+  }
+  bool stuck() const override { return false; }
 
   InNetworkRun result() const {
     InNetworkRun out{.bytes_on_link = std::vector<std::int64_t>(static_cast<std::size_t>(fabric_.links())), .summary = summary_};
     for (std::size_t j = 0; j < states_.size(); ++j) {
       const JobState& state = states_[j];
-      const auto times = static_cast<std::int64_t>(state.iterations.size());
       JobInNetwork& summary = out.summary.jobs[j];
-      summary.aggregated = adds_up(state) ? 1 - state.collided / static_cast<double>(times) : 0;
+      summary.packets = state.packets;
+      summary.aggregated = !adds_up(state) ? 0 : state.packets > 0 ? 1 - state.collided / static_cast<double>(state.packets) : 1;
       InNetworkRun::OfJob& job =
-          out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = state.iterations, .messages = state.packets * times});
+          out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = state.iterations, .messages = state.packets * state.senders});
       for (LinkId id = 0; id < fabric_.links(); ++id) {
         const std::int64_t bytes = state.bytes[static_cast<std::size_t>(id)];
         out.bytes_on_link[static_cast<std::size_t>(id)] += bytes;
@@ -157,33 +111,48 @@ class FlowTrees::Flows final : public Driver {
  private:
   // Of a flow's packets those that do not collide, or that do, or all.
   enum class Part { added, passed, all };
+  struct Send {  // of a round
+    std::int64_t round, bytes;
+    SimTime at;  // not before
+  };
   struct Flow {
-    std::size_t job;
+    std::size_t job, server;  // which of the job's
     Part part;
-    std::int64_t packets;
     Bytes packet;
     std::vector<Hop> hops;
     std::uint32_t route;
-    SimTime offset, tail;  // after the start; until its last byte is where it is needed
+    SimTime offset, tail;         // after the start; until its last byte is where it is needed
+    std::deque<Send> sends = {};  // the first is under way
 
-    std::int64_t bytes(double collided) const {
+    std::int64_t bytes(std::int64_t packets, double collided) const {
       const std::int64_t passed = std::llround(collided * static_cast<double>(packets));
       return packet.count * (part == Part::added ? packets - passed : part == Part::passed ? passed : packets);
     }
   };
+  struct Round {
+    std::int64_t elements = 0;
+    std::size_t joined = 0;  // workers
+    bool on_its_way = false;
+    std::size_t running = 0;  // flows that have not ended
+    SimTime end = {};
+  };
   struct JobState {
     std::vector<std::uint32_t> flows = {};
     SimTime last_start = {};
-    std::vector<Iteration> iterations = {};
-    std::size_t running = 0;
-    std::vector<std::int64_t> bytes = {};  // on the wire, by link, of all iterations
-    std::int64_t packets = 0;              // that its endpoints send in an iteration
-    bool collides = false;                 // packets find others in their place
-    double forwarded = 0;                  // of packets, whatever the switches have room for
+    std::vector<Iteration> iterations = {};   // but for an open job
+    std::deque<Round> rounds = {};            // that some worker has begun and that are on their way
+    std::int64_t first_round = 0;             // the number of the first of them
+    std::vector<std::int64_t> begun_by = {};  // by worker, of an open job
+    std::vector<std::int64_t> bytes = {};     // on the wire, by link, of all iterations
+    std::int64_t packets = 0;                 // of the message, in all rounds
+    std::int64_t senders = 0;                 // of each
+    bool collides = false;                    // packets find others in their place
+    double forwarded = 0;                     // of packets, whatever the switches have room for
     AtpLoad load = {};
-    SimTime least = {};                    // that an iteration takes
+    SimTime least = {};                    // that its latest round takes
+    SimTime last_end = {};                 // of rounds
     SimTime announced = SimTime::never();  // of the next iteration, until it is on its way
-    double collided = 0;                   // of the packets, summed over the iterations
+    double collided = 0;                   // of the packets
   };
 
   // Switches add at least some of the job's packets up on their way.
@@ -191,13 +160,19 @@ class FlowTrees::Flows final : public Driver {
     return !state.collides || std::ranges::any_of(state.flows, [&](std::uint32_t f) { return flows_[f].part == Part::added; });
   }
 
-  void add(std::size_t job, Part part, std::span<const Hop> hops, std::int64_t packets, Bytes packet, SimTime offset, BitsPerSecond ceiling,
-           SimTime tail) {
-    if (packets <= 0 || hops.empty()) return;
+  // A flow of the job to and from a server.
+  struct Tree {
+    std::size_t job, server;
+    Bytes packet;
+    BitsPerSecond ceiling;
+  };
+  void add(const Tree& tree, Part part, std::span<const Hop> hops, SimTime offset, SimTime tail) {
+    if (hops.empty()) return;
+    BitsPerSecond ceiling = tree.ceiling;
     ceiling.count = std::max<std::int64_t>(1, std::llround(static_cast<double>(ceiling.count) * site_.wire_share));
-    states_[job].flows.push_back(static_cast<std::uint32_t>(flows_.size()));
+    states_[tree.job].flows.push_back(static_cast<std::uint32_t>(flows_.size()));
     const std::uint32_t route = lane_.add_route(with_pipelines(hops), {}, {.ceiling = ceiling});
-    flows_.push_back({job, part, packets, packet, {hops.begin(), hops.end()}, route, offset, tail});
+    flows_.push_back({tree.job, tree.server, part, tree.packet, {hops.begin(), hops.end()}, route, offset, tail});
   }
 
   // A switch that handles so many packets a second is one more link, of as many bytes, for each packet that comes to it.
@@ -228,35 +203,80 @@ class FlowTrees::Flows final : public Driver {
 
   // An iteration begins at `first` and is on its way from `last` on, when its last worker begins: then ended() is called.
   void announce(std::size_t j, SimTime first, SimTime last) {
-    JobState& state = states_[j];
-    state.iterations.push_back({first, last});
-    state.announced = last;
-    if (state.flows.empty()) return end_iteration(j);
-    lane_.start(flows_[state.flows.front()].route, 0, last, static_cast<std::uint32_t>(flows_.size() + j));
+    states_[j].iterations.push_back({first, last});
+    states_[j].announced = last;
+    lane_.wake(last, static_cast<std::uint32_t>(flows_.size() + j));
   }
   void begin_iteration(std::size_t j) {
     JobState& state = states_[j];
-    const double collided = state.collides ? 1 - (1 - share_of_collisions(j)) * (1 - state.forwarded) : 0;
     state.announced = SimTime::never();
-    state.collided += collided;
-    for (const std::uint32_t f : state.flows) {
-      const Flow& flow = flows_[f];
-      const std::int64_t bytes = flow.bytes(collided);
-      if (bytes == 0) continue;
-      ++state.running;
-      for (const Hop& hop : flow.hops) state.bytes[static_cast<std::size_t>(hop.link)] += bytes;
-      lane_.start(flow.route, std::llround(static_cast<double>(bytes) * site_.wire_share),
-                  network_.now() + site_.hardware.send_overhead + flow.offset, f);
-    }
+    state.rounds.push_back({.elements = jobs_[j].elements});
+    send_round(j, state.rounds.front(), state.first_round);
   }
-  void end_iteration(std::size_t j) {
-    JobState& state = states_[j];
-    if (state.iterations.size() == static_cast<std::size_t>(jobs_[j].repetition.iterations)) {
+  void end_iteration(std::size_t j, SimTime end) {
+    std::vector<Iteration>& iterations = states_[j].iterations;
+    iterations.back().end = end;
+    if (iterations.size() == static_cast<std::size_t>(jobs_[j].repetition.iterations)) {
       ++finished_;
       return;
     }
-    const SimTime next = state.iterations.back().end + jobs_[j].repetition.compute;
-    announce(j, next, next);
+    announce(j, end + jobs_[j].repetition.compute, end + jobs_[j].repetition.compute);
+  }
+
+  std::int64_t packets_of(const Round& round, std::size_t j, std::size_t server) const {
+    const Bytes payload = payload_of(tasks_[j].task.settings);
+    const auto servers = static_cast<std::int64_t>(std::max<std::size_t>(tasks_[j].servers.size(), 1));
+    const std::int64_t each = payload.count / 4, values = share_of_server(round.elements, static_cast<std::int64_t>(server), servers).count;
+    return (values + each - 1) / each;
+  }
+
+  void send_round(std::size_t j, Round& round, std::int64_t number) {
+    JobState& state = states_[j];
+    std::int64_t packets = 0;
+    for (std::size_t s = 0; s < std::max<std::size_t>(tasks_[j].servers.size(), 1); ++s) packets += packets_of(round, j, s);
+    if (state.collides) state.least = rounded(static_cast<double>(packets) / state.load.packets_per_second * 1e12);
+    const double collided = state.collides ? 1 - (1 - share_of_collisions(j)) * (1 - state.forwarded) : 0;
+    state.collided += collided * static_cast<double>(packets);
+    state.packets += packets;
+    round.on_its_way = true;
+    round.end = network_.now();
+    const SimTime overhead = jobs_[j].owner ? SimTime{} : site_.hardware.send_overhead;
+    for (const std::uint32_t f : state.flows) {
+      Flow& flow = flows_[f];
+      const std::int64_t bytes = flow.bytes(packets_of(round, j, flow.server), collided);
+      if (bytes == 0) continue;
+      ++round.running;
+      for (const Hop& hop : flow.hops) state.bytes[static_cast<std::size_t>(hop.link)] += bytes;
+      flow.sends.push_back({number, bytes, network_.now() + overhead + flow.offset});
+      if (flow.sends.size() == 1) start(f);
+    }
+    end_rounds(j);
+  }
+  void start(std::uint32_t f) {
+    const Send& send = flows_[f].sends.front();
+    lane_.start(flows_[f].route, std::llround(static_cast<double>(send.bytes) * site_.wire_share), std::max(network_.now(), send.at), f);
+  }
+  void flow_ended(std::uint32_t f) {
+    Flow& flow = flows_[f];
+    JobState& state = states_[flow.job];
+    Round& round = state.rounds[static_cast<std::size_t>(flow.sends.front().round - state.first_round)];
+    const SimTime overhead = jobs_[flow.job].owner ? SimTime{} : site_.hardware.receive_overhead;
+    round.end = std::max(round.end, network_.now() + flow.tail + overhead);
+    --round.running;
+    flow.sends.pop_front();
+    if (!flow.sends.empty()) start(f);
+    end_rounds(flow.job);
+  }
+  // In their order, those whose flows have ended.
+  void end_rounds(std::size_t j) {
+    JobState& state = states_[j];
+    while (!state.rounds.empty() && state.rounds.front().on_its_way && state.rounds.front().running == 0) {
+      state.last_end = std::max(state.last_end, state.rounds.front().end);
+      state.rounds.pop_front();
+      ++state.first_round;
+      if (!jobs_[j].owner) return end_iteration(j, state.last_end);
+      lane_.wake(state.last_end, static_cast<std::uint32_t>(flows_.size() + jobs_.size() + j));
+    }
   }
 
   double share_of_collisions(std::size_t j) const;
@@ -281,8 +301,8 @@ class FlowTrees::Flows final : public Driver {
   std::vector<Flow> flows_;
   std::map<NodeId, LinkId> pipelines_;  // by switch whose program handles so many packets a second
   std::map<NodeId, LinkId> hosts_;
-  InNetworkSummary summary_;  // but for what is known after the run
-  std::size_t finished_ = 0;
+  InNetworkSummary summary_;                 // but for what is known after the run
+  std::size_t repeated_ = 0, finished_ = 0;  // jobs that are not open; of them
 };
 
 // With whoever adds up at the same time, as far as that is known when the iteration begins: those that are running, and those that
@@ -291,7 +311,7 @@ double FlowTrees::Flows::share_of_collisions(std::size_t j) const {
   std::vector<AtpLoad> loads;
   for (std::size_t k = 0; k < jobs_.size(); ++k) {
     AtpLoad& load = loads.emplace_back(states_[k].load);
-    if (k == j || states_[k].running > 0) continue;
+    if (k == j || (!states_[k].rounds.empty() && states_[k].rounds.front().on_its_way)) continue;
     const SimTime later = states_[k].announced;
     load.present = later == SimTime::never()
                        ? 0
@@ -309,9 +329,7 @@ void FlowTrees::Flows::limit_by_pipelines(JobState& state) const {
   int most = 0;
   for (const auto& [at, link] : pipelines_) most = std::max(most, packets[link]);
   if (most == 0) return;
-  const double rate = std::min(state.load.packets_per_second, static_cast<double>(site_.switches.packets_per_second) / most);
-  state.least = rounded(static_cast<double>(state.least.ps) * state.load.packets_per_second / rate);
-  state.load.packets_per_second = rate;
+  state.load.packets_per_second = std::min(state.load.packets_per_second, static_cast<double>(site_.switches.packets_per_second) / most);
 }
 
 AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings) const {
@@ -343,7 +361,6 @@ void FlowTrees::Flows::add_job(std::size_t j, const AtpSettings& settings) {
   states_[j].load = load_of(j, settings);
   const std::vector<AtpFlow> flows = atp_flows({&tasks_[j].task, 1}, programmable_);
   for (std::size_t f = 0; f < flows.size(); ++f) {
-    const std::int64_t packets = flows[f].packets;
     const int server = tasks_[j].servers[f];
     std::vector<std::vector<Hop>> paths;
     LinkSet down;
@@ -357,17 +374,16 @@ void FlowTrees::Flows::add_job(std::size_t j, const AtpSettings& settings) {
     }
     const AtpTree& tree = flows[f].tree;
     const AggregationTree up(paths, tree);
-    const BitsPerSecond ceiling = window_rate(settings.largest_window, packet, there + back);
+    const Tree to_server{j, f, packet, window_rate(settings.largest_window, packet, there + back)};
     // Where nothing aggregates there is nothing to collide in.
     const Part part = std::ranges::all_of(tree.members, [](const AtpMember& m) { return m.edge == 2; }) ? Part::all : Part::added;
-    add(j, part, up.once.hops(), packets, packet, {}, ceiling, there + back);
-    for (const auto& again : up.more) add(j, part, again, packets, packet, {}, ceiling, there + back);
+    add(to_server, part, up.once.hops(), {}, there + back);
+    for (const auto& again : up.more) add(to_server, part, again, {}, there + back);
     if (part == Part::added)
-      for (const auto& path : paths) add(j, Part::passed, path, packets, packet, {}, ceiling, there + back);
-    add(j, Part::all, down.hops(), packets, packet, there, ceiling, back);
-    states_[j].least += rounded(static_cast<double>(packets) / states_[j].load.packets_per_second * 1e12);
-    states_[j].packets += packets * (static_cast<std::int64_t>(cluster.workers().size()) + 1);
+      for (const auto& path : paths) add(to_server, Part::passed, path, {}, there + back);
+    add(to_server, Part::all, down.hops(), there, back);
   }
+  states_[j].senders = static_cast<std::int64_t>(cluster.workers().size()) + 1;
   limit_by_pipelines(states_[j]);
 }
 
@@ -379,7 +395,6 @@ void FlowTrees::Flows::add_job(std::size_t j, const SwitchmlSettings& settings) 
   std::vector<NodeId> programs;
   for (const PlacedTask& placed : tasks_) programs.push_back(placed.task.meets_at);
   std::ranges::sort(programs);
-  const std::int64_t packets = deployment_.jobs[j].packets / tasks_[j].task.rounds;
   std::vector<std::vector<Hop>> there;
   LinkSet down;
   SimTime up, back;  // of the slowest; its program takes a packet up only
@@ -394,16 +409,18 @@ void FlowTrees::Flows::add_job(std::size_t j, const SwitchmlSettings& settings) 
   if (slots == 0)
     throw RunError(fmt::format("slots of {}: {} for {} jobs, so job {} has none and waits for ever", fabric_.device(at).name,
                                settings.slots, std::ranges::count(programs, at), j));
-  const BitsPerSecond ceiling = window_rate(slots, packet, up + back);
-  for (const auto& path : there) add(j, Part::all, path, packets, packet, {}, ceiling, up + back);
-  add(j, Part::all, down.hops(), packets, packet, up, ceiling, back);
-  states_[j].packets = packets * static_cast<std::int64_t>(cluster.workers().size());
+  const Tree to_switch{j, 0, packet, window_rate(slots, packet, up + back)};
+  for (const auto& path : there) add(to_switch, Part::all, path, {}, up + back);
+  add(to_switch, Part::all, down.hops(), up, back);
+  states_[j].senders = static_cast<std::int64_t>(cluster.workers().size());
 }
 
 FlowTrees::FlowTrees(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<FluidNetwork>& network)
     : flows_(std::make_unique<Flows>(site, jobs, network)) {}
 
 FlowTrees::~FlowTrees() = default;
+
+OpenJobs& FlowTrees::open_jobs() { return *flows_; }
 
 InNetworkRun FlowTrees::result() const { return flows_->result(); }
 

@@ -2,7 +2,7 @@
 
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
-#include "sim/in_network/flow_trees.hpp"
+#include "sim/in_network/collisions.hpp"
 #include "sim/scenario/testing.hpp"
 
 #include <iterator>

@@ -1,6 +1,7 @@
 #include "sim/in_network/packet_agents.hpp"
 
 #include "collectives/in_network/deployment.hpp"
+#include "sim/in_network/agent_rounds.hpp"
 #include "sim/in_network/cluster.hpp"
 #include "sim/packet/agent_driver.hpp"
 
@@ -50,10 +51,14 @@ class PacketAgents::Agents {
         pool_(deployment_.values_per_packet),
         network_(network.model()),
         datagrams_(network.model(), site.routes, &pool_, site.wire_share),
-        driver_(datagrams_, network) {
+        driver_(datagrams_, network),
+        rounds_(datagrams_) {
     for (const Seat& seat : deployment_.seats) place(seat);
     for (const InNetworkDeployment::Group& group : deployment_.groups) datagrams_.group(group.self, group.members);
+    rounds_.set_jobs(open_jobs());
+    driver_.while_idle([this] { return rounds_.owners(); });
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
+      if (jobs_[j].owner) continue;
       std::vector<Address> workers;
       for (const Seat& seat : deployment_.seats)
         if (seat.role == Role::worker && seat.job == static_cast<int>(j)) workers.push_back(seat.self);
@@ -61,6 +66,8 @@ class PacketAgents::Agents {
                       site_.hardware.receive_overhead, jobs_[j].name);
     }
   }
+
+  OpenJobs& rounds() { return rounds_; }
 
   InNetworkRun result() const {
     std::int64_t wrong = 0;
@@ -88,9 +95,13 @@ class PacketAgents::Agents {
       out.jobs[j].messages += sent.datagrams;
       out.jobs[j].most_sent = std::max(out.jobs[j].most_sent, sent_by[{seat.job, endpoint_of(seat)}] += sent.bytes);
     }
+    std::size_t repeated = 0;  // of those that are not open
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
-      out.jobs[j].iterations = driver_.iterations(j);
-      const InNetworkDeployment::Job& job = deployment_.jobs[j];
+      InNetworkDeployment::Job job = deployment_.jobs[j];
+      if (jobs_[j].owner)
+        job.packets = rounds_.packets(j);
+      else
+        out.jobs[j].iterations = driver_.iterations(repeated++);
       const InNetworkStatistics& s = counted[j];
       out.summary.jobs.push_back(
           {.servers = job.servers,
@@ -114,6 +125,23 @@ class PacketAgents::Agents {
   int endpoint_of(const Seat& seat) const {
     const auto j = static_cast<std::size_t>(seat.job), number = static_cast<std::size_t>(seat.number);
     return seat.role == Role::worker ? jobs_[j].workers[number] : tasks_[j].servers[number];
+  }
+  std::vector<AgentRounds::Job> open_jobs() const {
+    std::vector<AgentRounds::Job> out;
+    for (const InNetworkJob& job : jobs_)
+      out.push_back({.owner = job.owner,
+                     .workers = std::vector<std::vector<AgentRounds::Member>>(job.workers.size()),
+                     .values_per_packet = deployment_.values_per_packet});
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+      const Seat& seat = deployment_.seats[i];
+      if (seat.role == Role::program) continue;
+      AgentRounds::Job& job = out[static_cast<std::size_t>(seat.job)];
+      if (seat.role == Role::server)
+        job.servers.push_back(agents_[i].get());
+      else
+        job.workers[static_cast<std::size_t>(seat.number)].push_back({seat.self, agents_[i].get()});
+    }
+    return out;
   }
   void place(const Seat& seat) {
     KnownValues* values = nullptr;
@@ -143,12 +171,15 @@ class PacketAgents::Agents {
   std::vector<std::unique_ptr<InNetworkAgent>> agents_;  // by address
   DatagramNetwork datagrams_;
   AgentDriver driver_;
+  AgentRounds rounds_;
 };
 
 PacketAgents::PacketAgents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
     : agents_(std::make_unique<Agents>(site, jobs, network)) {}
 
 PacketAgents::~PacketAgents() = default;
+
+OpenJobs& PacketAgents::open_jobs() { return agents_->rounds(); }
 
 InNetworkRun PacketAgents::result() const { return agents_->result(); }
 

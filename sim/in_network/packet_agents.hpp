@@ -15,6 +15,7 @@ class PacketAgents {
   PacketAgents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network);
   ~PacketAgents();
 
+  OpenJobs& open_jobs();
   // After the run. Throws RunError where a sum is wrong or did not fit.
   InNetworkRun result() const;
 

@@ -38,7 +38,7 @@ class Driver {
   virtual void ended(std::uint32_t token) = 0;  // a message of its lane has ended now; may start others
   virtual void never_ends(std::uint32_t) {}     // this message of its lane stands for ever; may be told again
   virtual State state() const = 0;              // the run is over when none is running
-  virtual std::string waiting() const = 0;      // who waits for whom, while it has not finished
+  virtual std::string waiting() const = 0;      // who waits for whom, while it has not finished; "" for what another driver says
 };
 
 // What a driver sees of the network: FluidNetwork's and PacketNetwork's interface.
@@ -134,8 +134,9 @@ class SharedNetwork final : public EventSource {
     std::string waiting;
     for (const Driver* driver : drivers_) {
       if (driver->state() == Driver::State::finished) continue;
-      if (!waiting.empty()) waiting += '\n';
-      waiting += driver->waiting();
+      const std::string own = driver->waiting();
+      if (!waiting.empty() && !own.empty()) waiting += '\n';
+      waiting += own;
     }
     if (failure_) rethrow(drivers_.size() > 1 ? waiting : "");
     if (waiting.empty()) return;

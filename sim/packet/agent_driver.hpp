@@ -6,8 +6,10 @@
 #include "sim/network/shared_network.hpp"
 #include "sim/packet/datagram_network.hpp"
 
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -32,16 +34,19 @@ class AgentDriver final : public Driver, private FinishWatcher {
     jobs_.push_back({std::move(workers), count, repetition, before, after, {{first, first}}, std::move(name)});
     ++unfinished_;
   }
+  // Agents that others start: while none has anything to do, the driver's state is theirs.
+  void while_idle(std::function<State()> others) { others_ = std::move(others); }
   const std::vector<Iteration>& iterations(std::size_t job) const { return jobs_[job].iterations; }
 
   void begin() override { datagrams_.begin(); }
   void ended(std::uint32_t) override { check(false, "agents send no messages"); }
   State state() const override {
-    if (unfinished_ == 0 && datagrams_.finished()) return State::finished;
+    if (unfinished_ == 0 && datagrams_.finished()) return others_ ? others_() : State::finished;
     return datagrams_.stuck() ? State::stuck : State::running;
   }
   // Of several jobs, also how far each has come: one that stands still need not have held up the others.
   std::string waiting() const override {
+    if (datagrams_.finished()) return "";
     std::string text = datagrams_.waiting();
     if (jobs_.size() == 1) return text;
     for (const RepeatedJob& job : jobs_) text += fmt::format("\n{}", came_so_far(job));
@@ -88,6 +93,7 @@ class AgentDriver final : public Driver, private FinishWatcher {
   std::map<Address, std::size_t> job_of_;
   std::vector<RepeatedJob> jobs_;
   std::size_t unfinished_ = 0;
+  std::function<State()> others_ = {};
 };
 
 }  // namespace weft

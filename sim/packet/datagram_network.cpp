@@ -68,10 +68,10 @@ void DatagramNetwork::start_again(Address address, SimTime at) {
   schedule(at.ps, {.what = Due::start, .agent = address, .timer = 0, .datagram = {}});
 }
 
-void DatagramNetwork::tell_if_finished(Address address) {
+void DatagramNetwork::called(Address address) {
   Place& place = place_of(address);
-  if (!place.watcher || !place.agent->finished()) return;
-  std::exchange(place.watcher, nullptr)->agent_finished(address);
+  if (place.watcher && place.agent->finished()) std::exchange(place.watcher, nullptr)->agent_finished(address);
+  if (call_watcher_) call_watcher_->agent_called(address);
 }
 
 void DatagramNetwork::begin() {
@@ -143,7 +143,7 @@ void DatagramNetwork::due(std::uint32_t event) {
       agent.on_datagram(*this, std::move(p.datagram));
       break;
   }
-  tell_if_finished(p.agent);
+  called(p.agent);
   over(p.odd);
 }
 
@@ -260,7 +260,7 @@ void DatagramNetwork::hand_over(Address to, Datagram datagram) {
   if (date > network_.now_) return into_pipeline(date, Due::delivery, to, std::move(datagram));
   current_ = to;
   place.agent->on_datagram(*this, std::move(datagram));
-  tell_if_finished(to);
+  called(to);
 }
 
 Datagram DatagramNetwork::take(std::uint32_t record, bool congested) {
@@ -288,7 +288,7 @@ void DatagramNetwork::begin_round() {
   odd_ = !odd_;
   const std::int64_t timers = std::exchange(timers_fired_, 0);
   if (timers == 0 || stuck_) return;
-  if (somebody_is_further(timers) || network_.faults_ahead()) {
+  if (somebody_is_further(timers) || network_.faults_ahead() || (call_watcher_ && call_watcher_->starts_ahead())) {
     fruitless_rounds_ = fruitless_timers_ = 0;
     fruitless_since_ = network_.now();
     return;

@@ -30,6 +30,15 @@ class FinishWatcher {
   virtual void agent_finished(Address address) = 0;
 };
 
+// Told whenever an agent has been called.
+class CallWatcher {
+ public:
+  virtual ~CallWatcher() = default;
+  virtual void agent_called(Address address) = 0;
+  // Agents may yet be started, by somebody who does so when something else has happened.
+  virtual bool starts_ahead() const = 0;
+};
+
 class DatagramNetwork final : public DatagramSink, private Wire {
  public:
   // Without a pool datagrams carry sizes only. All three, and the agents, must outlive this object, the pool the agents.
@@ -43,7 +52,9 @@ class DatagramNetwork final : public DatagramSink, private Wire {
 
   // `watcher` is told as soon as the agent has finished, once for each start. It may start it again.
   void watch(Address address, FinishWatcher& watcher);
+  void watch_calls(CallWatcher& watcher) { call_watcher_ = &watcher; }  // of all agents
   void start_again(Address address, SimTime at);
+  SimTime now() const { return network_.now(); }
 
   // Schedules the start of every agent. Throws RunError, as does whatever follows, where more than most_datagrams are under way. Then
   // advance the network until finished(), or until it has nothing pending.
@@ -52,8 +63,9 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   // Nothing can come of it any more: in at least 20 rounds and 100,000 timers in a row no agent has finished or waited for
   // something else. A round is over when all that was under way at its beginning is: agents have started, timers have fired,
   // datagrams have arrived, got lost or stand in a deadlock. Counted are rounds in which a timer fired, so that something was
-  // tried again, after the last link has failed or recovered. So links may be slow, timers long, workers late and queues
-  // full: only what fails so often in a row looks like this. If a try in 1000 gets through it happens once in 10^43 times.
+  // tried again, after the last link has failed or recovered, and while nobody may yet start an agent (CallWatcher). So links may be slow,
+  // timers long, workers late and queues full: only what fails so often in a row looks like this. If a try in 1000 gets through it happens
+  // once in 10^43 times.
   bool stuck() const { return stuck_; }
   std::string waiting() const;  // what each agent that has not finished waits for
 
@@ -126,7 +138,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   std::int64_t host_time(const Place& place, const Datagram& datagram);
   void depart(const Place& from, Datagram datagram);
   void into_pipeline(std::int64_t date, Due what, Address agent, Datagram datagram);
-  void tell_if_finished(Address address);
+  void called(Address address);
   void schedule(std::int64_t date, Pending pending);
   void require_room() const;
   std::uint32_t bytes_on_links(const Datagram& datagram) const;
@@ -169,6 +181,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   std::unordered_map<std::uint64_t, Branch> paths_;  // by where, from whose node, to whose
   std::unordered_map<std::uint64_t, Branch> trees_;  // by where, root and group
   Address current_ = nobody;                         // whose callback runs
+  CallWatcher* call_watcher_ = nullptr;
   const double wire_share_;
 
   bool odd_ = false;                            // the round; what is left of the one before has the other sign

@@ -89,9 +89,10 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
   if (!traits_of(scenario.network).in_network)
     problem("/network", fmt::format("\"{}\" has no programmable switches, which {} needs; {} have", name_of(scenario.network), choice.name,
                                     networks_that(&NetworkTraits::in_network)));
-  if (w.dtype != DType::float32 && w.dtype != DType::int32)
-    problem("/workload/dtype",
-            fmt::format("{} adds 32-bit values: float32 (as fixed point) or int32, got {}", choice.name, name_of(w.dtype)));
+  const bool converted = w.training.given() && w.training.gradient_dtype;  // before it is added
+  if (const DType added = converted ? *w.training.gradient_dtype : w.dtype; added != DType::float32 && added != DType::int32)
+    problem(converted ? "/workload/gradient_dtype" : "/workload/dtype",
+            fmt::format("{} adds 32-bit values: float32 (as fixed point) or int32, got {}", choice.name, name_of(added)));
   const ProgrammableSwitches& switches = scenario.fabric.programmable;
   const InNetworkSettings settings = in_network_settings(choice, switches);
   const Bytes payload = payload_of(settings);

@@ -109,6 +109,21 @@ void check_compute(const TrainingChoice& training, DType dtype, Found& found) {
             fmt::format("device \"{}\" computes in {}, got \"{}\"", training.device.profile->name, quoted_list(known), name_of(dtype)));
 }
 
+// What switches add, and engines that leave them nothing to add.
+void check_in_network(const Scenario& scenario, Found& found) {
+  const Workload& w = scenario.workload;
+  for (const AlgorithmChoice& algorithm : w.algorithms) {
+    if (!is_in_network(algorithm.name)) continue;
+    for (std::size_t i = 0; i < w.training.engines.size(); ++i)
+      if (std::holds_alternative<BytepsSettings>(w.training.engines[i].settings))
+        found.add(
+            found.element("engine", i),
+            fmt::format("byteps pushes gradients to parameter servers of its own; with algorithm \"{}\", an all-reduce by switches, it "
+                        "must be one of \"none\", \"ddp\", \"horovod\", \"aiacc\"",
+                        algorithm.name));
+  }
+}
+
 }  // namespace
 
 std::vector<Problem> training_problems(const Json& json, const Scenario& scenario, bool fabric_good) {
@@ -136,11 +151,7 @@ std::vector<Problem> training_problems(const Json& json, const Scenario& scenari
     for (std::size_t i = 0; i < w.training.engines.size(); ++i) check_extra_servers(scenario, i, found.element("engine", i), found);
     check_options(scenario, found);
   }
-  for (std::size_t i = 0; i < w.algorithms.size(); ++i)
-    if (is_in_network(w.algorithms[i].name))
-      found.add(found.element("algorithm", i),
-                fmt::format("a gradient engine starts all-reduces that are schedules between ranks; {} is what switches do",
-                            w.algorithms[i].name));
+  check_in_network(scenario, found);
   std::vector<Problem> out = found.take();
   if (!traits_of(scenario.network).shared)
     out.push_back({"/network", fmt::format("training steps run on {} only, got \"{}\"", networks_that(&NetworkTraits::shared),
