@@ -1,5 +1,6 @@
 #include "validation/commands.hpp"
 
+#include "collectives/bench/settings.hpp"
 #include "collectives/bench/start.hpp"
 #include "validation/compare/compare_command.hpp"
 #include "validation/fit/calibrate.hpp"
@@ -177,7 +178,8 @@ std::function<int()> declare_lab(CLI::App& command) {
 
 std::span<const Command> validation_commands() {
   static const std::array commands = {
-      Command{"bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare},
+      Command{
+          "bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare, bench::describe},
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
       Command{"lab", "Build a scenario's fabric on this machine, run it for real and compare (root)", declare_lab},
       Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},

@@ -3,6 +3,7 @@
 #include "sim/scenario/fields.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/scenario_fields.hpp"
+#include "sim/scenario/shipped.hpp"
 
 #include <algorithm>
 
@@ -194,7 +195,13 @@ bool HeldOutRule::holds_out(const Measurement& m) const {
          std::ranges::any_of(systems, [&](const std::string& part) { return m.system.find(part) != m.system.npos; });
 }
 
-std::filesystem::path validation_folder() { return WEFT_VALIDATION_DIR; }
+std::filesystem::path validation_folder() {
+  const std::filesystem::path folder = shipped("validation");
+  if (!std::filesystem::is_directory(folder / "references"))
+    throw InputError(fmt::format(
+        "{}: the measurements that ship are not there; WEFT_DATA_DIR may name the folder that holds \"validation\"", folder.string()));
+  return folder;
+}
 
 std::vector<std::filesystem::path> shipped_references() {
   std::vector<std::filesystem::path> files;

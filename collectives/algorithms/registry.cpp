@@ -15,8 +15,10 @@
 #include "collectives/algorithms/ring.hpp"
 #include "collectives/algorithms/scatter_allgather.hpp"
 #include "collectives/schedule/compose.hpp"
+#include "collectives/schedule/verify.hpp"
 #include "kernels/base/nearest_name.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -138,7 +140,7 @@ Rooted rooted(const Request& q) { return {.ranks = q.ranks, .root = q.root}; }
 #define WEFT_OF_ROOT(function) \
   .build = [](const Request& q) { return function(rooted(q)); }, .price = [](const Request& q) { return function##_price(q.ranks); }
 
-const std::array table = {
+const std::array built_in = {
     Algorithm{.name = "ring",
               .collective = Collective::allreduce,
               .description = "Chunks go around a ring of ranks twice, first adding, then copying.",
@@ -353,6 +355,13 @@ const std::array table = {
 #undef WEFT_OF_RANKS
 #undef WEFT_OF_ROOT
 
+std::vector<Algorithm>& table() {
+  static std::vector<Algorithm> all(built_in.begin(), built_in.end());
+  return all;
+}
+
+Price uncut_price(const Algorithm& a, const Request& q) { return a.price != nullptr ? a.price(q) : traffic(a.build(q)).counted; }
+
 Problem unknown_algorithm(const Request& q) {
   const std::vector<std::string> names = algorithm_names(q.collective);
   std::string what =
@@ -384,7 +393,7 @@ void check_cuts(const Algorithm& a, const Request& q, Problems& problems) {
 void check_size(const Algorithm& a, const Request& q, Problems& problems) {
   constexpr std::int64_t most_chunks = std::int64_t{1} << 28;
   const std::int64_t parts = std::int64_t{channels_of(q.settings)} * pieces_of(q.settings);
-  const std::int64_t chunks = a.cuts_itself ? std::int64_t{2} * q.ranks : a.price(q).chunks;
+  const std::int64_t chunks = a.cuts_itself ? std::int64_t{2} * q.ranks : uncut_price(a, q).chunks;
   if (chunks > most_chunks / parts)
     problems.push_back({pieces_of(q.settings) > 1 ? "/pieces" : "/channels",
                         fmt::format("cut the message of {} chunks into {} parts; together they may be {}", chunks, parts, most_chunks)});
@@ -406,17 +415,31 @@ int extra_servers(const AlgorithmSettings& settings) {
   return settings.server_hosts == ServerHosts::extra ? std::max(settings.servers, 1) : 0;
 }
 
-std::span<const Algorithm> algorithms() { return table; }
+std::span<const Algorithm> algorithms() { return table(); }
+
+void add_algorithm(const Algorithm& algorithm) {
+  const bool is_name = !algorithm.name.empty() && std::ranges::all_of(algorithm.name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  if (!is_name)
+    throw InputError(
+        fmt::format("an algorithm's name is of small letters, digits and underscores, such as my_ring, got \"{}\"", algorithm.name));
+  if (find_algorithm(algorithm.collective, algorithm.name) != nullptr)
+    throw InputError(fmt::format("{} has an algorithm \"{}\" already", name_of(algorithm.collective), algorithm.name));
+  if (algorithm.build == nullptr)
+    throw InputError(fmt::format("the algorithm \"{}\" has nothing that builds its schedule", algorithm.name));
+  table().push_back(algorithm);
+}
 
 std::vector<std::string> algorithm_names(Collective collective) {
   std::vector<std::string> names;
-  for (const Algorithm& a : table)
+  for (const Algorithm& a : table())
     if (a.collective == collective) names.emplace_back(a.name);
   return names;
 }
 
 const Algorithm* find_algorithm(Collective collective, std::string_view name) {
-  for (const Algorithm& a : table)
+  for (const Algorithm& a : table())
     if (a.collective == collective && a.name == name) return &a;
   return nullptr;
 }
@@ -457,7 +480,7 @@ Schedule build(const Request& request) {
 Price price(const Request& request) {
   const Algorithm& a = allowed(request);
   const int pieces = pieces_of(request.settings), parts = pieces * channels_of(request.settings);
-  Price price = a.price(request);
+  Price price = uncut_price(a, request);
   if (a.cuts_itself) return price;
   if (price.steps > 0) price.steps += pieces - 1;
   price.messages *= parts;

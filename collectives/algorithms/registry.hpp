@@ -61,10 +61,13 @@ struct Algorithm {
   int most_ranks = 1 << 20;
   void (*constrain)(const Request&, std::vector<Problem>&) = nullptr;  // what else must hold
   Schedule (*build)(const Request&) = nullptr;                         // uncut
-  Price (*price)(const Request&) = nullptr;
+  Price (*price)(const Request&) = nullptr;                            // where there is no formula, what the schedule is counted to cost
 };
 
 std::span<const Algorithm> algorithms();
+// One more, of a program that has Weft as a library. Its texts must stay; add all of them before anything is built. Throws InputError
+// where the name is taken, is none, or nothing builds the schedule.
+void add_algorithm(const Algorithm& algorithm);
 std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -45,10 +46,18 @@ std::int64_t parse_size(std::string_view text) {
   return count << shift;
 }
 
-std::optional<Settings> parse(int argc, const char* const* argv) {
-  Settings s;
-  Written w;
-  CLI::App app{"Runs collectives for real and prints how long they took, in the table of nccl-tests", "weft bench"};
+namespace {
+
+constexpr const char* purpose = "Runs collectives for real and prints how long they took, in the table of nccl-tests";
+
+// The options whose presence counts, besides their values.
+struct Declared {
+  const CLI::Option *ranks, *switches, *servers;
+  std::vector<const CLI::Option*> only_tcp, of_compression, only_udp;
+};
+
+// The texts of what is written go to `s` and `w`, which must stay while the app is used.
+Declared declare(CLI::App& app, Settings& s, Written& w) {
   std::string transport_help = fmt::format("{}", fmt::join(transports(), ", "));
   for (const std::string_view name : {"mpi", "cuda", "nccl"})
     if (!left_out(name).empty()) transport_help += fmt::format("; built without {}", name);
@@ -103,7 +112,7 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--compare", s.compare, "with the simulator: the scenario to print, simulated, beside what was measured")
       ->type_name("SCENARIO");
   UdpSettings& n = s.in_network;
-  std::vector<CLI::Option*> only_udp = {
+  const std::vector<CLI::Option*> only_udp = {
       app.add_option("--aggregators", n.atp.aggregators, "of each switch, for atp")->capture_default_str(),
       app.add_option("--slots", n.switchml.slots, "of the switch, for switchml")->capture_default_str(),
       app.add_option("--window", n.atp.largest_window, "packets of a rank on their way to a server, at most, for atp")
@@ -122,6 +131,27 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
       app.add_option("--seed", n.mischief.seed, "of what is lost, sent twice or late")->capture_default_str(),
   };
   for (CLI::Option* option : only_udp) option->group("With --transport udp");
+  return {ranks, switches, servers, only_tcp, of_compression, {only_udp.begin(), only_udp.end()}};
+}
+
+}  // namespace
+
+void describe(CLI::App& app) {
+  struct Texts {
+    Settings s;
+    Written w;
+  };
+  const auto texts = std::make_shared<Texts>();
+  app.description(purpose);
+  declare(app, texts->s, texts->w);
+  app.callback([texts] {});  // which lets them live as long as the app
+}
+
+std::optional<Settings> parse(int argc, const char* const* argv) {
+  Settings s;
+  Written w;
+  CLI::App app{purpose, "weft bench"};
+  const Declared given = declare(app, s, w);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -130,14 +160,14 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     throw InputError(e.what());
   }
-  w.ranks = ranks->count() > 0;
-  w.switches = switches->count() > 0;
-  w.servers = servers->count() > 0;
-  for (const CLI::Option* option : only_tcp)
+  w.ranks = given.ranks->count() > 0;
+  w.switches = given.switches->count() > 0;
+  w.servers = given.servers->count() > 0;
+  for (const CLI::Option* option : given.only_tcp)
     if (option->count() > 0) w.tcp.push_back(option->get_name());
-  for (const CLI::Option* option : of_compression)
+  for (const CLI::Option* option : given.of_compression)
     if (option->count() > 0) w.of_compression.push_back(option->get_name());
-  for (const CLI::Option* option : only_udp)
+  for (const CLI::Option* option : given.only_udp)
     if (option->count() > 0) w.in_network.push_back(option->get_name());
   const std::vector<std::string> problems = understand(w, s);
   if (!problems.empty()) throw InputError(problems);

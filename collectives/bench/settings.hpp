@@ -14,6 +14,10 @@
 #include <string_view>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace weft::bench {
 
 // What udp runs: ATP and SwitchML by processes that exchange datagrams, switches among them. Sockets hold less than a fabric does, and
@@ -62,6 +66,9 @@ struct Settings {
 
 // The transports of this build: "mpi", "cuda" and "nccl" are there where MPI, CUDA and NCCL were found.
 const std::vector<std::string>& transports();
+
+// Declares what parse() understands, for who writes down what there is and parses nothing.
+void describe(CLI::App& app);
 
 // Settings, or nothing where the command line asked for help, which is then printed. Throws InputError with all problems.
 std::optional<Settings> parse(int argc, const char* const* argv);

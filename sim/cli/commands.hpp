@@ -31,6 +31,7 @@ struct RunArguments {
   ScenarioArguments scenarios;
   std::optional<std::string> output = {};
   bool trace = false, force = false;
+  bool resume = false, reproducible = false;
   bool quiet = false;
 };
 

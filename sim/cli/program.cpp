@@ -2,7 +2,10 @@
 
 #include "kernels/base/nearest_name.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cli/completion.hpp"
+#include "sim/cli/manual.hpp"
 #include "sim/cli/tune_command.hpp"
+#include "sim/farm/job_ranks.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/form.hpp"
 #include "sim/scenario/networks.hpp"
@@ -18,7 +21,20 @@ struct Arguments {
   RunArguments run;
   bool dot = false, json = false, simgrid = false;
   bool results_schema = false;
+  std::string command, shell;  // that are to be explained, and completed
+  bool man = false;
 };
+
+int help_command(const CLI::App& app, const Arguments& a) {
+  std::cout << (a.man ? man_page(app, version()) : help_of(app, a.command));
+  return exit_ok;
+}
+
+int completion_command(const CLI::App& app, const std::string& shell) {
+  if (shell != "bash") throw InputError(fmt::format("weft completion: {}", unknown_name("shell", shell, {"bash"})));
+  std::cout << bash_completion(app);
+  return exit_ok;
+}
 
 TopologyFormat format_of(const Arguments& a) {
   if (a.dot + a.json + a.simgrid > 1) throw InputError("weft topo: give one of --dot, --json and --simgrid");
@@ -44,9 +60,9 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return out;
 }
 
-std::vector<std::string> commands_of(const CLI::App& app) {
+std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> out;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) out.push_back(command->get_name());
+  for (const CLI::App* command : commands_of(app)) out.push_back(command->get_name());
   return out;
 }
 
@@ -58,9 +74,9 @@ void refuse_unknown(const CLI::App& app) {
         throw InputError(fmt::format("weft {}: {}", command->get_name(), unknown_name("argument", left, flags_of(*command))));
   if (!app.get_subcommands().empty()) return;
   const auto left = app.remaining();
-  if (left.empty()) throw InputError("weft: a command is missing; write one of " + quoted_list(commands_of(app)));
+  if (left.empty()) throw InputError("weft: a command is missing; write one of " + quoted_list(command_names(app)));
   if (left.front().starts_with("-")) throw InputError("weft: " + unknown_name("argument", left.front(), flags_of(app)));
-  throw InputError("weft: " + unknown_name("command", left.front(), commands_of(app)));
+  throw InputError("weft: " + unknown_name("command", left.front(), command_names(app)));
 }
 
 int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
@@ -88,6 +104,8 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
       ->type_name("DIR");
   run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o; networks flow and packet)");
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
+  run->add_flag("--resume", a.run.resume, "Go on: do not simulate rows that an earlier run has left in DIR");
+  run->add_flag("--reproducible", a.run.reproducible, "Write 0 for wall_s, so that the same scenario gives the same bytes");
   run->add_flag("--quiet", a.run.quiet, "No progress bar");
   TuneArguments tune_arguments;
   declare_tune(*command("tune", "Choose what a scenario sweeps: the settings that are best",
@@ -109,10 +127,17 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   add_scenarios(show, scenarios);
   for (const Command& more : more_commands) {
     CLI::App* added = app.add_subcommand(more.name, more.does);
+    if (more.describe) more.describe(*added);
     if (more.run) continue;
     added->allow_extras();
     added->callback([&chosen, run_it = more.declare(*added)] { chosen = run_it; });
   }
+  CLI::App* help = command("help", "Explain a command, or list all", [&] { return help_command(app, a); });
+  help->add_option("COMMAND", a.command, "The command to explain");
+  help->add_flag("--man", a.man, "Print the manual page, weft(1), instead");
+  command("completion", "Print a script that completes command lines", [&] { return completion_command(app, a.shell); })
+      ->add_option("SHELL", a.shell, "The shell: bash")
+      ->required();
 
   try {
     app.parse(argc, argv);
@@ -133,6 +158,7 @@ int run_program(int argc, char** argv, std::span<const Command> more_commands) {
   try {
     status = run_chosen(argc, argv, more_commands);
   } catch (const InputError& error) {
+    if (const auto job = job_ranks(); job && job->rank > 0) return exit_ok;  // rank 0 says it, and its status is the job's
     for (const std::string& problem : error.problems()) std::cerr << problem << "\n";
     return exit_bad_input;
   } catch (const std::exception& error) {

@@ -17,6 +17,8 @@ struct Command {
   std::function<std::function<int()>(CLI::App&)> declare;
   // Instead of that: reads its arguments by itself and runs. argv[0] is the command's name.
   std::function<int(int argc, char** argv)> run = {};
+  // Declares such a command's arguments, for the manual and the shell's completion.
+  std::function<void(CLI::App&)> describe = {};
 };
 
 int run_program(int argc, char** argv, std::span<const Command> more_commands);

@@ -261,3 +261,37 @@ TEST_CASE("show, schema, list and version print what they promise") {
   CHECK(weft_program("--version").status == 0);
   CHECK(weft_program("run --help").status == 0);
 }
+
+TEST_CASE("help explains each command, the manual page and the completion know all of them") {
+  const Ran all = weft_program("help"), man = weft_program("help --man"), bash = weft_program("completion bash");
+  for (const char* command : {"run", "bench", "calibrate", "check", "completion", "help", "lab", "list", "replay", "schema", "show", "topo",
+                              "train", "tune", "validate"}) {
+    CAPTURE(command);
+    const Ran one = weft_program(std::string("help ") + command);
+    CHECK(one.status == 0);
+    CHECK(one.printed.find(fmt::format("weft {}", command)) != std::string::npos);
+    CHECK(all.printed.find(fmt::format("  {} ", command)) != std::string::npos);
+    CHECK(man.printed.find(fmt::format(".SS \"weft {}\"\n", command)) != std::string::npos);
+    CHECK(bash.printed.find(fmt::format("    {}) flags=", command)) != std::string::npos);
+  }
+  CHECK(man.printed.find("\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIDIR\\fR\n") != std::string::npos);
+  CHECK(man.printed.find("\\fB\\-\\-transport\\fR") != std::string::npos);  // of weft bench, another program
+  CHECK(shell(fmt::format("{} completion bash | bash -n 2>&1", WEFT_BINARY)).printed.empty());
+  const Ran wrong = weft_program("help calibrat"), shells = weft_program("completion fish");
+  CHECK(wrong.status == 2);
+  CHECK(wrong.printed.find("did you mean \"calibrate\"") != std::string::npos);
+  CHECK(shells.status == 2);
+}
+
+TEST_CASE("what ships is found above the program, or where WEFT_DATA_DIR says") {
+  const Folder folder;
+  std::filesystem::create_directories(folder / "data/scenarios/hardware");
+  std::ofstream(folder / "data/scenarios/hardware/mine.json") << R"({"schema": 1, "send_overhead": {"value": "2us", "source": "a test"}})";
+  CHECK(weft_program("list").printed.find(" eflops_testbed ") != std::string::npos);
+  const Ran named = shell(fmt::format("WEFT_DATA_DIR={} {} list 2>&1", (folder / "data").string(), WEFT_BINARY));
+  CHECK(named.printed.find(" mine\n") != std::string::npos);
+  CHECK(named.printed.find("eflops_testbed") == std::string::npos);
+  const Ran nothing = shell(fmt::format("WEFT_DATA_DIR=/nowhere {} validate 2>&1", WEFT_BINARY));
+  CHECK(nothing.status == 2);
+  CHECK(nothing.printed.find("/nowhere/validation: the measurements that ship are not there") != std::string::npos);
+}

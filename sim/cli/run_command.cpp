@@ -1,9 +1,11 @@
 #include "sim/cli/calibrated.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cli/job_of_ranks.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/result_folder.hpp"
+#include "sim/results/row_journal.hpp"
 #include "sim/results/table.hpp"
 #include "sim/results/writers.hpp"
 #include "sim/scenario/describe.hpp"
@@ -14,6 +16,7 @@
 #include <chrono>
 #include <ostream>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace weft {
@@ -50,9 +53,11 @@ ResultFolderOptions options_of(const RunArguments& arguments) {
   return out;
 }
 
-std::string write_or_why(const ResultFolder& folder, const std::vector<Result>& results) {
+// What keeps files from being written; "" where they are.
+template <class Write>
+std::string why_not(const Write& write) {
   try {
-    folder.write(results);
+    write();
     return "";
   } catch (const RunError& error) {
     return error.what();
@@ -103,38 +108,117 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
   return cases;
 }
 
+namespace {
+
+// With 0 for the time that it took, where that is wanted.
+RunRow reproducible_row(bool wanted) {
+  if (!wanted) return simulated_row;
+  return [](const RowRequest& request, Timeline* timeline) {
+    Row out = simulated_row(request, timeline);
+    out.wall_s = 0;
+    return out;
+  };
+}
+
+// The rows of a run, as far as they have come, on their way to files and to the terminal.
+class Run {
+ public:
+  Run(const RunArguments& arguments, const std::vector<Case>& cases, std::ostream& err)
+      : arguments_(arguments), cases_(cases), err_(err), requests_(rows_of(cases)) {
+    if (!arguments.output) return;
+    folder_.emplace(*arguments.output, cases, options_of(arguments));
+    journal_.emplace(*arguments.output, names_of(cases), arguments.resume);
+    if (!arguments.resume) return;
+    known_ = journal_->known(requests_, arguments.trace);
+    const auto count = std::ranges::count_if(known_, [](const Result& result) { return result.row.has_value(); });
+    err << fmt::format("weft: {} of {} rows are in {} already\n", count, requests_.size(), *arguments.output) << std::flush;
+  }
+
+  std::vector<Result> simulate(Farm* farm, unsigned workers) {
+    const auto known = std::ranges::count_if(known_, [](const Result& result) { return result.row.has_value(); });
+    Progress progress(requests_.size() - static_cast<std::size_t>(known), !arguments_.quiet);
+    const auto on_done = [&](const Result& last, const std::vector<Result>& so_far) {
+      progress.done(label(last.request, cases_));
+      if (const std::string why = keep(last, so_far); !why.empty() && !std::exchange(warned_, true)) {
+        progress.clear();
+        err_ << "weft: warning: " << why << "; the run goes on, and tries again\n" << std::flush;
+      }
+    };
+    const auto on_wait = [&](const RowUnderWay& row) {
+      progress.under_way(row_under_way(label(row.request, cases_), row.wall, row.reached.now));
+    };
+    for (Result& result : known_)
+      if (result.row && arguments_.reproducible) result.row->wall_s = 0;
+    std::vector<Result> results = run_rows(requests_, cases_, reproducible_row(arguments_.reproducible),
+                                           {.workers = workers,
+                                            .trace = arguments_.trace,
+                                            .on_done = on_done,
+                                            .on_wait = on_wait,
+                                            .known = known_.empty() ? nullptr : &known_,
+                                            .farm = farm});
+    progress.clear();
+    return results;
+  }
+
+  // At the end. What could not be written; "" where all is.
+  std::string write(const std::vector<Result>& results) {
+    if (!folder_) return "";
+    const bool whole = std::ranges::none_of(results, [](const Result& r) { return r.failure == interrupted_row; });
+    return why_not([&] {
+      if (folder_->write(results, whole)) {
+        if (whole) journal_->finish();
+      } else if (!whole) {
+        err_ << fmt::format("weft: {} keeps its earlier results, which have more rows; --resume goes on with what is done\n",
+                            *arguments_.output);
+      }
+    });
+  }
+
+ private:
+  // A row that is done survives a run that is killed.
+  std::string keep(const Result& last, const std::vector<Result>& so_far) {
+    if (!folder_) return "";
+    std::string why = why_not([&] { journal_->add(static_cast<std::size_t>(&last - so_far.data()), last); });
+    constexpr std::chrono::seconds between{5};
+    if (std::chrono::steady_clock::now() - written_ < between) return why;
+    if (const std::string also = why_not([&] { folder_->write(so_far, false); }); why.empty()) why = also;
+    written_ = std::chrono::steady_clock::now();
+    return why;
+  }
+
+  const RunArguments& arguments_;
+  const std::vector<Case>& cases_;
+  std::ostream& err_;
+  std::vector<RowRequest> requests_;
+  std::optional<ResultFolder> folder_ = {};
+  std::optional<RowJournal> journal_ = {};
+  std::vector<Result> known_ = {};
+  bool warned_ = false;
+  std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
-  if (arguments.trace && !arguments.output) throw InputError("--trace: needs -o DIR, where trace.json goes");
-  if (arguments.force && !arguments.output) throw InputError("--force: needs -o DIR, where it replaces files");
+  for (const auto& [given, flag, what] : {std::tuple{arguments.trace, "--trace", "where trace.json goes"},
+                                          {arguments.force, "--force", "where it replaces files"},
+                                          {arguments.resume, "--resume", "where the earlier run has left its rows"}})
+    if (given && !arguments.output) throw InputError(fmt::format("{}: needs -o DIR, {}", flag, what));
   const std::vector<Case> cases = load_all(arguments.scenarios);
   refuse_beyond_limits(cases);
   if (arguments.trace) refuse_untraced(cases);
-  std::optional<ResultFolder> folder;
-  if (arguments.output) folder.emplace(*arguments.output, cases, options_of(arguments));
-  const std::vector<RowRequest> requests = rows_of(cases);
+  JobOfRanks job(arguments.output.value_or(""), "-o DIR");
+  if (job.helps())
+    return job.help(err, [&](Farm& farm, unsigned workers) {
+      run_rows(rows_of(cases), cases, reproducible_row(arguments.reproducible),
+               {.workers = workers, .trace = arguments.trace, .farm = &farm});
+    });
 
-  Progress progress(requests.size(), !arguments.quiet);
-  bool warned = false;
-  auto written = std::chrono::steady_clock::now();
-  const auto on_done = [&](const Result& last, const std::vector<Result>& so_far) {
-    progress.done(label(last.request, cases));
-    constexpr std::chrono::seconds between{5};  // what is done survives a run that is killed
-    if (!folder || std::chrono::steady_clock::now() - written < between) return;
-    if (const std::string why = write_or_why(*folder, so_far); !why.empty() && !std::exchange(warned, true)) {
-      progress.clear();
-      err << "weft: warning: " << why << "; the run goes on, and tries again\n" << std::flush;
-    }
-    written = std::chrono::steady_clock::now();
-  };
-  const auto on_wait = [&](const RowUnderWay& row) {
-    progress.under_way(row_under_way(label(row.request, cases), row.wall, row.reached.now));
-  };
-  const std::vector<Result> results =
-      run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done, .on_wait = on_wait});
-  progress.clear();
-
-  const std::string not_written = folder ? write_or_why(*folder, results) : "";  // first: whoever reads the table may be gone
+  Run run(arguments, cases, err);
+  const std::vector<Result> results = run.simulate(job.lead(), job.workers());
+  const std::string not_written = run.write(results);  // first: whoever reads the table may be gone
   out << to_table(results, cases) << calibration_notes(results, cases, calibrations_beside(arguments.scenarios.files)) << std::flush;
+  job.tell(err);
   const int status = report(results, cases, err);
   if (not_written.empty()) return status;
   err << "weft: " << not_written << "; the table has the rows\n";

@@ -1,13 +1,17 @@
 #include "sim/cli/runner.hpp"
 
 #include "sim/engine/in_child.hpp"
+#include "sim/results/row_key.hpp"
 #include "sim/results/writers.hpp"
 
 #include <array>
 #include <csignal>
+#include <deque>
+#include <iterator>
 #include <list>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -78,65 +82,145 @@ class SharedProgress {
   RunProgress* rows_ = nullptr;
 };
 
-void collect(Worker& worker, Result& result) {
+// What became of a row, as ranks tell each other: how it ended, then what its worker sent, or why there is no row.
+constexpr char simulated = 'v', bad_input = 'i', failed = 'f', killed = 'k';
+
+std::string outcome_of(Child& child) {
   try {
-    const std::string sent = worker.child.result();
-    const auto end = sent.find('\n');
-    result.row = row_from_text(sent.substr(0, end));
-    result.trace = sent.substr(end + 1);
+    return simulated + child.result();
   } catch (const InputError& error) {
-    result.failure = error.what();
-    result.bad_input = true;
+    return std::string(1, bad_input) + error.what();
   } catch (const std::exception& error) {
-    result.failure = error.what();
+    return std::string(1, child.was_killed() ? killed : failed) + error.what();
   }
 }
 
-// The rows of a run, some done, some under way, some to come.
-class Rows {
+void read_outcome(std::string_view outcome, Result& result) {
+  const std::string_view text = outcome.substr(1);
+  if (outcome.front() == simulated) {
+    const auto end = text.find('\n');
+    result.row = row_from_text(std::string(text.substr(0, end)));
+    result.trace = text.substr(end + 1);
+  } else {
+    result.failure = text;
+    result.bad_input = outcome.front() == bad_input;
+  }
+}
+
+std::string outcome_of(const Result& result) {
+  if (result.row) return simulated + to_text(*result.row) + "\n" + result.trace;
+  return std::string(1, result.bad_input ? bad_input : failed) + result.failure;
+}
+
+// Everything that a row depends on, and what has simulated it.
+std::string fingerprint_of(const std::vector<RowRequest>& requests, bool trace) {
+  std::string all = trace ? "traced" : "";
+  for (const RowRequest& request : requests) all += row_key(request);
+  return key_of(all);
+}
+
+// Rows that are simulated here, a process each.
+class Workers {
  public:
-  Rows(const std::vector<RowRequest>& requests, const std::vector<Case>& cases, const RunRow& run, const RunOptions& options)
-      : requests_(requests), cases_(cases), run_(run), options_(options), progress_(requests.size()) {
-    for (const RowRequest& request : requests) results_.push_back({.request = request});
-    most_ = options.workers > 0 ? options.workers : std::max(1U, std::thread::hardware_concurrency());
+  Workers(const std::vector<RowRequest>& requests, const std::vector<Case>& cases, const RunRow& run, bool trace)
+      : requests_(requests), cases_(cases), run_(run), trace_(trace), progress_(requests.size()) {}
+
+  std::size_t count() const { return workers_.size(); }
+  const Worker* oldest() const { return workers_.empty() ? nullptr : &workers_.front(); }
+  RunProgress::Reached reached(std::size_t row) const {
+    const RunProgress* shared = progress_.of(row);
+    return shared ? shared->reached() : RunProgress::Reached{};
   }
 
-  bool all_done() const { return next_ == requests_.size() && workers_.empty(); }
-
-  void start() {
-    while (workers_.size() < most_ && next_ < requests_.size()) try {
-        const std::size_t row = next_;
-        workers_.push_back({row, Child([&, row] {
-                              if (RunProgress* shared = progress_.of(row)) report_progress_to(*shared);
-                              return work(requests_[row], run_, options_.trace, row, label(requests_[row], cases_));
-                            })});
-        ++next_;
-      } catch (const RunError& no_process) {  // one that ends gives back what this one lacks
-        if (!workers_.empty() || attempts_left_-- > 0) return;
-        results_[next_].failure = no_process.what();
-        finish(next_++);
-      }
+  void start(std::size_t row) {  // throws RunError where no process can be started
+    workers_.push_back({row, Child([&, row] {
+                          if (RunProgress* shared = progress_.of(row)) report_progress_to(*shared);
+                          return work(requests_[row], run_, trace_, row, label(requests_[row], cases_));
+                        })});
   }
 
-  void wait() {
-    std::vector<pollfd> waiting;
-    for (const Worker& worker : workers_) waiting.push_back({.fd = worker.child.fd(), .events = POLLIN, .revents = 0});
-    constexpr int ms = 200;  // a signal may come just before poll() waits
-    const int ready = ::poll(waiting.data(), waiting.size(), ms);
-    tell_of_the_oldest();
-    if (ready <= 0) return;
+  std::vector<pollfd> waiting() const {
+    std::vector<pollfd> out;
+    for (const Worker& worker : workers_) out.push_back({.fd = worker.child.fd(), .events = POLLIN, .revents = 0});
+    return out;
+  }
+
+  // Those that have ended, once each, and what became of them.
+  std::vector<std::pair<std::size_t, std::string>> ended() {
+    std::vector<pollfd> fds = waiting();
+    std::vector<std::pair<std::size_t, std::string>> out;
+    if (::poll(fds.data(), fds.size(), 0) <= 0) return out;
     auto worker = workers_.begin();
-    for (const pollfd& fd : waiting) {
+    for (const pollfd& fd : fds) {
       const auto here = worker++;
       if (fd.revents == 0 || here->child.read_some()) continue;
-      const std::size_t row = here->row;
-      collect(*here, results_[row]);
+      out.emplace_back(here->row, outcome_of(here->child));
       workers_.erase(here);
-      finish(row);
+    }
+    return out;
+  }
+
+ private:
+  const std::vector<RowRequest>& requests_;
+  const std::vector<Case>& cases_;
+  const RunRow& run_;
+  bool trace_;
+  SharedProgress progress_;
+  std::list<Worker> workers_;  // the oldest first
+};
+
+// The rows of a run, some done, some under way here or with other ranks, some to come.
+class Rows {
+ public:
+  Rows(const std::vector<RowRequest>& requests, const RunOptions& options, Workers& here)
+      : requests_(requests), options_(options), here_(here), leader_(options.farm ? options.farm->leader.get() : nullptr) {
+    for (std::size_t row = 0; row < requests.size(); ++row) {
+      const Result* known = options.known && (*options.known)[row].row ? &(*options.known)[row] : nullptr;
+      results_.push_back(known ? *known : Result{.request = requests[row]});
+      results_.back().request = requests[row];
+      if (!known) todo_.push_back(row);
+    }
+    losses_.resize(requests.size());
+    if (!leader_) return;
+    leader_->begin(
+        fingerprint_of(requests, options.trace),
+        {.done = [this](std::size_t row, std::string outcome) { --elsewhere_, take(row, outcome); },
+         .lost = [this](std::size_t row) { --elsewhere_, take(row, std::string(1, killed) + "the rank that simulated it is lost"); }});
+  }
+
+  bool all_done() const { return todo_.empty() && here_.count() == 0 && elsewhere_ == 0; }
+
+  void start(std::size_t most) {
+    while (here_.count() < most && !todo_.empty()) try {
+        here_.start(todo_.front());
+        todo_.pop_front();
+      } catch (const RunError& no_process) {  // one that ends gives back what this one lacks
+        if (here_.count() > 0 || attempts_left_-- > 0) break;
+        const std::size_t row = todo_.front();
+        todo_.pop_front();
+        results_[row].failure = no_process.what();
+        finish(row);
+      }
+    while (leader_ && !todo_.empty() && leader_->give(todo_.front())) {
+      ++elsewhere_;
+      todo_.pop_front();
     }
   }
 
-  std::vector<Result> take() {
+  void wait() {
+    std::vector<pollfd> waiting = here_.waiting();
+    if (leader_) {
+      const std::vector<pollfd> others = leader_->waiting();
+      waiting.insert(waiting.end(), others.begin(), others.end());
+    }
+    constexpr int ms = 200;  // a signal may come just before poll() waits
+    ::poll(waiting.data(), waiting.size(), ms);
+    tell_of_the_oldest();
+    for (const auto& [row, outcome] : here_.ended()) take(row, outcome);
+    if (leader_) leader_->attend();
+  }
+
+  std::vector<Result> take_all() {
     for (Result& result : results_)
       if (!result.row && result.failure.empty()) result.failure = interrupted_row;
     return std::move(results_);  // workers still under way are ended by ~Child
@@ -144,12 +228,18 @@ class Rows {
 
  private:
   void tell_of_the_oldest() const {
-    if (!options_.on_wait || workers_.empty()) return;
-    const Worker& oldest = workers_.front();
-    const RunProgress* shared = progress_.of(oldest.row);
-    options_.on_wait({.request = requests_[oldest.row],
-                      .wall = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - oldest.began),
-                      .reached = shared ? shared->reached() : RunProgress::Reached{}});
+    const Worker* oldest = here_.oldest();
+    if (!options_.on_wait || !oldest) return;
+    options_.on_wait({.request = requests_[oldest->row],
+                      .wall = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - oldest->began),
+                      .reached = here_.reached(oldest->row)});
+  }
+
+  void take(std::size_t row, const std::string& outcome) {
+    constexpr int most_losses = 2;
+    if (outcome.front() == killed && ++losses_[row] <= most_losses) return todo_.push_front(row);
+    read_outcome(outcome, results_[row]);
+    finish(row);
   }
 
   void finish(std::size_t row) const {
@@ -157,27 +247,84 @@ class Rows {
   }
 
   const std::vector<RowRequest>& requests_;
-  const std::vector<Case>& cases_;
-  const RunRow& run_;
   const RunOptions& options_;
-  SharedProgress progress_;
+  Workers& here_;
+  FarmLeader* leader_;
   std::vector<Result> results_;
-  std::list<Worker> workers_;  // the oldest first
-  std::size_t most_ = 1, next_ = 0;
-  int attempts_left_ = 5;  // to start a row where none is under way, a wait between them
+  std::deque<std::size_t> todo_;
+  std::vector<int> losses_;    // of each row: how often what simulated it was killed
+  std::size_t elsewhere_ = 0;  // rows that other ranks are simulating
+  int attempts_left_ = 5;      // to start a row where none is under way, a wait between them
 };
+
+std::string all_outcomes(const std::vector<Result>& results) {
+  std::string out;
+  for (const Result& result : results) {
+    const std::string outcome = outcome_of(result);
+    out += fmt::format("{}\n{}", outcome.size(), outcome);
+  }
+  return out;
+}
+
+void read_outcomes(std::string_view all, std::vector<Result>& results) {
+  for (Result& result : results) {
+    const std::size_t end = all.find('\n'), size = std::stoull(std::string(all.substr(0, end)));
+    read_outcome(all.substr(end + 1, size), result);
+    all.remove_prefix(end + 1 + size);
+  }
+}
+
+// What a rank other than 0 does: rows for that, until it says that all are done.
+std::vector<Result> serve(const std::vector<RowRequest>& requests, const RunOptions& options, Workers& here, std::size_t slots) {
+  std::vector<std::pair<std::size_t, std::string>> not_started;
+  const FarmWorker::Tasks tasks = {.slots = slots,
+                                   .start =
+                                       [&](std::size_t row) {
+                                         try {
+                                           here.start(row);
+                                         } catch (const RunError& no_process) {
+                                           not_started.emplace_back(row, std::string(1, failed) + no_process.what());
+                                         }
+                                       },
+                                   .waiting = [&] { return here.waiting(); },
+                                   .ended =
+                                       [&] {
+                                         auto out = here.ended();
+                                         std::ranges::move(std::exchange(not_started, {}), std::back_inserter(out));
+                                         return out;
+                                       },
+                                   .interrupted = [] { return interrupted != 0; }};
+  std::vector<Result> results;
+  for (const RowRequest& request : requests) results.push_back({.request = request, .failure = interrupted_row});
+  const std::optional<std::string> outcomes = options.farm->worker->serve(fingerprint_of(requests, options.trace), tasks);
+  if (outcomes && !outcomes->empty()) {
+    for (Result& result : results) result.failure.clear();
+    read_outcomes(*outcomes, results);
+  }
+  return results;
+}
 
 }  // namespace
 
 std::vector<Result> run_rows(const std::vector<RowRequest>& requests, const std::vector<Case>& cases, const RunRow& run,
                              const RunOptions& options) {
   const Interruptible interruptible;
-  Rows rows(requests, cases, run, options);
+  Workers here(requests, cases, run, options.trace);
+  const std::size_t most = options.workers > 0 ? options.workers : std::max(1U, std::thread::hardware_concurrency());
+  if (options.farm && options.farm->worker) return serve(requests, options, here, most);
+  Rows rows(requests, options, here);
   while (!interrupted && !rows.all_done()) {
-    rows.start();
+    rows.start(most);
     rows.wait();
   }
-  return rows.take();
+  std::vector<Result> results = rows.take_all();
+  if (options.farm && options.farm->leader) {
+    if (interrupted)
+      options.farm->leader->stop();
+    else
+      options.farm->leader->end(options.share_results ? all_outcomes(results) : std::string());
+  }
+  return results;
 }
 
 }  // namespace weft

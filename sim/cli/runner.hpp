@@ -1,6 +1,8 @@
-// Rows to worker processes, one process a row and as many at once as asked for; results come back in the order of the rows.
+// Rows to worker processes, one process a row and as many at once as asked for, and where there are several ranks to theirs; results come
+// back in the order of the rows.
 #pragma once
 
+#include "sim/farm/farm.hpp"
 #include "sim/network/network_run.hpp"
 #include "sim/network/run_progress.hpp"
 #include "sim/results/result.hpp"
@@ -30,11 +32,16 @@ struct RunOptions {
   std::function<void(const Result&, const std::vector<Result>&)> on_done = {};
   // Several times a second while rows are under way: the one that has been for longest.
   std::function<void(const RowUnderWay&)> on_wait = {};
+  const std::vector<Result>* known = nullptr;  // of the same requests: those that have a row are not simulated
+  // All ranks call run_rows() with the same requests. Rank 0 gives them out and has the results; the others return interrupted rows, or
+  // the same results where these are shared.
+  Farm* farm = nullptr;
+  bool share_results = false;
 };
 
-// Never throws for a row: one whose process dies or throws has no row and says why. Where no further process can be started, those
-// under way are waited for. After SIGINT, SIGTERM or SIGHUP no further row starts, those under way are ended, and what is missing
-// says so.
+// Never throws for a row: one whose process dies or throws has no row and says why. One whose process, or rank, is killed is simulated
+// again, at most twice. Where no further process can be started, those under way are waited for. After SIGINT, SIGTERM or SIGHUP no further
+// row starts, those under way are ended, and what is missing says so.
 std::vector<Result> run_rows(const std::vector<RowRequest>& requests, const std::vector<Case>& cases, const RunRow& run,
                              const RunOptions& options);
 

@@ -1,6 +1,7 @@
 #include "sim/cli/tune_command.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "sim/cli/job_of_ranks.hpp"
 #include "sim/cli/tune_text.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/results/progress.hpp"
@@ -164,33 +165,91 @@ void declare_tune(CLI::App& command, TuneArguments& a) {
   command.add_flag("--quiet", a.quiet, "No progress bar");
 }
 
+namespace {
+
+// What a search begins with besides the scenario: what rank 0 knows from files, and tells the others in a batch without tasks.
+struct Beginning {
+  std::vector<Evaluation> earlier = {};
+  std::optional<Point> first = {};
+};
+
+constexpr const char* the_beginning = "the beginning";
+
+void tell(Farm& farm, const Beginning& beginning, const TunableScenario& scenario) {
+  Json text = {{"earlier", to_csv(beginning.earlier, scenario.pointers(), scenario.trains())}};
+  if (beginning.first) text["first"] = *beginning.first;
+  farm.leader->begin(the_beginning, {});
+  farm.leader->end(text.dump());
+}
+
+// Nothing where rank 0 has ended.
+std::optional<Beginning> told(Farm& farm, const TunableScenario& scenario) {
+  const FarmWorker::Tasks none = {.start = [](std::size_t) {},
+                                  .waiting = [] { return std::vector<pollfd>(); },
+                                  .ended = [] { return std::vector<std::pair<std::size_t, std::string>>(); },
+                                  .interrupted = [] { return false; }};
+  const std::optional<std::string> text = farm.worker->serve(the_beginning, none);
+  if (!text) return std::nullopt;
+  const Json json = Json::parse(*text);
+  Beginning out{.earlier = evaluations_from_csv(json.at("earlier").get<std::string>(), "rank 0", scenario.pointers())};
+  if (json.contains("first")) out.first = json.at("first").get<Point>();
+  return out;
+}
+
+TunePlan plan_of(const TuneArguments& a, const TunableScenario& scenario, const std::optional<Point>& first) {
+  return {.settings = {.method = a.method, .seed = a.seed, .least_fidelity = least_share(scenario)},
+          .budget = {.evaluations = static_cast<int>(a.evaluations), .batch = static_cast<int>(a.batch)},
+          .first = first};
+}
+
+// Of a rank other than 0: the same search, which comes to the same points.
+void help_to_tune(const TuneArguments& a, const TunableScenario& scenario, Farm& farm, unsigned workers) {
+  Evaluator evaluator(
+      scenario, [](const std::string&) {}, &farm, workers);
+  if (a.compare) {
+    compare_methods(scenario, a, evaluator);
+    return;
+  }
+  const std::optional<Beginning> beginning = told(farm, scenario);
+  if (!beginning) return;
+  for (const Evaluation& evaluation : beginning->earlier) evaluator.remember(evaluation);
+  tune(scenario, plan_of(a, scenario, beginning->first), evaluator, [](const TuneRun&) {});
+}
+
+}  // namespace
+
 int tune_command(const TuneArguments& a, std::ostream& out, std::ostream& err) {
   const TunableScenario scenario = checked(a);
+  JobOfRanks job(a.output.value_or(""), "-o DIR");
+  if (job.helps()) return job.help(err, [&](Farm& farm, unsigned workers) { help_to_tune(a, scenario, farm, workers); });
   const std::int64_t points = scenario.space().size();
+  std::optional<TuneFolder> folder;
+  if (a.output) folder.emplace(a, scenario);
+  Farm* const farm = job.lead();
   Progress progress(static_cast<std::size_t>(a.compare ? points : std::min(points, a.evaluations)), !a.quiet);
-  Evaluator evaluator(scenario, [&](const std::string& last) { progress.done(last); });
+  Evaluator evaluator(
+      scenario, [&](const std::string& last) { progress.done(last); }, farm, job.workers());
   if (a.compare) {
     const std::string table = compare_methods(scenario, a, evaluator);
     progress.clear();
     out << table << std::flush;
     return exit_ok;
   }
-  std::optional<TuneFolder> folder;
-  if (a.output) folder.emplace(a, scenario);
   std::optional<CacheFile> cache;
   if (a.cache) cache.emplace(*a.cache, scenario);
-  if (a.resume)
-    for (const Evaluation& evaluation : folder->earlier()) evaluator.remember(evaluation);
+  Beginning beginning;
+  if (a.resume) beginning.earlier = folder->earlier();
+  for (const Evaluation& evaluation : beginning.earlier) evaluator.remember(evaluation);
 
   out << tune_heading(scenario, a);
-  TunePlan plan{.settings = {.method = a.method, .seed = a.seed, .least_fidelity = least_share(scenario)},
-                .budget = {.evaluations = static_cast<int>(a.evaluations), .batch = static_cast<int>(a.batch)}};
-  if (cache) plan.first = cache->first(out);
-  const TuneRun run = tune(scenario, plan, evaluator, [&](const TuneRun& so_far) {
+  if (cache) beginning.first = cache->first(out);
+  if (farm) tell(*farm, beginning, scenario);
+  const TuneRun run = tune(scenario, plan_of(a, scenario, beginning.first), evaluator, [&](const TuneRun& so_far) {
     if (folder) folder->write(so_far);
   });
   progress.clear();
   out << tune_table(scenario, run) << std::flush;
+  job.tell(err);
   if (evaluator.interrupted()) {
     err << fmt::format("weft: interrupted after {} evaluations{}\n", run.evaluations.size(), folder ? "; --resume goes on" : "");
     return exit_run_failed;

@@ -70,7 +70,8 @@ std::vector<Evaluation> Evaluator::evaluate(std::span<const Wanted> wanted) {
   const auto on_done = [&](const Result& last, const std::vector<Result>&) {
     if (--left[last.request.case_index] == 0) on_done_(label(last.request, cases));
   };
-  const std::vector<Result> results = run_rows(requests, cases, simulated_row, {.on_done = on_done});
+  const std::vector<Result> results =
+      run_rows(requests, cases, simulated_row, {.workers = workers_, .on_done = on_done, .farm = farm_, .share_results = true});
   for (std::size_t c = 0; c < cases.size(); ++c) {
     Evaluation& evaluation = out[of_case[c]];
     std::vector<Row> rows;

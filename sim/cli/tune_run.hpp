@@ -1,6 +1,7 @@
 // Evaluations of a tuning run: points of an open scenario, simulated by worker processes as the rows of `weft run` are.
 #pragma once
 
+#include "sim/farm/farm.hpp"
 #include "sim/tune/evaluations.hpp"
 #include "sim/tune/tunable_scenario.hpp"
 #include "sim/tune/tuner.hpp"
@@ -18,9 +19,10 @@ struct Wanted {
 
 class Evaluator {
  public:
-  // `on_done` is called for each evaluation, as they end.
-  Evaluator(const TunableScenario& scenario, std::function<void(const std::string&)> on_done)
-      : scenario_(scenario), on_done_(std::move(on_done)) {}
+  // `on_done` is called for each evaluation, as they end. With a farm all its ranks evaluate the same points, each simulating some of
+  // them, so many at once.
+  Evaluator(const TunableScenario& scenario, std::function<void(const std::string&)> on_done, Farm* farm = nullptr, unsigned workers = 0)
+      : scenario_(scenario), on_done_(std::move(on_done)), farm_(farm), workers_(workers) {}
 
   // In the order of the points. What is known is not simulated again. Once interrupted() the rest has no rows and no failure.
   std::vector<Evaluation> evaluate(std::span<const Wanted> wanted);
@@ -39,6 +41,8 @@ class Evaluator {
 
   const TunableScenario& scenario_;
   std::function<void(const std::string&)> on_done_;
+  Farm* farm_;
+  unsigned workers_;
   std::map<Key, Evaluation> known_;
   bool interrupted_ = false;
   int simulated_ = 0;

@@ -116,6 +116,8 @@ void Child::reap() {
   pid_ = -1;
 }
 
+bool Child::was_killed() const { return pid_ < 0 && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL; }
+
 std::string Child::result() {
   while (read_some()) {
   }

@@ -25,6 +25,7 @@ class Child {
   // The function's result. Throws what it threw (InputError, RunError, or logic_error for anything else), or RunError if
   // the process died.
   std::string result();
+  bool was_killed() const;  // once it has ended: by SIGKILL, as somebody else or the kernel (out of memory) does
 
  private:
   void reap();

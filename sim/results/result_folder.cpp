@@ -1,6 +1,7 @@
 #include "sim/results/result_folder.hpp"
 
 #include "sim/results/output_files.hpp"
+#include "sim/results/row_journal.hpp"
 #include "sim/results/writers.hpp"
 #include "sim/scenario/files.hpp"
 
@@ -22,6 +23,14 @@ void make_folder(const std::filesystem::path& folder, const std::string& argumen
   if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
 }
 
+// Of the results of these scenarios; 0 where the file has none.
+std::size_t rows_in(const std::filesystem::path& file, const std::vector<std::string>& names) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(file, unknown) || !is_json_of(read_beginning(file), names)) return 0;
+  const Json json = Json::parse(read_file(file), nullptr, false);
+  return json.is_object() && json.contains("rows") ? json.at("rows").size() : 0;
+}
+
 }  // namespace
 
 ResultFolder::ResultFolder(std::filesystem::path folder, const std::vector<Case>& cases, const ResultFolderOptions& options)
@@ -38,21 +47,26 @@ ResultFolder::ResultFolder(std::filesystem::path folder, const std::vector<Case>
   };
   std::vector<OutputFile> outputs = {output("results.csv", is_csv_of), output("results.json", is_json_of)};
   if (options.trace) outputs.push_back(output("trace.json", is_trace_of));
+  for (const char* journal : {"rows.jsonl", "rows.new.jsonl"}) outputs.push_back(output(journal, is_journal_of));
   refuse_to_replace(outputs, options.inputs, options.force);
+  earlier_rows_ = rows_in(folder_ / "results.json", names);
   const auto old_trace = folder_ / "trace.json";
   std::error_code unknown;
   has_stale_trace_ =
       !options.trace && std::filesystem::is_regular_file(old_trace, unknown) && is_trace_of(read_beginning(old_trace), names);
 }
 
-void ResultFolder::write(const std::vector<Result>& results) const {
-  if (std::none_of(results.begin(), results.end(), [](const Result& o) { return o.row.has_value(); })) return;
+bool ResultFolder::write(const std::vector<Result>& results, bool whole) {
+  const auto rows = static_cast<std::size_t>(std::ranges::count_if(results, [](const Result& o) { return o.row.has_value(); }));
+  if (rows == 0 || (!whole && rows < earlier_rows_)) return false;
   write_file(folder_ / "results.csv", to_csv(results, cases_));
   write_file(folder_ / "results.json", to_json(results, cases_));
   if (std::any_of(results.begin(), results.end(), [](const Result& o) { return !o.trace.empty(); }))
     write_file(folder_ / "trace.json", to_trace(results, cases_));
   std::error_code gone;
   if (has_stale_trace_) std::filesystem::remove(folder_ / "trace.json", gone);
+  earlier_rows_ = 0;
+  return true;
 }
 
 }  // namespace weft

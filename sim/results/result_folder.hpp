@@ -22,12 +22,14 @@ class ResultFolder {
   ResultFolder(std::filesystem::path folder, const std::vector<Case>& cases, const ResultFolderOptions& options);
 
   // results.csv and results.json, and trace.json if any result has a trace; a trace.json of earlier results of these
-  // scenarios is removed, for it is not of these. Nothing is written when there is no row. Throws RunError.
-  void write(const std::vector<Result>& results) const;
+  // scenarios is removed, for it is not of these. Nothing is written when there is no row, nor, unless the results are `whole`, over
+  // earlier ones with more rows: false. Throws RunError.
+  bool write(const std::vector<Result>& results, bool whole = true);
 
  private:
   std::filesystem::path folder_;
   const std::vector<Case>& cases_;
+  std::size_t earlier_rows_ = 0;
   bool has_stale_trace_ = false;
 };
 

@@ -53,7 +53,7 @@ TEST_CASE("a folder is made, files are replaced whole, and there is never an emp
   const Folder folder;
   const auto cases = named("first");
   const std::filesystem::path deep = folder / "made" / "on the way";
-  const ResultFolder results(deep, cases, {});
+  ResultFolder results(deep, cases, {});
   std::vector<Result> nothing = results_of(cases, false);
   for (Result& result : nothing) result.row.reset();
   results.write(nothing);

@@ -2,6 +2,7 @@
 
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
+#include "sim/scenario/shipped.hpp"
 
 #include <algorithm>
 
@@ -118,12 +119,6 @@ Json ProfileLibrary::calibration(const std::string& name) const {
   return problems.empty() && json.is_object() && json.contains("calibration") ? json.at("calibration") : Json();
 }
 
-std::filesystem::path project_scenarios() {
-  std::error_code unknown;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
-  for (const auto& folder : {program / "scenarios", program / ".." / "share" / "weft" / "scenarios"})
-    if (std::filesystem::is_directory(folder, unknown)) return folder;
-  return WEFT_SCENARIOS_DIR;
-}
+std::filesystem::path project_scenarios() { return shipped("scenarios"); }
 
 }  // namespace weft

@@ -37,7 +37,7 @@ class ProfileLibrary {
 // Throws InputError with a line for each problem.
 HardwareProfile read_profile(const std::filesystem::path& file);
 
-// The project's scenarios folder: beside the program, above it, or where it was built from.
+// The scenarios folder that ships (shipped.hpp).
 std::filesystem::path project_scenarios();
 
 }  // namespace weft

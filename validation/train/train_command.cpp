@@ -4,6 +4,7 @@
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/plan.hpp"
+#include "sim/scenario/shipped.hpp"
 #include "sim/scenario/training_check.hpp"
 #include "validation/train/model.hpp"
 #include "validation/train/report.hpp"
@@ -94,7 +95,8 @@ Plan plan_of(const TrainArguments& a) {
     wrong.push_back(fmt::format("--timeout: must be more than 0 and at most 86400, got {:.6g}", a.timeout_s));
   if (!wrong.empty()) throw InputError(wrong);
 
-  plan.digits = train::read_digits(a.data.empty() ? WEFT_DIGITS : a.data);
+  plan.digits =
+      train::read_digits(a.data.empty() ? shipped("validation") / "data" / "digits" / "digits.csv" : std::filesystem::path(a.data));
   for (const std::string& name : a.compressions)
     for (int i = 0; i < a.seeds; ++i) {
       train::TrainingSettings one = common;

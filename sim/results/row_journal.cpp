@@ -1,0 +1,109 @@
+#include "sim/results/row_journal.hpp"
+
+#include "sim/results/row_key.hpp"
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/json_text.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string head_of(const std::vector<std::string>& names) { return Json{{"weft_rows_of", names}}.dump() + "\n"; }
+
+[[noreturn]] void cannot_write(const fs::path& file) {
+  throw RunError(fmt::format("{}: cannot be written: {}", file.string(), std::strerror(errno)));
+}
+
+// The whole lines of rows of these names; of a last one that a killed run has begun nothing is kept.
+std::string whole_lines(const fs::path& file, const std::vector<std::string>& names) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(file, unknown)) return {};
+  std::string text = read_file(file);
+  if (!is_journal_of(text, names)) return {};
+  text.resize(text.rfind('\n') + 1);
+  return text.substr(text.find('\n') + 1);
+}
+
+void write_all(int fd, std::string_view text, const fs::path& file) {
+  while (!text.empty()) {
+    const auto n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) cannot_write(file);
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace
+
+RowJournal::RowJournal(const fs::path& folder, const std::vector<std::string>& names, bool resume)
+    : file_(folder / "rows.jsonl"), beside_(folder / "rows.new.jsonl") {
+  const std::string head = head_of(names);
+  std::string old = whole_lines(file_, names);
+  for (const char c : old) old_rows_ += c == '\n' ? 1U : 0U;
+  if (!resume) {
+    is_beside_ = old_rows_ > 0;
+    open(is_beside_ ? beside_ : file_, head);
+    return;
+  }
+  old += whole_lines(beside_, names);  // of a run after it that was killed before it had as many
+  for (std::string_view rest = old; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(line.size() + 1);
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("key") && json.at("key").is_string()) lines_[json.at("key").get<std::string>()] = line;
+  }
+  open(file_, head + old);
+  std::error_code gone;
+  fs::remove(beside_, gone);
+}
+
+RowJournal::~RowJournal() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+// With this content, in one go, and further lines behind it.
+void RowJournal::open(const fs::path& file, const std::string& content) {
+  write_file(file, content);
+  fd_ = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd_ < 0) cannot_write(file);
+}
+
+std::vector<Result> RowJournal::known(const std::vector<RowRequest>& requests, bool trace) const {
+  std::vector<Result> out;
+  for (const RowRequest& request : requests) {
+    out.push_back({.request = request});
+    const auto line = lines_.empty() ? lines_.end() : lines_.find(row_key(request));
+    if (line == lines_.end()) continue;
+    const Json json = Json::parse(line->second);
+    if (trace && json.value("place", requests.size()) != out.size() - 1) continue;  // a timeline says which row it is of
+    out.back().row = row_from_text(json.at("row").get<std::string>());
+    if (trace) out.back().trace = json.at("trace").get<std::string>();
+  }
+  return out;
+}
+
+void RowJournal::add(std::size_t place, const Result& result) {
+  if (!result.row) return;
+  Json line = {{"key", row_key(result.request)}, {"row", to_text(*result.row)}};
+  if (!result.trace.empty()) line["place"] = place, line["trace"] = result.trace;
+  write_all(fd_, line.dump() + "\n", is_beside_ ? beside_ : file_);
+  if (++rows_ >= old_rows_) replace_old();
+}
+
+void RowJournal::finish() { replace_old(); }
+
+void RowJournal::replace_old() {
+  if (!std::exchange(is_beside_, false)) return;
+  if (std::rename(beside_.c_str(), file_.c_str()) != 0) cannot_write(file_);
+}
+
+bool is_journal_of(std::string_view text, const std::vector<std::string>& names) { return text.starts_with(head_of(names)); }
+
+}  // namespace weft

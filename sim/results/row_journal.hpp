@@ -1,0 +1,48 @@
+// Rows as they are done: rows.jsonl of an output folder, a line each, written at once, so that a run that is killed can go on.
+#pragma once
+
+#include "sim/results/result.hpp"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+class RowJournal {
+ public:
+  // Of a run on scenarios of these names. `resume`: rows that are there may be used, and new ones come behind them. Without it new ones
+  // go to a file beside, which takes the old one's place when it has as many rows. Throws RunError.
+  RowJournal(const std::filesystem::path& folder, const std::vector<std::string>& names, bool resume);
+  ~RowJournal();
+  RowJournal(const RowJournal&) = delete;
+  RowJournal& operator=(const RowJournal&) = delete;
+
+  // Of the requests those that are there; the others have no row. With `trace` those only that have a timeline, at
+  // the same place.
+  std::vector<Result> known(const std::vector<RowRequest>& requests, bool trace) const;
+  std::size_t rows_found() const { return lines_.size(); }
+
+  // The row of this place among the requests. Throws RunError.
+  void add(std::size_t place, const Result& result);
+  // All rows of the run are there: it takes the old one's place, however many rows that had.
+  void finish();
+
+ private:
+  void open(const std::filesystem::path& file, const std::string& head);
+  void replace_old();
+
+  std::filesystem::path file_, beside_;
+  std::map<std::string, std::string> lines_;  // of the earlier run, by key
+  std::size_t old_rows_ = 0, rows_ = 0;
+  bool is_beside_ = false;
+  int fd_ = -1;
+};
+
+// Whether a file that begins with this text is one of scenarios of these names.
+bool is_journal_of(std::string_view text, const std::vector<std::string>& names);
+
+}  // namespace weft

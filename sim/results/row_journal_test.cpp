@@ -1,0 +1,134 @@
+#include "sim/results/row_journal.hpp"
+
+#include "sim/results/result_folder.hpp"
+#include "sim/results/row_key.hpp"
+#include "sim/results/writers.hpp"
+#include "sim/scenario/testing.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include <unistd.h>
+
+using namespace weft;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_journal_{}", ::getpid())) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::vector<Result> rows_of_case(const std::vector<Case>& cases) {
+  std::vector<Result> out;
+  for (const RowRequest& request : rows_of(cases))
+    out.push_back({.request = request, .row = Row{.algorithm = label(*request.algorithm), .size = request.size}});
+  return out;
+}
+
+std::ptrdiff_t found(const Folder& folder, const std::vector<Case>& cases, bool trace = false) {
+  const RowJournal journal(folder.path(), names_of(cases), true);
+  return std::ranges::count_if(journal.known(rows_of(cases), trace), [](const Result& r) { return r.row.has_value(); });
+}
+
+}  // namespace
+
+TEST_CASE("rows that were written are known when the run goes on, and no others") {
+  const Folder folder;
+  const auto cases = cases_of(good_scenario());
+  const auto rows = rows_of_case(cases);
+  {
+    RowJournal journal(folder.path(), names_of(cases), false);
+    journal.add(0, rows[0]);
+    journal.add(2, rows[2]);
+  }
+  {
+    RowJournal journal(folder.path(), names_of(cases), true);
+    const auto known = journal.known(rows_of(cases), false);
+    REQUIRE(known.size() == 4);
+    CHECK(known[0].row == rows[0].row);
+    CHECK(!known[1].row);
+    CHECK(known[2].row == rows[2].row);
+    journal.add(1, rows[1]);
+  }
+  CHECK(found(folder, cases) == 3);
+  CHECK(found(folder, cases, true) == 0);  // none with a timeline
+  // A longer list of sizes keeps what is there; another fabric makes other rows.
+  CHECK(found(folder, cases_of(with("/workload/size", Json{"1KiB", "256KiB", "256MiB"}))) == 3);
+  CHECK(found(folder, cases_of(with("/fabric/nodes_per_switch", 2))) == 0);
+  CHECK(found(folder, cases_of(with("/seed", 2))) == 0);
+}
+
+TEST_CASE("a line that a killed run has begun is dropped, and what follows is whole") {
+  const Folder folder;
+  const auto cases = cases_of(good_scenario());
+  const auto rows = rows_of_case(cases);
+  RowJournal(folder.path(), names_of(cases), false).add(0, rows[0]);
+  const std::string whole = read_file(folder / "rows.jsonl");
+  for (const std::size_t cut : {1U, 5U, 40U}) {
+    CAPTURE(cut);
+    std::ofstream(folder / "rows.jsonl") << whole << whole.substr(whole.find('\n') + 1, cut);
+    RowJournal(folder.path(), names_of(cases), true).add(1, rows[1]);
+    CHECK(found(folder, cases) == 2);
+  }
+}
+
+TEST_CASE("a run that starts again keeps the earlier rows until it has as many") {
+  const Folder folder;
+  const auto cases = cases_of(good_scenario());
+  const auto rows = rows_of_case(cases);
+  {
+    RowJournal journal(folder.path(), names_of(cases), false);
+    for (std::size_t i = 0; i < 3; ++i) journal.add(i, rows[i]);
+  }
+  RowJournal(folder.path(), names_of(cases), false).add(3, rows[3]);
+  CHECK(std::filesystem::exists(folder / "rows.new.jsonl"));
+  CHECK(found(folder, cases) == 4);  // of both
+  CHECK(!std::filesystem::exists(folder / "rows.new.jsonl"));
+  {
+    RowJournal journal(folder.path(), names_of(cases), false);
+    for (std::size_t i = 0; i < 4; ++i) {
+      CHECK(std::filesystem::exists(folder / "rows.new.jsonl"));
+      journal.add(i, rows[i]);
+    }
+    CHECK(!std::filesystem::exists(folder / "rows.new.jsonl"));
+  }
+  RowJournal(folder.path(), names_of(cases), false).finish();
+  CHECK(found(folder, cases) == 0);
+}
+
+TEST_CASE("timelines are kept with the place of their row") {
+  const Folder folder;
+  const auto cases = cases_of(good_scenario());
+  auto rows = rows_of_case(cases);
+  rows[1].trace = "events,\nof row 1";
+  RowJournal(folder.path(), names_of(cases), false).add(1, rows[1]);
+  const RowJournal journal(folder.path(), names_of(cases), true);
+  CHECK(journal.known(rows_of(cases), true)[1].trace == rows[1].trace);
+  CHECK(journal.known(rows_of(cases), false)[1].trace.empty());
+}
+
+TEST_CASE("fewer rows do not take the place of more, unless they are all there are") {
+  const Folder folder;
+  const auto cases = cases_of(good_scenario());
+  const auto rows = rows_of_case(cases);
+  auto fewer = rows;
+  fewer[3].row.reset();
+  REQUIRE(ResultFolder(folder.path(), cases, {}).write(rows));
+  const std::string before = read_file(folder / "results.json");
+  ResultFolder again(folder.path(), cases, {});
+  CHECK(!again.write(fewer, false));
+  CHECK(read_file(folder / "results.json") == before);
+  CHECK(again.write(fewer, true));
+  CHECK(read_file(folder / "results.json") != before);
+  CHECK(again.write(rows, false));
+  CHECK(read_file(folder / "results.json") == before);
+}

@@ -1,0 +1,17 @@
+// What tells a row from all others: two with one key have the same result.
+#pragma once
+
+#include "sim/scenario/plan.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+// Of everything that the row's simulation depends on, every default filled in, and of this version of Weft.
+std::string row_key(const RowRequest& request);
+
+// A hash of any text, 64 hexadecimal digits.
+std::string key_of(std::string_view text);
+
+}  // namespace weft
