@@ -3,6 +3,7 @@
 #include "collectives/engines/control_message.hpp"
 #include "kernels/bit_vector.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace weft {
@@ -25,10 +26,18 @@ std::optional<AgreementAlgorithm> agreement_named(std::string_view name) {
 Bits::Bits(std::size_t count, bool value) : words_((count + 63) / 64, value ? ~std::uint64_t{0} : 0) {}
 
 BitAgreement::BitAgreement(const EngineSetup& setup, std::size_t bits, AgreementAlgorithm algorithm, EngineHost& host)
-    : rank_(setup.rank), ranks_(setup.ranks), bits_(bits), algorithm_(algorithm), host_(host) {}
+    : rank_(setup.rank), ranks_(setup.ranks), bits_(bits), algorithm_(algorithm), host_(host) {
+  for (int step = 0; step < steps(); ++step)
+    if (is_message(sent(step), step) || is_message(awaited(step), step)) busy_.push_back(step);
+}
 
 int BitAgreement::steps() const {
   return algorithm_ == AgreementAlgorithm::ring ? 2 * (ranks_ - 1) : std::bit_width(static_cast<unsigned>(ranks_ - 1));
+}
+
+int BitAgreement::after(int step) const {
+  const auto next = std::ranges::upper_bound(busy_, step);
+  return next == busy_.end() ? steps() : *next;
 }
 
 Rank BitAgreement::to(int step) const { return (rank_ + (algorithm_ == AgreementAlgorithm::ring ? 1 : 1 << step)) % ranks_; }
@@ -83,7 +92,8 @@ std::optional<Bits> BitAgreement::advance() {
       take(next->second);
       kept_.erase(next);
     }
-    if (++step_ < steps()) send();
+    step_ = after(step_);
+    if (step_ < steps()) send();
   }
   running_ = false;
   ++round_;

@@ -47,6 +47,7 @@ class BitAgreement {
     std::size_t first, count;  // words
   };
   int steps() const;
+  int after(int step) const;  // the next in which this rank sends or receives, or as many as there are
   Rank to(int step) const;
   Rank from(int step) const;
   Part sent(int step) const;
@@ -62,6 +63,7 @@ class BitAgreement {
   std::size_t bits_;
   AgreementAlgorithm algorithm_;
   EngineHost& host_;
+  std::vector<int> busy_;  // steps in which this rank sends or receives: few of a ring in which the vector goes round whole
   Bits mine_;
   std::uint32_t round_ = 0;  // that runs, or comes next
   int step_ = 0;

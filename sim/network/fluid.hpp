@@ -26,7 +26,7 @@ namespace weft {
 class FluidNetwork {
  public:
   using RouteIndex = std::uint32_t;
-  static constexpr int dates_at_once = 1;  // of the engine's turns: a date is enough work
+  static constexpr int dates_at_once = 64;  // a turn of the engine costs as much as a date with a message or two
 
   explicit FluidNetwork(std::vector<BitsPerSecond> capacity_of_link);
 

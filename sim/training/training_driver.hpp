@@ -29,7 +29,8 @@ class TrainingDriver final : public Driver, public RoundOwner, private RankWorld
         control_(lane_, job_.placement, job_.hardware),
         orders_(job_, lane_, agenda_, *this),
         control_free_at_(static_cast<std::size_t>(job.schedule.workers())),
-        step_ends_(static_cast<std::size_t>(job.iterations)) {
+        step_ends_(static_cast<std::size_t>(job.iterations)),
+        unfinished_ranks_(job.schedule.workers()) {
     check(job.iterations > 0, "{} iterations", job.iterations);
     check(!job.forward_by_layer || !job.step.layers.empty(), "a forward pass by layers without any");
     for (Rank r = 0; r < job.schedule.workers(); ++r) ranks_.emplace_back(job_, r, static_cast<RankWorld&>(*this));
@@ -55,7 +56,7 @@ class TrainingDriver final : public Driver, public RoundOwner, private RankWorld
   void never_ends(std::uint32_t) override { blocked_ = true; }  // a step needs all of its messages
 
   State state() const override {
-    if (finished_ranks_ == ranks_.size()) return State::finished;
+    if (unfinished_ranks_ == 0) return State::finished;
     if (blocked_) return State::stuck;
     return !lane_.under_way.empty() || orders_.waits_for_rounds() ? State::running : State::stuck;
   }
@@ -167,7 +168,7 @@ class TrainingDriver final : public Driver, public RoundOwner, private RankWorld
     SimTime& last = step_ends_[static_cast<std::size_t>(step)];
     last = std::max(last, date());
   }
-  void rank_finished() override { ++finished_ranks_; }
+  void rank_finished() override { --unfinished_ranks_; }
 
   // OrderedRanks
   void joined_by_all() override {
@@ -185,7 +186,7 @@ class TrainingDriver final : public Driver, public RoundOwner, private RankWorld
   std::vector<std::int64_t> control_free_at_;  // of control messages that do not queue up with others
   std::deque<TrainingRank> ranks_;
   std::vector<SimTime> step_ends_;
-  std::size_t finished_ranks_ = 0;
+  int unfinished_ranks_;
   bool blocked_ = false;
 };
 
