@@ -94,7 +94,8 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
 }
 
 std::string help_of(const CLI::App& app, const std::string& command) {
-  if (command.empty()) return app.help();
+  // CLI11's own help() would explain the command that was parsed last, which is this one.
+  if (command.empty()) return app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
   std::vector<std::string> names;
   for (const CLI::App* known : commands_of(app)) {
     names.push_back(known->get_name());

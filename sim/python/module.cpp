@@ -1,4 +1,4 @@
-// The Python module weft._weft: JSON text in, JSON text out. weft/__init__.py makes dictionaries of it.
+// The Python module weft._weft: JSON text in, JSON text out. package/__init__.py makes dictionaries of it.
 #include "sim/library/run_scenario.hpp"
 #include "sim/results/version.hpp"
 

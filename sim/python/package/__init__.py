@@ -14,6 +14,7 @@ from . import _weft
 from ._weft import InputError, RunError
 
 __version__ = _weft.version
+InputError.__module__ = RunError.__module__ = __name__
 __all__ = ["InputError", "RunError", "Schedule", "run", "schedule", "schema"]
 
 
@@ -66,9 +67,7 @@ def schedule(algorithm, ranks=None, *, collective="allreduce", fabric=None, serv
         if ranks is None:
             raise InputError("ranks: must be given where no fabric is")
         fabric = {"type": "star", "nodes": ranks, "link": {"bandwidth": "100Gbps", "latency": "1us"}}
-    workload = {"collective": collective, "algorithm": algorithm}
-    if collective != "barrier":
-        workload["size"] = "1MiB"
+    workload = {"collective": collective, "algorithm": algorithm, "size": "1MiB"}
     if ranks is not None:
         workload["ranks"] = ranks
     if root:
