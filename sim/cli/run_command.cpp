@@ -2,6 +2,8 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
+#include "sim/report/details.hpp"
+#include "sim/report/report.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/result_folder.hpp"
 #include "sim/results/table.hpp"
@@ -19,8 +21,7 @@
 namespace weft {
 
 Row simulated_row(const RowRequest& request, Timeline* timeline) {
-  return simulate(scenario_of(request), *request.algorithm, request.size, timeline ? &timeline->messages : nullptr,
-                  timeline ? &timeline->spans : nullptr);
+  return simulate(scenario_of(request), *request.algorithm, request.size, timeline);
 }
 
 namespace {
@@ -44,8 +45,27 @@ int report(const std::vector<Result>& results, const std::vector<Case>& cases, s
   return not_run > 0 ? exit_run_failed : status;
 }
 
-ResultFolderOptions options_of(const RunArguments& arguments) {
+// Files and settings, without where results go.
+std::vector<std::string> asked_for(const ScenarioArguments& arguments) {
+  std::vector<std::string> out = arguments.files;
+  for (const std::string& setting : arguments.set) out.insert(out.end(), {"--set", setting});
+  if (!arguments.network.empty()) out.insert(out.end(), {"--network", arguments.network});
+  return out;
+}
+
+std::string details_text(const RunArguments& arguments, const std::vector<Case>& cases, const std::vector<Result>& results) {
+  std::vector<std::string> rows;
+  for (const Result& result : results)
+    if (result.row) rows.push_back(result.details);
+  return to_details({names_of(cases), asked_for(arguments.scenarios)}, rows);
+}
+
+ResultFolderOptions options_of(const RunArguments& arguments, const std::vector<Case>& cases) {
   ResultFolderOptions out{.trace = arguments.trace, .force = arguments.force};
+  const auto details = [&](const std::vector<Result>& results) { return details_text(arguments, cases, results); };
+  out.extra = {{"details.json", arguments.report, is_details_of, details},
+               {"report.html", arguments.report, is_report_of,
+                [&cases, details](const std::vector<Result>& results) { return report_page(to_json(results, cases), details(results)); }}};
   for (const std::string& file : arguments.scenarios.files) out.inputs.emplace_back(file);
   return out;
 }
@@ -66,10 +86,6 @@ void refuse_untraced(const std::vector<Case>& cases) {
     if (const NetworkTraits& network = traits_of(one.scenario.network); !network.timeline)
       problems.insert(fmt::format("--trace: the network \"{}\" does not record messages; {} do", network.name,
                                   networks_that(&NetworkTraits::timeline)));
-    const auto& algorithms = one.scenario.workload.algorithms;
-    if (std::ranges::all_of(algorithms, [](const AlgorithmChoice& a) { return is_in_network(a.name); }))
-      problems.insert(
-          fmt::format("--trace: {} has in-network algorithms only, which have no messages of a schedule to record", one.scenario.name));
   }
   if (!problems.empty()) throw InputError(std::vector<std::string>(problems.begin(), problems.end()));
 }
@@ -104,12 +120,14 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
 
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
   if (arguments.trace && !arguments.output) throw InputError("--trace: needs -o DIR, where trace.json goes");
+  if (arguments.report && !arguments.output) throw InputError("--report: needs -o DIR, where report.html goes");
   if (arguments.force && !arguments.output) throw InputError("--force: needs -o DIR, where it replaces files");
   const std::vector<Case> cases = load_all(arguments.scenarios);
   refuse_beyond_limits(cases);
   if (arguments.trace) refuse_untraced(cases);
+  if (arguments.report) require_report();
   std::optional<ResultFolder> folder;
-  if (arguments.output) folder.emplace(*arguments.output, cases, options_of(arguments));
+  if (arguments.output) folder.emplace(*arguments.output, cases, options_of(arguments, cases));
   const std::vector<RowRequest> requests = rows_of(cases);
 
   Progress progress(requests.size(), !arguments.quiet);
@@ -128,8 +146,8 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   const auto on_wait = [&](const RowUnderWay& row) {
     progress.under_way(row_under_way(label(row.request, cases), row.wall, row.reached.now));
   };
-  const std::vector<Result> results =
-      run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done, .on_wait = on_wait});
+  const std::vector<Result> results = run_rows(
+      requests, cases, simulated_row, {.trace = arguments.trace, .details = arguments.report, .on_done = on_done, .on_wait = on_wait});
   progress.clear();
 
   const std::string not_written = folder ? write_or_why(*folder, results) : "";  // first: whoever reads the table may be gone

@@ -1,6 +1,8 @@
 #include "sim/cli/runner.hpp"
 
 #include "sim/engine/in_child.hpp"
+#include "sim/report/details.hpp"
+#include "sim/results/trace_events.hpp"
 #include "sim/results/writers.hpp"
 
 #include <array>
@@ -48,11 +50,14 @@ struct Worker {
   Clock::time_point began = Clock::now();
 };
 
-// What a worker sends: the row in one line, then its timeline.
-std::string work(const RowRequest& request, const RunRow& run, bool trace, std::size_t row, const std::string& row_label) {
+// What a worker sends: the row in one line, what the report shows besides in another, then its trace.
+std::string work(const RowRequest& request, const RunRow& run, const RunOptions& options, std::size_t row, const std::string& row_label) {
   Timeline timeline;
-  std::string out = to_text(run(request, trace ? &timeline : nullptr)) + "\n";
-  if (trace) out += trace_events(timeline, row, row_label);
+  const Row result = run(request, options.trace || options.details ? &timeline : nullptr);
+  std::string out = to_text(result) + "\n";
+  if (options.details) out += row_details(timeline, result).dump();
+  out += "\n";
+  if (options.trace) out += trace_events(timeline, row, row_label);
   return out;
 }
 
@@ -81,9 +86,10 @@ class SharedProgress {
 void collect(Worker& worker, Result& result) {
   try {
     const std::string sent = worker.child.result();
-    const auto end = sent.find('\n');
+    const auto end = sent.find('\n'), end_of_details = sent.find('\n', end + 1);
     result.row = row_from_text(sent.substr(0, end));
-    result.trace = sent.substr(end + 1);
+    result.details = sent.substr(end + 1, end_of_details - end - 1);
+    result.trace = sent.substr(end_of_details + 1);
   } catch (const InputError& error) {
     result.failure = error.what();
     result.bad_input = true;
@@ -108,7 +114,7 @@ class Rows {
         const std::size_t row = next_;
         workers_.push_back({row, Child([&, row] {
                               if (RunProgress* shared = progress_.of(row)) report_progress_to(*shared);
-                              return work(requests_[row], run_, options_.trace, row, label(requests_[row], cases_));
+                              return work(requests_[row], run_, options_, row, label(requests_[row], cases_));
                             })});
         ++next_;
       } catch (const RunError& no_process) {  // one that ends gives back what this one lacks

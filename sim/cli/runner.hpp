@@ -1,7 +1,7 @@
 // Rows to worker processes, one process a row and as many at once as asked for; results come back in the order of the rows.
 #pragma once
 
-#include "sim/network/network_run.hpp"
+#include "sim/network/timeline.hpp"
 #include "sim/network/run_progress.hpp"
 #include "sim/results/result.hpp"
 
@@ -25,7 +25,7 @@ struct RowUnderWay {
 
 struct RunOptions {
   unsigned workers = 0;  // 0: one for each core
-  bool trace = false;
+  bool trace = false, details = false;
   // As rows finish, in any order: the one that has, and all so far.
   std::function<void(const Result&, const std::vector<Result>&)> on_done = {};
   // Several times a second while rows are under way: the one that has been for longest.
