@@ -197,6 +197,9 @@ struct ReadyJob {
   Bytes size;
   Program program;
 
+  std::vector<MessageRecord>* messages = nullptr;  // receives them
+  std::vector<SpanRecord>* spans = nullptr;        // receives what each rank of a training job does
+
   // One, or of a training job one for each part of the model.
   int tenants() const { return job.training ? job.training->parts() : 1; }
 
@@ -206,8 +209,8 @@ struct ReadyJob {
       PlacedTraining placed = job.training->placed(part, *job.schedule, hardware, job.starts);
       placed.iterations = job.repetition.iterations;
       placed.name = job.name;
-      placed.timeline = options.timeline;
-      placed.spans = options.spans;
+      placed.timeline = messages;
+      placed.spans = spans;
       placed.compression = job.compression ? &*job.compression : nullptr;
       placed.kernels_on_gpu = job.kernels_on_gpu;
       placed.aggregation = job.aggregation;
@@ -227,7 +230,7 @@ struct ReadyJob {
                                  .start = job.starts,
                                  .repetition = job.repetition,
                                  .name = job.name,
-                                 .timeline = options.timeline,
+                                 .timeline = messages,
                                  .operations = options.operations,
                                  .find_path = options.find_path}};
   }
@@ -435,17 +438,32 @@ Row Experiment::run(Bytes size, const Options& options) {
   for (PlacedJob& job : parts_->jobs) choose_schedule(job, size, hardware, parts_->routes);
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.in_network() ? Program{} : job.at(size)});
   std::vector<Tenant> tenants;
+  if (Timeline* timeline = options.timeline) {
+    timeline->fabric = parts_->fabric;
+    timeline->placement = placement();
+    ready.front().messages = &timeline->messages;
+    ready.front().spans = &timeline->spans;
+    for (std::size_t i = 1; i < ready.size(); ++i)
+      ready[i].messages = &timeline->activity.beside.emplace_back(JobMessages{.job = ready[i].job.name}).messages;
+  }
   for (std::size_t i = 0; i < ready.size(); ++i)
     ready[i].add_tenants(hardware, i == 0 ? options : Options{.find_path = options.find_path}, tenants);
 
   const auto before = std::chrono::steady_clock::now();
-  const auto site = [&](Routes& routes) {
+  const auto site = [&](Routes& routes, NetworkActivity* activity) {
     return SharedSite{.routes = routes,
                       .hardware = hardware,
                       .switches = scenario.fabric.programmable,
-                      .packet = scenario.packet.value_or(PacketSettings{})};
+                      .packet = scenario.packet.value_or(PacketSettings{}),
+                      .activity = activity};
   };
-  SharedRun run = run_on(scenario.network, {tenants, scenario.traffic, scenario.copies}, site(parts_->routes), options.around);
+  NetworkActivity* activity = options.timeline ? &options.timeline->activity : nullptr;
+  SharedRun run = run_on(scenario.network, {tenants, scenario.traffic, scenario.copies}, site(parts_->routes, activity), options.around);
+  if (activity) {
+    activity->begin = first_begin(run);
+    activity->end = run.finish;
+    activity->bytes_on_link = run.bytes_on_link;
+  }
   join_parts(run, 0, ready.front().tenants());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
   Row row = row_of(scenario, ready.front(), run, fabric);
@@ -457,7 +475,7 @@ Row Experiment::run(Bytes size, const Options& options) {
     std::vector<Tenant> only;
     ready[i].add_tenants(hardware, {}, only);
     Routes routes(fabric, scenario.fabric.ecmp);
-    SharedRun alone = run_on(scenario.network, {only}, site(routes), Around::nothing);
+    SharedRun alone = run_on(scenario.network, {only}, site(routes, nullptr), Around::nothing);
     join_parts(alone, 0, ready[i].tenants());
     row.jobs.push_back(result_of(ready[i], run.jobs[i], run, alone, fabric));
   }
@@ -470,9 +488,8 @@ SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardw
   return {std::stoll(in_child([&] { return std::to_string(experiment.run(size, options).time.ps); }))};
 }
 
-Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline,
-             std::vector<SpanRecord>* spans) {
-  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .spans = spans, .around = Around::engine, .find_path = true});
+Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, Timeline* timeline) {
+  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .around = Around::engine, .find_path = true});
 }
 
 std::vector<SimTime> starts_of(const Scenario& scenario) {

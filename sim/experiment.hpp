@@ -7,6 +7,7 @@
 #include "models/program.hpp"
 #include "sim/network/network_run.hpp"
 #include "sim/network/shared_network.hpp"
+#include "sim/network/timeline.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -29,8 +30,7 @@ class Experiment {
 
   struct Options {
     const HardwareProfile* hardware = nullptr;           // instead of the scenario's
-    std::vector<MessageRecord>* timeline = nullptr;      // receives every message of the workload
-    std::vector<SpanRecord>* spans = nullptr;            // receives what each rank of a training job does
+    Timeline* timeline = nullptr;                        // receives who does what when, and how much links are used
     std::vector<OperationRecord>* operations = nullptr;  // receives every operation of the workload's program
     Around around = Around::nothing;                     // `engine`: in SimGrid's engine, once per process
     bool find_path = false;                              // what the critical path of each job was spent on
@@ -54,8 +54,7 @@ class Experiment {
 SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware);
 
 // One row in SimGrid's engine: once per process.
-Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, std::vector<MessageRecord>* timeline = nullptr,
-             std::vector<SpanRecord>* spans = nullptr);
+Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, Timeline* timeline = nullptr);
 
 // When each rank of the workload starts; empty: all at 0.
 std::vector<SimTime> starts_of(const Scenario& scenario);

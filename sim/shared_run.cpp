@@ -23,8 +23,10 @@ namespace {
 template <class Network>
 class BackgroundTraffic {
  public:
-  BackgroundTraffic(std::span<const TrafficSpec> traffic, Routes& routes, SharedNetwork<Network>& network)
+  BackgroundTraffic(std::span<const TrafficSpec> traffic, const SharedSite& site, SharedNetwork<Network>& network)
       : flows_(network, BackgroundFlows<Network>::Awaited::no) {
+    Routes& routes = site.routes;
+    const auto name = [&](int endpoint) { return routes.fabric().device(routes.fabric().node_of(endpoint)).name; };
     for (const TrafficSpec& entry : traffic) {
       const auto pairs = flows_of(entry, routes.fabric().endpoints());
       streams_.push_back(static_cast<std::int64_t>(pairs.size()));
@@ -33,6 +35,13 @@ class BackgroundTraffic {
         const RouteId id = routes.of(pair.first, pair.second);
         flows_.add(routes.hops(id), routes.latency(id), routes.claim(id), entry.size,
                    {.start = entry.start, .stop = entry.stop, .period = entry.period, .on = entry.on, .off = entry.off});
+        if (site.activity)
+          flows_.record(*site.activity, {.by = fmt::format("traffic {}", streams_.size() - 1),
+                                         .from = name(pair.first),
+                                         .to = name(pair.second),
+                                         .bytes = entry.size.count,
+                                         .begin = {},
+                                         .end = {}});
       }
     }
   }
@@ -98,7 +107,11 @@ std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
 template <class Network>
 SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const SharedSite& site, Around around) {
   const std::span<const Tenant> tenants = load.tenants;
-  BackgroundTraffic<Network> background(load.traffic, site.routes, network);
+  if (site.activity) {
+    site.activity->start(site.routes.fabric());
+    network.model().record_activity(site.activity);
+  }
+  BackgroundTraffic<Network> background(load.traffic, site, network);
   std::deque<ProgramDriver<Network>> programs;
   std::deque<TrainingDriver<Network>> trainings;
   std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(site.routes.fabric().links()));

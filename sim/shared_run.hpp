@@ -7,6 +7,7 @@
 #include "sim/in_network/in_network.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/network/program_driver.hpp"
+#include "sim/network/timeline.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/packet/settings.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -26,6 +27,7 @@ struct SharedSite {
   HardwareProfile hardware = {};
   ProgrammableSwitches switches = {};
   PacketSettings packet = {};
+  NetworkActivity* activity = nullptr;  // receives what the network and the traffic do
 };
 
 struct Tenant {

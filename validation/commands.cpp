@@ -6,6 +6,7 @@
 #include "validation/fit/calibrate.hpp"
 #include "validation/lab/lab.hpp"
 #include "validation/replay/replay.hpp"
+#include "validation/timeline/timeline_command.hpp"
 #include "validation/train/train_command.hpp"
 #include "validation/validate.hpp"
 #include "validation/workload/workload_command.hpp"
@@ -92,6 +93,14 @@ std::function<int()> declare_replay(CLI::App& command) {
   add_force(command, a->force);
   command.add_flag("--skip-bad", a->skip_bad, "Go on without lines that cannot be used");
   return [a] { return replay_command(*a, std::cout, std::cerr); };
+}
+
+std::function<int()> declare_timeline(CLI::App& command) {
+  const auto a = std::make_shared<TimelineArguments>();
+  command.add_option("FILE", a->files, "Traces of weft bench --trace, and trace.json of weft run --trace")->required();
+  command.add_option("-o,--output", a->output, "Write the timeline for Perfetto here")->required()->check(not_empty)->type_name("FILE");
+  add_force(command, a->force);
+  return [a] { return timeline_command(*a, std::cout); };
 }
 
 std::function<int()> declare_train(CLI::App& command) {
@@ -183,6 +192,7 @@ std::span<const Command> validation_commands() {
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
       Command{"lab", "Build a scenario's fabric on this machine, run it for real and compare (root)", declare_lab},
       Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},
+      Command{"timeline", "Show measured and simulated traces one above the other, in Perfetto", declare_timeline},
       Command{"train", "Train a small model for real with compressed all-reduces", declare_train},
       Command{"validate", "Simulate everything measured or published that ships, and say how wrong we are", declare_validate},
   };

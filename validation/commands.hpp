@@ -1,4 +1,4 @@
-// The commands of this folder, for the program: calibrate, lab, replay, train, validate.
+// The commands of this folder, for the program: calibrate, lab, replay, timeline, train, validate.
 #pragma once
 
 #include "sim/cli/program.hpp"

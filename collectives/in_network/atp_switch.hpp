@@ -33,6 +33,7 @@ class AtpSwitch final : public InNetworkAgent {
   // What a switch knows after it has been switched off and on: nothing.
   void forget();
   const Statistics& statistics() const { return statistics_; }
+  int level() const override { return in_use_; }
   InNetworkStatistics counted() const override {
     const Statistics& s = statistics_;
     return {.seen = s.gradients,

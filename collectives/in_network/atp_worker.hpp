@@ -45,6 +45,7 @@ class AtpWorker final : public InNetworkAgent {
   std::int64_t progress() const override { return una_; }
   std::string waiting() const override;
   const Statistics& statistics() const { return statistics_; }
+  int level() const override { return window(); }
   InNetworkStatistics counted() const override {
     const Statistics& s = statistics_;
     return {.sent = s.sent,

@@ -95,6 +95,10 @@ class Agent {
   virtual bool finished() const { return true; }
   virtual std::int64_t progress() const { return 0; }
   virtual std::string waiting() const { return {}; }
+
+  // For the timeline: what it has now of what limits it, a worker packets that it may have on their way, a switch aggregators or slots in
+  // use; -1: nothing.
+  virtual int level() const { return -1; }
 };
 
 }  // namespace weft

@@ -113,6 +113,7 @@ class SwitchmlSwitch final : public InNetworkAgent {
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire&, std::uint64_t) override {}
   const Statistics& statistics() const { return statistics_; }
+  int level() const override { return in_use_; }
   InNetworkStatistics counted() const override {
     const Statistics& s = statistics_;
     return {.packets = s.completed,

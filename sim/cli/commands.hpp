@@ -1,7 +1,7 @@
 // What each command of `weft` does. Input that cannot be used is an InputError; the result is the exit status.
 #pragma once
 
-#include "sim/network/network_run.hpp"
+#include "sim/network/timeline.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/plan.hpp"
@@ -30,7 +30,7 @@ std::vector<Case> load_all(const ScenarioArguments&);
 struct RunArguments {
   ScenarioArguments scenarios;
   std::optional<std::string> output = {};
-  bool trace = false, force = false;
+  bool trace = false, report = false, force = false;
   bool resume = false, reproducible = false;
   bool quiet = false;
 };
@@ -39,6 +39,14 @@ struct RunArguments {
 Row simulated_row(const RowRequest& request, Timeline* timeline);
 
 int run_command(const RunArguments&, std::ostream& out, std::ostream& err);
+
+struct ReportArguments {
+  std::string folder;
+  std::optional<std::string> output = {};  // instead of report.html in the folder
+  bool force = false;
+};
+// Writes report.html from the results that are in the folder.
+int report_command(const ReportArguments&, std::ostream& out);
 int check_command(const ScenarioArguments&, std::ostream& out);
 
 enum class TopologyFormat { summary, dot, json, simgrid };

@@ -4,6 +4,7 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/completion.hpp"
 #include "sim/cli/manual.hpp"
+#include "sim/cli/plot_command.hpp"
 #include "sim/cli/tune_command.hpp"
 #include "sim/farm/job_ranks.hpp"
 #include "sim/results/version.hpp"
@@ -103,10 +104,20 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
                   "Write results.csv and results.json into this folder; those of the same scenarios are replaced")
       ->type_name("DIR");
   run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o; networks flow and packet)");
+  run->add_flag("--report", a.run.report, "Write report.html and details.json too: one page with charts of it all (needs -o)");
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
   run->add_flag("--resume", a.run.resume, "Go on: do not simulate rows that an earlier run has left in DIR");
   run->add_flag("--reproducible", a.run.reproducible, "Write 0 for wall_s, so that the same scenario gives the same bytes");
   run->add_flag("--quiet", a.run.quiet, "No progress bar");
+  ReportArguments report_arguments;
+  CLI::App* report = command("report", "Show the results of a folder as one page with charts",
+                             [&] { return report_command(report_arguments, std::cout); });
+  report->add_option("DIR", report_arguments.folder, "A folder that weft run -o has written")->required();
+  report->add_option("-o,--output", report_arguments.output, "Write the page here instead of DIR/report.html")->type_name("FILE");
+  report->add_flag("--force", report_arguments.force, "Replace a file that is not a report on the same scenarios");
+  PlotArguments plot_arguments;
+  declare_plot(*command("plot", "Draw a figure from results, for a paper", [&] { return plot_command(plot_arguments, std::cout); }),
+               plot_arguments);
   TuneArguments tune_arguments;
   declare_tune(*command("tune", "Choose what a scenario sweeps: the settings that are best",
                         [&] { return tune_command(tune_arguments, std::cout, std::cerr); }),

@@ -152,8 +152,6 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"run " + good + " -o \"\"", "-o: must name a folder, got \"\"\n"},
       {"run " + good + " --network simgrid --trace -o " + (folder / "out").string(),
        "--trace: the network \"simgrid\" does not record messages; \"flow\" and \"packet\" do\n"},
-      {"run " + good + " --set /workload/algorithm=[\\\"atp\\\"] --trace -o " + (folder / "out").string(),
-       "--trace: first has in-network algorithms only, which have no messages of a schedule to record\n"},
       {"run " + good + " --set x", "--set: must be /pointer=value, such as /workload/size=1MiB, got \"x\"\n"},
       {"run " + good + " --network flw",
        good + ": /network: unknown network \"flw\" (did you mean \"flow\"?); allowed: \"flow\", \"packet\", \"simgrid\", \"ns3\"\n"},

@@ -3,6 +3,8 @@
 #include "sim/cli/job_of_ranks.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
+#include "sim/report/details.hpp"
+#include "sim/report/report.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/result_folder.hpp"
 #include "sim/results/row_journal.hpp"
@@ -22,8 +24,7 @@
 namespace weft {
 
 Row simulated_row(const RowRequest& request, Timeline* timeline) {
-  return simulate(scenario_of(request), *request.algorithm, request.size, timeline ? &timeline->messages : nullptr,
-                  timeline ? &timeline->spans : nullptr);
+  return simulate(scenario_of(request), *request.algorithm, request.size, timeline);
 }
 
 namespace {
@@ -47,8 +48,27 @@ int report(const std::vector<Result>& results, const std::vector<Case>& cases, s
   return not_run > 0 ? exit_run_failed : status;
 }
 
-ResultFolderOptions options_of(const RunArguments& arguments) {
+// Files and settings, without where results go.
+std::vector<std::string> asked_for(const ScenarioArguments& arguments) {
+  std::vector<std::string> out = arguments.files;
+  for (const std::string& setting : arguments.set) out.insert(out.end(), {"--set", setting});
+  if (!arguments.network.empty()) out.insert(out.end(), {"--network", arguments.network});
+  return out;
+}
+
+std::string details_text(const RunArguments& arguments, const std::vector<Case>& cases, const std::vector<Result>& results) {
+  std::vector<std::string> rows;
+  for (const Result& result : results)
+    if (result.row) rows.push_back(result.details);
+  return to_details({names_of(cases), asked_for(arguments.scenarios)}, rows);
+}
+
+ResultFolderOptions options_of(const RunArguments& arguments, const std::vector<Case>& cases) {
   ResultFolderOptions out{.trace = arguments.trace, .force = arguments.force};
+  const auto details = [&](const std::vector<Result>& results) { return details_text(arguments, cases, results); };
+  out.extra = {{"details.json", arguments.report, is_details_of, details},
+               {"report.html", arguments.report, is_report_of,
+                [&cases, details](const std::vector<Result>& results) { return report_page(to_json(results, cases), details(results)); }}};
   for (const std::string& file : arguments.scenarios.files) out.inputs.emplace_back(file);
   return out;
 }
@@ -71,11 +91,6 @@ void refuse_untraced(const std::vector<Case>& cases) {
     if (const NetworkTraits& network = traits_of(one.scenario.network); !network.timeline)
       problems.insert(fmt::format("--trace: the network \"{}\" does not record messages; {} do", network.name,
                                   networks_that(&NetworkTraits::timeline)));
-    const auto& algorithms = one.scenario.workload.algorithms;
-    if (!one.scenario.workload.training.given() &&
-        std::ranges::all_of(algorithms, [](const AlgorithmChoice& a) { return is_in_network(a.name); }))
-      problems.insert(
-          fmt::format("--trace: {} has in-network algorithms only, which have no messages of a schedule to record", one.scenario.name));
   }
   if (!problems.empty()) throw InputError(std::vector<std::string>(problems.begin(), problems.end()));
 }
@@ -126,10 +141,10 @@ class Run {
   Run(const RunArguments& arguments, const std::vector<Case>& cases, std::ostream& err)
       : arguments_(arguments), cases_(cases), err_(err), requests_(rows_of(cases)) {
     if (!arguments.output) return;
-    folder_.emplace(*arguments.output, cases, options_of(arguments));
+    folder_.emplace(*arguments.output, cases, options_of(arguments, cases));
     journal_.emplace(*arguments.output, names_of(cases), arguments.resume);
     if (!arguments.resume) return;
-    known_ = journal_->known(requests_, arguments.trace);
+    known_ = journal_->known(requests_, {.trace = arguments.trace, .details = arguments.report});
     const auto count = std::ranges::count_if(known_, [](const Result& result) { return result.row.has_value(); });
     err << fmt::format("weft: {} of {} rows are in {} already\n", count, requests_.size(), *arguments.output) << std::flush;
   }
@@ -152,6 +167,7 @@ class Run {
     std::vector<Result> results = run_rows(requests_, cases_, reproducible_row(arguments_.reproducible),
                                            {.workers = workers,
                                             .trace = arguments_.trace,
+                                            .details = arguments_.report,
                                             .on_done = on_done,
                                             .on_wait = on_wait,
                                             .known = known_.empty() ? nullptr : &known_,
@@ -201,17 +217,19 @@ class Run {
 
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
   for (const auto& [given, flag, what] : {std::tuple{arguments.trace, "--trace", "where trace.json goes"},
+                                          {arguments.report, "--report", "where report.html goes"},
                                           {arguments.force, "--force", "where it replaces files"},
                                           {arguments.resume, "--resume", "where the earlier run has left its rows"}})
     if (given && !arguments.output) throw InputError(fmt::format("{}: needs -o DIR, {}", flag, what));
   const std::vector<Case> cases = load_all(arguments.scenarios);
   refuse_beyond_limits(cases);
   if (arguments.trace) refuse_untraced(cases);
+  if (arguments.report) require_report();
   JobOfRanks job(arguments.output.value_or(""), "-o DIR");
   if (job.helps())
     return job.help(err, [&](Farm& farm, unsigned workers) {
       run_rows(rows_of(cases), cases, reproducible_row(arguments.reproducible),
-               {.workers = workers, .trace = arguments.trace, .farm = &farm});
+               {.workers = workers, .trace = arguments.trace, .details = arguments.report, .farm = &farm});
     });
 
   Run run(arguments, cases, err);

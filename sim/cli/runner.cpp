@@ -1,7 +1,9 @@
 #include "sim/cli/runner.hpp"
 
 #include "sim/engine/in_child.hpp"
+#include "sim/report/details.hpp"
 #include "sim/results/row_key.hpp"
+#include "sim/results/trace_events.hpp"
 #include "sim/results/writers.hpp"
 
 #include <array>
@@ -52,11 +54,14 @@ struct Worker {
   Clock::time_point began = Clock::now();
 };
 
-// What a worker sends: the row in one line, then its timeline.
-std::string work(const RowRequest& request, const RunRow& run, bool trace, std::size_t row, const std::string& row_label) {
+// What a worker sends: the row in one line, what the report shows besides in another, then its trace.
+std::string work(const RowRequest& request, const RunRow& run, const RunOptions& options, std::size_t row, const std::string& row_label) {
   Timeline timeline;
-  std::string out = to_text(run(request, trace ? &timeline : nullptr)) + "\n";
-  if (trace) out += trace_events(timeline, row, row_label);
+  const Row result = run(request, options.trace || options.details ? &timeline : nullptr);
+  std::string out = to_text(result) + "\n";
+  if (options.details) out += row_details(timeline, result).dump();
+  out += "\n";
+  if (options.trace) out += trace_events(timeline, row, row_label);
   return out;
 }
 
@@ -98,9 +103,10 @@ std::string outcome_of(Child& child) {
 void read_outcome(std::string_view outcome, Result& result) {
   const std::string_view text = outcome.substr(1);
   if (outcome.front() == simulated) {
-    const auto end = text.find('\n');
+    const auto end = text.find('\n'), end_of_details = text.find('\n', end + 1);
     result.row = row_from_text(std::string(text.substr(0, end)));
-    result.trace = text.substr(end + 1);
+    result.details = text.substr(end + 1, end_of_details - end - 1);
+    result.trace = text.substr(end_of_details + 1);
   } else {
     result.failure = text;
     result.bad_input = outcome.front() == bad_input;
@@ -108,13 +114,13 @@ void read_outcome(std::string_view outcome, Result& result) {
 }
 
 std::string outcome_of(const Result& result) {
-  if (result.row) return simulated + to_text(*result.row) + "\n" + result.trace;
+  if (result.row) return simulated + to_text(*result.row) + "\n" + result.details + "\n" + result.trace;
   return std::string(1, result.bad_input ? bad_input : failed) + result.failure;
 }
 
 // Everything that a row depends on, and what has simulated it.
-std::string fingerprint_of(const std::vector<RowRequest>& requests, bool trace) {
-  std::string all = trace ? "traced" : "";
+std::string fingerprint_of(const std::vector<RowRequest>& requests, const RunOptions& options) {
+  std::string all = fmt::format("{}{}", options.trace ? "traced" : "", options.details ? "detailed" : "");
   for (const RowRequest& request : requests) all += row_key(request);
   return key_of(all);
 }
@@ -122,8 +128,8 @@ std::string fingerprint_of(const std::vector<RowRequest>& requests, bool trace) 
 // Rows that are simulated here, a process each.
 class Workers {
  public:
-  Workers(const std::vector<RowRequest>& requests, const std::vector<Case>& cases, const RunRow& run, bool trace)
-      : requests_(requests), cases_(cases), run_(run), trace_(trace), progress_(requests.size()) {}
+  Workers(const std::vector<RowRequest>& requests, const std::vector<Case>& cases, const RunRow& run, const RunOptions& options)
+      : requests_(requests), cases_(cases), run_(run), options_(options), progress_(requests.size()) {}
 
   std::size_t count() const { return workers_.size(); }
   const Worker* oldest() const { return workers_.empty() ? nullptr : &workers_.front(); }
@@ -135,7 +141,7 @@ class Workers {
   void start(std::size_t row) {  // throws RunError where no process can be started
     workers_.push_back({row, Child([&, row] {
                           if (RunProgress* shared = progress_.of(row)) report_progress_to(*shared);
-                          return work(requests_[row], run_, trace_, row, label(requests_[row], cases_));
+                          return work(requests_[row], run_, options_, row, label(requests_[row], cases_));
                         })});
   }
 
@@ -164,7 +170,7 @@ class Workers {
   const std::vector<RowRequest>& requests_;
   const std::vector<Case>& cases_;
   const RunRow& run_;
-  bool trace_;
+  const RunOptions& options_;
   SharedProgress progress_;
   std::list<Worker> workers_;  // the oldest first
 };
@@ -183,7 +189,7 @@ class Rows {
     losses_.resize(requests.size());
     if (!leader_) return;
     leader_->begin(
-        fingerprint_of(requests, options.trace),
+        fingerprint_of(requests, options),
         {.done = [this](std::size_t row, std::string outcome) { --elsewhere_, take(row, outcome); },
          .lost = [this](std::size_t row) { --elsewhere_, take(row, std::string(1, killed) + "the rank that simulated it is lost"); }});
   }
@@ -296,7 +302,7 @@ std::vector<Result> serve(const std::vector<RowRequest>& requests, const RunOpti
                                    .interrupted = [] { return interrupted != 0; }};
   std::vector<Result> results;
   for (const RowRequest& request : requests) results.push_back({.request = request, .failure = interrupted_row});
-  const std::optional<std::string> outcomes = options.farm->worker->serve(fingerprint_of(requests, options.trace), tasks);
+  const std::optional<std::string> outcomes = options.farm->worker->serve(fingerprint_of(requests, options), tasks);
   if (outcomes && !outcomes->empty()) {
     for (Result& result : results) result.failure.clear();
     read_outcomes(*outcomes, results);
@@ -309,7 +315,7 @@ std::vector<Result> serve(const std::vector<RowRequest>& requests, const RunOpti
 std::vector<Result> run_rows(const std::vector<RowRequest>& requests, const std::vector<Case>& cases, const RunRow& run,
                              const RunOptions& options) {
   const Interruptible interruptible;
-  Workers here(requests, cases, run, options.trace);
+  Workers here(requests, cases, run, options);
   const std::size_t most = options.workers > 0 ? options.workers : std::max(1U, std::thread::hardware_concurrency());
   if (options.farm && options.farm->worker) return serve(requests, options, here, most);
   Rows rows(requests, options, here);

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "sim/farm/farm.hpp"
-#include "sim/network/network_run.hpp"
 #include "sim/network/run_progress.hpp"
+#include "sim/network/timeline.hpp"
 #include "sim/results/result.hpp"
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct RowUnderWay {
 
 struct RunOptions {
   unsigned workers = 0;  // 0: one for each core
-  bool trace = false;
+  bool trace = false, details = false;
   // As rows finish, in any order: the one that has, and all so far.
   std::function<void(const Result&, const std::vector<Result>&)> on_done = {};
   // Several times a second while rows are under way: the one that has been for longest.

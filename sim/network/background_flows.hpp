@@ -4,6 +4,7 @@
 #include "models/server/host_copies.hpp"
 #include "sim/network/network_run.hpp"
 #include "sim/network/shared_network.hpp"
+#include "sim/network/timeline.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -40,6 +41,13 @@ class BackgroundFlows final : public Driver {
     streams_.push_back({lane_.add_route(hops, latency, claim), bytes.count, rhythm, rhythm.start, {}, {}});
   }
 
+  // From now on the flows of the stream that was added last go there; `who` has all but when.
+  void record(NetworkActivity& activity, TransferRecord who) {
+    activity_ = &activity;
+    who_.resize(streams_.size());
+    who_.back() = std::move(who);
+  }
+
   void begin() override {
     unfinished_ = streams_.size();
     for (std::uint32_t i = 0; i < streams_.size(); ++i) begin_flow(i);
@@ -50,6 +58,12 @@ class BackgroundFlows final : public Driver {
     if (s.record.count++ == 0) --unfinished_;
     s.record.bytes += s.bytes;
     s.record.busy += lane_.now() - s.begun;
+    if (activity_) {
+      TransferRecord record = who_[token];
+      record.begin = s.begun;
+      record.end = lane_.now();
+      activity_->transfer(std::move(record));
+    }
     s.scheduled += s.rhythm.period;
     begin_flow(token);
   }
@@ -92,6 +106,8 @@ class BackgroundFlows final : public Driver {
   Lane<Network>& lane_;
   const Awaited awaited_;
   std::vector<Stream> streams_;
+  NetworkActivity* activity_ = nullptr;
+  std::vector<TransferRecord> who_;  // by stream, where they are recorded
   std::size_t unfinished_ = 0;
   bool blocked_ = false;  // a stream that has not ended a flow
 };

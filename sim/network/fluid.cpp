@@ -123,6 +123,7 @@ void FluidNetwork::leave_links(std::uint32_t flow) {
   Flow& f = flows_[flow];
   f.active = false;
   --active_;
+  if (activity_) note_use(f, f.remaining_bits);
   std::uint32_t entry = flow * stride_;
   for (const LinkId id : links_of(f)) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
@@ -365,7 +366,9 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   if (f.bottleneck != f.decided_by || f.rate == 0) note_bottleneck(f);
   // What differs in the last bits only is the same rate reached by another order of subtractions.
   if (f.rate > 0 && std::abs(rate - f.rate) <= 1e-12 * f.rate) return;
-  f.remaining_bits = std::max(0.0, f.remaining_bits - f.rate * static_cast<double>(now_ - f.updated_ps) * 1e-12);
+  const double left = std::max(0.0, f.remaining_bits - f.rate * static_cast<double>(now_ - f.updated_ps) * 1e-12);
+  if (activity_) note_use(f, f.remaining_bits - left);
+  f.remaining_bits = left;
   f.updated_ps = now_;
   f.rate = rate;
   const double ps = f.remaining_bits / rate * 1e12;
@@ -377,6 +380,12 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
     if (grid > 1) f.end_ps = whole_ps(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
   }
   expect_end(flow);
+}
+
+// Since its rate last changed.
+void FluidNetwork::note_use(const Flow& f, double bits) {
+  if (bits <= 0) return;
+  for (const LinkId id : links_of(f)) activity_->used(static_cast<std::size_t>(id), {f.updated_ps}, {now_}, bits);
 }
 
 void FluidNetwork::note_bottleneck(Flow& f) {

@@ -16,6 +16,7 @@
 #include "models/fabric/fabric.hpp"
 #include "sim/network/critical_path.hpp"
 #include "sim/network/event_queue.hpp"
+#include "sim/network/timeline.hpp"
 
 #include <cstdint>
 #include <span>
@@ -77,6 +78,9 @@ class FluidNetwork {
   LinkId last_bottleneck() const { return flows_[ending_].decided_by; }
   // Before that one, the latest first.
   std::span<const BottleneckSpan> earlier_bottlenecks() const { return earlier_; }
+
+  // From now on the bits that cross each link of the fabric go there. Call before the first flow starts.
+  void record_activity(NetworkActivity* activity) { activity_ = activity; }
 
   // Flows are on their links, and all of them would end only beyond the time that can be simulated.
   bool beyond_time() const { return active_ > 0 && queue_.next_date() == EventQueue::never; }
@@ -192,6 +196,7 @@ class FluidNetwork {
   }
   void set_rate(std::uint32_t flow, double rate);
   void note_bottleneck(Flow& flow);
+  void note_use(const Flow& flow, double bits);
   void recall_bottlenecks(std::uint32_t flow);
   void expect_end(std::uint32_t flow);
   void widen_stride(std::uint32_t hops);
@@ -223,6 +228,7 @@ class FluidNetwork {
   };
   std::vector<Quotient> quotients_ = std::vector<Quotient>(64);
 
+  NetworkActivity* activity_ = nullptr;
   bool recording_ = false;
   std::uint32_t ending_ = 0;
   std::vector<BottleneckSpan> earlier_;  // of that flow

@@ -83,10 +83,4 @@ struct SpanRecord {
   SimTime begin, end;
 };
 
-// What trace.json shows of a row.
-struct Timeline {
-  std::vector<MessageRecord> messages = {};
-  std::vector<SpanRecord> spans = {};
-};
-
 }  // namespace weft

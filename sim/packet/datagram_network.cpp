@@ -143,8 +143,30 @@ void DatagramNetwork::due(std::uint32_t event) {
       agent.on_datagram(*this, std::move(p.datagram));
       break;
   }
+  if (network_.activity_) note_level(place_of(p.agent));
   called(p.agent);
   over(p.odd);
+}
+
+void DatagramNetwork::note_level(Place& place) {
+  const int level = place.agent->level();
+  if (level < 0) return;
+  const std::string& name = routes_.fabric().device(place.node).name;
+  if (!place.recorded)
+    place.recorded = place.endpoint < 0 ? &network_.activity_->level("aggregators " + name, "in use")
+                                        : &network_.activity_->level("window " + name, "packets");
+  place.recorded->set(network_.now(), level);
+}
+
+// At its end, or at a switch that adds it up.
+void DatagramNetwork::note_arrival(const Record& record, Address to) {
+  const auto name = [&](Address a) { return routes_.fabric().device(place_of(a).node).name; };
+  network_.activity_->transfer({.by = "in-network",
+                                .from = name(record.datagram.from),
+                                .to = name(to),
+                                .bytes = record.datagram.wire_bytes,
+                                .begin = record.sent,
+                                .end = network_.now()});
 }
 
 void DatagramNetwork::set_timer(std::int64_t after_ps, std::uint64_t name) {
@@ -203,6 +225,7 @@ void DatagramNetwork::depart(const Place& from, Datagram datagram) {
   records_[record].datagram = std::move(datagram);
   records_[record].references = branch.count;
   records_[record].odd = odd_;
+  records_[record].sent = network_.now();
   ++under_way_[odd_];
   for (std::uint32_t i = 0; i < branch.count; ++i) network_.forward(packet, branch.first + i);
 }
@@ -231,6 +254,7 @@ void DatagramNetwork::arrived(const Packet& packet) {
       ++network_.corrupted_;
       return release(packet.flow);
     }
+    if (network_.activity_) note_arrival(records_[packet.flow], program);
     return hand_over(program, take(packet.flow, packet.marked));
   }
   if (hop.nexts == 0) return deliver_at(node, packet);
@@ -243,11 +267,17 @@ void DatagramNetwork::deliver_at(NodeId node, const Packet& packet) {
   const Place& place = place_of(to);
   if (place.agent) {
     check(place.node == node, "a datagram for {} ends at {}", routes_.fabric().device(place.node).name, routes_.fabric().device(node).name);
+    if (network_.activity_) note_arrival(records_[packet.flow], to);
     return hand_over(to, take(packet.flow, packet.marked));
   }
+  const auto here = [&](Address a) { return std::ranges::count(place.members, a) > 0; };
+  const std::vector<Address>& agents = agents_at_[static_cast<std::size_t>(node)];
+  if (network_.activity_)
+    for (const Address a : agents)
+      if (here(a)) note_arrival(records_[packet.flow], a);
   const Datagram datagram = take(packet.flow, packet.marked);
-  for (const Address a : agents_at_[static_cast<std::size_t>(node)])
-    if (std::ranges::count(place.members, a) > 0) hand_over(a, datagram);
+  for (const Address a : agents)
+    if (here(a)) hand_over(a, datagram);
 }
 
 // Through the agent's pipeline.
@@ -260,6 +290,7 @@ void DatagramNetwork::hand_over(Address to, Datagram datagram) {
   if (date > network_.now_) return into_pipeline(date, Due::delivery, to, std::move(datagram));
   current_ = to;
   place.agent->on_datagram(*this, std::move(datagram));
+  if (network_.activity_) note_level(place);
   called(to);
 }
 

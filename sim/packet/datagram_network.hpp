@@ -95,12 +95,14 @@ class DatagramNetwork final : public DatagramSink, private Wire {
     FinishWatcher* watches = nullptr;
     FinishWatcher* watcher = nullptr;  // the same, from a start until it has been told
     std::int64_t progress = -1;        // when it was last asked
+    TimeSeries* recorded = nullptr;    // its level
   };
   struct Record {  // a datagram in the network; the copies of a multicast share it
     Datagram datagram;
     std::uint32_t references = 0;
     bool odd = false;     // of an odd round
     bool stands = false;  // for ever
+    SimTime sent = {};
   };
   struct Branch {  // the hops a datagram takes from a node
     std::uint32_t first = none, count = 0;
@@ -139,6 +141,8 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   void depart(const Place& from, Datagram datagram);
   void into_pipeline(std::int64_t date, Due what, Address agent, Datagram datagram);
   void called(Address address);
+  void note_level(Place& place);
+  void note_arrival(const Record& record, Address to);
   void schedule(std::int64_t date, Pending pending);
   void require_room() const;
   std::uint32_t bytes_on_links(const Datagram& datagram) const;

@@ -57,6 +57,7 @@ void PacketNetwork::wait(Packet packet, const HopEntry& hop) {
   }
   queue.bytes += packet.bytes;
   queue.high_water = std::max(queue.high_water, queue.bytes);
+  if (activity_) note_queue(hop, queue);
   queue.packets.push(packet);
   ++port.waiting;
   wake(hop.link);
@@ -123,6 +124,7 @@ Packet PacketNetwork::take_packet(Port& port, Queue& queue) {
   const Packet packet = queue.packets.pop();
   const HopEntry& hop = hops_[packet.hop];
   queue.bytes -= packet.bytes;
+  if (activity_) note_queue(hop, queue);
   --port.waiting;
   if (!buffered(port, hop)) return packet;
   switches_[port.at_switch].used -= packet.bytes;
@@ -139,6 +141,7 @@ void PacketNetwork::transmit(Port& port, std::uint32_t index, Packet packet) {
   const std::int64_t lasts = duration(port, packet.bytes);
   port.free_at = later(now_, lasts);
   port.carried += packet.bytes;
+  if (activity_) activity_->used(index, {now_}, {port.free_at}, 8.0 * packet.bytes);
   ++packet_hops_;
   if (port.lossy) {
     if (losses_[index].happens(loss_)) {
@@ -209,6 +212,16 @@ void PacketNetwork::recover(std::uint32_t index) {
   --faults_ahead_[index];
   ports_[index].down = false;
   if (ports_[index].waiting > 0) wake(index);
+}
+
+void PacketNetwork::note_queue(const HopEntry& hop, Queue& queue) {
+  if (!queue.recorded) {
+    const std::string link = fabric_.link_name(static_cast<LinkId>(hop.link));
+    const bool only = hop.priority == 0 && control_ == 1;
+    const std::string priority = hop.priority == control_ ? "control" : fmt::format("priority {}", hop.priority);
+    queue.recorded = &activity_->level(only ? "queue " + link : fmt::format("queue {} {}", link, priority), "B");
+  }
+  queue.recorded->set({now_}, static_cast<double>(queue.bytes));
 }
 
 // The packet is no more: its end is told nothing.

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "models/fabric/fabric.hpp"
+#include "sim/network/timeline.hpp"
 #include "sim/packet/chance.hpp"
 #include "sim/packet/congestion.hpp"
 #include "sim/packet/packet.hpp"
@@ -53,6 +54,9 @@ class PacketNetwork {
 
   // Where marks are on, this switch marks all that joins a queue of so many bytes, besides what the settings say.
   void mark_from(NodeId at, Bytes queued) { switches_[static_cast<std::size_t>(at)].mark_from = queued.count; }
+
+  // From now on what crosses links, what waits in queues and the windows of senders go there. Call before the first message starts.
+  void record_activity(NetworkActivity* activity) { activity_ = activity; }
 
   // Hands `token` to `on_end` at `at` (not before now): a timer.
   void wake(SimTime at, std::uint32_t token);
@@ -154,6 +158,7 @@ class PacketNetwork {
     std::int64_t ingress = 0;                           // far end: bytes that came over this link and wait in the switch
     std::int64_t high_water = 0, marked = 0, dropped = 0, pauses = 0, paused_since = 0, paused_ps = 0;
     Chance chance;  // of marks
+    TimeSeries* recorded = nullptr;
   };
 
   struct Switch {
@@ -167,9 +172,10 @@ class PacketNetwork {
     std::uint32_t hops;
     std::uint32_t back = unknown;  // the first hop of the way back, found when an answer first needs it
     std::uint32_t memory = none;   // what the last message learned of congestion
-    BitsPerSecond rate{0};         // of its payload; 0: any
-    std::uint32_t window = none;   // packets of a message, for that rate
-    std::int64_t free_at = 0;      // its next packet may leave
+    TimeSeries* recorded = nullptr;
+    BitsPerSecond rate{0};        // of its payload; 0: any
+    std::uint32_t window = none;  // packets of a message, for that rate
+    std::int64_t free_at = 0;     // its next packet may leave
   };
 
   struct Flow {  // a message on its way: both ends of it
@@ -235,6 +241,7 @@ class PacketNetwork {
   void fail(std::uint32_t port);
   void recover(std::uint32_t port);
   void discard(const Packet& packet);
+  void note_queue(const HopEntry& hop, Queue& queue);
 
   // sending.cpp: messages and their transports
   bool ready(const Flow& flow) const { return flow.next < flow.packets && flow.next - flow.acked < window_of(flow); }
@@ -260,6 +267,7 @@ class PacketNetwork {
   void arm(std::uint32_t flow, std::int64_t deadline);
   void timer(std::uint32_t flow);
   void release_if_done(std::uint32_t flow);
+  void note_window(const Flow& flow);
 
   // stall.cpp
   std::string name_of_queue(std::uint32_t queue) const;
@@ -296,6 +304,7 @@ class PacketNetwork {
   std::vector<std::uint32_t> free_wakes_;
   std::vector<std::uint32_t> ended_;
   DatagramSink* datagrams_ = nullptr;
+  NetworkActivity* activity_ = nullptr;
   std::vector<LinkId> opposite_;  // by link: the same cable's other direction, found when first needed
 
   static constexpr std::uint64_t look_interval = 1u << 20;  // events; more where a look is long

@@ -202,6 +202,7 @@ void PacketNetwork::answered(std::uint32_t index, PacketKind kind, std::uint32_t
       flow.next = sequence;
     }
   }
+  if (activity_) note_window(flow);
   offer(index);
   release_if_done(index);
 }
@@ -236,6 +237,20 @@ void PacketNetwork::timer(std::uint32_t index) {
   flow.next = flow.acked;
   arm(index, later(now_, settings_.timeout.ps << flow.tries));
   offer(index);
+}
+
+// Where it holds the message back.
+void PacketNetwork::note_window(const Flow& flow) {
+  const std::uint32_t window = window_of(flow);
+  RouteState& route = routes_[flow.route];
+  if (!route.recorded) {
+    if (window >= flow.packets) return;
+    const auto link = [&](std::uint32_t hop) { return static_cast<LinkId>(hops_[hop].link); };
+    const Device& from = fabric_.device(fabric_.from(link(route.first_hop)));
+    const Device& to = fabric_.device(fabric_.to(link(route.first_hop + route.hops - 1)));
+    route.recorded = &activity_->level(fmt::format("window {}->{}", from.name, to.name), "packets");
+  }
+  route.recorded->set({now_}, std::min(window, flow.packets));
 }
 
 void PacketNetwork::release_if_done(std::uint32_t index) {

@@ -48,12 +48,21 @@ ResultFolder::ResultFolder(std::filesystem::path folder, const std::vector<Case>
   std::vector<OutputFile> outputs = {output("results.csv", is_csv_of), output("results.json", is_json_of)};
   if (options.trace) outputs.push_back(output("trace.json", is_trace_of));
   for (const char* journal : {"rows.jsonl", "rows.new.jsonl"}) outputs.push_back(output(journal, is_journal_of));
+  for (const ExtraFile& file : options.extra)
+    if (file.wanted) {
+      outputs.push_back(output(file.name, file.is_of));
+      wanted_.push_back(file);
+    }
   refuse_to_replace(outputs, options.inputs, options.force);
   earlier_rows_ = rows_in(folder_ / "results.json", names);
-  const auto old_trace = folder_ / "trace.json";
-  std::error_code unknown;
-  has_stale_trace_ =
-      !options.trace && std::filesystem::is_regular_file(old_trace, unknown) && is_trace_of(read_beginning(old_trace), names);
+  const auto find_stale = [&](const char* file, bool (*of_these)(std::string_view, const std::vector<std::string>&)) {
+    std::error_code unknown;
+    const auto old = folder_ / file;
+    if (std::filesystem::is_regular_file(old, unknown) && of_these(read_beginning(old), names)) stale_.push_back(old);
+  };
+  if (!options.trace) find_stale("trace.json", is_trace_of);
+  for (const ExtraFile& file : options.extra)
+    if (!file.wanted) find_stale(file.name, file.is_of);
 }
 
 bool ResultFolder::write(const std::vector<Result>& results, bool whole) {
@@ -63,8 +72,9 @@ bool ResultFolder::write(const std::vector<Result>& results, bool whole) {
   write_file(folder_ / "results.json", to_json(results, cases_));
   if (std::any_of(results.begin(), results.end(), [](const Result& o) { return !o.trace.empty(); }))
     write_file(folder_ / "trace.json", to_trace(results, cases_));
+  for (const ExtraFile& file : wanted_) write_file(folder_ / file.name, file.text(results));
   std::error_code gone;
-  if (has_stale_trace_) std::filesystem::remove(folder_ / "trace.json", gone);
+  for (const std::filesystem::path& file : stale_) std::filesystem::remove(file, gone);
   earlier_rows_ = 0;
   return true;
 }

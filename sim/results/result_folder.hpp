@@ -5,14 +5,26 @@
 #include "sim/results/result.hpp"
 
 #include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft {
+
+// A file beside the results that is made from them.
+struct ExtraFile {
+  const char* name;
+  bool wanted = false;  // else one of these scenarios is removed, for it would be of earlier results
+  bool (*is_of)(std::string_view text, const std::vector<std::string>& scenarios);
+  std::function<std::string(const std::vector<Result>&)> text;
+};
 
 struct ResultFolderOptions {
   std::vector<std::filesystem::path> inputs = {};  // which no result may replace
   bool trace = false;                              // trace.json is asked for
   bool force = false;                              // replace whatever is there
+  std::vector<ExtraFile> extra = {};
 };
 
 class ResultFolder {
@@ -21,16 +33,17 @@ class ResultFolder {
   // before anything runs. The cases must outlive this.
   ResultFolder(std::filesystem::path folder, const std::vector<Case>& cases, const ResultFolderOptions& options);
 
-  // results.csv and results.json, and trace.json if any result has a trace; a trace.json of earlier results of these
-  // scenarios is removed, for it is not of these. Nothing is written when there is no row, nor, unless the results are `whole`, over
-  // earlier ones with more rows: false. Throws RunError.
+  // results.csv and results.json, trace.json if any result has a trace, and what else is wanted; what is there of earlier results of
+  // these scenarios is removed, for it is not of these. Nothing is written when there is no row, nor, unless the results are `whole`,
+  // over earlier ones with more rows: false. Throws RunError.
   bool write(const std::vector<Result>& results, bool whole = true);
 
  private:
   std::filesystem::path folder_;
   const std::vector<Case>& cases_;
   std::size_t earlier_rows_ = 0;
-  bool has_stale_trace_ = false;
+  std::vector<ExtraFile> wanted_ = {};
+  std::vector<std::filesystem::path> stale_ = {};
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "sim/results/result_folder.hpp"
 
+#include "sim/results/trace_events.hpp"
 #include "sim/results/writers.hpp"
 #include "sim/scenario/testing.hpp"
 

@@ -1,6 +1,7 @@
 #include "sim/results/progress.hpp"
 #include "sim/results/row.hpp"
 #include "sim/results/table.hpp"
+#include "sim/results/trace_events.hpp"
 #include "sim/results/writers.hpp"
 #include "sim/scenario/describe.hpp"
 #include "sim/scenario/testing.hpp"
@@ -238,36 +239,14 @@ TEST_CASE("cases are compared side by side") {
   CHECK(table.find("bigraph, 16 switches x 4 nodes        100.00              -") != table.npos);
 }
 
-TEST_CASE("a trace is JSON with a slice for each message") {
-  const Timeline messages{
-      .messages = {{.channel = 0, .step = 2, .from = 1, .to = 3, .bytes = 64, .posted = 1_us, .active = 2_us, .ended = 4_us}}};
+TEST_CASE("a trace is JSON with the events of every row") {
   std::vector<Result> results(2);
-  results[0].trace = trace_events(messages, 0, "ring \"1\"");
-  results[1].trace = trace_events(messages, 1, "hdrm");
+  results[0].trace = trace_events({}, 0, "ring \"1\"");
+  results[1].trace = trace_events({}, 1, "hdrm");
   const Json trace = Json::parse(to_trace(results, cases_of(good_scenario())));
   REQUIRE(trace["traceEvents"].size() == 4);
   CHECK(trace["traceEvents"][0]["args"]["name"] == "ring \"1\"");
-  CHECK(
-      trace["traceEvents"][1] ==
-      Json::parse(
-          R"({"ph": "X", "name": "step 2 to 3", "pid": 0, "tid": 1, "ts": 2.0, "dur": 2.0, "args": {"bytes": 64, "channel": 0, "waited_us": 1.0}})"));
-}
-
-TEST_CASE("a trace of training steps has threads for what each rank computes, its streams, control messages and messages") {
-  const Timeline timeline{
-      .messages = {{.channel = 2, .step = 0, .from = 1, .to = 0, .bytes = 64, .posted = 1_us, .active = 2_us, .ended = 4_us}},
-      .spans = {{1, SpanRecord::Kind::compute, 0, "forward", 0_us, 3_us},
-                {1, SpanRecord::Kind::reduction, 2, "unit 0", 3_us, 5_us},
-                {0, SpanRecord::Kind::control, 0, "from rank 1", 4_us, 5_us}}};
-  std::vector<Result> results(1);
-  results[0].trace = trace_events(timeline, 0, "aiacc");
-  const Json trace = Json::parse(to_trace(results, cases_of(good_scenario())));
-  std::set<std::string> threads;
-  for (const Json& event : trace["traceEvents"])
-    if (event["name"] == "thread_name") threads.insert(event["args"]["name"].get<std::string>());
-  CHECK(threads == std::set<std::string>{"rank 0 control messages", "rank 1 compute", "rank 1 messages", "rank 1 stream 2"});
-  CHECK(trace["traceEvents"][2]["name"] == "unit 0");
-  CHECK(trace["traceEvents"][2]["dur"] == 2.0);
+  CHECK(trace["traceEvents"][2]["args"]["name"] == "hdrm");
 }
 
 TEST_CASE("the progress bar fills up and keeps to its width") {

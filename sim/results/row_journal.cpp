@@ -75,16 +75,18 @@ void RowJournal::open(const fs::path& file, const std::string& content) {
   if (fd_ < 0) cannot_write(file);
 }
 
-std::vector<Result> RowJournal::known(const std::vector<RowRequest>& requests, bool trace) const {
+std::vector<Result> RowJournal::known(const std::vector<RowRequest>& requests, Wanted wanted) const {
   std::vector<Result> out;
   for (const RowRequest& request : requests) {
     out.push_back({.request = request});
     const auto line = lines_.empty() ? lines_.end() : lines_.find(row_key(request));
     if (line == lines_.end()) continue;
     const Json json = Json::parse(line->second);
-    if (trace && json.value("place", requests.size()) != out.size() - 1) continue;  // a timeline says which row it is of
+    if (wanted.trace && json.value("place", requests.size()) != out.size() - 1) continue;
+    if (wanted.details && !json.contains("details")) continue;
     out.back().row = row_from_text(json.at("row").get<std::string>());
-    if (trace) out.back().trace = json.at("trace").get<std::string>();
+    if (wanted.trace) out.back().trace = json.at("trace").get<std::string>();
+    if (wanted.details) out.back().details = json.at("details").get<std::string>();
   }
   return out;
 }
@@ -93,6 +95,7 @@ void RowJournal::add(std::size_t place, const Result& result) {
   if (!result.row) return;
   Json line = {{"key", row_key(result.request)}, {"row", to_text(*result.row)}};
   if (!result.trace.empty()) line["place"] = place, line["trace"] = result.trace;
+  if (!result.details.empty()) line["details"] = result.details;
   write_all(fd_, line.dump() + "\n", is_beside_ ? beside_ : file_);
   if (++rows_ >= old_rows_) replace_old();
 }

@@ -21,9 +21,12 @@ class RowJournal {
   RowJournal(const RowJournal&) = delete;
   RowJournal& operator=(const RowJournal&) = delete;
 
-  // Of the requests those that are there; the others have no row. With `trace` those only that have a timeline, at
-  // the same place.
-  std::vector<Result> known(const std::vector<RowRequest>& requests, bool trace) const;
+  // What a row must have besides: a timeline, which says which row it is of, and what a report shows.
+  struct Wanted {
+    bool trace = false, details = false;
+  };
+  // Of the requests those that are there with all that is wanted; the others have no row.
+  std::vector<Result> known(const std::vector<RowRequest>& requests, Wanted wanted) const;
   std::size_t rows_found() const { return lines_.size(); }
 
   // The row of this place among the requests. Throws RunError.

@@ -36,7 +36,7 @@ std::vector<Result> rows_of_case(const std::vector<Case>& cases) {
 
 std::ptrdiff_t found(const Folder& folder, const std::vector<Case>& cases, bool trace = false) {
   const RowJournal journal(folder.path(), names_of(cases), true);
-  return std::ranges::count_if(journal.known(rows_of(cases), trace), [](const Result& r) { return r.row.has_value(); });
+  return std::ranges::count_if(journal.known(rows_of(cases), {.trace = trace}), [](const Result& r) { return r.row.has_value(); });
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ TEST_CASE("rows that were written are known when the run goes on, and no others"
   }
   {
     RowJournal journal(folder.path(), names_of(cases), true);
-    const auto known = journal.known(rows_of(cases), false);
+    const auto known = journal.known(rows_of(cases), {});
     REQUIRE(known.size() == 4);
     CHECK(known[0].row == rows[0].row);
     CHECK(!known[1].row);
@@ -112,8 +112,8 @@ TEST_CASE("timelines are kept with the place of their row") {
   rows[1].trace = "events,\nof row 1";
   RowJournal(folder.path(), names_of(cases), false).add(1, rows[1]);
   const RowJournal journal(folder.path(), names_of(cases), true);
-  CHECK(journal.known(rows_of(cases), true)[1].trace == rows[1].trace);
-  CHECK(journal.known(rows_of(cases), false)[1].trace.empty());
+  CHECK(journal.known(rows_of(cases), {.trace = true})[1].trace == rows[1].trace);
+  CHECK(journal.known(rows_of(cases), {})[1].trace.empty());
 }
 
 TEST_CASE("fewer rows do not take the place of more, unless they are all there are") {

@@ -163,48 +163,6 @@ Json results_schema() {
   return out;
 }
 
-namespace {
-
-// The threads of a rank in the trace of training steps.
-constexpr int tracks = 4096, compute_track = 0, control_track = 1, first_stream_track = 3, message_track = tracks - 1;
-
-int track_of(const SpanRecord& span) {
-  if (span.kind == SpanRecord::Kind::compute) return compute_track;
-  return span.kind == SpanRecord::Kind::control ? control_track : first_stream_track + std::min(span.stream, tracks - 8);
-}
-
-std::string name_of_track(int track) {
-  if (track == compute_track) return "compute";
-  if (track == control_track) return "control messages";
-  if (track == message_track) return "messages";
-  return track < first_stream_track ? "pushes" : fmt::format("stream {}", track - first_stream_track);
-}
-
-}  // namespace
-
-std::string trace_events(const Timeline& timeline, std::size_t row_number, const std::string& row_label) {
-  const auto us = [](SimTime time) { return Json(static_cast<double>(time.ps) / 1e6).dump(); };
-  Json process = {{"ph", "M"}, {"name", "process_name"}, {"pid", row_number}};
-  process["args"]["name"] = row_label;
-  std::string out = process.dump();
-  const bool trains = !timeline.spans.empty();
-  std::set<int> used;
-  const auto thread = [&](int rank, int track) { return trains ? *used.insert(rank * tracks + track).first : rank; };
-  for (const SpanRecord& s : timeline.spans)
-    out += fmt::format(",\n{{\"ph\":\"X\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{}}}", Json(s.name).dump(), row_number,
-                       thread(s.rank, track_of(s)), us(s.begin), us(s.end - s.begin));
-  for (const MessageRecord& m : timeline.messages)
-    out += fmt::format(
-        ",\n{{\"ph\":\"X\",\"name\":\"step {} to {}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},"
-        "\"args\":{{\"bytes\":{},\"channel\":{},\"waited_us\":{}}}}}",
-        m.step, m.to, row_number, thread(m.from, message_track), us(m.active), us(m.ended - m.active), m.bytes, m.channel,
-        us(m.active - m.posted));
-  for (const int tid : used)
-    out += fmt::format(",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"rank {} {}\"}}}}",
-                       row_number, tid, tid / tracks, name_of_track(tid % tracks));
-  return out;
-}
-
 std::string to_trace(const std::vector<Result>& results, const std::vector<Case>& cases) {
   std::string events;
   for (const Result& result : results)

@@ -1,7 +1,6 @@
 // The texts of results.csv, results.json and trace.json.
 #pragma once
 
-#include "sim/network/network_run.hpp"
 #include "sim/results/result.hpp"
 #include "sim/scenario/json_text.hpp"
 
@@ -20,10 +19,7 @@ std::string to_json(const std::vector<Result>& results, const std::vector<Case>&
 // Of what to_json() writes (`weft schema --results`).
 Json results_schema();
 
-// Trace events of one row in the Chrome format that Perfetto opens, comma-separated: a process for the row, a thread for
-// each rank, a slice for each message in the time it occupied its links. Of training steps threads of each rank for what it computes, for
-// each stream, for control messages on their way to it and for the messages that it sends.
-std::string trace_events(const Timeline& timeline, std::size_t row_number, const std::string& row_label);
+// The trace events of all rows (trace_events.hpp).
 std::string to_trace(const std::vector<Result>& results, const std::vector<Case>& cases);
 
 // The scenarios that results are of, each once, sorted.

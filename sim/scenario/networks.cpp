@@ -13,10 +13,38 @@ namespace {
 #define WEFT_HAS_NS3 0
 #endif
 
+constexpr const char* every_network_leaves_out[] = {
+    "Contention for the memory of hosts and GPUs beyond the links of a server that the scenario names.",
+    "Noise of operating systems and of other tenants, but for start_skew, jobs and traffic that the scenario names.",
+};
+constexpr const char* flow_leaves_out[] = {
+    "Queues, losses and congestion control: flows have their max-min fair rates at once.",
+    "Packet headers, except as wire_efficiency says.",
+    every_network_leaves_out[0],
+    every_network_leaves_out[1],
+};
+constexpr const char* packet_leaves_out[] = {
+    "Queues inside a server are without limit and without marks, as PCIe loses nothing; their arbitration knows no weights.",
+    "Adaptive routing: the packets of a connection take one path.",
+    every_network_leaves_out[0],
+    every_network_leaves_out[1],
+};
+constexpr const char* simgrid_leaves_out[] = {
+    "Queues, losses and congestion control: SimGrid shares links in max-min fairness, its effects of TCP are off.",
+    every_network_leaves_out[0],
+    every_network_leaves_out[1],
+};
+constexpr const char* ns3_leaves_out[] = {
+    "RDMA transports, ECN and pauses: messages are carried as TCP.",
+    every_network_leaves_out[0],
+    every_network_leaves_out[1],
+};
+
 constexpr NetworkTraits all_networks[] = {
     {.kind = NetworkKind::flow,
      .name = "flow",
      .description = "fluid model: flows share links in max-min fairness",
+     .leaves_out = flow_leaves_out,
      .in_this_build = true,
      .servers = true,
      .weights = true,
@@ -30,6 +58,7 @@ constexpr NetworkTraits all_networks[] = {
     {.kind = NetworkKind::packet,
      .name = "packet",
      .description = "packet model: queues, marks, drops or pauses, and the transports that react to them",
+     .leaves_out = packet_leaves_out,
      .in_this_build = true,
      .servers = true,
      .weights = false,
@@ -43,6 +72,7 @@ constexpr NetworkTraits all_networks[] = {
     {.kind = NetworkKind::simgrid,
      .name = "simgrid",
      .description = "SimGrid's own network model, the reference of \"flow\"",
+     .leaves_out = simgrid_leaves_out,
      .in_this_build = true,
      .servers = true,
      .weights = false,
@@ -56,6 +86,7 @@ constexpr NetworkTraits all_networks[] = {
     {.kind = NetworkKind::ns3,
      .name = "ns3",
      .description = "ns-3's TCP through SimGrid's binding, for small runs",
+     .leaves_out = ns3_leaves_out,
      .in_this_build = WEFT_HAS_NS3 != 0,
      .servers = false,
      .weights = false,

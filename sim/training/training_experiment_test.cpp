@@ -134,11 +134,11 @@ TEST_CASE("training: a failure costs its pause, the checkpoint, a broadcast and 
 
 TEST_CASE("training: a timeline has what each rank computes, its streams and control messages") {
   const Scenario s = cases_of(training("aiacc", 16)).front().scenario;
-  std::vector<SpanRecord> spans;
-  Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front(), {.spans = &spans});
+  Timeline timeline;
+  Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front(), {.timeline = &timeline});
   std::set<SpanRecord::Kind> kinds;
   SimTime computed;
-  for (const SpanRecord& span : spans) {
+  for (const SpanRecord& span : timeline.spans) {
     kinds.insert(span.kind);
     CHECK(span.end >= span.begin);
     if (span.kind == SpanRecord::Kind::compute && span.rank == 0) computed += span.end - span.begin;

@@ -1,0 +1,61 @@
+#include "sim/cli/commands.hpp"
+#include "sim/report/details.hpp"
+#include "sim/report/report.hpp"
+#include "sim/results/output_files.hpp"
+#include "sim/results/writers.hpp"
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/json_text.hpp"
+
+#include <filesystem>
+#include <ostream>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The names of its scenarios. Throws InputError where it is not what `weft run` writes.
+std::vector<std::string> scenarios_of(const std::string& results, const fs::path& file) {
+  const Json json = Json::parse(results, nullptr, false);
+  const auto refuse = [&](const std::string& why) { throw InputError(fmt::format("{}: {}", file.string(), why)); };
+  if (json.is_discarded()) refuse("is not JSON; weft run -o DIR writes it");
+  if (!json.is_object() || json.value("kind", "") != "simulated" || !json.contains("rows") || !json.contains("scenarios"))
+    refuse("is not a result of weft run; weft run -o DIR writes it");
+  if (json.value("schema", 0) != 1) refuse(fmt::format("has schema {}, and this weft reads 1", json.value("schema", 0)));
+  return json.at("scenarios").get<std::vector<std::string>>();
+}
+
+// What belongs to these results, row by row; nothing where there is none.
+std::string details_beside(const fs::path& folder, const std::vector<std::string>& scenarios, std::size_t rows) {
+  const fs::path file = folder / "details.json";
+  if (!fs::exists(file)) return "";
+  std::string text = read_file(file);
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded() || !is_details_of(text, scenarios) || json.at("rows").size() != rows)
+    throw InputError(fmt::format("{}: is not of the results beside it; run again with --report, or remove it", file.string()));
+  return text;
+}
+
+}  // namespace
+
+int report_command(const ReportArguments& arguments, std::ostream& out) {
+  if (arguments.output) refuse_empty_name("-o", *arguments.output, "a file");
+  const fs::path folder = arguments.folder, results_file = folder / "results.json";
+  if (!fs::is_directory(folder))
+    throw InputError(fmt::format("{}: is not a folder; give one that weft run -o DIR has written", folder.string()));
+  require_report();
+  const std::string results = read_file(results_file);
+  const std::vector<std::string> scenarios = scenarios_of(results, results_file);
+  const fs::path page = arguments.output ? fs::path(*arguments.output) : folder / "report.html";
+  const auto replaces = [&](std::string_view text) { return is_report_of(text, scenarios); };
+  refuse_to_replace({{.file = page,
+                      .argument = arguments.output ? "-o " + *arguments.output : folder.string(),
+                      .what = fmt::format("a report on {}", quoted_list(scenarios)),
+                      .replaces = replaces}},
+                    {results_file, folder / "details.json"}, arguments.force);
+  write_file(page, report_page(results, details_beside(folder, scenarios, Json::parse(results).at("rows").size())));
+  out << page.string() << "\n";
+  return exit_ok;
+}
+
+}  // namespace weft

@@ -1,0 +1,56 @@
+#include "sim/report/csv_table.hpp"
+
+#include "kernels/base/error.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace weft {
+
+std::optional<std::size_t> CsvTable::column(std::string_view name) const {
+  const auto at = std::ranges::find(header, name);
+  if (at == header.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - header.begin());
+}
+
+CsvTable parse_csv(std::string_view text, const std::string& file) {
+  CsvTable out;
+  std::vector<std::string> fields(1);
+  std::vector<std::string> problems;
+  bool quotes = false;
+  std::size_t line = 1, began = 1;
+  const auto end_line = [&] {
+    if (fields.size() == 1 && fields[0].empty()) return;  // an empty line
+    if (out.header.empty())
+      out.header = fields;
+    else if (fields.size() != out.header.size())
+      problems.push_back(fmt::format("{}:{}: has {} fields, the header {}", file, began, fields.size(), out.header.size()));
+    else
+      out.lines.push_back(fields);
+    fields.assign(1, "");
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (quotes && c == '"' && i + 1 < text.size() && text[i + 1] == '"')
+      fields.back() += text[++i];
+    else if (c == '"')
+      quotes = !quotes;
+    else if (quotes)
+      fields.back() += c;
+    else if (c == ',')
+      fields.emplace_back();
+    else if (c == '\n')
+      end_line(), began = line;
+    else if (c != '\r')
+      fields.back() += c;
+  }
+  if (quotes) problems.push_back(fmt::format("{}:{}: a quote is not closed", file, began));
+  end_line();
+  if (out.header.empty()) problems.push_back(fmt::format("{}: is empty; it must be CSV with a header, as weft run -o writes", file));
+  if (!problems.empty()) throw InputError(problems);
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+# Writes OUTPUT, the functions of page.hpp, from HTML, CSS, SCRIPT and LIBRARIES: files, or lists of files that follow one another.
+set(text "#include \"sim/report/page.hpp\"\n\nnamespace weft {\nnamespace {\n\n")
+set(functions "")
+foreach(part html css script libraries)
+  string(TOUPPER ${part} files)
+  string(REPLACE "|" ";" files "${${files}}")
+  set(bytes "")
+  foreach(file IN LISTS files)
+    file(READ "${file}" hex HEX)
+    string(APPEND bytes "${hex}0a")
+  endforeach()
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+  string(APPEND text "constexpr unsigned char ${part}[] = {${bytes}0};\n")
+  string(APPEND functions
+    "std::string_view page_${part}() { return {reinterpret_cast<const char*>(${part}), sizeof(${part}) - 1}; }\n")
+endforeach()
+file(WRITE "${OUTPUT}" "${text}\n}  // namespace\n\n${functions}\n}  // namespace weft\n")

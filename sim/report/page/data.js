@@ -1,0 +1,95 @@
+'use strict';
+// What the page is made from, and how values are written.
+const weft = JSON.parse(document.getElementById('data').textContent);
+const fieldOf = Object.fromEntries(weft.fields.map(f => [f.name, f]));
+const units = {us: [[1e6, 's'], [1e3, 'ms'], [1, 'µs'], [1e-3, 'ns']], B: [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']]};
+const plain = d3.format('.4~g'), grouped = d3.format(',');
+
+function scaled(value, unit) {
+  const steps = units[unit];
+  if (!steps) return Math.abs(value) >= 1e4 ? (Number.isInteger(value) ? grouped(value) : d3.format('.4~s')(value)) : plain(value);
+  if (unit === 'B' && value % 1000 === 0 && value % 1024 !== 0) return plain(value >= 1e9 ? value / 1e9 : value >= 1e6 ? value / 1e6 : value / 1e3) + (value >= 1e9 ? ' GB' : value >= 1e6 ? ' MB' : ' KB');
+  if (value === 0) return '0 ' + steps[steps.length - 1 - (unit === 'us')][1];
+  const [size, name] = steps.find(([s]) => Math.abs(value) >= s * 0.9995) || steps[steps.length - 1];
+  return plain(value / size) + ' ' + name;
+}
+
+function shown(value, name) {
+  if (value === null || value === undefined || value === '') return '–';
+  if (typeof value !== 'number') return String(value);
+  const field = fieldOf[name];
+  if (field && (field.unit === 'us' || field.unit === 'B')) return scaled(value, field.unit);
+  if (/utilization|_share$|efficiency/.test(name)) return d3.format('.1%')(value);
+  return scaled(value, '') + (!field || !field.unit ? '' : field.unit === '1/s' ? ' /s' : ' ' + field.unit);
+}
+
+const percent = d3.format('.1%');
+const last = text => text.slice(text.lastIndexOf('/') + 1).replace(/_/g, ' ');
+
+// Of a swept object what differs between its values; of a list of named objects their names.
+function inWords(pointer, value) {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.length && value.every(v => v && v.name) ? value.map(v => v.name).join('+') : value.every(v => typeof v !== 'object') ? value.join('+') : JSON.stringify(value);
+  const all = weft.results.cases.map(c => c.axes[pointer]).filter(v => typeof v === 'object' && v !== null);
+  const same = k => all.every(v => JSON.stringify(v[k]) === JSON.stringify(value[k]));
+  return Object.entries(value).filter(([k]) => !same(k)).map(([k, v]) => k === 'type' || k === 'policy' || k === 'name' ? v : `${k.replace(/_/g, ' ')} ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(', ') || JSON.stringify(value);
+}
+
+// A row knows the values its sweep set by their pointers, and what it is called among the others.
+const rows = weft.results.rows.map((r, index) => {
+  const row = Object.assign({}, r, {index, axes: weft.results.cases[r.case].axes});
+  for (const [pointer, value] of Object.entries(row.axes)) row[pointer] = inWords(pointer, value);
+  return row;
+});
+const detailsOf = row => (weft.details && weft.details.rows[row.index]) || {};
+const valuesOf = name => Array.from(new Set(rows.map(r => r[name]).filter(v => v !== null && v !== undefined)));
+
+// What differs between rows and was asked for, in the order people think of it.
+const pointers = Array.from(new Set(weft.results.cases.flatMap(c => Object.keys(c.axes))));
+const varies = name => new Set(rows.map(r => r[name] === undefined ? null : r[name])).size > 1;
+const sameAs = (a, b) => { const seen = new Map(); return rows.every(r => seen.has(r[a]) ? seen.get(r[a]) === r[b] : (seen.set(r[a], r[b]), true)) && new Set(seen.values()).size === seen.size; };
+const columns = ['scenario', 'algorithm', 'engine', 'compression', 'model', 'network', 'fabric', 'collective', 'dtype', 'batch_per_gpu', 'size_bytes', 'ranks'];
+const varied = columns.filter(n => varies(n) && !(['size_bytes', 'batch_per_gpu'].includes(n) && varies('model') && sameAs('model', n)));
+// A pointer that says what a column says already is left to the column.
+const told = p => /^\/(network|workload\/(algorithm|size|engine|compression|collective|dtype|model|batch_per_gpu))$/.test(p) || varied.some(v => sameAs(v, p));
+const dimensions = varied.concat(pointers.filter(p => varies(p) && !told(p)));
+// As few of them as tell rows apart that are drawn over x: what goes with x, as the leaves of a fabric with its ranks, makes no series.
+function dimensionsOver(x) {
+  let kept = dimensions.filter(d => d !== x && !sameAs(x, d));
+  if (x === 'size_bytes') return kept;
+  for (const d of kept.filter(n => n === 'ranks' || n.startsWith('/')).reverse()) {
+    const fewer = kept.filter(n => n !== d);
+    if (new Set(rows.map(r => JSON.stringify([x].concat(fewer).map(n => r[n])))).size === rows.length) kept = fewer;
+  }
+  return kept;
+}
+const titleOf = name => ({size_bytes: 'message size', time_us: 'time', busbw_GBps: 'bus bandwidth', algbw_GBps: 'algorithm bandwidth', batch_per_gpu: 'samples per GPU',
+  samples_per_s: 'samples per second', fabric: 'fabric type'}[name] || (name.startsWith('/') ? last(name) : name.replace(/_(us|GBps|bytes)$/, '').replace(/_/g, ' ')));
+const worded = (row, n) => n === 'ranks' ? `${row[n]} ranks` : n === 'batch_per_gpu' ? `${row[n]} samples per GPU`
+  : n.startsWith('/') && !(typeof row[n] === 'string' && row[n].includes(' ')) ? `${last(n)} ${shown(row[n], n)}` : shown(row[n], n);
+const nameOf = (row, of = dimensions) => of.filter(n => row[n] !== null && row[n] !== undefined && row[n] !== '').map(n => worded(row, n)).join(', ') || (of === dimensions ? row.algorithm : '');
+
+// A small builder of HTML.
+function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [k, v] of Object.entries(attributes))
+    if (k.startsWith('on')) node.addEventListener(k.slice(2), v); else if (v !== null && v !== undefined) node.setAttribute(k, v);
+  node.append(...children.flat().filter(c => c !== null && c !== undefined));
+  return node;
+}
+// Names and values, in as many columns.
+function factList(pairs, columns) {
+  const each = Math.ceil(pairs.length / columns);
+  return el('div', {class: 'two'}, d3.range(columns).map(c => el('dl', {class: 'facts'}, pairs.slice(c * each, (c + 1) * each).flatMap(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]))));
+}
+const body = id => document.querySelector(`#${id} .body`);
+const select = (label, options, value, change) => el('label', {}, label,
+  el('select', {onchange: e => change(options[e.target.selectedIndex][0])}, options.map(([v, text]) => el('option', v === value ? {selected: ''} : {}, text))));
+
+function table(header, lines, {caption, classOf = () => null} = {}) {
+  const number = i => lines.length && lines.every(l => typeof l[i] === 'string' ? /^([-+]?[\d.,]+( ?[^\d ]\S*)?|–)$/.test(l[i]) : false);
+  const numeric = header.map((_, i) => number(i) ? 'n' : null);
+  return el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption}, el('table', {},
+    el('thead', {}, el('tr', {}, header.map((h, i) => el('th', {scope: 'col', class: numeric[i]}, h)))),
+    el('tbody', {}, lines.map((line, at) => el('tr', {class: classOf(at)}, line.map((cell, i) => el('td', {class: numeric[i]}, cell)))))));
+}

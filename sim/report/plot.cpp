@@ -1,0 +1,329 @@
+#include "sim/report/plot.hpp"
+
+#include "kernels/base/error.hpp"
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/form.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace weft {
+namespace {
+
+std::optional<double> number_in(const std::string& text) {
+  double value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::string quoted(const std::string& text) {  // for gnuplot
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+// In what a reader wants to see it.
+struct Unit {
+  double size = 1;
+  const char* name = "";
+};
+Unit unit_of(const std::string& column, double typical) {
+  static constexpr std::array times = {Unit{1e6, "s"}, Unit{1e3, "ms"}, Unit{1, "\xc2\xb5s"}, Unit{1e-3, "ns"}};
+  static constexpr std::array bytes = {Unit{1 << 30, "GiB"}, Unit{1 << 20, "MiB"}, Unit{1 << 10, "KiB"}, Unit{1, "B"}};
+  const auto fitting = [&](const auto& units) {
+    const auto at = std::ranges::find_if(units, [&](const Unit& u) { return typical >= u.size; });
+    return at == units.end() ? units.back() : *at;
+  };
+  if (column.find("_us") != column.npos) return fitting(times);
+  if (column.find("bytes") != column.npos) return fitting(bytes);
+  return {1, column.find("GBps") != column.npos ? "GB/s" : ""};
+}
+
+std::string with_unit(double value, const std::string& column) {
+  const Unit unit = unit_of(column, std::abs(value));
+  return *unit.name ? fmt::format("{:.4g} {}", value / unit.size, unit.name) : fmt::format("{:.6g}", value);
+}
+
+std::string title_of(const std::string& column) {
+  static const std::map<std::string, std::string> known = {{"size_bytes", "message size"},          {"time_us", "time"},
+                                                           {"busbw_GBps", "bus bandwidth"},         {"algbw_GBps", "algorithm bandwidth"},
+                                                           {"samples_per_s", "samples per second"}, {"batch_per_gpu", "samples per GPU"}};
+  if (const auto at = known.find(column); at != known.end()) return at->second;
+  std::string out = column.starts_with("/") ? column.substr(column.rfind('/') + 1) : column;
+  for (const char* end : {"_us", "_bytes", "_GBps"})
+    if (out.ends_with(end)) out.erase(out.size() - std::string_view(end).size());
+  std::ranges::replace(out, '_', ' ');
+  return out;
+}
+
+struct Point {
+  double x = 0, y = 0, low = 0, high = 0;
+  std::string name = {};  // of x, where it is a word
+};
+
+class Figure {
+ public:
+  Figure(const CsvTable& table, const PlotChoice& choice) : table_(table), choice_(choice) {
+    choose_lines();
+    x_ = column("--x", choice.x);
+    y_ = column("--y", choice.y);
+    for (const std::string& name : choice.by) by_.push_back(column("--by", name));
+    stop_on_problems();
+    if (choice.by.empty()) by_ = what_differs();
+    words_ = std::ranges::any_of(lines_, [&](const auto* line) { return !(*line)[x_].empty() && !number_in((*line)[x_]); });
+    collect();
+    stop_on_problems();
+  }
+
+  std::string script(PlotFormat format) const {
+    std::string out = "# Written by weft plot.\n";
+    if (format == PlotFormat::pdf) out += "set terminal pdfcairo noenhanced size 14cm,8.5cm font 'Helvetica,10' linewidth 1.4\n";
+    if (format == PlotFormat::svg)
+      out += "set terminal svg noenhanced size 720,430 font 'Helvetica,Arial,sans-serif,12' linewidth 1.4 background '#ffffff'\n";
+    out +=
+        "set border 3 linecolor '#555555'\nset tics nomirror out textcolor '#222222'\nset grid ytics linecolor '#dddddd' linewidth 0.6 "
+        "linetype 1 dashtype 1\nset key outside right top Left reverse samplen 3.2 spacing 1.15\nset style fill solid 0.85 border -1\n";
+    if (!choice_.title.empty()) out += fmt::format("set title {}\n", quoted(choice_.title));
+    out += styles();
+    return out + (words_ ? bars() : lines());
+  }
+
+ private:
+  std::size_t column(const char* flag, const std::string& name) {
+    if (const auto at = table_.column(name)) return *at;
+    problems_.push_back(fmt::format("{}: {}", flag, unknown_name("column", name, table_.header)));
+    return 0;
+  }
+
+  void choose_lines() {
+    std::vector<std::pair<std::size_t, std::string>> wanted;
+    for (const std::string& text : choice_.where) {
+      const auto equals = text.find('=');
+      if (equals == text.npos)
+        problems_.push_back(fmt::format("--where: must be column=value, got \"{}\"", text));
+      else
+        wanted.emplace_back(column("--where", text.substr(0, equals)), text.substr(equals + 1));
+    }
+    stop_on_problems();
+    for (const auto& line : table_.lines)
+      if (std::ranges::all_of(wanted, [&](const auto& w) { return line[w.first] == w.second; })) lines_.push_back(&line);
+    if (!lines_.empty()) return;
+    problems_.push_back(choice_.where.empty() ? "the table has no lines" : "--where: no line has these values");
+    for (const auto& [at, value] : wanted) {
+      std::set<std::string> there;
+      for (const auto& line : table_.lines) there.insert(line[at]);
+      problems_.push_back(fmt::format("--where: {} is {}", table_.header[at], fmt::join(there, ", ")));
+    }
+    stop_on_problems();
+  }
+
+  // Columns of what is asked for, as opposed to what comes out; swept pointers are named as such.
+  std::vector<std::size_t> what_differs() const {
+    static const std::set<std::string> asked = {"scenario", "fabric", "network", "algorithm",   "collective",    "size_bytes",
+                                                "dtype",    "model",  "engine",  "compression", "batch_per_gpu", "job"};
+    std::vector<std::size_t> out;
+    for (std::size_t at = 0; at < table_.header.size(); ++at) {
+      if (at == x_ || at == y_ || !(asked.contains(table_.header[at]) || table_.header[at].starts_with("/"))) continue;
+      if (follows_from(x_, at)) continue;
+      if (std::ranges::any_of(out, [&](std::size_t known) { return follows_from(known, at) && follows_from(at, known); })) continue;
+      out.push_back(at);
+    }
+    return out;
+  }
+  // Whether a column has one value wherever another has one: then it tells no lines apart.
+  bool follows_from(std::size_t known, std::size_t at) const {
+    std::map<std::string, std::string> seen;
+    return std::ranges::all_of(
+        lines_, [&](const auto* line) { return seen.try_emplace((*line)[known], (*line)[at]).first->second == (*line)[at]; });
+  }
+
+  std::string series_of(const std::vector<std::string>& line) const {
+    std::string out;
+    for (const std::size_t at : by_) {
+      if (line[at].empty()) continue;
+      if (!out.empty()) out += ", ";
+      const auto number = number_in(line[at]);
+      const std::string& name = table_.header[at];
+      if (!number)
+        out += line[at];
+      else
+        out += name == "size_bytes" ? with_unit(*number, name) : fmt::format("{} {:.6g}", title_of(name), *number);
+    }
+    return out.empty() ? title_of(choice_.y) : out;
+  }
+
+  void collect() {
+    const auto low = table_.column(choice_.y + "_p05"), high = table_.column(choice_.y + "_p95");
+    std::map<std::string, std::size_t> number_of;
+    std::map<std::string, double> place_of;
+    for (const auto* line : lines_) {
+      const auto y = number_in((*line)[y_]), x = number_in((*line)[x_]);
+      if (!y || (!words_ && !x)) continue;
+      const std::string name = series_of(*line), &word = (*line)[x_];
+      const auto [at, fresh] = number_of.try_emplace(name, series_.size());
+      if (fresh) series_.push_back({name, {}});
+      Point point{.x = words_ ? place_of.try_emplace(word, static_cast<double>(place_of.size())).first->second : *x,
+                  .y = *y,
+                  .low = *y,
+                  .high = *y,
+                  .name = word};
+      if (low && high) {
+        point.low = std::min(*y, number_in((*line)[*low]).value_or(*y));
+        point.high = std::max(*y, number_in((*line)[*high]).value_or(*y));
+      }
+      auto& points = series_[at->second].second;
+      if (std::ranges::find(points, point.x, &Point::x) != points.end() && reported_.insert(name).second)
+        problems_.push_back(
+            fmt::format("{} has several values of {} at {} = {}: tell them apart with --by COLUMN, or choose with --where COLUMN=VALUE",
+                        name, choice_.y, choice_.x, word));
+      points.push_back(point);
+    }
+    for (auto& [name, points] : series_) std::ranges::sort(points, {}, &Point::x);
+    if (series_.empty()) problems_.push_back(fmt::format("--y: the column {} has no numbers in these lines", choice_.y));
+    places_.resize(place_of.size());
+    for (const auto& [word, place] : place_of) places_[static_cast<std::size_t>(place)] = word;
+  }
+
+  void stop_on_problems() const {
+    if (!problems_.empty()) throw InputError(problems_);
+  }
+
+  template <class Get>
+  std::vector<double> all(Get get) const {
+    std::vector<double> out;
+    for (const auto& [name, points] : series_)
+      for (const Point& p : points) out.push_back(get(p));
+    std::ranges::sort(out);
+    return out;
+  }
+  static bool logarithmic(const std::vector<double>& sorted, std::optional<bool> asked) {
+    if (sorted.front() <= 0) return false;
+    return asked.value_or(sorted.back() / sorted.front() > 20);
+  }
+
+  // Colours after Okabe and Ito, dashes and points: each tells series apart by itself.
+  std::string styles() const {
+    static constexpr std::array colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444", "#7a4fbf"};
+    static constexpr std::array dashes = {"1", "'-'", "'.'", "'-.'", "'_'", "'..-'", "'--.'", "1"};
+    std::string out;
+    for (std::size_t i = 0; i < series_.size(); ++i)
+      out += fmt::format("set style line {} linecolor '{}' linewidth 1.6 dashtype {} pointtype {} pointsize 0.7\n", i + 1,
+                         colours[i % colours.size()], dashes[i % dashes.size()], std::array{7, 5, 9, 13, 11, 4, 6, 8}[i % 8]);
+    return out;
+  }
+
+  std::string label(const std::string& column, const Unit& unit) const {
+    return quoted(*unit.name ? fmt::format("{} ({})", title_of(column), unit.name) : title_of(column));
+  }
+
+  std::string y_axis(const Unit& unit) const {
+    std::string out = fmt::format("set ylabel {}\n", label(choice_.y, unit));
+    const auto values = all([](const Point& p) { return p.low; });
+    if (logarithmic(values, choice_.log_y)) return out + "set logscale y\nset format y '%g'\n";
+    return out + (values.front() >= 0 ? "set yrange [0:*]\n" : "");
+  }
+
+  std::string lines() const {
+    const auto ys = all([](const Point&p) { return p.y; }), xs = all([](const Point&p) { return p.x; });
+    const Unit unit = unit_of(choice_.y, ys[ys.size() / 2]);
+    std::string out = fmt::format("set xlabel {}\n", quoted(title_of(choice_.x))) + y_axis(unit);
+    if (logarithmic(xs, choice_.log_x)) out += fmt::format("set logscale x {}\n", choice_.x.find("bytes") != choice_.x.npos ? 2 : 10);
+    const std::set<double> places(xs.begin(), xs.end());
+    const std::size_t each = (places.size() + 8) / 9;
+    std::string tics;
+    std::size_t i = 0;
+    for (const double x : places)
+      if (i++ % each == 0) tics += fmt::format("{}{} {:.17g}", tics.empty() ? "" : ", ", quoted(with_unit(x, choice_.x)), x);
+    out += fmt::format("set xtics ({})\nset offsets graph 0.02, graph 0.02, 0, 0\n", tics);
+    std::string plot;
+    for (std::size_t s = 0; s < series_.size(); ++s) {
+      const auto& [name, points] = series_[s];
+      out += fmt::format("$series{} << EOD\n", s + 1);
+      bool spread = false;
+      for (const Point& p : points) {
+        out += fmt::format("{:.17g} {:.10g} {:.10g} {:.10g}\n", p.x, p.y / unit.size, p.low / unit.size, p.high / unit.size);
+        spread = spread || p.high > p.low;
+      }
+      out += "EOD\n";
+      plot += fmt::format("{}$series{} using 1:2 with linespoints linestyle {} title {}", plot.empty() ? "plot " : ", \\\n     ", s + 1,
+                          s + 1, quoted(name));
+      if (spread) plot += fmt::format(", \\\n     $series{} using 1:2:3:4 with yerrorbars linestyle {} dashtype 1 notitle", s + 1, s + 1);
+    }
+    return out + plot + "\n";
+  }
+
+  std::string bars() const {
+    const auto ys = all([](const Point& p) { return p.y; });
+    const Unit unit = unit_of(choice_.y, ys[ys.size() / 2]);
+    std::string out = fmt::format("set xlabel {}\n", quoted(title_of(choice_.x))) + y_axis(unit) +
+                      "set style data histogram\nset style histogram errorbars gap 1.5 linewidth 1\nset boxwidth 0.9\n";
+    if (places_.size() > 4) out += "set xtics rotate by -25\n";
+    std::string plot;
+    for (std::size_t s = 0; s < series_.size(); ++s) {
+      out += fmt::format("$series{} << EOD\n", s + 1);
+      for (std::size_t place = 0; place < places_.size(); ++place) {
+        const auto& points = series_[s].second;
+        const auto at = std::ranges::find(points, static_cast<double>(place), &Point::x);
+        out += at == points.end() ? fmt::format("{} NaN NaN NaN\n", quoted(places_[place]))
+                                  : fmt::format("{} {:.10g} {:.10g} {:.10g}\n", quoted(places_[place]), at->y / unit.size,
+                                                at->low / unit.size, at->high / unit.size);
+      }
+      out += "EOD\n";
+      plot += fmt::format("{}$series{} using 2:3:4:xtic(1) linestyle {} linewidth 0.7 dashtype 1 fillstyle pattern {} title {}",
+                          plot.empty() ? "plot " : ", \\\n     ", s + 1, s + 1, std::array{3, 1, 2, 6, 4, 5, 7, 0}[s % 8],
+                          quoted(series_[s].first));
+    }
+    return out + plot + "\n";
+  }
+
+  const CsvTable& table_;
+  const PlotChoice& choice_;
+  std::vector<std::string> problems_;
+  std::set<std::string> reported_;
+  std::vector<const std::vector<std::string>*> lines_;
+  std::size_t x_ = 0, y_ = 0;
+  std::vector<std::size_t> by_;
+  bool words_ = false;
+  std::vector<std::string> places_;  // on the horizontal axis, where it has words
+  std::vector<std::pair<std::string, std::vector<Point>>> series_;
+};
+
+}  // namespace
+
+std::string plot_script(const CsvTable& table, const PlotChoice& choice, PlotFormat format) { return Figure(table, choice).script(format); }
+
+std::string drawn_by_gnuplot(const std::string& script) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / fmt::format("weft_plot_{}.gp", ::getpid());
+  write_file(file, script);
+  std::string out;
+  std::array<char, 1 << 16> buffer;
+  FILE* gnuplot = ::popen(fmt::format("gnuplot '{}'", file.string()).c_str(), "r");
+  if (!gnuplot) throw RunError("gnuplot cannot be started");
+  for (std::size_t got; (got = std::fread(buffer.data(), 1, buffer.size(), gnuplot)) > 0;) out.append(buffer.data(), got);
+  const int status = ::pclose(gnuplot);
+  std::filesystem::remove(file);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    throw RunError("there is no gnuplot, which draws the figure: install gnuplot-nox, or write its script with -o FILE.gp");
+  if (status != 0 || out.empty()) throw RunError("gnuplot could not draw the figure");
+  // Same inputs, same bytes: a PDF would say when it was made.
+  const std::string date = "/CreationDate (D:";
+  if (const auto at = out.find(date); at != out.npos)
+    for (std::size_t i = at + date.size(); i < out.size() && out[i] >= '0' && out[i] <= '9'; ++i)
+      out[i] = i < at + date.size() + 4 ? "2000"[i - at - date.size()] : '1';
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,93 @@
+#include "sim/report/plot.hpp"
+
+#include "kernels/base/error.hpp"
+
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+// Two algorithms at three sizes on two fabrics; times with a spread.
+const char* const results =
+    "algorithm,size_bytes,time_us,time_us_p05,time_us_p95,/fabric/spines\n"
+    "ring,1024,10,9,12,4\nring,1048576,100,100,100,4\nring,67108864,4000,4000,4000,4\n"
+    "hdrm,1024,5,5,5,4\nhdrm,1048576,90,90,90,4\nhdrm,67108864,3900,3900,3900,4\n"
+    "hdrm,1024,4,4,4,8\nhdrm,1048576,80,80,80,8\nhdrm,67108864,3500,3500,3500,8\n";
+
+CsvTable table() { return parse_csv(results, "results.csv"); }
+
+bool has(const std::string& text, const char* part) { return text.find(part) != text.npos; }
+
+bool gnuplot_is_here() {
+  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0) return true;
+  MESSAGE("skipped: there is no gnuplot here (package gnuplot-nox)");
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a figure has a line for each value of the columns that differ, in units that fit, with logarithmic axes where values span much") {
+  const std::string script = plot_script(table(), {.x = "size_bytes"}, PlotFormat::svg);
+  CHECK(has(script, "title \"ring, spines 4\""));
+  CHECK(has(script, "title \"hdrm, spines 8\""));
+  CHECK(has(script, "set logscale x 2"));
+  CHECK(has(script, "set logscale y"));
+  CHECK(has(script, "set ylabel \"time (\xc2\xb5s)\""));
+  CHECK(has(script, "\"1 KiB\" 1024, \"1 MiB\" 1048576, \"64 MiB\" 67108864"));
+  CHECK(has(script, "1024 10 9 12\n"));
+  CHECK(has(script, "$series1 using 1:2:3:4 with yerrorbars"));
+  CHECK(!has(script, "$series2 using 1:2:3:4"));
+  CHECK(has(plot_script(table(), {.x = "size_bytes", .log_x = false}, PlotFormat::svg), "set logscale y"));
+  CHECK(!has(plot_script(table(), {.x = "size_bytes", .log_x = false}, PlotFormat::svg), "set logscale x"));
+}
+
+TEST_CASE("words along a figure give bars, a series for what differs besides") {
+  const std::string script = plot_script(table(), {.x = "algorithm", .where = {"size_bytes=1048576"}}, PlotFormat::pdf);
+  CHECK(has(script, "set style data histogram"));
+  CHECK(has(script, "title \"spines 4\""));
+  CHECK(has(script, "\"ring\" NaN NaN NaN"));  // with 8 spines there is no ring
+}
+
+TEST_CASE("what cannot be drawn is said with what can be") {
+  const auto why = [](PlotChoice choice) {
+    try {
+      plot_script(table(), choice, PlotFormat::svg);
+    } catch (const InputError& error) {
+      return error.problems();
+    }
+    return std::vector<std::string>{};
+  };
+  CHECK(has(why({.x = "size"}).front(), "--x: unknown column \"size\""));
+  CHECK(has(why({.x = "size_bytes", .y = "algorithm"}).front(), "--y: the column algorithm has no numbers in these lines"));
+  CHECK(has(
+      why({.x = "size_bytes", .by = {"algorithm"}}).front(),
+      "hdrm has several values of time_us at size_bytes = 1024: tell them apart with --by COLUMN, or choose with --where COLUMN=VALUE"));
+  const auto nothing = why({.x = "size_bytes", .where = {"algorithm=tree"}});
+  CHECK(nothing == std::vector<std::string>{"--where: no line has these values", "--where: algorithm is hdrm, ring"});
+  CHECK(has(why({.x = "size_bytes", .where = {"algorithm"}}).front(), "--where: must be column=value, got \"algorithm\""));
+}
+
+TEST_CASE("a table is CSV with as many fields in each line as in its header") {
+  const CsvTable quoted = parse_csv("a,\"b,\"\"c\"\nd,\"e\nf\"\r\n", "t.csv");
+  CHECK(quoted.header == std::vector<std::string>{"a", "b,\"c"});
+  CHECK(quoted.lines == std::vector<std::vector<std::string>>{{"d", "e\nf"}});
+  CHECK_THROWS_WITH_AS(parse_csv("a,b\n1,2\n3\n", "t.csv"), "t.csv:3: has 1 fields, the header 2", InputError);
+  CHECK_THROWS_WITH_AS(parse_csv("a,b\n\"1,2\n", "t.csv"), "t.csv:2: a quote is not closed", InputError);
+  CHECK_THROWS_WITH_AS(parse_csv("", "t.csv"), "t.csv: is empty; it must be CSV with a header, as weft run -o writes", InputError);
+}
+
+TEST_CASE("gnuplot makes SVG and PDF of it, the same bytes each time") {
+  if (!gnuplot_is_here()) return;
+  const std::string svg = drawn_by_gnuplot(plot_script(table(), {.x = "size_bytes"}, PlotFormat::svg));
+  CHECK(has(svg, "<svg"));
+  CHECK(has(svg, "hdrm, spines 8"));
+  const std::string script = plot_script(table(), {.x = "algorithm", .where = {"size_bytes=1024"}}, PlotFormat::pdf);
+  const std::string pdf = drawn_by_gnuplot(script);
+  CHECK(pdf.starts_with("%PDF-"));
+  CHECK(has(pdf, "CreationDate (D:20001111111111"));
+  CHECK(pdf == drawn_by_gnuplot(script));
+}
