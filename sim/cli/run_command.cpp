@@ -2,9 +2,11 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
+#include "sim/repeated.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/result_folder.hpp"
 #include "sim/results/table.hpp"
+#include "sim/results/terminal.hpp"
 #include "sim/results/writers.hpp"
 #include "sim/scenario/describe.hpp"
 #include "sim/scenario/networks.hpp"
@@ -14,12 +16,17 @@
 #include <chrono>
 #include <ostream>
 #include <set>
+#include <thread>
 #include <utility>
+
+#include <unistd.h>
 
 namespace weft {
 
-Row simulated_row(const RowRequest& request, Timeline* timeline) {
-  return simulate(scenario_of(request), *request.algorithm, request.size, timeline ? &timeline->messages : nullptr,
+Row simulated_row_by(const RowRequest& request, Timeline* timeline, unsigned processes) {
+  const Scenario scenario = scenario_of(request);
+  if (scenario.repeat) return simulate_repeated(scenario, *request.algorithm, request.size, processes, timeline);
+  return simulate(scenario, *request.algorithm, request.size, timeline ? &timeline->messages : nullptr,
                   timeline ? &timeline->spans : nullptr);
 }
 
@@ -83,7 +90,36 @@ std::function<Json(const std::string&)> calibrations_beside(const std::vector<st
   };
 }
 
+// A pipe or file gets what fits every terminal.
+TableStyle style_of_output() {
+  constexpr std::size_t narrow = 80;
+  return {.width = std::max(narrow, terminal_width(STDOUT_FILENO).value_or(narrow)), .colour = terminal_has_colour(STDOUT_FILENO)};
+}
+
+std::string text_of(RunFormat format, const std::vector<Result>& results, const std::vector<Case>& cases,
+                    const std::vector<std::string>& files) {
+  switch (format) {
+    case RunFormat::csv:
+      return to_csv(results, cases);
+    case RunFormat::json:
+      return to_json(results, cases);
+    case RunFormat::markdown:
+      return to_markdown(results, cases);
+    case RunFormat::table:
+      break;
+  }
+  const TableStyle style = style_of_output();
+  return to_table(results, cases, style) + wrapped(calibration_notes(results, cases, calibrations_beside(files)), style.width);
+}
+
 }  // namespace
+
+RunFormat run_format(const std::string& name) {
+  static const std::vector<std::string> names = {"table", "csv", "json", "markdown"};  // in the order of RunFormat
+  const auto at = std::ranges::find(names, name);
+  if (at == names.end()) throw InputError("--format: " + unknown_name("format", name, names));
+  return static_cast<RunFormat>(at - names.begin());
+}
 
 std::vector<Case> load_all(const ScenarioArguments& arguments) {
   std::vector<Setting> settings;
@@ -105,6 +141,7 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
   if (arguments.trace && !arguments.output) throw InputError("--trace: needs -o DIR, where trace.json goes");
   if (arguments.force && !arguments.output) throw InputError("--force: needs -o DIR, where it replaces files");
+  const RunFormat format = run_format(arguments.format);
   const std::vector<Case> cases = load_all(arguments.scenarios);
   refuse_beyond_limits(cases);
   if (arguments.trace) refuse_untraced(cases);
@@ -125,15 +162,17 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
     }
     written = std::chrono::steady_clock::now();
   };
-  const auto on_wait = [&](const RowUnderWay& row) {
-    progress.under_way(row_under_way(label(row.request, cases), row.wall, row.reached.now));
-  };
+  const auto on_wait = [&](const RowUnderWay& row) { progress.under_way(row_under_way(label(row.request, cases), row.wall, row.reached)); };
+  // Cores that have no row are for the runs of one that is repeated.
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  const unsigned processes = std::max<unsigned>(1, cores / static_cast<unsigned>(std::min<std::size_t>(cores, requests.size())));
+  const auto simulated = [&](const RowRequest& request, Timeline* timeline) { return simulated_row_by(request, timeline, processes); };
   const std::vector<Result> results =
-      run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done, .on_wait = on_wait});
+      run_rows(requests, cases, simulated, {.trace = arguments.trace, .on_done = on_done, .on_wait = on_wait});
   progress.clear();
 
   const std::string not_written = folder ? write_or_why(*folder, results) : "";  // first: whoever reads the table may be gone
-  out << to_table(results, cases) << calibration_notes(results, cases, calibrations_beside(arguments.scenarios.files)) << std::flush;
+  out << text_of(format, results, cases, arguments.scenarios.files) << std::flush;
   const int status = report(results, cases, err);
   if (not_written.empty()) return status;
   err << "weft: " << not_written << "; the table has the rows\n";

@@ -115,6 +115,8 @@ class TrainingDriver final : public Driver {
   }
 
   // Each from the last rank's end of the one before to the last rank's end: together they are the whole time.
+  double share() const override { return static_cast<double>(ranks_.front().steps_done) / static_cast<double>(step_ends_.size()); }
+
   std::vector<Iteration> iterations() const {
     SimTime before = SimTime::never();
     for (const RankState& r : ranks_) before = std::min(before, start_of(r.rank));
