@@ -455,6 +455,7 @@ Row Experiment::run(Bytes size, const Options& options) {
                       .hardware = hardware,
                       .switches = scenario.fabric.programmable,
                       .packet = scenario.packet.value_or(PacketSettings{}),
+                      .faults = scenario.faults,
                       .activity = activity};
   };
   NetworkActivity* activity = options.timeline ? &options.timeline->activity : nullptr;
@@ -470,6 +471,8 @@ Row Experiment::run(Bytes size, const Options& options) {
   row.wall_s = wall.count();
   if (row.training) add_events(scenario, parts_->jobs.front().algorithm, row);
   if (run.packet) row.packet = summary(*run.packet, fabric);
+  if (options.each_alone && scenario.faults.any())
+    row.faults = FaultsResult{.healthy = healthy_time(size, hardware), .rerouted = run.rerouted, .interrupted = run.interrupted};
   if (!options.each_alone || !is_shared(scenario)) return row;
   for (std::size_t i = 0; i < ready.size(); ++i) {
     std::vector<Tenant> only;
@@ -480,6 +483,13 @@ Row Experiment::run(Bytes size, const Options& options) {
     row.jobs.push_back(result_of(ready[i], run.jobs[i], run, alone, fabric));
   }
   return row;
+}
+
+SimTime Experiment::healthy_time(Bytes size, const HardwareProfile& hardware) {
+  Faults faults = std::exchange(parts_->scenario.faults, {});
+  const SimTime time = run(size, {.hardware = &hardware, .each_alone = false}).time;
+  parts_->scenario.faults = std::move(faults);
+  return time;
 }
 
 SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware) {

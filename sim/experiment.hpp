@@ -34,7 +34,8 @@ class Experiment {
     std::vector<OperationRecord>* operations = nullptr;  // receives every operation of the workload's program
     Around around = Around::nothing;                     // `engine`: in SimGrid's engine, once per process
     bool find_path = false;                              // what the critical path of each job was spent on
-    bool each_alone = true;                              // jobs that share the network are each simulated alone too, to be compared
+    bool each_alone = true;                              // jobs that share the network are each simulated alone too, to be compared;
+                                                         // and what meets failures without them
   };
   // `size`: of the workload where it is a collective. Throws RunError when no progress is possible, saying who waits for whom.
   Row run(Bytes size, const Options&);
@@ -47,6 +48,8 @@ class Experiment {
 
  private:
   struct Parts;
+  SimTime healthy_time(Bytes size, const HardwareProfile& hardware);  // of the scenario without failures
+
   std::unique_ptr<Parts> parts_;
 };
 

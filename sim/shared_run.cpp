@@ -6,6 +6,7 @@
 #include "sim/network/background_flows.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
+#include "sim/network/link_faults.hpp"
 #include "sim/packet/packet_network.hpp"
 #include "sim/reference/ns3_network.hpp"
 #include "sim/reference/s4u_network.hpp"
@@ -91,8 +92,8 @@ std::vector<BitsPerSecond> rates_for(std::span<const Tenant> tenants, const Shar
   return only_in_network(tenants) ? link_rates(site.routes.fabric()) : goodput_of_links(site.routes.fabric(), site.hardware);
 }
 
-// A lane each, one for the traffic and one for copies.
-static_assert(1 + max_jobs + 2 <= Lane<FluidNetwork>::most_lanes);
+// A lane each, one for the traffic, one for copies and one for failures.
+static_assert(1 + max_jobs + 3 <= Lane<FluidNetwork>::most_lanes);
 
 std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
   std::vector<int> out;
@@ -189,18 +190,37 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
   return out;
 }
 
+void add_faults(const FluidNetwork& network, SharedRun& out) {
+  for (std::size_t link = 0; link < out.bytes_on_link.size(); ++link)
+    out.bytes_on_link[link] = static_cast<std::int64_t>(network.bits_carried()[link] / 8);
+  out.rerouted = network.rerouted();
+  out.interrupted = network.interrupted();
+}
+
+// Those of the scenario besides the network's own.
+PacketSettings with_failures(PacketSettings packet, const Faults& faults, const Fabric& fabric) {
+  for (const Failure& failure : faults.failures)
+    for (const LinkId link : links_of(failure, fabric))
+      packet.faults.failures.push_back({.link = fabric.link_name(link), .at = failure.at, .until = failure.until});
+  return packet;
+}
+
 SharedRun run_flow(const SharedLoad& load, const SharedSite& site, Around around) {
   SharedNetwork<FluidNetwork> network(rates_for(load.tenants, site));
   lose_two_way(site.routes.fabric(), network.model());
+  std::optional<LinkFaults> faults;
+  if (site.faults.any()) faults.emplace(site.faults, site.routes.fabric(), site.routes.ecmp(), network);
   BackgroundCopies background(load.copies, site.routes.fabric(), network);
   SharedRun out = run(network, load, site, around);
   out.copies = background.result();
   out.solves = network.model().solves();
+  if (faults) add_faults(network.model(), out);
   return out;
 }
 
 SharedRun run_packet(const SharedLoad& load, const SharedSite& site, Around around) {
-  SharedNetwork<PacketNetwork> network(site.routes.fabric(), rates_for(load.tenants, site), site.packet);
+  SharedNetwork<PacketNetwork> network(site.routes.fabric(), rates_for(load.tenants, site),
+                                       with_failures(site.packet, site.faults, site.routes.fabric()));
   SharedRun out = run(network, load, site, around);
   out.packet = network.model().report();
   out.bytes_on_link = out.packet->wire_bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/fabric/programmable.hpp"
+#include "models/faults.hpp"
 #include "models/hardware.hpp"
 #include "models/traffic.hpp"
 #include "sim/in_network/in_network.hpp"
@@ -27,6 +28,7 @@ struct SharedSite {
   HardwareProfile hardware = {};
   ProgrammableSwitches switches = {};
   PacketSettings packet = {};
+  Faults faults = {};
   NetworkActivity* activity = nullptr;  // receives what the network and the traffic do
 };
 
@@ -51,10 +53,12 @@ struct SharedRun {
   std::vector<TenantRun> jobs;
   std::vector<TrafficResult> traffic;
   std::vector<CopyResult> copies;
-  SimTime finish;                           // of the last job
-  std::vector<std::int64_t> bytes_on_link;  // on `flow` of all jobs, not of traffic and copies; on `packet` of everything
+  SimTime finish;  // of the last job
+  // On `flow` of all jobs, not of traffic and copies; on `packet`, and where links fail, of everything.
+  std::vector<std::int64_t> bytes_on_link;
   std::optional<InNetworkSummary> in_network;
-  std::optional<PacketReport> packet;  // on the network `packet`
+  std::optional<PacketReport> packet;          // on the network `packet`
+  std::int64_t rerouted = 0, interrupted = 0;  // where links fail, on `flow`: routes that changed, flows that stood still
   std::uint64_t events = 0, solves = 0;
 };
 

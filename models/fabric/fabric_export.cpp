@@ -1,6 +1,7 @@
 #include "models/fabric/fabric_export.hpp"
 
 #include "kernels/base/error.hpp"
+#include "models/fabric/cables.hpp"
 #include "models/fabric/routes.hpp"
 
 #include <ostream>
@@ -12,23 +13,6 @@
 
 namespace weft {
 namespace {
-
-// Calls visit(link, goes both ways) once for each cable and each one-way link: a cable is two links with successive numbers,
-// opposite ends and equal properties.
-template <class Visit>
-void for_each_cable(const Fabric& fabric, Visit visit) {
-  const auto is_cable = [&](LinkId id) {
-    if (id + 1 >= fabric.links()) return false;
-    const Link &there = fabric.link(id), &back = fabric.link(id + 1);
-    return fabric.from(id) == fabric.to(id + 1) && fabric.to(id) == fabric.from(id + 1) && there.bandwidth == back.bandwidth &&
-           there.latency == back.latency;
-  };
-  for (LinkId id = 0; id < fabric.links(); ++id) {
-    const bool both_ways = is_cable(id);
-    visit(id, both_ways);
-    if (both_ways) ++id;
-  }
-}
 
 template <class Visit>
 void for_each_device(const Fabric& fabric, Visit visit) {
@@ -48,49 +32,12 @@ std::string escaped(std::string_view text, std::string_view special, const char*
   return result;
 }
 
-std::string dot_quoted(std::string_view text) {
-  static constexpr const char* instead[] = {"\\\"", "\\\\"};
-  return fmt::format("\"{}\"", escaped(text, "\"\\", instead));
-}
-
 std::string xml_quoted(std::string_view text) {
   static constexpr const char* instead[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
   return fmt::format("\"{}\"", escaped(text, "&<>\"", instead));
 }
 
-const char* dot_shape(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::endpoint:
-      return "box";
-    case DeviceKind::nic:
-      return "component";
-    case DeviceKind::socket:
-      return "box3d";
-    case DeviceKind::memory:
-      return "cylinder";
-    case DeviceKind::pcie_switch:
-      return "trapezium";
-    case DeviceKind::nvswitch:
-      return "hexagon";
-    case DeviceKind::network_switch:
-      return "ellipse";
-  }
-  return "ellipse";
-}
-
 }  // namespace
-
-void to_dot(const Fabric& fabric, std::ostream& out) {
-  out << "digraph fabric {\n  layout=neato; overlap=false; splines=true;\n";
-  for_each_device(fabric,
-                  [&](const Device& device) { out << "  " << dot_quoted(device.name) << " [shape=" << dot_shape(device.kind) << "];\n"; });
-  for_each_cable(fabric, [&](LinkId id, bool both_ways) {
-    out << "  " << dot_quoted(fabric.device(fabric.from(id)).name) << " -> " << dot_quoted(fabric.device(fabric.to(id)).name)
-        << " [label=" << dot_quoted(to_string(fabric.link(id).bandwidth) + " " + to_string(fabric.link(id).latency))
-        << (both_ways ? ", dir=none" : "") << "];\n";
-  });
-  out << "}\n";
-}
 
 void to_json(const Fabric& fabric, std::ostream& out) {
   auto nodes = nlohmann::ordered_json::array(), switches = nodes, links = nodes;

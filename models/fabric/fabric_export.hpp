@@ -1,4 +1,4 @@
-// A fabric as other programs read it. (`weft topo --dot | --json | --simgrid`)
+// A fabric as other programs read it. (`weft topo --json | --simgrid`)
 #pragma once
 
 #include "models/fabric/fabric.hpp"
@@ -6,10 +6,6 @@
 #include <iosfwd>
 
 namespace weft {
-
-// Graphviz: endpoints as boxes, switches as ellipses, the devices of servers each in a shape of their own; an edge for each
-// cable and an arrow for each one-way link.
-void to_dot(const Fabric& fabric, std::ostream& out);
 
 // {"type": "graph", "nodes": [...], "switches": [...], "links": [...]}: a scenario's own form of an explicit fabric, with
 // bandwidth and latency as quantities. The devices of servers stand among the switches. A link that goes one way only says "bidirectional":

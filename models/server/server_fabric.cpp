@@ -207,12 +207,6 @@ std::vector<Problem> problems(const FabricSpec& fabric, const Server& server) {
   return found.take();
 }
 
-std::optional<double> oversubscription(const FabricSpec& fabric, const Server& server) {
-  const FabricSpec ports = ports_of(fabric, server);
-  const auto* tree = std::get_if<FatTree>(&ports);
-  return tree ? std::optional(tree->oversubscription()) : std::nullopt;
-}
-
 std::int64_t endpoints(const FabricSpec& fabric, const Server& server) {
   if (server.is_sub_node()) return endpoints(fabric);
   return endpoints(ports_of(fabric, server)) / server.nic_count() * server.gpu_count();

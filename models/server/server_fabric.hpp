@@ -20,9 +20,6 @@ FabricSpec ports_of(const FabricSpec& fabric, const Server& server);
 // Places are those of a scenario: "/fabric/...", "/server/...". The server's own problems are among them.
 std::vector<Problem> problems(const FabricSpec& fabric, const Server& server);
 
-// Of a Fat-Tree: what the cables from its servers' NICs to a leaf carry over what the leaf's cables to the spines do.
-std::optional<double> oversubscription(const FabricSpec& fabric, const Server& server);
-
 // GPUs of all servers; only for what has no problems.
 std::int64_t endpoints(const FabricSpec& fabric, const Server& server);
 

@@ -27,17 +27,25 @@ void refuse_beyond_limits(const std::vector<Case>&);
 // The cases of all files; throws InputError with the problems of all files.
 std::vector<Case> load_all(const ScenarioArguments&);
 
+// What goes to the standard output.
+enum class RunFormat { table, csv, json, markdown };
+
 struct RunArguments {
   ScenarioArguments scenarios;
+  std::string format = "table";
   std::optional<std::string> output = {};
   bool trace = false, report = false, force = false;
   bool resume = false, reproducible = false;
   bool quiet = false;
 };
 
-// One row in SimGrid's engine: for a process of its own (run_rows).
-Row simulated_row(const RowRequest& request, Timeline* timeline);
+// One row in SimGrid's engine: for a process of its own (run_rows). Where it stands for several runs, that process may start further ones
+// until so many simulate.
+Row simulated_row_by(const RowRequest& request, Timeline* timeline, unsigned processes);
+inline Row simulated_row(const RowRequest& request, Timeline* timeline) { return simulated_row_by(request, timeline, 1); }
 
+// Throws InputError where there is no such format.
+RunFormat run_format(const std::string& name);
 int run_command(const RunArguments&, std::ostream& out, std::ostream& err);
 
 struct ReportArguments {
@@ -49,7 +57,7 @@ struct ReportArguments {
 int report_command(const ReportArguments&, std::ostream& out);
 int check_command(const ScenarioArguments&, std::ostream& out);
 
-enum class TopologyFormat { summary, dot, json, simgrid };
+enum class TopologyFormat { summary, dot, svg, json, simgrid };
 int topo_command(const ScenarioArguments&, TopologyFormat, std::ostream& out);
 
 int show_command(const ScenarioArguments&, std::ostream& out);

@@ -53,14 +53,14 @@ in_network_jobs() {
     END { close_case(); for (n = 1; n < 64; ++n) if ((n, "atp") in ms) printf "| %d | %.2f | %.2f |\n", n, ms[n, "atp"] / 1000, ms[n, "switchml"] / 1000 }'
 }
 
-# case | transport, a full switch, us, and what packets met: from the table that people read, because results.csv has no queues
+# case | transport, a full switch, us, and what packets met: from the table that people read, and its times from results.json
 incast() {
-  awk 'function count(what) { return match($0, "[0-9]+ " what) ? substr($0, RSTART, RLENGTH - length(what) - 1) : 0 }
+  awk 'NR == FNR { if (/^ *"time_us":/) us[++times] = $2 + 0; next }
+    function count(what) { return match($0, "[0-9]+ " what) ? substr($0, RSTART, RLENGTH - length(what) - 1) : 0 }
     /^# incast, case/ { split($0, setting, "[=,]"); full = setting[5] == "true" ? "pauses" : "drops" }
-    /parameter_server\(/ { us = $6 }
     /^#   packets:/ { match($0, /longest queue [^ ]+/); queue = substr($0, RSTART + 14, RLENGTH - 14); sub("KB", " KB", queue); sub("MB", " MB", queue)
-      printf "| %d | %s | %s | %s | %s | %d | %d | %d | %d | %d |\n", ++row, setting[3], full, us, queue, count("marked"), count("dropped"),
-        count("resent"), count("pauses"), count("timeouts") }' incast.txt
+      printf "| %d | %s | %s | %.2f | %s | %d | %d | %d | %d | %d |\n", ++row, setting[3], full, us[row], queue, count("marked"), count("dropped"),
+        count("retransmitted"), count("pauses"), count("timeouts") }' incast/results.json incast.txt
 }
 
 # scenario | points | method | found by how many seeds | evaluations: median, worst | how much slower the worst find was
@@ -74,7 +74,7 @@ tune_methods() {
 # The rows between the marks of a table in a page are those of its scenario.
 table() {
   local name=$1
-  "$binary" run "scenarios/$name.json" --quiet -o "$name" >"$name.txt"
+  COLUMNS=1000 "$binary" run "scenarios/$name.json" --quiet -o "$name" >"$name.txt"
   "$name" <"$name/results.csv" >"$name.md"
   compare "$@"
 }

@@ -20,7 +20,7 @@ namespace {
 
 struct Arguments {
   RunArguments run;
-  bool dot = false, json = false, simgrid = false;
+  bool dot = false, svg = false, json = false, simgrid = false;
   bool results_schema = false;
   std::string command, shell;  // that are to be explained, and completed
   bool man = false;
@@ -38,8 +38,12 @@ int completion_command(const CLI::App& app, const std::string& shell) {
 }
 
 TopologyFormat format_of(const Arguments& a) {
-  if (a.dot + a.json + a.simgrid > 1) throw InputError("weft topo: give one of --dot, --json and --simgrid");
-  return a.dot ? TopologyFormat::dot : a.json ? TopologyFormat::json : a.simgrid ? TopologyFormat::simgrid : TopologyFormat::summary;
+  if (a.dot + a.svg + a.json + a.simgrid > 1) throw InputError("weft topo: give one of --dot, --svg, --json and --simgrid");
+  return a.dot       ? TopologyFormat::dot
+         : a.svg     ? TopologyFormat::svg
+         : a.json    ? TopologyFormat::json
+         : a.simgrid ? TopologyFormat::simgrid
+                     : TopologyFormat::summary;
 }
 
 void add_scenarios(CLI::App* command, ScenarioArguments& arguments) {
@@ -103,6 +107,9 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   run->add_option("-o,--output", a.run.output,
                   "Write results.csv and results.json into this folder; those of the same scenarios are replaced")
       ->type_name("DIR");
+  run->add_option("--format", a.run.format,
+                  "Print table (default; as wide as the terminal or COLUMNS, colours unless NO_COLOR is set), csv, json or markdown")
+      ->type_name("NAME");
   run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o; networks flow and packet)");
   run->add_flag("--report", a.run.report, "Write report.html and details.json too: one page with charts of it all (needs -o)");
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
@@ -127,7 +134,8 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   add_scenarios(check, scenarios);
   CLI::App* topo = command("topo", "Describe or draw the fabric", [&] { return topo_command(scenarios, format_of(a), std::cout); });
   add_scenarios(topo, scenarios);
-  topo->add_flag("--dot", a.dot, "As Graphviz");
+  topo->add_flag("--dot", a.dot, "As Graphviz, in tiers; what is alike together above 64 devices");
+  topo->add_flag("--svg", a.svg, "As a picture, the same");
   topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
   topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
   command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });

@@ -5,10 +5,12 @@
 #include "sim/experiment.hpp"
 #include "sim/report/details.hpp"
 #include "sim/report/report.hpp"
+#include "sim/repeated.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/result_folder.hpp"
 #include "sim/results/row_journal.hpp"
 #include "sim/results/table.hpp"
+#include "sim/results/terminal.hpp"
 #include "sim/results/writers.hpp"
 #include "sim/scenario/describe.hpp"
 #include "sim/scenario/networks.hpp"
@@ -18,13 +20,18 @@
 #include <chrono>
 #include <ostream>
 #include <set>
+#include <thread>
 #include <tuple>
 #include <utility>
 
+#include <unistd.h>
+
 namespace weft {
 
-Row simulated_row(const RowRequest& request, Timeline* timeline) {
-  return simulate(scenario_of(request), *request.algorithm, request.size, timeline);
+Row simulated_row_by(const RowRequest& request, Timeline* timeline, unsigned processes) {
+  const Scenario scenario = scenario_of(request);
+  if (scenario.repeat) return simulate_repeated(scenario, *request.algorithm, request.size, processes, timeline);
+  return simulate(scenario, *request.algorithm, request.size, timeline);
 }
 
 namespace {
@@ -104,7 +111,36 @@ std::function<Json(const std::string&)> calibrations_beside(const std::vector<st
   };
 }
 
+// A pipe or file gets what fits every terminal.
+TableStyle style_of_output() {
+  constexpr std::size_t narrow = 80;
+  return {.width = std::max(narrow, terminal_width(STDOUT_FILENO).value_or(narrow)), .colour = terminal_has_colour(STDOUT_FILENO)};
+}
+
+std::string text_of(RunFormat format, const std::vector<Result>& results, const std::vector<Case>& cases,
+                    const std::vector<std::string>& files) {
+  switch (format) {
+    case RunFormat::csv:
+      return to_csv(results, cases);
+    case RunFormat::json:
+      return to_json(results, cases);
+    case RunFormat::markdown:
+      return to_markdown(results, cases);
+    case RunFormat::table:
+      break;
+  }
+  const TableStyle style = style_of_output();
+  return to_table(results, cases, style) + wrapped(calibration_notes(results, cases, calibrations_beside(files)), style.width);
+}
+
 }  // namespace
+
+RunFormat run_format(const std::string& name) {
+  static const std::vector<std::string> names = {"table", "csv", "json", "markdown"};  // in the order of RunFormat
+  const auto at = std::ranges::find(names, name);
+  if (at == names.end()) throw InputError("--format: " + unknown_name("format", name, names));
+  return static_cast<RunFormat>(at - names.begin());
+}
 
 std::vector<Case> load_all(const ScenarioArguments& arguments) {
   std::vector<Setting> settings;
@@ -125,12 +161,14 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
 
 namespace {
 
-// With 0 for the time that it took, where that is wanted.
-RunRow reproducible_row(bool wanted) {
-  if (!wanted) return simulated_row;
-  return [](const RowRequest& request, Timeline* timeline) {
-    Row out = simulated_row(request, timeline);
-    out.wall_s = 0;
+// How a row of so many is simulated by so many processes (0: one for each core): those that have no row are for the runs of one that is
+// repeated. `reproducible`: with 0 for the time that it took.
+RunRow run_of_row(std::size_t rows, unsigned workers, bool reproducible) {
+  const unsigned most = workers > 0 ? workers : std::max(1U, std::thread::hardware_concurrency());
+  const unsigned processes = std::max<unsigned>(1, most / static_cast<unsigned>(std::clamp<std::size_t>(rows, 1, most)));
+  return [processes, reproducible](const RowRequest& request, Timeline* timeline) {
+    Row out = simulated_row_by(request, timeline, processes);
+    if (reproducible) out.wall_s = 0;
     return out;
   };
 }
@@ -160,11 +198,11 @@ class Run {
       }
     };
     const auto on_wait = [&](const RowUnderWay& row) {
-      progress.under_way(row_under_way(label(row.request, cases_), row.wall, row.reached.now));
+      progress.under_way(row_under_way(label(row.request, cases_), row.wall, row.reached));
     };
     for (Result& result : known_)
       if (result.row && arguments_.reproducible) result.row->wall_s = 0;
-    std::vector<Result> results = run_rows(requests_, cases_, reproducible_row(arguments_.reproducible),
+    std::vector<Result> results = run_rows(requests_, cases_, run_of_row(requests_.size(), workers, arguments_.reproducible),
                                            {.workers = workers,
                                             .trace = arguments_.trace,
                                             .details = arguments_.report,
@@ -221,6 +259,7 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
                                           {arguments.force, "--force", "where it replaces files"},
                                           {arguments.resume, "--resume", "where the earlier run has left its rows"}})
     if (given && !arguments.output) throw InputError(fmt::format("{}: needs -o DIR, {}", flag, what));
+  const RunFormat format = run_format(arguments.format);
   const std::vector<Case> cases = load_all(arguments.scenarios);
   refuse_beyond_limits(cases);
   if (arguments.trace) refuse_untraced(cases);
@@ -228,14 +267,15 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   JobOfRanks job(arguments.output.value_or(""), "-o DIR");
   if (job.helps())
     return job.help(err, [&](Farm& farm, unsigned workers) {
-      run_rows(rows_of(cases), cases, reproducible_row(arguments.reproducible),
+      const std::vector<RowRequest> requests = rows_of(cases);
+      run_rows(requests, cases, run_of_row(requests.size(), workers, arguments.reproducible),
                {.workers = workers, .trace = arguments.trace, .details = arguments.report, .farm = &farm});
     });
 
   Run run(arguments, cases, err);
   const std::vector<Result> results = run.simulate(job.lead(), job.workers());
   const std::string not_written = run.write(results);  // first: whoever reads the table may be gone
-  out << to_table(results, cases) << calibration_notes(results, cases, calibrations_beside(arguments.scenarios.files)) << std::flush;
+  out << text_of(format, results, cases, arguments.scenarios.files) << std::flush;
   job.tell(err);
   const int status = report(results, cases, err);
   if (not_written.empty()) return status;

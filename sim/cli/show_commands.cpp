@@ -1,5 +1,7 @@
 #include "models/fabric/deadlock.hpp"
+#include "models/fabric/drawing.hpp"
 #include "models/fabric/fabric_export.hpp"
+#include "models/fabric/oversubscription.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/results/writers.hpp"
@@ -27,7 +29,10 @@ void summarize(const Case& one, std::ostream& out) {
   if (const std::string links = describe_links(choice.spec); !links.empty()) out << fmt::format("  {}\n", links);
   out << fmt::format("  {} endpoints, {} switches, {} directed links of which {} between switches, {} priorit{}\n", fabric->endpoints(),
                      switches, fabric->links(), between_switches, fabric->priorities(), fabric->priorities() == 1 ? "y" : "ies");
-  if (const auto ratio = oversubscription(choice.spec, server)) out << fmt::format("  oversubscription {}:1\n", *ratio);
+  if (const auto worst = most_oversubscribed(*fabric))
+    out << fmt::format("  oversubscription {:.4g}:1 ({}: {} cable{} to NICs, {} to other switches)\n", worst->ratio, worst->name,
+                       worst->down, worst->down == 1 ? "" : "s", worst->up);
+  if (!server.is_sub_node()) out << fmt::format("  {} NIC{} a server\n", server.nic_count(), server.nic_count() == 1 ? "" : "s");
   for (const auto& [what, source] : server.sources) out << fmt::format("  {}: {}\n", what, source);
   if (fabric->endpoints() > 1)
     out << fmt::format("  {} path(s) from the first endpoint to the last; ecmp {}\n", fabric->path_count(0, fabric->endpoints() - 1),
@@ -56,7 +61,8 @@ int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std:
       continue;
     }
     const auto fabric = build(one.scenario.fabric.spec, one.scenario.server);
-    if (format == TopologyFormat::dot) to_dot(*fabric, out);
+    if (format == TopologyFormat::dot) to_dot(drawing_of(*fabric), out);
+    if (format == TopologyFormat::svg) to_svg(drawing_of(*fabric), out);
     if (format == TopologyFormat::json) to_json(*fabric, out);
     if (format == TopologyFormat::simgrid) to_simgrid_xml(*fabric, one.scenario.fabric.ecmp, out);
   }

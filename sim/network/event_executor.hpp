@@ -262,6 +262,15 @@ class EventExecutor {
 
   std::int64_t messages() const { return messages_; }
 
+  // Of its steps, how many the first rank has done.
+  double share() const {
+    double sum = 0;
+    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
+      if (const int steps = channels_[channel].count(); steps > 0)
+        sum += static_cast<double>(processes_[channel * static_cast<std::size_t>(job_.schedule.ranks)].step) / steps;
+    return channels_.empty() ? 0 : sum / static_cast<double>(channels_.size());
+  }
+
   // Who waits for whom, a line for each: for a run that makes no progress.
   void waiting(std::string& text, std::size_t most) const {
     for (const Process& p : processes_) {

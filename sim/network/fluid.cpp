@@ -21,6 +21,7 @@ FluidNetwork::FluidNetwork(std::vector<BitsPerSecond> capacity_of_link) {
 
 LinkId FluidNetwork::add_link(BitsPerSecond capacity) {
   links_.push_back({.capacity = static_cast<double>(capacity.count), .head = none, .flows = 0, .left = 0, .unfrozen = 0});
+  if (detour_) nominal_.push_back(static_cast<double>(capacity.count)), remaining_.push_back(1), carried_.push_back(0);
   if (claims_) unfrozen_weight_.resize(links_.size());
   return static_cast<LinkId>(links_.size() - 1);
 }
@@ -44,25 +45,42 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
   }
   check(claim.weight > 0 && claim.ceiling.count >= 0, "a route of weight {} and ceiling {}", claim.weight, claim.ceiling.count);
   Route route{.latency_ps = latency.ps,
-              .bits_per_second = INT64_MAX,
-              .first_hop = static_cast<std::uint32_t>(hops_.size()),
-              .hops = static_cast<std::uint32_t>(hops.size()),
-              .narrowest = hops.front().link,
+              .bits_per_second = 0,
+              .first_hop = 0,
+              .hops = 0,
+              .narrowest = no_link,
               .weight = claim.weight,
               .ceiling = claim.ceiling.count > 0 ? static_cast<double>(claim.ceiling.count) : HUGE_VAL};
-  for (const Hop& hop : hops) {
-    hops_.push_back(hop.link);
-    const auto capacity = static_cast<std::int64_t>(links_[static_cast<std::size_t>(hop.link)].capacity);
-    if (capacity < route.bits_per_second) route.bits_per_second = capacity, route.narrowest = hop.link;
+  std::vector<LinkId> path;
+  for (const Hop& hop : hops) path.push_back(hop.link);
+  if (detour_) {
+    first_paths_.push_back(path);
+    path = detour_(path);
+    rerouted_ += path != first_paths_.back() ? 1 : 0;
   }
-  if (static_cast<double>(route.bits_per_second) > route.ceiling) route.bits_per_second = claim.ceiling.count, route.narrowest = no_link;
+  take_path(route, path);
   if (claim != FlowClaim{}) {
     claims_ = true;
     unfrozen_weight_.resize(links_.size());
   }
-  if (route.hops > stride_) widen_stride(route.hops);
   routes_.push_back(route);
   return static_cast<RouteIndex>(routes_.size() - 1);
+}
+
+void FluidNetwork::take_path(Route& route, std::span<const LinkId> path) {
+  route.first_hop = static_cast<std::uint32_t>(hops_.size());
+  route.hops = static_cast<std::uint32_t>(path.size());
+  route.bits_per_second = INT64_MAX;
+  route.narrowest = path.front();
+  for (const LinkId link : path) {
+    hops_.push_back(link);
+    const auto at = static_cast<std::size_t>(link);
+    const auto capacity = static_cast<std::int64_t>(detour_ ? nominal_[at] : links_[at].capacity);
+    if (capacity < route.bits_per_second) route.bits_per_second = capacity, route.narrowest = link;
+  }
+  if (static_cast<double>(route.bits_per_second) > route.ceiling)
+    route.bits_per_second = static_cast<std::int64_t>(route.ceiling), route.narrowest = no_link;
+  if (route.hops > stride_) widen_stride(route.hops);
 }
 
 // Entries are addressed by flow and hop; a longer route than any before moves them all.
@@ -98,15 +116,24 @@ std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::
   f.problem = 0;
   f.changes = none;
   f.active = false;
+  f.settled = false;
   return flow;
 }
 
 void FluidNetwork::join_links(std::uint32_t flow) {
+  flows_[flow].updated_ps = now_;
+  flows_[flow].remaining_bits = 8.0 * static_cast<double>(flows_[flow].bytes);
+  if (detour_) {
+    on_path_since_.resize(flows_.size());
+    on_path_since_[flow] = flows_[flow].remaining_bits;
+  }
+  enter_links(flow);
+}
+
+void FluidNetwork::enter_links(std::uint32_t flow) {
   Flow& f = flows_[flow];
   f.active = true;
   ++active_;
-  f.updated_ps = now_;
-  f.remaining_bits = 8.0 * static_cast<double>(f.bytes);
   std::uint32_t entry = flow * stride_;
   for (const LinkId id : links_of(f)) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
@@ -167,6 +194,10 @@ void FluidNetwork::settle() {
   members_.clear();
   member_links_.clear();
   change_capacities();
+  for (const LinkId id : touched_)
+    for (std::uint32_t entry = links_[static_cast<std::size_t>(id)].head; entry != none; entry = entries_[entry].next)
+      admit(entry / stride_);
+  touched_.clear();
   const auto leaves_alone = [&](LinkId id) {
     const LinkState& link = links_[static_cast<std::size_t>(id)];
     return link.flows == 1 && (link.opposite == no_link || link.capacity == link.alone);
@@ -174,10 +205,11 @@ void FluidNetwork::settle() {
   for (const std::uint32_t flow : joined_) {
     Flow& f = flows_[flow];
     if (!f.active) continue;
-    if (std::ranges::all_of(links_of(f), leaves_alone)) {
+    if (altered_ == 0 && !f.settled && std::ranges::all_of(links_of(f), leaves_alone)) {
       const Route& route = routes_[f.route];
       f.rate = static_cast<double>(route.bits_per_second);
       f.bottleneck = f.decided_by = route.narrowest;
+      f.settled = true;
       f.end_ps = later(now_, alone_ps(f.bytes, route.bits_per_second));
       expect_end(flow);
     } else {
@@ -363,7 +395,9 @@ bool FluidNetwork::admit_unsettled() {
 
 void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   Flow& f = flows_[flow];
-  if (f.bottleneck != f.decided_by || f.rate == 0) note_bottleneck(f);
+  if (f.bottleneck != f.decided_by || !f.settled) note_bottleneck(f);
+  const bool stood = f.settled && f.rate == 0;
+  f.settled = true;
   // What differs in the last bits only is the same rate reached by another order of subtractions.
   if (f.rate > 0 && std::abs(rate - f.rate) <= 1e-12 * f.rate) return;
   const double left = std::max(0.0, f.remaining_bits - f.rate * static_cast<double>(now_ - f.updated_ps) * 1e-12);
@@ -371,6 +405,11 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   f.remaining_bits = left;
   f.updated_ps = now_;
   f.rate = rate;
+  if (rate == 0) {  // a link of its path is down
+    f.end_ps = SimTime::never().ps;
+    if (!stood) standing_.push_back(flow), ++interrupted_;
+    return;
+  }
   const double ps = f.remaining_bits / rate * 1e12;
   // A quotient a rounding error above a whole picosecond is that picosecond.
   f.end_ps = later(now_, std::max<std::int64_t>(1, whole_ps(ps - ps * 1e-15)));
@@ -388,8 +427,12 @@ void FluidNetwork::note_use(const Flow& f, double bits) {
   for (const LinkId id : links_of(f)) activity_->used(static_cast<std::size_t>(id), {f.updated_ps}, {now_}, bits);
 }
 
+bool FluidNetwork::beyond_time() const {
+  return queue_.next_date() == EventQueue::never && std::ranges::any_of(flows_, [](const Flow& f) { return f.active && f.rate > 0; });
+}
+
 void FluidNetwork::note_bottleneck(Flow& f) {
-  if (recording_ && f.rate > 0) {
+  if (recording_ && f.settled) {
     std::uint32_t change = free_change_;
     if (change == none) {
       change = static_cast<std::uint32_t>(changes_.size());

@@ -19,7 +19,9 @@
 #include "sim/network/timeline.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace weft {
@@ -37,6 +39,31 @@ class FluidNetwork {
   // From now on the capacity of `link` and of load.opposite is rate / n, or less, while n flows cross them, some each way.
   void lose_two_way(LinkId link, TwoWayLoad load);
 
+  // For links that fail: before any route is added. From then on routes remember the path they were added with, what links carry is
+  // counted, and flows that stand still are known.
+  using Detour = std::function<std::vector<LinkId>(std::span<const LinkId>)>;
+  using LinkName = std::function<std::string(LinkId)>;
+  void expect_faults(int changes, Detour detour, LinkName name);
+  // One of those changes: this share of its rate is left of a link from now on. 0: it carries nothing, and what is on it stands.
+  void set_remaining(LinkId link, double share);
+  // One of them: from now on each route has the path that `detour` gives for its first one. What is under way goes on over that with
+  // the bytes that are left; a route's latency stays what it was when it was added.
+  void reroute();
+  void changed() { --changes_ahead_; }                                  // when all that it changes has been told
+  const std::vector<double>& bits_carried() const { return carried_; }  // by link
+  std::int64_t rerouted() const { return rerouted_; }                   // routes, once for each change of their path
+  std::int64_t interrupted() const { return interrupted_; }             // flows that stood still
+
+  // Whether flows stand and no change is ahead that could move them; then `on_end` is told of each, once.
+  bool look_due() const { return changes_ahead_ == 0 && !standing_.empty(); }
+  template <class OnEnd>
+  void look(OnEnd&& never_ends) {
+    for (const std::uint32_t flow : standing_)
+      if (stands(flows_[flow])) never_ends(flows_[flow].token);
+    standing_.clear();
+  }
+  std::string stall() const;  // "spine0->leaf1 is down: 3 messages wait for it"
+
   // Routes are numbered in the order they are added. A link that stands among the hops several times carries every byte as often.
   // All flows on a route together get at most `rate`, where it is not 0.
   RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {});
@@ -47,7 +74,7 @@ class FluidNetwork {
   void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token);
 
   // Hands `token` to `on_end` at `at` (not before now): a timer.
-  void wake(SimTime at, std::uint32_t token) { queue_.push(at.ps, new_flow(0, 0, token) << 1); }
+  void wake(SimTime at, std::uint32_t token) { queue_.push(at.ps, new_flow(none, 0, token) << 1); }
 
   SimTime now() const { return {now_}; }
   SimTime next_date() const { return {queue_.next_date()}; }
@@ -62,9 +89,10 @@ class FluidNetwork {
       const std::uint32_t flow = event >> 1;
       if (event & 1) {
         if (!flows_[flow].active || flows_[flow].end_ps != now_) return;  // its rate has changed since
+        if (detour_) carry(flow, 0);
         leave_links(flow);
         end(flow, on_end);
-      } else if (flows_[flow].bytes == 0) {
+      } else if (flows_[flow].bytes == 0 && !is_cut(flows_[flow])) {
         end(flow, on_end);
       } else {
         join_links(flow);
@@ -83,7 +111,7 @@ class FluidNetwork {
   void record_activity(NetworkActivity* activity) { activity_ = activity; }
 
   // Flows are on their links, and all of them would end only beyond the time that can be simulated.
-  bool beyond_time() const { return active_ > 0 && queue_.next_date() == EventQueue::never; }
+  bool beyond_time() const;
 
   std::uint64_t events() const { return events_; }
   std::uint64_t solves() const { return solves_; }
@@ -106,19 +134,20 @@ class FluidNetwork {
   };
   struct Flow {
     double remaining_bits;  // at updated_ps
-    double rate;            // bits per second; 0 until first settled
+    double rate;            // bits per second; 0 until first settled, and while it stands
     double next_rate;       // while solving: what it is about to be
     std::int64_t updated_ps;
     std::int64_t end_ps;
     std::int64_t bytes;
-    std::uint32_t route;
+    std::uint32_t route;  // none: a timer
     std::uint32_t token;
     std::uint32_t problem;  // the last sharing problem it was part of
     LinkId bottleneck;      // the saturated link that decides its rate; no_link: its ceiling does
     LinkId decided_by;      // the same, but while solving still that of the rate before
     std::uint32_t changes;  // of decided_by, the latest; only where they are recorded
     bool active;
-    bool frozen;  // while solving: next_rate is decided
+    bool frozen;   // while solving: next_rate is decided
+    bool settled;  // it has had a rate
   };
   // A flow's place in the list of a link: entry = flow * stride_ + hop.
   struct Entry {
@@ -165,6 +194,13 @@ class FluidNetwork {
     free_flows_.push_back(flow);
     on_end(token);
   }
+
+  static bool stands(const Flow& flow) { return flow.active && flow.settled && flow.rate == 0; }
+  bool is_cut(const Flow& flow) const;  // a link of its route is down
+  void carry(std::uint32_t flow, double left_bits);
+  std::span<const LinkId> path_of(const Route& route) const { return std::span(hops_).subspan(route.first_hop, route.hops); }
+  void take_path(Route& route, std::span<const LinkId> path);
+  void enter_links(std::uint32_t flow);
 
   std::uint32_t new_flow(RouteIndex route, std::int64_t bytes, std::uint32_t token);
   void join_links(std::uint32_t flow);
@@ -234,6 +270,19 @@ class FluidNetwork {
   std::vector<BottleneckSpan> earlier_;  // of that flow
   std::vector<Change> changes_;
   std::uint32_t free_change_ = none;
+
+  // Where links fail:
+  Detour detour_;
+  LinkName name_of_link_;
+  int changes_ahead_ = 0;
+  std::size_t altered_ = 0;                       // links of which less than all is left
+  std::vector<double> nominal_, remaining_;       // by link: its rate, and the share of it that is left
+  std::vector<LinkId> touched_;                   // links whose rate has changed at this date
+  std::vector<std::vector<LinkId>> first_paths_;  // by route
+  std::vector<double> on_path_since_;             // by flow: bits that were left when it took its present path
+  std::vector<double> carried_;                   // by link
+  std::vector<std::uint32_t> standing_;           // flows that have come to stand since somebody asked
+  std::int64_t rerouted_ = 0, interrupted_ = 0;
 
   std::uint64_t events_ = 0, solves_ = 0, solved_flows_ = 0;
 };

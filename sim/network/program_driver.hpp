@@ -113,6 +113,15 @@ class ProgramDriver final : public Driver {
     return text.size() < most ? text : text + "\n  ...";
   }
 
+  double share() const override {
+    if (executors_.empty()) return 0;
+    auto calls = static_cast<double>(finished_.size());
+    for (const auto& executor : executors_)
+      if (executor) calls += executor->share();
+    const auto before = static_cast<double>(iterations_.size() - 1);
+    return (before + calls / static_cast<double>(executors_.size())) / job_.repetition.iterations;
+  }
+
   const std::vector<Iteration>& iterations() const { return iterations_; }
 
   // Of all iterations together; none where the network does not know it, or where it was too long to be recorded.

@@ -13,20 +13,34 @@ class RunProgress {
   struct Reached {
     SimTime now;
     std::uint64_t events = 0;  // of the network model
+    double share = 0;          // of the work that is done, 0 to 1; 0: not known
   };
 
   // By the one who simulates; cheap.
-  void reached(SimTime now, std::uint64_t events) {
+  void reached(SimTime now, std::uint64_t events, double share = 0) {
     now_ps_.store(now.ps, std::memory_order_relaxed);
-    events_.store(events, std::memory_order_relaxed);
+    events_.store(events_before_ + events, std::memory_order_relaxed);
+    share_.store((static_cast<double>(runs_before_) + share) / runs_, std::memory_order_relaxed);
   }
-  // By anyone. The two may be of different moments.
-  Reached reached() const { return {{now_ps_.load(std::memory_order_relaxed)}, events_.load(std::memory_order_relaxed)}; }
+  // What follows is one of so many runs that are alike.
+  void next_run(int before, int runs) {
+    events_before_ = events_.load(std::memory_order_relaxed);
+    runs_before_ = before;
+    runs_ = runs;
+  }
+  // By anyone. They may be of different moments.
+  Reached reached() const {
+    return {{now_ps_.load(std::memory_order_relaxed)}, events_.load(std::memory_order_relaxed), share_.load(std::memory_order_relaxed)};
+  }
 
  private:
   std::atomic<std::int64_t> now_ps_{0};
   std::atomic<std::uint64_t> events_{0};
-  static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);  // in shared memory
+  std::atomic<double> share_{0};
+  std::uint64_t events_before_ = 0;  // of the simulating process only
+  int runs_before_ = 0, runs_ = 1;
+  static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free &&
+                std::atomic<double>::is_always_lock_free);  // in shared memory
 };
 
 // Where runs of this process report to: its own, or one in memory that is shared with another process, which must outlive the

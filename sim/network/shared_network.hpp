@@ -39,6 +39,7 @@ class Driver {
   virtual void never_ends(std::uint32_t) {}     // this message of its lane stands for ever; may be told again
   virtual State state() const = 0;              // the run is over when none is running
   virtual std::string waiting() const = 0;      // who waits for whom, while it has not finished; "" for what another driver says
+  virtual double share() const { return 0; }    // of its work that is done, about, 0 to 1; 0: not known
 };
 
 // What a driver sees of the network: FluidNetwork's and PacketNetwork's interface.
@@ -119,7 +120,9 @@ class SharedNetwork final : public EventSource {
     try {
       for (int dates = 0; dates < Network::dates_at_once && next_date() != SimTime::never(); ++dates)
         network_.advance([this](std::uint32_t token) { driver_of(token).ended(own(token)); });
-      run_progress().reached(network_.now(), network_.events());
+      constexpr std::uint32_t turns_between = 64;
+      if (turns_++ % turns_between == 0) share_ = share();
+      run_progress().reached(network_.now(), network_.events(), share_);
       if constexpr (requires { network_.look_due(); })
         if (network_.look_due()) network_.look([this](std::uint32_t token) { driver_of(token).never_ends(own(token)); });
     } catch (...) {
@@ -149,6 +152,16 @@ class SharedNetwork final : public EventSource {
   bool all_finished() const {
     return std::ranges::all_of(drivers_, [](const Driver* d) { return d->state() == Driver::State::finished; });
   }
+  // Of the driver that is known to have most of its work to do.
+  double share() const {
+    double least = 1;
+    bool known = false;
+    for (const Driver* driver : drivers_) {
+      const double share = driver->state() == Driver::State::running ? driver->share() : 0;
+      if (share > 0) least = std::min(least, share), known = true;
+    }
+    return known ? least : 0;
+  }
   Driver& driver_of(std::uint32_t token) const { return *drivers_[token >> Lane<Network>::token_bits]; }
   static std::uint32_t own(std::uint32_t token) { return token & ((1u << Lane<Network>::token_bits) - 1); }
 
@@ -170,6 +183,8 @@ class SharedNetwork final : public EventSource {
   mutable std::size_t running_ = 0;  // those before it are not running any more
   std::exception_ptr failure_;
   bool begun_ = false;
+  std::uint32_t turns_ = 0;
+  double share_ = 0;
 };
 
 // How a shared network is run to its end: in SimGrid's engine (once per process), or without an engine around it.

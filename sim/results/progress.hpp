@@ -1,7 +1,7 @@
 // A progress bar on stderr, for people only: nothing is printed unless stderr is a terminal.
 #pragma once
 
-#include "kernels/base/units.hpp"
+#include "sim/network/run_progress.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -30,7 +30,7 @@ class Progress {
 // "[#####-----] 5/10  quickstart: ring, 256KiB", cut to the width.
 std::string progress_line(std::size_t done, std::size_t total, const std::string& what, std::size_t width);
 
-// "1:02 min, 5.250 ms simulated: quickstart: ring, 256KiB"; what is not known of the simulated time is not said.
-std::string row_under_way(const std::string& row, std::chrono::seconds wall, SimTime simulated);
+// "1:02 min, 41 %, 1:29 min left, 5.2 M events/s, 5.250 ms simulated: quickstart: ring, 256KiB"; what is not known is not said.
+std::string row_under_way(const std::string& row, std::chrono::seconds wall, const RunProgress::Reached& reached);
 
 }  // namespace weft

@@ -79,6 +79,15 @@ struct CompressionResult {
   friend bool operator==(const CompressionResult&, const CompressionResult&) = default;
 };
 
+// What the failures of links and switches did.
+struct FaultsResult {
+  SimTime healthy = {};          // the time without them
+  std::int64_t rerouted = 0;     // pairs of endpoints whose route was changed, once for each change
+  std::int64_t interrupted = 0;  // messages that stood still for a time
+  double slowdown(SimTime time) const { return healthy.ps > 0 ? static_cast<double>(time.ps) / static_cast<double>(healthy.ps) : 1.0; }
+  friend bool operator==(const FaultsResult&, const FaultsResult&) = default;
+};
+
 struct Row {
   std::string scenario = {};
   std::string fabric = {};  // its type
@@ -91,8 +100,9 @@ struct Row {
   ReduceOp op = ReduceOp::sum;
   SimTime time = {};  // from the first rank's start to the last rank's end; of several iterations the mean
   SimTime time_p05 = {}, time_p95 = {};
-  int runs = 1;
-  Bytes wire_bytes_per_rank = {};  // the most that any NIC sent
+  int runs = 1;                     // of which `time` is the median; all else is of one whose time is nearest to that
+  std::vector<SimTime> times = {};  // of all runs in their order, where there are several
+  Bytes wire_bytes_per_rank = {};   // the most that any NIC sent
   std::int64_t messages = 0;
   int steps = 0;
   int max_flows_per_link = 0;         // between switches, in one step
@@ -110,6 +120,7 @@ struct Row {
   std::optional<InNetworkSummary> in_network = {};   // where switches take part
   std::optional<PacketSummary> packet = {};          // on the network "packet"
   std::optional<TrainingResult> training = {};       // `time` is that of a step
+  std::optional<FaultsResult> faults = {};           // where links or switches fail
   std::optional<CompressionResult> compressed = {};  // where the workload names one
   bool compresses() const { return compressed && compressed->compression != "dense"; }
   friend bool operator==(const Row&, const Row&) = default;

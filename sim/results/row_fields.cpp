@@ -7,6 +7,8 @@ namespace weft {
 template <>
 std::span<const Field<LimitingResource>> fields_of();
 template <>
+std::span<const Field<FaultsResult>> fields_of();
+template <>
 std::span<const Field<CriticalPath>> fields_of();
 template <>
 std::span<const Field<CopyResult>> fields_of();
@@ -229,6 +231,14 @@ constexpr std::array in_network_fields = {
 };
 static_assert(all_declared<InNetworkSummary>(in_network_fields));
 
+constexpr std::array faults_fields = {
+    field<&FaultsResult::healthy>("healthy_us", "us", "Time of the same run without failures."),
+    field<&FaultsResult::rerouted>("rerouted", "",
+                                   "Routes between two endpoints that followed a failure or recovery, once for each change."),
+    field<&FaultsResult::interrupted>("interrupted", "", "Messages that stood still on a failed link for a time."),
+};
+static_assert(all_declared<FaultsResult>(faults_fields));
+
 using Count = std::optional<std::int64_t>;
 
 std::int64_t sum_over(const std::optional<InNetworkSummary>& in_network, std::int64_t JobInNetwork::*count) {
@@ -257,6 +267,10 @@ Count queue_max(const Row& row) {
   return row.packet->queues.empty() ? 0 : row.packet->queues.front().high_water.count;
 }
 std::optional<double> fairness_of(const Row& row) { return row.jobs.size() > 1 ? std::optional(fairness(row.jobs)) : std::nullopt; }
+
+std::optional<double> slowdown_by_faults(const Row& row) {
+  return row.faults ? std::optional(row.faults->slowdown(row.time)) : std::nullopt;
+}
 
 constexpr const void* compressed = &group_id<&Row::compressed>;
 constexpr const void* training = &group_id<&Row::training>;
@@ -310,6 +324,9 @@ constexpr std::array row_rest = {
     field_of_part<&R::compressed, &CompressionResult::kernels>("compressing_us", "us",
                                                                "Time that the rank with most of it spends in the kernels of compression.")
         .in(Shown::json_only),
+    field<&R::times>("times_us", "us", "Times of all runs, in their order, where the row stands for several.").in(Shown::json_only),
+    derived<slowdown_by_faults>("slowdown_by_faults", "", "Time divided by that of the same run without failures.").in(Shown::json_only),
+    field<&R::faults>("faults", "", "What failures of links and switches did, where there are any.").in(Shown::json_only),
     field<&R::op>("redop", "", "The operation that reduces elements.").in(Shown::json_only),
     field<&R::most_shared_link>("most_shared_link", "", "The link of max_flows_per_link; empty if no flow crosses switches.")
         .in(Shown::json_only),
@@ -340,6 +357,10 @@ std::span<const Field<JobResult>> fields_of() {
 template <>
 std::span<const Field<Row>> fields_of() {
   return row_fields;
+}
+template <>
+std::span<const Field<FaultsResult>> fields_of() {
+  return faults_fields;
 }
 template <>
 std::span<const Field<LimitingResource>> fields_of() {

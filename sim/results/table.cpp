@@ -1,26 +1,24 @@
 #include "sim/results/table.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "sim/results/comparison.hpp"
+#include "sim/results/row_notes.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/describe.hpp"
+#include "sim/scenario/fault_fields.hpp"
+#include "sim/scenario/repeat_fields.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace weft {
 namespace {
 
-// One algorithm's time at one size, so that the fastest can be found.
-bool fastest(const Result& result, const std::vector<const Result*>& group) {
-  if (!result.row) return false;
-  const auto same_size = [&](const Result* other) { return other->row && other->request.size == result.request.size; };
-  return std::count_if(group.begin(), group.end(), same_size) > 1 && std::none_of(group.begin(), group.end(), [&](const Result* other) {
-           return same_size(other) && other->row->time < result.row->time;
-         });
-}
-
 std::string what_runs(const Workload& w) {
-  return w.program.empty() ? std::string(name_of(w.collective)) : fmt::format("a program of {} operations", w.program.size());
+  if (!w.program.empty()) return fmt::format("a program of {} operations", w.program.size());
+  if (w.collective == Collective::barrier) return std::string(name_of(w.collective));
+  const bool reduces =
+      w.collective == Collective::allreduce || w.collective == Collective::reduce || w.collective == Collective::reduce_scatter;
+  return fmt::format("{} of {}{}", name_of(w.collective), name_of(w.dtype), reduces ? fmt::format(" ({})", name_of(w.op)) : "");
 }
 
 // Behind the line on the collective.
@@ -58,20 +56,8 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
   if (s.workload.training.given()) out += training_in_effect(s.workload);
   if (s.start_skew) out += fmt::format(", starts within {} (seed {})", to_string(s.start_skew->max), s.start_skew->seed);
   out += fmt::format("\n#   hardware {}, network {}, order {}, seed {}\n", s.hardware.name, name_of(s.network), order_policy, s.seed);
-  return out;
-}
-
-struct Layout {
-  std::size_t algorithm = 9;  // width of the widest name
-  std::size_t link = 12;
-};
-
-std::string header(const Layout& w) {
-  std::string out =
-      fmt::format("#\n#{:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13} {:>9} {:>9}   {:>13} {:>6}  {:<{}} {:>5}\n", "size", "count", "type",
-                  "redop", "algorithm", w.algorithm, "time", "algbw", "busbw", "NIC sends", "flows", "busiest link", w.link, "used");
-  out += fmt::format("#{:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13} {:>9} {:>9}   {:>13} {:>6}  {:<{}} {:>5}\n", "(B)", "(elements)", "", "",
-                     "", w.algorithm, "(us)", "(GB/s)", "(GB/s)", "(B)", "a link", "", w.link, "(%)");
+  if (s.faults.any()) out += fmt::format("#   failures: {}\n", describe(s.faults));
+  if (s.repeat) out += fmt::format("#   repeated: {}\n", describe(*s.repeat, s));
   return out;
 }
 
@@ -80,165 +66,60 @@ std::string name_of_row(const Row& row) {
   return (row.training ? row.training->engine + ", " : "") + row.algorithm + (row.compressed ? ", " + row.compressed->compression : "");
 }
 
-std::string line(const Row& row, bool is_fastest, const Layout& w) {
-  return fmt::format(" {:>13} {:>12} {:>8} {:>6}  {:<{}} {:>13.2f} {:>9.3f} {:>9} {} {:>13} {:>6}  {:<{}} {:>5.1f}\n", row.size.count,
-                     row.size.count / static_cast<std::int64_t>(size_of(row.dtype)), name_of(row.dtype), name_of(row.op), name_of_row(row),
-                     w.algorithm, static_cast<double>(row.time.ps) / 1e6, algbw_GBps(row),
-                     row.compresses() ? "-" : fmt::format("{:.3f}", busbw_GBps(row)), is_fastest ? '*' : ' ', row.wire_bytes_per_rank.count,
-                     row.max_flows_per_link, row.busiest_link.empty() ? "-" : row.busiest_link, w.link,
-                     100.0 * row.busiest_link_utilization);
+// In which bandwidths of a table are given: GB/s, unless all are far below.
+struct BandwidthUnit {
+  double GBps = 1;
+  const char* name = "GB/s";
+  int decimals = 3;
+};
+
+BandwidthUnit bandwidth_unit(const std::vector<const Result*>& group) {
+  double most = 0;
+  for (const Result* result : group)
+    if (result->row) most = std::max({most, algbw_GBps(*result->row), busbw_GBps(*result->row)});
+  return most > 0 && most < 0.1 ? BandwidthUnit{.GBps = 1e-3, .name = "MB/s"} : BandwidthUnit{};
 }
 
-// GPUs whose copies went the same way at the same rate stand together.
-std::string copies_of(const Row& row) {
-  std::map<std::pair<bool, std::string>, std::vector<int>> groups;
-  for (const CopyResult& copy : row.copies) groups[{copy.to_host, fmt::format("{:.3f}", copy.GBps())}].push_back(copy.gpu);
-  std::string out;
-  for (const auto& [what, gpus] : groups) {
-    const std::string who =
-        gpus.size() > 8 ? fmt::format("{} GPUs, the first {}", gpus.size(), gpus.front()) : fmt::format("GPU {}", fmt::join(gpus, ", "));
-    out += fmt::format("#   copies {} {}: {} GB/s each\n", what.first ? "from" : "to", who, what.second);
+// Exact where that is short.
+std::string size_text(Bytes size) {
+  std::string exact = to_string(size);
+  if (exact.size() <= 8) return exact;
+  static constexpr std::pair<double, const char*> units[] = {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}};
+  const auto bytes = static_cast<double>(size.count);
+  for (const auto& [unit, name] : units)
+    if (bytes >= unit) return fmt::format("{:.4g}{}", bytes / unit, name);
+  return exact;
+}
+
+// Columns of nccl-tests, then what Weft adds.
+TextTable table_of(const std::vector<const Result*>& group) {
+  const TimeUnit time = time_unit(group);
+  const BandwidthUnit bandwidth = bandwidth_unit(group);
+  const bool repeated = std::ranges::any_of(group, [](const Result* result) { return result->row && result->row->runs > 1; });
+  TextTable out;
+  out.columns = {{.title = "size"}, {.title = "algorithm", .left = true}, {.title = "time", .unit = time.name, .constant_moves = false}};
+  out.mark_behind = 2;
+  if (repeated) out.columns.push_back({.title = "p05 to p95", .unit = time.name, .constant_moves = false});
+  for (const char* title : {"algbw", "busbw"}) out.columns.push_back({.title = title, .unit = bandwidth.name, .constant_moves = false});
+  out.columns.push_back({.title = "NIC sends", .optional = true});
+  out.columns.push_back({.title = "flows", .optional = true});
+  out.columns.push_back({.title = "busiest link", .left = true, .optional = true});
+  for (const Result* result : group) {
+    if (!result->row) continue;
+    const Row& row = *result->row;
+    const auto rate = [&](double GBps) { return fmt::format("{:.{}f}", GBps / bandwidth.GBps, bandwidth.decimals); };
+    TableRow line{.cells = {size_text(row.size), name_of_row(row), time.text(row.time)}, .marked = fastest(*result, group)};
+    if (repeated) line.cells.push_back(fmt::format("{} to {}", time.text(row.time_p05), time.text(row.time_p95)));
+    line.cells.push_back(rate(algbw_GBps(row)));
+    line.cells.push_back(has_busbw(row) ? rate(busbw_GBps(row)) : "-");
+    line.cells.push_back(size_text(row.wire_bytes_per_rank));
+    line.cells.push_back(std::to_string(row.max_flows_per_link));
+    line.cells.push_back(row.busiest_link.empty() ? "-"
+                                                  : fmt::format("{} {:.1f} %", row.busiest_link, 100.0 * row.busiest_link_utilization));
+    line.notes = notes_of(row);
+    out.rows.push_back(std::move(line));
   }
   return out;
-}
-
-std::string us(SimTime time) { return fmt::format("{:.2f}", static_cast<double>(time.ps) / 1e6); }
-
-// A line for each job of a shared network, the row's own first.
-std::string jobs_of(const Row& row) {
-  if (row.jobs.empty()) return "";
-  std::size_t name = 3, algorithm = 9;
-  for (const JobResult& job : row.jobs) name = std::max(name, job.name.size()), algorithm = std::max(algorithm, job.algorithm.size());
-  std::string out =
-      fmt::format("#   {:<{}}  {:<{}} {:>6} {:>13} {:>12} {:>5} {:>13} {:>13} {:>13} {:>13} {:>9}\n", "job", name, "algorithm", algorithm,
-                  "ranks", "size (B)", "start (us)", "runs", "mean (us)", "least (us)", "most (us)", "alone (us)", "slowdown");
-  for (const JobResult& job : row.jobs)
-    out += fmt::format("#   {:<{}}  {:<{}} {:>6} {:>13} {:>12} {:>5} {:>13} {:>13} {:>13} {:>13} {:>9.3f}\n", job.name, name, job.algorithm,
-                       algorithm, job.ranks, job.size.count, us(job.start), job.iterations, us(job.time), us(job.least), us(job.most),
-                       us(job.alone), job.slowdown());
-  if (row.jobs.size() > 1) out += fmt::format("#   fairness of slowdowns (Jain's index): {:.3f}\n", fairness(row.jobs));
-  return out;
-}
-
-std::string step_of(const Row& row) {
-  if (!row.training) return "";
-  const TrainingResult& t = *row.training;
-  const auto ms = [](SimTime time) { return static_cast<double>(time.ps) / 1e9; };
-  const double share = row.time.ps > 0 ? 100.0 * static_cast<double>(t.exposed.ps) / static_cast<double>(row.time.ps) : 0;
-  std::string out =
-      fmt::format("#   step {:.3f} ms = compute {:.3f} ms + exposed {:.3f} ms ({:.1f} %); {:.1f} samples/s, scaling efficiency {:.1f} %\n",
-                  ms(row.time), ms(t.compute), ms(t.exposed), share, t.samples_per_s, 100 * t.scaling_efficiency);
-  out += fmt::format(
-      "#   breakdown: compute {:.3f} ms, exposed communication {:.3f} ms, waiting for stragglers {:.3f} ms, waiting for negotiation {:.3f} "
-      "ms",
-      ms(t.compute), ms(t.exposed - t.stragglers - t.negotiation - t.events), ms(t.stragglers), ms(t.negotiation));
-  if (t.events > SimTime{}) out += fmt::format(", checkpoints and restarts {:.3f} ms", ms(t.events));
-  if (t.merged) out += "; steps of each all-reduce were simulated a few at a time (\"detail\": \"messages\": one by one)";
-  return out + "\n";
-}
-
-// Of which sum only what is sent is proved: the rest is kept for later.
-std::string compression_of(const Row& row) {
-  if (!row.compresses()) return "";
-  return fmt::format(
-      "#   {}: the kernels of compression take {:.3f} ms of the rank that has most of them; not a dense all-reduce: what is not "
-      "sent is kept for later\n",
-      row.compressed->compression, static_cast<double>(row.compressed->kernels.ps) / 1e9);
-}
-
-// What the time was spent on, the largest part first, and which links most of it went through.
-std::string path_of(const Row& row) {
-  if (!row.critical_path) return "";
-  const CriticalPath& path = *row.critical_path;
-  const auto share = [&](SimTime part) {
-    return row.time.ps > 0 ? 100 * static_cast<double>(part.ps) / static_cast<double>(row.time.ps) : 0;
-  };
-  std::vector<std::string> limits;
-  for (const LimitingResource& limit : path.limits)
-    if (limits.size() < 3 && share(limit.time) >= 1) limits.push_back(fmt::format("{} {:.1f} %", limit.name, share(limit.time)));
-  std::vector<std::pair<SimTime, std::string>> parts = {
-      {path.bandwidth, limits.empty() ? "bandwidth" : fmt::format("bandwidth ({})", fmt::join(limits, ", "))},
-      {path.latency, "latency"},
-      {path.overhead, "overheads"},
-      {path.waiting, "waiting"},
-      {path.computing, "compute"}};
-  std::erase_if(parts, [](const auto& part) { return part.first.ps == 0; });
-  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<std::string> texts;
-  for (const auto& [time, what] : parts) texts.push_back(fmt::format("{:.1f} % {}", share(time), what));
-  return texts.empty() ? "" : fmt::format("#   critical path: {}\n", fmt::join(texts, ", "));
-}
-
-std::string traffic_of(const Row& row) {
-  std::string out;
-  for (std::size_t i = 0; i < row.traffic.size(); ++i) {
-    const TrafficResult& t = row.traffic[i];
-    out += fmt::format("#   traffic {}: {} flows of {} streams ended, {:.3f} GB/s each on average\n", i, t.count, t.streams, t.GBps());
-  }
-  return out;
-}
-
-double percent(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
-// All jobs together, and of the switches the one that used most of its places.
-std::string in_network_of(const Row& row) {
-  if (!row.in_network) return "";
-  const InNetworkSummary& s = *row.in_network;
-  JobInNetwork all;
-  for (const JobInNetwork& j : s.jobs) {
-    all.servers += j.servers, all.packets += j.packets;
-    all.sent += j.sent, all.resent += j.resent, all.timeouts += j.timeouts, all.marked += j.marked;
-    all.largest_window = std::max(all.largest_window, j.largest_window);
-  }
-  const bool atp = all.servers > 0;
-  const double share = 100 * aggregated_share(s);
-  const char* places = atp ? "aggregators" : "slots";
-  if (s.switches.empty())
-    return fmt::format("#   switches: {}without {}\n",
-                       atp ? fmt::format("{:.2f} % of packets expected to collide, {} {} each; ", 100 - share, s.places, places)
-                           : fmt::format("{} {}; ", s.places, places),
-                       s.left_out);
-  std::int64_t packets = 0, collided = 0;
-  for (const SwitchInNetwork& at : s.switches) packets += at.packets, collided += at.collided;
-  const SwitchInNetwork& fullest = *std::ranges::max_element(s.switches, {}, &SwitchInNetwork::most_in_use);
-  std::string out =
-      fmt::format("#   switches: at most {} of {} {} in use, in {}; ", fullest.most_in_use, fullest.places, places, fullest.name);
-  if (atp)
-    out += fmt::format("{:.2f} % collided, {:.2f} % of {} packets wholly aggregated; ", percent(collided, packets), share, all.packets);
-  out += fmt::format("{} of {} sent again", all.resent, all.sent);
-  if (atp) out += fmt::format(", {} timeouts, {} marked, windows to {}", all.timeouts, all.marked, all.largest_window);
-  return out + "\n";
-}
-
-std::string packets_of(const Row& row) {
-  if (!row.packet || row.packet->quiet()) return "";
-  const PacketSummary& p = *row.packet;
-  std::vector<std::string> parts;
-  const auto add = [&](std::int64_t count, const char* what) {
-    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
-  };
-  add(p.resent, "resent");
-  add(p.marked, "marked");
-  add(p.dropped, "dropped");
-  add(p.lost, "lost");
-  add(p.corrupted, "corrupted");
-  if (p.packets > 0) parts.insert(parts.begin(), fmt::format("{} sent", p.packets));  // agents count their own
-  std::vector<std::string> facts;                                                     // what is nothing is not said
-  const auto close_part = [&] {
-    if (!parts.empty()) facts.push_back(fmt::format("{}", fmt::join(parts, ", ")));
-    parts.clear();
-  };
-  close_part();
-  add(p.pauses, "pauses");
-  add(p.timeouts, "timeouts");
-  close_part();
-  if (!p.queues.empty() && p.queues.front().high_water.count > 0)
-    facts.push_back(fmt::format("longest queue {} at {}", to_string(p.queues.front().high_water), p.queues.front().link));
-  if (!p.fullest_switch.empty())
-    facts.push_back(fmt::format("most in a switch {} in {}", to_string(p.switch_high_water), p.fullest_switch));
-  return fmt::format("#   packets: {}\n", fmt::join(facts, "; "));
 }
 
 // Where flows meet, once for each algorithm of a case: it does not depend on the size.
@@ -254,101 +135,78 @@ std::string congestion(const std::vector<const Result*>& group) {
   return fmt::format("{}", fmt::join(notes, ""));
 }
 
-Layout layout_of(const std::vector<Result>& results) {
-  Layout out;
-  for (const Result& result : results) {
-    out.algorithm = std::max(out.algorithm, name_of(result.request).size());
-    if (result.row) out.link = std::max(out.link, result.row->busiest_link.size());
-  }
+// The rest, who waits for whom, goes to stderr.
+std::string first_line(const std::string& failure) { return failure.substr(0, failure.find('\n')); }
+
+std::string failures_of(const std::vector<const Result*>& group, const std::vector<Case>& cases) {
+  std::string out;
+  for (const Result* result : group)
+    if (!result->row) out += fmt::format("# {}: {}\n", label(result->request, cases), first_line(result->failure));
   return out;
 }
 
-// The column of an algorithm: its label, or its name only where a sweep changes its settings from case to case.
-std::string column_of(const std::vector<Case>& cases, std::size_t case_index, const std::string& algorithm) {
-  const auto& mine = cases[case_index].scenario.workload.algorithms;
-  const auto at = static_cast<std::size_t>(std::ranges::find(mine, algorithm, [](const auto& a) { return label(a); }) - mine.begin());
-  const std::string& name = mine[at].name;
-  if (std::ranges::count(mine, name, &AlgorithmChoice::name) > 1) return algorithm;
-  const auto differs = [&](const Case& one) {
-    const auto& theirs = one.scenario.workload.algorithms;
-    return theirs.size() == mine.size() && theirs[at].name == name && label(theirs[at]) != algorithm;
-  };
-  return std::ranges::any_of(cases, differs) ? name : algorithm;
+std::vector<const Result*> group_of(const std::vector<Result>& results, std::size_t case_index) {
+  std::vector<const Result*> out;
+  for (const Result& result : results)
+    if (result.request.case_index == case_index) out.push_back(&result);
+  return out;
 }
 
-// All cases side by side: a block for each size, a line for each case, a column for each algorithm.
-std::string comparison(const std::vector<Result>& results, const std::vector<Case>& cases) {
-  std::vector<std::string> algorithms;
-  std::vector<Bytes> sizes;
-  std::map<std::tuple<Bytes, std::size_t, std::string>, const Result*> cells;
-  for (const Result& result : results) {
-    const std::string name = (result.request.engine ? label(*result.request.engine) + ", " : "") +
-                             column_of(cases, result.request.case_index, label(*result.request.algorithm)) +
-                             (result.request.compression ? ", " + label(*result.request.compression) : "");
-    if (std::find(algorithms.begin(), algorithms.end(), name) == algorithms.end()) algorithms.push_back(name);
-    if (std::find(sizes.begin(), sizes.end(), result.request.size) == sizes.end()) sizes.push_back(result.request.size);
-    cells[{result.request.size, result.request.case_index, name}] = &result;
-  }
-  std::vector<std::string> names;
-  std::size_t width = 4;
-  for (const Case& one : cases) {
-    const std::string axes = axes_label(one);
-    names.push_back(axes.empty() ? describe(one.scenario.fabric.spec) : axes);
-    width = std::max(width, names.back().size());
-  }
-  std::string out;
-  for (const Bytes size : sizes) {
-    out += fmt::format("#\n# time (us), {}\n# {:<{}}", to_string(size), "case", width);
-    for (const auto& name : algorithms) out += fmt::format("  {:>{}} ", name, std::max<std::size_t>(12, name.size()));
-    out += "\n";
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      std::vector<const Result*> here;
-      for (const auto& name : algorithms)
-        if (const auto cell = cells.find({size, i, name}); cell != cells.end()) here.push_back(cell->second);
-      if (here.empty()) continue;
-      out += fmt::format("  {:<{}}", names[i], width);
-      for (const auto& name : algorithms) {
-        const auto cell = cells.find({size, i, name});
-        const Row* row = cell != cells.end() && cell->second->row ? &*cell->second->row : nullptr;
-        const std::string time = row ? fmt::format("{:.2f}", static_cast<double>(row->time.ps) / 1e6) : "-";
-        out += fmt::format("  {:>{}}{}", time, std::max<std::size_t>(12, name.size()), row && fastest(*cell->second, here) ? '*' : ' ');
-      }
-      out += "\n";
-    }
-  }
+// Whether several rows of a case are compared, and whether any stands for several runs.
+bool compares(const std::vector<Case>& cases) {
+  return std::any_of(cases.begin(), cases.end(), [](const Case& one) {
+    const Workload& w = one.scenario.workload;
+    return w.algorithms.size() > 1 || w.training.engines.size() > 1 || w.compressions.size() > 1;
+  });
+}
+bool repeats(const std::vector<Case>& cases) {
+  return std::any_of(cases.begin(), cases.end(), [](const Case& one) { return one.scenario.repeat.has_value(); });
+}
+
+std::string legend(const std::vector<Case>& cases) {
+  std::string out =
+      "#\n# flows: the most that one step puts on a link between switches; busiest link: the one with the most bytes carried over capacity "
+      "x "
+      "time, and that ratio; not always what limits the time, which the critical path says\n";
+  if (repeats(cases))
+    out += "# time: the median of the runs; p05, p95: its 5th and 95th percentile; notes: of the run nearest to the median\n";
+  if (compares(cases))
+    out += repeats(cases) ? "# * fastest of its case and size: its p95 lies below the p05 of all others\n"
+                          : "# * fastest of its case and size\n";
   return out;
 }
 
 }  // namespace
 
-std::string to_table(const std::vector<Result>& results, const std::vector<Case>& cases) {
-  const Layout layout = layout_of(results);
+std::string to_table(const std::vector<Result>& results, const std::vector<Case>& cases, const TableStyle& style) {
   std::string out = fmt::format("# weft {} ({}), simulated\n", version(), commit());
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    std::vector<const Result*> group;
-    for (const Result& result : results)
-      if (result.request.case_index == i) group.push_back(&result);
+    const std::vector<const Result*> group = group_of(results, i);
     if (group.empty()) continue;
-    out += "#\n" + what_was_in_effect(cases[i], i, cases.size()) + header(layout);
-    for (const Result* result : group) {
-      if (result->row)
-        out += line(*result->row, fastest(*result, group), layout) + step_of(*result->row) + compression_of(*result->row) +
-               path_of(*result->row) + copies_of(*result->row) + jobs_of(*result->row) + traffic_of(*result->row) +
-               in_network_of(*result->row) + packets_of(*result->row);
-      else
-        out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
-    }
-    out += congestion(group);
+    out += "#\n" + wrapped(what_was_in_effect(cases[i], i, cases.size()), style.width) + to_text(table_of(group), style);
+    out += wrapped(failures_of(group, cases) + congestion(group), style.width);
   }
-  if (cases.size() > 1) out += comparison(results, cases);
-  out +=
-      "#\n# busiest link: the one with the most bytes carried over capacity x time, used: that ratio; not always what limits the time, "
-      "which the critical path says\n";
-  const bool marks = std::any_of(cases.begin(), cases.end(), [](const Case& one) {
-    const Workload& w = one.scenario.workload;
-    return w.algorithms.size() > 1 || w.training.engines.size() > 1 || w.compressions.size() > 1;
-  });
-  if (marks) out += "# * fastest of its case and size\n";
+  if (cases.size() > 1) out += comparison(results, cases, style);
+  return out + wrapped(legend(cases), style.width);
+}
+
+std::string to_markdown(const std::vector<Result>& results, const std::vector<Case>& cases) {
+  std::string out;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::vector<const Result*> group = group_of(results, i);
+    if (group.empty()) continue;
+    const std::string effect = what_was_in_effect(cases[i], i, cases.size());
+    for (std::size_t begin = 0; begin < effect.size();) {
+      const std::size_t end = effect.find('\n', begin);
+      const std::string line = effect.substr(begin, end - begin);
+      const std::size_t text = line.find_first_not_of("# ");
+      out += begin == 0 ? fmt::format("{}### {}\n\n", i > 0 ? "\n" : "", line.substr(text)) : fmt::format("- {}\n", line.substr(text));
+      begin = end + 1;
+    }
+    if (const TextTable table = table_of(group); !table.rows.empty()) out += "\n" + to_markdown(table);
+    for (const Result* result : group)
+      if (!result->row) out += fmt::format("\n{}: {}\n", label(result->request, cases), first_line(result->failure));
+  }
   return out;
 }
 

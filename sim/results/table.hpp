@@ -1,13 +1,17 @@
-// The table a person reads: nccl-tests' columns and units, what was in effect above it, the fastest marked.
+// The table a person reads: nccl-tests' columns, what was in effect above it, the fastest marked.
 #pragma once
 
 #include "sim/results/result.hpp"
+#include "sim/results/text_table.hpp"
 
 #include <string>
 #include <vector>
 
 namespace weft {
 
-std::string to_table(const std::vector<Result>& results, const std::vector<Case>& cases);
+std::string to_table(const std::vector<Result>& results, const std::vector<Case>& cases, const TableStyle& style = {});
+
+// The same as tables of GitHub, one for each case.
+std::string to_markdown(const std::vector<Result>& results, const std::vector<Case>& cases);
 
 }  // namespace weft

@@ -146,7 +146,7 @@ TEST_CASE("sizes and jobs have limits that are said before anything runs") {
   json["workload"]["algorithm"] = "ring";
   json["fabric"] = Json::parse(R"({"type": "star", "nodes": 64, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
   json["jobs"] = Json(std::vector<Json>(62, Json::object()));
-  CHECK(lines_for(json) == Lines{"f.json: /jobs: must be at most 61 beside the workload, got 62"});
+  CHECK(lines_for(json) == Lines{"f.json: /jobs: must be at most 60 beside the workload, got 62"});
 }
 
 TEST_CASE("extra servers need endpoints without a rank") {

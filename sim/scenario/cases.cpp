@@ -46,6 +46,7 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
     if (!written(as_written, fmt::format("/traffic/{}/seed", i).c_str())) scenario.traffic[i].seed = scenario.seed;
   if (scenario.network == NetworkKind::packet && !scenario.packet) scenario.packet.emplace();
   if (scenario.packet && !written(as_written, "/packet/seed")) scenario.packet->seed = scenario.seed;
+  if (scenario.repeat && !written(as_written, "/repeat/seed")) scenario.repeat->seed = scenario.seed;
   if (scenario.start_skew && !written(as_written, "/start_skew/seed")) scenario.start_skew->seed = scenario.seed;
 }
 

@@ -5,9 +5,11 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/compression_check.hpp"
+#include "sim/scenario/fault_fields.hpp"
 #include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/program_check.hpp"
+#include "sim/scenario/repeat_fields.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 #include "sim/scenario/training_check.hpp"
 
@@ -199,6 +201,10 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   if (placement_read)
     for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server))
       in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
+  if (clean(in, "/repeat"))
+    for (Problem& problem : repeat_problems(scenario)) in.problems.push_back(std::move(problem));
+  if (clean(in, "/faults"))
+    for (Problem& problem : fault_problems(scenario)) in.problems.push_back(std::move(problem));
   if (clean(in, "/traffic"))
     for (Problem& problem : traffic_problems(scenario)) in.problems.push_back(std::move(problem));
   if (in.problems.empty())

@@ -21,7 +21,7 @@ std::vector<int> placement_of_workload(const Scenario&, const AlgorithmChoice&);
 std::vector<std::vector<int>> placements_of_jobs(const Scenario&, const AlgorithmChoice&);
 
 // Beside the workload: as many as a network can tell apart.
-inline constexpr std::size_t max_jobs = 61;
+inline constexpr std::size_t max_jobs = 60;
 
 // Problems of "jobs" and of "traffic", and of a workload that repeats, for a scenario that is good otherwise.
 std::vector<Problem> job_problems(const Scenario&);

@@ -23,6 +23,8 @@ struct NetworkTraits {
   bool timeline;     // every message for trace.json
   bool send_queues;  // overheads that queue up in the rank or its NIC
   bool runs_again;   // in one process
+  bool faults;       // links that fail
+  bool reroutes;     // routes that follow a failure, and links that slow down
 };
 
 std::span<const NetworkTraits> networks();

@@ -1,6 +1,7 @@
 #include "sim/scenario/plan.hpp"
 
 #include "sim/scenario/describe.hpp"
+#include "sim/scenario/fault_fields.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -60,6 +61,10 @@ std::string axes_label(const Case& one) {
     if (axis.pointer == "/fabric" ||
         (axis.pointer.starts_with("/fabric/") && axis.value.is_number() && std::ranges::count(axis.pointer, '/') == 2)) {
       if (!std::exchange(fabric_described, true)) parts.push_back(describe(one.scenario.fabric.spec));
+      continue;
+    }
+    if (axis.pointer == "/faults") {
+      parts.push_back(one.scenario.faults.any() ? describe(one.scenario.faults) : "nothing fails");
       continue;
     }
     const std::string value = axis.value.is_string() ? axis.value.get<std::string>() : shown(axis.value);

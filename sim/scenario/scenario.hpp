@@ -11,6 +11,7 @@
 #include "models/fabric/fabric_spec.hpp"
 #include "models/fabric/placement.hpp"
 #include "models/fabric/programmable.hpp"
+#include "models/faults.hpp"
 #include "models/hardware.hpp"
 #include "models/server/host_copies.hpp"
 #include "models/server/server.hpp"
@@ -193,6 +194,17 @@ struct JobSpec {
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
+// What differs from run to run of a row that is repeated.
+enum class Varied { placement, ecmp, start, traffic, packet, stragglers };
+
+// Each row stands for so many runs, each with seeds of its own.
+struct Repeat {
+  int runs = 1;
+  std::vector<Varied> vary = {};
+  std::uint64_t seed = 1;
+  friend bool operator==(const Repeat&, const Repeat&) = default;
+};
+
 struct Scenario {
   std::string name;
   std::string description;
@@ -207,6 +219,8 @@ struct Scenario {
   std::vector<HostCopies> copies;
   std::vector<JobSpec> jobs;
   std::vector<TrafficSpec> traffic;
+  Faults faults;
+  std::optional<Repeat> repeat;
   std::uint64_t seed = 1;  // of every random stream that has no seed of its own
 };
 

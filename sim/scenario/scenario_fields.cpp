@@ -2,8 +2,10 @@
 
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/compression_fields.hpp"
+#include "sim/scenario/fault_fields.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/packet_fields.hpp"
+#include "sim/scenario/repeat_fields.hpp"
 #include "sim/scenario/sizes.hpp"
 #include "sim/scenario/sweep.hpp"
 #include "sim/scenario/training_fields.hpp"
@@ -435,7 +437,8 @@ Declaration<Scenario> Declared<Scenario>::declaration() {
           optional("copies", &S::copies, "Copies between GPUs and host memory while the collective runs (data loading, prefetch)."),
           optional("jobs", &S::jobs, "Jobs that run beside the workload, on endpoints of their own."),
           optional("traffic", &S::traffic, "Background traffic: flows that repeat as long as jobs run."),
-          optional("start_skew", &S::start_skew, "Random starts of the ranks."),
+          optional("start_skew", &S::start_skew, "Random starts of the ranks."), faults_field(),
+          optional("repeat", &S::repeat, "Each row is simulated several times with other random choices; its time is the median."),
           optional("seed", &S::seed, "The seed of every random choice without a seed of its own."), sweep_field()}};
 }
 

@@ -185,6 +185,7 @@ OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting
     throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
   scenario_ = std::move(cases.front().scenario);
   refuse_training(file_.string(), scenario_);
+  if (scenario_.repeat) throw InputError(file_.string() + ": /repeat: a fit simulates each point once: leave it out");
   json_ = to_json(scenario_);
   std::vector<std::string> problems;
   for (const std::string& name : names) {

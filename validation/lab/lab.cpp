@@ -258,6 +258,8 @@ std::vector<Problem> problems_of(const Scenario& s, const Fabric& fabric) {
     refuse(fmt::format("/workload/algorithm/{}", i).c_str(), depends_on_size(s, s.workload.algorithms[i]),
            "its schedule depends on the size, which `weft bench` does not follow: give \"pieces\", and no algorithm nccl");
   refuse("/start_skew", s.start_skew.has_value(), "the lab starts all ranks at once");
+  refuse("/faults", s.faults.any(), "no link of the lab fails");
+  refuse("/repeat", s.repeat.has_value(), "the lab repeats what it measures by itself");
   refuse("/workload/iterations", s.workload.iterations > 1, "the lab decides how often each collective is run");
   return out;
 }

@@ -94,6 +94,7 @@ namespace {
 void refuse_what_a_trace_says(const std::string& file, const Scenario& scenario) {
   std::vector<Problem> out;
   if (scenario.start_skew) out.push_back({"/start_skew", "the trace says when its ranks start: leave it out"});
+  if (scenario.repeat) out.push_back({"/repeat", "a trace is replayed once: leave it out"});
   if (scenario.workload.iterations > 1) out.push_back({"/workload/iterations", "a trace is replayed once: leave it out"});
   if (const NetworkTraits& network = traits_of(scenario.network); !network.programs || !network.timeline)
     out.push_back({"/network", fmt::format("\"{}\" does not tell when each operation began and ended; {} do", network.name,

@@ -1,0 +1,119 @@
+#include "sim/repeated.hpp"
+
+#include "sim/engine/in_child.hpp"
+#include "sim/experiment.hpp"
+#include "sim/network/run_progress.hpp"
+#include "sim/scenario/networks.hpp"
+#include "sim/scenario/repeat_fields.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <sstream>
+
+namespace weft {
+namespace {
+
+struct AskedFor {
+  const Scenario& scenario;
+  const AlgorithmChoice& algorithm;
+  Bytes size;
+  int runs() const { return scenario.repeat->runs; }
+};
+
+// Runs of one process: the cluster, which is the same in all of them, is built once.
+class Runs {
+ public:
+  explicit Runs(const AskedFor& asked) : asked_(asked) {}
+
+  Row run(int number, const Experiment::Options& options) {
+    run_progress().next_run(number, asked_.runs());
+    try {
+      Experiment experiment(scenario_of_run(asked_.scenario, number), asked_.algorithm, cluster_);
+      cluster_ = experiment.cluster();
+      return experiment.run(asked_.size, options);
+    } catch (const RunError& error) {
+      throw RunError(fmt::format("run {} of {}: {}", number + 1, asked_.runs(), error.what()));
+    }
+  }
+
+ private:
+  const AskedFor& asked_;
+  std::shared_ptr<const Fabric> cluster_;
+};
+
+// The times of every `step`th run from `first` on, in picoseconds.
+std::string times_from(const AskedFor& asked, int first, int step) {
+  Runs runs(asked);
+  std::string out;
+  for (int i = first; i < asked.runs(); i += step) out += fmt::format("{} ", runs.run(i, {.each_alone = false}).time.ps);
+  return out;
+}
+
+// Networks that run once in a process have one for each run.
+std::vector<SimTime> all_times(const AskedFor& asked, unsigned processes) {
+  const int step = traits_of(asked.scenario.network).runs_again
+                       ? static_cast<int>(std::clamp<unsigned>(processes, 1, static_cast<unsigned>(asked.runs())))
+                       : asked.runs();
+  std::vector<SimTime> out(static_cast<std::size_t>(asked.runs()));
+  const auto take = [&](const std::string& text, int first) {
+    std::istringstream in(text);
+    for (int i = first; i < asked.runs(); i += step) in >> out[static_cast<std::size_t>(i)].ps;
+  };
+  std::deque<std::pair<int, Child>> children;  // with the first run of each
+  const auto take_oldest = [&] {
+    take(children.front().second.result(), children.front().first);
+    children.pop_front();
+  };
+  for (int first = 1; first < step; ++first) {
+    if (children.size() + 1 >= std::max(1U, processes) && !children.empty()) take_oldest();
+    children.emplace_back(first, Child([&asked, first, step] {
+                            RunProgress unseen;  // what is shown is that of the first
+                            report_progress_to(unseen);
+                            return times_from(asked, first, step);
+                          }));
+  }
+  const bool again = traits_of(asked.scenario.network).runs_again;
+  take(again ? times_from(asked, 0, step) : in_child([&] { return times_from(asked, 0, step); }), 0);
+  while (!children.empty()) take_oldest();
+  return out;
+}
+
+int nearest_to(SimTime wanted, std::span<const SimTime> times) {
+  const auto distance = [&](SimTime t) { return std::abs((t - wanted).ps); };
+  return static_cast<int>(std::ranges::min_element(times, {}, distance) - times.begin());
+}
+
+}  // namespace
+
+SimTime quantile(std::span<const SimTime> times, double share) {
+  check(!times.empty(), "a quantile of no times");
+  const double at = share * static_cast<double>(times.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  if (below + 1 >= times.size()) return times.back();
+  const double part = at - static_cast<double>(below);
+  return times[below] + SimTime{std::llround(part * static_cast<double>((times[below + 1] - times[below]).ps))};
+}
+
+Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, unsigned processes, Timeline* timeline) {
+  check(scenario.repeat.has_value(), "a row without \"repeat\" is repeated");
+  const auto began = std::chrono::steady_clock::now();
+  const AskedFor asked{scenario, algorithm, size};
+  const std::vector<SimTime> times = all_times(asked, processes);
+  std::vector<SimTime> sorted = times;
+  std::ranges::sort(sorted);
+  const SimTime median = quantile(sorted, 0.5);
+  Row row = Runs(asked).run(
+      nearest_to(median, times),
+      {.timeline = timeline, .find_path = true});
+  row.time = median;
+  row.time_p05 = quantile(sorted, 0.05);
+  row.time_p95 = quantile(sorted, 0.95);
+  row.runs = asked.runs();
+  row.times = times;
+  row.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return row;
+}
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// A row that stands for several runs with other random choices: "repeat" in a scenario.
+#pragma once
+
+#include "sim/network/network_run.hpp"
+#include "sim/results/row.hpp"
+#include "sim/scenario/scenario.hpp"
+
+#include <span>
+
+namespace weft {
+
+// The value below which this share of the sorted `times` lies, between two of them in proportion (as numpy.percentile says), rounded to a
+// picosecond.
+SimTime quantile(std::span<const SimTime> times, double share);
+
+// All runs of the scenario's "repeat", of which it must have one, spread over so many processes. The row's time is their median, with the
+// 5th and 95th percentile; all else in it, and the timeline, is of the run whose time is nearest to the median, the first of several. Which
+// process simulates a run does not change it. Throws what a run throws.
+Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, unsigned processes,
+                      Timeline* timeline = nullptr);
+
+}  // namespace weft

@@ -1,0 +1,93 @@
+#include "sim/repeated.hpp"
+
+#include "sim/engine/in_child.hpp"
+#include "sim/experiment.hpp"
+#include "sim/scenario/repeat_fields.hpp"
+#include "sim/scenario/testing.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+using namespace weft;
+
+namespace {
+
+// Halving-doubling in random order on a Fat-Tree: congested as the seeds say.
+Scenario congested(const std::string& network = "flow") {
+  Json json = good_scenario();
+  json["fabric"] = Json::parse(R"({"type": "fat_tree", "leaves": 4, "nodes_per_leaf": 4, "spines": 2,
+                                   "link": {"bandwidth": "100Gbps", "latency": "500ns"}})");
+  json["network"] = network;
+  json["workload"] = Json::parse(R"({"algorithm": "halving_doubling", "size": "1MiB"})");
+  json["repeat"] = Json::parse(R"({"runs": 7, "vary": ["placement", "ecmp", "start"]})");
+  return cases_of(json).at(0).scenario;
+}
+
+Row repeated(const Scenario& scenario, unsigned processes) {
+  return simulate_repeated(scenario, scenario.workload.algorithms.front(), scenario.workload.sizes.front(), processes);
+}
+
+}  // namespace
+
+TEST_CASE("repeat: quantiles lie between the order statistics in proportion") {
+  const std::vector<SimTime> times = {10_ps, 20_ps, 40_ps, 80_ps};
+  CHECK(quantile(times, 0) == 10_ps);
+  CHECK(quantile(times, 1) == 80_ps);
+  CHECK(quantile(times, 0.5) == 30_ps);
+  CHECK(quantile(times, 0.05) == 12_ps);  // 10 + 0.15 of 10, rounded
+  CHECK(quantile(times, 0.95) == 74_ps);  // 40 + 0.85 of 40
+  CHECK(quantile({times.data(), 1}, 0.95) == 10_ps);
+}
+
+TEST_CASE("repeat: a row has the median of its runs, and is the same in however many processes") {
+  const Scenario scenario = congested();
+  Row row = repeated(scenario, 1);
+  std::vector<SimTime> alone;
+  for (int run = 0; run < 7; ++run)
+    alone.push_back(Experiment(scenario_of_run(scenario, run), scenario.workload.algorithms.front()).run(1_MiB).time);
+  CHECK(row.times == alone);
+  std::ranges::sort(alone);
+  CHECK(alone.front() < alone.back());
+  CHECK(row.runs == 7);
+  CHECK(row.time == alone[3]);
+  CHECK(row.time_p05 == quantile(alone, 0.05));
+  CHECK(row.time_p95 == quantile(alone, 0.95));
+  CHECK(row.critical_path.has_value());
+  for (const unsigned processes : {2U, 3U, 16U}) {
+    Row again = repeated(scenario, processes);
+    again.wall_s = row.wall_s;
+    CHECK(again == row);
+  }
+}
+
+TEST_CASE("repeat: networks that run once in a process are repeated in processes of their own") {
+  const Scenario flow = congested(), reference = congested("simgrid");
+  const Row ours = repeated(flow, 2);
+  std::istringstream theirs(in_child([&] {  // where SimGrid's engine has not run yet
+    std::string out;
+    for (const SimTime time : repeated(reference, 2).times) out += fmt::format("{} ", time.seconds());
+    return out;
+  }));
+  for (const SimTime time : ours.times) {
+    double seconds = 0;
+    REQUIRE(static_cast<bool>(theirs >> seconds));
+    CHECK(seconds == doctest::Approx(time.seconds()).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("repeat: a run that fails says which it is") {
+  Json json = good_scenario();
+  json["workload"] = Json::parse(R"({"algorithm": "ring", "size": "1MiB"})");
+  json["repeat"] = Json::parse(R"({"runs": 3, "vary": ["start"]})");
+  json["faults"] = Json::parse(R"({"failures": [{"cable": "upper0/node0->upper0"}]})");
+  const Scenario scenario = cases_of(json).at(0).scenario;
+  std::string why;
+  try {
+    repeated(scenario, 1);
+  } catch (const RunError& error) {
+    why = error.what();
+  }
+  CAPTURE(why);
+  CHECK(why.starts_with("run 1 of 3: job workload: no progress is possible:"));
+  CHECK(why.ends_with("is down: 1 message waits for it"));
+}
