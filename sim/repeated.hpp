@@ -1,7 +1,7 @@
 // A row that stands for several runs with other random choices: "repeat" in a scenario.
 #pragma once
 
-#include "sim/network/network_run.hpp"
+#include "sim/network/timeline.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/scenario.hpp"
 

@@ -78,9 +78,9 @@ class TrainingDriver final : public Driver, public RoundOwner, private RankWorld
   State owner_state() const override { return state(); }
   bool may_begin_rounds() const override { return !blocked_ && !lane_.under_way.empty(); }
 
-  // Each from the last rank's end of the one before to the last rank's end: together they are the whole time.
-  double share() const override { return static_cast<double>(ranks_.front().steps_done) / static_cast<double>(step_ends_.size()); }
+  double share() const override { return static_cast<double>(ranks_.front().steps_done()) / static_cast<double>(step_ends_.size()); }
 
+  // Each from the last rank's end of the one before to the last rank's end: together they are the whole time.
   std::vector<Iteration> iterations() const {
     SimTime before = SimTime::never();
     for (Rank r = 0; r < static_cast<Rank>(ranks_.size()); ++r) before = std::min(before, job_.start_of(r));

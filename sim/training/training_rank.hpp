@@ -48,6 +48,7 @@ class TrainingRank final : private EngineHost {
   SimTime run_kernel(SimTime duration);
   void merges_for(SimTime duration) { compressing_ += duration; }
 
+  int steps_done() const { return steps_done_; }
   bool finished() const { return phase_ == Phase::finished; }
   SimTime computed() const { return computed_; }
   SimTime compressing() const { return compressing_; }
