@@ -56,7 +56,8 @@ class PacketAgents::Agents {
     for (const Seat& seat : deployment_.seats) place(seat);
     for (const InNetworkDeployment::Group& group : deployment_.groups) datagrams_.group(group.self, group.members);
     rounds_.set_jobs(open_jobs());
-    driver_.while_idle([this] { return rounds_.owners(); });
+    if (std::ranges::any_of(jobs_, [](const InNetworkJob& job) { return job.owner != nullptr; }))
+      driver_.while_idle([this] { return rounds_.owners(); });
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
       if (jobs_[j].owner) continue;
       std::vector<Address> workers;

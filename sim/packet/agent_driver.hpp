@@ -48,7 +48,7 @@ class AgentDriver final : public Driver, private FinishWatcher {
   std::string waiting() const override {
     if (datagrams_.finished()) return "";
     std::string text = datagrams_.waiting();
-    if (jobs_.size() == 1) return text;
+    if (jobs_.size() == 1 && !others_) return text;
     for (const RepeatedJob& job : jobs_) text += fmt::format("\n{}", came_so_far(job));
     return text;
   }

@@ -84,7 +84,11 @@ TEST_CASE("training: settings that make no sense are refused where they stand") 
 TEST_CASE("training: keys that contradict one another are refused") {
   CHECK(problem("/workload/size", "1MiB") == Lines{R"(f.json: /workload/size: the model gives it: leave out "size" or "model")"});
   CHECK(problem("/workload/compute", "1ms") == Lines{"f.json: /workload/compute: the model and the device give it: leave it out"});
-  CHECK(problem("/workload/algorithm", Json{"ring", "switchml"}).front().starts_with("f.json: /workload/algorithm/1: a gradient engine"));
+  Json switches = good_training();
+  switches["workload"]["algorithm"] = {"ring", "switchml"};
+  switches["workload"]["engine"] = {"ddp", "byteps"};
+  REQUIRE(lines_for(switches).size() == 1);
+  CHECK(lines_for(switches).front().starts_with("f.json: /workload/engine/1: byteps pushes gradients to parameter servers of its own"));
   CHECK(problem("/network", "simgrid") == Lines{R"(f.json: /network: training steps run on "flow" and "packet" only, got "simgrid")"});
   Json no_device = good_training();
   no_device["workload"].erase("device");

@@ -137,6 +137,23 @@ TEST_CASE("training in the network: beside another job of ATP, on one switch, bo
   }
 }
 
+TEST_CASE("training in the network: where a rank's link fails for good, the run says who waits and what the neighbour has done") {
+  Json json = training("packet", "atp", "ddp");
+  json["fabric"]["nodes"] = 10;
+  json["packet"] = {{"faults", {{"failures", Json::array({{{"link", "node1->switch"}, {"at", "5ms"}}})}}}};
+  json["jobs"] = Json::array({{{"name", "neighbour"}, {"size", "1MiB"}, {"ranks", 4}, {"iterations", 60}}});
+  try {
+    outcome(json);
+    FAIL("it ends");
+  } catch (const RunError& error) {
+    const std::string text = error.what();
+    CAPTURE(text);
+    CHECK(text.find("rank 0 in training step 0 waits for 1 all-reduce(s) to end") != text.npos);
+    CHECK(text.find("of flow 0 from its workers 1") != text.npos);
+    CHECK(text.find("job neighbour has ended 60 of 60 iterations, of ") != text.npos);
+  }
+}
+
 TEST_CASE("training in the network: models in parts are jobs of their own") {
   Json json = training("flow", "atp", "none");
   json["workload"]["model_parallel"] = 2;
