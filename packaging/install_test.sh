@@ -21,7 +21,8 @@ named=$(grep -rlF -e "$source/" -e "$build" -e "$work/installed" "$prefix" || tr
 [[ -z $named ]] || fail "these name a folder of the build: $named"
 
 cat >use <<'USE'
-set -euo pipefail
+set -Eeuo pipefail
+trap 'echo "this fails: $BASH_COMMAND"' ERR
 prefix=$1
 weft=$prefix/bin/weft
 expect() { grep -qF -- "$2" "$1" || { printf '%s has no "%s":\n' "$1" "$2"; cat "$1"; exit 1; }; }
@@ -45,7 +46,7 @@ if "$weft" help runn 2>explained; then exit 1; fi
 expect explained 'did you mean "run"'
 
 expect "$prefix/share/man/man1/weft.1" 'Write results.csv and results.json'
-expect "$prefix/share/man/man1/weft.1" 'socket'
+expect "$prefix/share/man/man1/weft.1" '\-\-transport'
 if command -v man >/dev/null; then
   MANROFFSEQ='' LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$prefix/share/man/man1/weft.1" 2>warned >/dev/null
   if [[ -s warned ]]; then cat warned; exit 1; fi
@@ -58,7 +59,7 @@ completed() { bash -c 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _
 [[ $(completed weft run --network pa) == packet ]]
 [[ $(completed weft bench --transp) == --transport ]]
 [[ $(completed weft help va) == validate ]]
-[[ $(completed weft run trai) == trains.json ]]
+[[ $(completed weft run trains) == trains.json ]]
 
 python_package=$prefix/lib/python3/dist-packages
 if [[ -d $python_package/weft ]]; then

@@ -65,8 +65,8 @@ struct Algorithm {
 };
 
 std::span<const Algorithm> algorithms();
-// One more, of a program that has Weft as a library. Its texts must stay; add all of them before anything is built. Throws InputError
-// where the name is taken, is none, or nothing builds the schedule.
+// One more, of a program that has Weft as a library. Its texts must stay; add all of them before the first scenario is read or schedule
+// built. Throws InputError where the name is taken, is none, or nothing builds the schedule.
 void add_algorithm(const Algorithm& algorithm);
 std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);

@@ -159,12 +159,12 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"rnu x.json",
        "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"tune\", \"check\", \"topo\", \"list\", \"schema\", "
        "\"show\", "
-       "\"bench\", \"calibrate\", \"lab\", \"replay\", \"train\", \"validate\"\n"},
+       "\"bench\", \"calibrate\", \"lab\", \"replay\", \"train\", \"validate\", \"help\", \"completion\"\n"},
       {"",
        "weft: a command is missing; write one of \"run\", \"tune\", \"check\", \"topo\", \"list\", \"schema\", \"show\", \"bench\", "
        "\"calibrate\", "
        "\"lab\", "
-       "\"replay\", \"train\", \"validate\"\n"},
+       "\"replay\", \"train\", \"validate\", \"help\", \"completion\"\n"},
       {"topo " + good + " --dto",
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
        "\"--json\", \"--simgrid\", \"-h\"\n"},

@@ -32,7 +32,23 @@ Schedule everyone_to_everyone(const Request& request) {
   return out;
 }
 
+Algorithm algorithm_of(const char* name, Schedule (*build)(const Request&)) {
+  return {.name = name, .collective = Collective::allreduce, .description = "For a test.", .source = "this test", .build = build};
+}
+
+// Before the first scenario is read, whichever test that is in.
+void add_ours() {
+  static const bool added = [] {
+    add_algorithm(algorithm_of("everyone_to_everyone", everyone_to_everyone));
+    add_algorithm(algorithm_of("forgetful",
+                               [](const Request& request) { return Schedule{.name = "forgetful", .ranks = request.ranks, .chunks = 1}; }));
+    return true;
+  }();
+  CHECK(added);
+}
+
 Json scenario_on_a_star() {
+  add_ours();
   return Json::parse(
       R"({"schema": 1, "name": "two", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "100Gbps", "latency": "1us"}},
     "hardware": "ideal", "workload": {"collective": "allreduce", "algorithm": ["ring"], "size": "1MB"}})");
@@ -62,11 +78,6 @@ TEST_CASE("a fabric of the program's own is simulated with its routes") {
 }
 
 TEST_CASE("an algorithm of the program's own is proved and simulated like the others") {
-  add_algorithm({.name = "everyone_to_everyone",
-                 .collective = Collective::allreduce,
-                 .description = "One step.",
-                 .source = "this test",
-                 .build = everyone_to_everyone});
   Json scenario = scenario_on_a_star();
   scenario["fabric"]["nodes"] = 4;
   scenario["workload"]["algorithm"] = "everyone_to_everyone";
@@ -79,20 +90,14 @@ TEST_CASE("an algorithm of the program's own is proved and simulated like the ot
 }
 
 TEST_CASE("an algorithm that does not add up is refused with what is wrong") {
-  add_algorithm({.name = "forgetful",
-                 .collective = Collective::allreduce,
-                 .description = "Nobody sends anything.",
-                 .source = "this test",
-                 .build = [](const Request& request) { return Schedule{.name = "forgetful", .ranks = request.ranks, .chunks = 1}; }});
   Json scenario = scenario_on_a_star();
   scenario["workload"]["algorithm"] = "forgetful";
   CHECK_THROWS_WITH_AS(run_scenario(scenario), doctest::Contains("forgetful on 2 ranks is wrong"), RunError);
-  CHECK_THROWS_WITH_AS(add_algorithm({.name = "ring", .collective = Collective::allreduce, .build = everyone_to_everyone}),
-                       "allreduce has an algorithm \"ring\" already", InputError);
-  CHECK_THROWS_WITH_AS(add_algorithm({.name = "Ring 2", .collective = Collective::allreduce, .build = everyone_to_everyone}),
-                       doctest::Contains("such as my_ring, got \"Ring 2\""), InputError);
-  CHECK_THROWS_WITH_AS(add_algorithm({.name = "unbuilt", .collective = Collective::allreduce}), doctest::Contains("nothing that builds"),
+  CHECK_THROWS_WITH_AS(add_algorithm(algorithm_of("ring", everyone_to_everyone)), "allreduce has an algorithm \"ring\" already",
                        InputError);
+  CHECK_THROWS_WITH_AS(add_algorithm(algorithm_of("Ring 2", everyone_to_everyone)), doctest::Contains("such as my_ring, got \"Ring 2\""),
+                       InputError);
+  CHECK_THROWS_WITH_AS(add_algorithm(algorithm_of("unbuilt", nullptr)), doctest::Contains("nothing that builds"), InputError);
 }
 
 TEST_CASE("what is wrong with a scenario is said all at once, before anything runs") {

@@ -61,7 +61,7 @@ RowJournal::RowJournal(const fs::path& folder, const std::vector<std::string>& n
   }
   open(file_, head + old);
   std::error_code gone;
-  fs::remove(beside_, gone);
+  if (fd_ >= 0) fs::remove(beside_, gone);
 }
 
 RowJournal::~RowJournal() {
@@ -69,10 +69,12 @@ RowJournal::~RowJournal() {
 }
 
 // With this content, in one go, and further lines behind it.
-void RowJournal::open(const fs::path& file, const std::string& content) {
+void RowJournal::open(const fs::path& file, const std::string& content) try {
   write_file(file, content);
   fd_ = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd_ < 0) cannot_write(file);
+} catch (const RunError& error) {
+  why_not_ = error.what();
 }
 
 std::vector<Result> RowJournal::known(const std::vector<RowRequest>& requests, Wanted wanted) const {
@@ -93,6 +95,7 @@ std::vector<Result> RowJournal::known(const std::vector<RowRequest>& requests, W
 
 void RowJournal::add(std::size_t place, const Result& result) {
   if (!result.row) return;
+  if (fd_ < 0) throw RunError(why_not_);
   Json line = {{"key", row_key(result.request)}, {"row", to_text(*result.row)}};
   if (!result.trace.empty()) line["place"] = place, line["trace"] = result.trace;
   if (!result.details.empty()) line["details"] = result.details;
@@ -103,7 +106,7 @@ void RowJournal::add(std::size_t place, const Result& result) {
 void RowJournal::finish() { replace_old(); }
 
 void RowJournal::replace_old() {
-  if (!std::exchange(is_beside_, false)) return;
+  if (fd_ < 0 || !std::exchange(is_beside_, false)) return;
   if (std::rename(beside_.c_str(), file_.c_str()) != 0) cannot_write(file_);
 }
 

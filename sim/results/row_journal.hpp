@@ -15,7 +15,7 @@ namespace weft {
 class RowJournal {
  public:
   // Of a run on scenarios of these names. `resume`: rows that are there may be used, and new ones come behind them. Without it new ones
-  // go to a file beside, which takes the old one's place when it has as many rows. Throws RunError.
+  // go to a file beside, which takes the old one's place when it has as many rows.
   RowJournal(const std::filesystem::path& folder, const std::vector<std::string>& names, bool resume);
   ~RowJournal();
   RowJournal(const RowJournal&) = delete;
@@ -29,7 +29,7 @@ class RowJournal {
   std::vector<Result> known(const std::vector<RowRequest>& requests, Wanted wanted) const;
   std::size_t rows_found() const { return lines_.size(); }
 
-  // The row of this place among the requests. Throws RunError.
+  // The row of this place among the requests. Throws RunError where nothing can be written, from the beginning or now.
   void add(std::size_t place, const Result& result);
   // All rows of the run are there: it takes the old one's place, however many rows that had.
   void finish();
@@ -43,6 +43,7 @@ class RowJournal {
   std::size_t old_rows_ = 0, rows_ = 0;
   bool is_beside_ = false;
   int fd_ = -1;
+  std::string why_not_;  // there is no file to write to
 };
 
 // Whether a file that begins with this text is one of scenarios of these names.

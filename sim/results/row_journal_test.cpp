@@ -30,7 +30,8 @@ class Folder {
 std::vector<Result> rows_of_case(const std::vector<Case>& cases) {
   std::vector<Result> out;
   for (const RowRequest& request : rows_of(cases))
-    out.push_back({.request = request, .row = Row{.algorithm = label(*request.algorithm), .size = request.size}});
+    out.push_back(
+        {.request = request, .row = Row{.scenario = request.scenario->name, .algorithm = label(*request.algorithm), .size = request.size}});
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 namespace weft {
 namespace {
@@ -17,7 +18,10 @@ fs::path own_file() {
   link_map* map = nullptr;
   const bool found = ::dladdr1(reinterpret_cast<void*>(&own_file), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0;
   const bool library = found && map != nullptr && map->l_name != nullptr && *map->l_name != '\0';
-  return fs::canonical(library ? map->l_name : "/proc/self/exe", unknown);
+  if (library) return fs::canonical(map->l_name, unknown);
+  const fs::path program = fs::canonical("/proc/self/exe", unknown);
+  if (!unknown) return program;
+  return fs::canonical(reinterpret_cast<const char*>(::getauxval(AT_EXECFN)), unknown);  // without /proc, as some chroots are
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "validation/fit/calibrate.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "sim/farm/job_ranks.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
@@ -170,6 +171,8 @@ const std::vector<std::string>& default_fit() {
 }
 
 int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostream& err) {
+  // Under mpirun or srun rank 0 does it alone: a fit is some 15 s of one core, each step of which needs the one before.
+  if (const auto job = job_ranks(); job && job->rank > 0) return 0;
   const Selection selection{.renames = renames_in(a.rename), .hold_out = !a.all, .flat = a.flat};
   std::vector<std::filesystem::path> inputs(a.data.begin(), a.data.end());
   inputs.emplace_back(a.scenario);
