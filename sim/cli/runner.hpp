@@ -1,8 +1,8 @@
 // Rows to worker processes, one process a row and as many at once as asked for; results come back in the order of the rows.
 #pragma once
 
-#include "sim/network/timeline.hpp"
 #include "sim/network/run_progress.hpp"
+#include "sim/network/timeline.hpp"
 #include "sim/results/result.hpp"
 
 #include <chrono>
