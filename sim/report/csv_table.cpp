@@ -46,8 +46,10 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
     else if (c != '\r')
       fields.back() += c;
   }
-  if (quotes) problems.push_back(fmt::format("{}:{}: a quote is not closed", file, began));
-  end_line();
+  if (quotes)
+    problems.push_back(fmt::format("{}:{}: a quote is not closed", file, began));
+  else
+    end_line();
   if (out.header.empty()) problems.push_back(fmt::format("{}: is empty; it must be CSV with a header, as weft run -o writes", file));
   if (!problems.empty()) throw InputError(problems);
   return out;

@@ -42,7 +42,7 @@ TEST_CASE("details of a large run are no larger than people look at") {
   timeline.messages.clear();
   for (int i = 0; i < 100'000; ++i)
     timeline.messages.push_back(
-        {.from = i % 1000, .to = (i + 1) % 1000, .bytes = 1, .active = SimTime{i * 10}, .ended = SimTime{i * 10 + 5}});
+        {.from = i % 1000, .to = (i + 1) % 1000, .bytes = 1, .posted = 0_us, .active = SimTime{i * 10}, .ended = SimTime{i * 10 + 5}});
   const Json details = row_details(timeline, {});
   CHECK(details["slices"].empty());
   CHECK(details["messages"] == 100'000);

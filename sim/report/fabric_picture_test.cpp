@@ -2,8 +2,8 @@
 
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/star.hpp"
+#include "models/server/server.hpp"
 #include "models/server/server_fabric.hpp"
-#include "models/server/server_presets.hpp"
 
 #include <algorithm>
 
@@ -69,6 +69,6 @@ TEST_CASE("a server with its GPUs and NICs is one host") {
   const Json picture = fabric_picture(on(build(Star{.nodes = 3, .host_link = cable}, server_preset("dgx_h100"))), {});
   CHECK(count(picture["nodes"], "host") == 3);
   for (const Json& node : picture["nodes"])
-    if (node["kind"] == "host") CHECK(node["name"].get<std::string>().starts_with("node"));
+    if (node["kind"] == "host") CHECK(node["name"].get<std::string>().starts_with("server"));
   for (const Json& line : picture["links"]) CHECK(line["cables"] == 8);
 }

@@ -13,7 +13,7 @@ struct Result {
   RowRequest request;
   std::optional<Row> row = {};  // or why there is none:
   std::string failure = {};
-  bool bad_input = false;  // the failure is the scenario's
+  bool bad_input = false;    // the failure is the scenario's
   std::string trace = {};    // Perfetto events, when asked for
   std::string details = {};  // what the report shows besides, when asked for (sim/report/details.hpp)
 };

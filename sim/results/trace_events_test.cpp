@@ -34,7 +34,7 @@ TEST_CASE("a trace has a slice and an arrow for each message, on tracks of its c
       CHECK(
           event ==
           Json::parse(
-              R"({"ph": "X", "name": "step 2 to 3", "pid": 5, "tid": 1, "ts": 2.0, "dur": 2.0, "args": {"bytes": 64, "waited_us": 1.0}})"));
+              R"({"ph": "X", "pid": 5, "tid": 1, "ts": 2.0, "dur": 2.0, "name": "step 2 to 3", "args": {"bytes": 64, "waited_us": 1.0}})"));
   CHECK(std::ranges::count_if(events, [](const Json& e) { return e["ph"] == "s" || e["ph"] == "f"; }) == 2);
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("a trace of training steps has tracks for what each rank computes, its
 }
 
 TEST_CASE("a trace has tracks for other jobs, traffic and agents, and counters of links and queues") {
-  Timeline timeline{.messages = {{.from = 0, .to = 1, .bytes = 64, .active = 0_us, .ended = 4_us}}};
+  Timeline timeline{.messages = {{.from = 0, .to = 1, .bytes = 64, .posted = 0_us, .active = 0_us, .ended = 4_us}}};
   timeline.fabric = build(Star{.nodes = 2, .host_link = {8_Gbps, 0_us}});
   timeline.placement = {1, 0};
   NetworkActivity& activity = timeline.activity;
@@ -92,7 +92,7 @@ TEST_CASE("a trace has tracks for other jobs, traffic and agents, and counters o
   activity.level("queue switch->node0", "B").set(1_us, 1500);
   activity.level("queue switch->node0", "B").set(2_us, 0);
   activity.transfer({.by = "traffic 0", .from = "node0", .to = "node1", .bytes = 10, .begin = 1_us, .end = 2_us});
-  activity.beside.push_back({.job = "b", .messages = {{.from = 1, .to = 0, .bytes = 8, .active = 0_us, .ended = 1_us}}});
+  activity.beside.push_back({.job = "b", .messages = {{.from = 1, .to = 0, .bytes = 8, .posted = 0_us, .active = 0_us, .ended = 1_us}}});
   const Json events = parsed(trace_events(timeline, 0, "row"));
   CHECK(flaws_of_trace(events) == std::vector<std::string>{});
   CHECK(tracks_of(events) == std::set<std::string>{"rank 0 node1: sends, channel 0", "rank 1 node0: receives, channel 0",

@@ -11,7 +11,7 @@ namespace weft {
 struct NetworkTraits {
   NetworkKind kind;
   std::string_view name;
-  std::string_view description;  // one sentence
+  std::string_view description;             // one sentence
   std::span<const char* const> leaves_out;  // of what happens in a cluster: for a report, a sentence each
   bool in_this_build;
   bool servers;      // several devices in a server, with PCIe between them

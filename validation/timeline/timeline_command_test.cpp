@@ -47,7 +47,7 @@ TEST_CASE("measured and simulated runs are processes of one timeline, and none t
   std::filesystem::create_directories(folder);
   const auto file = [&](const char* name) { return (folder / name).string(); };
   write_file(file("bench.trace"), measured_trace);
-  const Timeline simulated{.messages = {{.from = 0, .to = 1, .bytes = 4, .active = 0_us, .ended = 4_us}}};
+  const Timeline simulated{.messages = {{.from = 0, .to = 1, .bytes = 4, .posted = 0_us, .active = 0_us, .ended = 4_us}}};
   write_file(file("trace.json"), R"({"displayTimeUnit":"ns","traceEvents":[)" + trace_events(simulated, 0, "ring") + "," +
                                      trace_events(simulated, 1, "hdrm") + "]}");
   std::ostringstream out;

@@ -100,7 +100,7 @@ function lines(parent, {series, x, y, logX, logY, label}) {
   for (let i = ends.length - 1, floor = height - bottom; i >= 0; --i, floor -= 14) ends[i].at = Math.min(ends[i].at, floor);
   const g = svg.append('g').attr('aria-hidden', 'true');
   if (ends.length <= 24) for (const e of ends) {
-    g.append('path').attr('d', `M${e.x + 8},${e.y}L${width - right + 14},${e.at}`).attr('stroke', colour(e.i)).attr('opacity', .5).attr('fill', 'none');
+    g.append('path').attr('d', `M${e.x + 8},${e.y}L${width - right + 14},${e.at}`).attr('stroke', colour(e.i)).attr('stroke-dasharray', '1 3').attr('opacity', .7).attr('fill', 'none');
     g.append('text').attr('x', width - right + 18).attr('y', e.at + 4).style('fill', colour(e.i)).text(e.name.length > 27 ? e.name.slice(0, 26) + '…' : e.name);
   }
 }
