@@ -111,6 +111,7 @@ struct Row {
   std::optional<PacketSummary> packet = {};          // on the network "packet"
   std::optional<TrainingResult> training = {};       // `time` is that of a step
   std::optional<CompressionResult> compressed = {};  // where the workload names one
+  std::string notes = {};                            // lines on how the workload's trace was taken
   bool compresses() const { return compressed && compressed->compression != "dense"; }
   friend bool operator==(const Row&, const Row&) = default;
 };

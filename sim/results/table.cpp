@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 namespace weft {
 namespace {
@@ -19,9 +20,7 @@ bool fastest(const Result& result, const std::vector<const Result*>& group) {
          });
 }
 
-std::string what_runs(const Workload& w) {
-  return w.program.empty() ? std::string(name_of(w.collective)) : fmt::format("a program of {} operations", w.program.size());
-}
+std::string what_runs(const Workload& w) { return w.has_program() ? describe_program(w) : std::string(name_of(w.collective)); }
 
 // Behind the line on the collective.
 std::string training_in_effect(const Workload& w) {
@@ -241,6 +240,20 @@ std::string packets_of(const Row& row) {
   return fmt::format("#   packets: {}\n", fmt::join(facts, "; "));
 }
 
+// How traces were taken, each line once.
+std::string notes_on(const std::vector<const Result*>& group) {
+  std::vector<std::string> lines;
+  for (const Result* result : group) {
+    if (!result->row) continue;
+    std::istringstream in(result->row->notes);
+    for (std::string line; std::getline(in, line);)
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  }
+  std::string out;
+  for (const std::string& line : lines) out += fmt::format("# {}\n", line);
+  return out;
+}
+
 // Where flows meet, once for each algorithm of a case: it does not depend on the size.
 std::string congestion(const std::vector<const Result*>& group) {
   std::vector<std::string> notes;
@@ -338,6 +351,7 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }
+    out += notes_on(group);
     out += congestion(group);
   }
   if (cases.size() > 1) out += comparison(results, cases);
