@@ -28,14 +28,16 @@ struct Call {
 };
 
 // What one rank does once. It begins when all operations in `after`, and the one before it on its stream, have ended on this
-// rank; a call also needs the other members, message by message.
+// rank; a call also needs the other members, message by message. Computations of one unit take it one at a time, whoever is ready first.
 struct Operation {
-  static constexpr int no_call = -1;
+  static constexpr int no_call = -1, no_unit = -1;
 
   std::string id = {};
   SimTime duration = {};        // of a computation
   int call = no_call;           // of a call: its index; each member has exactly one operation for it
   int stream = 0;               // operations of one rank and stream follow one another, in the order of the program (as in CUDA)
+  bool in_order = true;         // false: it waits for nobody on its stream, and nobody there for it
+  int unit = no_unit;           // of a computation: what computes, such as a GPU
   std::vector<int> after = {};  // indices of earlier operations of the same rank
 
   bool is_call() const { return call != no_call; }

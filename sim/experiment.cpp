@@ -5,6 +5,7 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/blame.hpp"
 #include "sim/engine/in_child.hpp"
+#include "sim/program_of_trace.hpp"
 #include "sim/program_of_workload.hpp"
 #include "sim/scenario/compression_check.hpp"
 #include "sim/scenario/describe.hpp"
@@ -49,7 +50,8 @@ struct PlacedJob {
   std::vector<SimTime> starts = {};
   std::optional<InNetworkSettings> aggregation = {};  // by switches, instead of a schedule or program
   std::shared_ptr<const Schedule> schedule = {};
-  std::optional<Program> program = {};
+  std::shared_ptr<const Program> program = {};
+  std::vector<std::string> notes = {};
   std::optional<TrainingJob> training = {};             // all-reduces are runs of the schedule
   std::optional<CompressedAllreduce> compression = {};  // instead of the schedule
   bool kernels_on_gpu = false;                          // of the compression: while they run, the GPU does not compute
@@ -72,13 +74,13 @@ struct PlacedJob {
     for (const Call& call : program->calls) sum += Bytes{call.elements * call.element_bytes};
     return sum;
   }
-  Program at(Bytes size) const {
-    if (program) return *program;
-    if (training) return {};
-    if (compression) return compression->program(elements(size));
+  // Null where there is none: training steps, in-network all-reduces.
+  std::shared_ptr<const Program> at(Bytes size) const {
+    if (program || training || in_network()) return program;
+    if (compression) return std::make_shared<const Program>(compression->program(elements(size)));
     Program out = program_of(*schedule, elements(size), element_bytes());
     out.calls.front().regime = regime;
-    return out;
+    return std::make_shared<const Program>(std::move(out));
   }
   int steps() const {
     if (in_network()) return steps_of_in_network;
@@ -187,7 +189,7 @@ PlacedJob placed(const Scenario& scenario, Program program, std::string label, s
     LinkLoad load = link_load(*call.schedule, seats, routes);
     if (load.max_flows_per_link() > job.load.max_flows_per_link()) job.load = std::move(load);
   }
-  job.program = std::move(program);
+  job.program = std::make_shared<const Program>(std::move(program));
   return job;
 }
 
@@ -195,7 +197,7 @@ PlacedJob placed(const Scenario& scenario, Program program, std::string label, s
 struct ReadyJob {
   const PlacedJob& job;
   Bytes size;
-  Program program;
+  std::shared_ptr<const Program> program;
 
   std::vector<MessageRecord>* messages = nullptr;  // receives them
   std::vector<SpanRecord>* spans = nullptr;        // receives what each rank of a training job does
@@ -224,7 +226,7 @@ struct ReadyJob {
     if (job.in_network())
       return {.name = job.name, .job = InNetworkJob{*job.aggregation, job.placement, job.elements(size), job.starts, job.repetition}};
     return {.name = job.name,
-            .job = PlacedProgram{.program = program,
+            .job = PlacedProgram{.program = *program,
                                  .placement = job.placement,
                                  .hardware = hardware,
                                  .start = job.starts,
@@ -373,7 +375,8 @@ Row row_of(const Scenario& scenario, const ReadyJob& ready, const SharedRun& run
           .critical_path = path_of(job, own, fabric),
           .copies = run.copies,
           .traffic = run.traffic,
-          .in_network = run.in_network};
+          .in_network = run.in_network,
+          .notes = fmt::format("{}", fmt::join(job.notes, "\n"))};
   if (!scenario.workload.compressions.empty())
     row.compressed = CompressionResult{.compression = label(scenario.workload.compressions.front()),
                                        .kernels = job.training      ? own.compressing
@@ -402,9 +405,16 @@ Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std:
     : parts_(std::make_unique<Parts>(std::move(scenario), std::move(cluster))) {
   const Scenario& s = parts_->scenario;
   const std::vector<std::vector<int>> placements = placements_of_jobs(s, algorithm);
-  parts_->jobs.push_back(s.workload.program.empty() ? placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes)
-                                                    : placed(s, program_of_workload(s, algorithm, {*parts_->fabric, placements.front()}),
-                                                             label(algorithm), placements.front(), parts_->routes));
+  const ProgramSite site{*parts_->fabric, placements.front()};
+  if (s.workload.trace.given()) {
+    ProgramOfTrace traced = program_of_trace(s, algorithm, site);
+    parts_->jobs.push_back(placed(s, std::move(traced.program), label(algorithm), placements.front(), parts_->routes));
+    parts_->jobs.back().notes = std::move(traced.notes);
+  } else if (s.workload.has_program()) {
+    parts_->jobs.push_back(placed(s, program_of_workload(s, algorithm, site), label(algorithm), placements.front(), parts_->routes));
+  } else {
+    parts_->jobs.push_back(placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes));
+  }
   place_jobs_beside(s, algorithm, placements, parts_->routes, parts_->jobs);
 }
 
@@ -436,7 +446,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
   std::vector<ReadyJob> ready;
   for (PlacedJob& job : parts_->jobs) choose_schedule(job, size, hardware, parts_->routes);
-  for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.in_network() ? Program{} : job.at(size)});
+  for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.at(size)});
   std::vector<Tenant> tenants;
   if (Timeline* timeline = options.timeline) {
     timeline->fabric = parts_->fabric;

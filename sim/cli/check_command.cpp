@@ -52,9 +52,9 @@ bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm,
     return false;
   }
   const LinkLoad& load = experiment->link_load();
-  if (const auto& program = scenario.workload.program; !program.empty()) {
-    out << fmt::format("  ok      {}: a program of {} operations, every collective of which is correct; {}\n", label(algorithm),
-                       program.size(), load_text(load, *fabric));
+  if (scenario.workload.has_program()) {
+    out << fmt::format("  ok      {}: {}, every collective of which is correct; {}\n", label(algorithm),
+                       describe_program(scenario.workload), load_text(load, *fabric));
     return true;
   }
   if (const auto compressed = compressed_allreduce(scenario, algorithm)) {

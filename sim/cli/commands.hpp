@@ -19,6 +19,7 @@ struct ScenarioArguments {
   std::vector<std::string> files;
   std::vector<std::string> set;  // "/pointer=value"
   std::string network;           // empty: the scenario's
+  ProgramFiles program = {};     // instead of their workloads
 };
 
 // Throws InputError with what keeps rows from running on their network where its limits depend on their schedules.

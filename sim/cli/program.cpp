@@ -46,8 +46,20 @@ TopologyFormat format_of(const Arguments& a) {
                      : TopologyFormat::summary;
 }
 
-void add_scenarios(CLI::App* command, ScenarioArguments& arguments) {
-  command->add_option("FILE", arguments.files, "Scenario files (JSON)")->required();
+// Traces instead of the scenarios' workloads.
+void add_program(CLI::App* command, ProgramFiles& program) {
+  command
+      ->add_option(
+          "--program", program.files,
+          "Run these traces (Chakra, Kineto, PyTorch, GOAL; files or folders) instead of the scenario's workload; without FILE on a "
+          "switch with 100 Gb/s a rank")
+      ->type_name("TRACE...");
+  command->add_option("--ranks", program.ranks, "Spread the traces to so many ranks (needs --program)")->check(CLI::Range(1, 1 << 20));
+  command->add_flag("--lenient", program.lenient, "Take what the traces do not say as the messages say, instead of refusing it");
+}
+
+void add_scenarios(CLI::App* command, ScenarioArguments& arguments, bool needed = true) {
+  command->add_option("FILE", arguments.files, "Scenario files (JSON)")->required(needed);
   command->add_option("--set", arguments.set, "Set a key of the scenario: /pointer=value (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("POINTER=VALUE");
@@ -103,7 +115,8 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
     return added;
   };
   CLI::App* run = command("run", "Simulate scenarios and print a table", [&] { return run_command(a.run, std::cout, std::cerr); });
-  add_scenarios(run, scenarios);
+  add_scenarios(run, scenarios, false);
+  add_program(run, scenarios.program);
   run->add_option("-o,--output", a.run.output,
                   "Write results.csv and results.json into this folder; those of the same scenarios are replaced")
       ->type_name("DIR");
@@ -131,7 +144,8 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
                tune_arguments);
   CLI::App* check = command("check", "Prove schedules correct, count flows on links, look for deadlock",
                             [&] { return check_command(scenarios, std::cout); });
-  add_scenarios(check, scenarios);
+  add_scenarios(check, scenarios, false);
+  add_program(check, scenarios.program);
   CLI::App* topo = command("topo", "Describe or draw the fabric", [&] { return topo_command(scenarios, format_of(a), std::cout); });
   add_scenarios(topo, scenarios);
   topo->add_flag("--dot", a.dot, "As Graphviz, in tiers; what is alike together above 64 devices");

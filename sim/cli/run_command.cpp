@@ -13,11 +13,13 @@
 #include "sim/results/terminal.hpp"
 #include "sim/results/writers.hpp"
 #include "sim/scenario/describe.hpp"
+#include "sim/scenario/files.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/profiles.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <ostream>
 #include <set>
 #include <thread>
@@ -133,6 +135,19 @@ std::string text_of(RunFormat format, const std::vector<Result>& results, const 
   return to_table(results, cases, style) + wrapped(calibration_notes(results, cases, calibrations_beside(files)), style.width);
 }
 
+// Scenarios among the values of --program, which takes all that follows it.
+void take_scenarios(ProgramFiles& program, std::vector<std::string>& scenarios) {
+  std::erase_if(program.files, [&](const std::string& file) {
+    std::error_code error;
+    constexpr std::uintmax_t most = 1 << 20;
+    if (!file.ends_with(".json") || std::filesystem::file_size(file, error) > most || error) return false;
+    const Json json = Json::parse(read_file(file), nullptr, false);
+    const bool is_scenario = json.is_object() && json.contains("fabric") && json.contains("workload");
+    if (is_scenario) scenarios.push_back(file);
+    return is_scenario;
+  });
+}
+
 }  // namespace
 
 RunFormat run_format(const std::string& name) {
@@ -148,9 +163,15 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
   if (!arguments.network.empty()) settings.push_back({"/network", arguments.network});
   std::vector<Case> cases;
   std::vector<std::string> problems;
-  for (const std::string& file : arguments.files) {
+  ProgramFiles program = arguments.program;
+  std::vector<std::string> files = arguments.files;
+  take_scenarios(program, files);
+  if (program.files.empty() && (program.lenient || program.ranks > 0)) throw InputError("--lenient and --ranks go with --program");
+  if (files.empty() && program.files.empty()) throw InputError("FILE: is missing: name a scenario");
+  if (files.empty()) return cases_of_program(program, settings);
+  for (const std::string& file : files) {
     try {
-      for (Case& one : load_cases(file, settings)) cases.push_back(std::move(one));
+      for (Case& one : load_cases(file, settings, program)) cases.push_back(std::move(one));
     } catch (const InputError& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -47,16 +48,6 @@ class ProgramDriver final : public Driver {
       }
     const Program& program = job.program;
     for (const std::vector<Operation>& operations : program.operations) graphs_.emplace_back(operations);
-    operation_of_call_.resize(program.calls.size());
-    for (Rank rank = 0; rank < program.ranks; ++rank) {
-      const std::vector<Operation>& own = program.of_rank(rank);
-      for (std::size_t i = 0; i < own.size(); ++i)
-        if (own[i].is_call()) {
-          auto& of_call = operation_of_call_[static_cast<std::size_t>(own[i].call)];
-          of_call.resize(static_cast<std::size_t>(program.ranks), -1);
-          of_call[static_cast<std::size_t>(rank)] = static_cast<int>(i);
-        }
-    }
     int channels = 0;
     for (std::uint32_t c = 0; c < program.calls.size(); ++c) {
       const Call& call = program.calls[c];
@@ -67,10 +58,14 @@ class ProgramDriver final : public Driver {
       }
       first_channels_.push_back(channels);
       channels += static_cast<int>(call.schedule->channels.size());
-      auto& rank_in_call = ranks_in_call_.emplace_back();
-      if (call.members.empty()) continue;
-      rank_in_call.assign(static_cast<std::size_t>(program.ranks), -1);
-      for (std::size_t i = 0; i < call.members.size(); ++i) rank_in_call[static_cast<std::size_t>(call.members[i])] = static_cast<Rank>(i);
+      groups_of_calls_.push_back(&groups_.try_emplace(call.members, job, call.members).first->second);
+      first_operations_.push_back(operations_of_calls_.size());
+      operations_of_calls_.resize(operations_of_calls_.size() + groups_of_calls_.back()->seats.size());
+    }
+    for (Rank rank = 0; rank < program.ranks; ++rank) {
+      const std::vector<Operation>& own = program.of_rank(rank);
+      for (std::size_t i = 0; i < own.size(); ++i)
+        if (own[i].is_call()) operation_of(static_cast<std::uint32_t>(own[i].call), rank) = static_cast<int>(i);
     }
   }
 
@@ -81,6 +76,7 @@ class ProgramDriver final : public Driver {
   }
 
   void ended(std::uint32_t token) override {
+    finished_.clear();
     const UnderWay what = lane_.under_way.take(token);
     if (what.kind == UnderWay::Kind::operation_ends) {
       const auto after = waiting_ends_.extract({what.from, what.step});
@@ -137,21 +133,56 @@ class ProgramDriver final : public Driver {
 
   // Who waits for whom among the operations of one rank, those before on the same stream included.
   struct Graph {
-    explicit Graph(const std::vector<Operation>& operations) : waits(operations.size()), next(operations.size()) {
-      std::map<int, int> last;  // by stream
+    explicit Graph(const std::vector<Operation>& operations) : waits(operations.size()), first_next(operations.size() + 1) {
+      std::vector<std::pair<int, int>> edges;  // of an operation and one that waits for it
+      std::map<int, int> last;                 // by stream
+      std::vector<int> before;
       for (std::size_t i = 0; i < operations.size(); ++i) {
         const auto own = static_cast<int>(i);
-        std::vector<int> before = operations[i].after;
-        const auto [stream, first] = last.try_emplace(operations[i].stream, own);
-        if (!first) before.push_back(std::exchange(stream->second, own));
+        before = operations[i].after;
+        if (operations[i].in_order) {
+          const auto [stream, first] = last.try_emplace(operations[i].stream, own);
+          if (!first) before.push_back(std::exchange(stream->second, own));
+        }
         std::ranges::sort(before);
         before.erase(std::unique(before.begin(), before.end()), before.end());
         waits[i] = static_cast<int>(before.size());
-        for (const int b : before) next[static_cast<std::size_t>(b)].push_back(own);
+        for (const int b : before) {
+          edges.emplace_back(b, own);
+          ++first_next[static_cast<std::size_t>(b) + 1];
+        }
+      }
+      std::partial_sum(first_next.begin(), first_next.end(), first_next.begin());
+      all_next.resize(edges.size());
+      std::vector<std::size_t> at(first_next.begin(), first_next.end() - 1);
+      for (const auto& [b, own] : edges) all_next[at[static_cast<std::size_t>(b)]++] = own;
+    }
+    std::span<const int> next(int operation) const {
+      const auto i = static_cast<std::size_t>(operation);
+      return std::span(all_next).subspan(first_next[i], first_next[i + 1] - first_next[i]);
+    }
+    std::vector<int> waits;  // how many operations before it
+
+   private:
+    std::vector<std::size_t> first_next;  // by operation, in all_next: which wait for it
+    std::vector<int> all_next;
+  };
+  // Ranks that run calls together.
+  struct Group {
+    Group(const PlacedProgram& job, const std::vector<Rank>& members) {
+      const auto ranks = static_cast<std::size_t>(job.program.ranks);
+      const std::size_t size = members.empty() ? ranks : members.size();
+      if (!members.empty()) index.assign(ranks, -1);
+      for (std::size_t i = 0; i < size; ++i) {
+        const Rank rank = members.empty() ? static_cast<Rank>(i) : members[i];
+        if (!members.empty()) index[static_cast<std::size_t>(rank)] = static_cast<Rank>(i);
+        seats.push_back(job.placement[static_cast<std::size_t>(rank)]);
       }
     }
-    std::vector<int> waits;              // how many operations before it
-    std::vector<std::vector<int>> next;  // which wait for it
+    Rank of(Rank rank) const { return index.empty() ? rank : index[static_cast<std::size_t>(rank)]; }
+
+    std::vector<Rank> index = {};  // by rank of the job: its number here; -1: no member; empty: all ranks in order
+    std::vector<int> seats = {};   // by number here
   };
   // An operation of a rank that begins or ends.
   struct Turn {
@@ -193,18 +224,32 @@ class ProgramDriver final : public Driver {
 
   void begin_operation(const Turn started) {
     const Operation& o = job_.program.of_rank(started.rank)[static_cast<std::size_t>(started.operation)];
-    if (!o.is_call()) {
-      Turn end = started;
-      end.at += o.duration;
-      end.after.computing_ps += o.duration.ps;
-      return ended_at(started.at, end);
-    }
+    if (!o.is_call()) return compute(o, started);
     const auto c = static_cast<std::uint32_t>(o.call);
     if (!executors_[c]) open(c, o.stream);
-    const std::vector<Rank>& in_call = ranks_in_call_[c];
     if (job_.operations) begun_at_[{c, started.rank}] = started.at;
-    executors_[c]->begin(in_call.empty() ? started.rank : in_call[static_cast<std::size_t>(started.rank)], started.at, started.after);
+    executors_[c]->begin(groups_of_calls_[c]->of(started.rank), started.at, started.after);
     ranks_done(c);
+  }
+
+  void compute(const Operation& o, const Turn& ready) {
+    Turn turn = ready;
+    SimTime* unit = nullptr;
+    if (o.unit != Operation::no_unit) {
+      unit = &unit_free_at_[{ready.rank, o.unit}];
+      turn.at = std::max(turn.at, *unit);
+      turn.after.waiting_ps += (turn.at - ready.at).ps;
+    }
+    const SimTime begun = turn.at;
+    turn.at += o.duration;
+    turn.after.computing_ps += o.duration.ps;
+    if (unit) *unit = turn.at;
+    ended_at(begun, turn);
+  }
+
+  // Of the rank, which is one of the call's.
+  int& operation_of(std::uint32_t c, Rank rank) {
+    return operations_of_calls_[first_operations_[c] + static_cast<std::size_t>(groups_of_calls_[c]->of(rank))];
   }
 
   void open(std::uint32_t c, int stream) {
@@ -218,11 +263,8 @@ class ProgramDriver final : public Driver {
     }
     if (job_.hardware.send_queue != SendQueue::channel)
       for (Rank r = 0; r < schedule.ranks; ++r) seat.sends_free_at.push_back(&rank_free_at_[static_cast<std::size_t>(member(call, r))]);
-    std::vector<int>& placement = placements_[call.members];
-    if (placement.empty())
-      for (Rank r = 0; r < schedule.ranks; ++r) placement.push_back(job_.placement[static_cast<std::size_t>(member(call, r))]);
     executors_[c] = std::make_unique<Executor>(Job{.schedule = schedule,
-                                                   .placement = placement,
+                                                   .placement = groups_of_calls_[c]->seats,
                                                    .elements = call.elements,
                                                    .element_bytes = call.element_bytes,
                                                    .hardware = hardware_of(c),
@@ -242,7 +284,7 @@ class ProgramDriver final : public Driver {
     Executor& executor = *executors_[c];
     for (const RankDone& done : std::exchange(executor.done(), {})) {
       const Rank rank = member(job_.program.calls[c], done.rank);
-      const int operation = operation_of_call_[c][static_cast<std::size_t>(rank)];
+      const int operation = operation_of(c, rank);
       SimTime begun = done.at;
       if (job_.operations) begun = begun_at_.extract({c, rank}).mapped();
       ended_at(begun, {rank, operation, done.at, done.after});
@@ -262,7 +304,7 @@ class ProgramDriver final : public Driver {
       last_ = end.after;
     }
     if (job_.operations) job_.operations->push_back({end.rank, end.operation, begun, end.at});
-    const bool awaited = !graph(end.rank).next[static_cast<std::size_t>(end.operation)].empty();
+    const bool awaited = !graph(end.rank).next(end.operation).empty();
     if (!awaited || end.at <= lane_.network.now()) return complete(end);
     waiting_ends_[{end.rank, end.operation}] = end.after;
     const UnderWay entry{.step = end.operation, .from = end.rank, .kind = UnderWay::Kind::operation_ends};
@@ -272,7 +314,7 @@ class ProgramDriver final : public Driver {
   void complete(const Turn& end) {
     --unfinished_;
     std::vector<int>& left = left_[static_cast<std::size_t>(end.rank)];
-    for (const int next : graph(end.rank).next[static_cast<std::size_t>(end.operation)])
+    for (const int next : graph(end.rank).next(end.operation))
       if (--left[static_cast<std::size_t>(next)] == 0) ready_.push_back({end.rank, next, end.at, end.after});
   }
 
@@ -312,12 +354,13 @@ class ProgramDriver final : public Driver {
 
   const PlacedProgram job_;
   LaneState<Lane<Network>> lane_;
-  std::vector<Graph> graphs_;                                                             // of all ranks alike, or rank by rank
-  std::vector<std::vector<int>> operation_of_call_;                                       // by call and rank; -1: no member
+  std::vector<Graph> graphs_;                  // of all ranks alike, or rank by rank
+  std::map<std::vector<Rank>, Group> groups_;  // by members
+  std::vector<const Group*> groups_of_calls_;
+  std::vector<std::size_t> first_operations_;                                             // by call, in the list of all calls
+  std::vector<int> operations_of_calls_;                                                  // of each member in turn
   std::map<std::uint32_t, HardwareProfile> hardware_of_call_;                             // of those with reductions of their own
   std::vector<int> first_channels_;                                                       // by call, of the channels of all calls
-  std::vector<std::vector<Rank>> ranks_in_call_;                                          // by call and rank; empty: all ranks in order
-  std::map<std::vector<Rank>, std::vector<int>> placements_;                              // by members
   std::map<std::tuple<int, std::size_t, std::vector<Rank>>, std::vector<PeersMet>> met_;  // by stream, channels, members
   std::vector<std::int64_t> rank_free_at_;                                                // for SendQueue::rank
   std::vector<std::unique_ptr<Executor>> executors_;                                      // by call, while it runs
@@ -326,6 +369,7 @@ class ProgramDriver final : public Driver {
   std::map<std::pair<std::uint32_t, Rank>, SimTime> begun_at_;  // of calls, while somebody asks
   std::size_t unfinished_ = 0;
   std::vector<Turn> ready_;
+  std::map<std::pair<Rank, int>, SimTime> unit_free_at_;   // by rank and unit
   std::map<std::pair<Rank, int>, ChainEnd> waiting_ends_;  // of operations that end at a date to come
   PathRecorder recorder_;
   ChainEnd last_ = {};  // of the iteration under way

@@ -133,8 +133,12 @@ class S4uProgram {
       if (own[i].is_call())
         gate.actors = gate.left = static_cast<int>(job_.program.calls[static_cast<std::size_t>(own[i].call)].schedule->channels.size());
       std::vector<int> before = own[i].after;
-      if (const auto at = last.find(own[i].stream); at != last.end()) before.push_back(static_cast<int>(at->second));
-      last[own[i].stream] = i;
+      if (own[i].unit != Operation::no_unit)
+        throw InputError("network \"simgrid\" has no computations that wait for a unit: use network \"flow\"");
+      if (own[i].in_order) {
+        if (const auto at = last.find(own[i].stream); at != last.end()) before.push_back(static_cast<int>(at->second));
+        last[own[i].stream] = i;
+      }
       gate.before = static_cast<int>(before.size());
       for (const int b : before) gates[static_cast<std::size_t>(b)]->next.push_back(&gate);
     }

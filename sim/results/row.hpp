@@ -122,6 +122,7 @@ struct Row {
   std::optional<TrainingResult> training = {};       // `time` is that of a step
   std::optional<FaultsResult> faults = {};           // where links or switches fail
   std::optional<CompressionResult> compressed = {};  // where the workload names one
+  std::string notes = {};                            // lines on how the workload's trace was taken
   bool compresses() const { return compressed && compressed->compression != "dense"; }
   friend bool operator==(const Row&, const Row&) = default;
 };

@@ -328,6 +328,8 @@ constexpr std::array row_rest = {
     derived<slowdown_by_faults>("slowdown_by_faults", "", "Time divided by that of the same run without failures.").in(Shown::json_only),
     field<&R::faults>("faults", "", "What failures of links and switches did, where there are any.").in(Shown::json_only),
     field<&R::op>("redop", "", "The operation that reduces elements.").in(Shown::json_only),
+    field<&R::notes>("notes", "", "How the workload's trace was spread to the ranks, and what was taken for what it does not say; lines.")
+        .in(Shown::json_only),
     field<&R::most_shared_link>("most_shared_link", "", "The link of max_flows_per_link; empty if no flow crosses switches.")
         .in(Shown::json_only),
     field<&R::most_shared_step>("most_shared_step", "", "The first step that puts as many flows on it.").in(Shown::json_only),

@@ -9,12 +9,13 @@
 #include "sim/scenario/repeat_fields.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 namespace weft {
 namespace {
 
 std::string what_runs(const Workload& w) {
-  if (!w.program.empty()) return fmt::format("a program of {} operations", w.program.size());
+  if (w.has_program()) return describe_program(w);
   if (w.collective == Collective::barrier) return std::string(name_of(w.collective));
   const bool reduces =
       w.collective == Collective::allreduce || w.collective == Collective::reduce || w.collective == Collective::reduce_scatter;
@@ -64,6 +65,20 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
 // As name_of() says of its request.
 std::string name_of_row(const Row& row) {
   return (row.training ? row.training->engine + ", " : "") + row.algorithm + (row.compressed ? ", " + row.compressed->compression : "");
+}
+
+// How traces were taken, each line once.
+std::string notes_on(const std::vector<const Result*>& group) {
+  std::vector<std::string> lines;
+  for (const Result* result : group) {
+    if (!result->row) continue;
+    std::istringstream in(result->row->notes);
+    for (std::string line; std::getline(in, line);)
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  }
+  std::string out;
+  for (const std::string& line : lines) out += fmt::format("# {}\n", line);
+  return out;
 }
 
 // In which bandwidths of a table are given: GB/s, unless all are far below.
@@ -184,7 +199,7 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     const std::vector<const Result*> group = group_of(results, i);
     if (group.empty()) continue;
     out += "#\n" + wrapped(what_was_in_effect(cases[i], i, cases.size()), style.width) + to_text(table_of(group), style);
-    out += wrapped(failures_of(group, cases) + congestion(group), style.width);
+    out += wrapped(failures_of(group, cases) + notes_on(group) + congestion(group), style.width);
   }
   if (cases.size() > 1) out += comparison(results, cases, style);
   return out + wrapped(legend(cases), style.width);

@@ -1,6 +1,7 @@
 #include "sim/scenario/algorithms.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "models/traces/traced_job.hpp"
 #include "sim/scenario/networks.hpp"
 
 #include <algorithm>
@@ -19,6 +20,8 @@ std::vector<std::string> algorithm_names() {
 
 int ranks_of(const Scenario& scenario) {
   if (scenario.workload.ranks > 0) return scenario.workload.ranks;
+  if (scenario.workload.trace.given())
+    if (const int world = world_of(*scenario.workload.trace.program); world > 0) return world;
   int servers = 0;
   for (const AlgorithmChoice& choice : scenario.workload.algorithms) servers = std::max(servers, extra_servers(choice.settings));
   return std::max(static_cast<int>(endpoints(scenario.fabric.spec, scenario.server)) - servers, 1);

@@ -1,5 +1,7 @@
 #include "sim/scenario/cases.hpp"
 
+#include "models/traces/read_traces.hpp"
+#include "models/traces/traced_job.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/compatibility.hpp"
 #include "sim/scenario/files.hpp"
@@ -20,7 +22,15 @@ bool written(const Json& scenario, const char* pointer) { return scenario.contai
 // Fills in what follows from other keys.
 void resolve(const Json& as_written, const std::string& name, Scenario& scenario) {
   if (scenario.name.empty()) scenario.name = name;
-  if (Workload& w = scenario.workload; !w.program.empty()) {  // its size is what its collectives and messages have together
+  if (Workload& w = scenario.workload; w.trace.given()) {
+    if (w.algorithms.empty()) w.algorithms = {default_algorithm()};
+    Bytes sum;
+    for (const TracedRank& rank : w.trace.program->ranks)
+      for (const TracedOperation& o : rank.operations)
+        if (o.kind != TracedOperation::Kind::receive && o.bytes > 0) sum += Bytes{std::min(o.bytes, max_message.count)};
+    // What each rank puts in, on average.
+    w.sizes = {Bytes{sum.count / static_cast<std::int64_t>(w.trace.program->ranks.size())}};
+  } else if (!w.program.empty()) {  // its size is what its collectives and messages have together
     if (w.algorithms.empty()) w.algorithms = {default_algorithm()};
     Bytes sum;
     for (const OperationSpec& o : w.program) sum += o.size.value_or(o.send.value_or(Bytes{}));
@@ -92,13 +102,50 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
   return out;
 }
 
-std::vector<Case> load_cases(const std::filesystem::path& file, const std::vector<Setting>& settings) {
+namespace {
+
+// The workload with trace files in the place of what it did, on as many ranks as they are of.
+void take_program(const ProgramFiles& program, Json& scenario) {
+  if (!scenario.is_object()) return;
+  Json workload = Json::object();
+  if (scenario.contains("workload") && scenario["workload"].is_object())
+    for (const char* key : {"algorithm", "iterations", "compute"})
+      if (scenario["workload"].contains(key)) workload[key] = scenario["workload"][key];
+  Json files = Json::array();
+  for (const std::string& file : program.files) files.push_back(std::filesystem::absolute(file).string());
+  workload["program"] = {{"files", std::move(files)}, {"lenient", program.lenient}};
+  if (program.ranks > 0) workload["ranks"] = program.ranks;
+  scenario["workload"] = std::move(workload);
+}
+
+}  // namespace
+
+std::vector<Case> cases_of_program(const ProgramFiles& program, const std::vector<Setting>& settings) {
+  const std::vector<std::filesystem::path> files(program.files.begin(), program.files.end());
+  const auto trace = std::make_shared<const TracedProgram>(read_traces(files));
+  const int nodes = program.ranks > 0 ? program.ranks : world_of(*trace);
+  if (nodes == 0)
+    throw InputError(fmt::format("{}: does not say how many ranks there are: give --ranks N, or a scenario", program.files.front()));
+  const ProfileLibrary profiles = ProfileLibrary::beside("");
+  Input in{.profiles = &profiles};
+  Json json = {{"schema", 1},
+               {"fabric", {{"type", "star"}, {"nodes", nodes}, {"link", {{"bandwidth", "100Gbps"}, {"latency", "500ns"}}}}},
+               {"workload", Json::object()}};
+  take_program(program, json);
+  in.traces[json["workload"]["program"]["files"].get<std::vector<std::string>>()] = trace;
+  std::vector<Case> cases = expand(std::move(json), settings, files.front().stem().string(), in);
+  if (!in.problems.empty()) throw InputError(lines_of("--program", in.problems));
+  return cases;
+}
+
+std::vector<Case> load_cases(const std::filesystem::path& file, const std::vector<Setting>& settings, const ProgramFiles& program) {
   const std::string text = read_file(file);
   const ProfileLibrary profiles = ProfileLibrary::beside(file);
   Input in{.profiles = &profiles, .folder = file.parent_path()};
   Json json = parse_json(text, in.problems);
   std::vector<Case> cases;
   const bool readable = in.problems.empty() || !json.is_null();
+  if (readable && !program.files.empty()) take_program(program, json);
   if (readable) cases = expand(std::move(json), settings, file.stem().string(), in);
   if (!in.problems.empty()) throw InputError(lines_of(file.string(), in.problems));
   return cases;

@@ -22,8 +22,19 @@ struct Case {
 // is not to be used. `name` is the scenario's when it gives none.
 std::vector<Case> expand(Json scenario, const std::vector<Setting>& settings, const std::string& name, Input& in);
 
+// Trace files that are run instead of a scenario's workload (weft run --program).
+struct ProgramFiles {
+  std::vector<std::string> files = {};
+  int ranks = 0;  // 0: as many as were traced, or all endpoints where the files do not say
+  bool lenient = false;
+};
+
 // Reads and expands a file; throws InputError with one line "FILE: /pointer: text" for each problem.
-std::vector<Case> load_cases(const std::filesystem::path& file, const std::vector<Setting>& settings = {});
+std::vector<Case> load_cases(const std::filesystem::path& file, const std::vector<Setting>& settings = {},
+                             const ProgramFiles& program = {});
+
+// The program on a switch with a cable of 100 Gb/s to each rank.
+std::vector<Case> cases_of_program(const ProgramFiles& program, const std::vector<Setting>& settings);
 
 // "/pointer=value": the value is JSON, or else a string. Throws InputError.
 Setting parse_setting(const std::string& text);

@@ -11,6 +11,7 @@
 #include "sim/scenario/program_check.hpp"
 #include "sim/scenario/repeat_fields.hpp"
 #include "sim/scenario/scenario_fields.hpp"
+#include "sim/scenario/trace_fields.hpp"
 #include "sim/scenario/training_check.hpp"
 
 #include <algorithm>
@@ -165,7 +166,7 @@ void check_fan_in(const Json& json, const Scenario& scenario, Input& in) {
 
 void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   Scenario scenario = as_read;  // a program without an algorithm of the workload's has the default one
-  if (!scenario.workload.program.empty() && scenario.workload.algorithms.empty()) scenario.workload.algorithms = {default_algorithm()};
+  if (scenario.workload.has_program() && scenario.workload.algorithms.empty()) scenario.workload.algorithms = {default_algorithm()};
   const bool fabric_read = clean(in, "/fabric"), workload_read = clean(in, "/workload"), placement_read = clean(in, "/placement");
   bool fabric_good = fabric_read && clean(in, "/server");
   if (fabric_read)
@@ -194,10 +195,11 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   if (!leaves_ranks(json, scenario, in)) return;
   check_ranks(scenario, in);
   if (!clean(in, "/workload/ranks")) return;
-  if (scenario.workload.program.empty())
+  if (!scenario.workload.has_program())
     check_algorithms(json, scenario, in);
   else
-    for (Problem& problem : program_problems(scenario)) in.problems.push_back(std::move(problem));
+    for (Problem& problem : scenario.workload.trace.given() ? trace_problems(scenario) : program_problems(scenario))
+      in.problems.push_back(std::move(problem));
   if (placement_read)
     for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server))
       in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});

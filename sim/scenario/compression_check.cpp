@@ -62,7 +62,7 @@ std::vector<Problem> compression_problems(const Json& json, const Scenario& scen
   if (!any) return {};
   const Json& workload = json.at("workload");
   std::vector<Problem> out;
-  if (!w.program.empty())
+  if (w.has_program())
     out.push_back({"/workload/compression", "goes with a \"size\" or a \"model\"; the collectives of a program are not compressed"});
   if (w.collective != Collective::allreduce)
     out.push_back({"/workload/collective", fmt::format("\"allreduce\" can be compressed, got \"{}\"", name_of(w.collective))});

@@ -1,5 +1,6 @@
 #include "sim/scenario/describe.hpp"
 
+#include "models/traces/traced_program.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
@@ -131,6 +132,15 @@ std::string describe(const ProgrammableSwitches& p) {
 std::string describe(const Ecmp& ecmp) {
   const std::string policy = Form<EcmpPolicy>::write(ecmp.policy).get<std::string>();
   return ecmp.policy == EcmpPolicy::hash ? fmt::format("{} (seed {})", policy, ecmp.seed) : policy;
+}
+
+std::string describe_program(const Workload& workload) {
+  if (!workload.trace.given()) return fmt::format("a program of {} operations", workload.program.size());
+  const TracedProgram& trace = *workload.trace.program;
+  std::size_t operations = 0;
+  for (const TracedRank& rank : trace.ranks) operations += rank.operations.size();
+  return fmt::format("a program of {} operations, traced on {} rank{} ({})", operations, trace.ranks.size(),
+                     trace.ranks.size() == 1 ? "" : "s", trace.format);
 }
 
 }  // namespace weft

@@ -19,5 +19,6 @@ std::string describe(const HostCopies&);            // "64MiB host_to_gpu on all
 std::string describe(const Placement&);             // "random (seed 3)"
 std::string describe(const ProgrammableSwitches&);  // "" where nothing was said
 std::string describe(const Ecmp&);                  // "hash (seed 1)"
+std::string describe_program(const Workload&);      // "a program of 8 operations"
 
 }  // namespace weft

@@ -13,18 +13,22 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
 namespace weft {
 
 class ProfileLibrary;
+struct TracedProgram;
 
 // What is known while reading: the problems so far, and where hardware profiles and other files are looked up.
 struct Input {
   std::vector<Problem> problems = {};
   const ProfileLibrary* profiles = nullptr;
-  std::filesystem::path folder = {};  // that file names are relative to
+  std::filesystem::path folder = {};                                                     // that file names are relative to
+  std::map<std::vector<std::string>, std::shared_ptr<const TracedProgram>> traces = {};  // that have been read, by their files
 
   bool problem(const Place& place, std::string what) {
     problems.push_back({place.pointer(), std::move(what)});

@@ -73,6 +73,7 @@ Scenario scenario_of_operation(const Scenario& scenario, const AlgorithmChoice& 
   Scenario out = scenario;
   Workload& w = out.workload;
   w.program.clear();
+  w.trace = {};
   w.collective = o.collective.value_or(Collective::allreduce);
   w.ranks = o.ranks.empty() ? ranks_of(scenario) : static_cast<int>(o.ranks.size());
   w.root = w.root < w.ranks ? w.root : 0;

@@ -65,6 +65,17 @@ struct OperationSpec {
   friend bool operator==(const OperationSpec&, const OperationSpec&) = default;
 };
 
+struct TracedProgram;  // models/traces/traced_program.hpp
+
+// A program that trace files hold.
+struct TraceChoice {
+  std::vector<std::string> files = {};
+  bool lenient = false;  // what the files do not say is taken as the reader says, instead of being refused
+  std::shared_ptr<const TracedProgram> program = {};
+  bool given() const { return program != nullptr; }
+  friend bool operator==(const TraceChoice&, const TraceChoice&) = default;
+};
+
 // A table of layers; from a file where one is named.
 struct ModelChoice {
   std::string file = {};
@@ -166,8 +177,10 @@ struct Workload {
   int iterations = 1;
   SimTime compute = {};                              // of all ranks, between iterations
   std::vector<OperationSpec> program = {};           // instead of one collective
+  TraceChoice trace = {};                            // instead of that program
   TrainingChoice training = {};                      // then all-reduces of its gradients, all of which are the one size
   std::vector<CompressionChoice> compressions = {};  // to compare; empty: nothing is compressed
+  bool has_program() const { return !program.empty() || trace.given(); }
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 

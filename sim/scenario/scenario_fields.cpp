@@ -8,6 +8,7 @@
 #include "sim/scenario/repeat_fields.hpp"
 #include "sim/scenario/sizes.hpp"
 #include "sim/scenario/sweep.hpp"
+#include "sim/scenario/trace_fields.hpp"
 #include "sim/scenario/training_fields.hpp"
 
 namespace weft {
@@ -319,13 +320,19 @@ Declaration<Workload> Declared<Workload>::declaration() {
   algorithm.unless = {"program"};
   size.unless = {"program", "model"};
   size.write = [write = size.write](const W& w) {
-    return w.program.empty() && !w.training.given() ? write(w) : Json(Json::value_t::discarded);
+    return !w.has_program() && !w.training.given() ? write(w) : Json(Json::value_t::discarded);
   };
-  auto program = optional("program", &W::program,
-                          "Instead of one collective of one size: operations with dependencies, in streams, the same for all ranks.");
+  auto program =
+      optional("program", &W::program,
+               "Instead of one collective of one size: operations with dependencies, in streams, the same for all ranks; or what "
+               "trace files hold.");
   program.write = [](const W& w) {
+    if (w.trace.given()) return Form<TraceFiles>::write({w.trace.files, w.trace.lenient});
     return w.program.empty() ? Json(Json::value_t::discarded) : Form<std::vector<OperationSpec>>::write(w.program);
   };
+  program.read = [](const Json& json, const Place& place, Input& in, W& w) { return read_program(json, place, in, w); };
+  program.schema = [] { return Json{{"oneOf", Json::array({Form<std::vector<OperationSpec>>::schema(), Form<TraceFiles>::schema()})}}; };
+  program.wanted = "a list of operations, or {\"files\": [...]}";
   Declaration<W> out{
       .doc = "The workload: what the ranks do and how.",
       .fields = {

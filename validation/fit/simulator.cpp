@@ -47,6 +47,7 @@ Scenario Simulator::asked_for(const MeasuredSetup& e) const {
   Scenario asked = scenario_;
   asked.workload.ranks = e.ranks;
   asked.workload.program.clear();  // a measurement is of one collective
+  asked.workload.trace = {};
   asked.network = e.network.value_or(asked.network);
   const int gpus = gpus_of_a_node();
   if (e.nodes > nodes()) std::get<Star>(asked.fabric.spec).nodes = e.nodes;

@@ -1,0 +1,115 @@
+#include "models/traces/kineto.hpp"
+
+#include "kernels/base/error.hpp"
+#include "models/traces/kineto_events.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+using Kind = TracedOperation::Kind;
+
+std::string kernel(const char* name, double ts, double dur, int stream, const std::string& more = "") {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": {}, "ts": {}, "dur": {}, "args": {{"stream": {}{}}}}})", name, stream,
+      ts, dur, stream, more);
+}
+
+std::string trace_of(const std::string& events,
+                     const std::string& header = R"("distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 4,
+    "pg_config": [{"pg_name": "0", "pg_size": 4, "ranks": [0, 1, 2, 3]}, {"pg_name": "7", "pg_size": 2, "ranks": [1, 3]}]})") {
+  return fmt::format(R"({{"schemaVersion": 1, {}, "traceEvents": [{}], "traceName": "t"}})", header, events);
+}
+
+TEST_CASE("kernels follow one another on their streams, and wait for the last that had ended when they began") {
+  // Compute 0 to 10 and 12 to 20 on stream 7; the all-reduce begins at 11 on stream 20, 1 us after the first kernel has ended.
+  const TraceFile read = parse_kineto(
+      trace_of(kernel("gemm", 0, 10, 7) + "," + kernel("gemm", 12, 8, 7) + "," +
+               kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 11, 30, 20,
+                      R"(, "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 256, "Out msg nelems": 256, "Group size": 2,
+                         "Process Group Name": "7", "Process Group Ranks": "[1, 3]")")),
+      "rank-1.json");
+  CHECK(read.world == 4);
+  const TracedRank& rank = read.ranks.front();
+  CHECK(rank.rank == 1);
+  REQUIRE(rank.operations.size() == 4);
+  CHECK(rank.operations[0].duration == 10_us);
+  CHECK(rank.operations[1].duration == 1_us);  // the host's, before the all-reduce
+  CHECK(rank.after_of(1)[0] == 0);
+  CHECK(rank.operations[2].kind == Kind::collective);
+  CHECK(rank.operations[2].bytes == 1024);
+  CHECK(rank.groups[static_cast<std::size_t>(rank.operations[2].group)].ranks == std::vector<Rank>{1, 3});
+  CHECK(rank.operations[3].duration == 10_us);  // 2 us of the host and 8 of its own
+  CHECK(rank.after_of(3)[0] == 0);
+  CHECK(read.missing.empty());
+}
+
+TEST_CASE("sizes of older traces are those of the operator that launched the kernel") {
+  const std::string launch = R"({"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "pid": 1, "tid": 1, "ts": 0, "dur": 1,
+    "args": {"External id": 42, "Input Dims": [[10, 100]], "Input type": ["c10::Half"]}})";
+  const TraceFile read = parse_kineto(
+      trace_of(launch + "," + kernel("ncclKernel_AllReduce_RING_LL_Sum_half(x)", 5, 10, 20, R"(, "External id": 42)")), "rank-1.json");
+  REQUIRE(read.ranks.front().operations.size() == 1);
+  CHECK(read.ranks.front().operations[0].bytes == 2000);
+  CHECK(read.ranks.front().operations[0].collective == TracedCollective::allreduce);
+}
+
+TEST_CASE("a kernel of NCCL that does not say its size is missing it, and is a computation instead") {
+  const TraceFile read = parse_kineto(trace_of(kernel("ncclKernel_AllReduce_RING_LL_Sum_float(x)", 5, 10, 20)), "rank-1.json");
+  REQUIRE(read.missing.size() == 1);
+  CHECK(read.missing[0] == "rank-1.json: event 0: the allreduce does not say its size; taken as a computation of the time it took");
+  CHECK(read.ranks.front().operations[0].kind == Kind::compute);
+}
+
+TEST_CASE("with gloo the collectives are those of threads, and what lies between is computed") {
+  const auto gloo = [](const char* name, int ts, int dur, int elements) {
+    return fmt::format(R"({{"ph": "X", "cat": "cpu_op", "name": "gloo:{}", "tid": 5, "ts": {}, "dur": {}, "args": {{"Input Dims": [[{}]],
+      "Input type": ["float"]}}}})",
+                       name, ts, dur, elements);
+  };
+  const TraceFile read = parse_kineto(trace_of(gloo("all_reduce", 0, 10, 100) + "," + gloo("all_gather", 25, 10, 50),
+                                               R"("distributedInfo": {"backend": "gloo", "rank": 0, "world_size": 2})"),
+                                      "r");
+  const TracedRank& rank = read.ranks.front();
+  REQUIRE(rank.operations.size() == 3);
+  CHECK(rank.operations[0].bytes == 400);
+  CHECK(rank.operations[1].duration == 15_us);
+  CHECK(rank.operations[2].collective == TracedCollective::allgather);
+  CHECK(rank.operations[2].bytes == 200);
+}
+
+TEST_CASE("c10d's and NCCL's names are known") {
+  const auto named = [](const char* name) { return communication_named(name)->collective; };
+  CHECK(named("_allgather_base") == TracedCollective::allgather);
+  CHECK(named("reduce_scatter_tensor_coalesced") == TracedCollective::reduce_scatter);
+  CHECK(named("ncclDevKernel_ReduceScatter_Sum_bf16") == TracedCollective::reduce_scatter);
+  CHECK(named("all_to_allv") == TracedCollective::alltoall);
+  CHECK(named("ALLREDUCE") == TracedCollective::allreduce);
+  CHECK(communication_named("send")->kind == Kind::send);
+  CHECK(communication_named("recv")->kind == Kind::receive);
+  CHECK(!communication_named("wait"));
+  CHECK(!communication_named("init"));
+  CHECK(bytes_of_type("BFloat16") == 2);
+  CHECK(bytes_of_type("long int") == 8);
+  CHECK(bytes_of_type("c10::Half") == 2);
+  CHECK(bytes_of_type("Float8_e4m3fn") == 1);
+  CHECK(!bytes_of_type("Quaternion"));
+}
+
+TEST_CASE("what a Kineto trace cannot mean is refused with file and event") {
+  CHECK_THROWS_WITH_AS(parse_kineto(trace_of(R"({"ph": "X", "cat": "kernel", "name": "a", "ts": "soon", "dur": 1})"), "r"),
+                       "r: event 0: \"ts\" must be a number of microseconds, got \"soon\"", InputError);
+  CHECK_THROWS_WITH_AS(parse_kineto(trace_of(kernel("a", 0, -1, 7)), "r"), "r: event 0: \"dur\" must be from 0 to 9e12 us, got -1",
+                       InputError);
+  CHECK_THROWS_WITH_AS(parse_kineto(trace_of(""), "r"), "r: holds no kernel, no copy and no collective", InputError);
+  CHECK_THROWS_WITH_AS(parse_kineto(R"({"traceEvents": [{"ph": "X")", "r"), "r: breaks off in \"traceEvents\", at byte 27", InputError);
+  CHECK_THROWS_WITH_AS(
+      parse_kineto(trace_of(kernel("ncclDevKernel_AllReduce(x)", 0, 1, 7, R"(, "Collective name": "allreduce", "In msg nelems": 1.5)")),
+                   "r"),
+      "r: event 0: \"In msg nelems\" must be a whole number, got 1.5", InputError);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,115 @@
+#include "models/traces/traced_job.hpp"
+
+#include "kernels/base/error.hpp"
+#include "models/traces/goal.hpp"
+#include "models/traces/read_traces.hpp"
+
+#include <doctest/doctest.h>
+
+namespace weft {
+namespace {
+
+using Kind = TracedOperation::Kind;
+
+TracedOperation collective(TracedCollective what, std::int64_t bytes, int group = 0) {
+  return {
+      .kind = Kind::collective, .collective = what, .in_order = true, .group = group, .tag = TracedOperation::no_sequence, .bytes = bytes};
+}
+
+std::shared_ptr<const TracedProgram> program_of(std::vector<TracedRank> ranks, int world = 0) {
+  TracedProgram out{.format = "test", .world = world, .ranks = std::move(ranks)};
+  for (TracedRank& rank : out.ranks) rank.file = "f" + std::to_string(rank.rank);
+  return std::make_shared<const TracedProgram>(std::move(out));
+}
+
+TEST_CASE("the trace of one rank in collectives of all is one list for all ranks") {
+  const auto program = program_of({{.rank = 0, .operations = {collective(TracedCollective::allreduce, 64)}, .groups = {{.all = true}}}});
+  const TracedJob job = traced_job(program, 1000);
+  CHECK(job.alike);
+  CHECK(job.call_of.size() == 1);
+  REQUIRE(job.calls.size() == 1);
+  CHECK(job.groups.front().size() == 1000);
+  CHECK(job.notes.size() == 1);
+  CHECK(job.missing.empty());
+}
+
+TEST_CASE("an all-gather is as large as what all get of it") {
+  const auto program = program_of({{.rank = 0, .operations = {collective(TracedCollective::allgather, 64)}, .groups = {{.all = true}}}});
+  CHECK(traced_job(program, 8).calls.front().bytes == 512);
+}
+
+TEST_CASE("groups of one traced rank are shifted: blocks stay blocks, and those that reach through all ranks grow") {
+  // Of 8 ranks: tensor parallel 0..3, data parallel every 4th.
+  const auto program =
+      program_of({{.rank = 0,
+                   .operations = {collective(TracedCollective::allreduce, 1, 0), collective(TracedCollective::allreduce, 1, 1)},
+                   .groups = {{.name = "tp", .ranks = {0, 1, 2, 3}}, {.name = "dp", .ranks = {0, 4}}}}},
+                 8);
+  const TracedJob job = traced_job(program, 16);
+  CHECK(job.groups.size() == 4 + 4);
+  CHECK(job.groups[0] == std::vector<Rank>{0, 1, 2, 3});
+  CHECK(job.groups[1] == std::vector<Rank>{0, 4, 8, 12});
+  CHECK(job.calls.size() == 8);
+  CHECK_THROWS_WITH_AS(traced_job(program, 10), "f0: group \"tp\" of 4 ranks, every 1: 10 ranks are no multiple of that", InputError);
+  CHECK_THROWS_WITH_AS(traced_job(program, 4), "the trace is of 8 ranks: it cannot be had on 4", InputError);
+}
+
+TEST_CASE("traces of all ranks on a multiple of them are copies, but for collectives of all") {
+  std::vector<TracedRank> ranks;
+  for (Rank r = 0; r < 2; ++r) {
+    TracedRank rank{.rank = r, .operations = {collective(TracedCollective::allreduce, 8)}, .groups = {{.all = true}}};
+    rank.operations.push_back({.kind = r == 0 ? Kind::send : Kind::receive, .peer = 1 - r, .bytes = 5});
+    ranks.push_back(std::move(rank));
+  }
+  const TracedJob job = traced_job(program_of(std::move(ranks)), 6);
+  CHECK(job.missing.empty());
+  REQUIRE(job.calls.size() == 1 + 3);
+  CHECK(job.groups.front().size() == 6);
+  CHECK(job.calls[2].from == 2);
+  CHECK(job.calls[2].to == 3);
+}
+
+TEST_CASE("messages meet by rank and tag in order, what is left over receives from anybody, and the rest is missing") {
+  TraceFile file = parse_goal_text(
+      "num_ranks 3\nrank 0 {\nsend 1b to 1 tag 4\nsend 2b to 1 tag 4\nsend 3b to 1 tag 5\nsend 4b to 2\n}\n"
+      "rank 1 {\nrecv 1b from 0 tag 4\nrecv 9b from 0 tag 4\nrecv 3b from -1 tag -1\nrecv 3b from 2\n}\n",
+      "s.goal");
+  const TracedJob job = traced_job(std::make_shared<const TracedProgram>(joined({std::move(file)}, {})), 3);
+  REQUIRE(job.calls.size() == 3);
+  CHECK(job.calls[0].bytes == 1);
+  CHECK(job.calls[1].bytes == 2);
+  CHECK(job.calls[2].bytes == 3);
+  CHECK(job.call_of[1] == std::vector<int>{0, 1, 2, TracedJob::no_call});
+  REQUIRE(job.missing.size() == 2);
+  CHECK(job.missing[0] == "s.goal: line 6: rank 0 sends to rank 2 with tag 0 what that does not receive; left out");
+  CHECK(job.missing[1] == "s.goal: line 12: rank 1 receives from rank 2 with tag 0 what that does not send; left out");
+}
+
+TEST_CASE("ranks that take part in different numbers of collectives are missing some") {
+  std::vector<TracedRank> ranks(2);
+  ranks[0] = {.rank = 0,
+              .operations = {collective(TracedCollective::allreduce, 8), collective(TracedCollective::allreduce, 8)},
+              .groups = {{.all = true}}};
+  ranks[1] = {.rank = 1, .operations = {collective(TracedCollective::allreduce, 8)}, .groups = {{.all = true}}};
+  const TracedJob job = traced_job(program_of(ranks), 2);
+  CHECK(job.calls.size() == 1);
+  REQUIRE(job.missing.size() == 1);
+  CHECK(job.missing[0] ==
+        "f0: node 0: 1 of the 2 ranks of its group take part in the allreduce; taken as computations of the time it took");
+  ranks[0].operations.pop_back();
+  ranks[1].operations[0].collective = TracedCollective::alltoall;
+  CHECK_THROWS_WITH_AS(traced_job(program_of(ranks), 2), "f1: node 0: rank 1 is in a alltoall where rank 0 is in a allreduce (f0: node 0)",
+                       InputError);
+}
+
+TEST_CASE("names of files say their ranks") {
+  CHECK(rank_in_name("a/all_reduce.12.et") == 12);
+  CHECK(rank_in_name("chakra.3.et.gz") == 3);
+  CHECK(rank_in_name("rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz") == 34);
+  CHECK(rank_in_name("worker2_step_12.1694128201554.pt.trace.json") == 2);
+  CHECK(rank_in_name("dlrm_eg_7.json") == 7);
+  CHECK(rank_in_name("trace.json") == TracedRank::not_said);
+}
+
+}  // namespace
+}  // namespace weft
