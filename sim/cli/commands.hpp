@@ -31,6 +31,7 @@ struct RunArguments {
   ScenarioArguments scenarios;
   std::optional<std::string> output = {};
   bool trace = false, force = false;
+  bool unproved = false;  // go on where a schedule cannot be proved
   bool quiet = false;
 };
 

@@ -88,6 +88,7 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
       ->type_name("DIR");
   run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o; networks flow and packet)");
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
+  run->add_flag("--unproved", a.run.unproved, "Simulate schedules that are too large to be proved too; their rows say so");
   run->add_flag("--quiet", a.run.quiet, "No progress bar");
   TuneArguments tune_arguments;
   declare_tune(*command("tune", "Choose what a scenario sweeps: the settings that are best",

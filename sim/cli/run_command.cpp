@@ -18,12 +18,12 @@
 
 namespace weft {
 
-Row simulated_row(const RowRequest& request, Timeline* timeline) {
-  return simulate(scenario_of(request), *request.algorithm, request.size, timeline ? &timeline->messages : nullptr,
-                  timeline ? &timeline->spans : nullptr);
-}
-
 namespace {
+
+Row simulated(const RowRequest& request, Timeline* timeline, const Prover& prover) {
+  return simulate(scenario_of(request), *request.algorithm, request.size,
+                  {.timeline = timeline ? &timeline->messages : nullptr, .spans = timeline ? &timeline->spans : nullptr}, prover);
+}
 
 // What went wrong, and the exit status.
 int report(const std::vector<Result>& results, const std::vector<Case>& cases, std::ostream& err) {
@@ -85,6 +85,8 @@ std::function<Json(const std::string&)> calibrations_beside(const std::vector<st
 
 }  // namespace
 
+Row simulated_row(const RowRequest& request, Timeline* timeline) { return simulated(request, timeline, Prover()); }
+
 std::vector<Case> load_all(const ScenarioArguments& arguments) {
   std::vector<Setting> settings;
   for (const std::string& text : arguments.set) settings.push_back(parse_setting(text));
@@ -128,8 +130,15 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   const auto on_wait = [&](const RowUnderWay& row) {
     progress.under_way(row_under_way(label(row.request, cases), row.wall, row.reached.now));
   };
+  const auto run_row = [&](const RowRequest& request, Timeline* timeline) {
+    try {
+      return simulated(request, timeline, Prover(arguments.unproved ? Unprovable::is_noted : Unprovable::is_refused));
+    } catch (const CannotBeProved& why) {
+      throw RunError(fmt::format("{}; \"weft run --unproved\" simulates it without a proof", why.what()));
+    }
+  };
   const std::vector<Result> results =
-      run_rows(requests, cases, simulated_row, {.trace = arguments.trace, .on_done = on_done, .on_wait = on_wait});
+      run_rows(requests, cases, run_row, {.trace = arguments.trace, .on_done = on_done, .on_wait = on_wait});
   progress.clear();
 
   const std::string not_written = folder ? write_or_why(*folder, results) : "";  // first: whoever reads the table may be gone

@@ -111,6 +111,7 @@ struct Row {
   std::optional<PacketSummary> packet = {};          // on the network "packet"
   std::optional<TrainingResult> training = {};       // `time` is that of a step
   std::optional<CompressionResult> compressed = {};  // where the workload names one
+  std::string unproved = {};                         // which schedules were not proved, and why; empty: all were
   bool compresses() const { return compressed && compressed->compression != "dense"; }
   friend bool operator==(const Row&, const Row&) = default;
 };

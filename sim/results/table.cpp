@@ -146,6 +146,8 @@ std::string compression_of(const Row& row) {
       row.compressed->compression, static_cast<double>(row.compressed->kernels.ps) / 1e9);
 }
 
+std::string proof_of(const Row& row) { return row.unproved.empty() ? "" : fmt::format("#   NOT PROVED: {}\n", row.unproved); }
+
 // What the time was spent on, the largest part first, and which links most of it went through.
 std::string path_of(const Row& row) {
   if (!row.critical_path) return "";
@@ -332,9 +334,9 @@ std::string to_table(const std::vector<Result>& results, const std::vector<Case>
     out += "#\n" + what_was_in_effect(cases[i], i, cases.size()) + header(layout);
     for (const Result* result : group) {
       if (result->row)
-        out += line(*result->row, fastest(*result, group), layout) + step_of(*result->row) + compression_of(*result->row) +
-               path_of(*result->row) + copies_of(*result->row) + jobs_of(*result->row) + traffic_of(*result->row) +
-               in_network_of(*result->row) + packets_of(*result->row);
+        out += line(*result->row, fastest(*result, group), layout) + proof_of(*result->row) + step_of(*result->row) +
+               compression_of(*result->row) + path_of(*result->row) + copies_of(*result->row) + jobs_of(*result->row) +
+               traffic_of(*result->row) + in_network_of(*result->row) + packets_of(*result->row);
       else
         out += fmt::format("# {}: {}\n", label(result->request, cases), result->failure);
     }
