@@ -42,6 +42,7 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
     with_own.push_back({.link = add_link(rate)});
     return add_route(with_own, latency, claim);
   }
+  check(routes_.size() < most_routes, "{} routes", routes_.size());
   check(claim.weight > 0 && claim.ceiling.count >= 0, "a route of weight {} and ceiling {}", claim.weight, claim.ceiling.count);
   Route route{.latency_ps = latency.ps,
               .bits_per_second = INT64_MAX,
@@ -68,16 +69,21 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
 // Entries are addressed by flow and hop; a longer route than any before moves them all.
 void FluidNetwork::widen_stride(std::uint32_t hops) {
   const auto moved = [&](std::uint32_t entry) { return entry == none ? none : entry / stride_ * hops + entry % stride_; };
-  std::vector<Entry> wider(flows_.size() * hops, {none, none});
+  std::vector<Entry> wider(flows_.size() * hops);
   for (std::uint32_t entry = 0; entry < entries_.size(); ++entry)
-    wider[moved(entry)] = {moved(entries_[entry].next), moved(entries_[entry].previous)};
+    wider[moved(entry)] = {entries_[entry].link, moved(entries_[entry].next), moved(entries_[entry].previous)};
   for (LinkState& link : links_) link.head = moved(link.head);
   entries_ = std::move(wider);
   stride_ = hops;
 }
 
 void FluidNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
-  queue_.push(later(at.ps, routes_[route].latency_ps), new_flow(route, bytes, token) << 1);
+  const Route& along = routes_[route];
+  const std::uint32_t flow = new_flow(route, bytes, token);
+  Entry* entry = &entries_[flow * stride_];
+  for (std::uint32_t hop = 0; hop < along.hops; ++hop) (entry++)->link = hops_[along.first_hop + hop];
+  if (along.hops < stride_) entry->link = no_link;
+  queue_.push(later(at.ps, along.latency_ps), flow << 1);
 }
 
 std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::uint32_t token) {
@@ -86,6 +92,7 @@ std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::
     flow = static_cast<std::uint32_t>(flows_.size());
     flows_.emplace_back();
     entries_.resize(entries_.size() + stride_);
+    if (recording_) decisions_.emplace_back();
   } else {
     flow = free_flows_.back();
     free_flows_.pop_back();
@@ -93,46 +100,43 @@ std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::
   Flow& f = flows_[flow];
   f.bytes = bytes;
   f.rate = 0;
-  f.route = route;
+  f.route = route & (most_routes - 1);
   f.token = token;
   f.problem = 0;
-  f.changes = none;
-  f.active = false;
+  f.active = 0;
+  if (recording_) decisions_[flow] = {};
   return flow;
 }
 
 void FluidNetwork::join_links(std::uint32_t flow) {
   Flow& f = flows_[flow];
-  f.active = true;
+  f.active = 1;
   ++active_;
   f.updated_ps = now_;
   f.remaining_bits = 8.0 * static_cast<double>(f.bytes);
-  std::uint32_t entry = flow * stride_;
-  for (const LinkId id : links_of(f)) {
+  for_hops_of(flow, [&](std::uint32_t entry) {
+    const LinkId id = entries_[entry].link;
     LinkState& link = links_[static_cast<std::size_t>(id)];
-    entries_[entry] = {.next = link.head, .previous = none};
+    entries_[entry] = {.link = id, .next = link.head, .previous = none};
     if (link.head != none) entries_[link.head].previous = entry;
-    link.head = entry++;
+    link.head = entry;
     ++link.flows;
     if (link.opposite != no_link) two_way_.push_back(id);
-  }
+  });
   joined_.push_back(flow);
 }
 
 void FluidNetwork::leave_links(std::uint32_t flow) {
-  Flow& f = flows_[flow];
-  f.active = false;
+  flows_[flow].active = 0;
   --active_;
-  std::uint32_t entry = flow * stride_;
-  for (const LinkId id : links_of(f)) {
-    LinkState& link = links_[static_cast<std::size_t>(id)];
+  for_hops_of(flow, [&](std::uint32_t entry) {
     const Entry e = entries_[entry];
+    LinkState& link = links_[static_cast<std::size_t>(e.link)];
     (e.previous == none ? link.head : entries_[e.previous].next) = e.next;
     if (e.next != none) entries_[e.next].previous = e.previous;
-    if (--link.flows > 0) loosened_.push_back(id);
-    if (link.opposite != no_link) two_way_.push_back(id);
-    ++entry;
-  }
+    if (--link.flows > 0) loosened_.push_back(e.link);
+    if (link.opposite != no_link) two_way_.push_back(e.link);
+  });
 }
 
 std::int64_t FluidNetwork::alone_ps(std::int64_t bytes, std::int64_t bits_per_second) {
@@ -166,17 +170,24 @@ void FluidNetwork::settle() {
   members_.clear();
   member_links_.clear();
   change_capacities();
-  const auto leaves_alone = [&](LinkId id) {
-    const LinkState& link = links_[static_cast<std::size_t>(id)];
-    return link.flows == 1 && (link.opposite == no_link || link.capacity == link.alone);
+  const auto alone_on_its_links = [&](std::uint32_t flow) {
+    bool alone = true;
+    for_links_of(flow, [&](const LinkState& link, LinkId) {
+      alone = alone && link.flows == 1 && (link.opposite == no_link || link.capacity == link.alone);
+    });
+    return alone;
   };
-  for (const std::uint32_t flow : joined_) {
+  for (std::size_t i = 0; i < joined_.size(); ++i) {
+    const std::uint32_t flow = joined_[i];
+    if (i + 2 < joined_.size()) fetch_flow(joined_[i + 2]);
+    if (i + 1 < joined_.size()) fetch_links(joined_[i + 1]);
     Flow& f = flows_[flow];
     if (!f.active) continue;
-    if (std::ranges::all_of(links_of(f), leaves_alone)) {
+    if (alone_on_its_links(flow)) {
       const Route& route = routes_[f.route];
       f.rate = static_cast<double>(route.bits_per_second);
-      f.bottleneck = f.decided_by = route.narrowest;
+      f.bottleneck = route.narrowest;
+      if (recording_) decisions_[flow].link = route.narrowest;
       f.end_ps = later(now_, alone_ps(f.bytes, route.bits_per_second));
       expect_end(flow);
     } else {
@@ -185,9 +196,13 @@ void FluidNetwork::settle() {
   }
   for (std::size_t i = 0, joined = members_.size(); i < joined; ++i) admit_slowed_by(members_[i]);
   joined_.clear();
-  for (const LinkId id : loosened_)
-    for (std::uint32_t entry = links_[static_cast<std::size_t>(id)].head; entry != none; entry = entries_[entry].next)
+  for (const LinkId id : loosened_) {
+    LinkState& link = links_[static_cast<std::size_t>(id)];
+    if (link.loosened == problem_) continue;  // several have left it
+    link.loosened = problem_;
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
       if (const std::uint32_t flow = entry / stride_; flows_[flow].rate > 0 && flows_[flow].bottleneck == id) admit(flow);
+  }
   loosened_.clear();
   if (members_.empty()) return;
 
@@ -211,24 +226,22 @@ void FluidNetwork::admit(std::uint32_t flow) {
   if (f.problem == problem_) return;
   f.problem = problem_;
   members_.push_back(flow);
-  for (const LinkId id : links_of(f)) {
-    LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (link.flows == 1 || link.problem == problem_) continue;
+  for_links_of(flow, [&](LinkState& link, LinkId id) {
+    if (link.flows == 1 || link.problem == problem_) return;
     link.problem = problem_;
     member_links_.push_back(id);
-  }
+  });
 }
 
 // Flows that a newcomer is likely to slow down: those above an equal share of a link it uses. Only a head start.
 void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
-  for (const LinkId id : links_of(flows_[newcomer])) {
-    LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (link.searched == problem_) continue;
+  for_links_of(newcomer, [&](LinkState& link, LinkId) {
+    if (link.searched == problem_) return;
     link.searched = problem_;
     const double equal_share = link.capacity / link.flows;
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
       if (const std::uint32_t flow = entry / stride_; flows_[flow].rate > equal_share) admit(flow);
-  }
+  });
 }
 
 void FluidNetwork::admit_neighbours() {
@@ -263,16 +276,15 @@ void FluidNetwork::share_out() {
     bottlenecks_.push_back({link.left / unfrozen_weight<claims>(id), id, none});
   }
   for (const std::uint32_t flow : members_) {
-    flows_[flow].frozen = false;
+    flows_[flow].frozen = 0;
     Bottleneck alone{HUGE_VAL, 0, flow};
     double most = HUGE_VAL;  // that its shared links can give it
-    for (const LinkId id : links_of(flows_[flow])) {
-      const LinkState& link = links_[static_cast<std::size_t>(id)];
+    for_links_of(flow, [&](const LinkState& link, LinkId id) {
       if (link.flows > 1)
         most = std::min(most, link.left);
       else if (link.capacity < alone.share)
         alone.share = link.capacity, alone.link = id;
-    }
+    });
     if constexpr (claims) {
       const Route& route = routes_[flows_[flow].route];
       if (route.ceiling < alone.share) alone.share = route.ceiling, alone.link = no_link;
@@ -315,15 +327,14 @@ template <bool claims>
 void FluidNetwork::give(std::uint32_t flow, double share, LinkId bottleneck) {
   Flow& f = flows_[flow];
   const double rate = share * weight_of<claims>(f);
-  f.frozen = true;
+  f.frozen = 1;
   f.next_rate = rate;
   f.bottleneck = bottleneck;
-  for (const LinkId id : links_of(f)) {
-    LinkState& link = links_[static_cast<std::size_t>(id)];
+  for_links_of(flow, [&](LinkState& link, [[maybe_unused]] LinkId id) {
     link.left = std::max(0.0, link.left - rate);
     --link.unfrozen;
     if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] -= weight_of<claims>(f);
-  }
+  });
 }
 
 // Admits the non-members that the members' next rates leave without a bottleneck, or faster than a member on the
@@ -362,7 +373,7 @@ bool FluidNetwork::admit_unsettled() {
 
 void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   Flow& f = flows_[flow];
-  if (f.bottleneck != f.decided_by || f.rate == 0) note_bottleneck(f);
+  if (recording_) note_bottleneck(flow);
   // What differs in the last bits only is the same rate reached by another order of subtractions.
   if (f.rate > 0 && std::abs(rate - f.rate) <= 1e-12 * f.rate) return;
   f.remaining_bits = std::max(0.0, f.remaining_bits - f.rate * static_cast<double>(now_ - f.updated_ps) * 1e-12);
@@ -379,8 +390,11 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   expect_end(flow);
 }
 
-void FluidNetwork::note_bottleneck(Flow& f) {
-  if (recording_ && f.rate > 0) {
+void FluidNetwork::note_bottleneck(std::uint32_t flow) {
+  const Flow& f = flows_[flow];
+  Decision& decided = decisions_[flow];
+  if (f.bottleneck == decided.link && f.rate > 0) return;
+  if (f.rate > 0) {
     std::uint32_t change = free_change_;
     if (change == none) {
       change = static_cast<std::uint32_t>(changes_.size());
@@ -388,16 +402,16 @@ void FluidNetwork::note_bottleneck(Flow& f) {
     } else {
       free_change_ = changes_[change].before;
     }
-    changes_[change] = {.was = {f.decided_by, now_}, .before = f.changes};
-    f.changes = change;
+    changes_[change] = {.was = {decided.link, now_}, .before = decided.changes};
+    decided.changes = change;
   }
-  f.decided_by = f.bottleneck;
+  decided.link = f.bottleneck;
 }
 
 void FluidNetwork::recall_bottlenecks(std::uint32_t flow) {
   ending_ = flow;
   earlier_.clear();
-  for (std::uint32_t change = flows_[flow].changes; change != none;) {
+  for (std::uint32_t change = decisions_[flow].changes; change != none;) {
     const std::uint32_t before = changes_[change].before;
     earlier_.push_back(changes_[change].was);
     changes_[change].before = free_change_;

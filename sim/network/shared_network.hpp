@@ -36,9 +36,11 @@ class Driver {
   virtual ~Driver() = default;
   virtual void begin() = 0;                     // at date 0, in the order the drivers joined
   virtual void ended(std::uint32_t token) = 0;  // a message of its lane has ended now; may start others
-  virtual void never_ends(std::uint32_t) {}     // this message of its lane stands for ever; may be told again
-  virtual State state() const = 0;              // the run is over when none is running
-  virtual std::string waiting() const = 0;      // who waits for whom, while it has not finished
+  virtual void fetch(int, std::uint32_t) {
+  }  // a message is likely to end after so many others: after 2, 1 and 0: what its end needs, and what that needs
+  virtual void never_ends(std::uint32_t) {}  // this message of its lane stands for ever; may be told again
+  virtual State state() const = 0;           // the run is over when none is running
+  virtual std::string waiting() const = 0;   // who waits for whom, while it has not finished
 };
 
 // What a driver sees of the network: FluidNetwork's and PacketNetwork's interface.
@@ -68,6 +70,11 @@ class Lane {
   void wake(SimTime at, std::uint32_t token) {
     check(token < 1u << token_bits, "{} messages of one driver under way", token);
     network_.wake(at, tag_ | token);
+  }
+
+  // A message will soon take the route.
+  void fetch(RouteIndex route) const {
+    if constexpr (requires { network_.fetch_route(route); }) network_.fetch_route(routes_[route]);
   }
 
   SimTime now() const { return network_.now(); }
@@ -117,8 +124,7 @@ class SharedNetwork final : public EventSource {
   // between. An exception must not cross the engine: it comes out in require_finished().
   void advance() override {
     try {
-      for (int dates = 0; dates < Network::dates_at_once && next_date() != SimTime::never(); ++dates)
-        network_.advance([this](std::uint32_t token) { driver_of(token).ended(own(token)); });
+      for (int dates = 0; dates < Network::dates_at_once && next_date() != SimTime::never(); ++dates) network_.advance(ToDrivers{*this});
       run_progress().reached(network_.now(), network_.events());
       if constexpr (requires { network_.look_due(); })
         if (network_.look_due()) network_.look([this](std::uint32_t token) { driver_of(token).never_ends(own(token)); });
@@ -145,6 +151,12 @@ class SharedNetwork final : public EventSource {
   }
 
  private:
+  struct ToDrivers {
+    SharedNetwork& network;
+    void operator()(std::uint32_t token) const { network.driver_of(token).ended(own(token)); }
+    void fetch(int before, std::uint32_t token) const { network.driver_of(token).fetch(before, own(token)); }
+  };
+
   bool all_finished() const {
     return std::ranges::all_of(drivers_, [](const Driver* d) { return d->state() == Driver::State::finished; });
   }
