@@ -103,6 +103,7 @@ std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::
   f.route = route & (most_routes - 1);
   f.token = token;
   f.problem = 0;
+  f.bottleneck = no_link;
   f.active = 0;
   if (recording_) decisions_[flow] = {};
   return flow;
@@ -129,6 +130,7 @@ void FluidNetwork::join_links(std::uint32_t flow) {
 void FluidNetwork::leave_links(std::uint32_t flow) {
   flows_[flow].active = 0;
   --active_;
+  hold_back(flows_[flow], no_link);
   for_hops_of(flow, [&](std::uint32_t entry) {
     const Entry e = entries_[entry];
     LinkState& link = links_[static_cast<std::size_t>(e.link)];
@@ -137,6 +139,14 @@ void FluidNetwork::leave_links(std::uint32_t flow) {
     if (--link.flows > 0) loosened_.push_back(e.link);
     if (link.opposite != no_link) two_way_.push_back(e.link);
   });
+}
+
+// From now on the flow's rate is decided by that link.
+void FluidNetwork::hold_back(Flow& flow, LinkId bottleneck) {
+  if (flow.bottleneck == bottleneck) return;
+  if (flow.bottleneck != no_link) --links_[static_cast<std::size_t>(flow.bottleneck)].holds;
+  if (bottleneck != no_link) ++links_[static_cast<std::size_t>(bottleneck)].holds;
+  flow.bottleneck = bottleneck;
 }
 
 std::int64_t FluidNetwork::alone_ps(std::int64_t bytes, std::int64_t bits_per_second) {
@@ -186,7 +196,7 @@ void FluidNetwork::settle() {
     if (alone_on_its_links(flow)) {
       const Route& route = routes_[f.route];
       f.rate = static_cast<double>(route.bits_per_second);
-      f.bottleneck = route.narrowest;
+      hold_back(f, route.narrowest);
       if (recording_) decisions_[flow].link = route.narrowest;
       f.end_ps = later(now_, alone_ps(f.bytes, route.bits_per_second));
       expect_end(flow);
@@ -198,7 +208,7 @@ void FluidNetwork::settle() {
   joined_.clear();
   for (const LinkId id : loosened_) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (link.loosened == problem_) continue;  // several have left it
+    if (link.holds == 0 || link.loosened == problem_) continue;  // the latter where several have left it
     link.loosened = problem_;
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
       if (const std::uint32_t flow = entry / stride_; flows_[flow].rate > 0 && flows_[flow].bottleneck == id) admit(flow);
@@ -329,7 +339,7 @@ void FluidNetwork::give(std::uint32_t flow, double share, LinkId bottleneck) {
   const double rate = share * weight_of<claims>(f);
   f.frozen = 1;
   f.next_rate = rate;
-  f.bottleneck = bottleneck;
+  hold_back(f, bottleneck);
   for_links_of(flow, [&](LinkState& link, [[maybe_unused]] LinkId id) {
     link.left = std::max(0.0, link.left - rate);
     --link.unfrozen;

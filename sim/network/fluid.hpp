@@ -155,6 +155,7 @@ class FluidNetwork {
     std::uint32_t problem = 0;   // the last sharing problem it was part of
     std::uint32_t searched = 0;  // the last for which flows that newcomers slow down were looked for
     std::uint32_t loosened = 0;  // the last for which flows that it held back were looked for
+    std::uint32_t holds = 0;     // flows whose bottleneck it is
     LinkId opposite = no_link;   // it loses capacity while flows cross that one too
     double two_way = 0;          // what the flows of both leave each, times their number
     double alone = 0;            // its capacity while none crosses the opposite one
@@ -231,6 +232,7 @@ class FluidNetwork {
     return links_[static_cast<std::size_t>(id)].unfrozen;
   }
   void set_rate(std::uint32_t flow, double rate);
+  void hold_back(Flow& flow, LinkId bottleneck);
   void note_bottleneck(std::uint32_t flow);
   void recall_bottlenecks(std::uint32_t flow);
   void expect_end(std::uint32_t flow);
