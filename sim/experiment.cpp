@@ -95,8 +95,14 @@ struct PlacedJob {
   }
 };
 
+// What schedules are proved and routed with.
+struct Ground {
+  Routes& routes;
+  Prover& prover;
+};
+
 PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std::string name, std::vector<int> placement,
-                 std::vector<SimTime> starts, Routes& routes) {
+                 std::vector<SimTime> starts, const Ground& ground) {
   const Workload& workload = scenario.workload;
   PlacedJob job{.name = std::move(name),
                 .algorithm = algorithm,
@@ -119,19 +125,19 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
   request.ranks /= workload.training.model_parallel;  // an all-reduce joins the ranks with the same part
   if (depends_on_size(scenario, algorithm)) job.chosen_for = std::make_shared<const Scenario>(scenario);
   auto schedule = std::make_shared<Schedule>(build(request));
-  require_correct(*schedule, request);
+  ground.prover.require_correct(*schedule, request);
   job.collective = request.collective;
   if (!job.starts.empty())  // servers wait for the first worker
     job.starts.resize(std::max(job.starts.size(), static_cast<std::size_t>(schedule->ranks)), *std::ranges::min_element(job.starts));
   if (workload.training.given()) job.training.emplace(scenario, *schedule, job.placement);
-  job.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, routes);
+  job.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, ground.routes);
   job.schedule = std::move(schedule);
   if (job.compression = compressed_allreduce(scenario, algorithm); job.compression) {
     job.kernels_on_gpu = shares_the_gpu(scenario);
     job.load = {};
     for (const auto& [exchange, of_exchange] : job.compression->exchanges()) {
-      require_correct(*of_exchange, exchange);
-      LinkLoad load = link_load(*of_exchange, job.training ? job.training->placement(0) : job.placement, routes);
+      ground.prover.require_correct(*of_exchange, exchange);
+      LinkLoad load = link_load(*of_exchange, job.training ? job.training->placement(0) : job.placement, ground.routes);
       if (load.max_flows_per_link() >= job.load.max_flows_per_link()) job.load = std::move(load);
     }
   }
@@ -139,17 +145,17 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
 }
 
 // Takes the schedule for a message of this size, where it depends on that.
-void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, Routes& routes) {
+void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, const Ground& ground) {
   if (!job.chosen_for) return;
   const Bytes size = job.training ? job.training->size() : job.own_size.value_or(row_size);
-  const SizedChoice sized = for_size({*job.chosen_for, hardware, routes.fabric(), job.placement, size}, job.algorithm);
+  const SizedChoice sized = for_size({*job.chosen_for, hardware, ground.routes.fabric(), job.placement, size}, job.algorithm);
   const auto [at, is_new] = job.by_settings.try_emplace(label(sized.choice));
   if (is_new) {
     Request request = request_of(*job.chosen_for, sized.choice);
     request.ranks /= job.chosen_for->workload.training.model_parallel;
     auto schedule = std::make_shared<Schedule>(build(request));
-    require_correct(*schedule, request);
-    at->second.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, routes);
+    ground.prover.require_correct(*schedule, request);
+    at->second.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, ground.routes);
     at->second.schedule = std::move(schedule);
   }
   job.schedule = at->second.schedule;
@@ -160,12 +166,12 @@ void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hard
 
 // Those of "jobs"; `placements` are of the workload and of them.
 void place_jobs_beside(const Scenario& scenario, const AlgorithmChoice& algorithm, const std::vector<std::vector<int>>& placements,
-                       Routes& routes, std::vector<PlacedJob>& out) {
+                       const Ground& ground, std::vector<PlacedJob>& out) {
   for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
     const JobSpec& spec = scenario.jobs[i];
     const Scenario alone = scenario_of_job(scenario, algorithm, spec.size.value_or(Bytes{}), spec);
     std::vector<SimTime> starts(static_cast<std::size_t>(alone.workload.ranks), spec.start);
-    out.push_back(placed(alone, alone.workload.algorithms.front(), spec.name, placements[i + 1], std::move(starts), routes));
+    out.push_back(placed(alone, alone.workload.algorithms.front(), spec.name, placements[i + 1], std::move(starts), ground));
     out.back().own_size = spec.size;
   }
 }
@@ -393,19 +399,23 @@ struct Experiment::Parts {
   Scenario scenario;
   std::shared_ptr<const Fabric> fabric;
   Routes routes;
+  Prover prover;
   std::vector<PlacedJob> jobs = {};  // the workload first
 
-  Parts(Scenario s, std::shared_ptr<const Fabric> cluster)
+  Parts(Scenario s, std::shared_ptr<const Fabric> cluster, Prover with = Prover())
       : scenario(std::move(s)),
         fabric(cluster ? std::move(cluster) : build(scenario.fabric.spec, scenario.server)),
-        routes(*fabric, scenario.fabric.ecmp) {}
+        routes(*fabric, scenario.fabric.ecmp),
+        prover(std::move(with)) {}
+
+  Ground ground() { return {routes, prover}; }
 };
 
-Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std::shared_ptr<const Fabric> cluster)
-    : parts_(std::make_unique<Parts>(std::move(scenario), std::move(cluster))) {
+Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std::shared_ptr<const Fabric> cluster, Prover prover)
+    : parts_(std::make_unique<Parts>(std::move(scenario), std::move(cluster), std::move(prover))) {
   const Scenario& s = parts_->scenario;
   const std::vector<std::vector<int>> placements = placements_of_jobs(s, algorithm);
-  const ProgramSite site{*parts_->fabric, placements.front()};
+  const ProgramSite site{*parts_->fabric, placements.front(), parts_->prover};
   if (s.workload.trace.given()) {
     ProgramOfTrace traced = program_of_trace(s, algorithm, site);
     parts_->jobs.push_back(placed(s, std::move(traced.program), label(algorithm), placements.front(), parts_->routes));
@@ -413,9 +423,9 @@ Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std:
   } else if (s.workload.has_program()) {
     parts_->jobs.push_back(placed(s, program_of_workload(s, algorithm, site), label(algorithm), placements.front(), parts_->routes));
   } else {
-    parts_->jobs.push_back(placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->routes));
+    parts_->jobs.push_back(placed(s, algorithm, "workload", placements.front(), starts_of(s), parts_->ground()));
   }
-  place_jobs_beside(s, algorithm, placements, parts_->routes, parts_->jobs);
+  place_jobs_beside(s, algorithm, placements, parts_->ground(), parts_->jobs);
 }
 
 Experiment::Experiment(Scenario scenario, Program program, std::string label, std::shared_ptr<const Fabric> cluster)
@@ -429,7 +439,7 @@ Experiment::Experiment(Scenario scenario, Program program, std::string label, st
   const AlgorithmChoice of_jobs = s.workload.algorithms.empty() ? AlgorithmChoice{"ring"} : s.workload.algorithms.front();
   const std::vector<std::vector<int>> placements = placements_of_jobs(s, {"program"});
   parts_->jobs.push_back(placed(s, std::move(program), std::move(label), placements.front(), parts_->routes));
-  place_jobs_beside(s, of_jobs, placements, parts_->routes, parts_->jobs);
+  place_jobs_beside(s, of_jobs, placements, parts_->ground(), parts_->jobs);
 }
 
 Experiment::~Experiment() = default;
@@ -438,6 +448,7 @@ Experiment::Experiment(Experiment&&) noexcept = default;
 const Scenario& Experiment::scenario() const { return parts_->scenario; }
 std::shared_ptr<const Fabric> Experiment::cluster() const { return parts_->fabric; }
 const LinkLoad& Experiment::link_load() const { return parts_->jobs.front().load; }
+const std::string& Experiment::unproved() const { return parts_->prover.unproved(); }
 const std::vector<int>& Experiment::placement() const { return parts_->jobs.front().placement; }
 
 Row Experiment::run(Bytes size, const Options& options) {
@@ -445,7 +456,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   const Fabric& fabric = *parts_->fabric;
   const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
   std::vector<ReadyJob> ready;
-  for (PlacedJob& job : parts_->jobs) choose_schedule(job, size, hardware, parts_->routes);
+  for (PlacedJob& job : parts_->jobs) choose_schedule(job, size, hardware, parts_->ground());
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.at(size)});
   std::vector<Tenant> tenants;
   if (Timeline* timeline = options.timeline) {
@@ -479,7 +490,8 @@ Row Experiment::run(Bytes size, const Options& options) {
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
   Row row = row_of(scenario, ready.front(), run, fabric);
   row.wall_s = wall.count();
-  if (row.training) add_events(scenario, parts_->jobs.front().algorithm, row);
+  row.unproved = parts_->prover.unproved();
+  if (row.training) add_events(scenario, parts_->jobs.front().algorithm, parts_->prover, row);
   if (run.packet) row.packet = summary(*run.packet, fabric);
   if (options.each_alone && scenario.faults.any())
     row.faults = FaultsResult{.healthy = healthy_time(size, hardware), .rerouted = run.rerouted, .interrupted = run.interrupted};
@@ -508,8 +520,11 @@ SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardw
   return {std::stoll(in_child([&] { return std::to_string(experiment.run(size, options).time.ps); }))};
 }
 
-Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, Timeline* timeline) {
-  return Experiment(scenario, algorithm).run(size, {.timeline = timeline, .around = Around::engine, .find_path = true});
+Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const Experiment::Options& options, Prover prover) {
+  Experiment::Options in_engine = options;
+  in_engine.around = Around::engine;
+  in_engine.find_path = true;
+  return Experiment(scenario, algorithm, {}, std::move(prover)).run(size, in_engine);
 }
 
 std::vector<SimTime> starts_of(const Scenario& scenario) {
@@ -519,16 +534,6 @@ std::vector<SimTime> starts_of(const Scenario& scenario) {
   const auto range = static_cast<std::uint64_t>(scenario.start_skew->max.ps) + 1;
   for (SimTime& start : starts) start.ps = static_cast<std::int64_t>(random() % range);
   return starts;
-}
-
-void require_correct(const Schedule& schedule, const Request& request) {
-  std::vector<std::string> flaws = verify(schedule);
-  const Price counted = traffic(schedule).counted, formula = price(request);
-  const auto text = [](const Price& p) {
-    return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks);
-  };
-  if (counted != formula) flaws.push_back(fmt::format("it takes {}; its formula says {}", text(counted), text(formula)));
-  if (!flaws.empty()) throw RunError(fmt::format("{} on {} ranks is wrong:\n{}", schedule.name, schedule.ranks, fmt::join(flaws, "\n")));
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "sim/network/network_run.hpp"
 #include "sim/network/shared_network.hpp"
 #include "sim/network/timeline.hpp"
+#include "sim/prover.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -20,9 +21,10 @@ namespace weft {
 
 class Experiment {
  public:
-  // One row of `scenario`; where it trains, with the first of its engines. Throws RunError when a schedule is wrong, InputError when the
-  // scenario cannot be built. `cluster`: the fabric of another experiment whose scenario has the same fabric and server.
-  Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std::shared_ptr<const Fabric> cluster = {});
+  // One row of `scenario`; where it trains, with the first of its engines. Throws RunError when a schedule is wrong or, where the prover
+  // refuses that, not proved, InputError when the scenario cannot be built. `cluster`: the fabric of another experiment whose scenario has
+  // the same fabric and server.
+  Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std::shared_ptr<const Fabric> cluster = {}, Prover prover = Prover());
   // A program instead of the scenario's workload, which gives the ranks' placement and start. `label` names it in results.
   Experiment(Scenario scenario, Program program, std::string label, std::shared_ptr<const Fabric> cluster = {});
   ~Experiment();
@@ -44,6 +46,7 @@ class Experiment {
   const Scenario& scenario() const;
   std::shared_ptr<const Fabric> cluster() const;
   const LinkLoad& link_load() const;          // of the workload; nothing of an in-network algorithm
+  const std::string& unproved() const;        // of its schedules, and why; empty: all are proved
   const std::vector<int>& placement() const;  // of the workload's ranks, extra servers behind them
 
  private:
@@ -57,12 +60,10 @@ class Experiment {
 SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware);
 
 // One row in SimGrid's engine: once per process.
-Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, Timeline* timeline = nullptr);
+Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const Experiment::Options& options = {},
+             Prover prover = Prover());
 
 // When each rank of the workload starts; empty: all at 0.
 std::vector<SimTime> starts_of(const Scenario& scenario);
-
-// Throws RunError with every flaw found: wrong contents, or a cost that is not the one its formula states.
-void require_correct(const Schedule& schedule, const Request& request);
 
 }  // namespace weft

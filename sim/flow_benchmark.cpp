@@ -2,7 +2,9 @@
 // measured in a process of its own, CPU seconds of the simulation alone.
 //
 //   flow_benchmark [--quick] [--no-reference]
+//   flow_benchmark --scale [--quick]      1,024 to 65,536 nodes, with the proof: what a message costs there against 1,024
 #include "collectives/algorithms/registry.hpp"
+#include "collectives/schedule/verify.hpp"
 #include "models/fabric/bigraph.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/placement.hpp"
@@ -23,6 +25,7 @@ using namespace weft;
 namespace {
 
 struct Measured {
+  double proof_s = 0;
   double cpu_s = 0;
   double finish_us = 0;
   std::int64_t messages = 0;
@@ -40,23 +43,29 @@ struct Question {
   FabricSpec fabric;
   std::string algorithm;
   Placement placement;
+  Collective collective = Collective::allreduce;
+  SimTime send_overhead = {};
 };
 
 template <class Run>
-Measured measure(const Question& question, Run run) {
+Measured measure(const Question& question, Run run, bool prove = false) {
   const std::string bytes = in_child([&] {
     const auto fabric = build(question.fabric);
-    Request request{.algorithm = question.algorithm, .ranks = fabric->endpoints()};
+    Request request{.collective = question.collective, .algorithm = question.algorithm, .ranks = fabric->endpoints()};
     if (const auto* bigraph = std::get_if<BiGraph>(&question.fabric))
       request.bigraph = BiGraphShape{bigraph->switches, bigraph->nodes_per_switch};
     const Schedule schedule = build(request);
     const std::vector<int> placement = place(question.placement, request.ranks, question.fabric);
     Routes routes(*fabric, Ecmp{});
-    const HardwareProfile hardware;
+    HardwareProfile hardware;
+    hardware.send_overhead = question.send_overhead;
     const Job job{schedule, placement, (256_MiB).count / 4, 4, hardware, {}};
+    const double before_proof = cpu_seconds();
+    if (prove) check(verify(schedule).empty(), "{} is wrong", question.algorithm);
     const double before = cpu_seconds();
     const NetworkRun result = run(job, *fabric, routes);
-    Measured m{.cpu_s = cpu_seconds() - before,
+    Measured m{.proof_s = before - before_proof,
+               .cpu_s = cpu_seconds() - before,
                .finish_us = result.finish.microseconds(),
                .messages = result.messages,
                .events = result.events,
@@ -72,19 +81,59 @@ Measured measure(const Question& question, Run run) {
   return m;
 }
 
+constexpr LinkSpec wire{100_Gbps, 500_ns};
+
+double ns_each(double cpu_s, const Measured& m) { return cpu_s / static_cast<double>(m.messages) * 1e9; }
+
+// A message of each pattern in networks of growing size, with its proof, against one in the smallest.
+void measure_scale(bool quick) {
+  fmt::print("# 256 MiB, ideal hardware unless \"overheads\", 100 Gb/s links of 500 ns; proof, cpu: seconds on one core\n");
+  fmt::print("# {:<9} {:>6} {:<17} {:<10} {:>9} {:>8} {:>9} {:>9} {:>9} {:>7} {:>12}\n", "fabric", "ranks", "algorithm", "collective",
+             "messages", "proof", "flow cpu", "ns/msg", "proof ns", "MiB", "against");
+  const auto row = [](const Question& question, std::string_view fabric, const Measured* base) {
+    const Measured m = measure(
+        question, [](const Job& j, const Fabric& f, Routes& r) { return run_flow(j, f, r); }, true);
+    fmt::print("  {:<9} {:>6} {:<17} {:<10} {:>9} {:>8.3f} {:>9.3f} {:>9.1f} {:>9.1f} {:>7} {:>11.2f}x\n", fabric,
+               endpoints(question.fabric), question.algorithm, question.send_overhead.ps > 0 ? "overheads" : name_of(question.collective),
+               m.messages, m.proof_s, m.cpu_s, ns_each(m.cpu_s, m), ns_each(m.proof_s, m), m.peak_kib / 1024,
+               base ? ns_each(m.cpu_s, m) / ns_each(base->cpu_s, *base) : 1.0);
+    std::fflush(stdout);
+    return m;
+  };
+  const auto bigraph = [](int switches, int nodes) {
+    return BiGraph{.switches = switches, .nodes_per_switch = nodes, .host_link = wire, .fabric_link = wire};
+  };
+  const Measured ring = row({bigraph(64, 16), "ring", {}}, "bigraph", nullptr);
+  row({bigraph(64, 16), "ring", {}, Collective::allreduce, 5893_ns}, "bigraph", &ring);
+  if (!quick) row({bigraph(128, 32), "ring", {}}, "bigraph", &ring);
+  for (const char* algorithm : {"hdrm", "halving_doubling"}) {
+    const Measured base = row({bigraph(64, 16), algorithm, {}}, "bigraph", nullptr);
+    for (const int times : {2, 4, 8})
+      if (!quick || times == 2) row({bigraph(64 * times, 16 * times), algorithm, {}}, "bigraph", &base);
+  }
+  const Measured base = row({FatTree{.k = 16, .host_link = wire, .fabric_link = wire}, "halving_doubling", {}}, "fat_tree", nullptr);
+  for (const int k : {32, 64})
+    if (!quick) row({FatTree{.k = k, .host_link = wire, .fabric_link = wire}, "halving_doubling", {}}, "fat_tree", &base);
+  const Measured all = row({bigraph(16, 8), "direct", {}, Collective::alltoall}, "bigraph", nullptr);
+  for (const auto& [switches, nodes] : {std::pair{32, 8}, {32, 16}})
+    if (!quick) row({bigraph(switches, nodes), "direct", {}, Collective::alltoall}, "bigraph", &all);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool quick = false, reference = true;
+  bool quick = false, reference = true, scale = false;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--quick")
       quick = true;
     else if (std::string_view(argv[i]) == "--no-reference")
       reference = false;
+    else if (std::string_view(argv[i]) == "--scale")
+      scale = true;
     else
-      return fmt::print(stderr, "{}: unknown flag; allowed: --quick, --no-reference\n", argv[i]), 2;
+      return fmt::print(stderr, "{}: unknown flag; allowed: --quick, --no-reference, --scale\n", argv[i]), 2;
   }
-  constexpr LinkSpec wire{100_Gbps, 500_ns};
+  if (scale) return measure_scale(quick), 0;
   fmt::print("# all-reduce of 256 MiB, ideal hardware, 100 Gb/s links of 500 ns; cpu: seconds of the simulation on one core\n");
   fmt::print("# {:<9} {:>5} {:<17} {:<8} {:>9} {:>12} {:>9} {:>9} {:>10} {:>8} {:>12} {:>7} {:>8} {:>7}\n", "fabric", "ranks", "algorithm",
              "placed", "messages", "time us", "flow cpu", "ns/msg", "events", "solves", "solved flows", "MiB", "simgrid", "ratio");

@@ -93,7 +93,7 @@ class Builder {
     if (!schedule) {
       const Request request = request_of(alone_, sized.choice);
       auto built = std::make_shared<Schedule>(weft::build(request));
-      require_correct(*built, request);
+      site_.prover.require_correct(*built, request);
       schedule = std::move(built);
     }
     // An all-to-all has equal blocks.

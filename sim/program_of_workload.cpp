@@ -1,7 +1,6 @@
 #include "sim/program_of_workload.hpp"
 
 #include "collectives/algorithms/registry.hpp"
-#include "sim/experiment.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/program_check.hpp"
 #include "sim/scenario/sized.hpp"
@@ -66,7 +65,7 @@ class Builder {
     auto& schedule = schedules_[{name_of(request.collective), label(sized.choice), request.ranks}];
     if (!schedule) {
       auto built = std::make_shared<Schedule>(weft::build(request));
-      require_correct(*built, request);
+      site_.prover.require_correct(*built, request);
       schedule = std::move(built);
     }
     const auto bytes = static_cast<std::int64_t>(size_of(scenario_.workload.dtype));

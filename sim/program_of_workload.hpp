@@ -2,14 +2,16 @@
 #pragma once
 
 #include "models/program.hpp"
+#include "sim/prover.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace weft {
 
-// Where its ranks sit: what depends on the size of a collective is chosen for the ways between them.
+// Where its ranks sit: what depends on the size of a collective is chosen for the ways between them. And what proves its schedules.
 struct ProgramSite {
   const Fabric& fabric;
   const std::vector<int>& placement;  // rank -> endpoint
+  Prover& prover;
 };
 
 // `row`: the algorithm of collectives that name none. Throws RunError when a schedule is wrong.

@@ -78,7 +78,8 @@ TEST_CASE("program of a workload: some ranks do an operation, others go on; a me
   const Scenario s = scenario_of(json);
   CHECK(time_of(json) == 1_ms + 81_us);
   CHECK(s.workload.sizes == std::vector{3_MB});
-  const Program p = program_of_workload(s, s.workload.algorithms.front(), {*build(s.fabric.spec, s.server), {0, 1, 2, 3}});
+  Prover prover;
+  const Program p = program_of_workload(s, s.workload.algorithms.front(), {*build(s.fabric.spec, s.server), {0, 1, 2, 3}, prover});
   CHECK(p.operations.size() == 4);
   CHECK(p.of_rank(3).empty());
   CHECK(p.of_rank(0).size() == 2);

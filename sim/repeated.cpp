@@ -19,6 +19,7 @@ struct AskedFor {
   const Scenario& scenario;
   const AlgorithmChoice& algorithm;
   Bytes size;
+  Unprovable unprovable;
   int runs() const { return scenario.repeat->runs; }
 };
 
@@ -30,7 +31,7 @@ class Runs {
   Row run(int number, const Experiment::Options& options) {
     run_progress().next_run(number, asked_.runs());
     try {
-      Experiment experiment(scenario_of_run(asked_.scenario, number), asked_.algorithm, cluster_);
+      Experiment experiment(scenario_of_run(asked_.scenario, number), asked_.algorithm, cluster_, Prover(asked_.unprovable));
       cluster_ = experiment.cluster();
       return experiment.run(asked_.size, options);
     } catch (const RunError& error) {
@@ -96,11 +97,12 @@ SimTime quantile(std::span<const SimTime> times, double share) {
   return times[below] + SimTime{std::llround(part * static_cast<double>((times[below + 1] - times[below]).ps))};
 }
 
-Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, unsigned processes, Timeline* timeline) {
+Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const RepeatOptions& options,
+                      Timeline* timeline) {
   check(scenario.repeat.has_value(), "a row without \"repeat\" is repeated");
   const auto began = std::chrono::steady_clock::now();
-  const AskedFor asked{scenario, algorithm, size};
-  const std::vector<SimTime> times = all_times(asked, processes);
+  const AskedFor asked{scenario, algorithm, size, options.unprovable};
+  const std::vector<SimTime> times = all_times(asked, options.processes);
   std::vector<SimTime> sorted = times;
   std::ranges::sort(sorted);
   const SimTime median = quantile(sorted, 0.5);

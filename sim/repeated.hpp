@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/network/timeline.hpp"
+#include "sim/prover.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/scenario.hpp"
 
@@ -16,7 +17,11 @@ SimTime quantile(std::span<const SimTime> times, double share);
 // All runs of the scenario's "repeat", of which it must have one, spread over so many processes. The row's time is their median, with the
 // 5th and 95th percentile; all else in it, and the timeline, is of the run whose time is nearest to the median, the first of several. Which
 // process simulates a run does not change it. Throws what a run throws.
-Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, unsigned processes,
+struct RepeatOptions {
+  unsigned processes = 1;
+  Unprovable unprovable = Unprovable::is_refused;
+};
+Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const RepeatOptions& options = {},
                       Timeline* timeline = nullptr);
 
 }  // namespace weft

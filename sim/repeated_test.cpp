@@ -24,7 +24,7 @@ Scenario congested(const std::string& network = "flow") {
 }
 
 Row repeated(const Scenario& scenario, unsigned processes) {
-  return simulate_repeated(scenario, scenario.workload.algorithms.front(), scenario.workload.sizes.front(), processes);
+  return simulate_repeated(scenario, scenario.workload.algorithms.front(), scenario.workload.sizes.front(), {.processes = processes});
 }
 
 }  // namespace

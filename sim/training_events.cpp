@@ -19,7 +19,7 @@ Scenario quiet(const Scenario& scenario, int ranks) {
   return out;
 }
 
-SimTime broadcast_of_parameters(const Scenario& scenario, int ranks) {
+SimTime broadcast_of_parameters(const Scenario& scenario, int ranks, const Prover& prover) {
   if (ranks == 1) return {};
   Scenario alone = quiet(scenario, ranks);
   Workload& w = alone.workload;
@@ -31,14 +31,18 @@ SimTime broadcast_of_parameters(const Scenario& scenario, int ranks) {
   w.sizes = {parameters};
   const AlgorithmChoice tree{"binomial_tree"};
   w.algorithms = {tree};
-  return Experiment(std::move(alone), tree).run(parameters).time;
+  return Experiment(std::move(alone), tree, {}, prover).run(parameters).time;
 }
 
 // The run, step by step.
 class Run {
  public:
-  Run(const Scenario& scenario, const AlgorithmChoice& algorithm, const Row& first)
-      : scenario_(scenario), algorithm_(algorithm), training_(scenario.workload.training), ranks_(scenario.workload.ranks) {
+  Run(const Scenario& scenario, const AlgorithmChoice& algorithm, const Prover& prover, const Row& first)
+      : scenario_(scenario),
+        algorithm_(algorithm),
+        training_(scenario.workload.training),
+        prover_(prover),
+        ranks_(scenario.workload.ranks) {
     at_ranks_[ranks_] = {first.time, *first.training};
   }
 
@@ -63,6 +67,7 @@ class Run {
     const std::int64_t n = scenario_.workload.iterations;
     const auto mean = [n](SimTime sum) { return SimTime{sum.ps / n}; };
     TrainingResult& step = *out.training;
+    if (out.unproved.empty()) out.unproved = unproved_;
     out.time = out.time_p05 = out.time_p95 = mean(steps_ + events_);
     step.compute = mean(compute_);
     step.stragglers = mean(stragglers_);
@@ -83,7 +88,9 @@ class Run {
     const auto known = at_ranks_.find(ranks);
     if (known != at_ranks_.end()) return known->second;
     const Scenario alone = quiet(scenario_, ranks);
-    const Row out = Experiment(alone, algorithm_).run(scenario_.workload.sizes.front(), {.each_alone = false});
+    Experiment other(alone, algorithm_, {}, prover_);
+    const Row out = other.run(scenario_.workload.sizes.front(), {.each_alone = false});
+    if (unproved_.empty()) unproved_ = out.unproved;
     return at_ranks_.emplace(ranks, AtRanks{out.time, *out.training}).first->second;
   }
 
@@ -97,25 +104,27 @@ class Run {
       if (const Checkpoints& c = training_.checkpoints; c.every > 0) events_ += state() / c.rate;
       for (const SimTime again : lost_) events_ += again;
     }
-    events_ += broadcast_of_parameters(scenario_, ranks_);
+    events_ += broadcast_of_parameters(scenario_, ranks_, prover_);
   }
 
   const Scenario& scenario_;
   const AlgorithmChoice& algorithm_;
   const TrainingChoice& training_;
+  const Prover& prover_;
   int ranks_;
   std::map<int, AtRanks> at_ranks_;
   std::vector<SimTime> lost_;  // steps since the last checkpoint, which a failure undoes
   SimTime steps_, events_, compute_, stragglers_, negotiation_;
   double samples_ = 0, ideal_ = 0;
+  std::string unproved_;  // of the first number of ranks of which something was not proved
 };
 
 }  // namespace
 
-void add_events(const Scenario& scenario, const AlgorithmChoice& algorithm, Row& row) {
+void add_events(const Scenario& scenario, const AlgorithmChoice& algorithm, const Prover& prover, Row& row) {
   const TrainingChoice& training = scenario.workload.training;
   if (training.events.empty() && training.checkpoints.every == 0) return;
-  Run run(scenario, algorithm, row);
+  Run run(scenario, algorithm, prover, row);
   run.go();
   run.report(row);
 }

@@ -76,15 +76,28 @@ class Walk {
   // All reads, then all writes in the order of the step.
   void apply(const Step& step) {
     sent_.clear();
-    for (const Transfer& t : step.transfers()) read(t);
+    const std::span<const Transfer> transfers = step.transfers();
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      fetch(transfers, i, &Transfer::from);
+      read(transfers[i]);
+    }
     next_ = sent_.data();
-    for (const Transfer& t : step.transfers()) {
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      const Transfer& t = transfers[i];
+      fetch(transfers, i, &Transfer::to);
       write(t);
       if (writes_to(t) == 1) settle(t);  // at once, as long as it is in the cache
     }
     for (const Transfer& t : step.transfers())
       if (writes_to(t) > 1) settle(t);
     for (const Transfer& t : step.transfers()) writes_to(t) = 0;
+  }
+
+  // What ranks hold is at places without order in memory: that of some transfers ahead is asked for, first where it is, then itself.
+  void fetch(std::span<const Transfer> transfers, std::size_t i, Rank Transfer::*rank) const {
+    constexpr std::size_t near = 4, far = 8;
+    if (i + far < transfers.size()) __builtin_prefetch(&held_[static_cast<std::size_t>(transfers[i + far].*rank)], 1);
+    if (i + near < transfers.size()) held_[static_cast<std::size_t>(transfers[i + near].*rank)].fetch();
   }
 
   int& writes_to(const Transfer& t) { return writes_[static_cast<std::size_t>(t.to)]; }

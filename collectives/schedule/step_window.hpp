@@ -67,6 +67,11 @@ class StepWindow {
     while (step >= first_ + static_cast<int>(window_.size())) produce_next();
     return *window_[static_cast<std::size_t>(step - first_)];
   }
+  // The step if it has been produced and not been left by all, or null.
+  const IndexedStep* find(int step) const {
+    const auto at = static_cast<std::size_t>(step - first_);
+    return step >= first_ && at < window_.size() ? window_[at].get() : nullptr;
+  }
   // Each rank leaves each step once, in order.
   void leave(int step) {
     --window_[static_cast<std::size_t>(step - first_)]->ranks_inside;

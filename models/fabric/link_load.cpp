@@ -17,9 +17,11 @@ class StepCounter {
   // The busiest links of a step with these flows; `step` is left for the caller.
   std::pair<BusiestLink, BusiestLink> count(const Pairs& pairs) {
     routes_.begin_step();
-    for (const auto& [from, to] : pairs)
-      for (const Hop& hop : routes_.hops(routes_.of(from, to)))
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (const std::size_t ahead = i + Routes::fetch_ahead; ahead < pairs.size()) routes_.fetch(pairs[ahead].first, pairs[ahead].second);
+      for (const Hop& hop : routes_.hops(routes_.of(pairs[i].first, pairs[i].second)))
         if (flows_[static_cast<std::size_t>(hop.link)]++ == 0) touched_.push_back(hop.link);
+    }
     BusiestLink between_switches, any;
     for (const LinkId link : touched_) {
       const int flows = std::exchange(flows_[static_cast<std::size_t>(link)], 0);

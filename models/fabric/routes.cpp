@@ -42,9 +42,13 @@ void Routes::begin_step() {
   loaded_.clear();
 }
 
+std::size_t Routes::first_place(std::uint64_t pair) const { return mixed(pair) & (slots_.size() - 1); }
+
+void Routes::fetch(int from, int to) const { __builtin_prefetch(&slots_[first_place(pair_of(from, to))], 1); }
+
 Routes::Slot& Routes::slot_of(std::uint64_t pair) {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t at = mixed(pair) & mask;
+  std::size_t at = first_place(pair);
   while (slots_[at].route >= 0 && slots_[at].pair != pair) at = (at + 1) & mask;
   return slots_[at];
 }
@@ -71,6 +75,7 @@ RouteId Routes::add_route(int from, int to) {
   first_hop_.push_back(hops_.size());
   latency_.push_back(latency);
   bandwidth_.push_back(bandwidth);
+  path_class_.push_back(class_of(fabric_, std::span(hops_).subspan(first)));
   claim_.push_back(fabric_.claim(from, to));
   return static_cast<RouteId>(latency_.size() - 1);
 }

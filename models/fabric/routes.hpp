@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/fabric/fabric.hpp"
+#include "models/fabric/path_class.hpp"
 
 #include <cstdint>
 #include <span>
@@ -20,6 +21,10 @@ class Routes {
   // for a pair that has its route already.
   RouteId of(int from, int to);
 
+  // Asks for the memory that of() will look at first: tables of many pairs are read at places without order.
+  void fetch(int from, int to) const;
+  static constexpr int fetch_ahead = 8;  // calls of of() before it
+
   // least_loaded: the flows counted so far belong to earlier steps. Of no effect on the other policies.
   void begin_step();
 
@@ -31,6 +36,8 @@ class Routes {
   SimTime latency(RouteId id) const { return latency_[static_cast<std::size_t>(id)]; }            // sum over the path
   BitsPerSecond bandwidth(RouteId id) const { return bandwidth_[static_cast<std::size_t>(id)]; }  // least on the path
 
+  PathClass path_class(RouteId id) const { return path_class_[static_cast<std::size_t>(id)]; }
+  bool leaves_server(RouteId id) const { return path_class(id) == PathClass::rail || path_class(id) == PathClass::network; }
   FlowClaim claim(RouteId id) const { return claim_[static_cast<std::size_t>(id)]; }
 
   const Fabric& fabric() const { return fabric_; }
@@ -43,6 +50,7 @@ class Routes {
     RouteId route = -1;
   };
 
+  std::size_t first_place(std::uint64_t pair) const;
   Slot& slot_of(std::uint64_t pair);
   void grow();
   RouteId add_route(int from, int to);
@@ -57,6 +65,7 @@ class Routes {
   std::vector<std::size_t> first_hop_{0};
   std::vector<SimTime> latency_;
   std::vector<BitsPerSecond> bandwidth_;
+  std::vector<PathClass> path_class_;
   std::vector<FlowClaim> claim_;
   std::vector<int> flows_;      // by link, in the current step; least_loaded only
   std::vector<LinkId> loaded_;  // the links with flows

@@ -46,12 +46,16 @@ bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm,
   }
   std::optional<Experiment> experiment;
   try {
-    experiment.emplace(scenario, algorithm, fabric);
+    experiment.emplace(scenario, algorithm, fabric, Prover(Unprovable::is_noted));
   } catch (const RunError& error) {
     out << fmt::format("  FAILED  {}: {}\n", label(algorithm), error.what());
     return false;
   }
   const LinkLoad& load = experiment->link_load();
+  if (!experiment->unproved().empty()) {
+    out << fmt::format("  ?       {}: not proved: {}; {}\n", label(algorithm), experiment->unproved(), load_text(load, *fabric));
+    return false;
+  }
   if (scenario.workload.has_program()) {
     out << fmt::format("  ok      {}: {}, every collective of which is correct; {}\n", label(algorithm),
                        describe_program(scenario.workload), load_text(load, *fabric));

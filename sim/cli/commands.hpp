@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/network/timeline.hpp"
+#include "sim/repeated.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/cases.hpp"
 #include "sim/scenario/plan.hpp"
@@ -37,13 +38,14 @@ struct RunArguments {
   std::optional<std::string> output = {};
   bool trace = false, report = false, force = false;
   bool resume = false, reproducible = false;
+  bool unproved = false;  // go on where a schedule cannot be proved
   bool quiet = false;
 };
 
 // One row in SimGrid's engine: for a process of its own (run_rows). Where it stands for several runs, that process may start further ones
 // until so many simulate.
-Row simulated_row_by(const RowRequest& request, Timeline* timeline, unsigned processes);
-inline Row simulated_row(const RowRequest& request, Timeline* timeline) { return simulated_row_by(request, timeline, 1); }
+Row simulated_row_by(const RowRequest& request, Timeline* timeline, const RepeatOptions& options);
+inline Row simulated_row(const RowRequest& request, Timeline* timeline) { return simulated_row_by(request, timeline, {}); }
 
 // Throws InputError where there is no such format.
 RunFormat run_format(const std::string& name);

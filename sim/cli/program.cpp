@@ -128,6 +128,7 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
   run->add_flag("--resume", a.run.resume, "Go on: do not simulate rows that an earlier run has left in DIR");
   run->add_flag("--reproducible", a.run.reproducible, "Write 0 for wall_s, so that the same scenario gives the same bytes");
+  run->add_flag("--unproved", a.run.unproved, "Simulate schedules that are too large to be proved too; their rows say so");
   run->add_flag("--quiet", a.run.quiet, "No progress bar");
   ReportArguments report_arguments;
   CLI::App* report = command("report", "Show the results of a folder as one page with charts",

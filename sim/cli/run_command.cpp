@@ -30,10 +30,10 @@
 
 namespace weft {
 
-Row simulated_row_by(const RowRequest& request, Timeline* timeline, unsigned processes) {
+Row simulated_row_by(const RowRequest& request, Timeline* timeline, const RepeatOptions& options) {
   const Scenario scenario = scenario_of(request);
-  if (scenario.repeat) return simulate_repeated(scenario, *request.algorithm, request.size, processes, timeline);
-  return simulate(scenario, *request.algorithm, request.size, timeline);
+  if (scenario.repeat) return simulate_repeated(scenario, *request.algorithm, request.size, options, timeline);
+  return simulate(scenario, *request.algorithm, request.size, {.timeline = timeline}, Prover(options.unprovable));
 }
 
 namespace {
@@ -183,14 +183,19 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
 namespace {
 
 // How a row of so many is simulated by so many processes (0: one for each core): those that have no row are for the runs of one that is
-// repeated. `reproducible`: with 0 for the time that it took.
-RunRow run_of_row(std::size_t rows, unsigned workers, bool reproducible) {
+// repeated.
+RunRow run_of_row(std::size_t rows, unsigned workers, const RunArguments& arguments) {
   const unsigned most = workers > 0 ? workers : std::max(1U, std::thread::hardware_concurrency());
   const unsigned processes = std::max<unsigned>(1, most / static_cast<unsigned>(std::clamp<std::size_t>(rows, 1, most)));
-  return [processes, reproducible](const RowRequest& request, Timeline* timeline) {
-    Row out = simulated_row_by(request, timeline, processes);
-    if (reproducible) out.wall_s = 0;
-    return out;
+  const RepeatOptions options{.processes = processes, .unprovable = arguments.unproved ? Unprovable::is_noted : Unprovable::is_refused};
+  return [options, reproducible = arguments.reproducible](const RowRequest& request, Timeline* timeline) {
+    try {
+      Row out = simulated_row_by(request, timeline, options);
+      if (reproducible) out.wall_s = 0;
+      return out;
+    } catch (const CannotBeProved& why) {
+      throw RunError(fmt::format("{}; \"weft run --unproved\" simulates it without a proof", why.what()));
+    }
   };
 }
 
@@ -223,7 +228,7 @@ class Run {
     };
     for (Result& result : known_)
       if (result.row && arguments_.reproducible) result.row->wall_s = 0;
-    std::vector<Result> results = run_rows(requests_, cases_, run_of_row(requests_.size(), workers, arguments_.reproducible),
+    std::vector<Result> results = run_rows(requests_, cases_, run_of_row(requests_.size(), workers, arguments_),
                                            {.workers = workers,
                                             .trace = arguments_.trace,
                                             .details = arguments_.report,
@@ -289,7 +294,7 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   if (job.helps())
     return job.help(err, [&](Farm& farm, unsigned workers) {
       const std::vector<RowRequest> requests = rows_of(cases);
-      run_rows(requests, cases, run_of_row(requests.size(), workers, arguments.reproducible),
+      run_rows(requests, cases, run_of_row(requests.size(), workers, arguments),
                {.workers = workers, .trace = arguments.trace, .details = arguments.report, .farm = &farm});
     });
 

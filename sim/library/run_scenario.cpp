@@ -100,7 +100,7 @@ Schedule schedule_of(const Json& scenario, const ScenarioSettings& settings) {
         fmt::format("/workload/algorithm: \"{}\" is made of agents in hosts and switches, and has no schedule", algorithm.name));
   const Request request = request_of(first, algorithm);
   Schedule out = build(request);
-  require_correct(out, request);
+  Prover().require_correct(out, request);
   return out;
 }
 

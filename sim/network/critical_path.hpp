@@ -90,6 +90,11 @@ class PathRecorder {
     return static_cast<std::uint32_t>(messages_.size() - 1);
   }
 
+  // It is about to end.
+  void fetch(std::uint32_t message) const {
+    if (message < messages_.size()) __builtin_prefetch(&messages_[message], 1);
+  }
+
   // `link` was the bottleneck when it ended, and `before` were until then, the latest first.
   template <class Spans>
   void end(std::uint32_t message, std::int64_t ended_ps, LinkId link, const Spans& before) {

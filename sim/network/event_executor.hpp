@@ -53,6 +53,14 @@ struct UnderWay {
   bool reduces = false, ended = false;
 };
 
+// Asks for the memory of a value that is soon to be changed.
+template <class T>
+void fetch_all(const T& value) {
+  const auto* bytes = reinterpret_cast<const char*>(&value);
+  for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(bytes + at, 1);
+  __builtin_prefetch(bytes + sizeof(T) - 1, 1);
+}
+
 class UnderWayTable {
  public:
   std::uint32_t add(const UnderWay& entry) {
@@ -71,6 +79,7 @@ class UnderWayTable {
     free_.push_back(token);
     return entries_[token];
   }
+  void fetch(std::uint32_t token) const { fetch_all(entries_[token]); }
   bool empty() const { return entries_.size() == free_.size(); }
   std::span<const UnderWay> entries() const { return entries_; }  // those not `ended` are under way
 
@@ -129,11 +138,8 @@ struct LaneState {
 
   static constexpr std::uint32_t none = UINT32_MAX;  // from an endpoint to itself
 
-  bool between_servers(RouteId id) const {
-    return std::ranges::any_of(routes.hops(id), [&](const Hop& hop) { return !routes.fabric().link(hop.link).in_server; });
-  }
-  std::uint32_t connect(RouteId id, bool outside, BitsPerSecond rate) {
-    connections.push_back({.route = id, .between_servers = outside, .path_class = class_of(routes.fabric(), routes.hops(id))});
+  std::uint32_t connect(RouteId id, BitsPerSecond rate) {
+    connections.push_back({.route = id, .between_servers = routes.leaves_server(id), .path_class = routes.path_class(id)});
     return network.add_route(routes.hops(id), routes.latency(id), routes.claim(id), rate);
   }
   std::vector<std::int64_t> bytes_on_link() const {
@@ -155,15 +161,14 @@ template <class Network>
 std::uint32_t connection_on(LaneState<Network>& lane, int from, int to, BitsPerSecond stream_rate, Sender sender) {
   if (from == to) return lane.none;
   const RouteId id = lane.routes.of(from, to);
-  const bool outside = lane.between_servers(id);
-  if (stream_rate.count > 0 && outside) {
+  if (stream_rate.count > 0 && lane.routes.leaves_server(id)) {
     const auto [at, fresh] = lane.own.try_emplace({sender.stream, sender.channel, id}, lane.none);
-    if (fresh) at->second = lane.connect(id, outside, stream_rate);
+    if (fresh) at->second = lane.connect(id, stream_rate);
     return at->second;
   }
   if (lane.shared.size() <= static_cast<std::size_t>(id)) lane.shared.resize(static_cast<std::size_t>(id) + 1, lane.none);
   std::uint32_t& shared = lane.shared[static_cast<std::size_t>(id)];
-  if (shared == lane.none) shared = lane.connect(id, outside, {});
+  if (shared == lane.none) shared = lane.connect(id, {});
   return shared;
 }
 
@@ -223,6 +228,18 @@ class EventExecutor {
 
   // Ranks that are done, since it was last asked.
   std::vector<RankDone>& done() { return done_; }
+
+  // What it has in the table is about to happen, after one other or none: what that needs, then what goes on behind it.
+  void fetch(int before, const UnderWay& m) {
+    for (const Rank rank : {m.from, m.to}) {
+      const Process& p = process(m.channel, rank);
+      if (before > 0)
+        fetch_all(p);
+      else if (p.step == m.step && p.pending == 1)
+        fetch_next_send(p);
+    }
+    if (before > 0 && lane_.path) lane_.path->fetch(m.recorded);
+  }
 
   // What it had in the table has happened now.
   void happened(const UnderWay& m) {
@@ -369,6 +386,16 @@ class EventExecutor {
     if (reduce_rate_.count == 0) return;
     if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
     work += {last_reduction_ps_, last_reduction_ps_};
+  }
+
+  // Of the step after the one the rank is in.
+  void fetch_next_send(const Process& p) const {
+    const IndexedStep* next = channels_[p.channel].find(p.step + 1);
+    if (!next || next->shape->sends_of(p.rank).empty()) return;
+    const std::uint32_t route = next->shape->routes[next->shape->sends_of(p.rank).front()];
+    if (route == lane_.none) return;
+    __builtin_prefetch(&lane_.connections[route], 1);
+    lane_.network.fetch(route);
   }
 
   // The rank is in p.step from `now` on, which may lie ahead of the network's clock: nothing that happens before can
@@ -537,9 +564,12 @@ class EventExecutor {
 
   void find_routes(StepShape& shape, std::uint32_t channel) {
     const auto place = [&](Rank rank) { return job_.placement[static_cast<std::size_t>(rank)]; };
-    for (std::uint32_t i = 0; i < shape.ends.size(); ++i)
+    for (std::uint32_t i = 0; i < shape.ends.size(); ++i) {
+      if (const std::uint32_t ahead = i + Routes::fetch_ahead; ahead < shape.ends.size())
+        lane_.routes.fetch(place(shape.from(ahead)), place(shape.to(ahead)));
       shape.routes.push_back(
           connection_on(lane_, place(shape.from(i)), place(shape.to(i)), hardware_.stream_rate, {seat_.stream, channel}));
+    }
   }
 
   const Job job_;

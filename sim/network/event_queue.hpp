@@ -37,15 +37,19 @@ class EventQueue {
     sift_up(heap_.size() - 1);
   }
 
-  // Hands every event of the first date to `handle`, those pushed for that same date meanwhile included.
-  template <class Handle>
-  void pop_date(Handle&& handle) {
+  // Hands every event of the first date to `handle`, those pushed for that same date meanwhile included. Most are handed to `fetch`
+  // before, when three others, two, one and none stand before them, so that what they need can be fetched: fetch(3, event), ..., fetch(0,
+  // event).
+  template <class Handle, class Fetch>
+  void pop_date(Handle&& handle, Fetch&& fetch) {
     const std::int64_t date = next_date();
     while (!heap_.empty() && heap_.front().date == date) {
       const std::uint32_t bucket = heap_.front().bucket;
       // The bucket stays findable while it is emptied: what is pushed for this date goes to its end.
       std::uint32_t node = buckets_[bucket].head;
       while (node != none) {
+        std::uint32_t ahead = nodes_[node].next;
+        for (int before = 0; before < 4 && ahead != none; ++before, ahead = nodes_[ahead].next) fetch(before, nodes_[ahead].payload);
         handle(nodes_[node].payload);
         const std::uint32_t next = nodes_[node].next;
         nodes_[node].next = free_node_;

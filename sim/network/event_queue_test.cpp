@@ -13,7 +13,7 @@ using namespace weft;
 namespace {
 std::vector<std::uint32_t> pop(EventQueue& queue) {
   std::vector<std::uint32_t> events;
-  queue.pop_date([&](std::uint32_t event) { events.push_back(event); });
+  queue.pop_date([&](std::uint32_t event) { events.push_back(event); }, [](int, std::uint32_t) {});
   return events;
 }
 }  // namespace
@@ -42,13 +42,23 @@ TEST_CASE("event queue: what is pushed for the date at hand is handed out with i
   EventQueue queue;
   queue.push(5, 0);
   std::vector<std::uint32_t> events;
-  queue.pop_date([&](std::uint32_t event) {
+  const auto handle = [&](std::uint32_t event) {
     events.push_back(event);
     if (event < 3) queue.push(5, event + 1);
     if (event == 1) queue.push(6, 9);
-  });
+  };
+  queue.pop_date(handle, [](int, std::uint32_t) {});
   CHECK(events == std::vector<std::uint32_t>{0, 1, 2, 3});
   CHECK(pop(queue) == std::vector<std::uint32_t>{9});
+}
+
+TEST_CASE("event queue: events of a date are announced before they are handed out") {
+  EventQueue queue;
+  for (std::uint32_t event = 0; event < 3; ++event) queue.push(5, event);
+  std::vector<std::pair<int, std::uint32_t>> seen;
+  queue.pop_date([&](std::uint32_t event) { seen.emplace_back(-1, event); },
+                 [&](int before, std::uint32_t event) { seen.emplace_back(before, event); });
+  CHECK(seen == std::vector<std::pair<int, std::uint32_t>>{{0, 1}, {1, 2}, {-1, 0}, {0, 2}, {-1, 1}, {-1, 2}});
 }
 
 TEST_CASE("event queue: agrees with a multimap over random pushes, many more dates at once than it remembers") {

@@ -43,6 +43,7 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
     with_own.push_back({.link = add_link(rate)});
     return add_route(with_own, latency, claim);
   }
+  check(routes_.size() < most_routes, "{} routes", routes_.size());
   check(claim.weight > 0 && claim.ceiling.count >= 0, "a route of weight {} and ceiling {}", claim.weight, claim.ceiling.count);
   Route route{.latency_ps = latency.ps,
               .bits_per_second = 0,
@@ -86,16 +87,25 @@ void FluidNetwork::take_path(Route& route, std::span<const LinkId> path) {
 // Entries are addressed by flow and hop; a longer route than any before moves them all.
 void FluidNetwork::widen_stride(std::uint32_t hops) {
   const auto moved = [&](std::uint32_t entry) { return entry == none ? none : entry / stride_ * hops + entry % stride_; };
-  std::vector<Entry> wider(flows_.size() * hops, {none, none});
+  std::vector<Entry> wider(flows_.size() * hops);
   for (std::uint32_t entry = 0; entry < entries_.size(); ++entry)
-    wider[moved(entry)] = {moved(entries_[entry].next), moved(entries_[entry].previous)};
+    wider[moved(entry)] = {entries_[entry].link, moved(entries_[entry].next), moved(entries_[entry].previous)};
   for (LinkState& link : links_) link.head = moved(link.head);
   entries_ = std::move(wider);
   stride_ = hops;
 }
 
 void FluidNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
-  queue_.push(later(at.ps, routes_[route].latency_ps), new_flow(route, bytes, token) << 1);
+  const std::uint32_t flow = new_flow(route, bytes, token);
+  take_links(flow);
+  queue_.push(later(at.ps, routes_[route].latency_ps), flow << 1);
+}
+
+void FluidNetwork::take_links(std::uint32_t flow) {
+  const Route& along = routes_[flows_[flow].route];
+  Entry* entry = &entries_[flow * stride_];
+  for (std::uint32_t hop = 0; hop < along.hops; ++hop) (entry++)->link = hops_[along.first_hop + hop];
+  if (along.hops < stride_) entry->link = no_link;
 }
 
 std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::uint32_t token) {
@@ -104,6 +114,7 @@ std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::
     flow = static_cast<std::uint32_t>(flows_.size());
     flows_.emplace_back();
     entries_.resize(entries_.size() + stride_);
+    if (recording_) decisions_.emplace_back();
   } else {
     flow = free_flows_.back();
     free_flows_.pop_back();
@@ -111,12 +122,13 @@ std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::
   Flow& f = flows_[flow];
   f.bytes = bytes;
   f.rate = 0;
-  f.route = route;
+  f.route = route & no_route;
   f.token = token;
   f.problem = 0;
-  f.changes = none;
-  f.active = false;
-  f.settled = false;
+  f.bottleneck = no_link;
+  f.active = 0;
+  f.settled = 0;
+  if (recording_) decisions_[flow] = {};
   return flow;
 }
 
@@ -124,6 +136,7 @@ void FluidNetwork::join_links(std::uint32_t flow) {
   flows_[flow].updated_ps = now_;
   flows_[flow].remaining_bits = 8.0 * static_cast<double>(flows_[flow].bytes);
   if (detour_) {
+    take_links(flow);  // its route may have another path than when it was started
     on_path_since_.resize(flows_.size());
     on_path_since_[flow] = flows_[flow].remaining_bits;
   }
@@ -131,36 +144,40 @@ void FluidNetwork::join_links(std::uint32_t flow) {
 }
 
 void FluidNetwork::enter_links(std::uint32_t flow) {
-  Flow& f = flows_[flow];
-  f.active = true;
+  flows_[flow].active = 1;
   ++active_;
-  std::uint32_t entry = flow * stride_;
-  for (const LinkId id : links_of(f)) {
+  for_hops_of(flow, [&](std::uint32_t entry) {
+    const LinkId id = entries_[entry].link;
     LinkState& link = links_[static_cast<std::size_t>(id)];
-    entries_[entry] = {.next = link.head, .previous = none};
+    entries_[entry] = {.link = id, .next = link.head, .previous = none};
     if (link.head != none) entries_[link.head].previous = entry;
-    link.head = entry++;
+    link.head = entry;
     ++link.flows;
     if (link.opposite != no_link) two_way_.push_back(id);
-  }
+  });
   joined_.push_back(flow);
 }
 
 void FluidNetwork::leave_links(std::uint32_t flow) {
-  Flow& f = flows_[flow];
-  f.active = false;
+  flows_[flow].active = 0;
   --active_;
-  if (activity_) note_use(f, f.remaining_bits);
-  std::uint32_t entry = flow * stride_;
-  for (const LinkId id : links_of(f)) {
-    LinkState& link = links_[static_cast<std::size_t>(id)];
+  hold_back(flows_[flow], no_link);
+  for_hops_of(flow, [&](std::uint32_t entry) {
     const Entry e = entries_[entry];
+    LinkState& link = links_[static_cast<std::size_t>(e.link)];
     (e.previous == none ? link.head : entries_[e.previous].next) = e.next;
     if (e.next != none) entries_[e.next].previous = e.previous;
-    if (--link.flows > 0) loosened_.push_back(id);
-    if (link.opposite != no_link) two_way_.push_back(id);
-    ++entry;
-  }
+    if (--link.flows > 0) loosened_.push_back(e.link);
+    if (link.opposite != no_link) two_way_.push_back(e.link);
+  });
+}
+
+// From now on the flow's rate is decided by that link.
+void FluidNetwork::hold_back(Flow& flow, LinkId bottleneck) {
+  if (flow.bottleneck == bottleneck) return;
+  if (flow.bottleneck != no_link) --links_[static_cast<std::size_t>(flow.bottleneck)].holds;
+  if (bottleneck != no_link) ++links_[static_cast<std::size_t>(bottleneck)].holds;
+  flow.bottleneck = bottleneck;
 }
 
 std::int64_t FluidNetwork::alone_ps(std::int64_t bytes, std::int64_t bits_per_second) {
@@ -198,18 +215,25 @@ void FluidNetwork::settle() {
     for (std::uint32_t entry = links_[static_cast<std::size_t>(id)].head; entry != none; entry = entries_[entry].next)
       admit(entry / stride_);
   touched_.clear();
-  const auto leaves_alone = [&](LinkId id) {
-    const LinkState& link = links_[static_cast<std::size_t>(id)];
-    return link.flows == 1 && (link.opposite == no_link || link.capacity == link.alone);
+  const auto alone_on_its_links = [&](std::uint32_t flow) {
+    bool alone = true;
+    for_links_of(flow, [&](const LinkState& link, LinkId) {
+      alone = alone && link.flows == 1 && (link.opposite == no_link || link.capacity == link.alone);
+    });
+    return alone;
   };
-  for (const std::uint32_t flow : joined_) {
+  for (std::size_t i = 0; i < joined_.size(); ++i) {
+    const std::uint32_t flow = joined_[i];
+    if (i + 2 < joined_.size()) fetch_flow(joined_[i + 2]);
+    if (i + 1 < joined_.size()) fetch_links(joined_[i + 1]);
     Flow& f = flows_[flow];
     if (!f.active) continue;
-    if (altered_ == 0 && !f.settled && std::ranges::all_of(links_of(f), leaves_alone)) {
+    if (altered_ == 0 && !f.settled && alone_on_its_links(flow)) {
       const Route& route = routes_[f.route];
       f.rate = static_cast<double>(route.bits_per_second);
-      f.bottleneck = f.decided_by = route.narrowest;
-      f.settled = true;
+      hold_back(f, route.narrowest);
+      if (recording_) decisions_[flow].link = route.narrowest;
+      f.settled = 1;
       f.end_ps = later(now_, alone_ps(f.bytes, route.bits_per_second));
       expect_end(flow);
     } else {
@@ -218,9 +242,13 @@ void FluidNetwork::settle() {
   }
   for (std::size_t i = 0, joined = members_.size(); i < joined; ++i) admit_slowed_by(members_[i]);
   joined_.clear();
-  for (const LinkId id : loosened_)
-    for (std::uint32_t entry = links_[static_cast<std::size_t>(id)].head; entry != none; entry = entries_[entry].next)
+  for (const LinkId id : loosened_) {
+    LinkState& link = links_[static_cast<std::size_t>(id)];
+    if (link.holds == 0 || link.loosened == problem_) continue;  // the latter where several have left it
+    link.loosened = problem_;
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
       if (const std::uint32_t flow = entry / stride_; flows_[flow].rate > 0 && flows_[flow].bottleneck == id) admit(flow);
+  }
   loosened_.clear();
   if (members_.empty()) return;
 
@@ -244,24 +272,22 @@ void FluidNetwork::admit(std::uint32_t flow) {
   if (f.problem == problem_) return;
   f.problem = problem_;
   members_.push_back(flow);
-  for (const LinkId id : links_of(f)) {
-    LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (link.flows == 1 || link.problem == problem_) continue;
+  for_links_of(flow, [&](LinkState& link, LinkId id) {
+    if (link.flows == 1 || link.problem == problem_) return;
     link.problem = problem_;
     member_links_.push_back(id);
-  }
+  });
 }
 
 // Flows that a newcomer is likely to slow down: those above an equal share of a link it uses. Only a head start.
 void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
-  for (const LinkId id : links_of(flows_[newcomer])) {
-    LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (link.searched == problem_) continue;
+  for_links_of(newcomer, [&](LinkState& link, LinkId) {
+    if (link.searched == problem_) return;
     link.searched = problem_;
     const double equal_share = link.capacity / link.flows;
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
       if (const std::uint32_t flow = entry / stride_; flows_[flow].rate > equal_share) admit(flow);
-  }
+  });
 }
 
 void FluidNetwork::admit_neighbours() {
@@ -296,16 +322,15 @@ void FluidNetwork::share_out() {
     bottlenecks_.push_back({link.left / unfrozen_weight<claims>(id), id, none});
   }
   for (const std::uint32_t flow : members_) {
-    flows_[flow].frozen = false;
+    flows_[flow].frozen = 0;
     Bottleneck alone{HUGE_VAL, 0, flow};
     double most = HUGE_VAL;  // that its shared links can give it
-    for (const LinkId id : links_of(flows_[flow])) {
-      const LinkState& link = links_[static_cast<std::size_t>(id)];
+    for_links_of(flow, [&](const LinkState& link, LinkId id) {
       if (link.flows > 1)
         most = std::min(most, link.left);
       else if (link.capacity < alone.share)
         alone.share = link.capacity, alone.link = id;
-    }
+    });
     if constexpr (claims) {
       const Route& route = routes_[flows_[flow].route];
       if (route.ceiling < alone.share) alone.share = route.ceiling, alone.link = no_link;
@@ -348,15 +373,14 @@ template <bool claims>
 void FluidNetwork::give(std::uint32_t flow, double share, LinkId bottleneck) {
   Flow& f = flows_[flow];
   const double rate = share * weight_of<claims>(f);
-  f.frozen = true;
+  f.frozen = 1;
   f.next_rate = rate;
-  f.bottleneck = bottleneck;
-  for (const LinkId id : links_of(f)) {
-    LinkState& link = links_[static_cast<std::size_t>(id)];
+  hold_back(f, bottleneck);
+  for_links_of(flow, [&](LinkState& link, [[maybe_unused]] LinkId id) {
     link.left = std::max(0.0, link.left - rate);
     --link.unfrozen;
     if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] -= weight_of<claims>(f);
-  }
+  });
 }
 
 // Admits the non-members that the members' next rates leave without a bottleneck, or faster than a member on the
@@ -395,9 +419,9 @@ bool FluidNetwork::admit_unsettled() {
 
 void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   Flow& f = flows_[flow];
-  if (f.bottleneck != f.decided_by || !f.settled) note_bottleneck(f);
+  if (recording_) note_bottleneck(flow);
   const bool stood = f.settled && f.rate == 0;
-  f.settled = true;
+  f.settled = 1;
   // What differs in the last bits only is the same rate reached by another order of subtractions.
   if (f.rate > 0 && std::abs(rate - f.rate) <= 1e-12 * f.rate) return;
   const double left = std::max(0.0, f.remaining_bits - f.rate * static_cast<double>(now_ - f.updated_ps) * 1e-12);
@@ -424,15 +448,18 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
 // Since its rate last changed.
 void FluidNetwork::note_use(const Flow& f, double bits) {
   if (bits <= 0) return;
-  for (const LinkId id : links_of(f)) activity_->used(static_cast<std::size_t>(id), {f.updated_ps}, {now_}, bits);
+  for (const LinkId id : path_of(routes_[f.route])) activity_->used(static_cast<std::size_t>(id), {f.updated_ps}, {now_}, bits);
 }
 
 bool FluidNetwork::beyond_time() const {
   return queue_.next_date() == EventQueue::never && std::ranges::any_of(flows_, [](const Flow& f) { return f.active && f.rate > 0; });
 }
 
-void FluidNetwork::note_bottleneck(Flow& f) {
-  if (recording_ && f.settled) {
+void FluidNetwork::note_bottleneck(std::uint32_t flow) {
+  const Flow& f = flows_[flow];
+  Decision& decided = decisions_[flow];
+  if (f.bottleneck == decided.link && f.settled) return;
+  if (f.settled) {
     std::uint32_t change = free_change_;
     if (change == none) {
       change = static_cast<std::uint32_t>(changes_.size());
@@ -440,16 +467,16 @@ void FluidNetwork::note_bottleneck(Flow& f) {
     } else {
       free_change_ = changes_[change].before;
     }
-    changes_[change] = {.was = {f.decided_by, now_}, .before = f.changes};
-    f.changes = change;
+    changes_[change] = {.was = {decided.link, now_}, .before = decided.changes};
+    decided.changes = change;
   }
-  f.decided_by = f.bottleneck;
+  decided.link = f.bottleneck;
 }
 
 void FluidNetwork::recall_bottlenecks(std::uint32_t flow) {
   ending_ = flow;
   earlier_.clear();
-  for (std::uint32_t change = flows_[flow].changes; change != none;) {
+  for (std::uint32_t change = decisions_[flow].changes; change != none;) {
     const std::uint32_t before = changes_[change].before;
     earlier_.push_back(changes_[change].was);
     changes_[change].before = free_change_;

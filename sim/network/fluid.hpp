@@ -74,21 +74,31 @@ class FluidNetwork {
   void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token);
 
   // Hands `token` to `on_end` at `at` (not before now): a timer.
-  void wake(SimTime at, std::uint32_t token) { queue_.push(at.ps, new_flow(none, 0, token) << 1); }
+  void wake(SimTime at, std::uint32_t token) { queue_.push(at.ps, new_flow(no_route, 0, token) << 1); }
 
   SimTime now() const { return {now_}; }
   SimTime next_date() const { return {queue_.next_date()}; }
+  void fetch_route(RouteIndex route) const { __builtin_prefetch(&routes_[route]); }  // which a message will soon take
   SimTime latency(RouteIndex route) const { return {routes_[route].latency_ps}; }
 
-  // Handles all events of the next date. on_end(token) may start new flows.
+  // Handles all events of the next date. on_end(token) may start new flows; on_end.fetch(2, token) and, after that, of 1 and of 0,
+  // are told, where it has them, what is likely to end soon.
   template <class OnEnd>
   void advance(OnEnd&& on_end) {
     now_ = queue_.next_date();
-    queue_.pop_date([&](std::uint32_t event) {
+    const auto fetch = [&](int before, std::uint32_t event) {
+      const std::uint32_t flow = event >> 1;
+      if (before == 3) return fetch_flow(flow);
+      if (before == 2) fetch_links(flow);
+      if constexpr (requires { on_end.fetch(before, flows_[flow].token); })
+        if (event & 1) on_end.fetch(before, flows_[flow].token);
+    };
+    const auto handle = [&](std::uint32_t event) {
       ++events_;
       const std::uint32_t flow = event >> 1;
       if (event & 1) {
         if (!flows_[flow].active || flows_[flow].end_ps != now_) return;  // its rate has changed since
+        if (activity_) note_use(flows_[flow], flows_[flow].remaining_bits);
         if (detour_) carry(flow, 0);
         leave_links(flow);
         end(flow, on_end);
@@ -97,13 +107,17 @@ class FluidNetwork {
       } else {
         join_links(flow);
       }
-    });
+    };
+    queue_.pop_date(handle, fetch);
     settle();
   }
 
   // From now on it is known of every flow which links decided its rate, and until when: for those who ask while it ends.
-  void record_bottlenecks() { recording_ = true; }
-  LinkId last_bottleneck() const { return flows_[ending_].decided_by; }
+  void record_bottlenecks() {
+    recording_ = true;
+    decisions_.resize(flows_.size());
+  }
+  LinkId last_bottleneck() const { return decisions_[ending_].link; }
   // Before that one, the latest first.
   std::span<const BottleneckSpan> earlier_bottlenecks() const { return earlier_; }
 
@@ -132,33 +146,41 @@ class FluidNetwork {
     double weight;
     double ceiling;  // bits per second; infinite if there is none
   };
-  struct Flow {
+  static constexpr std::size_t cache_line = 64;
+  static constexpr std::uint32_t most_routes = (1U << 29) - 1, no_route = most_routes;
+  struct alignas(cache_line) Flow {
     double remaining_bits;  // at updated_ps
     double rate;            // bits per second; 0 until first settled, and while it stands
     double next_rate;       // while solving: what it is about to be
     std::int64_t updated_ps;
     std::int64_t end_ps;
     std::int64_t bytes;
-    std::uint32_t route;  // none: a timer
+    std::uint32_t route : 29;   // no_route: a timer
+    std::uint32_t settled : 1;  // it has had a rate
+    std::uint32_t active : 1;
+    std::uint32_t frozen : 1;  // while solving: next_rate is decided
     std::uint32_t token;
     std::uint32_t problem;  // the last sharing problem it was part of
     LinkId bottleneck;      // the saturated link that decides its rate; no_link: its ceiling does
-    LinkId decided_by;      // the same, but while solving still that of the rate before
-    std::uint32_t changes;  // of decided_by, the latest; only where they are recorded
-    bool active;
-    bool frozen;   // while solving: next_rate is decided
-    bool settled;  // it has had a rate
   };
-  // A flow's place in the list of a link: entry = flow * stride_ + hop.
+  static_assert(sizeof(Flow) == cache_line);
+  // What decides a flow's rate, while they are recorded.
+  struct Decision {
+    LinkId link = no_link;         // its bottleneck, but while solving still that of the rate before
+    std::uint32_t changes = none;  // of it, the latest
+  };
+  // A link that a flow uses, and the flow's place in the list of that link: entry = flow * stride_ + hop. Behind a flow's last hop
+  // stands no_link, unless it has stride_ hops.
   struct Entry {
-    std::uint32_t next, previous;
+    LinkId link = no_link;
+    std::uint32_t next = none, previous = none;
   };
   // A link that decided a flow's rate before; free ones are chained too.
   struct Change {
     BottleneckSpan was;
     std::uint32_t before;
   };
-  struct LinkState {
+  struct alignas(cache_line) LinkState {
     double capacity;     // now
     std::uint32_t head;  // of its list of entries
     std::uint32_t flows;
@@ -166,6 +188,8 @@ class FluidNetwork {
     std::uint32_t unfrozen;      // while solving: members without a rate
     std::uint32_t problem = 0;   // the last sharing problem it was part of
     std::uint32_t searched = 0;  // the last for which flows that newcomers slow down were looked for
+    std::uint32_t loosened = 0;  // the last for which flows that it held back were looked for
+    std::uint32_t holds = 0;     // flows whose bottleneck it is
     LinkId opposite = no_link;   // it loses capacity while flows cross that one too
     double two_way = 0;          // what the flows of both leave each, times their number
     double alone = 0;            // its capacity while none crosses the opposite one
@@ -182,9 +206,27 @@ class FluidNetwork {
     }
   };
 
-  std::span<const LinkId> links_of(const Flow& flow) const {
-    const Route& route = routes_[flow.route];
-    return {hops_.data() + route.first_hop, route.hops};
+  // each(entry) for each link of the flow.
+  template <class Each>
+  void for_hops_of(std::uint32_t flow, const Each& each) const {
+    const std::uint32_t first = flow * stride_;
+    for (std::uint32_t entry = first; entry < first + stride_ && entries_[entry].link != no_link; ++entry) each(entry);
+  }
+  // each(link, its id) for each link of the flow.
+  template <class Each>
+  void for_links_of(std::uint32_t flow, const Each& each) {
+    for_hops_of(flow, [&](std::uint32_t entry) { each(links_[static_cast<std::size_t>(entries_[entry].link)], entries_[entry].link); });
+  }
+
+  // The events of a date are at places without order in memory, which is most of what they cost in large networks: what an event needs
+  // is asked for while those before it are handled.
+  void fetch_flow(std::uint32_t flow) const {
+    __builtin_prefetch(&flows_[flow], 1);
+    __builtin_prefetch(&entries_[flow * stride_], 1);
+    __builtin_prefetch(&entries_[flow * stride_ + stride_ - 1], 1);
+  }
+  void fetch_links(std::uint32_t flow) const {
+    for_hops_of(flow, [&](std::uint32_t entry) { __builtin_prefetch(&links_[static_cast<std::size_t>(entries_[entry].link)], 1); });
   }
 
   template <class OnEnd>
@@ -202,6 +244,7 @@ class FluidNetwork {
   void take_path(Route& route, std::span<const LinkId> path);
   void enter_links(std::uint32_t flow);
 
+  void take_links(std::uint32_t flow);  // those of its route
   std::uint32_t new_flow(RouteIndex route, std::int64_t bytes, std::uint32_t token);
   void join_links(std::uint32_t flow);
   void leave_links(std::uint32_t flow);
@@ -231,8 +274,9 @@ class FluidNetwork {
     return links_[static_cast<std::size_t>(id)].unfrozen;
   }
   void set_rate(std::uint32_t flow, double rate);
-  void note_bottleneck(Flow& flow);
   void note_use(const Flow& flow, double bits);
+  void hold_back(Flow& flow, LinkId bottleneck);
+  void note_bottleneck(std::uint32_t flow);
   void recall_bottlenecks(std::uint32_t flow);
   void expect_end(std::uint32_t flow);
   void widen_stride(std::uint32_t hops);
@@ -267,6 +311,7 @@ class FluidNetwork {
   NetworkActivity* activity_ = nullptr;
   bool recording_ = false;
   std::uint32_t ending_ = 0;
+  std::vector<Decision> decisions_;      // by flow; empty where they are not recorded
   std::vector<BottleneckSpan> earlier_;  // of that flow
   std::vector<Change> changes_;
   std::uint32_t free_change_ = none;

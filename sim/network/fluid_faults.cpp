@@ -34,14 +34,14 @@ void FluidNetwork::set_remaining(LinkId id, double share) {
 }
 
 bool FluidNetwork::is_cut(const Flow& flow) const {
-  return altered_ > 0 && flow.route != none &&
+  return altered_ > 0 && flow.route != no_route &&
          std::ranges::any_of(path_of(routes_[flow.route]), [&](LinkId id) { return remaining_[static_cast<std::size_t>(id)] == 0; });
 }
 
 // What it has carried over its present path, so many bits being left.
 void FluidNetwork::carry(std::uint32_t flow, double left_bits) {
   const double bits = on_path_since_[flow] - left_bits;
-  for (const LinkId id : links_of(flows_[flow])) carried_[static_cast<std::size_t>(id)] += bits;
+  for (const LinkId id : path_of(routes_[flows_[flow].route])) carried_[static_cast<std::size_t>(id)] += bits;
   on_path_since_[flow] = left_bits;
 }
 
@@ -55,14 +55,19 @@ void FluidNetwork::reroute() {
   for (std::uint32_t flow = 0; flow < flows_.size(); ++flow) {
     Flow& f = flows_[flow];
     if (!f.active || !other.contains(f.route)) continue;
-    f.remaining_bits = std::max(0.0, f.remaining_bits - f.rate * static_cast<double>(now_ - f.updated_ps) * 1e-12);
+    const double left = std::max(0.0, f.remaining_bits - f.rate * static_cast<double>(now_ - f.updated_ps) * 1e-12);
+    if (activity_) note_use(f, f.remaining_bits - left);
+    f.remaining_bits = left;
     f.updated_ps = now_;
     carry(flow, f.remaining_bits);
     leave_links(flow);
     moving.push_back(flow);
   }
   for (const auto& [route, path] : other) take_path(routes_[route], path);
-  for (const std::uint32_t flow : moving) enter_links(flow);
+  for (const std::uint32_t flow : moving) {
+    take_links(flow);
+    enter_links(flow);
+  }
   rerouted_ += static_cast<std::int64_t>(other.size());
 }
 

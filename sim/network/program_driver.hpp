@@ -92,6 +92,12 @@ class ProgramDriver final : public Driver {
     if (unfinished_ == 0) go_on();
   }
 
+  void fetch(int before, std::uint32_t token) override {
+    if (before == 2) return lane_.under_way.fetch(token);
+    const UnderWay& what = lane_.under_way.entries()[token];
+    if (what.kind == UnderWay::Kind::message && executors_[what.executor]) executors_[what.executor]->fetch(before, what);
+  }
+
   void never_ends(std::uint32_t) override { blocked_ = true; }  // a program needs all of its messages
 
   State state() const override {

@@ -36,6 +36,8 @@ class Driver {
   virtual ~Driver() = default;
   virtual void begin() = 0;                     // at date 0, in the order the drivers joined
   virtual void ended(std::uint32_t token) = 0;  // a message of its lane has ended now; may start others
+  // A message is likely to end after so many others: after 2, 1 and 0: what its end needs, and what that needs.
+  virtual void fetch(int, std::uint32_t) {}
   virtual void never_ends(std::uint32_t) {}     // this message of its lane stands for ever; may be told again
   virtual State state() const = 0;              // the run is over when none is running
   virtual std::string waiting() const = 0;      // who waits for whom, while it has not finished; "" for what another driver says
@@ -69,6 +71,11 @@ class Lane {
   void wake(SimTime at, std::uint32_t token) {
     check(token < 1u << token_bits, "{} messages of one driver under way", token);
     network_.wake(at, tag_ | token);
+  }
+
+  // A message will soon take the route.
+  void fetch(RouteIndex route) const {
+    if constexpr (requires { network_.fetch_route(route); }) network_.fetch_route(routes_[route]);
   }
 
   SimTime now() const { return network_.now(); }
@@ -119,7 +126,7 @@ class SharedNetwork final : public EventSource {
   void advance() override {
     try {
       for (int dates = 0; dates < Network::dates_at_once && next_date() != SimTime::never(); ++dates)
-        network_.advance([this](std::uint32_t token) { driver_of(token).ended(own(token)); });
+        network_.advance(ToDrivers{*this});
       constexpr std::uint32_t turns_between = 64;
       if (turns_++ % turns_between == 0) share_ = share();
       run_progress().reached(network_.now(), network_.events(), share_);
@@ -149,6 +156,12 @@ class SharedNetwork final : public EventSource {
   }
 
  private:
+  struct ToDrivers {
+    SharedNetwork& network;
+    void operator()(std::uint32_t token) const { network.driver_of(token).ended(own(token)); }
+    void fetch(int before, std::uint32_t token) const { network.driver_of(token).fetch(before, own(token)); }
+  };
+
   bool all_finished() const {
     return std::ranges::all_of(drivers_, [](const Driver* d) { return d->state() == Driver::State::finished; });
   }

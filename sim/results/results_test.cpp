@@ -117,11 +117,12 @@ TEST_CASE("results.csv has the contract's columns, then the swept pointers") {
         "max_flows_per_link,busiest_link,busiest_link_utilization,wall_s,time_us_p05,time_us_p95,runs,limiting_link,limiting_share,model,"
         "engine,compression,batch_per_gpu,"
         "compute_us,exposed_us,samples_per_s,scaling_efficiency,drops,marks,retransmitted,collisions,aggregated_share,queue_max_bytes,"
+        "unproved,"
         "/seed,/fabric/link");
   CAPTURE(csv);
   CHECK(csv.find("\nfirst,bigraph,flow,ring,allreduce,4,262144,float32,100.0,2.62144,3.9321600000000005,1500000,24,6,2,upper0->lower1,0.5,"
-                 "0.25,100.0,100.0,1,,,,,,,,,,,,,,,,,1,\n") != csv.npos);
-  CHECK(csv.find(",0.25,100.0,100.0,1,,,,,,,,,,,,,,,,,,\"{\"\"bandwidth\"\":\"\"1Gbps\"\",\"\"latency\"\":\"\"1us\"\"}\"\n") != csv.npos);
+                 "0.25,100.0,100.0,1,,,,,,,,,,,,,,,,,,1,\n") != csv.npos);
+  CHECK(csv.find(",0.25,100.0,100.0,1,,,,,,,,,,,,,,,,,,,\"{\"\"bandwidth\"\":\"\"1Gbps\"\",\"\"latency\"\":\"\"1us\"\"}\"\n") != csv.npos);
 }
 
 TEST_CASE("jobs that share the network have a line each, in every form of the results") {
@@ -130,10 +131,10 @@ TEST_CASE("jobs that share the network have a line each, in every form of the re
   run.results[0].row->jobs = two_jobs();
   const std::string csv = to_csv(run.results, run.cases);
   CAPTURE(csv);
-  CHECK(csv.find(",queue_max_bytes,job,start_us,iterations,least_us,most_us,alone_us,slowdown\n") != csv.npos);
-  CHECK(csv.find(",0.25,100.0,100.0,1,,,,,,,,,,,,,,,,,workload,0.0,2,90.0,110.0,50.0,2.0\n") != csv.npos);
+  CHECK(csv.find(",queue_max_bytes,unproved,job,start_us,iterations,least_us,most_us,alone_us,slowdown\n") != csv.npos);
+  CHECK(csv.find(",0.25,100.0,100.0,1,,,,,,,,,,,,,,,,,,workload,0.0,2,90.0,110.0,50.0,2.0\n") != csv.npos);
   CHECK(csv.find("\nfirst,bigraph,flow,halving_doubling,allreduce,2,2000000,float32,200.0,10.0,10.0,2000000,4,2,") != csv.npos);
-  CHECK(csv.find(",0.25,,,1,,,,,,,,,,,,,,,,,b,5.0,1,200.0,200.0,200.0,1.0\n") != csv.npos);
+  CHECK(csv.find(",0.25,,,1,,,,,,,,,,,,,,,,,,b,5.0,1,200.0,200.0,200.0,1.0\n") != csv.npos);
   // Speeds 1/2 and 1: (3/2)^2 / (2 (1/4 + 1))
   CHECK(fairness(two_jobs()) == doctest::Approx(0.9));
   const Json row = Json::parse(to_json(run.results, run.cases))["rows"][0];

@@ -314,6 +314,8 @@ constexpr std::array row_rest = {
     derived<aggregated>("aggregated_share", "", "Share of the packets of in-network all-reduces that switches aggregated fully.")
         .in(Shown::for_all),
     derived<queue_max>("queue_max_bytes", "B", "The most bytes that waited in a queue.").in(Shown::for_all),
+    field<&R::unproved>("unproved", "", "Which schedules were simulated without a proof, and why there is none; empty: all are proved.")
+        .in(Shown::for_all),
     of_training<&T::stragglers>("stragglers_us", "us", "Time of a step that a rank waits for slower ones, in exposed_us.")
         .in(Shown::json_only),
     of_training<&T::negotiation>("negotiation_us", "us", "Time of a step that a rank waits for the engine's agreement, in exposed_us.")

@@ -158,11 +158,15 @@ void add_faults(const Row& row, Lines& out) {
   out.push_back(line);
 }
 
+void add_proof(const Row& row, Lines& out) {
+  if (!row.unproved.empty()) out.push_back("NOT PROVED: " + row.unproved);
+}
+
 }  // namespace
 
 std::vector<std::string> notes_of(const Row& row) {
   Lines out;
-  for (const auto add : {add_step, add_compression, add_path, add_faults, add_copies, add_jobs, add_traffic, add_in_network, add_packets})
+  for (const auto add : {add_proof, add_step, add_compression, add_path, add_faults, add_copies, add_jobs, add_traffic, add_in_network, add_packets})
     add(row, out);
   return out;
 }

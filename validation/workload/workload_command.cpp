@@ -63,7 +63,7 @@ Candidate candidate(const Scenario& scenario, const RowRequest& request) {
   one.workload.training.engines = {*request.engine};
   const Request of_schedule = request_of(one, *request.algorithm);
   auto schedule = std::make_shared<Schedule>(build(of_schedule));
-  require_correct(*schedule, of_schedule);
+  Prover().require_correct(*schedule, of_schedule);
   return {{.engine = request.engine->settings, .schedule = std::move(schedule)}, request};
 }
 
