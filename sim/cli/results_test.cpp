@@ -56,6 +56,13 @@ const std::vector<std::string> scenarios = {
         "workload": {"model": "resnet50", "device": "v100", "engine": "ddp", "algorithm": "ring", "detail": "merged"}})",
     R"({"schema": 1, "name": "compressed", "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "1Gbps", "latency": "1us"}},
         "workload": {"algorithm": "ring", "size": "1MiB", "compression": "gtopk"}})",
+    // switches that fail one after the other, in several runs
+    R"({"schema": 1, "name": "failing",
+        "fabric": {"type": "fat_tree", "leaves": 2, "nodes_per_leaf": 2, "spines": 2, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
+        "workload": {"algorithm": "ring", "size": "1MB"},
+        "faults": {"failures": [{"switch": "spine0", "at": "100us", "until": "300us"}, {"switch": "spine1", "at": "500us", "until": "800us"}],
+                   "reroute_after": "50us"},
+        "repeat": {"runs": 2, "vary": ["start"]}})",
     // every part of a critical path, of two cases
     R"({"schema": 1, "name": "path", "placement": "round_robin",
         "fabric": {"type": "fat_tree", "leaves": 2, "nodes_per_leaf": 2, "spines": 1, "link": {"bandwidth": "10Gbps", "latency": "1us"}},

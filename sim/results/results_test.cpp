@@ -242,7 +242,7 @@ TEST_CASE("of rows that stand for several runs the fastest is marked only where 
   const std::string clear = to_table(run.results, run.cases);
   CAPTURE(clear);
   CHECK(clear.find("#   repeated: 3 runs (seed 1), each with other starts within 1ns\n") != clear.npos);
-  CHECK(clear.find("hdrm       50.00 *   45.00 to 55.00") != clear.npos);
+  CHECK(clear.find("hdrm        50.00 *   45.00 to 55.00") != clear.npos);
   CHECK(clear.find("# * fastest of its case and size: its p95 lies below the p05 of all others\n") != clear.npos);
   for (Result& result : run.results) result.row->time_p95 = 95_us;  // where "ring" has runs too
   const std::string touching = to_table(run.results, run.cases);
@@ -309,7 +309,7 @@ TEST_CASE("a row under way is shown with the time it has taken and the time it h
   // A quarter of the work in 62 s: the rest takes three times as long; 310 million events are 5 million a second.
   CHECK(row_under_way("first", std::chrono::seconds(62), {.now = 5250_us, .events = 310'000'000, .share = 0.25}) ==
         "1:02 min, 25 %, 3:06 min left, 5.0 M events/s, 5.250 ms simulated: first");
-  CHECK(row_under_way("first", std::chrono::seconds(0), {.events = 10, .share = 0.5}) == "0 s, 50 %: first");
+  CHECK(row_under_way("first", std::chrono::seconds(0), {.now = {}, .events = 10, .share = 0.5}) == "0 s, 50 %: first");
 }
 
 TEST_CASE("the slowest endpoint of a graph is found over all its cables") {

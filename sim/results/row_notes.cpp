@@ -72,7 +72,8 @@ void add_path(const Row& row, Lines& out) {
       {path.overhead, "overheads"},
       {path.waiting, "waiting"},
       {path.computing, "compute"}};
-  std::erase_if(parts, [](const auto& part) { return part.first.ps == 0; });
+  constexpr double shown_as_nothing = 0.05;
+  std::erase_if(parts, [&](const auto& part) { return share(part.first) < shown_as_nothing; });
   std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> texts;
   for (const auto& [time, what] : parts) texts.push_back(fmt::format("{:.1f} % {}", share(time), what));
