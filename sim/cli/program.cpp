@@ -2,6 +2,7 @@
 
 #include "kernels/base/nearest_name.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cli/export_command.hpp"
 #include "sim/cli/tune_command.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/form.hpp"
@@ -101,6 +102,10 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   topo->add_flag("--dot", a.dot, "As Graphviz");
   topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
   topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
+  ExportArguments export_arguments;
+  declare_export(*command("export", "Write a schedule for other programs: MSCCL, GOAL, Graphviz",
+                          [&] { return export_command(export_arguments, std::cout); }),
+                 export_arguments);
   command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });
   CLI::App* schema =
       command("schema", "Print the JSON Schema of scenarios, or of results", [&] { return schema_command(a.results_schema, std::cout); });
