@@ -267,7 +267,7 @@ std::unique_ptr<ClusterShape> fat_tree_shape(const FatTreeParameters& p, Cluster
 std::unique_ptr<ClusterShape> torus_shape(std::vector<int> dimensions, ClusterLinks links) {
   return std::make_unique<TorusShape>(std::move(dimensions), std::move(links));
 }
-std::unique_ptr<ClusterShape> dragonfly_shape(const DragonflyParameters& p, ClusterLinks links) {
+std::unique_ptr<ClusterShape> shape_of_groups(const DragonflyParameters& p, ClusterLinks links) {
   return std::make_unique<DragonflyShape>(p, std::move(links));
 }
 

@@ -383,7 +383,7 @@ class Reader {
       if (!needs(product_of({p.groups, p.chassis, p.routers, p.nodes}))) return nullptr;
       const std::int64_t joined = product_of({p.groups, p.chassis, p.routers, p.routers + p.chassis});
       if (joined + std::int64_t{p.groups} * p.groups > static_cast<std::int64_t>(most_links)) return wrong("at most 4194304 links");
-      return dragonfly_shape(p, cables);
+      return shape_of_groups(p, cables);
     }
     problems_.add(e.line, "topology of <cluster> must be FLAT, TORUS, FAT_TREE or DRAGONFLY, got {}", shown_value(topology));
     return nullptr;

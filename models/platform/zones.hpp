@@ -76,7 +76,7 @@ struct DragonflyParameters {
 };
 std::unique_ptr<ClusterShape> fat_tree_shape(const FatTreeParameters& parameters, ClusterLinks links);
 std::unique_ptr<ClusterShape> torus_shape(std::vector<int> dimensions, ClusterLinks links);
-std::unique_ptr<ClusterShape> dragonfly_shape(const DragonflyParameters& parameters, ClusterLinks links);
+std::unique_ptr<ClusterShape> shape_of_groups(const DragonflyParameters& parameters, ClusterLinks links);
 
 class ShapedZone final : public PlatformZone {
  public:
