@@ -362,6 +362,35 @@ std::vector<Algorithm>& table() {
 
 Price uncut_price(const Algorithm& a, const Request& q) { return a.price != nullptr ? a.price(q) : traffic(a.build(q)).counted; }
 
+// Of the schedule in a file.
+void fits_file(const Request& q, Problems& problems) {
+  const ImportedSchedule& imported = q.settings.imported;
+  if (!imported.given()) {
+    problems.push_back({"/file", "msccl needs the file of a schedule: MSCCL XML"});
+    return;
+  }
+  const Schedule& s = *imported.schedule;
+  if (s.collective != q.collective)
+    problems.push_back({"/file", fmt::format("holds an {}, not an {}", name_of(s.collective), name_of(q.collective))});
+  if (s.ranks != q.ranks) problems.push_back({"/ranks", fmt::format("must be the {} of {}, got {}", s.ranks, imported.file, q.ranks)});
+  const bool rooted = s.collective == Collective::broadcast || s.collective == Collective::reduce;
+  if (rooted && s.root != q.root) problems.push_back({"/root", fmt::format("must be the {} of {}, got {}", s.root, imported.file, q.root)});
+}
+
+constexpr Algorithm imported(Collective collective) {
+  return {.name = "msccl",
+          .collective = collective,
+          .description = "The schedule of a file: MSCCL XML.",
+          .source = "Cowan et al. 2023 (MSCCLang)",
+          .can_be_cut = false,
+          .constrain = fits_file,
+          .build = [](const Request& q) { return *q.settings.imported.schedule; },
+          .price = [](const Request& q) { return traffic(*q.settings.imported.schedule).counted; }};
+}
+
+const std::array imported_table = {imported(Collective::allreduce), imported(Collective::reduce_scatter), imported(Collective::allgather),
+                                   imported(Collective::broadcast), imported(Collective::reduce),         imported(Collective::alltoall)};
+
 Problem unknown_algorithm(const Request& q) {
   const std::vector<std::string> names = algorithm_names(q.collective);
   std::string what =
@@ -431,15 +460,21 @@ void add_algorithm(const Algorithm& algorithm) {
   table().push_back(algorithm);
 }
 
+std::span<const Algorithm> imported_algorithms() { return imported_table; }
+
 std::vector<std::string> algorithm_names(Collective collective) {
   std::vector<std::string> names;
   for (const Algorithm& a : table())
+    if (a.collective == collective) names.emplace_back(a.name);
+  for (const Algorithm& a : imported_table)
     if (a.collective == collective) names.emplace_back(a.name);
   return names;
 }
 
 const Algorithm* find_algorithm(Collective collective, std::string_view name) {
   for (const Algorithm& a : table())
+    if (a.collective == collective && a.name == name) return &a;
+  for (const Algorithm& a : imported_table)
     if (a.collective == collective && a.name == name) return &a;
   return nullptr;
 }
@@ -464,6 +499,9 @@ std::vector<Problem> constraints(const Request& request) {
   if (request.settings.nics != 0 && a->name != "nccl")
     problems.push_back(
         {"/nics", fmt::format("{} {} asks nothing of NICs, got {}", a->name, name_of(a->collective), request.settings.nics)});
+  if (request.settings.imported.given() && a->name != "msccl")
+    problems.push_back(
+        {"/file", fmt::format("{} {} is not read from a file, got {}", a->name, name_of(a->collective), request.settings.imported.file)});
   check_cuts(*a, request, problems);
   if (a->constrain != nullptr) a->constrain(request, problems);
   if (problems.empty()) check_size(*a, request, problems);

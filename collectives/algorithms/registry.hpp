@@ -4,6 +4,7 @@
 #include "collectives/algorithms/hdrm.hpp"
 #include "collectives/algorithms/nccl.hpp"
 #include "collectives/algorithms/parameter_server.hpp"
+#include "collectives/interchange/imported.hpp"
 #include "collectives/schedule/price.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "kernels/base/error.hpp"
@@ -27,6 +28,7 @@ struct AlgorithmSettings {
   int nics = 0;      // of a server, for nccl; 0 is not given: 1
   NcclAlgorithm nccl = NcclAlgorithm::automatic;
   NcclProtocol protocol = NcclProtocol::automatic;
+  ImportedSchedule imported = {};  // of msccl
   friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
 };
 
@@ -68,11 +70,13 @@ std::span<const Algorithm> algorithms();
 // One more, of a program that has Weft as a library. Its texts must stay; add all of them before the first scenario is read or schedule
 // built. Throws InputError where the name is taken, is none, or nothing builds the schedule.
 void add_algorithm(const Algorithm& algorithm);
+// The schedule of a file, by the name of msccl: one for each collective that a file can hold.
+std::span<const Algorithm> imported_algorithms();
 std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
 // What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group,
-// /servers, /server_hosts, /channels, /pieces, /nics, /segment; those of the fabric are /fabric/type, /fabric/switches and
+// /servers, /server_hosts, /channels, /pieces, /nics, /segment, /file; those of the fabric are /fabric/type, /fabric/switches and
 // /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);
 

@@ -72,11 +72,30 @@ TEST_CASE("bench: sizes are binary multiples") {
   CHECK(parse_size("64K") == 64 << 10);
   CHECK(parse_size("256MiB") == 256 << 20);
   CHECK(parse_size("1G") == 1 << 30);
+  CHECK(parse_size("64k") == 64 << 10);
+  CHECK(parse_size("1g") == 1 << 30);
   for (const char* wrong : {"", "K", "8KB", "-8", "1.5M", "8 K", "99999999999999999999", "2000000G"}) {
     CAPTURE(wrong);
     CHECK_THROWS_WITH_AS(parse_size(wrong),
                          (std::string("a size is written 512, 64K, 256M or 1G, at most 1024G, got \"") + wrong + "\"").c_str(), InputError);
   }
+}
+
+TEST_CASE("bench: flags of nccl-tests mean what they mean there, and -n is refused where it could be either") {
+  const auto parsed = [](std::vector<const char*> args) {
+    args.insert(args.begin(), "weft bench");
+    return *parse(static_cast<int>(args.size()), args.data());
+  };
+  CHECK(parsed({"-n", "3"}).ranks == 3);
+  CHECK(parsed({"-t", "2", "-g", "3"}).ranks == 6);
+  CHECK(parsed({"-g", "4", "--iters", "7"}).iterations == 7);
+  CHECK(parsed({"-d", "half", "-o", "max"}).dtype == DType::float16);
+  CHECK(parsed({"-d", "double"}).dtype == DType::float64);
+  CHECK(parsed({"--collective", "broadcast", "--algorithm", "chain", "-r", "1"}).root == 1);
+  CHECK_THROWS_WITH_AS(parsed({"-g", "4", "-n", "20"}),
+                       "-n: is the number of ranks here, and of iterations in nccl-tests: beside -t, -g or --ranks write --iters",
+                       InputError);
+  CHECK_THROWS_WITH_AS(parsed({"-g", "4", "--ranks", "4"}), "--ranks: follows from -t and -g: leave one of them out", InputError);
 }
 
 TEST_CASE("bench: all that is wrong with a command line is said at once") {

@@ -14,7 +14,9 @@ Schedule library_schedule(const Settings& s) {
 }
 
 // Where blocks of one size only are defined.
-bool equal_blocks(const Settings& s, const std::string& algorithm) {
+bool equal_blocks(const Settings& s, const PlannedAlgorithm& planned) {
+  const std::string& algorithm = planned.name;
+  if (algorithm == "msccl") return needs_equal_chunks(planned.schedule);
   const bool blocks = s.collective == Collective::allgather || s.collective == Collective::reduce_scatter;
   return s.collective == Collective::alltoall || (algorithm == "nccl" && blocks);
 }
@@ -24,7 +26,7 @@ std::vector<std::int64_t> sizes(const Settings& s, const PlannedAlgorithm& plann
   std::vector<std::int64_t> all;
   for (std::int64_t bytes = s.first_bytes; bytes <= s.last_bytes; bytes *= s.factor) {
     std::int64_t elements = bytes / static_cast<std::int64_t>(size_of(s.dtype));
-    if (equal_blocks(s, planned.name)) elements -= elements % planned.schedule.chunks;
+    if (equal_blocks(s, planned)) elements -= elements % planned.schedule.chunks;
     if (all.empty() || all.back() != elements) all.push_back(elements);
   }
   return all;

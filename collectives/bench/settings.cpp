@@ -40,7 +40,7 @@ std::int64_t parse_size(std::string_view text) {
   if (!unit.empty() && unit.substr(1) != "" && unit.substr(1) != "iB")
     shift = -1;
   else if (!unit.empty())
-    shift = unit[0] == 'K' ? 10 : unit[0] == 'M' ? 20 : unit[0] == 'G' ? 30 : -1;
+    shift = unit[0] == 'K' || unit[0] == 'k' ? 10 : unit[0] == 'M' || unit[0] == 'm' ? 20 : unit[0] == 'G' || unit[0] == 'g' ? 30 : -1;
   if (error != std::errc{} || shift < 0 || count < 0 || count > (std::int64_t{1} << 40) >> shift)
     throw InputError(fmt::format("a size is written 512, 64K, 256M or 1G, at most 1024G, got \"{}\"", text));
   return count << shift;
@@ -50,11 +50,33 @@ namespace {
 
 constexpr const char* purpose = "Runs collectives for real and prints how long they took, in the table of nccl-tests";
 
+// Of a type as nccl-tests names it.
+std::string our_name_of(const std::string& datatype) {
+  if (datatype == "half") return "float16";
+  if (datatype == "float") return "float32";
+  return datatype == "double" ? "float64" : datatype;
+}
+
 // The options whose presence counts, besides their values.
 struct Declared {
-  const CLI::Option *ranks, *switches, *servers;
-  std::vector<const CLI::Option*> only_tcp, of_compression, only_udp;
+  const CLI::Option *collective, *only_n, *ranks, *switches, *servers;
+  std::vector<const CLI::Option*> counts, only_tcp, of_compression, only_udp;
 };
+
+bool is_given(const CLI::Option* option) { return option->count() > 0; }
+
+// The ranks by whichever flags say them.
+void count_ranks(const Declared& given, Settings& s, Written& w) {
+  const bool counted = std::ranges::any_of(given.counts, is_given);
+  if (is_given(given.only_n) && counted)
+    throw InputError("-n: is the number of ranks here, and of iterations in nccl-tests: beside -t, -g or --ranks write --iters");
+  if (is_given(given.only_n)) s.ranks = w.n;
+  if (w.threads > 0 || w.gpus > 0) {
+    if (is_given(given.ranks)) throw InputError("--ranks: follows from -t and -g: leave one of them out");
+    s.ranks = static_cast<int>(std::min(std::int64_t{std::max(w.threads, 1)} * std::max(w.gpus, 1), std::int64_t{1} << 30));
+  }
+  w.ranks = is_given(given.only_n) || counted;
+}
 
 // The texts of what is written go to `s` and `w`, which must stay while the app is used.
 Declared declare(CLI::App& app, Settings& s, Written& w) {
@@ -66,18 +88,28 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
                  "one or several, in the order to run (ring); \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name; "
                  "udp has atp and switchml")
       ->delimiter(',');
-  app.add_option("--collective", w.collective, names_of(all_collectives()))->capture_default_str();
+  const CLI::Option* const collective =
+      app.add_option("--collective", w.collective, names_of(all_collectives()) + "; with --file that of the file")->capture_default_str();
+  app.add_option("--file", w.schedule, "the schedule of --algorithm msccl: MSCCL XML")->type_name("SCHEDULE");
+  const CLI::Option* const only_n =
+      app.add_option("-n", w.n, "ranks; not beside -t, -g or --ranks, where nccl-tests has iterations of that name");
   const CLI::Option* const ranks =
-      app.add_option("-n,--ranks", s.ranks, "ranks to run; 2 by default, with mpi those that mpirun started, with nccl one on each GPU");
+      app.add_option("--ranks", s.ranks, "ranks to run; 2 by default, with mpi those that mpirun started, with nccl one on each GPU");
+  const std::vector<const CLI::Option*> counts = {
+      app.add_option("-t,--nthreads", w.threads, "as in nccl-tests: the ranks are so many times those of -g")->check(CLI::PositiveNumber),
+      app.add_option("-g,--ngpus", w.gpus, "as in nccl-tests: ranks of each thread")->check(CLI::PositiveNumber),
+      ranks,
+  };
   app.add_option("-b,--minbytes", w.first, "smallest size")->capture_default_str();
   app.add_option("-e,--maxbytes", w.last, "largest size; the smallest by default");
   app.add_option("-f,--stepfactor", s.factor, "from one size to the next")->capture_default_str();
   app.add_option("-w,--warmup", s.warmup, "runs before those that count")->capture_default_str();
-  app.add_option("--iterations", s.iterations, "runs that count")->capture_default_str();
+  app.add_option("--iterations,--iters", s.iterations, "runs that count")->capture_default_str();
   app.add_option("-c,--check", w.check, "0 leaves out the comparison with the right result")->expected(0, 1)->capture_default_str();
   app.add_option("--dtype", w.dtype, names_of(all_dtypes()))->capture_default_str();
-  app.add_option("--op", w.op, names_of(all_ops()))->capture_default_str();
-  app.add_option("--root", s.root, "of broadcast and reduce")->capture_default_str();
+  app.add_option("-d,--datatype", w.datatype, "the same by the names of nccl-tests: half, float, double, bfloat16, uint8, int32, int64");
+  app.add_option("-o,--op", w.op, names_of(all_ops()))->capture_default_str();
+  app.add_option("-r,--root", s.root, "of broadcast and reduce")->capture_default_str();
   app.add_option("--channels", s.cut.channels, "parts of the message that run side by side")->capture_default_str();
   app.add_option("--pieces", s.cut.pieces, "pieces of a part that follow one another")->capture_default_str();
   app.add_option("--compression", w.compression,
@@ -108,6 +140,7 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
                  "with --hosts: file with a secret that all processes of the run must know; by default what WEFT_JOB_SECRET holds");
   app.add_option("--patience", w.patience_s, "seconds without progress after which a run is given up")->capture_default_str();
   app.add_flag("--graph", s.graph, "cuda, nccl: capture the collective in a CUDA graph and replay it, instead of enqueueing it");
+  app.add_option("-G,--cudagraph", w.graphs, "as in nccl-tests: --graph where it is more than 0")->check(CLI::NonNegativeNumber);
   app.add_option("--trace", s.trace, "file to write every operation of one more run of each size to");
   app.add_option("--compare", s.compare, "with the simulator: the scenario to print, simulated, beside what was measured")
       ->type_name("SCENARIO");
@@ -131,7 +164,7 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
       app.add_option("--seed", n.mischief.seed, "of what is lost, sent twice or late")->capture_default_str(),
   };
   for (CLI::Option* option : only_udp) option->group("With --transport udp");
-  return {ranks, switches, servers, only_tcp, of_compression, {only_udp.begin(), only_udp.end()}};
+  return {collective, only_n, ranks, switches, servers, counts, only_tcp, of_compression, {only_udp.begin(), only_udp.end()}};
 }
 
 }  // namespace
@@ -160,7 +193,10 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     throw InputError(e.what());
   }
-  w.ranks = given.ranks->count() > 0;
+  count_ranks(given, s, w);
+  w.collective_said = is_given(given.collective);
+  if (w.graphs > 0) s.graph = true;
+  if (!w.datatype.empty()) w.dtype = our_name_of(w.datatype);
   w.switches = given.switches->count() > 0;
   w.servers = given.servers->count() > 0;
   for (const CLI::Option* option : given.only_tcp)
@@ -196,6 +232,7 @@ InNetworkSettings in_network_settings(const Settings& s, const std::string& algo
 
 Request request_of(const Settings& s, const std::string& algorithm) {
   Request q{.collective = s.collective, .algorithm = algorithm, .ranks = s.ranks, .root = s.root, .settings = s.cut};
+  if (algorithm != "msccl") q.settings.imported = {};  // of another algorithm of the run
   if (s.switches > 0) q.bigraph = BiGraphShape{.switches = s.switches, .nodes_per_switch = s.ranks / s.switches};
   return q;
 }
@@ -212,10 +249,19 @@ int ranks_among(int all, const Settings& s, const char* who_started_them) {
 
 namespace {
 
-// Which switch who hangs below may be a long list, and what is to be compared is short: its digest (FNV-1a).
+// What may be long, and is to be compared: its digest (FNV-1a).
+constexpr std::uint32_t first_digest = 2166136261;
+
+std::string schedule_of(const ImportedSchedule& imported) {
+  if (!imported.given()) return {};
+  std::uint32_t digest = first_digest;
+  for (const char c : to_string(*imported.schedule)) digest = (digest ^ static_cast<unsigned char>(c)) * 16777619;
+  return fmt::format(" --file {:08x}", digest);
+}
+
 std::string places_of(const UdpSettings& n) {
   if (n.below.empty() && n.passing.empty()) return {};
-  std::uint32_t digest = 2166136261;
+  std::uint32_t digest = first_digest;
   const auto add = [&](int value) { digest = (digest ^ static_cast<std::uint32_t>(value)) * 16777619; };
   std::for_each(n.below.begin(), n.below.end(), add);
   add(-1);
@@ -240,7 +286,7 @@ std::string job_of(const Settings& s) {
                          ? fmt::format(" --servers {} --server-hosts {}", s.cut.servers, name_of(s.cut.server_hosts))
                          : "",
                      s.trace.empty() ? "" : " --trace") +
-         (s.compression ? " --compression " + label(*s.compression) : "");
+         schedule_of(s.cut.imported) + (s.compression ? " --compression " + label(*s.compression) : "");
 }
 
 }  // namespace weft::bench

@@ -2,6 +2,7 @@
 #include "collectives/transports/job_secret.hpp"
 #include "kernels/base/error.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +22,7 @@ class Reader {
   Reader(const Written& from, Settings& into) : written_(from), settings_(into) {}
 
   std::vector<std::string> interpret() {
+    read_schedule_file();
     named("--collective", written_.collective, collective_named(written_.collective), settings_.collective, names_of(all_collectives()));
     named("--dtype", written_.dtype, dtype_named(written_.dtype), settings_.dtype, names_of(all_dtypes()));
     named("--op", written_.op, op_named(written_.op), settings_.op, names_of(all_ops()));
@@ -73,7 +75,25 @@ class Reader {
   }
 
  private:
-  const Written& written_;
+  // What is not said follows from the file: the collective, the ranks and the root.
+  void read_schedule_file() {
+    const bool wanted = std::ranges::find(written_.algorithms, "msccl") != written_.algorithms.end();
+    refuse_if(!wanted && !written_.schedule.empty(), "--file: only for --algorithm msccl");
+    if (!wanted || written_.schedule.empty()) return;
+    try {
+      settings_.cut.imported = import_schedule(written_.schedule, written_.schedule);
+    } catch (const InputError& e) {
+      for (const std::string& problem : e.problems()) problems_.push_back(fmt::format("--file: {}", problem));
+      return;
+    }
+    const Schedule& s = *settings_.cut.imported.schedule;
+    if (!written_.collective_said) written_.collective = name_of(s.collective);
+    if (!written_.ranks && settings_.hosts.empty() && settings_.transport != "mpi" && settings_.transport != "nccl")
+      settings_.ranks = s.ranks;
+    if (settings_.root == 0) settings_.root = s.root;
+  }
+
+  Written written_;
   Settings& settings_;
   std::vector<std::string> problems_;
 

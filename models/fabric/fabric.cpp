@@ -9,6 +9,7 @@ bool Fabric::between_switches(LinkId id) const {
 }
 
 std::string Fabric::link_name(LinkId id) const {
+  if (from(id) == to(id)) return device(from(id)).name;  // a platform's, which says not what is at its ends
   std::string name = device(from(id)).name + "->" + device(to(id)).name;
   int parallel = 1;
   for (auto [edge, end] = boost::out_edges(static_cast<std::size_t>(from(id)), graph_); edge != end; ++edge)

@@ -12,10 +12,11 @@ namespace weft {
 // false.
 void to_json(const Fabric& fabric, std::ostream& out);
 
-// A SimGrid platform, version 4.1: a host for each endpoint, a link for each direction, and a route for each pair of
-// endpoints, as chosen by `ecmp` (in the order of the pairs). Throws InputError above max_simgrid_endpoints, because the
-// number of routes is the square of it.
-inline constexpr int max_simgrid_endpoints = 512;
+// A SimGrid platform, version 4.1: a host for each endpoint, servers with the devices and links in them, a link for each direction. Up
+// to max_explicit_endpoints, and wherever endpoints have several links (in servers), with a route for each pair of endpoints, as chosen
+// by `ecmp` (in the order of the pairs). Beyond that with a route for each link, among which SimGrid finds shortest ways: one for each
+// pair, whatever `ecmp` says.
+inline constexpr int max_explicit_endpoints = 512;
 void to_simgrid_xml(const Fabric& fabric, Ecmp ecmp, std::ostream& out);
 
 }  // namespace weft

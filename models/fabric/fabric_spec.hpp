@@ -5,6 +5,7 @@
 #include "models/fabric/dragonfly.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/graph_fabric.hpp"
+#include "models/fabric/simgrid_fabric.hpp"
 #include "models/fabric/star.hpp"
 #include "models/fabric/torus.hpp"
 
@@ -15,7 +16,7 @@
 
 namespace weft {
 
-using FabricSpec = std::variant<BiGraph, FatTree, Star, Torus, Dragonfly, GraphFabric>;
+using FabricSpec = std::variant<BiGraph, FatTree, Star, Torus, Dragonfly, GraphFabric, SimgridFabric>;
 
 std::string_view type_name(const FabricSpec&);  // "bigraph", as scenarios write it
 

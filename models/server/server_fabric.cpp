@@ -36,6 +36,7 @@ struct WithPorts {
     }
     return out;
   }
+  FabricSpec operator()(SimgridFabric spec) const { return spec.nics = nics, spec; }
 };
 
 struct PortsPerSwitch {  // of `ports_of`; 0: not the same for all
@@ -45,6 +46,7 @@ struct PortsPerSwitch {  // of `ports_of`; 0: not the same for all
   int operator()(const Torus& spec) const { return spec.nodes_per_switch; }
   int operator()(const Dragonfly& spec) const { return spec.nodes_per_router; }
   int operator()(const GraphFabric&) const { return 0; }
+  int operator()(const SimgridFabric&) const { return 0; }
 };
 
 // Which port NIC `nic` of server `server` takes.

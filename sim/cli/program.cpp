@@ -5,6 +5,7 @@
 #include "sim/cli/completion.hpp"
 #include "sim/cli/manual.hpp"
 #include "sim/cli/plot_command.hpp"
+#include "sim/cli/export_command.hpp"
 #include "sim/cli/tune_command.hpp"
 #include "sim/farm/job_ranks.hpp"
 #include "sim/results/version.hpp"
@@ -153,6 +154,10 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   topo->add_flag("--svg", a.svg, "As a picture, the same");
   topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
   topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
+  ExportArguments export_arguments;
+  declare_export(*command("export", "Write a schedule for other programs: MSCCL, GOAL, Graphviz",
+                          [&] { return export_command(export_arguments, std::cout); }),
+                 export_arguments);
   command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });
   CLI::App* schema =
       command("schema", "Print the JSON Schema of scenarios, or of results", [&] { return schema_command(a.results_schema, std::cout); });

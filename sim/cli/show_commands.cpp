@@ -88,6 +88,9 @@ int list_command(std::ostream& out) {
       if (algorithm.collective == collective)
         out << fmt::format("  {:<22} {} ({})\n", algorithm.name, algorithm.description, algorithm.source);
   }
+  heading("algorithms from files, for every collective but barrier", out);
+  const Algorithm& imported = imported_algorithms().front();
+  out << fmt::format("  {:<22} {} ({})\n", imported.name, imported.description, imported.source);
   heading("fabrics", out);
   std::string last;
   for (const auto& alternative : Form<FabricChoice>::declaration().alternatives) {

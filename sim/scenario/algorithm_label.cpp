@@ -22,6 +22,7 @@ std::string label(const AlgorithmChoice& choice) {
   add("nics", choice.settings.nics, plain.nics);
   if (choice.settings.channels > 0) add("channels", choice.settings.channels, plain.channels);
   add("pieces", choice.settings.pieces, plain.pieces);
+  if (choice.settings.imported.given()) add_name("file", choice.settings.imported.file);
   if (choice.settings.segment.count > 0) add_name("segment", to_string(choice.settings.segment));
   const auto add_bytes = [&](const char* name, Bytes value, Bytes unless) {
     if (value != unless) settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, to_string(value));

@@ -14,6 +14,7 @@ std::vector<std::string> algorithm_names() {
   std::vector<std::string> names;
   for (const Algorithm& algorithm : algorithms())
     if (std::find(names.begin(), names.end(), algorithm.name) == names.end()) names.emplace_back(algorithm.name);
+  names.emplace_back(imported_algorithms().front().name);
   for (const InNetworkProtocol& algorithm : in_network_protocols()) names.emplace_back(algorithm.name);
   return names;
 }
@@ -133,6 +134,7 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
     std::vector<std::string> names;
     for (const Algorithm& algorithm : algorithms())
       if (algorithm.collective == Collective::allreduce) names.emplace_back(algorithm.name);
+    names.emplace_back(imported_algorithms().front().name);
     for (const InNetworkProtocol& algorithm : in_network_protocols()) names.emplace_back(algorithm.name);
     return {{at, fmt::format("unknown allreduce algorithm \"{}\", must be one of {}", choice.name, fmt::join(names, ", "))}};
   }

@@ -105,6 +105,17 @@ void check_packet(const PacketSettings& packet, const FabricChoice& fabric, cons
   }
 }
 
+// A platform says which links a message takes, and not which switches are between them.
+void check_platform(const Scenario& scenario, Input& in) {
+  if (!std::holds_alternative<SimgridFabric>(scenario.fabric.spec)) return;
+  if (scenario.network != NetworkKind::flow && scenario.network != NetworkKind::simgrid)
+    in.problems.push_back({"/network", fmt::format("must be \"flow\" or \"simgrid\" for a fabric of type \"simgrid\", whose links have no "
+                                                   "switches at their ends, got \"{}\"",
+                                                   name_of(scenario.network))});
+  if (scenario.fabric.programmable != ProgrammableSwitches{})
+    in.problems.push_back({"/fabric/programmable", "a SimGrid platform has no switches to program"});
+}
+
 void check_programmable(const FabricChoice& choice, Input& in) {
   if (choice.programmable == ProgrammableSwitches{}) return;  // nothing to build the fabric for
   for (Problem& problem : problems(choice.programmable, *build(choice.spec)))
@@ -187,6 +198,7 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   if (fabric_good && workload_read && clean(in, "/workload"))
     for (Problem& problem : compression_problems(json, scenario)) in.problems.push_back(std::move(problem));
   if (clean(in, "/hardware") && clean(in, "/network")) check_connections(json, scenario, in);
+  if (fabric_good) check_platform(scenario, in);
   if (fabric_good) check_programmable(scenario.fabric, in);
   if (fabric_good) check_copies(scenario, in);
   if (fabric_good) check_server(scenario, in);

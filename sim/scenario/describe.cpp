@@ -24,9 +24,19 @@ struct Shape {
   std::string operator()(const GraphFabric& g) const {
     return fmt::format("graph, {} nodes, {} switches, {} links", g.nodes.size(), g.switches.size(), g.links.size());
   }
+  std::string operator()(const SimgridFabric& s) const {
+    return fmt::format("simgrid, {}: {} hosts, {} links", s.file, s.endpoints(), s.platform->links.size());
+  }
 };
 
 std::string text(const LinkSpec& link) { return fmt::format("{} {}", to_string(link.bandwidth), to_string(link.latency)); }
+
+// What no host sends more than: a platform does not say which links are a host's own.
+BitsPerSecond fastest_host(const Platform& platform) {
+  BitsPerSecond most{1};
+  for (const PlatformLink& link : platform.links) most = std::max(most, link.bandwidth);
+  return most;
+}
 
 }  // namespace
 
@@ -49,6 +59,8 @@ BitsPerSecond slowest_endpoint(const FabricSpec& spec) {
       [](const auto& s) {
         if constexpr (requires { s.host_link; }) {
           return s.host_link.bandwidth;
+        } else if constexpr (requires { s.platform; }) {
+          return fastest_host(*s.platform);
         } else {
           std::map<std::string, BitsPerSecond> out_of;
           for (const std::string& node : s.nodes) out_of[node] = {};

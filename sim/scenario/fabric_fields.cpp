@@ -1,3 +1,4 @@
+#include "sim/scenario/files.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 namespace weft {
@@ -66,6 +67,29 @@ template <class Spec>
 std::function<bool(const Json&, const Place&, Input&)> links_rule() {
   if constexpr (requires(Spec spec) { spec.host_link; }) return names_links<Spec>;
   return nullptr;
+}
+
+// The platform of a file beside the scenario.
+Field<SimgridFabric> platform_file() {
+  return {.name = "file",
+          .doc = "A SimGrid platform (XML), relative to the scenario.",
+          .is_required = true,
+          .read =
+              [](const Json& json, const Place& place, Input& in, SimgridFabric& out) {
+                if (!Form<std::string>::read(json, place, in, out.file)) return false;
+                const auto path = in.folder / out.file;
+                try {
+                  out.platform = read_platform(read_file(path, max_platform_bytes));
+                  return true;
+                } catch (const InputError& error) {
+                  for (const std::string& problem : error.problems())
+                    in.problem(place, problem.starts_with("line ") ? fmt::format("{}: {}", path.string(), problem) : problem);
+                  return false;
+                }
+              },
+          .write = [](const SimgridFabric& spec) { return Json(spec.file); },
+          .schema = [] { return Form<std::string>::schema(); },
+          .wanted = "a file name"};
 }
 
 template <class Spec>
@@ -187,6 +211,7 @@ Declaration<FabricChoice> Declared<FabricChoice>::declaration() {
                              {required("nodes", &GraphFabric::nodes, "The names of the endpoints, in the order of linear placement."),
                               optional("switches", &GraphFabric::switches, "The names of the switches."),
                               required("links", &GraphFabric::links, "The links between nodes and switches.")}),
+          shape<SimgridFabric>("A platform of SimGrid: its hosts are the endpoints, and messages take its routes.", {platform_file()}),
       }};
 }
 

@@ -202,6 +202,24 @@ Declaration<HostCost> Declared<HostCost>::declaration() {
                    "The largest random addition to the time of a packet, uniformly distributed from 0, by the scenario's seed.")}};
 }
 
+// A schedule in a file beside the scenario.
+struct ScheduleFileForm {
+  static std::string wanted() { return "the name of a file: MSCCL XML"; }
+  static Json schema() { return {{"type", "string"}}; }
+  static Json write(const ImportedSchedule& imported) { return imported.file; }
+  static bool read(const Json& json, const Place& place, Input& in, ImportedSchedule& out) {
+    std::string file;
+    if (!Form<std::string>::read(json, place, in, file)) return false;
+    try {
+      out = import_schedule((in.folder / file).string(), file);
+      return true;
+    } catch (const InputError& error) {
+      for (const std::string& problem : error.problems()) in.problem(place, problem);
+      return false;
+    }
+  }
+};
+
 Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
   using A = AlgorithmChoice;
   using Settings = AlgorithmSettings;
@@ -263,6 +281,11 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
       fields.push_back(optional("protocol", &Settings::protocol,
                                 "ll (8 bytes at a time, half of them flags), ll128 (120 of 128 bytes are data, over NVLink), simple, or "
                                 "auto: the one that NCCL's tuning model expects to be done first at the size."));
+    }
+    if (name == imported_algorithms().front().name) {
+      doc = imported_algorithms().front().description;
+      fields.push_back(required_as<ScheduleFileForm>(
+          "file", &Settings::imported, "MSCCL XML, relative to the scenario; for as many ranks as take part."));
     }
     out.alternatives.push_back({.name = name,
                                 .doc = doc,

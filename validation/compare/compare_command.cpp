@@ -75,7 +75,7 @@ std::vector<AlgorithmChoice> schedules_of(const bench::Settings& s) {
   for (const std::string& name : s.algorithms) {
     if (is_library(name)) continue;
     if (find_algorithm(s.collective, name))
-      out.push_back({name, s.cut});
+      out.push_back({name, bench::request_of(s, name).settings});
     else
       problems.push_back("--algorithm: " + unknown_name("algorithm", name, known));
   }

@@ -1,0 +1,504 @@
+#include "kernels/base/xml.hpp"
+#include "models/platform/platform_units.hpp"
+#include "models/platform/zones.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t most_hosts = 1 << 17, most_links = 1 << 22, most_in_shortest = 16384;
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// "0-15,20": as SimGrid writes the numbers of a cluster's hosts.
+std::optional<std::vector<int>> radical(std::string_view text) {
+  std::vector<int> out;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view range = text.substr(0, comma);
+    const std::size_t dash = range.find('-');
+    const auto first = whole_number(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : whole_number(range.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last > 1 << 30) return std::nullopt;
+    if (static_cast<std::size_t>(*last - *first) >= most_hosts || out.size() > most_hosts) return std::nullopt;
+    for (std::int64_t i = *first; i <= *last; ++i) out.push_back(static_cast<int>(i));
+    if (comma == std::string_view::npos) return out;
+    text = text.substr(comma + 1);
+  }
+}
+
+// "2,3": whole numbers above zero.
+std::optional<std::vector<int>> numbers(std::string_view text) {
+  std::vector<int> out;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const auto number = whole_number(text.substr(0, comma));
+    if (!number || *number < 1 || *number > static_cast<std::int64_t>(most_hosts)) return std::nullopt;
+    out.push_back(static_cast<int>(*number));
+    if (comma == std::string_view::npos) return out;
+    text = text.substr(comma + 1);
+  }
+}
+
+std::int64_t product_of(const std::vector<int>& all) {
+  std::int64_t out = 1;
+  for (const int one : all) out = std::min<std::int64_t>(out * one, std::int64_t{2} * most_links);
+  return out;
+}
+
+struct LinkEnds {  // by the name in the file
+  int up = -1, down = -1;
+  bool split = false;
+};
+
+class Reader {
+ public:
+  std::shared_ptr<const Platform> read(const XmlElement& root) {
+    if (root.name != "platform") throw InputError(fmt::format("line {}: must be <platform>, got <{}>", root.line, root.name));
+    open_zone("(platform)", std::make_unique<RoutedZone>(false), -1, root.line);
+    for (const XmlElement& child : root.children) {
+      if (child.name == "config")
+        read_config(child);
+      else
+        read_item(child, 0);
+      if (is_too_large(child)) break;
+    }
+    problems_.refuse();
+    for (const auto& zone : p_->zones) seal(*zone);
+    problems_.refuse();
+    if (p_->hosts.empty()) throw InputError(fmt::format("line {}: has no host", root.line));
+    check_routes();
+    problems_.refuse();
+    return std::move(p_);
+  }
+
+ private:
+  std::vector<PlatformLink>& links() { return p_->links; }
+
+  // Points and zones.
+
+  PointId add_point(const std::string& name, int zone, int line) {
+    const auto id = static_cast<PointId>(p_->points.size());
+    if (name.empty()) problems_.add(line, "an id must not be empty");
+    if (!point_named_.emplace(name, id).second) problems_.add(line, "{} is the id of another host, router or zone", shown_value(name));
+    p_->points.push_back({.name = name, .zone = zone});
+    return id;
+  }
+
+  void add_host(const std::string& name, int zone, int line) {
+    const PointId id = add_point(name, zone, line);
+    p_->points.back().is_host = true;
+    p_->hosts.push_back(id);
+  }
+
+  bool is_too_large(const XmlElement& e) {
+    if (p_->hosts.size() <= most_hosts && links().size() <= most_links) return false;
+    problems_.add(e.line, "a platform may have {} hosts and {} links", most_hosts, most_links);
+    return true;
+  }
+
+  int open_zone(const std::string& name, std::unique_ptr<PlatformZone> zone, int parent, int line) {
+    const int id = static_cast<int>(p_->zones.size());
+    zone->parent = parent;
+    zone->line = line;
+    zone->point = add_point(name, parent, line);
+    p_->points.back().inner = id;
+    p_->zones.push_back(std::move(zone));
+    return id;
+  }
+
+  PointId find_point(const XmlElement& element, const char* attribute) {
+    XmlReader in(element, problems_);
+    const std::string name = in.text(attribute);
+    const auto found = point_named_.find(name);
+    if (found != point_named_.end()) return found->second;
+    if (element.attribute(attribute) != nullptr)
+      problems_.add(element.line, "{} of <{}>: there is no host, router or zone {}", attribute, element.name, shown_value(name));
+    return -1;
+  }
+
+  // Quantities.
+
+  BitsPerSecond bandwidth(const XmlElement& element, const char* attribute) {
+    const std::string text = XmlReader(element, problems_).text(attribute);
+    const auto value = platform_bandwidth(text);
+    if (!value && element.attribute(attribute) != nullptr)
+      problems_.add(element.line, "{} of <{}> must be a bandwidth above zero such as \"125MBps\" or \"10Gbps\", got {}", attribute,
+                    element.name, shown_value(text));
+    return value.value_or(BitsPerSecond{1});
+  }
+  SimTime latency(const XmlElement& element, const char* attribute, const char* otherwise) {
+    const std::string* found = element.attribute(attribute);
+    const auto value = platform_latency(found != nullptr ? *found : otherwise);
+    if (!value)
+      problems_.add(element.line, "{} of <{}> must be a time such as \"50us\", got {}", attribute, element.name, shown_value(*found));
+    return value.value_or(SimTime{});
+  }
+  std::string text_or(const XmlElement& element, const char* attribute, const char* otherwise = "") {
+    const std::string* found = element.attribute(attribute);
+    return found != nullptr ? *found : otherwise;
+  }
+  bool has(const XmlElement& element, const char* attribute) { return !text_or(element, attribute).empty(); }
+
+  // What changes while a simulation runs.
+  void refuse_profiles(const XmlElement& element, std::initializer_list<const char*> attributes) {
+    for (const char* attribute : attributes)
+      if (has(element, attribute))
+        problems_.add(element.line, "{} of <{}>: hosts and links that change over time have no meaning here", attribute, element.name);
+  }
+
+  // Elements.
+
+  void read_config(const XmlElement& config) {
+    for (const XmlElement& prop : config.children)
+      if (const std::string id = text_or(prop, "id"); id.starts_with("network/"))
+        problems_.add(prop.line, "<config> sets {}: what a message costs beyond its links is said by Weft's hardware profile",
+                      shown_value(id));
+  }
+
+  void read_item(const XmlElement& e, int zone) {
+    const std::string& name = e.name;
+    if (name == "zone" || name == "AS") return read_zone(e, zone);
+    if (name == "cluster") return read_cluster(e, zone);
+    if (name == "host") return read_host(e, zone);
+    if (name == "router") return void(add_point(XmlReader(e, problems_).text("id"), zone, e.line));
+    if (name == "link") return void(read_link(e));
+    if (name == "backbone") return read_backbone(e, zone);
+    if (name == "cabinet") return read_cabinet(e, zone);
+    if (name == "host_link") return read_host_link(e, zone);
+    if (name == "route" || name == "zoneRoute" || name == "ASroute") return read_route(e, zone, false);
+    if (name == "bypassRoute" || name == "bypassZoneRoute" || name == "bypassASroute") return read_route(e, zone, true);
+    if (name == "prop" || name == "storage_type" || name == "storage") return;  // nothing that a message meets
+    const bool deployment = name == "actor" || name == "process";
+    problems_.add(e.line, "<{}> has no meaning here{}", shown_name(name),
+                  deployment                                   ? ": a scenario's workload says who does what"
+                  : name == "trace" || name == "trace_connect" ? ": hosts and links do not change over time"
+                  : name == "peer"                             ? ": the distance between peers is guessed from coordinates, without links"
+                                                               : "");
+  }
+
+  static std::string shown_name(const std::string& name) {
+    const std::string quoted = shown_value(name);
+    return quoted.substr(1, quoted.size() - 2);
+  }
+
+  void read_host(const XmlElement& e, int zone) {
+    add_host(XmlReader(e, problems_).text("id"), zone, e.line);
+    refuse_profiles(e, {"speed_file", "availability_file", "state_file"});
+  }
+
+  // Whether it is split, and whether it is a fatpipe.
+  std::pair<bool, bool> policy(const XmlElement& e, const char* attribute, const char* otherwise) {
+    const std::string text = text_or(e, attribute, otherwise);
+    const bool split = text == "SPLITDUPLEX" || text == "FULLDUPLEX";
+    if (!split && text != "SHARED" && text != "FATPIPE")
+      problems_.add(e.line, "{} of <{}> must be SHARED, SPLITDUPLEX or FATPIPE, got {}", attribute, e.name, shown_value(text));
+    return {split, text == "FATPIPE"};
+  }
+
+  LinkEnds add_link(const std::string& name, const PlatformLink& link, bool split, int line) {
+    const int first = static_cast<int>(links().size());
+    const LinkEnds ends{first, split ? first + 1 : first, split};
+    if (!link_named_.emplace(name, ends).second) problems_.add(line, "link {} is there already", shown_value(name));
+    for (const char* suffix : split ? std::vector<const char*>{"_UP", "_DOWN"} : std::vector<const char*>{""}) {
+      links().push_back(link);
+      links().back().name = name + suffix;
+      if (split) link_named_.emplace(name + suffix, LinkEnds{static_cast<int>(links().size()) - 1, static_cast<int>(links().size()) - 1});
+    }
+    return ends;
+  }
+
+  LinkEnds read_link(const XmlElement& e) {
+    refuse_profiles(e, {"bandwidth_file", "latency_file", "state_file"});
+    const auto [split, fatpipe] = policy(e, "sharing_policy", "SHARED");
+    return add_link(XmlReader(e, problems_).text("id"),
+                    {.name = {}, .bandwidth = bandwidth(e, "bandwidth"), .latency = latency(e, "latency", "0"), .fatpipe = fatpipe}, split,
+                    e.line);
+  }
+
+  void read_zone(const XmlElement& e, int parent) {
+    XmlReader in(e, problems_);
+    const std::string id = in.text("id"), routing = lower(in.text("routing"));
+    std::unique_ptr<PlatformZone> zone;
+    if (routing == "full" || routing == "none")
+      zone = std::make_unique<RoutedZone>(false);
+    else if (routing == "floyd" || routing == "dijkstra" || routing == "dijkstracache")
+      zone = std::make_unique<RoutedZone>(true);
+    else if (routing == "cluster")
+      zone = std::make_unique<StarZone>();
+    else
+      return problems_.add(e.line, "routing of <{}> must be Full, Floyd, Dijkstra, DijkstraCache, Cluster or None, got {}", e.name,
+                           shown_value(text_or(e, "routing")));
+    const int number = open_zone(id, std::move(zone), parent, e.line);
+    for (const XmlElement& child : e.children) {
+      read_item(child, number);
+      if (is_too_large(child)) return;
+    }
+    finish_star(number);
+  }
+
+  // Stars: arms are known when their backbone is.
+  StarZone* star(const XmlElement& e, int zone) {
+    auto* out = dynamic_cast<StarZone*>(p_->zones[static_cast<std::size_t>(zone)].get());
+    if (out == nullptr) problems_.add(e.line, "<{}> must be in a zone of routing Cluster", e.name);
+    return out;
+  }
+  void read_backbone(const XmlElement& e, int zone) {
+    if (star(e, zone) != nullptr) backbone_[zone] = read_link(e).up;
+  }
+  void read_host_link(const XmlElement& e, int zone) {
+    const PointId host = find_point(e, "id");
+    const auto up = find_link(e, "up"), down = find_link(e, "down");
+    if (StarZone* at = star(e, zone); at != nullptr && host >= 0 && up && down) at->arms[host] = {{up->up}, {down->down}};
+  }
+  void read_cabinet(const XmlElement& e, int zone) {
+    StarZone* const at = star(e, zone);
+    const auto ids = host_numbers(e);
+    const BitsPerSecond rate = bandwidth(e, "bw");
+    const SimTime delay = latency(e, "lat", "0");
+    if (at == nullptr || !ids) return;
+    for (const int id : *ids) {
+      const std::string host = fmt::format("{}{}{}", text_or(e, "prefix"), id, text_or(e, "suffix"));
+      const auto point = static_cast<PointId>(p_->points.size());
+      add_host(host, zone, e.line);
+      const LinkEnds link = add_link("link_" + host, {.name = {}, .bandwidth = rate, .latency = delay}, true, e.line);
+      at->arms[point] = {{link.up}, {link.down}};
+    }
+  }
+  void finish_star(int zone) {
+    auto* const at = dynamic_cast<StarZone*>(p_->zones[static_cast<std::size_t>(zone)].get());
+    const auto backbone = backbone_.find(zone);
+    if (at == nullptr || backbone == backbone_.end()) return;
+    for (auto& [point, arm] : at->arms) arm.up.push_back(backbone->second), arm.down.insert(arm.down.begin(), backbone->second);
+  }
+
+  std::optional<std::vector<int>> host_numbers(const XmlElement& e) {
+    const std::string text = XmlReader(e, problems_).text("radical");
+    auto out = radical(text);
+    if (!out)
+      problems_.add(e.line, "radical of <{}> must be numbers and ranges such as \"0-15,20\", of at most {} hosts, got {}", e.name,
+                    most_hosts, shown_value(text));
+    return out;
+  }
+
+  void read_cluster(const XmlElement& e, int parent) {
+    const std::string id = XmlReader(e, problems_).text("id"), topology = text_or(e, "topology", "FLAT");
+    const auto ids = host_numbers(e);
+    const auto [split, fatpipe] = policy(e, "sharing_policy", "SPLITDUPLEX");
+    ClusterLinks cables{.links = links(),
+                        .name = id,
+                        .bandwidth = bandwidth(e, "bw"),
+                        .latency = latency(e, "lat", "0"),
+                        .split = split,
+                        .fatpipe = fatpipe};
+    if (has(e, "limiter_link")) cables.limiter = bandwidth(e, "limiter_link");
+    if (!ids) return;
+    if (topology == "FLAT") return read_flat_cluster(e, parent, *ids, cables);
+    auto shaped = std::make_unique<ShapedZone>();
+    shaped->shape = read_shape(e, topology, static_cast<std::int64_t>(ids->size()), cables);
+    ShapedZone& zone = *shaped;
+    const int number = open_zone(id, std::move(shaped), parent, e.line);
+    for (std::size_t i = 0; i < ids->size(); ++i) {
+      zone.numbers[static_cast<PointId>(p_->points.size())] = static_cast<int>(i);
+      add_host(fmt::format("{}{}{}", text_or(e, "prefix"), (*ids)[i], text_or(e, "suffix")), number, e.line);
+    }
+  }
+
+  void read_flat_cluster(const XmlElement& e, int parent, const std::vector<int>& ids, const ClusterLinks& cables) {
+    auto made = std::make_unique<StarZone>();
+    StarZone& star = *made;
+    const int zone = open_zone(cables.name, std::move(made), parent, e.line);
+    const std::string prefix = text_or(e, "prefix"), suffix = text_or(e, "suffix");
+    int backbone = -1;
+    if (has(e, "bb_bw")) {
+      const bool shared_by_none = policy(e, "bb_sharing_policy", "SHARED").second;
+      backbone = add_link(cables.name + "_backbone",
+                          {.name = {}, .bandwidth = bandwidth(e, "bb_bw"), .latency = latency(e, "bb_lat", "0"), .fatpipe = shared_by_none},
+                          false, e.line)
+                     .up;
+    }
+    for (const int id : ids) {
+      const auto point = static_cast<PointId>(p_->points.size());
+      add_host(fmt::format("{}{}{}", prefix, id, suffix), zone, e.line);
+      const LinkEnds link =
+          add_link(fmt::format("{}_link_{}", cables.name, id),
+                   {.name = {}, .bandwidth = cables.bandwidth, .latency = cables.latency, .fatpipe = cables.fatpipe}, cables.split, e.line);
+      StarZone::Arm arm{{link.up}, {link.down}};
+      if (cables.limiter.count > 0) {
+        const int limiter = add_link(fmt::format("{}_link_{}_limiter", cables.name, id),
+                                     {.name = {}, .bandwidth = cables.limiter, .latency = {}}, false, e.line)
+                                .up;
+        arm.up.insert(arm.up.begin(), limiter), arm.down.push_back(limiter);
+      }
+      if (backbone >= 0) arm.up.push_back(backbone), arm.down.insert(arm.down.begin(), backbone);
+      star.arms[point] = std::move(arm);
+    }
+    const std::string router = text_or(e, "router_id");
+    add_point(router.empty() ? fmt::format("{}{}_router{}", prefix, cables.name, suffix) : router, zone, e.line);
+  }
+
+  std::unique_ptr<ClusterShape> read_shape(const XmlElement& e, const std::string& topology, std::int64_t hosts,
+                                           const ClusterLinks& cables) {
+    const std::string text = text_or(e, "topo_parameters");
+    std::vector<std::vector<int>> lists;
+    for (std::string_view rest = text;;) {
+      const std::size_t end = rest.find(';');
+      lists.push_back(numbers(rest.substr(0, end)).value_or(std::vector<int>{}));
+      if (end == std::string_view::npos) break;
+      rest = rest.substr(end + 1);
+    }
+    const auto wrong = [&](const char* wanted) {
+      problems_.add(e.line, "topo_parameters of a {} must be {}, got {}", topology, wanted, shown_value(text));
+      return nullptr;
+    };
+    const auto needs = [&](std::int64_t count) {
+      if (count != hosts) problems_.add(e.line, "the {} has {} hosts, and radical names {}", topology, count, hosts);
+      return count == hosts;
+    };
+    if (topology == "TORUS") {
+      if (lists.size() != 1 || lists[0].empty()) return wrong("the size of each dimension, \"3,2,2\"");
+      return needs(product_of(lists[0])) ? torus_shape(lists[0], cables) : nullptr;
+    }
+    if (topology == "FAT_TREE") {
+      const bool right = lists.size() == 4 && lists[0].size() == 1 &&
+                         std::ranges::all_of(lists.begin() + 1, lists.end(),
+                                             [&](const auto& list) { return list.size() == static_cast<std::size_t>(lists[0][0]); });
+      if (!right) return wrong("levels, children, parents and cables by level, \"2;4,4;1,2;1,2\"");
+      if (!needs(product_of(lists[1]))) return nullptr;
+      if (fat_tree_links(lists) > static_cast<std::int64_t>(most_links)) return wrong("at most 4194304 links");
+      return fat_tree_shape({lists[1], lists[2], lists[3]}, cables);
+    }
+    if (topology == "DRAGONFLY") {
+      const bool right = lists.size() == 4 && lists[0].size() == 2 && lists[1].size() == 2 && lists[2].size() == 2 && lists[3].size() == 1;
+      if (!right) return wrong("groups, chassis and routers, each with its cables, and nodes, \"3,4;4,3;5,1;2\"");
+      const DragonflyParameters p{lists[0][0], lists[0][1], lists[1][0], lists[1][1], lists[2][0], lists[2][1], lists[3][0]};
+      if (p.groups > p.routers) return wrong("with at least as many routers in a chassis as groups: router g is cabled to group g");
+      if (!needs(product_of({p.groups, p.chassis, p.routers, p.nodes}))) return nullptr;
+      const std::int64_t joined = product_of({p.groups, p.chassis, p.routers, p.routers + p.chassis});
+      if (joined + std::int64_t{p.groups} * p.groups > static_cast<std::int64_t>(most_links)) return wrong("at most 4194304 links");
+      return shape_of_groups(p, cables);
+    }
+    problems_.add(e.line, "topology of <cluster> must be FLAT, TORUS, FAT_TREE or DRAGONFLY, got {}", shown_value(topology));
+    return nullptr;
+  }
+
+  static std::int64_t fat_tree_links(const std::vector<std::vector<int>>& lists) {
+    std::int64_t all = 0;
+    for (std::size_t level = 0; level < lists[1].size(); ++level) {
+      std::vector<int> factors;
+      for (std::size_t l = 0; l < lists[1].size(); ++l) factors.push_back(l >= level ? lists[1][l] : lists[2][l]);
+      factors.push_back(lists[2][level]);
+      factors.push_back(lists[3][level]);
+      all += product_of(factors);
+    }
+    return 2 * all;
+  }
+
+  // Routes.
+
+  std::optional<LinkEnds> find_link(const XmlElement& e, const char* attribute) {
+    const std::string name = XmlReader(e, problems_).text(attribute);
+    const auto found = link_named_.find(name);
+    if (found != link_named_.end()) return found->second;
+    if (e.attribute(attribute) != nullptr) problems_.add(e.line, "there is no link {}", shown_value(name));
+    return std::nullopt;
+  }
+
+  struct Way {
+    std::vector<int> there = {}, back = {};
+  };
+  Way read_links(const XmlElement& route) {
+    Way out;
+    for (const XmlElement& e : route.children) {
+      if (e.name != "link_ctn") {
+        problems_.add(e.line, "<{}> has no meaning in a route", shown_name(e.name));
+        continue;
+      }
+      const auto ends = find_link(e, "id");
+      if (!ends) continue;
+      const std::string direction = text_or(e, "direction", "NONE");
+      if (direction != "UP" && direction != "DOWN" && direction != "NONE")
+        problems_.add(e.line, "direction must be UP, DOWN or NONE, got {}", shown_value(direction));
+      if (ends->split && direction == "NONE") problems_.add(e.line, "a SPLITDUPLEX link must be passed UP or DOWN");
+      const bool up = direction != "DOWN";
+      out.there.push_back(up ? ends->up : ends->down);
+      out.back.insert(out.back.begin(), up ? ends->down : ends->up);
+    }
+    return out;
+  }
+
+  void read_route(const XmlElement& e, int zone, bool bypass) {
+    const PointId from = find_point(e, "src"), to = find_point(e, "dst");
+    const bool gateways = e.name != "route" && e.name != "bypassRoute";
+    const PointId from_gateway = gateways ? find_point(e, "gw_src") : -1, to_gateway = gateways ? find_point(e, "gw_dst") : -1;
+    const Way way = read_links(e);
+    const std::string symmetrical = text_or(e, "symmetrical", bypass ? "NO" : "YES");
+    const bool both = symmetrical == "YES" || symmetrical == "yes";
+    if (!both && symmetrical != "NO" && symmetrical != "no")
+      problems_.add(e.line, "symmetrical must be YES or NO, got {}", shown_value(symmetrical));
+    if (from < 0 || to < 0 || (gateways && (from_gateway < 0 || to_gateway < 0))) return;
+    if (way.there.empty()) return problems_.add(e.line, "a route must have at least one link");
+    const auto named = [&](PointId point) { return shown_value(p_->points[static_cast<std::size_t>(point)].name); };
+    const auto own_zone = [&](PointId point) { return p_->points[static_cast<std::size_t>(point)].zone == zone; };
+    if (!bypass && (!own_zone(from) || !own_zone(to)))
+      return problems_.add(e.line, "a route must be between two of its own zone; {} is not", named(own_zone(from) ? to : from));
+    const PlatformRoute there{way.there, from_gateway, to_gateway}, back{way.back, to_gateway, from_gateway};
+    auto* const routed = dynamic_cast<RoutedZone*>(p_->zones[static_cast<std::size_t>(zone)].get());
+    if (!bypass && routed == nullptr) return problems_.add(e.line, "a zone of routing Cluster has no <{}>", e.name);
+    const auto add = [&](PointId a, PointId b, const PlatformRoute& route) {
+      const bool added =
+          bypass ? p_->zones[static_cast<std::size_t>(zone)]->bypasses.emplace(std::pair(a, b), route).second : routed->add(a, b, route);
+      if (!added)
+        problems_.add(e.line, "there is a route from {} to {} already (routes go both ways where symmetrical is not NO)", named(a),
+                      named(b));
+    };
+    add(from, to, there);
+    if (both && from != to) add(to, from, back);
+  }
+
+  void seal(PlatformZone& zone) {
+    auto* const routed = dynamic_cast<RoutedZone*>(&zone);
+    if (routed == nullptr) return;
+    routed->number_points();
+    if (routed->shortest_points() > most_in_shortest)
+      problems_.add(zone.line, "shortest ways are found among at most {} hosts, routers and zones, got {}", most_in_shortest,
+                    routed->shortest_points());
+  }
+
+  // Between all hosts, or where these are many between the first and all others.
+  void check_routes() {
+    constexpr std::size_t most_checked = 256;
+    const std::vector<PointId>& hosts = p_->hosts;
+    std::vector<int> scratch;
+    const auto check = [&](PointId from, PointId to) {
+      scratch.clear();
+      if (from == to || (p_->append_route(from, to, scratch) && !scratch.empty())) return true;
+      const auto& named = p_->points;
+      problems_.add(1, "there is no route from {} to {}", shown_value(named[static_cast<std::size_t>(from)].name),
+                    shown_value(named[static_cast<std::size_t>(to)].name));
+      return false;
+    };
+    for (const PointId from : hosts)
+      for (const PointId to : hosts)
+        if ((hosts.size() <= most_checked || from == hosts.front() || to == hosts.front()) && !check(from, to)) return;
+  }
+
+  std::shared_ptr<Platform> p_ = std::make_shared<Platform>();
+  LineProblems problems_;
+  std::map<std::string, PointId, std::less<>> point_named_;
+  std::map<std::string, LinkEnds, std::less<>> link_named_;
+  std::map<int, int> backbone_;  // link by zone
+};
+
+}  // namespace
+
+std::shared_ptr<const Platform> read_platform(std::string_view xml) { return Reader().read(read_xml(xml)); }
+
+}  // namespace weft

@@ -1,0 +1,136 @@
+#include "sim/cli/export_command.hpp"
+
+#include "collectives/algorithms/registry.hpp"
+#include "collectives/interchange/exports.hpp"
+#include "collectives/interchange/msccl_xml.hpp"
+#include "collectives/schedule/verify.hpp"
+#include "sim/cli/commands.hpp"
+#include "sim/scenario/files.hpp"
+#include "sim/scenario/form.hpp"
+
+#include <array>
+#include <ostream>
+
+namespace weft {
+namespace {
+
+constexpr std::array<std::string_view, 3> formats = {"msccl", "goal", "dot"};
+constexpr std::array<std::string_view, 3> protocols = {"Simple", "LL", "LL128"};
+
+template <class Names>
+void require_name(const char* flag, const std::string& found, const Names& names, std::vector<std::string>& problems) {
+  std::vector<std::string> allowed;
+  for (const auto& name : names) allowed.emplace_back(name);
+  if (std::find(allowed.begin(), allowed.end(), found) == allowed.end())
+    problems.push_back(fmt::format("weft export: {}: {}", flag, unknown_name("name", found, allowed)));
+}
+
+// Runs what may throw InputError, and adds what it says.
+template <class Action>
+void noting(const char* flag, std::vector<std::string>& problems, Action action) {
+  try {
+    action();
+  } catch (const InputError& error) {
+    for (const std::string& problem : error.problems()) problems.push_back(fmt::format("weft export: {}: {}", flag, problem));
+  }
+}
+
+void refuse(const std::vector<std::string>& problems) {
+  if (!problems.empty()) throw InputError(problems);
+}
+
+Request request_of(const ExportArguments& a) {
+  std::vector<std::string> problems;
+  Request q{.algorithm = a.algorithm, .ranks = a.ranks, .root = a.root};
+  q.settings = {.group = a.group, .servers = a.servers, .channels = a.channels, .pieces = a.pieces, .nics = a.nics};
+  std::vector<std::string_view> collectives;
+  for (const Algorithm& algorithm : algorithms()) collectives.push_back(name_of(algorithm.collective));
+  require_name("--collective", a.collective, collectives, problems);
+  q.collective = collective_named(a.collective).value_or(Collective::allreduce);
+  if (!a.file.empty()) noting("--file", problems, [&] { q.settings.imported = import_schedule(a.file, a.file); });
+  if (const Schedule* s = q.settings.imported.schedule.get()) {
+    q.algorithm = "msccl";
+    q.collective = s->collective;
+    q.root = s->root;
+    if (q.ranks == 0) q.ranks = s->ranks;
+  }
+  if (a.switches > 0) q.bigraph = BiGraphShape{.switches = a.switches, .nodes_per_switch = q.ranks / a.switches};
+  if (q.ranks == 0) problems.push_back("weft export: -n: missing: the number of ranks");
+  refuse(problems);
+  for (const Problem& problem : constraints(q)) problems.push_back(fmt::format("weft export: {}: {}", problem.where, problem.what));
+  refuse(problems);
+  return q;
+}
+
+GoalOptions goal_options(const ExportArguments& a) {
+  std::vector<std::string> problems;
+  GoalOptions options;
+  noting("--dtype", problems, [&] {
+    const auto dtype = dtype_named(a.dtype);
+    std::vector<std::string> names;
+    for (const DType one : all_dtypes()) names.emplace_back(name_of(one));
+    if (!dtype) throw InputError(unknown_name("type", a.dtype, names));
+    options.dtype = *dtype;
+  });
+  noting("--size", problems, [&] {
+    const Bytes bytes = parse_bytes(a.size);
+    const auto unit = static_cast<std::int64_t>(size_of(options.dtype));
+    if (bytes.count % unit != 0)
+      throw InputError(fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", unit, a.dtype, a.size));
+    options.elements = bytes.count / unit;
+  });
+  if (!a.reduce_rate.empty())
+    noting("--reduce-rate", problems, [&] {
+      const BitsPerSecond rate = parse_bandwidth(a.reduce_rate);
+      if (rate.count < 1) throw InputError(fmt::format("must be more than nothing, got \"{}\"", a.reduce_rate));
+      options.reduce_ns_per_byte = 8e9 / static_cast<double>(rate.count);
+    });
+  refuse(problems);
+  return options;
+}
+
+}  // namespace
+
+void declare_export(CLI::App& command, ExportArguments& a) {
+  command.add_option("--algorithm", a.algorithm, "One that weft list names")->capture_default_str();
+  command.add_option("--collective", a.collective, "What it does")->capture_default_str();
+  command.add_option("-n,--ranks", a.ranks, "Ranks; those of --file when not given");
+  command.add_option("--as", a.format, fmt::format("{}", fmt::join(formats, ", ")))->capture_default_str();
+  command.add_option("--file", a.file, "Instead of an algorithm: a schedule of MSCCL")->type_name("SCHEDULE");
+  command.add_option("--root", a.root, "Of broadcast and reduce")->capture_default_str();
+  command.add_option("--channels", a.channels, "Parts of the message that run side by side")->capture_default_str();
+  command.add_option("--pieces", a.pieces, "Pieces of a part that follow one another");
+  command.add_option("--group", a.group, "Ranks in a group, such as the GPUs of a server");
+  command.add_option("--servers", a.servers, "That keep parameters, for parameter_server");
+  command.add_option("--nics", a.nics, "Of a server, for nccl");
+  command.add_option("--switches", a.switches, "Of the BiGraph, for hdrm");
+  command.add_option("--protocol", a.protocol, fmt::format("msccl: {}", fmt::join(protocols, ", ")))->capture_default_str();
+  command.add_option("--size", a.size, "goal: of the message")->capture_default_str();
+  command.add_option("--dtype", a.dtype, "goal: of the message's elements")->capture_default_str();
+  command.add_option("--reduce-rate", a.reduce_rate, "goal: at which what is received is added, such as 100GBps; at once when not given");
+  command.add_option("-o,--output", a.output, "File to write instead of standard output")->type_name("FILE");
+}
+
+int export_command(const ExportArguments& a, std::ostream& out) {
+  std::vector<std::string> problems;
+  require_name("--as", a.format, formats, problems);
+  require_name("--protocol", a.protocol, protocols, problems);
+  refuse(problems);
+  const Schedule schedule = build(request_of(a));
+  for (const std::string& problem : verify(schedule)) problems.push_back(fmt::format("weft export: {}", problem));
+  refuse(problems);
+  std::string text;
+  noting("--as", problems, [&] {
+    if (a.format == "msccl") text = to_msccl_xml(schedule, {.protocol = a.protocol});
+    if (a.format == "dot") text = to_dot(schedule);
+  });
+  refuse(problems);
+  if (a.format == "goal") text = to_goal(schedule, goal_options(a));
+  if (a.output.empty())
+    out << text;
+  else
+    write_file(a.output, text);
+  return exit_ok;
+}
+
+}  // namespace weft

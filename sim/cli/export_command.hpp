@@ -1,0 +1,21 @@
+// `weft export`: a schedule for other programs.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace weft {
+
+struct ExportArguments {
+  std::string algorithm = "ring", collective = "allreduce", format = "msccl", file = {}, protocol = "Simple", output = {};
+  std::string size = "1MiB", dtype = "float32", reduce_rate = {};
+  int ranks = 0, root = 0, group = 0, servers = 0, nics = 0, channels = 1, pieces = 0;
+  int switches = 0;  // of the BiGraph, for hdrm
+};
+
+void declare_export(CLI::App& command, ExportArguments& arguments);
+int export_command(const ExportArguments& arguments, std::ostream& out);
+
+}  // namespace weft
