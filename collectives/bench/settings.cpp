@@ -55,8 +55,11 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   app.add_option("--transport", s.transport, transport_help)->capture_default_str();
   app.add_option("--algorithm", w.algorithms,
                  "one or several, in the order to run (ring); \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name; "
-                 "udp has atp and switchml")
+                 "udp has atp and switchml; \"auto\" is what --selection says")
       ->delimiter(',');
+  app.add_option("--selection", w.selection,
+                 "for --algorithm auto: the table that weft advise wrote, which says the algorithm for each size")
+      ->type_name("FILE");
   app.add_option("--collective", w.collective, names_of(all_collectives()))->capture_default_str();
   const CLI::Option* const ranks =
       app.add_option("-n,--ranks", s.ranks, "ranks to run; 2 by default, with mpi those that mpirun started, with nccl one on each GPU");
@@ -162,6 +165,10 @@ InNetworkSettings in_network_settings(const Settings& s, const std::string& algo
   atp.floats = s.dtype != DType::int32;
   atp.initial_window = std::min(atp.largest_window, atp.initial_window);
   return atp;
+}
+
+Request request_of(const Settings& s, const Selected& selected) {
+  return {.collective = s.collective, .algorithm = selected.algorithm, .ranks = s.ranks, .root = s.root, .settings = selected.settings};
 }
 
 Request request_of(const Settings& s, const std::string& algorithm) {

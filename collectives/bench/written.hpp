@@ -32,6 +32,7 @@ struct Written {
   std::vector<std::string> in_network = {};  // flags that only udp has
   std::vector<std::string> tcp = {};         // flags that only tcp has
   std::string secret_file = {};
+  std::string selection = {};  // file
   std::string compression = {}, columns = {}, k = {};
   int rows = 0;                                           // of a sketch; 0: not said
   std::vector<std::string> of_compression = {};           // flags that only --compression has
