@@ -2,6 +2,8 @@
 
 #include "kernels/base/error.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace weft::bench {
@@ -57,6 +59,8 @@ std::vector<PlannedAlgorithm> selected_algorithms(const Settings& s) {
         problems.push_back(fmt::format("--selection: {}: {}: {}", selected->algorithm, p.where, p.what));
       if (!problems.empty()) throw InputError(std::move(problems));
       all.push_back({.name = label_of(*selected), .schedule = build(request), .library = false, .elements = {}});
+      check(std::cmp_less_equal(all.back().schedule.channels.size(), s.cut.channels), "{} channels for {} threads",
+            all.back().schedule.channels.size(), s.cut.channels);
       all.back().schedule.channels.resize(static_cast<std::size_t>(s.cut.channels));  // threads without steps of their own
       last = selected;
     }

@@ -103,7 +103,7 @@ class Reader {
     refuse_if(!right, "--patience: must be {} to {} seconds, got {}", least_s, most_s, written_.patience_s);
     if (right) settings_.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written_.patience_s * 1000));
   }
-  // A thread of a rank runs a channel: there are as many as the selected algorithm with the most has.
+  // A thread of a rank runs a channel: there are as many as the schedule with the most has (trees come in pairs).
   void interpret_selection() {
     const std::vector<std::string>& names = settings_.algorithms;
     const bool automatic = std::find(names.begin(), names.end(), "auto") != names.end();
@@ -122,8 +122,11 @@ class Reader {
     } catch (const InputError& error) {
       problems_.insert(problems_.end(), error.problems().begin(), error.problems().end());
     }
-    for (const Selected& row : settings_.selection)
-      if (row.collective == settings_.collective) settings_.cut.channels = std::max(settings_.cut.channels, row.settings.channels);
+    for (const Selected& row : settings_.selection) {
+      const Request request{.collective = row.collective, .algorithm = row.algorithm, .ranks = row.ranks, .settings = row.settings};
+      if (row.collective == settings_.collective && constraints(request).empty())  // what is wrong is said when it is planned
+        settings_.cut.channels = std::max(settings_.cut.channels, static_cast<int>(build(request).channels.size()));
+    }
   }
   void interpret_compression() {
     if (written_.compression.empty())
