@@ -2,6 +2,7 @@
 
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/start.hpp"
+#include "validation/advise/advise.hpp"
 #include "validation/compare/compare_command.hpp"
 #include "validation/fit/calibrate.hpp"
 #include "validation/lab/lab.hpp"
@@ -103,6 +104,22 @@ std::function<int()> declare_timeline(CLI::App& command) {
   return [a] { return timeline_command(*a, std::cout); };
 }
 
+std::function<int()> declare_advise(CLI::App& command) {
+  const auto a = std::make_shared<AdviseArguments>();
+  command.add_option("SCENARIO", a->scenario, "The cluster and the collective (JSON); of one size only: from 8 B to 8 GiB")->required();
+  command.add_option("--set", a->set, "Set a key of the scenario: /pointer=value (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("POINTER=VALUE");
+  command
+      .add_option("-o,--output", a->output,
+                  "Write advice.csv, selection.csv (weft bench --algorithm auto), nccl_tuner.conf (NCCL's example tuner plugin) and "
+                  "nccl_settings.sh into this folder")
+      ->check(not_empty)
+      ->type_name("DIR");
+  add_force(command, a->force);
+  return [a] { return advise_command(*a, std::cout, std::cerr); };
+}
+
 std::function<int()> declare_train(CLI::App& command) {
   const auto a = std::make_shared<TrainArguments>();
   command.add_option("--compression", a->compressions, "gs_sgd, gtopk, sketched_sgd, topk_allgather, dense: one or several")
@@ -187,6 +204,7 @@ std::function<int()> declare_lab(CLI::App& command) {
 
 std::span<const Command> validation_commands() {
   static const std::array commands = {
+      Command{"advise", "Say which algorithm is done first at which size, and write it for NCCL and weft bench", declare_advise},
       Command{
           "bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare, bench::describe},
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},

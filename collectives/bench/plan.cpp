@@ -2,6 +2,8 @@
 
 #include "kernels/base/error.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace weft::bench {
@@ -34,7 +36,52 @@ std::vector<std::int64_t> sizes(const Settings& s, const PlannedAlgorithm& plann
 
 }  // namespace
 
+namespace {
+
+std::string label_of(const Selected& selected) {
+  const AlgorithmSettings& s = selected.settings;
+  std::string out = selected.algorithm;
+  if (s.channels > 1) out += fmt::format(", {} channels", s.channels);
+  if (s.pieces > 1) out += fmt::format(", {} pieces", s.pieces);
+  return out;
+}
+
+// One after another, each with the sizes that the table selects it for.
+std::vector<PlannedAlgorithm> selected_algorithms(const Settings& s) {
+  std::vector<PlannedAlgorithm> all;
+  const Selected* last = nullptr;
+  for (std::int64_t bytes = s.first_bytes; bytes <= s.last_bytes; bytes *= s.factor) {
+    const Selected* selected = selected_for(s.selection, s.collective, s.ranks, bytes);
+    if (!selected)
+      throw InputError(fmt::format("--selection: has no line for {} of {} bytes on {} ranks", name_of(s.collective), bytes, s.ranks));
+    if (selected != last) {
+      const Request request = request_of(s, *selected);
+      std::vector<std::string> problems;
+      for (const Problem& p : constraints(request))
+        problems.push_back(fmt::format("--selection: {}: {}: {}", selected->algorithm, p.where, p.what));
+      if (!problems.empty()) throw InputError(std::move(problems));
+      all.push_back({.name = label_of(*selected), .schedule = build(request), .library = false, .elements = {}});
+      check(std::cmp_less_equal(all.back().schedule.channels.size(), s.cut.channels), "{} channels for {} threads",
+            all.back().schedule.channels.size(), s.cut.channels);
+      all.back().schedule.channels.resize(static_cast<std::size_t>(s.cut.channels));  // threads without steps of their own
+      last = selected;
+    }
+    Settings one = s;
+    one.first_bytes = one.last_bytes = bytes;
+    one.factor = std::max(one.factor, 2);
+    PlannedAlgorithm at{.name = selected->algorithm, .schedule = {}, .library = false, .elements = {}};
+    at.schedule.chunks = all.back().schedule.chunks;
+    const std::vector<std::int64_t> elements = sizes(one, at);
+    if (all.back().elements.empty() || all.back().elements.back() != elements.front()) all.back().elements.push_back(elements.front());
+    if (s.collective == Collective::barrier) break;
+  }
+  return all;
+}
+
+}  // namespace
+
 std::vector<PlannedAlgorithm> plan(const Settings& s, const Medium& medium) {
+  if (!s.selection.empty()) return selected_algorithms(s);
   std::vector<PlannedAlgorithm> all;
   std::vector<std::string> problems;
   for (const std::string& name : s.algorithms) {

@@ -86,8 +86,11 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   app.add_option("--transport", s.transport, transport_help)->capture_default_str();
   app.add_option("--algorithm", w.algorithms,
                  "one or several, in the order to run (ring); \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name; "
-                 "udp has atp and switchml")
+                 "udp has atp and switchml; \"auto\" is what --selection says")
       ->delimiter(',');
+  app.add_option("--selection", w.selection,
+                 "for --algorithm auto: the table that weft advise wrote, which says the algorithm for each size")
+      ->type_name("FILE");
   const CLI::Option* const collective =
       app.add_option("--collective", w.collective, names_of(all_collectives()) + "; with --file that of the file")->capture_default_str();
   app.add_option("--file", w.schedule, "the schedule of --algorithm msccl: MSCCL XML")->type_name("SCHEDULE");
@@ -228,6 +231,10 @@ InNetworkSettings in_network_settings(const Settings& s, const std::string& algo
   atp.floats = s.dtype != DType::int32;
   atp.initial_window = std::min(atp.largest_window, atp.initial_window);
   return atp;
+}
+
+Request request_of(const Settings& s, const Selected& selected) {
+  return {.collective = s.collective, .algorithm = selected.algorithm, .ranks = s.ranks, .root = s.root, .settings = selected.settings};
 }
 
 Request request_of(const Settings& s, const std::string& algorithm) {

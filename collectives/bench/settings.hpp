@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/algorithms/registry.hpp"
+#include "collectives/bench/selection.hpp"
 #include "collectives/compression/settings.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "collectives/transports/udp/udp_node.hpp"
@@ -36,6 +37,7 @@ struct UdpSettings {
 struct Settings {
   std::string transport = "threads";
   std::vector<std::string> algorithms = {"ring"};
+  std::vector<Selected> selection = {};  // what "auto" among the algorithms stands for
   Collective collective = Collective::allreduce;
   AlgorithmSettings cut = {.pieces = 1};
   std::optional<CompressionSettings> compression = {};  // of every all-reduce
@@ -81,6 +83,7 @@ UdpLayout layout_of(const Settings&);
 InNetworkSettings in_network_settings(const Settings&, const std::string& algorithm);
 
 Request request_of(const Settings&, const std::string& algorithm);
+Request request_of(const Settings&, const Selected&);
 // Of so many threads or processes those that are not extra servers. Throws InputError where -n asks for others.
 int ranks_among(int all, const Settings&, const char* who_started_them);
 // What all processes of a run must agree on, in words.

@@ -33,6 +33,7 @@ class Reader {
           settings_.cut.server_hosts, names_of(hosts));
     settings_.algorithms = written_.algorithms;
     if (settings_.algorithms.empty()) settings_.algorithms = {udp ? "atp" : "ring"};
+    interpret_selection();
     settings_.check = written_.check != 0;
     interpret_patience();
     size("-b", written_.first, settings_.first_bytes);
@@ -121,6 +122,31 @@ class Reader {
     const bool right = written_.patience_s >= least_s && written_.patience_s <= most_s;
     refuse_if(!right, "--patience: must be {} to {} seconds, got {}", least_s, most_s, written_.patience_s);
     if (right) settings_.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written_.patience_s * 1000));
+  }
+  // A thread of a rank runs a channel: there are as many as the schedule with the most has (trees come in pairs).
+  void interpret_selection() {
+    const std::vector<std::string>& names = settings_.algorithms;
+    const bool automatic = std::find(names.begin(), names.end(), "auto") != names.end();
+    refuse_if(automatic && names.size() > 1, "--algorithm: \"auto\" stands alone, got {}", fmt::join(names, ", "));
+    refuse_if(automatic && written_.selection.empty(), "--algorithm auto: needs --selection FILE, the table that weft advise -o writes");
+    refuse_if(!automatic && !written_.selection.empty(), "--selection: goes with --algorithm auto");
+    refuse_if(automatic && !written_.compression.empty(), "--algorithm auto: has no compression");
+    if (!problems_.empty() || !automatic) return;
+    refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0,
+              "--channels, --pieces, --group: follow from --selection");
+    const std::string& transport = settings_.transport;
+    refuse_if(transport != "threads" && transport != "tcp" && transport != "mpi",
+              "--algorithm auto: runs over threads, tcp and mpi, not {}", transport);
+    try {
+      settings_.selection = read_selection(written_.selection);
+    } catch (const InputError& error) {
+      problems_.insert(problems_.end(), error.problems().begin(), error.problems().end());
+    }
+    for (const Selected& row : settings_.selection) {
+      const Request request{.collective = row.collective, .algorithm = row.algorithm, .ranks = row.ranks, .settings = row.settings};
+      if (row.collective == settings_.collective && constraints(request).empty())  // what is wrong is said when it is planned
+        settings_.cut.channels = std::max(settings_.cut.channels, static_cast<int>(build(request).channels.size()));
+    }
   }
   void interpret_compression() {
     if (written_.compression.empty())

@@ -36,6 +36,7 @@ struct Written {
   std::string datatype = {};  // as nccl-tests names it
   int n = 0, threads = 0, gpus = 0, graphs = 0;
   bool collective_said = false;
+  std::string selection = {};  // file
   std::string compression = {}, columns = {}, k = {};
   int rows = 0;                                           // of a sketch; 0: not said
   std::vector<std::string> of_compression = {};           // flags that only --compression has

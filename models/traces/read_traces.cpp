@@ -5,6 +5,7 @@
 #include "models/traces/chakra.hpp"
 #include "models/traces/file_bytes.hpp"
 #include "models/traces/goal.hpp"
+#include "models/traces/json_access.hpp"
 #include "models/traces/kineto.hpp"
 #include "models/traces/pytorch_trace.hpp"
 
@@ -58,6 +59,8 @@ Outcome outcome_of(const fs::path& file) {
       out.trace = parse_trace_file(bytes, file.string());
   } catch (const InputError& error) {
     out.problems = error.problems();
+  } catch (const TraceJson::exception& error) {
+    out.problems = {fmt::format("{}: {}", file.string(), error.what())};
   }
   return out;
 }
@@ -176,7 +179,9 @@ Rank rank_in_name(const std::string& file) {
   return TracedRank::not_said;
 }
 
-TraceFile parse_trace_file(std::string_view bytes, const std::string& file) {
+namespace {
+
+TraceFile parse_known(std::string_view bytes, const std::string& file) {
   if (bytes.empty()) throw InputError(file + ": is empty");
   if (looks_like_goal_binary(bytes)) return parse_goal_binary(bytes, file);
   const std::size_t first = bytes.find_first_not_of(" \t\r\n\xef\xbb\xbf");
@@ -193,6 +198,16 @@ TraceFile parse_trace_file(std::string_view bytes, const std::string& file) {
   if (looks_like_chakra(bytes)) return parse_chakra(bytes, file);
   throw InputError(fmt::format(
       "{}: is no trace of a known format: Chakra (protobuf, JSON), Kineto, PyTorch's execution trace, GOAL (text, binary)", file));
+}
+
+}  // namespace
+
+TraceFile parse_trace_file(std::string_view bytes, const std::string& file) {
+  try {
+    return parse_known(bytes, file);
+  } catch (const TraceJson::exception& error) {  // a number beyond all bounds, where no place is known
+    throw InputError(fmt::format("{}: {}", file, error.what()));
+  }
 }
 
 TracedProgram joined(std::vector<TraceFile> files, const std::vector<TracedGroup>& groups) {

@@ -1,0 +1,44 @@
+// `weft advise`: which algorithm is done first at which size, among all that the scenario's collective has.
+#pragma once
+
+#include "sim/scenario/cases.hpp"
+
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// A candidate at a size: when it is done.
+using AdviseTimes = std::map<Bytes, std::map<std::size_t, SimTime>>;  // by size and number of the candidate
+
+// Sizes from one to another at which a candidate is done first.
+struct AdvisedRange {
+  Bytes from, to;
+  std::size_t candidate = 0;
+  std::size_t runner_up = 0;          // that is closest to it, over the sizes that were simulated
+  double least_ahead = 0, ahead = 0;  // by how much of its time the second is later: at the least, and in the middle of all sizes
+  SimTime first, last;                // of the candidate at the smallest and the largest size that was simulated
+  bool alone = false;                 // nobody else was simulated there
+};
+
+// All algorithms of the collective that the cluster allows, with channels for one and for all NICs of a server, pieces, and NCCL's
+// protocols.
+std::vector<AlgorithmChoice> advise_candidates(const Scenario&);
+
+// Of the candidates that `counts`, who is first where; the one before stays first where another is ahead by less than a thousandth.
+std::vector<AdvisedRange> advised_ranges(const AdviseTimes&, const std::function<bool(std::size_t)>& counts);
+
+struct AdviseArguments {
+  std::string scenario;
+  std::vector<std::string> set;  // "/pointer=value"
+  std::optional<std::string> output = {};
+  bool force = false;
+};
+
+int advise_command(const AdviseArguments&, std::ostream& out, std::ostream& err);
+
+}  // namespace weft

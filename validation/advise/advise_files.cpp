@@ -1,0 +1,79 @@
+#include "validation/advise/advise_files.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace weft {
+namespace {
+
+std::string of_nccl(Collective collective) {
+  std::string out;
+  for (const char c : name_of(collective))
+    if (c != '_') out += c;
+  return out;
+}
+
+std::vector<AdvisedRange> ranges_of(const Advice& a, bool (*counts)(const AlgorithmChoice&)) {
+  return advised_ranges(a.times, [&](std::size_t candidate) { return counts(a.candidates[candidate]); });
+}
+
+}  // namespace
+
+bool is_nccl(const AlgorithmChoice& choice) { return choice.name == "nccl"; }
+
+bool runs_for_real(const AlgorithmChoice& choice) { return choice.name != "hdrm"; }
+
+std::string advice_csv(const Advice& a) {
+  std::string out = "collective,ranks,size_bytes,algorithm,time_us\n";
+  for (const auto& [size, times] : a.times)
+    for (const auto& [candidate, time] : times)
+      out += fmt::format("{},{},{},\"{}\",{:.6f}\n", name_of(a.scenario.workload.collective), a.scenario.workload.ranks, size.count,
+                         label(a.candidates[candidate]), static_cast<double>(time.ps) / 1e6);
+  return out;
+}
+
+std::string nccl_tuner_conf(const Advice& a) {
+  const Scenario& s = a.scenario;
+  const int gpus = s.server.gpu_count(), nodes = (s.workload.ranks + gpus - 1) / gpus;
+  std::string out = "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n";
+  const std::vector<AdvisedRange> ranges = ranges_of(a, is_nccl);
+  constexpr std::int64_t no_end = 4294967295;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const AlgorithmSettings& settings = a.candidates[ranges[i].candidate].settings;
+    out += fmt::format("{},{},{},{},{},{},{},{},-1,-1\n", of_nccl(s.workload.collective), i == 0 ? 0 : ranges[i].from.count,
+                       i + 1 == ranges.size() ? std::max(no_end, ranges[i].to.count) : ranges[i].to.count, name_of(settings.nccl),
+                       name_of(settings.protocol), settings.channels, nodes, s.workload.ranks);
+  }
+  return out;
+}
+
+std::string nccl_settings(const Advice& a) {
+  std::set<std::string_view> algorithms, protocols;
+  for (const AdvisedRange& range : ranges_of(a, is_nccl)) {
+    algorithms.insert(name_of(a.candidates[range.candidate].settings.nccl));
+    protocols.insert(name_of(a.candidates[range.candidate].settings.protocol));
+  }
+  const std::string collective = of_nccl(a.scenario.workload.collective);
+  return fmt::format(
+      "# What is first at some size; NCCL chooses among these by itself. nccl_tuner.conf says which at which size.\n"
+      "export NCCL_ALGO=\"{}:{}\"\nexport NCCL_PROTO=\"{}:{}\"\n",
+      collective, fmt::join(algorithms, ","), collective, fmt::join(protocols, ","));
+}
+
+std::string selection_table(const Advice& a) {
+  std::string out = "collective,ranks,min_bytes,max_bytes,algorithm,channels,pieces,group,nics,nccl_algorithm\n";
+  const std::vector<AdvisedRange> ranges = ranges_of(a, runs_for_real);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const AlgorithmChoice& choice = a.candidates[ranges[i].candidate];
+    const AlgorithmSettings& s = choice.settings;
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", name_of(a.scenario.workload.collective), a.scenario.workload.ranks,
+                       i == 0 ? 0 : ranges[i].from.count, i + 1 == ranges.size() ? std::int64_t{1} << 50 : ranges[i].to.count, choice.name,
+                       std::max(s.channels, 1), std::max(s.pieces, 1), s.group, s.nics, is_nccl(choice) ? name_of(s.nccl) : "auto");
+  }
+  return out;
+}
+
+}  // namespace weft

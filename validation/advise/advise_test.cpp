@@ -1,0 +1,84 @@
+#include "validation/advise/advise.hpp"
+
+#include "collectives/bench/selection.hpp"
+#include "sim/scenario/cases.hpp"
+#include "sim/scenario/profiles.hpp"
+#include "validation/advise/advise_files.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+namespace weft {
+namespace {
+
+Scenario star_of(int nodes) {
+  const ProfileLibrary profiles = ProfileLibrary::beside("f.json");
+  Input in{.profiles = &profiles};
+  Json json = Json::parse(R"({"schema": 1, "name": "s", "hardware": "ideal",
+    "fabric": {"type": "star", "link": {"bandwidth": "100Gbps", "latency": "500ns"}},
+    "workload": {"algorithm": "ring", "size": "1MiB"}})");
+  json["fabric"]["nodes"] = nodes;
+  auto cases = expand(std::move(json), {}, "f", in);
+  REQUIRE(in.problems.empty());
+  return cases.front().scenario;
+}
+
+constexpr auto all = [](std::size_t) { return true; };
+
+TEST_CASE("advice: candidates are algorithms of the collective, each with its settings once") {
+  const auto candidates = advise_candidates(star_of(6));
+  std::vector<std::string> labels;
+  for (const AlgorithmChoice& c : candidates) labels.push_back(label(c));
+  std::ranges::sort(labels);
+  CHECK(std::ranges::adjacent_find(labels) == labels.end());
+  CHECK(std::ranges::find(labels, "ring") != labels.end());
+  CHECK(std::ranges::find(labels, "hdrm") == labels.end());  // of a BiGraph
+  CHECK(std::ranges::any_of(candidates, is_nccl));
+}
+
+TEST_CASE("advice: ranges go from crossing to crossing, the runner-up is who is closest, and small leads change nothing") {
+  // 0 is first to 8 B, then 1; at 32 B 0 is ahead by less than a thousandth.
+  const AdviseTimes times = {{8_B, {{0, 10_us}, {1, 12_us}, {2, 40_us}}},
+                             {16_B, {{0, 20_us}, {1, 10_us}, {2, 15_us}}},
+                             {32_B, {{0, 9999_ns}, {1, 10_us}}},
+                             {64_B, {{1, 10_us}, {0, 11_us}}}};
+  const auto ranges = advised_ranges(times, all);
+  REQUIRE(ranges.size() == 2);
+  CHECK(ranges[0].candidate == 0);
+  CHECK(ranges[0].from == 8_B);
+  CHECK(ranges[0].to == 11_B);  // the root of 8 x 16
+  CHECK(ranges[0].runner_up == 1);
+  CHECK(ranges[0].ahead == doctest::Approx(0.2));
+  CHECK(ranges[1].candidate == 1);
+  CHECK(ranges[1].from == 12_B);
+  CHECK(ranges[1].to == 64_B);
+  CHECK(ranges[1].runner_up == 0);
+  CHECK(ranges[1].least_ahead == 0);
+  const auto without = advised_ranges(times, [](std::size_t c) { return c == 2; });
+  REQUIRE(without.size() == 1);
+  CHECK(without[0].alone);
+}
+
+TEST_CASE("advice: what is written for NCCL covers all sizes, and what is written for weft bench is read by it") {
+  Scenario s = star_of(8);
+  const std::vector<AlgorithmChoice> candidates = {
+      {.name = "ring", .settings = {.channels = 2}},
+      {.name = "nccl", .settings = {.channels = 4, .nccl = NcclAlgorithm::tree, .protocol = NcclProtocol::ll}},
+      {.name = "nccl", .settings = {.channels = 8, .nccl = NcclAlgorithm::ring, .protocol = NcclProtocol::simple}}};
+  const AdviseTimes times = {{8_B, {{0, 30_us}, {1, 10_us}, {2, 20_us}}}, {Bytes{1 << 20}, {{0, 30_us}, {1, 80_us}, {2, 40_us}}}};
+  const Advice advice{s, candidates, times};
+  CHECK(nccl_tuner_conf(advice) ==
+        "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n"
+        "allreduce,0,2896,tree,ll,4,8,8,-1,-1\nallreduce,2897,4294967295,ring,simple,8,8,8,-1,-1\n");
+  CHECK(nccl_settings(advice).find("NCCL_ALGO=\"allreduce:ring,tree\"") != std::string::npos);
+  CHECK(nccl_settings(advice).find("NCCL_PROTO=\"allreduce:ll,simple\"") != std::string::npos);
+  const auto table = bench::parse_selection(selection_table(advice), "s.csv");
+  REQUIRE(table.size() == 2);
+  CHECK(bench::selected_for(table, Collective::allreduce, 8, 100)->settings.nccl == NcclAlgorithm::tree);
+  CHECK(bench::selected_for(table, Collective::allreduce, 8, 1 << 30)->algorithm == "ring");
+  CHECK(bench::selected_for(table, Collective::allreduce, 8, 1 << 30)->settings.channels == 2);
+}
+
+}  // namespace
+}  // namespace weft

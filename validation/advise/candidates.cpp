@@ -1,0 +1,45 @@
+#include "sim/scenario/algorithms.hpp"
+#include "validation/advise/advise.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+std::vector<AlgorithmSettings> variants_of(const Algorithm& algorithm, int nics) {
+  std::vector<AlgorithmSettings> out;
+  std::set<int> channels = {1};
+  if (algorithm.can_be_cut) channels.insert(nics);
+  if (algorithm.cuts_itself) {  // NCCL's
+    for (const int of_nccl : {nics})
+      for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree})
+        for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
+          AlgorithmSettings s{.channels = of_nccl, .nccl = pattern, .protocol = protocol};
+          out.push_back(s);
+        }
+    return out;
+  }
+  const std::vector<int> pieces = algorithm.wants_pieces ? std::vector{1, 16} : std::vector{0};
+  for (const int c : channels)
+    for (const int p : pieces) out.push_back({.channels = c, .pieces = p});
+  return out;
+}
+
+}  // namespace
+
+std::vector<AlgorithmChoice> advise_candidates(const Scenario& scenario) {
+  std::vector<AlgorithmChoice> out;
+  const int nics = std::max(1, scenario.server.nic_count());
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.collective != scenario.workload.collective || algorithm.takes_servers) continue;
+    for (const AlgorithmSettings& settings : variants_of(algorithm, nics)) {
+      const AlgorithmChoice choice = with_server_defaults(scenario, {.name = std::string(algorithm.name), .settings = settings});
+      if (!algorithm_problems(scenario, choice, "").empty()) continue;
+      if (std::ranges::find(out, label(choice), [](const AlgorithmChoice& c) { return label(c); }) == out.end()) out.push_back(choice);
+    }
+  }
+  return out;
+}
+
+}  // namespace weft

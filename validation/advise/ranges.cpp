@@ -1,0 +1,71 @@
+#include "validation/advise/advise.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+// Between two sizes, on a logarithmic axis.
+Bytes between(Bytes low, Bytes high) {
+  return {static_cast<std::int64_t>(std::sqrt(static_cast<double>(low.count)) * std::sqrt(static_cast<double>(high.count)))};
+}
+
+struct First {
+  Bytes size;
+  std::size_t candidate;
+};
+
+}  // namespace
+
+std::vector<AdvisedRange> advised_ranges(const AdviseTimes& times, const std::function<bool(std::size_t)>& counts) {
+  constexpr double as_good = 1.001;
+  std::vector<First> firsts;
+  for (const auto& [size, of_candidates] : times) {
+    std::optional<std::size_t> best;
+    for (const auto& [candidate, time] : of_candidates)
+      if (counts(candidate) && (!best || time < of_candidates.at(*best))) best = candidate;
+    if (!best) continue;
+    if (!firsts.empty())
+      if (const auto before = of_candidates.find(firsts.back().candidate);
+          before != of_candidates.end() &&
+          static_cast<double>(before->second.ps) <= as_good * static_cast<double>(of_candidates.at(*best).ps))
+        best = firsts.back().candidate;
+    firsts.push_back({size, *best});
+  }
+  std::vector<AdvisedRange> out;
+  for (std::size_t i = 0; i < firsts.size();) {
+    std::size_t end = i + 1;
+    while (end < firsts.size() && firsts[end].candidate == firsts[i].candidate) ++end;
+    const std::size_t candidate = firsts[i].candidate;
+    AdvisedRange range{.from = out.empty() ? firsts[i].size : Bytes{out.back().to.count + 1},
+                       .to = end < firsts.size() ? between(firsts[end - 1].size, firsts[end].size) : firsts[end - 1].size,
+                       .candidate = candidate,
+                       .first = times.at(firsts[i].size).at(candidate),
+                       .last = times.at(firsts[end - 1].size).at(candidate)};
+    std::vector<double> ahead;
+    double closest = HUGE_VAL;
+    for (std::size_t k = i; k < end; ++k) {
+      const auto& here = times.at(firsts[k].size);
+      double second = HUGE_VAL;
+      for (const auto& [other, time] : here) {
+        if (other == candidate || !counts(other)) continue;
+        const double later = static_cast<double>(time.ps) / static_cast<double>(std::max<std::int64_t>(here.at(candidate).ps, 1)) - 1;
+        second = std::min(second, later);
+        if (later < closest) closest = later, range.runner_up = other;
+      }
+      if (second < HUGE_VAL) ahead.push_back(second);
+    }
+    range.alone = ahead.empty();
+    if (!ahead.empty()) {
+      std::ranges::sort(ahead);
+      range.least_ahead = std::max(0.0, ahead.front());
+      range.ahead = std::max(0.0, ahead[ahead.size() / 2]);
+    }
+    out.push_back(range);
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace weft
