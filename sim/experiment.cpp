@@ -73,7 +73,11 @@ struct PlacedJob {
     return sum;
   }
   Program at(Bytes size) const {
-    if (program) return *program;
+    if (program) {
+      Program out = *program;
+      for (Call& call : out.calls) call.regime.cost = regime.cost;
+      return out;
+    }
     if (training) return {};
     if (compression) return compression->program(elements(size));
     Program out = program_of(*schedule, elements(size), element_bytes());
@@ -130,6 +134,14 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
     }
   }
   return job;
+}
+
+// What the profile knows of calls of this size; a program is known by its label, as messages between two ranks are.
+double cost_of_size(const PlacedJob& job, Bytes row_size, const HardwareProfile& hardware) {
+  if (hardware.cost_by_size.empty() || job.compression || job.training) return 1;
+  if (job.program) return cost_factor(hardware.cost_by_size, {job.label, job.label, job.ranks, job.simulated_size(row_size)});
+  const std::string algorithm = sized_name(job.algorithm.name, job.regime);
+  return cost_factor(hardware.cost_by_size, {name_of(job.collective), algorithm, job.ranks, job.own_size.value_or(row_size)});
 }
 
 // Takes the schedule for a message of this size, where it depends on that.
@@ -427,7 +439,10 @@ Row Experiment::run(Bytes size, const Options& options) {
   const Fabric& fabric = *parts_->fabric;
   const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
   std::vector<ReadyJob> ready;
-  for (PlacedJob& job : parts_->jobs) choose_schedule(job, size, hardware, parts_->routes);
+  for (PlacedJob& job : parts_->jobs) {
+    choose_schedule(job, size, hardware, parts_->routes);
+    job.regime.cost = cost_of_size(job, size, hardware);
+  }
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.in_network() ? Program{} : job.at(size)});
   std::vector<Tenant> tenants;
   for (std::size_t i = 0; i < ready.size(); ++i)
