@@ -47,10 +47,19 @@ BitsPerSecond HardwareProfile::copy_rate_for(Bytes message) const {
   return message > reduce_cache ? slowest({copy_rate, copy_rate_beyond_cache}) : copy_rate;
 }
 
-HardwareProfile HardwareProfile::in(const Regime& regime) const {
-  HardwareProfile out = *this;
-  if (regime.protocol == NcclProtocol::automatic) return out;
-  const NcclCosts costs = nccl_costs(*this, regime);
+namespace {
+
+void multiply(HardwareProfile& p, double cost) {
+  for (SimTime* time : {&p.send_overhead, &p.receive_overhead, &p.first_use, &p.rendezvous, &p.reduce_launch, &p.call_overhead,
+                        &p.beyond_inline, &p.nvlink_overhead, &p.pcie_overhead, &p.sockets_overhead, &p.rail_overhead, &p.network_overhead})
+    time->ps = std::llround(static_cast<double>(time->ps) * cost);
+  for (BitsPerSecond* rate : {&p.reduce_rate, &p.reduce_rate_beyond_cache, &p.reduce_rate_in_memory, &p.copy_rate,
+                              &p.copy_rate_beyond_cache, &p.copy_rate_in_memory, &p.stream_rate, &p.staging_rate})
+    rate->count = std::llround(static_cast<double>(rate->count) / cost);
+  p.message_efficiency /= cost;  // more than 1 is faster than the other values say
+}
+
+void add(HardwareProfile& out, const NcclCosts& costs) {
   out.call_overhead += costs.base;
   out.nvlink_overhead += costs.nvlink;
   out.pcie_overhead += costs.pcie;
@@ -59,6 +68,14 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
   out.network_overhead += costs.network;
   out.message_efficiency *= costs.efficiency;
   out.eager_threshold = std::max(out.eager_threshold, nccl_eager);
+}
+
+}  // namespace
+
+HardwareProfile HardwareProfile::in(const Regime& regime) const {
+  HardwareProfile out = *this;
+  if (regime.protocol != NcclProtocol::automatic) add(out, nccl_costs(*this, regime));
+  if (regime.cost != 1) multiply(out, regime.cost);
   return out;
 }
 
@@ -99,6 +116,7 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   factor("/ll_hops", profile.ll_hops);
   factor("/ll128_hops", profile.ll128_hops);
   factor("/simple_hops", profile.simple_hops);
+  factor("/network_hops", profile.network_hops);
   factor("/ll_bias", profile.ll_bias);
   factor("/ll128_bias", profile.ll128_bias);
   factor("/tree_bias", profile.tree_bias);
@@ -113,6 +131,13 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   efficiency("/ll128_efficiency", profile.ll128_efficiency);
   efficiency("/simple_efficiency", profile.simple_efficiency);
   efficiency("/tree_efficiency", profile.tree_efficiency);
+  for (std::size_t i = 0; i < profile.cost_by_size.size(); ++i) {
+    const CostAtSize& cost = profile.cost_by_size[i];
+    const std::string where = fmt::format("/cost_by_size/{}", i);
+    found.require(cost.factor > 0 && cost.factor <= nccl_most_factor, where + "/factor", "must be more than 0 and at most {}, got {}",
+                  nccl_most_factor, cost.factor);
+    found.require(cost.ranks >= 2, where + "/ranks", "must be at least 2, got {}", cost.ranks);
+  }
   return found.take();
 }
 

@@ -4,6 +4,7 @@
 #include "collectives/algorithms/nccl.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
+#include "models/cost_by_size.hpp"
 #include "models/fabric/path_class.hpp"
 
 #include <array>
@@ -25,6 +26,7 @@ struct Regime {
   NcclProtocol protocol = NcclProtocol::automatic;
   NcclAlgorithm pattern = NcclAlgorithm::ring;
   bool between_servers = false;
+  double cost = 1;  // of everything, over what the profile says
   friend bool operator==(const Regime&, const Regime&) = default;
 };
 
@@ -70,10 +72,12 @@ struct HardwareProfile {
   // Of NCCL's table (models/nccl_tuning.hpp): its latencies are multiplied by these, and a protocol gets these parts of the links.
   double nccl_base = 1.0;
   double ll_hops = 1.0, ll128_hops = 1.0, simple_hops = 1.0;
+  double network_hops = 1.0;  // besides, of hops between servers
   double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;
   double tree_efficiency = 0.92;
   // NCCL keeps to LL, to LL128, to trees as long as they are expected to take at most so many times as long as the others.
   double ll_bias = 1.0, ll128_bias = 1.0, tree_bias = 1.0;
+  std::vector<CostAtSize> cost_by_size = {};
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
 
   // What a message asks of its links.

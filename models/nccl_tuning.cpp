@@ -34,17 +34,35 @@ SimTime microseconds(double us) { return {std::llround(us * 1e6)}; }
 
 std::size_t index_of(NcclProtocol protocol) { return static_cast<std::size_t>(protocol) - 1; }
 
-double hops_factor(const HardwareProfile& p, NcclProtocol protocol) {
+template <class Profile>  // const or not
+auto& hops_factor(Profile& p, NcclProtocol protocol) {
   if (protocol == NcclProtocol::ll) return p.ll_hops;
   return protocol == NcclProtocol::ll128 ? p.ll128_hops : p.simple_hops;
 }
 
-double efficiency_of(const HardwareProfile& p, NcclProtocol protocol) {
+template <class Profile>
+auto& efficiency_of(Profile& p, NcclProtocol protocol) {
   if (protocol == NcclProtocol::ll) return p.ll_efficiency;
   return protocol == NcclProtocol::ll128 ? p.ll128_efficiency : p.simple_efficiency;
 }
 
+bool is_chain(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
+
 }  // namespace
+
+NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
+  double efficiency = efficiency_of(profile, regime.protocol);
+  if (regime.pattern == NcclAlgorithm::tree) efficiency *= profile.tree_efficiency * (regime.protocol == NcclProtocol::ll ? tree_ll : 1.0);
+  return {hops_factor(profile, regime.protocol), profile.network_hops, efficiency};
+}
+
+HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime, const NcclFactors& factors) {
+  hops_factor(profile, regime.protocol) = factors.hops;
+  profile.network_hops = factors.network;
+  const double rest = nccl_factors(profile, regime).efficiency / efficiency_of(profile, regime.protocol);
+  efficiency_of(profile, regime.protocol) = factors.efficiency / rest;
+  return profile;
+}
 
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const bool is_tree = regime.pattern == NcclAlgorithm::tree;
@@ -52,13 +70,11 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const std::size_t i = index_of(regime.protocol);
   const double hops = hops_factor(profile, regime.protocol);
   const double inside = hops * (regime.between_servers && regime.protocol == NcclProtocol::ll ? ll_inside_servers : 1.0);
-  double efficiency = efficiency_of(profile, regime.protocol);
-  if (is_tree) efficiency *= profile.tree_efficiency * (regime.protocol == NcclProtocol::ll ? tree_ll : 1.0);
   return {.base = microseconds(profile.nccl_base * table.base[i]),
           .nvlink = microseconds(inside * table.nvlink[i]),
           .pcie = microseconds(inside * table.pcie[i]),
-          .network = microseconds(hops * table.network[i]),
-          .efficiency = std::min(1.0, efficiency)};
+          .network = microseconds(hops * profile.network_hops * table.network[i]),
+          .efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency)};
 }
 
 SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
@@ -66,27 +82,36 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
   const int rounds = q.collective == Collective::allreduce ? 2 : 1;
   const bool is_tree = regime.pattern == NcclAlgorithm::tree;
   const SimTime inside = q.nvlink ? costs.nvlink : costs.pcie;
-  double inner = 0, outer = 0, share = 0;  // hops, and of the message that crosses a link
+  double inner = 0, outer = 0;                 // hops
+  double share_inside = 0, share_outside = 0;  // of the message, that cross a link
   if (is_tree) {
     inner = 2.0 * (q.ranks / q.servers - 1);
     outer = 2.0 * std::bit_width(static_cast<unsigned>(q.servers - 1));
-    share = 2;
+    share_inside = 2, share_outside = q.servers == 2 ? 1 : 2;
+  } else if (q.collective == Collective::alltoall) {  // every pair at once
+    (q.servers > 1 ? outer : inner) = 1;
+    const double others = q.ranks - 1.0, of_server = q.ranks / q.servers;
+    share_inside = others / q.ranks, share_outside = of_server * (q.ranks - of_server) / q.ranks;
   } else {
     outer = rounds * (q.servers - 1.0);
     inner = rounds * (q.ranks - 1.0) - outer;
-    share = q.collective == Collective::broadcast ? 1.0 : rounds * (q.ranks - 1.0) / q.ranks;
+    share_inside = share_outside = is_chain(q.collective) ? 1.0 : rounds * (q.ranks - 1.0) / q.ranks;
   }
-  double rate = static_cast<double>(q.rate.count) * costs.efficiency * profile.message_efficiency;
-  if (q.servers > 1) rate *= profile.wire_efficiency;
+  const auto seconds_a_byte = [](double share, double efficiency, BitsPerSecond rate) {
+    return rate.count > 0 ? share * 8 / (efficiency * static_cast<double>(rate.count)) : 0.0;
+  };
+  double a_byte = std::max(seconds_a_byte(share_inside, 1, q.inside), seconds_a_byte(share_outside, profile.wire_efficiency, q.outside));
+  a_byte /= costs.efficiency * profile.message_efficiency;
   const auto log_size = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size.count >> 6)));
   if (is_tree && log_size > 0 && log_size <= tree_correction.front().size())
-    rate *= tree_correction[index_of(regime.protocol)][log_size - 1];
-  double us = costs.base.microseconds() + inner * inside.microseconds() + outer * costs.network.microseconds();
-  if (rate > 0) us += share * static_cast<double>(size.count) * 8e6 / rate;
+    a_byte /= tree_correction[index_of(regime.protocol)][log_size - 1];
+  const double us = costs.base.microseconds() + inner * inside.microseconds() + outer * costs.network.microseconds() +
+                    1e6 * a_byte * static_cast<double>(size.count);
   return microseconds(std::min(us, 1e12));
 }
 
 Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
+  static const HardwareProfile as_published;
   Regime best;
   double least = 0;
   for (const NcclAlgorithm algorithm : {NcclAlgorithm::ring, NcclAlgorithm::tree}) {
@@ -96,7 +121,7 @@ Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
       if (q.protocol != NcclProtocol::automatic && q.protocol != protocol) continue;
       if (q.protocol == NcclProtocol::automatic && protocol == NcclProtocol::ll128 && !q.nvlink) continue;
       const Regime regime{protocol, algorithm, q.servers > 1};
-      double estimate = nccl_estimate(profile, q, regime, size).microseconds();
+      double estimate = nccl_estimate(as_published, q, regime, size).microseconds();
       if (protocol == NcclProtocol::ll) estimate /= std::max(profile.ll_bias, least_bias);
       if (protocol == NcclProtocol::ll128) estimate /= std::max(profile.ll128_bias, least_bias);
       if (algorithm == NcclAlgorithm::tree) estimate /= std::max(profile.tree_bias, least_bias);

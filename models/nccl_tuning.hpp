@@ -26,20 +26,31 @@ struct NcclCosts {
 // With the profile's factors.
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime);
 
+// What of a profile's factors calls of a regime feel, besides nccl_base.
+struct NcclFactors {
+  double hops = 1, network = 1, efficiency = 1;
+};
+NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime);
+// The profile that has these; the efficiency at most what tree_efficiency leaves of 1.
+HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime, const NcclFactors& factors);
+
 // What a choice is made for.
 struct NcclQuestion {
   Collective collective = Collective::allreduce;
   int ranks = 1, servers = 1;
   bool nvlink = false;                                 // between the GPUs of a server; without it there is no LL128
-  BitsPerSecond rate;                                  // of the slowest part of a ring over all channels: a GPU's links, or a server's NICs
+  BitsPerSecond inside = {0};                          // a GPU's links in its server; 0: it is alone there
+  BitsPerSecond outside = {0};                         // a server's NICs together; 0: there is one server
   NcclAlgorithm algorithm = NcclAlgorithm::automatic;  // what is not automatic is given
   NcclProtocol protocol = NcclProtocol::automatic;
 };
 
-// What NCCL expects a call to take.
+// What NCCL expects a call to take on links of these rates. Between two servers a tree sends every byte once each way, between more
+// of them twice, as the inner servers have two children.
 SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& question, const Regime& regime, Bytes size);
 
-// The regime of the least estimate, divided by the profile's bias. Never `automatic`.
+// The regime of the least estimate, divided by the profile's bias. NCCL chooses before it has measured anything, so the estimates are
+// those of its own table, without the factors that were fitted to what calls really cost. Never `automatic`.
 Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
 
 }  // namespace weft

@@ -6,7 +6,7 @@ namespace weft {
 namespace {
 
 // 4 servers of 4 GPUs on NVLink, 100 GB/s of NICs each.
-constexpr NcclQuestion four_servers = {.ranks = 16, .servers = 4, .nvlink = true, .rate = 800_Gbps};
+constexpr NcclQuestion four_servers = {.ranks = 16, .servers = 4, .nvlink = true, .outside = 800_Gbps};
 
 }  // namespace
 
@@ -35,6 +35,32 @@ TEST_CASE("nccl tuning: small messages take LL and trees, large ones Simple and 
   };
   CHECK(protocols(true));
   CHECK_FALSE(protocols(false));
+}
+
+TEST_CASE("nccl tuning: what is fitted to calls changes what they cost, not what NCCL chooses; a bias does") {
+  HardwareProfile fitted;
+  fitted.ll_hops = 5, fitted.simple_efficiency = 0.2, fitted.network_hops = 3;
+  for (std::int64_t bytes = 8; bytes <= (1_GiB).count; bytes *= 4)
+    CHECK(nccl_choice(fitted, four_servers, Bytes{bytes}) == nccl_choice({}, four_servers, Bytes{bytes}));
+  fitted.tree_bias = 0.1;
+  CHECK(nccl_choice(fitted, four_servers, 256_B).pattern == NcclAlgorithm::ring);
+}
+
+TEST_CASE("nccl tuning: between two servers a tree sends every byte once each way, so that it goes with large messages too") {
+  NcclQuestion q = four_servers;
+  q.servers = 2, q.inside = 2400_Gbps;
+  CHECK(nccl_choice({}, q, 1_GiB).pattern == NcclAlgorithm::tree);
+  CHECK(nccl_choice({}, four_servers, 1_GiB).pattern == NcclAlgorithm::ring);
+}
+
+TEST_CASE("nccl tuning: factors that are taken from a profile and given to another make the same costs") {
+  HardwareProfile from;
+  from.ll128_hops = 2, from.network_hops = 3, from.ll128_efficiency = 0.5, from.tree_efficiency = 0.8;
+  const Regime tree{NcclProtocol::ll128, NcclAlgorithm::tree, true};
+  const NcclCosts want = nccl_costs(from, tree), got = nccl_costs(with_nccl_factors({}, tree, nccl_factors(from, tree)), tree);
+  CHECK(got.network == want.network);
+  CHECK(got.nvlink == want.nvlink);
+  CHECK(got.efficiency == doctest::Approx(want.efficiency));
 }
 
 TEST_CASE("nccl tuning: what is given is kept, and other collectives have rings only") {

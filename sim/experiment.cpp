@@ -76,6 +76,11 @@ struct PlacedJob {
   }
   // Null where there is none: training steps, in-network all-reduces.
   std::shared_ptr<const Program> at(Bytes size) const {
+    if (program && regime.cost != 1) {
+      auto out = std::make_shared<Program>(*program);
+      for (Call& call : out->calls) call.regime.cost = regime.cost;
+      return out;
+    }
     if (program || training || in_network()) return program;
     if (compression) return std::make_shared<const Program>(compression->program(elements(size)));
     Program out = program_of(*schedule, elements(size), element_bytes());
@@ -142,6 +147,14 @@ PlacedJob placed(const Scenario& scenario, const AlgorithmChoice& algorithm, std
     }
   }
   return job;
+}
+
+// What the profile knows of calls of this size; a program is known by its label, as messages between two ranks are.
+double cost_of_size(const PlacedJob& job, Bytes row_size, const HardwareProfile& hardware) {
+  if (hardware.cost_by_size.empty() || job.compression || job.training) return 1;
+  if (job.program) return cost_factor(hardware.cost_by_size, {job.label, job.label, job.ranks, job.simulated_size(row_size)});
+  const std::string algorithm = sized_name(job.algorithm.name, job.regime);
+  return cost_factor(hardware.cost_by_size, {name_of(job.collective), algorithm, job.ranks, job.own_size.value_or(row_size)});
 }
 
 // Takes the schedule for a message of this size, where it depends on that.
@@ -456,7 +469,10 @@ Row Experiment::run(Bytes size, const Options& options) {
   const Fabric& fabric = *parts_->fabric;
   const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
   std::vector<ReadyJob> ready;
-  for (PlacedJob& job : parts_->jobs) choose_schedule(job, size, hardware, parts_->ground());
+  for (PlacedJob& job : parts_->jobs) {
+    choose_schedule(job, size, hardware, parts_->ground());
+    job.regime.cost = cost_of_size(job, size, hardware);
+  }
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.at(size)});
   std::vector<Tenant> tenants;
   if (Timeline* timeline = options.timeline) {

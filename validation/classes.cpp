@@ -75,6 +75,7 @@ Json error_in(const ErrorSummary& e) {
 HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles) {
   if (profiles.empty()) throw InputError("a class without a profile");
   HardwareProfile out = profiles.front();
+  out.cost_by_size.clear();  // of that one system
   for (const HardwareParameter& parameter : hardware_parameters()) {
     std::vector<double> values;
     for (const HardwareProfile& p : profiles) values.push_back(parameter.get(p));

@@ -2,6 +2,7 @@
 
 #include "collectives/algorithms/double_binary_tree.hpp"
 #include "collectives/algorithms/fold.hpp"
+#include "collectives/algorithms/nccl_reduce.hpp"
 #include "collectives/schedule/compose.hpp"
 
 #include <algorithm>
@@ -221,29 +222,42 @@ Price nccl_tree_allreduce_price(const NcclShape& shape) {
   return price;
 }
 
-Schedule nccl_ring_broadcast(const NcclShape& shape, Rank root) {
+namespace {
+
+// Of a chain's hops, from place `first` of each ring on; they follow one another by pieces.
+Schedule chains(const NcclShape& shape, Collective collective, Rank root) {
   std::vector<Schedule> chains;
   const int chunks = shape.channels * shape.pieces;
   for (int c = 0; c < shape.channels; ++c) {
     auto ring = std::make_shared<const Ring>(ring_of(shape, c));
-    const int first = ring->place_of[static_cast<std::size_t>(root)];
-    Schedule chain{.collective = Collective::broadcast, .ranks = shape.ranks, .root = root};
-    chain.channels = {Steps(shape.ranks - 1, [ring, first](int k, Step& step) {
-      step.copy({.from = ring->at(first + k), .to = ring->at(first + k + 1), .chunk = 0});
+    const bool adds = collective == Collective::reduce;
+    const int first = ring->place_of[static_cast<std::size_t>(root)] + (adds ? 1 : 0);  // behind the root, and once round to it
+    Schedule chain{.collective = collective, .ranks = shape.ranks, .root = root};
+    chain.channels = {Steps(shape.ranks - 1, [ring, first, adds](int k, Step& step) {
+      const Transfer hop{.from = ring->at(first + k), .to = ring->at(first + k + 1), .chunk = 0};
+      if (adds)
+        step.reduce(hop);
+      else
+        step.copy(hop);
     })};
     chains.push_back(within(pipelined(chain, shape.pieces), c * shape.pieces, chunks));
   }
   Schedule s = beside(chains);
-  s.name = "nccl_ring_broadcast";
+  s.name = fmt::format("nccl_ring_{}", name_of(collective));
   return s;
 }
+
+}  // namespace
+
+Schedule nccl_ring_broadcast(const NcclShape& shape, Rank root) { return chains(shape, Collective::broadcast, root); }
+Schedule nccl_ring_reduce(const NcclShape& shape, Rank root) { return chains(shape, Collective::reduce, root); }
 
 Price nccl_ring_broadcast_price(const NcclShape& shape) {
   Price price{.chunks = shape.channels * shape.pieces};
   if (shape.ranks == 1) return price;
   price.steps = shape.ranks - 1 + shape.pieces - 1;
   price.messages = std::int64_t{shape.ranks - 1} * price.chunks;
-  price.max_chunks_sent = price.chunks;  // the root's
+  price.max_chunks_sent = price.chunks;  // the root's, or of a reduction everybody else's
   return price;
 }
 

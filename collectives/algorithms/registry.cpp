@@ -9,6 +9,7 @@
 #include "collectives/algorithms/fold.hpp"
 #include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/hierarchical_ring.hpp"
+#include "collectives/algorithms/nccl_reduce.hpp"
 #include "collectives/algorithms/pairwise.hpp"
 #include "collectives/algorithms/parameter_server.hpp"
 #include "collectives/algorithms/recursive_doubling.hpp"
@@ -107,7 +108,8 @@ void fits_servers(const Request& q, Problems& problems) {
     problems.push_back({"/group", fmt::format("must divide the {} ranks ({}), got {}", q.ranks, divisors_of(q.ranks), g)});
   else if (nics < 0 || nics > std::max(g, 1))
     problems.push_back({"/nics", fmt::format("must be 1 to {}, the GPUs of a server, got {}", std::max(g, 1), nics)});
-  if (q.settings.nccl == NcclAlgorithm::ring && pieces_of(q.settings) > 1 && q.collective != Collective::broadcast)
+  if (q.settings.nccl == NcclAlgorithm::ring && pieces_of(q.settings) > 1 && q.collective != Collective::broadcast &&
+      q.collective != Collective::reduce)
     problems.push_back({"/pieces", fmt::format("must be 1 for rings, whose chunks follow one another already, got {}", q.settings.pieces)});
 }
 
@@ -326,6 +328,15 @@ const std::array built_in = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_ROOT(direct_reduce)},
+    Algorithm{.name = "nccl",
+              .collective = Collective::reduce,
+              .description = "As NCCL does it: along the rings, as chains that end at the root, in pieces.",
+              .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
+              .takes_group = true,
+              .cuts_itself = true,
+              .constrain = trees_reduce_everywhere,
+              .build = [](const Request& q) { return nccl_ring_reduce(nccl_shape(q), q.root); },
+              .price = [](const Request& q) { return nccl_ring_broadcast_price(nccl_shape(q)); }},
     Algorithm{.name = "direct",
               .collective = Collective::alltoall,
               .description = "Everybody sends to everybody at once.",
@@ -344,6 +355,16 @@ const std::array built_in = {
               .can_be_cut = false,
               .most_ranks = most_in_one_step,
               WEFT_OF_RANKS(bruck_alltoall)},
+    Algorithm{.name = "nccl",
+              .collective = Collective::alltoall,
+              .description = "As NCCL does it: sends and receives between all pairs at once.",
+              .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
+              .takes_group = true,
+              .cuts_itself = true,
+              .most_ranks = most_in_one_step,
+              .constrain = trees_reduce_everywhere,
+              .build = [](const Request& q) { return direct_alltoall(q.ranks); },
+              .price = [](const Request& q) { return direct_alltoall_price(q.ranks); }},
     Algorithm{.name = "dissemination",
               .collective = Collective::barrier,
               .description = "Every rank tells the rank 1, 2, 4, ... further on what it has heard.",

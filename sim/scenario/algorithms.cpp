@@ -68,6 +68,19 @@ AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice c
   return choice;
 }
 
+AlgorithmChoice without_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
+  AlgorithmChoice open = choice;
+  const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
+  AlgorithmSettings& s = open.settings;
+  s.group = 0, s.nics = 0;
+  if (algorithm && algorithm->cuts_itself) s.channels = 0;
+  const AlgorithmSettings of_server = with_server_defaults(scenario, open).settings;
+  if (s = choice.settings; s.group == of_server.group) s.group = 0;
+  if (s.nics == of_server.nics) s.nics = 0;
+  if (algorithm && algorithm->cuts_itself && s.channels == of_server.channels) s.channels = 0;
+  return open;
+}
+
 Request request_of(const Scenario& scenario, const AlgorithmChoice& choice) {
   const Workload& workload = scenario.workload;
   Request out{.collective = workload.collective,

@@ -29,6 +29,8 @@ std::string key_of_servers(const AlgorithmSettings&);
 
 // A group that is not given is the GPUs of a server.
 AlgorithmChoice with_server_defaults(const Scenario&, AlgorithmChoice);
+// The choice without what it has from there, for other ranks of the same servers.
+AlgorithmChoice without_server_defaults(const Scenario&, AlgorithmChoice);
 
 // What the registry is asked for. On a BiGraph its nodes are the ports of NICs.
 Request request_of(const Scenario&, const AlgorithmChoice&);

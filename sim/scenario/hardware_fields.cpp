@@ -16,6 +16,16 @@ const std::vector<std::pair<SendQueue, std::string>>& Names<SendQueue>::values()
   return all;
 }
 
+Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
+  using C = CostAtSize;
+  return {.doc = "What calls of one size cost over what the other values of the profile say.",
+          .fields = {required("collective", &C::collective, "The name of the collective."),
+                     required("algorithm", &C::algorithm, "The name of its algorithm; of nccl \"nccl_ring\" or \"nccl_tree\", by its pattern."),
+                     required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
+                     required("size", &C::size, "The message size that the factor is for."),
+                     required("factor", &C::factor, "All times are multiplied by it.", between(0.01, nccl_most_factor))}};
+}
+
 Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
   using H = HardwareProfile;
   return {
@@ -95,6 +105,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    between(0.0, nccl_most_factor)),
           optional("simple_hops", &H::simple_hops, "A factor on the hop latencies of protocol Simple in NCCL's tuning table.",
                    between(0.0, nccl_most_factor)),
+          optional("network_hops", &H::network_hops,
+                   "A further factor on the latencies of hops between servers, whatever the protocol.", between(0.0, nccl_most_factor)),
           optional(
               "ll_efficiency", &H::ll_efficiency,
               "The goodput of NCCL's protocol LL over what the links give: half of its bytes are flags, and it moves 8 bytes at a time.",
@@ -113,6 +125,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("tree_bias", &H::tree_bias,
                    "NCCL keeps to trees as long as they are expected to take at most this many times as long as rings.",
                    between(0.0, nccl_most_factor)),
+          optional("cost_by_size", &H::cost_by_size,
+                   "What calls cost over what the other values say, by collective, algorithm, ranks and size: all their times are "
+                   "multiplied by the factor. Between sizes, and between numbers of ranks, it follows a straight line of logarithms, and "
+                   "stays as it is beyond them; 1 where nothing is given for a collective and its algorithm."),
       }};
 }
 

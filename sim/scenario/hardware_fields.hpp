@@ -53,6 +53,11 @@ struct Names<SendQueue> {
   static const std::vector<std::pair<SendQueue, std::string>>& values();
 };
 template <>
+struct Declared<CostAtSize> {
+  static Declaration<CostAtSize> declaration();
+};
+
+template <>
 struct Declared<HardwareProfile> {
   static Declaration<HardwareProfile> declaration();
 };

@@ -32,26 +32,18 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
 SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
   AlgorithmSettings& s = choice.settings;
   const int ranks = ranks_of(q.scenario), gpus = std::max(s.group, 1);
-  NcclQuestion question{.collective = q.scenario.workload.collective,
-                        .ranks = ranks,
-                        .servers = ranks / gpus,
-                        .rate = {},
-                        .algorithm = s.nccl,
-                        .protocol = s.protocol};
+  NcclQuestion question{
+      .collective = q.scenario.workload.collective, .ranks = ranks, .servers = ranks / gpus, .algorithm = s.nccl, .protocol = s.protocol};
   if (gpus > 1) {
     const Way inside = way_between(q, 0, 1);
     question.nvlink = inside.kind == PathClass::nvlink;
-    question.rate = inside.rate;
+    question.inside = inside.rate;
   }
-  if (question.servers > 1) {
-    const Way outside = way_between(q, 0, gpus);
-    const BitsPerSecond nics{outside.rate.count * std::max(s.nics, 1)};
-    if (gpus == 1 || nics < question.rate) question.rate = nics;
-  }
+  if (question.servers > 1) question.outside = BitsPerSecond{way_between(q, 0, gpus).rate.count * std::max(s.nics, 1)};
   const Regime regime = nccl_choice(q.hardware, question, q.size);
   s.nccl = regime.pattern;
   s.protocol = regime.protocol;
-  const bool chain = question.collective == Collective::broadcast;
+  const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
   if (!chain && regime.pattern == NcclAlgorithm::ring) {
     s.pieces = 0;
   } else if (s.pieces == 0) {
@@ -79,6 +71,11 @@ int pieces_done_first(const SizedQuestion& q, int steps, double bytes) {
 }
 
 }  // namespace
+
+std::string sized_name(const std::string& algorithm, const Regime& regime) {
+  if (regime.protocol == NcclProtocol::automatic) return algorithm;
+  return fmt::format("{}_{}", algorithm, name_of(regime.pattern));
+}
 
 bool depends_on_size(const Scenario& scenario, const AlgorithmChoice& choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);

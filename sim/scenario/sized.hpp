@@ -5,6 +5,7 @@
 #include "sim/scenario/scenario.hpp"
 
 #include <span>
+#include <string>
 
 namespace weft {
 
@@ -21,6 +22,9 @@ struct SizedChoice {
   AlgorithmChoice choice;
   Regime regime = {};
 };
+
+// An algorithm as a profile's costs by size call it: of nccl with the pattern.
+std::string sized_name(const std::string& algorithm, const Regime& regime);
 
 // Whether the schedule of the choice differs from size to size.
 bool depends_on_size(const Scenario&, const AlgorithmChoice&);

@@ -114,6 +114,14 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
                        100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out", repeats_of(m));
   }
   out << "#\n";
+  if (!result.cost_by_size.empty()) {
+    const auto [least, most] = std::ranges::minmax(result.cost_by_size, {}, &CostAtSize::factor);
+    out << fmt::format("# costs by size: {} factors from {:.2f} to {:.2f}; by the parameters alone:\n", result.cost_by_size.size(),
+                       least.factor, most.factor);
+    print_errors("fitted", result.fitted_without_costs, out);
+    print_errors("held out", result.held_out_without_costs, out);
+    out << "# and with costs by size:\n";
+  }
   print_errors("fitted", result.fitted, out);
   print_errors("held out", result.held_out, out);
   print_errors("interpolated", interpolation_error(points), out);
@@ -146,7 +154,9 @@ std::string scenario_text(const OpenScenario& open, const FitResult& result, con
   const std::filesystem::path profile(a.output), beside = std::filesystem::path(a.scenario_output).parent_path() / "hardware";
   const bool found_there =
       !a.output.empty() && profile.extension() == ".json" && profile.parent_path().lexically_normal() == beside.lexically_normal();
-  out["hardware"] = found_there ? Json(profile.stem().string()) : HardwareForm::write(open.hardware(values));
+  HardwareProfile hardware = open.hardware(values);
+  hardware.cost_by_size = result.cost_by_size;
+  out["hardware"] = found_there ? Json(profile.stem().string()) : HardwareForm::write(hardware);
   const std::string before = out.value("description", "");
   out["description"] = fmt::format("{} from {}.{}{}", written_by_calibrate, a.scenario, before.empty() ? "" : " ", before);
   return out.dump(2) + "\n";
@@ -164,27 +174,24 @@ void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const 
 
 }  // namespace
 
-const std::vector<std::string>& default_fit() {
-  static const std::vector<std::string> names = {"send_overhead",        "receive_overhead", "rendezvous",
-                                                 "rendezvous_threshold", "reduce_rate",      "wire_efficiency"};
-  return names;
-}
-
 int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostream& err) {
   // Under mpirun or srun rank 0 does it alone: a fit is some 15 s of one core, each step of which needs the one before.
   if (const auto job = job_ranks(); job && job->rank > 0) return 0;
-  const Selection selection{.renames = renames_in(a.rename), .hold_out = !a.all, .flat = a.flat};
   std::vector<std::filesystem::path> inputs(a.data.begin(), a.data.end());
   inputs.emplace_back(a.scenario);
   const std::vector<OutputFile> outputs = outputs_of(a);
   refuse_to_replace(outputs, inputs, a.force);
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
-  const std::vector<std::string> names = a.fit.empty() ? default_parameters(OpenScenario(a.scenario, settings, {}).scenario()) : a.fit;
-  const OpenScenario open(a.scenario, settings, names);
+  const OpenScenario asked(a.scenario, settings, a.fit);
+  const Selection selection{
+      .renames = renames_in(a.rename), .hold_out = !a.all, .wire_is_known = !asked.fits_rates_of_links(), .flat = a.flat};
   const std::vector<Measurement> rows = read_all(a, err);
-  Simulator simulator(open.scenario());
+  Simulator simulator(asked.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);
+  std::vector<AlgorithmChoice> measured;
+  for (const FitPoint& p : used.points) measured.push_back(p.setup.algorithm);
+  const OpenScenario open = a.fit.empty() ? OpenScenario(a.scenario, settings, default_parameters(measured)) : asked;
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
   constexpr std::size_t most_lines = 8;
   for (std::size_t i = 0; i < std::min(most_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";

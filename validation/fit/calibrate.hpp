@@ -14,7 +14,7 @@ struct CalibrateArguments {
   std::vector<std::string> data;
   std::string scenario;
   std::vector<std::string> set = {};     // "/pointer=value"
-  std::vector<std::string> fit = {};     // empty: default_fit()
+  std::vector<std::string> fit = {};     // empty: default_parameters
   std::string output = {};               // the profile; its plot stands beside it as .svg
   std::vector<std::string> rename = {};  // "measured=ours"
   std::vector<std::string> only = {};    // measured algorithms
@@ -33,8 +33,6 @@ struct CalibrateArguments {
   std::string scenario_output = {};       // the scenario with what was fitted of it
   bool force = false;                     // replace files that this command did not write
 };
-
-const std::vector<std::string>& default_fit();
 
 // Prints a table of what was chosen and how wrong it is; returns the exit status. Throws InputError.
 int calibrate_command(const CalibrateArguments&, std::ostream& out, std::ostream& err);

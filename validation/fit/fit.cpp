@@ -2,6 +2,7 @@
 
 #include "validation/fit/objective.hpp"
 #include "validation/fit/search.hpp"
+#include "validation/fit/sized_costs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -61,19 +62,20 @@ std::vector<double> relative_errors(const std::vector<double>& simulated, const 
 }
 
 // Every point judged by a fit to the other folds.
-ErrorSummary cross_validate(const OpenScenario& open, const std::vector<const FitPoint*>& points, const Moving& moving,
-                            const FitOptions& options) {
+ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, const Moving& moving, const FitOptions& options) {
+  const std::vector<const FitPoint*>& points = whole.points();
   std::vector<double> errors;
   for (int fold = 0; fold < options.folds; ++fold) {
     std::vector<const FitPoint*> training, tested;
     for (std::size_t i = 0; i < points.size(); ++i) (static_cast<int>(i) % options.folds == fold ? tested : training).push_back(points[i]);
     if (training.empty() || tested.empty()) continue;
-    Objective objective(open, training);
-    Search search(objective, open, options.budget / 4 / options.folds);
+    Objective objective = whole.on(training);
+    Search search(objective, options.budget / 4 / options.folds);
     Candidate best = search.start(initial_values(open), moving, options.seed, 0);
     search.center_sizes(best, moving);
-    Objective judge(open, tested);
-    const auto judged = relative_errors(judge.simulated(best.values), tested);
+    Objective judge = whole.on(tested).exactly(), exact = objective.exactly();
+    const auto costs = open.fits_costs() ? sized_costs(exact, best.values) : std::vector<CostAtSize>{};
+    const auto judged = relative_errors(judge.simulated(best.values, costs), tested);
     errors.insert(errors.end(), judged.begin(), judged.end());
   }
   return summarise(std::move(errors));
@@ -105,8 +107,9 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
 
   FitResult result;
   for (const FitParameter& p : open.parameters()) result.parameters.push_back({p, p.initial});
-  Objective objective(open, training), judge(open, all);
-  Search search(objective, open, options.budget / 2 / std::max(1, options.starts));
+  Objective objective(open, training, std::make_shared<Simulators>(open), Precision::about);
+  Objective exact = objective.exactly(), judge = objective.on(all).exactly();
+  Search search(objective, options.budget / 2 / std::max(1, options.starts));
   const Moving every(result.parameters.size(), true);
   const bool holds_out = training.size() < all.size();
   Candidate best;
@@ -131,10 +134,14 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
     p.at_bound = p.determined && objective.parameters()[i].is_at_bound(p.value);
   }
   result.simulated_us = judge.simulated(best.values);
+  result.fitted_without_costs = error_of(result.simulated_us, all, true);
+  result.held_out_without_costs = error_of(result.simulated_us, all, false);
+  if (open.fits_costs()) result.cost_by_size = sized_costs(exact, best.values);
+  if (!result.cost_by_size.empty()) result.simulated_us = judge.simulated(best.values, result.cost_by_size);
   result.fitted = error_of(result.simulated_us, all, true);
   result.held_out = error_of(result.simulated_us, all, false);
   result.evaluations = objective.evaluations();
-  if (options.folds > 1) result.cross_validated = cross_validate(open, training, moving, options);
+  if (options.folds > 1) result.cross_validated = cross_validate(open, objective, moving, options);
   return result;
 }
 

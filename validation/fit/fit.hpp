@@ -27,14 +27,16 @@ struct UsedMeasurements {
 // How measurements that were read become points; which are read is a RowSelection's to say.
 struct Selection {
   Renames renames = {};
-  bool hold_out = true;  // every second size of each series
-  bool flat = false;     // ranks of one node are taken for ranks with an endpoint each, where the scenario's nodes are one endpoint
+  bool hold_out = true;       // every second size of each series
+  bool wire_is_known = true;  // times that no wire of the scenario could reach are told; not where its rates are to be fitted
+  bool flat = false;          // ranks of one node are taken for ranks with an endpoint each, where the scenario's nodes are one endpoint
 };
 
 // Makes points of the rows, each series (collective, algorithm, ranks) in the order of its sizes; of each series the second,
 // fourth, ... is held out, and of a matrix every second pair. Measurements of the same thing become one point: their mean, with their
-// spread. Rows of several numbers of servers are points of one fit, each simulated on so many. Throws InputError for times that no wire of
-// the scenario could reach, and for servers that are more, or of more GPUs, than the scenario's, each with its line.
+// spread. Rows of several numbers of servers are points of one fit, each simulated on so many. Where more
+// than one in four is faster than any wire of the scenario could be, throws InputError with each of those lines, else leaves them out;
+// throws it for servers that are more, or of more GPUs, than the scenario's, each with its line.
 UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulator, const Selection& selection);
 
 struct ErrorSummary {
@@ -72,7 +74,9 @@ struct Spread {
 struct FitResult {
   std::vector<FittedParameter> parameters;
   std::vector<double> simulated_us;  // by point, held out ones too
+  std::vector<CostAtSize> cost_by_size = {};
   ErrorSummary fitted, held_out, cross_validated;
+  ErrorSummary fitted_without_costs, held_out_without_costs;  // by size: by the parameters alone
   Spread spread;
   int evaluations = 0;
 };

@@ -3,33 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
 
 namespace weft {
 namespace {
 
 using Vector = std::vector<double>;
 using Matrix = std::vector<Vector>;  // by row
-
-// The solution of a symmetric, positive definite system (Cholesky); nothing if it is not definite.
-std::optional<Vector> solve(Matrix a, Vector b) {
-  const std::size_t n = b.size();
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = a[i][j];
-      for (std::size_t k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
-      if (i == j && !(sum > 0)) return {};
-      a[i][j] = i == j ? std::sqrt(sum) : sum / a[j][j];
-    }
-    for (std::size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
-    b[i] /= a[i][i];
-  }
-  for (std::size_t i = n; i-- > 0;) {
-    for (std::size_t k = i + 1; k < n; ++k) b[i] -= a[k][i] * b[k];
-    b[i] /= a[i][i];
-  }
-  return b;
-}
 
 class Descent {
  public:
@@ -174,6 +153,25 @@ double robust_loss(const std::vector<double>& residuals, double knee) {
   double sum = 0;
   for (const double r : residuals) sum += knee * (std::sqrt(1 + (r / knee) * (r / knee)) - 1);
   return residuals.empty() ? 0 : sum / static_cast<double>(residuals.size());
+}
+
+std::optional<Vector> solve(Matrix a, Vector b) {
+  const std::size_t n = b.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = a[i][j];
+      for (std::size_t k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
+      if (i == j && !(sum > 0)) return {};
+      a[i][j] = i == j ? std::sqrt(sum) : sum / a[j][j];
+    }
+    for (std::size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
+    b[i] /= a[i][i];
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t k = i + 1; k < n; ++k) b[i] -= a[k][i] * b[k];
+    b[i] /= a[i][i];
+  }
+  return b;
 }
 
 LeastSquaresResult minimise(const LeastSquares& problem, std::vector<double> start) { return Descent(problem, std::move(start)).run(); }

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace weft {
 
 // Errors up to `knee` count quadratically, larger ones by their size (pseudo-Huber).
 double robust_loss(const std::vector<double>& residuals, double knee);  // their mean
+
+// The solution of a symmetric, positive definite system (Cholesky); nothing if it is not definite.
+std::optional<std::vector<double>> solve(std::vector<std::vector<double>> a, std::vector<double> b);
 
 struct LeastSquares {
   std::function<std::vector<double>(const std::vector<double>&)> residuals;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t cost_of_a_run = 30;       // what starts and ends it, as many messages as take that long
 constexpr std::int64_t cost_of_building = 3000;  // what places and proves it, where a pointer has changed the cluster
+constexpr double weight_of_published = 0.04;     // twice or half of it counts as an error of 2.8 %
 constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
 
 // Nothing is faster out of the cache than in it.
@@ -27,26 +28,27 @@ void keep_physical(HardwareProfile& hardware) {
 
 }  // namespace
 
-Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> points)
-    : open_(open), points_(std::move(points)), parameters_(open.parameters()) {
+Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> points, std::shared_ptr<Simulators> simulators,
+                     Precision precision)
+    : open_(open), points_(std::move(points)), parameters_(open.parameters()), simulators_(std::move(simulators)), precision_(precision) {
   double largest = 1;
   for (const FitPoint* p : points_) largest = std::max(largest, static_cast<double>(p->measured.size_bytes));
   for (FitParameter& p : parameters_)  // a threshold outside of what was measured makes no difference
     if (p.unit == HardwareParameter::Unit::bytes) p.low = 16, p.high = 2 * std::max(16.0, largest);
 }
 
-Simulator& Objective::simulator_for(const std::vector<double>& values) {
+Simulator& Simulators::at(const std::vector<double>& values) {
   std::vector<double> pointers;
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (!parameters_[i].hardware) pointers.push_back(values[i]);
+    if (!open_->parameters()[i].hardware) pointers.push_back(values[i]);
   const auto at = std::ranges::find(
-      simulators_, pointers, [](const auto& s) -> const auto& { return s.first; });
-  if (at != simulators_.end()) {
-    std::rotate(at, at + 1, simulators_.end());
-    return simulators_.back().second;
+      known_, pointers, [](const auto& s) -> const auto& { return s.first; });
+  if (at != known_.end()) {
+    std::rotate(at, at + 1, known_.end());
+    return known_.back().second;
   }
-  if (simulators_.size() == most_simulators) simulators_.erase(simulators_.begin());
-  return simulators_.emplace_back(pointers, Simulator(open_.scenario(values))).second;
+  if (known_.size() == most_simulators) known_.erase(known_.begin());
+  return known_.emplace_back(pointers, Simulator(open_->scenario(values))).second;
 }
 
 std::vector<double> Objective::physical(std::vector<double> values) const {
@@ -58,20 +60,39 @@ std::vector<double> Objective::physical(std::vector<double> values) const {
   return values;
 }
 
-std::vector<double> Objective::simulated(const std::vector<double>& values) {
-  ++evaluations_;
-  spent_ += cost();
-  Simulator& simulator = simulator_for(values);
+HardwareProfile Objective::hardware_at(const std::vector<double>& values) const {
   HardwareProfile hardware = open_.hardware(values);
   keep_physical(hardware);
+  return hardware;
+}
+
+std::vector<CostAtSize> Objective::calls(const std::vector<double>& values) {
+  Simulator& simulator = simulators_->at(values);
+  const HardwareProfile hardware = hardware_at(values);
+  std::vector<CostAtSize> out;
+  for (const FitPoint* p : points_) out.push_back(simulator.call_of(p->setup, hardware));
+  return out;
+}
+
+std::vector<double> Objective::simulated(const std::vector<double>& values, const std::vector<CostAtSize>& costs) {
+  ++evaluations_;
+  spent_ += cost();
+  Simulator& simulator = simulators_->at(values);
+  HardwareProfile hardware = hardware_at(values);
+  if (!costs.empty()) hardware.cost_by_size = costs;
   std::vector<double> out;
-  for (const FitPoint* point : points_) out.push_back(simulator.time_us(point->setup, hardware));
+  for (const FitPoint* point : points_)
+    out.push_back(precision_ == Precision::exact ? simulator.time_us(point->setup, hardware) : simulator.about_us(point->setup, hardware));
   return out;
 }
 
 std::vector<double> Objective::errors(const std::vector<double>& values) {
   std::vector<double> out = simulated(values);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->measured.time_us);
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].unit == HardwareParameter::Unit::factor)
+      out.push_back(weight_of_published *
+                    std::log(values[i] / std::clamp(parameters_[i].initial, parameters_[i].low, parameters_[i].high)));
   return out;
 }
 
@@ -81,7 +102,7 @@ const std::vector<std::int64_t>& Objective::costs() {
   if (!costs_.empty() || points_.empty()) return costs_;
   std::vector<double> initial;
   for (const FitParameter& p : parameters_) initial.push_back(p.initial);
-  Simulator& simulator = simulator_for(initial);
+  Simulator& simulator = simulators_->at(initial);
   const std::int64_t cost_besides = cost_of_a_run + (open_.has_pointers() ? cost_of_building : 0);
   for (const FitPoint* p : points_) costs_.push_back(cost_besides + simulator.messages(p->setup));
   return costs_;

@@ -4,6 +4,8 @@
 #include "validation/fit/fit.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -11,9 +13,26 @@ namespace weft {
 // Errors of a tenth count quadratically, larger ones by their size.
 constexpr double error_knee = 0.1;
 
+// Simulators of a scenario, one for each setting of its pointers that was asked for last: what one objective has simulated the others on
+// the same scenario need not.
+class Simulators {
+ public:
+  explicit Simulators(const OpenScenario& open) : open_(&open) {}
+  Simulator& at(const std::vector<double>& values);
+
+ private:
+  const OpenScenario* open_;
+  std::vector<std::pair<std::vector<double>, Simulator>> known_;  // the newest at the end
+};
+
+enum class Precision { exact, about };  // Simulator::time_us or about_us
+
 class Objective {
  public:
-  Objective(const OpenScenario& open, std::vector<const FitPoint*> points);
+  Objective(const OpenScenario& open, std::vector<const FitPoint*> points, std::shared_ptr<Simulators> simulators, Precision precision);
+  // Of other points of the same scenario.
+  Objective on(std::vector<const FitPoint*> points) const { return {open_, std::move(points), simulators_, precision_}; }
+  Objective exactly() const { return {open_, points_, simulators_, Precision::exact}; }
 
   // Of all parameters; where the data sets narrower bounds than the parameter has, with those.
   const std::vector<FitParameter>& parameters() const { return parameters_; }
@@ -22,9 +41,12 @@ class Objective {
   // The values that are simulated for these: rates beyond a cache are not above those within.
   std::vector<double> physical(std::vector<double> values) const;
 
-  // Microseconds by point.
-  std::vector<double> simulated(const std::vector<double>& values);
-  // log(simulated / measured) by point.
+  // Microseconds by point; with these costs by size, if any.
+  std::vector<double> simulated(const std::vector<double>& values, const std::vector<CostAtSize>& costs = {});
+  // The points as costs by size name them.
+  std::vector<CostAtSize> calls(const std::vector<double>& values);
+  // log(simulated / measured) by point. Behind them what the factors of published values add, so that they keep to those where the
+  // points do not say otherwise.
   std::vector<double> errors(const std::vector<double>& values);
   double loss(const std::vector<double>& values);
 
@@ -41,12 +63,12 @@ class Objective {
 
  private:
   const std::vector<std::int64_t>& costs();
-  Simulator& simulator_for(const std::vector<double>& values);
+  HardwareProfile hardware_at(const std::vector<double>& values) const;
   const OpenScenario& open_;
   std::vector<const FitPoint*> points_;
   std::vector<FitParameter> parameters_;
-  // One for each setting of the pointers that was asked for last, the newest at the end.
-  std::vector<std::pair<std::vector<double>, Simulator>> simulators_;
+  std::shared_ptr<Simulators> simulators_;
+  Precision precision_;
   std::vector<std::int64_t> costs_;
   std::int64_t spent_ = 0;
   int evaluations_ = 0;

@@ -55,9 +55,9 @@ HardwareParameter fraction_parameter(std::string name) {
 
 // Of costs that are known up to a factor: none below the low end.
 template <double HardwareProfile::*member>
-HardwareParameter factor_parameter(std::string name, double low, double high) {
+HardwareParameter factor_parameter(std::string name, double low, double high, Unit unit = Unit::factor) {
   return {std::move(name),
-          Unit::factor,
+          unit,
           low,
           high,
           [](const HardwareProfile& p) { return p.*member; },
@@ -100,13 +100,14 @@ const std::vector<HardwareParameter>& hardware_parameters() {
                                                      factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20),
                                                      factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
                                                      factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20),
+                                                     factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
                                                      factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1),
                                                      factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
                                                      factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
                                                      factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1),
-                                                     factor_parameter<&H::ll_bias>("ll_bias", 0.2, 5),
-                                                     factor_parameter<&H::ll128_bias>("ll128_bias", 0.2, 5),
-                                                     factor_parameter<&H::tree_bias>("tree_bias", 0.2, 5)};
+                                                     factor_parameter<&H::ll_bias>("ll_bias", 0.2, 5, Unit::bias),
+                                                     factor_parameter<&H::ll128_bias>("ll128_bias", 0.2, 5, Unit::bias),
+                                                     factor_parameter<&H::tree_bias>("tree_bias", 0.2, 5, Unit::bias)};
   return all;
 }
 
@@ -116,14 +117,17 @@ const HardwareParameter* find_hardware_parameter(std::string_view name) {
   return nullptr;
 }
 
-const std::vector<std::string>& default_parameters(const Scenario& scenario) {
-  static const std::vector<std::string> of_messages = {"send_overhead",        "receive_overhead", "rendezvous",
-                                                       "rendezvous_threshold", "reduce_rate",      "wire_efficiency"};
-  static const std::vector<std::string> of_nccl = {"nccl_base",     "ll_hops",          "ll128_hops",        "simple_hops",
-                                                   "ll_efficiency", "ll128_efficiency", "simple_efficiency", "tree_efficiency",
-                                                   "ll_bias",       "ll128_bias"};
-  const bool nccl = std::ranges::any_of(scenario.workload.algorithms, [](const AlgorithmChoice& a) { return a.name == "nccl"; });
-  return nccl ? of_nccl : of_messages;
+std::vector<std::string> default_parameters(const std::vector<AlgorithmChoice>& measured) {
+  std::vector<std::string> out;
+  const auto add = [&](std::initializer_list<const char*> names) { out.insert(out.end(), names.begin(), names.end()); };
+  const auto is_nccl = [](const AlgorithmChoice& a) { return a.name == "nccl"; };
+  if (!std::ranges::all_of(measured, is_nccl))
+    add({"send_overhead", "receive_overhead", "rendezvous", "rendezvous_threshold", "reduce_rate", "wire_efficiency"});
+  if (std::ranges::any_of(measured, is_nccl))
+    add({"call_overhead", "nccl_base", "ll_hops", "ll128_hops", "simple_hops", "network_hops", "ll_efficiency", "ll128_efficiency",
+         "simple_efficiency", "tree_efficiency", "ll_bias", "ll128_bias", "tree_bias"});
+  out.emplace_back(name_of_sized_costs);
+  return out;
 }
 
 std::string shown(Unit unit, double value) {
@@ -136,6 +140,7 @@ std::string shown(Unit unit, double value) {
       return value >= 0.999e14 ? "unlimited" : to_string(BitsPerSecond{std::llround(value)});
     case Unit::fraction:
     case Unit::factor:
+    case Unit::bias:
       return fmt::format("{:.4g}", value);
   }
   return {};
@@ -152,6 +157,7 @@ double FitParameter::coordinate(double v) const {
       return 1 / v;
     case Unit::bytes:
     case Unit::factor:
+    case Unit::bias:
       return std::log2(v);
   }
   return 0;
@@ -168,6 +174,7 @@ double FitParameter::value(double c) const {
       return std::clamp(1 / c, low, high);
     case Unit::bytes:
     case Unit::factor:
+    case Unit::bias:
       return std::exp2(c);
   }
   return 0;
@@ -176,6 +183,7 @@ double FitParameter::value(double c) const {
 double FitParameter::lowest() const { return std::min(coordinate(low), coordinate(high)); }
 double FitParameter::highest() const { return std::max(coordinate(low), coordinate(high)); }
 
+bool FitParameter::is_threshold() const { return unit == Unit::bytes || unit == Unit::bias; }
 bool FitParameter::is_at_bound(double v) const { return v <= low * 1.001 || v >= high * 0.999; }
 
 OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting>& settings, const std::vector<std::string>& names)
@@ -190,7 +198,9 @@ OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting
   std::vector<std::string> problems;
   for (const std::string& name : names) {
     if (std::ranges::count(names, name) > 1) problems.push_back(fmt::format("--fit: {} is named twice", name));
-    if (name.starts_with('/')) {
+    if (name == name_of_sized_costs) {
+      fits_costs_ = true;
+    } else if (name.starts_with('/')) {
       if (name.starts_with("/server/") && !scenario_.server.is_sub_node()) json_["server"] = described(scenario_.server);
       for (FitParameter& parameter : open_pointer(name, json_)) parameters_.push_back(std::move(parameter));
       has_pointers_ = true;
@@ -199,14 +209,20 @@ OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting
     } else {
       std::vector<std::string> allowed;
       for (const HardwareParameter& parameter : hardware_parameters()) allowed.push_back(parameter.name);
+      allowed.emplace_back(name_of_sized_costs);
       problems.push_back("--fit: " + unknown_name("parameter", name, allowed));
     }
   }
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
+bool OpenScenario::fits_rates_of_links() const {
+  return std::ranges::any_of(parameters_, [](const FitParameter& p) { return !p.hardware && p.unit == Unit::bits_per_second; });
+}
+
 HardwareProfile OpenScenario::hardware(const std::vector<double>& values) const {
   HardwareProfile profile = scenario_.hardware;
+  if (fits_costs_) profile.cost_by_size.clear();
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameters_[i].hardware) parameters_[i].hardware->set(profile, values[i]);
   return profile;

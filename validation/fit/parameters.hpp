@@ -13,7 +13,8 @@ namespace weft {
 
 // A parameter of a profile as one number, between bounds within which it is searched.
 struct HardwareParameter {
-  enum class Unit { picoseconds, bytes, bits_per_second, fraction, factor };
+  // A bias is a factor at which a choice changes, as a size may be a threshold.
+  enum class Unit { picoseconds, bytes, bits_per_second, fraction, factor, bias };
   std::string name;
   Unit unit;
   double low, high;  // a time at the low end is none, a rate at the high end is unlimited
@@ -23,8 +24,12 @@ struct HardwareParameter {
 const std::vector<HardwareParameter>& hardware_parameters();
 const HardwareParameter* find_hardware_parameter(std::string_view name);
 
-// What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message.
-const std::vector<std::string>& default_parameters(const Scenario& scenario);
+// Among the names of what is fitted: costs by size, of what the parameters leave (validation/fit/sized_costs.hpp).
+inline constexpr std::string_view name_of_sized_costs = "cost_by_size";
+
+// What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message; of all of them
+// costs by size.
+std::vector<std::string> default_parameters(const std::vector<AlgorithmChoice>& measured);
 
 // "12.5us", "25Gbps", "0.93": as a profile or scenario would write it.
 std::string shown(HardwareParameter::Unit unit, double value);
@@ -46,6 +51,7 @@ struct FitParameter {
   double lowest() const;  // bounds of the coordinate
   double highest() const;
   bool is_at_bound(double value) const;
+  bool is_threshold() const;  // times jump there, and do not change besides
 };
 
 // A scenario file with some of its values open.
@@ -60,6 +66,8 @@ class OpenScenario {
   // The scenario with the pointers' values set; the hardware is not touched.
   Scenario scenario(const std::vector<double>& values) const;
   bool has_pointers() const { return has_pointers_; }
+  bool fits_rates_of_links() const;
+  bool fits_costs() const { return fits_costs_; }          // by size, over what the parameters come to
   Json resolved(const std::vector<double>& values) const;  // the scenario that `scenario` reads
 
  private:
@@ -68,6 +76,7 @@ class OpenScenario {
   Json json_;  // of it, the server described where a pointer leads into it
   std::vector<FitParameter> parameters_;
   bool has_pointers_ = false;
+  bool fits_costs_ = false;
 };
 
 }  // namespace weft

@@ -1,4 +1,5 @@
 #include "models/server/server_fabric.hpp"
+#include "sim/scenario/algorithms.hpp"
 #include "validation/fit/fit.hpp"
 
 #include <algorithm>
@@ -9,10 +10,12 @@
 namespace weft {
 namespace {
 
+// More of all that are too fast say that the scenario's links are wrong, fewer that a switch added in between.
+constexpr std::size_t one_in = 4;
 constexpr double tolerance = 0.98;  // of the least time: link rates are rounded numbers
 
 std::string unknown_algorithm(const Measurement& m) {
-  if (m.algorithm.empty()) return fmt::format("the scenario has no algorithm that does {}; name one with --rename =NAME", m.collective);
+  if (m.algorithm.empty()) return fmt::format("{} is no collective of Weft's", m.collective);
   return fmt::format("{} of {} is no algorithm of Weft's; name one with --rename", m.algorithm, m.collective);
 }
 
@@ -43,10 +46,17 @@ FitPoint mean_of(const std::vector<FitPoint>& points, std::size_t begin, std::si
 class Points {
  public:
   Points(Simulator& simulator, const Selection& selection)
-      : simulator_(simulator), selection_(selection), workload_(simulator.scenario().workload), gpus_(simulator.gpus_of_a_node()) {}
+      : simulator_(simulator), selection_(selection), workload_(simulator.scenario().workload), gpus_(simulator.gpus_of_a_node()) {
+    for (const AlgorithmChoice& choice : workload_.algorithms) algorithms_.push_back(without_server_defaults(simulator.scenario(), choice));
+  }
 
   void add(Measurement row) {
-    const auto algorithm = algorithm_measured(row, selection_.renames, workload_.algorithms);
+    auto algorithm = algorithm_measured(row, selection_.renames, algorithms_);
+    if (!algorithm && row.algorithm.empty() && collective_named(row.collective)) {
+      algorithm = AlgorithmChoice{algorithm_names(*collective_named(row.collective)).front()};
+      assume(row, fmt::format("the scenario has no algorithm that does {}; taken for {} (--rename =NAME says otherwise)", row.collective,
+                              algorithm->name));
+    }
     if (!algorithm) return leave_out(row, unknown_algorithm(row));
     const auto seats = seats_of(row);
     if (!seats) return;
@@ -67,9 +77,9 @@ class Points {
                     .of_each_node = seats->of_each_node,
                     .from = seats->from,
                     .to = seats->to}};
-    const double limit = simulator_.wire_limit_us(point.setup);
+    const double limit = selection_.wire_is_known ? simulator_.wire_limit_us(point.setup) : 0;
     if (row.time_us < tolerance * limit)
-      refused_.push_back(fmt::format(
+      too_fast_.push_back(fmt::format(
           "{}: {} bytes in {:g} us is faster than the scenario's wire allows, {:.4g} us at least without aggregation in the network",
           row.where, row.size_bytes, row.time_us, limit));
     else
@@ -77,6 +87,10 @@ class Points {
   }
 
   UsedMeasurements finish() {
+    if (one_in * too_fast_.size() > too_fast_.size() + out_.points.size())
+      refused_.insert(refused_.end(), too_fast_.begin(), too_fast_.end());
+    else
+      out_.left_out.insert(out_.left_out.end(), too_fast_.begin(), too_fast_.end());
     if (!refused_.empty()) throw InputError(std::move(refused_));
     std::ranges::stable_sort(out_.points, [](const FitPoint& a, const FitPoint& b) { return place_of(a) < place_of(b); });
     std::vector<FitPoint> points;
@@ -172,8 +186,9 @@ class Points {
   const Selection& selection_;
   const Workload& workload_;
   const int gpus_;
+  std::vector<AlgorithmChoice> algorithms_;  // of the scenario, for ranks of any number
   UsedMeasurements out_;
-  std::vector<std::string> refused_;
+  std::vector<std::string> refused_, too_fast_;
   std::set<std::string> said_;
 };
 

@@ -82,7 +82,8 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
                          const ProfileOrigin& origin) {
   std::vector<double> values;
   for (const FittedParameter& p : result.parameters) values.push_back(p.value);
-  const HardwareProfile hardware = open.hardware(values);
+  HardwareProfile hardware = open.hardware(values);
+  hardware.cost_by_size = result.cost_by_size;
   const Json written = HardwareForm::write(hardware);
   Json out = {{"schema", 1}};
   out["description"] = fmt::format("Fitted to {}.", origin.what);
@@ -94,6 +95,9 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
                                   : fmt::format("the data does not determine it; from profile {}", open.scenario().hardware.name);
     out[known.name] = {{"value", written.at(known.name)}, {"source", source}};
   }
+  if (!hardware.cost_by_size.empty())
+    out[std::string(name_of_sized_costs)] = {{"value", written.at(std::string(name_of_sized_costs))},
+                                             {"source", "fitted, see calibration"}};
   Json settings = Json::object(), undetermined = Json::array(), at_bound = Json::array();
   std::vector<std::string> residuals;  // one a line
   for (const FittedParameter& p : result.parameters) {
@@ -114,6 +118,7 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
                         {"valid_for", valid_range(points)},
                         {"fitted_error", errors_of(result.fitted)},
                         {"held_out_error", errors_of(result.held_out)},
+                        {"held_out_error_without_cost_by_size", errors_of(result.held_out_without_costs)},
                         {"cross_validated_error", errors_of(result.cross_validated)},
                         {"interpolated_error", errors_of(interpolation_error(points))},
                         {"spread_of_starts", spread_of(result.spread)},

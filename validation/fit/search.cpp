@@ -19,16 +19,16 @@ Candidate at(Objective& objective, std::vector<double> values) {
   return {std::move(values), loss};
 }
 
-bool is_size(const Objective& objective, std::size_t i) { return objective.parameters()[i].unit == Unit::bytes; }
+bool is_threshold(const Objective& objective, std::size_t i) { return objective.parameters()[i].is_threshold(); }
 
 }  // namespace
 
-Search::Search(Objective& objective, const OpenScenario& open, std::int64_t budget)
-    : objective_(objective), cheap_(open, objective.cheapest(0.2, 16)), budget_(budget) {}
+Search::Search(Objective& objective, std::int64_t budget)
+    : objective_(objective), cheap_(objective.on(objective.cheapest(0.2, 16))), budget_(budget) {}
 
 Candidate Search::start(const std::vector<double>& base, const Moving& moving, std::uint64_t seed, int number) {
   std::mt19937_64 random(seed * 1'000'003 + static_cast<std::uint64_t>(number));
-  constexpr int draws = 24, kept = 2;
+  constexpr int draws = 24, kept = 3;
   std::vector<Candidate> drawn;
   for (int i = 0; i < draws; ++i) drawn.push_back(at(cheap_, draw(base, moving, random)));
   std::ranges::stable_sort(drawn, {}, &Candidate::loss);
@@ -65,6 +65,9 @@ std::vector<double> Search::draw(const std::vector<double>& base, const Moving& 
       case Unit::factor:  // from a quarter to four times
         coordinate = std::clamp(4 * u - 2, p.lowest(), p.highest());
         break;
+      case Unit::bias:  // every second one as it is
+        coordinate = random() % 2 == 0 ? p.coordinate(base[i]) : p.lowest() + u * (p.highest() - p.lowest());
+        break;
     }
     out[i] = p.value(coordinate);
   }
@@ -74,7 +77,7 @@ std::vector<double> Search::draw(const std::vector<double>& base, const Moving& 
 Candidate Search::descend_on(Objective& objective, const Candidate& from, const Moving& moving, int rounds) const {
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < moving.size(); ++i)
-    if (moving[i] && !is_size(objective, i)) open.push_back(i);
+    if (moving[i] && !is_threshold(objective, i)) open.push_back(i);
   if (open.empty()) return from;
   LeastSquares problem{.residuals = {}, .low = {}, .high = {}, .step = {}};
   std::vector<double> start;
@@ -116,7 +119,7 @@ Candidate Search::scan(Candidate best, const Moving& moving) {
 // to either side, and none of them adapts.
 Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& moving, int octaves) const {
   for (std::size_t i = 0; i < moving.size(); ++i) {
-    if (!moving[i] || !is_size(objective, i)) continue;
+    if (!moving[i] || !is_threshold(objective, i)) continue;
     const FitParameter& p = objective.parameters()[i];
     std::vector<Candidate> tried;
     const auto take = [&](double size) {
@@ -128,7 +131,8 @@ Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& mo
     if (octaves == 0) {
       take(best.values[i] / 2), take(best.values[i] * 2);
     } else {
-      for (double size = std::exp2(std::ceil(std::log2(p.low))); size <= p.high; size *= std::exp2(octaves)) take(size);
+      const double ratio = p.unit == Unit::bias ? std::sqrt(2.0) : std::exp2(octaves);
+      for (double size = std::exp2(std::ceil(std::log2(p.low))); size <= p.high; size *= ratio) take(size);
     }
     const Candidate from = best;
     std::ranges::stable_sort(tried, {}, &Candidate::loss);
@@ -156,7 +160,7 @@ void Search::center_sizes(Candidate& best, const Moving& moving) {
   const std::int64_t each = std::max<std::int64_t>(1, objective_.cost());
   const double ratio = budget_ / each > 2000 ? 1.04 : 1.2;
   for (std::size_t i = 0; i < moving.size(); ++i) {
-    if (!moving[i] || !is_size(objective_, i)) continue;
+    if (!moving[i] || !is_threshold(objective_, i)) continue;
     const double low = edge(best, i, 1 / ratio), high = edge(best, i, ratio);
     const double power = std::exp2(std::round(std::log2(low * high) / 2));
     best.values[i] = power > low && power < high ? power : std::sqrt(low * high);

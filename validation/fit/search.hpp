@@ -20,7 +20,7 @@ using Moving = std::vector<bool>;
 class Search {
  public:
   // `budget`: messages that one start may simulate, about.
-  Search(Objective& objective, const OpenScenario& open, std::int64_t budget);
+  Search(Objective& objective, std::int64_t budget);
 
   // One start: the first looks at `base` too. Drawn from the seed and their number.
   Candidate start(const std::vector<double>& base, const Moving& moving, std::uint64_t seed, int number);

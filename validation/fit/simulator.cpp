@@ -1,11 +1,14 @@
 #include "validation/fit/simulator.hpp"
 
+#include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
+#include "validation/fit/parameters.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace weft {
@@ -29,6 +32,46 @@ Schedule point_to_point(std::string_view collective, std::int64_t bytes) {
   if (collective == "bandwidth") s.add_step().copy({.from = 1, .to = 0, .chunk = 0, .count = std::min(count, 4)});
   return s;
 }
+
+// What a time depends on, besides a call's overhead, which comes before it: of a call of NCCL the costs of the regime that it is in, not
+// those of the others.
+std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
+  if (regime.protocol != NcclProtocol::automatic) {
+    const HardwareProfile none;
+    hardware = hardware.in({regime.protocol, regime.pattern, regime.between_servers});
+    hardware.nccl_base = none.nccl_base;
+    hardware.ll_hops = none.ll_hops, hardware.ll128_hops = none.ll128_hops, hardware.simple_hops = none.simple_hops;
+    hardware.network_hops = none.network_hops;
+    hardware.ll_efficiency = none.ll_efficiency, hardware.ll128_efficiency = none.ll128_efficiency;
+    hardware.simple_efficiency = none.simple_efficiency, hardware.tree_efficiency = none.tree_efficiency;
+    hardware.ll_bias = none.ll_bias, hardware.ll128_bias = none.ll128_bias, hardware.tree_bias = none.tree_bias;
+  }
+  hardware.call_overhead = {};
+  std::vector<double> out{static_cast<double>(regime.protocol), static_cast<double>(regime.pattern), regime.cost};
+  for (const HardwareParameter& p : hardware_parameters()) out.push_back(p.get(hardware));
+  return out;
+}
+
+constexpr int few_pieces = 16;
+
+// One call and nothing beside it: what it costs before its first message comes on top of the rest.
+bool is_alone(const Scenario& s) { return s.jobs.empty() && s.traffic.empty() && s.copies.empty() && s.workload.iterations == 1; }
+
+// Where a factor lies on a lattice of logarithms, of which 1 is a point: between times at neighbours, logarithms go straight.
+class Axis {
+ public:
+  explicit Axis(double factor) {
+    const double at = std::log(std::max(factor, 1e-4)) / spacing;
+    below_ = std::floor(at);
+    share_ = at - below_;
+  }
+  double value(bool above) const { return std::exp((below_ + (above ? 1 : 0)) * spacing); }
+  double weight(bool above) const { return above ? share_ : 1 - share_; }
+
+ private:
+  static constexpr double spacing = 0.35;  // half of a percent where half of a time follows the factor
+  double below_, share_;
+};
 
 }  // namespace
 
@@ -69,7 +112,7 @@ std::shared_ptr<const Fabric> Simulator::cluster_of(const Scenario& asked) {
 }
 
 // Experiments on the one cluster, each for all sizes; of messages between two ranks, whose chunks are bytes, one for each size.
-Experiment& Simulator::prepared(const MeasuredSetup& e) {
+Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
   const bool pair = is_point_to_point(e.collective);
   const std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, pair ? e.size.count : 0,
                                       name_of(e.network.value_or(scenario_.network)), e.nodes, e.of_each_node, e.from, e.to);
@@ -84,24 +127,97 @@ Experiment& Simulator::prepared(const MeasuredSetup& e) {
     program.add_call({.schedule = std::make_shared<Schedule>(point_to_point(e.collective, e.size.count)),
                       .elements = std::max<std::int64_t>(1, e.size.count)});
     program.operations = {{{.call = 0}}};
-    return prepared_.try_emplace(key, std::move(asked), std::move(program), e.collective, cluster).first->second;
+    return prepared_.try_emplace(key, Prepared{Experiment(std::move(asked), std::move(program), e.collective, cluster)}).first->second;
   }
   asked.workload.collective = *collective_named(e.collective);
   AlgorithmChoice algorithm = e.algorithm;
+  const Algorithm* known = find_algorithm(asked.workload.collective, algorithm.name);
+  const int in_server = e.of_each_node > 0 ? e.of_each_node : std::min(e.ranks, gpus_of_a_node());
+  if (known && (known->cuts_itself || known->takes_group) && algorithm.settings.group == 0 && e.ranks % in_server == 0 &&
+      (in_server > 1 || gpus_of_a_node() > 1))
+    algorithm.settings.group = in_server;
   if (algorithm.name == "hdrm" && e.ranks < endpoints(asked.fabric.spec, asked.server)) {  // on a smaller BiGraph within the fabric
     algorithm = {"halving_doubling"};
     asked.placement = {.policy = PlacementPolicy::hdrm};
   }
-  return prepared_.try_emplace(key, std::move(asked), algorithm, cluster).first->second;
+  return prepared_.try_emplace(key, Prepared{Experiment(std::move(asked), algorithm, cluster), algorithm}).first->second;
 }
 
 std::int64_t Simulator::messages(const MeasuredSetup& e) {
   if (!traits_of(e.network.value_or(scenario_.network)).runs_again) return 1;
-  return prepared(e).run(e.size, {.each_alone = false}).messages;
+  return prepared(e).experiment.run(e.size, {.each_alone = false}).messages;
+}
+
+CostAtSize Simulator::call_of(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  if (is_point_to_point(e.collective)) return {e.collective, e.collective, e.ranks, e.size};
+  Prepared& p = prepared(e);
+  return {e.collective, sized_name(p.algorithm.name, regime_of(e, hardware, p)), e.ranks, e.size};
+}
+
+SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
+  return for_size({p.experiment.scenario(), hardware, *p.experiment.cluster(), p.experiment.placement(), e.size}, p.algorithm);
+}
+
+Regime Simulator::regime_of(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
+  const Scenario& asked = p.experiment.scenario();
+  const bool pair = is_point_to_point(e.collective);
+  Regime out;
+  if (!pair && depends_on_size(asked, p.algorithm)) out = sized(e, hardware, p).regime;
+  if (hardware.cost_by_size.empty()) return out;
+  const std::string algorithm = pair ? e.collective : sized_name(p.algorithm.name, out);
+  out.cost = cost_factor(hardware.cost_by_size, {e.collective, algorithm, e.ranks, e.size});
+  return out;
+}
+
+// Without what a call costs before its first message.
+double Simulator::besides_overhead_us(const MeasuredSetup& e, const HardwareProfile& hardware, const Regime& regime, Prepared& p) {
+  std::vector<double> costs = costs_of(hardware, regime);
+  costs.push_back(static_cast<double>(e.size.count));
+  const auto [at, is_new] = p.known_us.try_emplace(std::move(costs), 0.0);
+  if (is_new) at->second = time_of(p.experiment, e.size, hardware).microseconds() - hardware.in(regime).call_overhead.microseconds();
+  return at->second;
 }
 
 double Simulator::time_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
-  return time_of(prepared(e), e.size, hardware).microseconds() / messages_of(e.collective);
+  Prepared& p = prepared(e);
+  if (!is_alone(p.experiment.scenario())) return time_of(p.experiment, e.size, hardware).microseconds() / messages_of(e.collective);
+  const Regime regime = regime_of(e, hardware, p);
+  return (hardware.in(regime).call_overhead.microseconds() + besides_overhead_us(e, hardware, regime, p)) / messages_of(e.collective);
+}
+
+double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  Prepared& whole = prepared(e);
+  const Regime regime = regime_of(e, hardware, whole);
+  if (regime.protocol == NcclProtocol::automatic || regime.cost != 1 || !is_alone(whole.experiment.scenario())) return time_us(e, hardware);
+  const AlgorithmChoice choice = sized(e, hardware, whole).choice;
+  MeasuredSetup asked = e;
+  const bool fewer = choice.settings.pieces > few_pieces;
+  if (fewer) {
+    asked.algorithm.settings = choice.settings;
+    asked.algorithm.settings.pieces = few_pieces;
+  }
+  Prepared& p = fewer ? prepared(asked) : whole;
+  const NcclFactors here = nccl_factors(hardware, regime);
+  std::vector<Axis> axes = {Axis(here.hops), Axis(std::min(1.0, here.efficiency))};
+  if (regime.between_servers) axes.emplace_back(here.network);
+  double log_us = 0;
+  for (unsigned corner = 0; corner < 1U << axes.size(); ++corner) {
+    double weight = 1;
+    for (std::size_t i = 0; i < axes.size(); ++i) weight *= axes[i].weight(corner >> i & 1);
+    if (weight == 0) continue;
+    NcclFactors there{.hops = axes[0].value(corner & 1), .efficiency = axes[1].value(corner >> 1 & 1)};
+    if (regime.between_servers) there.network = axes[2].value(corner >> 2 & 1);
+    const HardwareProfile at_corner = with_nccl_factors(hardware, regime, there);
+    double us = std::max(besides_overhead_us(asked, at_corner, regime, p), 1e-6);
+    if (fewer) {
+      const auto [ratio, is_new] = whole.of_whole.try_emplace(
+          {static_cast<double>(e.size.count), static_cast<double>(regime.protocol), static_cast<double>(regime.pattern)}, 1.0);
+      if (is_new) ratio->second = besides_overhead_us(e, at_corner, regime, whole) / us;
+      us *= ratio->second;
+    }
+    log_us += weight * std::log(us);
+  }
+  return hardware.in(regime).call_overhead.microseconds() + std::exp(log_us);
 }
 
 double Simulator::wire_limit_us(const MeasuredSetup& e) const {

@@ -4,6 +4,7 @@
 
 #include "sim/experiment.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/scenario/sized.hpp"
 #include "validation/measurements/measurement.hpp"
 #include "validation/measurements/renames.hpp"
 
@@ -47,20 +48,37 @@ class Simulator {
   // Microseconds, as the measurement counts them: of a bandwidth, one message's share of all that were on their way.
   double time_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
+  // The same within a few percent, from few and short simulations for many profiles: calls of NCCL on a lattice of the factors that they
+  // feel, those in many pieces in fewer and larger ones, whose time is right at one place of the lattice.
+  double about_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
+
+  // The call as a profile's costs by size name it.
+  CostAtSize call_of(const MeasuredSetup& setup, const HardwareProfile& hardware);
+
   std::int64_t messages(const MeasuredSetup& setup);  // that a simulation of it takes: what it costs
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
   double wire_limit_us(const MeasuredSetup& setup) const;
 
  private:
-  Experiment& prepared(const MeasuredSetup& setup);
+  // An experiment, the algorithm that it runs, and the times that were simulated already, by size and all that they depend on.
+  struct Prepared {
+    Experiment experiment;
+    AlgorithmChoice algorithm = {};
+    std::map<std::vector<double>, double> known_us = {};
+    std::map<std::vector<double>, double> of_whole = {};  // time over that in fewer pieces, by size and regime
+  };
+  Prepared& prepared(const MeasuredSetup& setup);
+  double besides_overhead_us(const MeasuredSetup& setup, const HardwareProfile& hardware, const Regime& regime, Prepared& of);
+  SizedChoice sized(const MeasuredSetup& setup, const HardwareProfile& hardware, Prepared& of);
+  Regime regime_of(const MeasuredSetup& setup, const HardwareProfile& hardware, Prepared& of);
   Scenario asked_for(const MeasuredSetup& setup) const;
   std::shared_ptr<const Fabric> cluster_of(const Scenario& asked);
 
   Scenario scenario_;
   std::shared_ptr<const Fabric> fabric_;
   std::map<std::int64_t, std::shared_ptr<const Fabric>> larger_;  // stars of more nodes than the scenario's
-  std::map<std::string, Experiment> prepared_;
+  std::map<std::string, Prepared> prepared_;
 };
 
 // Which of our algorithms a measured name means: what `renames` says, the name itself, a synonym ("rabenseifner", "tree"), or

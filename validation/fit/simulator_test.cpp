@@ -1,9 +1,12 @@
 #include "validation/fit/simulator.hpp"
 
 #include "sim/engine/in_child.hpp"
+#include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/cases.hpp"
+#include "validation/fit/fit.hpp"
 #include "validation/testing.hpp"
 
+#include <cmath>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -63,5 +66,58 @@ TEST_CASE("simulator: a measurement is told the time that weft run prints, to th
     slower.hardware = other;
     const auto slower_ps = std::stoll(in_child([&] { return std::to_string(simulate(slower, algorithm, size).time.ps); }));
     CHECK(simulator.time_us(setup, other) == SimTime{slower_ps}.microseconds());
+  }
+}
+
+namespace {
+
+Scenario two_servers_of_eight() {
+  const ScratchFolder folder;
+  std::string text = pair_scenario;
+  text.replace(text.find("\"workload\""), 0, "\"server\": \"dgx_a100\", ");
+  text.replace(text.find("\"ring\""), 6, "\"nccl\"");
+  return load_cases(folder.file("two.json", text), {}).front().scenario;
+}
+
+}  // namespace
+
+TEST_CASE("simulator: nccl's calls of 2 to 16 ranks on servers of 8 GPUs are all simulated, though the scenario's ranks are 16") {
+  Simulator simulator(two_servers_of_eight());
+  std::vector<Measurement> rows;
+  for (const int ranks : {2, 4, 8, 16}) {
+    Measurement row{.system = "made", .ranks = ranks, .collective = "allreduce", .algorithm = {}, .size_bytes = 1 << 20};
+    row.where = "made:1", row.time_us = 1000;
+    rows.push_back(row);
+  }
+  // Two servers of which 4 GPUs each were measured.
+  rows.push_back(rows.back()), rows.back().ranks = 8, rows.back().nodes = 2, rows.back().gpus = 4;
+  const UsedMeasurements used = usable(rows, simulator, {});
+  REQUIRE(used.points.size() == 5);
+  for (const FitPoint& p : used.points) CHECK(simulator.time_us(p.setup, {}) > 10);
+}
+
+TEST_CASE("simulator: a scenario's own settings of nccl stay, those that follow from its servers do not") {
+  Scenario s = two_servers_of_eight();
+  const AlgorithmChoice open = without_server_defaults(s, s.workload.algorithms.front());
+  CHECK(open.settings.group == 0);
+  CHECK(open.settings.nics == 0);
+  CHECK(open.settings.channels == 0);
+  AlgorithmChoice own = s.workload.algorithms.front();
+  own.settings.channels = 3, own.settings.group = 4;
+  CHECK(without_server_defaults(s, own).settings.channels == 3);
+  CHECK(without_server_defaults(s, own).settings.group == 4);
+}
+
+TEST_CASE("simulator: about the time is within a few percent of it, whatever NCCL's factors are") {
+  Simulator simulator(two_servers_of_eight());
+  std::mt19937_64 random(3);
+  const auto from_half_to_double = [&] { return std::exp2(static_cast<double>(random() % 2001) / 1000 - 1); };
+  for (int round = 0; round < 12; ++round) {
+    HardwareProfile hardware;
+    hardware.nccl_base = from_half_to_double(), hardware.network_hops = from_half_to_double();
+    hardware.ll_hops = hardware.ll128_hops = hardware.simple_hops = from_half_to_double();
+    hardware.simple_efficiency = 0.5 * from_half_to_double(), hardware.ll_efficiency = 0.2 * from_half_to_double();
+    const MeasuredSetup setup{"allreduce", {"nccl"}, 16, Bytes{std::int64_t{1} << (10 + 2 * (round % 6))}};
+    CHECK(simulator.about_us(setup, hardware) == doctest::Approx(simulator.time_us(setup, hardware)).epsilon(0.05));
   }
 }

@@ -1,0 +1,37 @@
+#include "models/cost_by_size.hpp"
+
+#include "models/hardware.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+TEST_CASE("cost by size: factors follow straight lines of logarithms between sizes and between numbers of ranks, and end as they are") {
+  const std::vector<CostAtSize> known = {{"allreduce", "ring", 4, 1_KiB, 1.0},
+                                         {"allreduce", "ring", 4, 4_KiB, 4.0},
+                                         {"allreduce", "ring", 16, 1_KiB, 2.0},
+                                         {"allreduce", "ring", 16, 4_KiB, 4.0}};
+  const auto factor = [&](int ranks, Bytes size) { return cost_factor(known, {"allreduce", "ring", ranks, size}); };
+  CHECK(factor(4, 1_KiB) == doctest::Approx(1));
+  CHECK(factor(4, 2_KiB) == doctest::Approx(2));                 // half of the way to 4, in logarithms
+  CHECK(factor(4, 8_B) == doctest::Approx(1));                   // as at 1 KiB
+  CHECK(factor(4, 1_GiB) == doctest::Approx(4));                 // as at 4 KiB
+  CHECK(factor(8, 1_KiB) == doctest::Approx(std::sqrt(2.0)));    // half of the way from 4 to 16 ranks
+  CHECK(factor(256, 2_KiB) == doctest::Approx(std::sqrt(8.0)));  // as at 16 ranks
+  CHECK(factor(2, 2_KiB) == doctest::Approx(2));                 // as at 4 ranks
+  CHECK(cost_factor(known, {"allreduce", "nccl_ring", 4, 1_KiB}) == 1);
+  CHECK(cost_factor({}, {"allreduce", "ring", 4, 1_KiB}) == 1);
+}
+
+TEST_CASE("cost by size: in a regime that costs twice as much all times double and all rates halve") {
+  HardwareProfile profile;
+  profile.send_overhead = 1_us, profile.rail_overhead = 3_us, profile.reduce_rate = 8_Gbps;
+  const HardwareProfile twice = profile.in({.cost = 2});
+  CHECK(twice.send_overhead == 2_us);
+  CHECK(twice.rail_overhead == 6_us);
+  CHECK(twice.reduce_rate == 4_Gbps);
+  CHECK(twice.wire_bytes(100) == 200);
+  CHECK(profile.in({.cost = 0.5}).wire_bytes(100) == 50);
+}

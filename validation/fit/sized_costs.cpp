@@ -1,0 +1,128 @@
+#include "validation/fit/sized_costs.hpp"
+
+#include "validation/fit/least_squares.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace weft {
+namespace {
+
+constexpr double correlation_octaves = 6;                        // sizes so far apart share 1/e of what is left over
+constexpr std::array noises = {0.01, 0.03, 0.1, 0.3, 1.0, 3.0};  // variance of a measurement over that of what is left over
+constexpr double worth_it = 0.9;                                 // factors must lower the loss of sizes left out to this share
+constexpr double least_factor = 0.02, most_factor = 50;
+
+// The left-overs of one series by size; those of equal sizes as their mean.
+struct Series {
+  CostAtSize call;
+  std::vector<double> octave, log_ratio;
+};
+
+std::vector<Series> series_of(const std::vector<LeftOver>& left_over) {
+  std::map<std::tuple<std::string, std::string, int>, std::map<std::int64_t, std::vector<double>>> by_series;
+  for (const LeftOver& l : left_over)
+    by_series[{l.call.collective, l.call.algorithm, l.call.ranks}][std::max<std::int64_t>(1, l.call.size.count)].push_back(l.log_ratio);
+  std::vector<Series> out;
+  for (const auto& [key, sizes] : by_series) {
+    Series s{.call = {std::get<0>(key), std::get<1>(key), std::get<2>(key), {}, 1}, .octave = {}, .log_ratio = {}};
+    for (const auto& [size, ratios] : sizes) {
+      double sum = 0;
+      for (const double r : ratios) sum += r;
+      s.octave.push_back(std::log2(static_cast<double>(size)));
+      s.log_ratio.push_back(sum / static_cast<double>(ratios.size()));
+    }
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+double covariance(double octaves) { return std::exp(-std::abs(octaves) / correlation_octaves); }
+
+// K (K + noise I)^-1 r: what a Gaussian process says at the sizes themselves.
+std::vector<double> smooth(const std::vector<double>& x, const std::vector<double>& r, double noise) {
+  const std::size_t n = x.size();
+  std::vector<std::vector<double>> a(n, std::vector<double>(n));
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) a[i][j] = covariance(x[i] - x[j]) + (i == j ? noise : 0);
+  const std::vector<double> weights = solve(std::move(a), r).value_or(std::vector<double>(n));
+  std::vector<double> out(n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) out[i] += covariance(x[i] - x[j]) * weights[j];
+  return out;
+}
+
+// Straight lines between the sizes, as cost_factor has them.
+double between(const std::vector<double>& x, const std::vector<double>& y, double at) {
+  const auto above = static_cast<std::size_t>(std::ranges::lower_bound(x, at) - x.begin());
+  if (above == 0) return y.front();
+  if (above == x.size()) return y.back();
+  return y[above - 1] + (at - x[above - 1]) / (x[above] - x[above - 1]) * (y[above] - y[above - 1]);
+}
+
+// Each size that lies between others, predicted from those.
+double loss_left_out(const std::vector<Series>& all, double noise) {
+  std::vector<double> errors;
+  for (const Series& s : all)
+    for (std::size_t i = 0; i < s.octave.size(); ++i) {
+      std::vector<double> x = s.octave, r = s.log_ratio;
+      x.erase(x.begin() + static_cast<std::ptrdiff_t>(i)), r.erase(r.begin() + static_cast<std::ptrdiff_t>(i));
+      errors.push_back(s.log_ratio[i] - (noise > 0 && !x.empty() ? between(x, smooth(x, r, noise), s.octave[i]) : 0));
+    }
+  return robust_loss(errors, error_knee);
+}
+
+std::vector<CostAtSize> factors_of(const std::vector<Series>& all, double noise) {
+  std::vector<CostAtSize> out;
+  for (const Series& s : all) {
+    const std::vector<double> smoothed = smooth(s.octave, s.log_ratio, noise);
+    for (std::size_t i = 0; i < smoothed.size(); ++i) {
+      out.push_back(s.call);
+      out.back().size = Bytes{std::llround(std::exp2(s.octave[i]))};
+      out.back().factor = std::clamp(std::exp(smoothed[i]), least_factor, most_factor);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
+  const std::vector<Series> all = series_of(left_over);
+  double best = 0, least = worth_it * loss_left_out(all, 0);
+  for (const double noise : noises)
+    if (const double loss = loss_left_out(all, noise); loss < least) best = noise, least = loss;
+  return best > 0 ? factors_of(all, best) : std::vector<CostAtSize>{};
+}
+
+std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values) {
+  const std::vector<CostAtSize> calls = objective.calls(values);
+  std::vector<LeftOver> left_over;
+  const std::vector<double> without = objective.simulated(values);
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    left_over.push_back({calls[i], std::log(objective.points()[i]->measured.time_us / std::max(without[i], 1e-6))});
+  std::vector<CostAtSize> out = smoothed(left_over);
+  const std::vector<CostAtSize> wanted = out;
+  constexpr int rounds = 2;  // what no factor reaches, as cables' latencies, is made up for by the rest
+  for (int round = 0; round < rounds && !out.empty(); ++round) {
+    const std::vector<double> with = objective.simulated(values, out);
+    for (CostAtSize& cost : out) {
+      double missing = 0, of = 0;
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        if (std::tie(calls[i].collective, calls[i].algorithm, calls[i].ranks) != std::tie(cost.collective, cost.algorithm, cost.ranks) ||
+            std::max<std::int64_t>(1, calls[i].size.count) != cost.size.count)
+          continue;
+        const auto target = wanted[static_cast<std::size_t>(&cost - out.data())].factor;
+        missing += std::log(target * without[i] / std::max(with[i], 1e-6)), of += 1;
+      }
+      if (of > 0) cost.factor = std::clamp(cost.factor * std::exp(missing / of), least_factor, most_factor);
+    }
+  }
+  for (CostAtSize& cost : out) cost.factor = std::round(cost.factor * 1e4) / 1e4;
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,25 @@
+// Costs by size (models/cost_by_size.hpp) from what a fit leaves of the measurements.
+#pragma once
+
+#include "models/cost_by_size.hpp"
+#include "validation/fit/objective.hpp"
+
+#include <vector>
+
+namespace weft {
+
+// What a call was measured to cost over what was simulated.
+struct LeftOver {
+  CostAtSize call;       // its factor is not used
+  double log_ratio = 0;  // log(measured / simulated)
+};
+
+// The left-overs as factors, each series (collective, algorithm, ranks) smoothed over its sizes (Gaussian process with an exponential
+// covariance). How much is chosen by leaving each size out in turn and predicting it from the others, with no factors at all among the
+// choices: then there is nothing in the data but noise, and the result is empty.
+std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
+
+// Those of these values on the objective's points, so that the simulation comes out as smoothed.
+std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values);
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+#include "validation/fit/sized_costs.hpp"
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+// Left-overs of one series at every second power of two.
+std::vector<LeftOver> series(const std::function<double(double octave)>& log_ratio) {
+  std::vector<LeftOver> out;
+  for (int octave = 4; octave <= 30; octave += 2)
+    out.push_back({{"allreduce", "ring", 8, Bytes{std::int64_t{1} << octave}}, log_ratio(octave)});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("sized costs: what is left over follows from size to size, and sizes in between come out right") {
+  const auto hump = [](double octave) { return 0.4 * std::exp(-std::pow((octave - 17) / 5, 2)); };
+  const std::vector<CostAtSize> costs = smoothed(series(hump));
+  REQUIRE(costs.size() == 14);
+  for (int octave = 5; octave <= 29; octave += 2) {
+    CAPTURE(octave);
+    const double factor = cost_factor(costs, {"allreduce", "ring", 8, Bytes{std::int64_t{1} << octave}});
+    CHECK(std::abs(std::log(factor) - hump(octave)) < 0.02);
+  }
+}
+
+TEST_CASE("sized costs: noise makes no factors") {
+  std::mt19937_64 random(5);
+  int made = 0;
+  for (int round = 0; round < 20; ++round)
+    made += smoothed(series([&](double) { return 0.05 * (static_cast<double>(random() % 2001) / 1000 - 1); })).empty() ? 0 : 1;
+  CHECK(made <= 4);
+}
+
+TEST_CASE("sized costs: repeated sizes count as their mean, and one size alone is taken as it is, nearly") {
+  const CostAtSize call{"allreduce", "ring", 8, 1_KiB};
+  CHECK(smoothed({{call, 0.1}, {call, 0.3}}).empty());  // nothing says that another size would be alike
+}
