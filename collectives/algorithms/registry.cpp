@@ -81,6 +81,13 @@ Servers servers_of(const Request& q) {
   return {.workers = q.ranks, .servers = std::max(q.settings.servers, 1), .hosts = q.settings.server_hosts};
 }
 
+Price nccl_alltoall_price(const Request& q) {
+  const int n = channels_of(q.settings);
+  Price out = direct_alltoall_price(q.ranks);
+  out.messages *= n, out.max_chunks_sent *= n, out.chunks *= n;
+  return out;
+}
+
 void servers_are_few(const Request& q, Problems& problems) {
   const Servers s = servers_of(q);
   if (q.settings.servers < 0)
@@ -363,8 +370,8 @@ const std::array built_in = {
               .cuts_itself = true,
               .most_ranks = most_in_one_step,
               .constrain = trees_reduce_everywhere,
-              .build = [](const Request& q) { return direct_alltoall(q.ranks); },
-              .price = [](const Request& q) { return direct_alltoall_price(q.ranks); }},
+              .build = [](const Request& q) { return channels(direct_alltoall(q.ranks), channels_of(q.settings)); },
+              .price = nccl_alltoall_price},
     Algorithm{.name = "dissemination",
               .collective = Collective::barrier,
               .description = "Every rank tells the rank 1, 2, 4, ... further on what it has heard.",
