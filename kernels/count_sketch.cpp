@@ -14,12 +14,12 @@ namespace {
 // that follow are not.
 constexpr std::size_t block = 512;
 
-struct Places {
+struct Columns {
   std::array<std::uint32_t, block> column;
   std::array<std::uint32_t, block> sign;  // 0 or the sign bit
 };
 
-void place(const SketchShape& shape, int row, std::uint64_t first, std::size_t count, Places& out) {
+void hash_columns(const SketchShape& shape, int row, std::uint64_t first, std::size_t count, Columns& out) {
   vectorised([count, first, seed = row_seed(shape.seed, row), columns = static_cast<std::uint32_t>(shape.columns),
               column = out.column.data(), sign = out.sign.data()]() WEFT_INLINE {
     WEFT_INDEPENDENT
@@ -55,14 +55,14 @@ void medians(Estimates& estimates, int rows, std::size_t count, float* out) {
 
 void sketch_insert(const SketchShape& shape, std::uint64_t first, std::span<const float> values, std::span<float> table) {
   check_shape(shape, table.size());
-  Places places;
+  Columns columns;
   // Row after row: reading the values again costs less than scattering over more counters than fit into the cache.
   for (int row = 0; row < shape.rows; ++row) {
     float* counters = table.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape.columns);
     for (std::size_t begin = 0; begin < values.size(); begin += block) {
       const std::size_t count = std::min(block, values.size() - begin);
-      place(shape, row, first + begin, count, places);
-      for (std::size_t i = 0; i < count; ++i) counters[places.column[i]] += flipped(values[begin + i], places.sign[i]);
+      hash_columns(shape, row, first + begin, count, columns);
+      for (std::size_t i = 0; i < count; ++i) counters[columns.column[i]] += flipped(values[begin + i], columns.sign[i]);
     }
   }
 }
@@ -74,14 +74,14 @@ void sketch_merge(std::span<float> into, std::span<const float> from) {
 
 void sketch_estimate(const SketchShape& shape, std::span<const float> table, std::uint64_t first, std::span<float> values) {
   check_shape(shape, table.size());
-  Places places;
+  Columns columns;
   Estimates estimates;
   for (std::size_t begin = 0; begin < values.size(); begin += block) {
     const std::size_t count = std::min(block, values.size() - begin);
     for (int row = 0; row < shape.rows; ++row) {
-      place(shape, row, first + begin, count, places);
+      hash_columns(shape, row, first + begin, count, columns);
       const float* counters = table.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape.columns);
-      for (std::size_t i = 0; i < count; ++i) estimates[row][i] = flipped(counters[places.column[i]], places.sign[i]);
+      for (std::size_t i = 0; i < count; ++i) estimates[row][i] = flipped(counters[columns.column[i]], columns.sign[i]);
     }
     medians(estimates, shape.rows, count, values.data() + begin);
   }

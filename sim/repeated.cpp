@@ -106,9 +106,7 @@ Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm
   std::vector<SimTime> sorted = times;
   std::ranges::sort(sorted);
   const SimTime median = quantile(sorted, 0.5);
-  Row row = Runs(asked).run(
-      nearest_to(median, times),
-      {.timeline = timeline, .find_path = true});
+  Row row = Runs(asked).run(nearest_to(median, times), {.timeline = timeline, .find_path = true});
   row.time = median;
   row.time_p05 = quantile(sorted, 0.05);
   row.time_p95 = quantile(sorted, 0.95);

@@ -35,8 +35,8 @@ struct Form<std::vector<Setting>> {
     for (const Setting& s : settings) out[s.pointer] = s.value;
     return out;
   }
-  static bool read(const Json& json, const Place& place, Input& in, std::vector<Setting>& out) {
-    if (!json.is_object()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, std::vector<Setting>& out) {
+    if (!json.is_object()) return in.unwanted(where, wanted(), json);
     for (const auto& [pointer, value] : json.items()) out.push_back({pointer, value});
     return true;
   }
@@ -51,10 +51,10 @@ struct Form<Renames> {
     for (const auto& [measured, ours] : renames) out[measured] = Form<AlgorithmChoice>::write(ours);
     return out;
   }
-  static bool read(const Json& json, const Place& place, Input& in, Renames& out) {
-    if (!json.is_object()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, Renames& out) {
+    if (!json.is_object()) return in.unwanted(where, wanted(), json);
     for (const auto& [measured, ours] : json.items())
-      if (!Form<AlgorithmChoice>::read(ours, place.in(measured), in, out[measured])) return false;
+      if (!Form<AlgorithmChoice>::read(ours, where.in(measured), in, out[measured])) return false;
     return true;
   }
 };
@@ -63,8 +63,8 @@ struct Form<std::filesystem::path> {
   static std::string wanted() { return "a file's name"; }
   static Json schema() { return {{"type", "string"}}; }
   static Json write(const std::filesystem::path& path) { return path.string(); }
-  static bool read(const Json& json, const Place& place, Input& in, std::filesystem::path& out) {
-    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, std::filesystem::path& out) {
+    if (!json.is_string()) return in.unwanted(where, wanted(), json);
     out = json.get<std::string>();
     return true;
   }
@@ -129,8 +129,8 @@ struct Form<Json> {
   static std::string wanted() { return "a hardware profile's name, or an object"; }
   static Json schema() { return Json::object(); }
   static Json write(const Json& value) { return value; }
-  static bool read(const Json& json, const Place& place, Input& in, Json& out) {
-    if (!json.is_string() && !json.is_object()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, Json& out) {
+    if (!json.is_string() && !json.is_object()) return in.unwanted(where, wanted(), json);
     out = json;
     return true;
   }
@@ -177,7 +177,7 @@ Reference read_reference(const std::filesystem::path& file) {
   Input in;
   Reference out;
   const Json json = parse_json(read_file(file), in.problems);
-  if (in.problems.empty()) Form<Reference>::read(json, Place{}, in, out);
+  if (in.problems.empty()) Form<Reference>::read(json, JsonPath{}, in, out);
   if (!in.problems.empty()) throw InputError(lines_of(file.string(), in.problems));
   const auto beside = [&](std::filesystem::path& path) { path = (file.parent_path() / path).lexically_normal(); };
   beside(out.scenario);

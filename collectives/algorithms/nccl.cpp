@@ -69,7 +69,7 @@ struct Ring {
   std::vector<Rank> ranks;    // by place
   std::vector<int> place_of;  // by rank
 
-  Rank at(int place) const { return ranks[static_cast<std::size_t>(mod(place, static_cast<int>(ranks.size())))]; }
+  Rank at(int position) const { return ranks[static_cast<std::size_t>(mod(position, static_cast<int>(ranks.size())))]; }
 };
 
 Ring ring_of(const NcclShape& shape, int channel) {
@@ -81,8 +81,8 @@ Ring ring_of(const NcclShape& shape, int channel) {
   ring.place_of.resize(static_cast<std::size_t>(shape.ranks));
   for (int server = 0; server < shape.servers(); ++server)
     for (int i = 0; i < shape.gpus; ++i) {
-      const int place = alternates(shape) && server % 2 == 1 ? shape.gpus - 1 - i : i;
-      const Rank rank = server * shape.gpus + gpus[static_cast<std::size_t>(place)];
+      const int position = alternates(shape) && server % 2 == 1 ? shape.gpus - 1 - i : i;
+      const Rank rank = server * shape.gpus + gpus[static_cast<std::size_t>(position)];
       ring.place_of[static_cast<std::size_t>(rank)] = static_cast<int>(ring.ranks.size());
       ring.ranks.push_back(rank);
     }
@@ -149,7 +149,7 @@ Price rings_price(const NcclShape& shape, int rounds) {
 std::vector<Rank> parents_of(const NcclShape& shape, int channel, bool second) {
   const int servers = shape.servers(), head = head_of(shape, channel);
   const std::vector<Rank> tree = in_order_tree(servers);
-  const auto place = [&](int server) {  // in the tree
+  const auto position = [&](int server) {  // in the tree
     if (!second) return server;
     return servers % 2 == 0 ? servers - 1 - server : mod(server - 1, servers);
   };
@@ -164,7 +164,7 @@ std::vector<Rank> parents_of(const NcclShape& shape, int channel, bool second) {
       Rank& parent = parents[static_cast<std::size_t>(rank_of(server, i))];
       if (i > 0)
         parent = rank_of(server, i - 1);
-      else if (const Rank up = tree[static_cast<std::size_t>(place(server))]; up >= 0)
+      else if (const Rank up = tree[static_cast<std::size_t>(position(server))]; up >= 0)
         parent = rank_of(server_at(up), 0);
     }
   return parents;

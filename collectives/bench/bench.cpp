@@ -58,11 +58,11 @@ int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
 #endif
 
 int run_udp(const Settings& settings) {
-  const auto run = [&](int node, const std::vector<std::string>& places, const UdpPlace& own) {
-    return run_udp_node(settings, node, places, own);
+  const auto run = [&](int node, const std::vector<std::string>& addresses, const UdpSockets& own) {
+    return run_udp_node(settings, node, addresses, own);
   };
   if (settings.hosts.empty()) return run_udp_here(settings, run);
-  return run(settings.rank, settings.hosts, UdpPlace::at(settings.hosts[static_cast<std::size_t>(settings.rank)]));
+  return run(settings.rank, settings.hosts, UdpSockets::at(settings.hosts[static_cast<std::size_t>(settings.rank)]));
 }
 
 int finished(int status) {

@@ -45,19 +45,19 @@ struct Verdict {
 
 class Node {
  public:
-  Node(const Settings& settings, int node, const std::vector<std::string>& places, const UdpPlace& own)
+  Node(const Settings& settings, int node, const std::vector<std::string>& addresses, const UdpSockets& own)
       : settings_(settings),
         layout_(layout_of(settings)),
         node_(node),
         own_(own),
         // Who waits for others gives them time to find out themselves that nothing moves.
-        world_(node, places, own.listener,
+        world_(node, addresses, own.listener,
                {.patience = 2 * settings.patience,
                 .meeting = settings.patience,
                 .job = job_of(settings),
                 .secret = settings.secret,
                 .names = layout_.names()}) {
-    for (const std::string& place : places) peers_.push_back(udp_peer(place));
+    for (const std::string& share : addresses) peers_.push_back(udp_peer(share));
   }
 
   int run() {
@@ -269,7 +269,7 @@ class Node {
   const Settings& settings_;
   UdpLayout layout_;
   int node_;
-  const UdpPlace& own_;
+  const UdpSockets& own_;
   TcpWorld world_;
   std::vector<UdpPeer> peers_;
   std::uint64_t run_ = 0;
@@ -277,7 +277,7 @@ class Node {
 
 }  // namespace
 
-UdpPlace UdpPlace::at(const std::string& address) {
+UdpSockets UdpSockets::at(const std::string& address) {
   constexpr int attempts = 16;  // a port that is free for TCP need not be for UDP
   for (int attempt = 1;; ++attempt) {
     TcpListener listener(address);
@@ -290,20 +290,21 @@ UdpPlace UdpPlace::at(const std::string& address) {
   }
 }
 
-int run_udp_node(const Settings& settings, int node, const std::vector<std::string>& places, const UdpPlace& own) {
+int run_udp_node(const Settings& settings, int node, const std::vector<std::string>& addresses, const UdpSockets& own) {
   require_memory(ranks_of_this_machine(settings, settings.ranks), 2 * settings.last_bytes);  // what is added up, and the sums
-  return Node(settings, node, places, own).run();
+  return Node(settings, node, addresses, own).run();
 }
 
 int run_udp_here(const Settings& settings, const RunNode& run) {
   const UdpLayout layout = layout_of(settings);
-  std::deque<UdpPlace> own;
-  std::vector<std::string> places;
+  std::deque<UdpSockets> own;
+  std::vector<std::string> addresses;
   for (int node = 0; node < layout.nodes(); ++node) {
-    own.push_back(UdpPlace::at("127.0.0.1:0"));
-    places.push_back(own.back().listener.address());
+    own.push_back(UdpSockets::at("127.0.0.1:0"));
+    addresses.push_back(own.back().listener.address());
   }
-  return run_processes(layout.names(), settings.patience, [&](int node) { return run(node, places, own[static_cast<std::size_t>(node)]); });
+  return run_processes(layout.names(), settings.patience,
+                       [&](int node) { return run(node, addresses, own[static_cast<std::size_t>(node)]); });
 }
 
 }  // namespace weft::bench

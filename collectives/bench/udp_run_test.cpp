@@ -47,12 +47,12 @@ struct Ended {
 Ended run(
     const Settings& s, const std::function<void(int)>& before = [](int) {}) {
   const std::string file = std::filesystem::temp_directory_path() / ("weft_udp_run_test." + std::to_string(::getpid()));
-  const auto node = [&](int number, const std::vector<std::string>& places, const UdpPlace& own) {
+  const auto node = [&](int number, const std::vector<std::string>& addresses, const UdpSockets& own) {
     before(number);
     std::ofstream out(number == 0 ? file : "/dev/null");
     std::streambuf* const usual = std::cout.rdbuf(out.rdbuf());
     const auto restore = std::unique_ptr<std::streambuf, std::function<void(std::streambuf*)>>(usual, [](auto* b) { std::cout.rdbuf(b); });
-    return run_udp_node(s, number, places, own);
+    return run_udp_node(s, number, addresses, own);
   };
   Ended ended{.status = run_udp_here(s, node), .table = {}};
   std::ifstream in(file);

@@ -64,14 +64,14 @@ std::uint64_t AtpWalk::at(std::uint32_t sequence) const {
   const auto bits = static_cast<int>(std::bit_width(count - 1));
   const int low = bits / 2;
   const std::uint64_t lower = (std::uint64_t{1} << low) - 1, upper = (std::uint64_t{1} << (bits - low)) - 1;
-  std::uint64_t place = (first + sequence * step) % count;
+  std::uint64_t index = (first + sequence * step) % count;
   do {
     for (std::uint64_t round = 0; round < 2; ++round) {
-      place ^= (mixed(key + round * golden_ratio + (place & lower)) & upper) << low;
-      place ^= mixed(~key + round * golden_ratio + (place >> low)) & lower;
+      index ^= (mixed(key + round * golden_ratio + (index & lower)) & upper) << low;
+      index ^= mixed(~key + round * golden_ratio + (index >> low)) & lower;
     }
-  } while (place >= count);
-  return base + place;
+  } while (index >= count);
+  return base + index;
 }
 
 AtpTree plan_atp_tree(std::span<const int> worker_switch, int server_switch, std::span<const int> programmable) {

@@ -8,10 +8,10 @@ namespace weft {
 
 // A worker is at most largest_window packets ahead of the oldest result it lacks, and a result needs all workers: so what
 // any worker may still ask for is at most so far below base_, and what it may send at most so far above.
-AtpServer::AtpServer(const AtpSettings& settings, const AtpTree& tree, const Place& place)
+AtpServer::AtpServer(const AtpSettings& settings, const AtpTree& tree, const Part& part)
     : settings_(settings),
       tree_(tree),
-      place_(place),
+      part_(part),
       words_((tree.members.size() + 63) / 64),
       behind_(tree.workers_of.size(), Words(words_, 0)),
       results_(2 * static_cast<std::size_t>(settings.window_limit())),
@@ -33,7 +33,7 @@ void AtpServer::on_datagram(Wire& wire, Datagram datagram) {
       ++statistics_.late;
     } else if (h.resend) {
       ++statistics_.answered;
-      send(wire, h.sequence, h.bits.count() == 1 && h.level <= 2 ? datagram.from : place_.workers);
+      send(wire, h.sequence, h.bits.count() == 1 && h.level <= 2 ? datagram.from : part_.workers);
     }
     return;
   }
@@ -61,12 +61,12 @@ void AtpServer::on_datagram(Wire& wire, Datagram datagram) {
 }
 
 void AtpServer::finish(Wire& wire, std::uint32_t sequence) {
-  while (base_ < place_.packets && result_of(base_).sequence == base_ && result_of(base_).missing == 0) ++base_;
-  send(wire, sequence, place_.workers);
+  while (base_ < part_.packets && result_of(base_).sequence == base_ && result_of(base_).missing == 0) ++base_;
+  send(wire, sequence, part_.workers);
 }
 
 void AtpServer::ask_for_floats(Wire& wire, Result& r) {
-  send(wire, r.sequence, place_.workers);
+  send(wire, r.sequence, part_.workers);
   r.missing = static_cast<int>(tree_.members.size());
   r.parts.resize(tree_.members.size());
 }
@@ -103,7 +103,7 @@ void AtpServer::add_floats(Wire& wire, Datagram datagram, const AtpHeader& h) {
 
 // A gradient of this flow, whose bits stand for workers of it.
 bool AtpServer::sound(const AtpHeader& h) const {
-  if (h.kind != AtpKind::gradient || h.flow != place_.flow || h.sequence >= place_.packets || h.bits.count() == 0) return false;
+  if (h.kind != AtpKind::gradient || h.flow != part_.flow || h.sequence >= part_.packets || h.bits.count() == 0) return false;
   if (h.level == 2) return h.bits.within(tree_.racks);
   return h.level == 1 && h.rack < tree_.workers_at.size() && h.bits.within(static_cast<int>(tree_.workers_at[h.rack].size()));
 }
@@ -154,10 +154,10 @@ void AtpServer::add(Result& r, const Datagram& datagram, const AtpHeader& h) {
 void AtpServer::send(Wire& wire, std::uint32_t sequence, Address to) {
   const Result& r = result_of(sequence);
   check(r.sequence == sequence && (r.missing == 0 || !r.parts.empty()), "packet {} of flow {} was asked for and is no longer kept",
-        sequence, place_.flow);
-  Datagram d{.from = place_.self, .to = to, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
+        sequence, part_.flow);
+  Datagram d{.from = part_.self, .to = to, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
   d.header.set(AtpHeader{
-      .flow = place_.flow, .sequence = sequence, .finished = base_, .kind = AtpKind::parameter, .marked = r.marked, .overflow = r.fit});
+      .flow = part_.flow, .sequence = sequence, .finished = base_, .kind = AtpKind::parameter, .marked = r.marked, .overflow = r.fit});
   d.payload = r.sum;
   wire.send(std::move(d));
 }
@@ -173,7 +173,7 @@ std::string AtpServer::waiting() const {
       if ((have[w / 64] >> (w % 64) & 1) == 0) who += fmt::format("{}{}", named++ ? ", " : "", w);
     if (named < r.missing) who += ", ...";
   }
-  return fmt::format("packet {} of {} of flow {} from {}", base_, place_.packets, place_.flow, who);
+  return fmt::format("packet {} of {} of flow {} from {}", base_, part_.packets, part_.flow, who);
 }
 
 }  // namespace weft

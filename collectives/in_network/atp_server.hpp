@@ -10,7 +10,7 @@ namespace weft {
 
 class AtpServer final : public InNetworkAgent {
  public:
-  struct Place {
+  struct Part {
     Address self = nobody, workers = nobody;  // the group of all workers of the flow
     std::int32_t flow = 0;
     std::uint32_t packets = 0;
@@ -27,18 +27,18 @@ class AtpServer final : public InNetworkAgent {
   };
 
   // The settings and the tree must outlive the agent. Keeps the results of 2 largest_window packets.
-  AtpServer(const AtpSettings& settings, const AtpTree& tree, const Place& place);
+  AtpServer(const AtpSettings& settings, const AtpTree& tree, const Part& part);
 
   void on_datagram(Wire& wire, Datagram datagram) override;
   void on_timer(Wire&, std::uint64_t) override {}
-  void add_round(std::uint32_t packets) override { place_.packets += packets; }
-  bool finished() const override { return base_ == place_.packets; }
+  void add_round(std::uint32_t packets) override { part_.packets += packets; }
+  bool finished() const override { return base_ == part_.packets; }
   std::int64_t progress() const override { return statistics_.whole + statistics_.merged + statistics_.floats; }
   std::string waiting() const override;
   const Statistics& statistics() const { return statistics_; }
   InNetworkStatistics counted() const override {
     const Statistics& s = statistics_;
-    return {.floats = s.floats, .packets = place_.packets, .whole = s.whole, .merged = s.merged, .malformed = s.malformed};
+    return {.floats = s.floats, .packets = part_.packets, .whole = s.whole, .merged = s.merged, .malformed = s.malformed};
   }
 
  private:
@@ -65,7 +65,7 @@ class AtpServer final : public InNetworkAgent {
 
   const AtpSettings& settings_;
   const AtpTree& tree_;
-  Place place_;
+  Part part_;
   std::size_t words_;
   std::vector<Words> behind_;    // by bit of level 2
   std::vector<Result> results_;  // by sequence, a ring

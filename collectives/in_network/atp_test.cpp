@@ -41,14 +41,14 @@ class World {
       for (Address w = 0; w < n; ++w) {
         const auto i = static_cast<std::size_t>(w);
         values_.emplace_back(seed * 100 + values_.size(), job.packets, static_cast<std::size_t>(settings.values_per_packet()));
-        workers_.emplace_back(settings_, AtpWorker::Place{first + w, server, static_cast<int>(j), trees_.back().members[i], job.packets},
+        workers_.emplace_back(settings_, AtpWorker::Part{first + w, server, static_cast<int>(j), trees_.back().members[i], job.packets},
                               &values_.back());
         network_.place(first + w, job.worker_switch[i], workers_.back(), job.start_ps.empty() ? 0 : job.start_ps[i]);
         members.push_back(first + w);
         job_of_.push_back(j);
       }
       addresses_.insert(addresses_.end(), members.begin(), members.end());
-      servers_.emplace_back(settings_, trees_.back(), AtpServer::Place{server, group, static_cast<int>(j), job.rounds * job.packets});
+      servers_.emplace_back(settings_, trees_.back(), AtpServer::Part{server, group, static_cast<int>(j), job.rounds * job.packets});
       network_.place(server, job.server_switch, servers_.back());
       network_.group(group, members);
       attached[static_cast<std::size_t>(job.server_switch)].push_back(server);
@@ -382,7 +382,7 @@ TEST_CASE("atp: packets whose values or sums do not fit go again as floating poi
     std::deque<AtpWorker> workers;
     for (int w = 0; w < 3; ++w) {
       const auto i = static_cast<std::size_t>(w);
-      workers.emplace_back(settings, AtpWorker::Place{w, 3, 0, tree.members[i], packets}, &values[i]);
+      workers.emplace_back(settings, AtpWorker::Part{w, 3, 0, tree.members[i], packets}, &values[i]);
       network.place(w, at[i], workers.back());
     }
     AtpServer server(settings, tree, {3, 9, 0, packets});

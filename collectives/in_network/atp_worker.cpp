@@ -13,11 +13,11 @@ constexpr int most_backoff = 6;
 
 }  // namespace
 
-AtpWorker::AtpWorker(const AtpSettings& settings, const Place& place, PacketValues* values)
+AtpWorker::AtpWorker(const AtpSettings& settings, const Part& part, PacketValues* values)
     : settings_(settings),
-      place_(place),
+      part_(part),
       values_(values),
-      end_(place.open ? 0 : place.packets),
+      end_(part.open ? 0 : part.packets),
       window_(bytes(settings.congestion_control ? settings.initial_window : settings.window_limit())),
       threshold_(bytes(settings.window_limit())),
       mask_(std::bit_ceil(static_cast<std::uint32_t>(settings.window_limit())) - 1),
@@ -27,12 +27,12 @@ AtpWorker::AtpWorker(const AtpSettings& settings, const Place& place, PacketValu
 }
 
 void AtpWorker::start(Wire& wire) {
-  if (place_.open) {
+  if (part_.open) {
     if (!rounds_.any_ahead()) return;
     if (finished()) progress_ps_ = wire.now_ps();
     end_ = rounds_.begin(end_);
   } else {
-    if (finished()) end_ += place_.packets;
+    if (finished()) end_ += part_.packets;
     progress_ps_ = wire.now_ps();
   }
   fill_window(wire);
@@ -47,20 +47,20 @@ void AtpWorker::send(Wire& wire, std::uint32_t sequence, bool again) {
   const bool floats = again && flight(sequence).floats;
   flight(sequence) = {.sent_ps = wire.now_ps(), .number = ++transmissions_, .again = again, .floats = floats};
   link(sequence);
-  const AtpMember& m = place_.member;
-  Datagram d{.from = place_.self, .to = place_.server, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
+  const AtpMember& m = part_.member;
+  Datagram d{.from = part_.self, .to = part_.server, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
   d.payload = wire.new_payload();
   AtpFit fit = floats ? AtpFit::floats : AtpFit::fits;
   if (values_ && d.payload) {
     if (floats) {
-      values_->read_floats(sequence % place_.packets, d.payload.mutable_values());
+      values_->read_floats(sequence % part_.packets, d.payload.mutable_values());
     } else {
-      values_->read(sequence % place_.packets, d.payload.mutable_values());
+      values_->read(sequence % part_.packets, d.payload.mutable_values());
       if (values_->saturated()) fit = AtpFit::overflow;
     }
   }
   d.header.set(AtpHeader{.bits = AtpBits::one(m.bit),
-                         .flow = place_.flow,
+                         .flow = part_.flow,
                          .sequence = sequence,
                          .finished = una_,
                          .fan_in_1 = static_cast<std::uint16_t>(m.fan_in_1),
@@ -82,7 +82,7 @@ bool AtpWorker::forwarded(std::uint32_t sequence) const {
 
 void AtpWorker::on_datagram(Wire& wire, Datagram datagram) {
   const auto h = datagram.header.as<AtpHeader>();
-  if (h.kind != AtpKind::parameter || h.flow != place_.flow) return;
+  if (h.kind != AtpKind::parameter || h.flow != part_.flow) return;
   if (h.sequence < una_ || h.sequence >= next_ || flight(h.sequence).arrived) {
     ++statistics_.duplicates;
     return;
@@ -95,9 +95,9 @@ void AtpWorker::on_datagram(Wire& wire, Datagram datagram) {
   }
   if (values_ && datagram.payload) {
     if (h.overflow == AtpFit::floats)
-      values_->write_floats(h.sequence % place_.packets, datagram.payload.values());
+      values_->write_floats(h.sequence % part_.packets, datagram.payload.values());
     else
-      values_->write(h.sequence % place_.packets, datagram.payload.values());
+      values_->write(h.sequence % part_.packets, datagram.payload.values());
   }
   statistics_.overflow |= h.overflow == AtpFit::overflow;
   acknowledge(wire, h.sequence, h.marked != 0 || datagram.congested);
@@ -230,8 +230,7 @@ void AtpWorker::on_timer(Wire& wire, std::uint64_t name) {
 }
 
 std::string AtpWorker::waiting() const {
-  return fmt::format("packet {} of {} of flow {} to come back from its parameter server", una_ % place_.packets, place_.packets,
-                     place_.flow);
+  return fmt::format("packet {} of {} of flow {} to come back from its parameter server", una_ % part_.packets, part_.packets, part_.flow);
 }
 
 }  // namespace weft

@@ -17,7 +17,7 @@ namespace weft {
 
 class AtpWorker final : public InNetworkAgent {
  public:
-  struct Place {
+  struct Part {
     Address self = nobody, server = nobody;
     std::int32_t flow = 0;
     AtpMember member = {};
@@ -32,7 +32,7 @@ class AtpWorker final : public InNetworkAgent {
   };
 
   // Without values datagrams carry sizes only. The settings and the values must outlive the agent.
-  AtpWorker(const AtpSettings& settings, const Place& place, PacketValues* values = nullptr);
+  AtpWorker(const AtpSettings& settings, const Part& part, PacketValues* values = nullptr);
 
   // Each start is that of a round, of the same values; the next comes when the one before has finished. Of an open task a start
   // without a round ahead does nothing.
@@ -84,7 +84,7 @@ class AtpWorker final : public InNetworkAgent {
   Flight& flight(std::uint32_t sequence) { return flights_[sequence & mask_]; }
 
   const AtpSettings& settings_;
-  Place place_;
+  Part part_;
   PacketValues* values_;
   std::uint32_t una_ = 0, next_ = 0;  // the oldest without its parameters, the next to send
   std::uint32_t end_;                 // of the round

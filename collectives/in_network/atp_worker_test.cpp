@@ -48,12 +48,12 @@ class Bench final : public Wire {
 using Sequences = std::vector<std::uint32_t>;
 constexpr std::int64_t us = 1'000'000;
 const AtpSettings settings{.packet = 1500_B, .initial_window = 10, .largest_window = 64, .mtu = 1500_B, .timeout = 200_us};
-const AtpWorker::Place place{.self = 0, .server = 1, .member = {.fan_in_1 = 1}, .packets = 1000};
+const AtpWorker::Part part{.self = 0, .server = 1, .member = {.fan_in_1 = 1}, .packets = 1000};
 
 }  // namespace
 
 TEST_CASE("atp worker: the window begins as it is told and grows by one packet for each that comes back") {
-  AtpWorker worker(settings, place);
+  AtpWorker worker(settings, part);
   Bench bench(worker);
   CHECK(bench.sent() == Sequences{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   bench.wait(10 * us);
@@ -64,7 +64,7 @@ TEST_CASE("atp worker: the window begins as it is told and grows by one packet f
 }
 
 TEST_CASE("atp worker: several losses of one window are sent again in the round trip that shows them, and halve it once") {
-  AtpWorker worker(settings, place);
+  AtpWorker worker(settings, part);
   Bench bench(worker);
   bench.sent();
   bench.wait(10 * us);
@@ -81,7 +81,7 @@ TEST_CASE("atp worker: several losses of one window are sent again in the round 
 }
 
 TEST_CASE("atp worker: marks of one round trip halve the window once, to no less than four packets") {
-  AtpWorker worker(settings, place);
+  AtpWorker worker(settings, part);
   Bench bench(worker);
   bench.wait(10 * us);
   bench.acknowledge(0, true);
@@ -93,7 +93,7 @@ TEST_CASE("atp worker: marks of one round trip halve the window once, to no less
 }
 
 TEST_CASE("atp worker: what nothing comes after is sent again by the clock, each time after twice as long") {
-  AtpWorker worker(settings, place);
+  AtpWorker worker(settings, part);
   Bench bench(worker);
   bench.sent();
   Sequences again;

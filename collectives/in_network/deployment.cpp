@@ -58,8 +58,8 @@ InNetworkDeployment deploy_atp(std::span<const InNetworkTask> tasks, std::span<c
                            .at = tasks[j].workers_at[static_cast<std::size_t>(w)],
                            .first_value = flow.first_value,
                            .values = flow.values,
-                           .agent = [plan, &settings, place = flow.worker_place(w)](PacketValues* values) {
-                             return std::make_unique<AtpWorker>(settings, place, values);
+                           .agent = [plan, &settings, part = flow.worker_part(w)](PacketValues* values) {
+                             return std::make_unique<AtpWorker>(settings, part, values);
                            }});
     out.seats.push_back({.role = Role::server,
                          .self = flow.server(),
@@ -67,7 +67,7 @@ InNetworkDeployment deploy_atp(std::span<const InNetworkTask> tasks, std::span<c
                          .number = server,
                          .at = tasks[j].servers_at[static_cast<std::size_t>(server)],
                          .agent = [plan, &settings, &flow](PacketValues*) {
-                           return std::make_unique<AtpServer>(settings, flow.tree, flow.server_place());
+                           return std::make_unique<AtpServer>(settings, flow.tree, flow.server_part());
                          }});
     out.groups.push_back({flow.group, consecutive(flow.first_worker, flow.workers())});
     plan->walks.push_back(flow.walk);
@@ -110,21 +110,21 @@ InNetworkDeployment deploy_switchml(std::span<const InNetworkTask> tasks, std::s
     out.groups.push_back({group, consecutive(static_cast<Address>(out.seats.size()), count)});
     plan->pools.push_back({.workers = count, .slots = slots, .group = group++});
     for (int w = 0; w < count; ++w) {
-      const SwitchmlWorker::Place place{.self = static_cast<Address>(out.seats.size()),
-                                        .at = workers + at,
-                                        .job = static_cast<int>(j),
-                                        .worker = w,
-                                        .slots = slots,
-                                        .packets = packets,
-                                        .open = task.open};
+      const SwitchmlWorker::Part part{.self = static_cast<Address>(out.seats.size()),
+                                      .at = workers + at,
+                                      .job = static_cast<int>(j),
+                                      .worker = w,
+                                      .slots = slots,
+                                      .packets = packets,
+                                      .open = task.open};
       out.seats.push_back({.role = Role::worker,
-                           .self = place.self,
-                           .job = place.job,
+                           .self = part.self,
+                           .job = part.job,
                            .number = w,
                            .at = task.workers_at[static_cast<std::size_t>(w)],
                            .values = task.values,
-                           .agent = [plan, place](PacketValues* values) {
-                             return std::make_unique<SwitchmlWorker>(plan->settings[static_cast<std::size_t>(place.job)], place, values);
+                           .agent = [plan, part](PacketValues* values) {
+                             return std::make_unique<SwitchmlWorker>(plan->settings[static_cast<std::size_t>(part.job)], part, values);
                            }});
     }
   }
@@ -177,7 +177,7 @@ InNetworkDeployment deploy(std::span<const InNetworkTask> tasks, std::span<const
   return protocol_of(tasks.front().settings).deploy(tasks, programmable);
 }
 
-AtpWorker::Place AtpFlow::worker_place(int worker) const {
+AtpWorker::Part AtpFlow::worker_part(int worker) const {
   return {.self = first_worker + worker,
           .server = server(),
           .flow = number,

@@ -98,8 +98,8 @@ struct AtpFlow {
 
   int workers() const { return static_cast<int>(tree.members.size()); }
   Address server() const { return first_worker + workers(); }
-  AtpWorker::Place worker_place(int worker) const;
-  AtpServer::Place server_place() const {
+  AtpWorker::Part worker_part(int worker) const;
+  AtpServer::Part server_part() const {
     return {.self = server(), .workers = group, .flow = number, .packets = open ? 0 : rounds * packets};
   }
 };

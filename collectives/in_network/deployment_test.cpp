@@ -67,16 +67,16 @@ TEST_CASE("deployment: a flow's workers meet at their switch, and at the server'
   CHECK(flows[2].packets == 0);
   CHECK(flows[1].job == 0);
   CHECK(flows[2].job == 1);
-  const AtpWorker::Place w = flows[1].worker_place(2);
+  const AtpWorker::Part w = flows[1].worker_part(2);
   CHECK(w.self == flows[1].first_worker + 2);
   CHECK(w.server == flows[1].server());
   CHECK(w.flow == 1);
   CHECK(w.packets == 5);
   CHECK(w.member.fan_in_1 == 1);  // alone below switch 1
   CHECK(w.member.fan_in_2 == 0);  // switch 2, the server's, does not aggregate
-  CHECK(flows[0].worker_place(2).member.fan_in_2 == 2);
-  CHECK(flows[0].server_place().workers == flows[0].group);
-  CHECK(flows[0].server_place().packets == 15);
+  CHECK(flows[0].worker_part(2).member.fan_in_2 == 2);
+  CHECK(flows[0].server_part().workers == flows[0].group);
+  CHECK(flows[0].server_part().packets == 15);
 }
 
 TEST_CASE("deployment: SwitchML's jobs share the slots of the switch they add up in") {

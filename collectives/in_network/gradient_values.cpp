@@ -22,18 +22,18 @@ double wide_value(DType dtype, const std::byte* at) {
 
 }  // namespace
 
-GradientValues::GradientValues(DType dtype, const void* gradients, void* sums, FixedPoint point, const Place& place)
+GradientValues::GradientValues(DType dtype, const void* gradients, void* sums, FixedPoint point, const Share& share)
     : dtype_(dtype),
       gradients_(static_cast<const std::byte*>(gradients)),
       sums_(static_cast<std::byte*>(sums)),
       point_(point),
-      place_(place) {
+      share_(share) {
   check(dtype != DType::int64 && dtype != DType::uint8, "packets carry 32-bit integers or fixed point, not {}", name_of(dtype));
 }
 
 GradientValues::Range GradientValues::range(std::uint32_t packet) const {
-  const std::int64_t begin = static_cast<std::int64_t>(packet) * place_.each;
-  return {begin, static_cast<std::size_t>(std::clamp<std::int64_t>(place_.elements - begin, 0, place_.each))};
+  const std::int64_t begin = static_cast<std::int64_t>(packet) * share_.each;
+  return {begin, static_cast<std::size_t>(std::clamp<std::int64_t>(share_.elements - begin, 0, share_.each))};
 }
 
 void GradientValues::read(std::uint32_t packet, std::span<std::int32_t> values) {
@@ -68,8 +68,8 @@ void GradientValues::name_unfit_value(Range r, std::span<const std::int32_t> fix
     const std::int64_t element = r.begin + static_cast<std::int64_t>(i);
     std::int32_t one = fixed[i];
     if (quantise(dtype_, point_, gradients_ + offset(element), {&one, 1}) == 0) continue;
-    unfit_value_ = fmt::format("worker {}, element {}: {:g} times the scale {:g} does not fit into 32 bits", place_.worker,
-                               place_.first_element + element, wide_value(dtype_, gradients_ + offset(element)), point_.scale);
+    unfit_value_ = fmt::format("worker {}, element {}: {:g} times the scale {:g} does not fit into 32 bits", share_.worker,
+                               share_.first_element + element, wide_value(dtype_, gradients_ + offset(element)), point_.scale);
     return;
   }
 }
@@ -84,8 +84,8 @@ void GradientValues::write(std::uint32_t packet, std::span<const std::int32_t> s
   if (!limit_sum_.empty()) return;
   const auto limit = std::ranges::find_if(own, [](std::int32_t v) { return v == INT32_MAX || v == INT32_MIN; });
   if (limit != own.end())
-    limit_sum_ = fmt::format("worker {}, element {}: the sum of all workers is at the limit of 32 bits, {}", place_.worker,
-                             place_.first_element + r.begin + (limit - own.begin()), *limit);
+    limit_sum_ = fmt::format("worker {}, element {}: the sum of all workers is at the limit of 32 bits, {}", share_.worker,
+                             share_.first_element + r.begin + (limit - own.begin()), *limit);
 }
 
 }  // namespace weft

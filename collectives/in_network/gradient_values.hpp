@@ -15,7 +15,7 @@ namespace weft {
 class GradientValues final : public PacketValues {
  public:
   // The part of one worker's buffer that packets 0, 1, ... carry.
-  struct Place {
+  struct Share {
     int worker = 0;
     std::int64_t first_element = 0;  // of the buffer
     std::int64_t elements = 0;
@@ -23,7 +23,7 @@ class GradientValues final : public PacketValues {
   };
 
   // `gradients` and `sums`, which must outlive this, are where the part begins: int32, which goes as it is, or floating point.
-  GradientValues(DType dtype, const void* gradients, void* sums, FixedPoint point, const Place& place);
+  GradientValues(DType dtype, const void* gradients, void* sums, FixedPoint point, const Share& share);
 
   void read(std::uint32_t packet, std::span<std::int32_t> values) override;
   void write(std::uint32_t packet, std::span<const std::int32_t> sums) override;
@@ -51,7 +51,7 @@ class GradientValues final : public PacketValues {
   const std::byte* gradients_;
   std::byte* sums_;
   FixedPoint point_;
-  Place place_;
+  Share share_;
   bool saturated_ = false;  // in the packet read last
   std::string unfit_value_, limit_sum_;
 };

@@ -21,10 +21,10 @@ NodeAgents::NodeAgents(const UdpDeployment& d, int node, const WorkerMemory& mem
     GradientValues* values = nullptr;
     if (seat.role == InNetworkDeployment::Role::worker) {
       const auto offset = seat.first_value * static_cast<std::int64_t>(size_of(memory.dtype));
-      const GradientValues::Place place{
+      const GradientValues::Share share{
           .worker = node, .first_element = seat.first_value, .elements = seat.values, .each = d.agents.values_per_packet};
       values = &values_.emplace_back(memory.dtype, static_cast<const std::byte*>(memory.gradients) + offset,
-                                     static_cast<std::byte*>(memory.sums) + offset, d.point, place);
+                                     static_cast<std::byte*>(memory.sums) + offset, d.point, share);
     }
     seats_.push_back({seat.self, agents_.emplace_back(seat.agent(values)).get()});
   }

@@ -16,21 +16,17 @@ std::vector<Problem> problems(const SwitchmlSettings& s) {
   return out;
 }
 
-SwitchmlWorker::SwitchmlWorker(const SwitchmlSettings& settings, const Place& place, PacketValues* values)
-    : settings_(settings),
-      place_(place),
-      values_(values),
-      slots_(static_cast<std::size_t>(place.slots)),
-      end_(place.open ? 0 : place.packets) {
+SwitchmlWorker::SwitchmlWorker(const SwitchmlSettings& settings, const Part& part, PacketValues* values)
+    : settings_(settings), part_(part), values_(values), slots_(static_cast<std::size_t>(part.slots)), end_(part.open ? 0 : part.packets) {
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) slots_[slot].packet = slot;
 }
 
 void SwitchmlWorker::start(Wire& wire) {
-  if (place_.open) {
+  if (part_.open) {
     if (!rounds_.any_ahead()) return;
     end_ = rounds_.begin(end_);
   } else if (finished()) {
-    end_ += place_.packets;
+    end_ += part_.packets;
   }
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
     if (!slots_[slot].sent) go_on(wire, slot);
@@ -49,20 +45,20 @@ void SwitchmlWorker::go_on(Wire& wire, std::uint32_t slot) {
 void SwitchmlWorker::send(Wire& wire, std::uint32_t slot) {
   Slot& s = slots_[slot];
   s.sent_ps = wire.now_ps();
-  Datagram d{.from = place_.self, .to = place_.at, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
+  Datagram d{.from = part_.self, .to = part_.at, .wire_bytes = static_cast<std::int32_t>(settings_.packet.count)};
   d.header.set(SwitchmlHeader{.packet = s.packet,
-                              .job = place_.job,
+                              .job = part_.job,
                               .slot = slot,
-                              .worker = static_cast<std::uint16_t>(place_.worker),
+                              .worker = static_cast<std::uint16_t>(part_.worker),
                               .version = static_cast<std::uint8_t>(s.packet / slots_.size() % 2)});
   d.payload = wire.new_payload();
-  if (values_ && d.payload) values_->read(s.packet % place_.packets, d.payload.mutable_values());
+  if (values_ && d.payload) values_->read(s.packet % part_.packets, d.payload.mutable_values());
   wire.send(std::move(d));
 }
 
 void SwitchmlWorker::on_datagram(Wire& wire, Datagram datagram) {
   const auto h = datagram.header.as<SwitchmlHeader>();
-  if (h.job != place_.job || h.slot >= slots_.size() || h.packet >= end_) {
+  if (h.job != part_.job || h.slot >= slots_.size() || h.packet >= end_) {
     ++statistics_.malformed;
     return;
   }
@@ -71,7 +67,7 @@ void SwitchmlWorker::on_datagram(Wire& wire, Datagram datagram) {
     return;
   }
   Slot& s = slots_[h.slot];
-  if (values_ && datagram.payload) values_->write(h.packet % place_.packets, datagram.payload.values());
+  if (values_ && datagram.payload) values_->write(h.packet % part_.packets, datagram.payload.values());
   statistics_.overflow |= h.overflow != 0;
   ++done_;
   if (finished()) statistics_.finished_ps = wire.now_ps();
@@ -109,8 +105,8 @@ std::int64_t SwitchmlWorker::timeout_ps(const Slot& slot) const {
 }
 
 std::string SwitchmlWorker::waiting() const {
-  if (slots_.empty()) return fmt::format("a share of the switch's slots for job {}", place_.job);
-  return fmt::format("{} of {} packets of job {} to come back from the switch", end_ - done_, place_.packets, place_.job);
+  if (slots_.empty()) return fmt::format("a share of the switch's slots for job {}", part_.job);
+  return fmt::format("{} of {} packets of job {} to come back from the switch", end_ - done_, part_.packets, part_.job);
 }
 
 SwitchmlSwitch::SwitchmlSwitch(const SwitchmlSettings& settings, Address self, std::vector<SwitchmlPool> jobs)

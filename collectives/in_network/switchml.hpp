@@ -47,7 +47,7 @@ static_assert(sizeof(SwitchmlHeader) == 16);
 
 class SwitchmlWorker final : public InNetworkAgent {
  public:
-  struct Place {
+  struct Part {
     Address self = nobody, at = nobody;  // the switch
     std::int32_t job = 0;
     int worker = 0;
@@ -61,7 +61,7 @@ class SwitchmlWorker final : public InNetworkAgent {
     bool overflow = false;
   };
 
-  SwitchmlWorker(const SwitchmlSettings& settings, const Place& place, PacketValues* values = nullptr);
+  SwitchmlWorker(const SwitchmlSettings& settings, const Part& part, PacketValues* values = nullptr);
 
   // Each start is that of a round, of the same values; the next comes when the one before has finished. Of an open task a start
   // without a round ahead does nothing.
@@ -92,7 +92,7 @@ class SwitchmlWorker final : public InNetworkAgent {
   std::int64_t timeout_ps(const Slot& slot) const;
 
   const SwitchmlSettings& settings_;
-  Place place_;
+  Part part_;
   PacketValues* values_;
   std::vector<Slot> slots_;
   std::uint32_t done_ = 0, end_;  // packets that have come back; of the round

@@ -22,7 +22,7 @@ class World {
       std::vector<Address> members;
       for (int w = 0; w < workers[j]; ++w, ++next) {
         values_.emplace_back(seed * 50 + values_.size(), packets, 2);
-        workers_.emplace_back(small, SwitchmlWorker::Place{next, 2000, static_cast<int>(j), w, slots[j], packets}, &values_.back());
+        workers_.emplace_back(small, SwitchmlWorker::Part{next, 2000, static_cast<int>(j), w, slots[j], packets}, &values_.back());
         network_.place(next, w % 3, workers_.back());
         members.push_back(next);
       }

@@ -37,14 +37,14 @@ std::vector<std::string> UdpLayout::names() const {
   return out;
 }
 
-void UdpMap::place(Address address, int node) {
+void UdpMap::attach(Address address, int node) {
   const auto i = static_cast<std::size_t>(address);
   if (i >= node_of.size()) node_of.resize(i + 1, -1), members.resize(i + 1);
   node_of[i] = node;
 }
 
 void UdpMap::group(Address address, std::vector<Address> of) {
-  place(address, -1);
+  attach(address, -1);
   members[static_cast<std::size_t>(address)] = std::move(of);
 }
 
@@ -52,9 +52,9 @@ UdpMap udp_map(const UdpLayout& layout, const InNetworkDeployment& deployment) {
   using Role = InNetworkDeployment::Role;
   UdpMap out{.layout = layout};
   for (const InNetworkDeployment::Seat& seat : deployment.seats)
-    out.place(seat.self, seat.role == Role::worker   ? seat.number
-                         : seat.role == Role::server ? layout.server_node(seat.number)
-                                                     : layout.switch_node(seat.at));
+    out.attach(seat.self, seat.role == Role::worker   ? seat.number
+                          : seat.role == Role::server ? layout.server_node(seat.number)
+                                                      : layout.switch_node(seat.at));
   for (const InNetworkDeployment::Group& group : deployment.groups) out.group(group.self, group.members);
   return out;
 }

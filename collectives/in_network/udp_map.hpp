@@ -36,7 +36,7 @@ struct UdpMap {
   std::vector<int> node_of = {};                   // -1: a group, or nobody
   std::vector<std::vector<Address>> members = {};  // of groups
 
-  void place(Address address, int node);
+  void attach(Address address, int node);
   void group(Address address, std::vector<Address> of);
 };
 

@@ -68,7 +68,7 @@ class ShareTrace {
 
   // Only chunks in which some rank holds a share are looked at: mostly the one that is followed.
   template <class Each>
-  void for_each_place(int first, int count, const Each& each) const {
+  void for_each_chunk(int first, int count, const Each& each) const {
     for (auto place = places_.lower_bound(first); place != places_.end() && *place < first + count; ++place) each(*place);
   }
 
@@ -81,7 +81,7 @@ class ShareTrace {
     std::vector<Sent> sent;
     std::size_t i = 0;
     for (const Transfer& t : step.transfers()) {
-      for_each_place(t.chunk, t.count, [&](int chunk) {
+      for_each_chunk(t.chunk, t.count, [&](int chunk) {
         if (const auto found = held_.find(key(t.from, chunk)); found != held_.end())
           sent.push_back({i, t.into + chunk - t.chunk, found->second});
       });
@@ -92,7 +92,7 @@ class ShareTrace {
     auto next = sent.begin();
     i = 0;
     for (const Transfer& t : step.transfers()) {
-      if (!t.reduces) for_each_place(t.into, t.count, [&](int chunk) { held_.erase(key(t.to, chunk)); });
+      if (!t.reduces) for_each_chunk(t.into, t.count, [&](int chunk) { held_.erase(key(t.to, chunk)); });
       for (; next != sent.end() && next->transfer == i; ++next) {
         RankSet& into = at(t.to, next->into);
         if (culprit.empty() && into.meets(next->shares)) culprit = twice(place_of(schedule_, channel, k, t), into, next->shares);

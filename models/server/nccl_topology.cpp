@@ -21,7 +21,7 @@ using Tree = boost::property_tree::ptree;
 // An element, with its place for messages.
 struct Element {
   const Tree& tree;
-  std::string place;
+  std::string path;
 
   std::optional<std::string> attribute(const char* name) const {
     const auto value = tree.get_optional<std::string>(Tree::path_type(std::string("<xmlattr>/") + name, '/'));
@@ -35,7 +35,7 @@ struct Cpu {
 };
 
 struct NvLink {
-  std::string gpu, target, target_class, place;
+  std::string gpu, target, target_class, path;
   int count = 0, sm = 0;
 };
 
@@ -166,13 +166,13 @@ class Reader {
     std::map<std::string, int> seen;
     for (const auto& [name, tree] : element.tree) {
       if (name.starts_with("<")) continue;  // attributes, text
-      visit(name, Element{tree, fmt::format("{}/{}[{}]", element.place, name, seen[name]++)});
+      visit(name, Element{tree, fmt::format("{}/{}[{}]", element.path, name, seen[name]++)});
     }
   }
 
   std::string required(const Element& element, const char* name, const char* allowed) {
     const auto value = element.attribute(name);
-    found_.require(value && !value->empty(), element.place, "has no {}: write {}", name, allowed);
+    found_.require(value && !value->empty(), element.path, "has no {}: write {}", name, allowed);
     return value.value_or("");
   }
 
@@ -183,7 +183,7 @@ class Reader {
     const std::string digits = text.value_or("");
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error == std::errc{} && end == digits.data() + digits.size()) return value;
-    found_.require(false, fmt::format("{}/{}", element.place, name), "must be a whole number, got \"{}\"", digits);
+    found_.require(false, fmt::format("{}/{}", element.path, name), "must be a whole number, got \"{}\"", digits);
     return std::nullopt;
   }
 
@@ -209,7 +209,7 @@ class Reader {
     char* end = nullptr;
     const double gigatransfers = std::strtod(speed.c_str(), &end);
     PcieLink link{.generation = pcie_generation(gigatransfers)};
-    const std::string where = element.place + "/link_speed";
+    const std::string where = element.path + "/link_speed";
     const bool known = std::string_view(end).starts_with(" GT/s") && link.generation > 0;
     found_.require(known, where, "must be 2.5, 5, 8, 16, 32 or 64 GT/s, got \"{}\"", speed);
     const auto text = element.attribute("link_width");
@@ -217,7 +217,7 @@ class Reader {
     if (!known || !width) return std::nullopt;
     link.width = *width == 0 ? 16 : static_cast<int>(std::min<std::int64_t>(*width, 1000));  // as NCCL reads it
     const auto wrong = problems(link);
-    for (const auto& [place, what] : wrong) found_.require(false, element.place + "/link_width", "{}", what);
+    for (const auto& [path, what] : wrong) found_.require(false, element.path + "/link_width", "{}", what);
     return wrong.empty() ? std::optional{link} : std::nullopt;
   }
 
@@ -225,7 +225,7 @@ class Reader {
     const std::string bus = required(element, "busid", "the address of the device");
     const auto pcie = link_of(element);
     if (!bus.empty() && !buses_.insert(bus).second) {
-      found_.require(false, element.place + "/busid", "stands in the file twice, got \"{}\": the tree would have a cycle", bus);
+      found_.require(false, element.path + "/busid", "stands in the file twice, got \"{}\": the tree would have a cycle", bus);
       return;
     }
     const SimTime latency = at_root ? through_root : through_switch;
@@ -258,7 +258,7 @@ class Reader {
     for_each_child(element, [&](const std::string& name, const Element& child) {
       if (name != "nvlink") return;
       const int count = static_cast<int>(whole(child, "count", 1).value_or(0));
-      nvlinks_.push_back({gpu, child.attribute("target").value_or(""), child.attribute("tclass").value_or(""), child.place, count, sm});
+      nvlinks_.push_back({gpu, child.attribute("target").value_or(""), child.attribute("tclass").value_or(""), child.path, count, sm});
     });
   }
 
@@ -268,7 +268,7 @@ class Reader {
       const std::string device = fmt::format("net{}", required(net, "dev", "the NIC's number"));
       auto megabits = whole(net, "speed", 10'000).value_or(0);
       if (megabits <= 0) megabits = 10'000;  // as NCCL reads it
-      found_.require(megabits <= 10'000'000, net.place + "/speed", "must be at most 10000000 Mbit/s, got {}", megabits);
+      found_.require(megabits <= 10'000'000, net.path + "/speed", "must be at most 10000000 Mbit/s, got {}", megabits);
       server_.nics.push_back(device);
       const BitsPerSecond speed{std::min<std::int64_t>(megabits, 10'000'000) * 1'000'000};
       const BitsPerSecond slot = pcie ? pcie_rate(*pcie) : otherwise;
@@ -311,15 +311,15 @@ class Reader {
     std::map<std::string, BitsPerSecond> to_switch;
     std::map<std::pair<std::string, std::string>, BitsPerSecond> to_gpu;
     for (const NvLink& link : nvlinks_) {
-      found_.require(link.count >= 1 && link.count <= 64, link.place + "/count", "must be between 1 and 64, got {}", link.count);
+      found_.require(link.count >= 1 && link.count <= 64, link.path + "/count", "must be between 1 and 64, got {}", link.count);
       const BitsPerSecond rate = std::max(0, std::min(link.count, 64)) * of_nvlink(link.sm);
       if (link.target_class.starts_with("0x0680")) {
         to_switch[link.gpu].count += rate.count;
       } else if (const auto peer = gpu_at_.find(link.target); peer != gpu_at_.end()) {
-        found_.require(peer->second != link.gpu, link.place + "/target", "must be another GPU, got \"{}\" itself", link.target);
+        found_.require(peer->second != link.gpu, link.path + "/target", "must be another GPU, got \"{}\" itself", link.target);
         if (link.gpu < peer->second) to_gpu[{link.gpu, peer->second}].count += rate.count;  // the other end lists it too
       } else {
-        found_.require(false, link.place + "/target", "must be the busid of a GPU or an NVSwitch (tclass 0x068000), got \"{}\"",
+        found_.require(false, link.path + "/target", "must be the busid of a GPU or an NVSwitch (tclass 0x068000), got \"{}\"",
                        link.target);
       }
     }
@@ -333,7 +333,7 @@ class Reader {
     const std::string target = required(link, "target", "the busid of a bridge");
     const std::string to = "pci-" + target;
     const bool known = std::find(server_.pcie_switches.begin(), server_.pcie_switches.end(), to) != server_.pcie_switches.end();
-    found_.require(known || target.empty(), link.place + "/target", "must be the busid of a bridge, got \"{}\"", target);
+    found_.require(known || target.empty(), link.path + "/target", "must be the busid of a bridge, got \"{}\"", target);
     if (known && from < to) connect(from, to, {}, inside_host, through_switch);  // the other end lists it too
   }
 

@@ -53,7 +53,7 @@ class PacketAgents::Agents {
         datagrams_(network.model(), site.routes, &pool_, site.wire_share),
         driver_(datagrams_, network),
         rounds_(datagrams_) {
-    for (const Seat& seat : deployment_.seats) place(seat);
+    for (const Seat& seat : deployment_.seats) attach(seat);
     for (const InNetworkDeployment::Group& group : deployment_.groups) datagrams_.group(group.self, group.members);
     rounds_.set_jobs(open_jobs());
     if (std::ranges::any_of(jobs_, [](const InNetworkJob& job) { return job.owner != nullptr; }))
@@ -144,7 +144,7 @@ class PacketAgents::Agents {
     }
     return out;
   }
-  void place(const Seat& seat) {
+  void attach(const Seat& seat) {
     KnownValues* values = nullptr;
     if (seat.role == Role::worker)
       values = &values_.emplace_back(seat.number, static_cast<int>(jobs_[static_cast<std::size_t>(seat.job)].workers.size()),
@@ -158,8 +158,8 @@ class PacketAgents::Agents {
     SimTime start;
     if (seat.role == Role::worker)
       start = jobs_[static_cast<std::size_t>(seat.job)].start_of(static_cast<std::size_t>(seat.number)) + site_.hardware.send_overhead;
-    datagrams_.place(seat.self, endpoint_of(seat), agent, start,
-                     {.host = host_of(tasks_[static_cast<std::size_t>(seat.job)].task.settings)});
+    datagrams_.attach(seat.self, endpoint_of(seat), agent, start,
+                      {.host = host_of(tasks_[static_cast<std::size_t>(seat.job)].task.settings)});
   }
 
   const InNetworkSite& site_;

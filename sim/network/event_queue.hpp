@@ -37,9 +37,13 @@ class EventQueue {
     sift_up(heap_.size() - 1);
   }
 
-  // Hands every event of the first date to `handle`, those pushed for that same date meanwhile included. Most are handed to `fetch`
-  // before, when three others, two, one and none stand before them, so that what they need can be fetched: fetch(3, event), ..., fetch(0,
-  // event).
+  // Hands every event of the first date to `handle`, those pushed for that same date meanwhile included.
+  template <class Handle>
+  void pop_date(Handle&& handle) {
+    pop_date(handle, [](int, std::uint32_t) {});
+  }
+  // Most are handed to `fetch` before, when three others, two, one and none stand before them, so that what they need can be fetched:
+  // fetch(3, event), ..., fetch(0, event).
   template <class Handle, class Fetch>
   void pop_date(Handle&& handle, Fetch&& fetch) {
     const std::int64_t date = next_date();

@@ -13,7 +13,7 @@ using namespace weft;
 namespace {
 std::vector<std::uint32_t> pop(EventQueue& queue) {
   std::vector<std::uint32_t> events;
-  queue.pop_date([&](std::uint32_t event) { events.push_back(event); }, [](int, std::uint32_t) {});
+  queue.pop_date([&](std::uint32_t event) { events.push_back(event); });
   return events;
 }
 }  // namespace
@@ -47,7 +47,7 @@ TEST_CASE("event queue: what is pushed for the date at hand is handed out with i
     if (event < 3) queue.push(5, event + 1);
     if (event == 1) queue.push(6, 9);
   };
-  queue.pop_date(handle, [](int, std::uint32_t) {});
+  queue.pop_date(handle);
   CHECK(events == std::vector<std::uint32_t>{0, 1, 2, 3});
   CHECK(pop(queue) == std::vector<std::uint32_t>{9});
 }

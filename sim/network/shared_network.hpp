@@ -38,10 +38,10 @@ class Driver {
   virtual void ended(std::uint32_t token) = 0;  // a message of its lane has ended now; may start others
   // A message is likely to end after so many others: after 2, 1 and 0: what its end needs, and what that needs.
   virtual void fetch(int, std::uint32_t) {}
-  virtual void never_ends(std::uint32_t) {}     // this message of its lane stands for ever; may be told again
-  virtual State state() const = 0;              // the run is over when none is running
-  virtual std::string waiting() const = 0;      // who waits for whom, while it has not finished; "" for what another driver says
-  virtual double share() const { return 0; }    // of its work that is done, about, 0 to 1; 0: not known
+  virtual void never_ends(std::uint32_t) {}   // this message of its lane stands for ever; may be told again
+  virtual State state() const = 0;            // the run is over when none is running
+  virtual std::string waiting() const = 0;    // who waits for whom, while it has not finished; "" for what another driver says
+  virtual double share() const { return 0; }  // of its work that is done, about, 0 to 1; 0: not known
 };
 
 // What a driver sees of the network: FluidNetwork's and PacketNetwork's interface.
@@ -125,8 +125,7 @@ class SharedNetwork final : public EventSource {
   // between. An exception must not cross the engine: it comes out in require_finished().
   void advance() override {
     try {
-      for (int dates = 0; dates < Network::dates_at_once && next_date() != SimTime::never(); ++dates)
-        network_.advance(ToDrivers{*this});
+      for (int dates = 0; dates < Network::dates_at_once && next_date() != SimTime::never(); ++dates) network_.advance(ToDrivers{*this});
       constexpr std::uint32_t turns_between = 64;
       if (turns_++ % turns_between == 0) share_ = share();
       run_progress().reached(network_.now(), network_.events(), share_);

@@ -44,8 +44,8 @@ SimTime ring_beside(int sent, int expected) {
   Sender sender(sent);
   Receiver receiver(expected);
   DatagramNetwork datagrams(network.model(), routes);
-  datagrams.place(0, 1, sender);
-  datagrams.place(1, 3, receiver);
+  datagrams.attach(0, 1, sender);
+  datagrams.attach(1, 3, receiver);
   AgentDriver agents(datagrams, network);
   const Schedule ring = ring_allreduce(2);
   const std::vector<int> placement{0, 2};

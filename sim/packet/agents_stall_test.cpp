@@ -70,8 +70,8 @@ struct Lone {
   SimTime run(const PacketSettings& settings) {
     Wires wires(*fabric, settings);
     DatagramNetwork net(wires.network, wires.routes);
-    net.place(0, 0, asker);
-    net.place(1, 1, answerer, start, cost);
+    net.attach(0, 0, asker);
+    net.attach(1, 1, answerer, start, cost);
     run_agents(wires.network, net);
     return wires.network.now();
   }
@@ -108,9 +108,9 @@ TEST_CASE("agents: of many that try again the error says since when, and all tri
   for (Address a = 0; a < many; ++a) {
     Asker& asker = askers[static_cast<std::size_t>(a)];
     asker.self = a, asker.server = many, asker.questions = 1'000'000;
-    net.place(a, a, asker);
+    net.attach(a, a, asker);
   }
-  net.place(many, many, answerer);
+  net.attach(many, many, answerer);
   // 50 us a round, in which 300 timers fire: 100,000 are 334 rounds.
   CHECK_THROWS_WITH_AS(run_agents(wires.network, net), doctest::Contains("\n  ...\nnone of them is further than at 1"), RunError);
   CHECK(wires.network.now() > 16'700_us);
@@ -163,8 +163,8 @@ TEST_CASE("agents: a worker that comes late is waited for by those that try agai
   asker.patience = 2_us;
   Late late;
   DatagramNetwork net(wires.network, wires.routes);
-  net.place(0, 0, asker);
-  net.place(1, 1, late, 500_ms);
+  net.attach(0, 0, asker);
+  net.attach(1, 1, late, 500_ms);
   run_agents(wires.network, net);
   CHECK(wires.network.now() > 500_ms);
 }
@@ -214,8 +214,8 @@ struct Around6 {
         asker.self = next, asker.server = next + 1;
         asker.bytes = 20'000;
         asker.questions = 40;
-        datagrams.place(next, 4 * s + i % 2, asker);
-        datagrams.place(next + 1, 4 * ((s + 2) % switches) + i % 2, answerers.emplace_back());
+        datagrams.attach(next, 4 * s + i % 2, asker);
+        datagrams.attach(next + 1, 4 * ((s + 2) % switches) + i % 2, answerers.emplace_back());
       }
     const RouteId route = routes.of(2, 3);
     traffic.add(routes.hops(route), routes.latency(route), {}, 64_KiB, {});

@@ -22,13 +22,13 @@ DatagramNetwork::DatagramNetwork(PacketNetwork& network, Routes& routes, Payload
   network.datagrams_ = this;
 }
 
-void DatagramNetwork::add(Address address, Place place) {
-  check(address == static_cast<Address>(places_.size()) && address < 1 << 21, "address {} is placed after {} others", address,
-        places_.size());
-  places_.push_back(std::move(place));
+void DatagramNetwork::add(Address address, Attachment attachment) {
+  check(address == static_cast<Address>(attachments_.size()) && address < 1 << 21, "address {} is placed after {} others", address,
+        attachments_.size());
+  attachments_.push_back(std::move(attachment));
 }
 
-void DatagramNetwork::place(Address address, int endpoint, Agent& agent, SimTime start, AgentCost cost) {
+void DatagramNetwork::attach(Address address, int endpoint, Agent& agent, SimTime start, AgentCost cost) {
   const NodeId node = routes_.fabric().node_of(endpoint);
   agents_at_[static_cast<std::size_t>(node)].push_back(address);
   add(address, {.agent = &agent,
@@ -49,7 +49,7 @@ void DatagramNetwork::program(Address address, NodeId at, Agent& agent, AgentCos
 }
 
 void DatagramNetwork::group(Address address, std::vector<Address> members) {
-  for (const Address member : members) check(place_of(member).endpoint >= 0, "address {} of a group is not at an endpoint", member);
+  for (const Address member : members) check(attachment_of(member).endpoint >= 0, "address {} of a group is not at an endpoint", member);
   add(address, {.members = std::move(members)});
 }
 
@@ -57,36 +57,36 @@ std::int64_t DatagramNetwork::interval_of(AgentCost cost) {
   return cost.packets_per_second == 0 ? 0 : (1'000'000'000'000 + cost.packets_per_second - 1) / cost.packets_per_second;
 }
 
-DatagramNetwork::Place& DatagramNetwork::place_of(Address address) {
-  check(address >= 0 && address < static_cast<Address>(places_.size()), "a datagram for address {}, which nobody has", address);
-  return places_[static_cast<std::size_t>(address)];
+DatagramNetwork::Attachment& DatagramNetwork::attachment_of(Address address) {
+  check(address >= 0 && address < static_cast<Address>(attachments_.size()), "a datagram for address {}, which nobody has", address);
+  return attachments_[static_cast<std::size_t>(address)];
 }
 
-void DatagramNetwork::watch(Address address, FinishWatcher& watcher) { place_of(address).watches = &watcher; }
+void DatagramNetwork::watch(Address address, FinishWatcher& watcher) { attachment_of(address).watches = &watcher; }
 
 void DatagramNetwork::start_again(Address address, SimTime at) {
   schedule(at.ps, {.what = Due::start, .agent = address, .timer = 0, .datagram = {}});
 }
 
 void DatagramNetwork::called(Address address) {
-  Place& place = place_of(address);
-  if (place.watcher && place.agent->finished()) std::exchange(place.watcher, nullptr)->agent_finished(address);
+  Attachment& attachment = attachment_of(address);
+  if (attachment.watcher && attachment.agent->finished()) std::exchange(attachment.watcher, nullptr)->agent_finished(address);
   if (call_watcher_) call_watcher_->agent_called(address);
 }
 
 void DatagramNetwork::begin() {
-  for (Address a = 0; a < static_cast<Address>(places_.size()); ++a)
-    if (places_[static_cast<std::size_t>(a)].agent)
-      schedule(place_of(a).start.ps, {.what = Due::start, .agent = a, .timer = 0, .datagram = {}});
+  for (Address a = 0; a < static_cast<Address>(attachments_.size()); ++a)
+    if (attachments_[static_cast<std::size_t>(a)].agent)
+      schedule(attachment_of(a).start.ps, {.what = Due::start, .agent = a, .timer = 0, .datagram = {}});
 }
 
 bool DatagramNetwork::finished() const {
-  return std::ranges::all_of(places_, [](const Place& p) { return !p.agent || p.agent->finished(); });
+  return std::ranges::all_of(attachments_, [](const Attachment& p) { return !p.agent || p.agent->finished(); });
 }
 
 std::string DatagramNetwork::waiting() const {
   std::string text = "no progress is possible:";
-  for (const Place& p : places_) {
+  for (const Attachment& p : attachments_) {
     if (!p.agent || p.agent->finished()) continue;
     if (text.size() > 4000) {
       text += "\n  ...";
@@ -122,10 +122,10 @@ void DatagramNetwork::due(std::uint32_t event) {
   Pending p = std::move(pending_[event]);
   free_pending_.push_back(event);
   current_ = p.agent;
-  Agent& agent = *place_of(p.agent).agent;
+  Agent& agent = *attachment_of(p.agent).agent;
   switch (p.what) {
     case Due::start:
-      place_of(p.agent).watcher = place_of(p.agent).watches;
+      attachment_of(p.agent).watcher = attachment_of(p.agent).watches;
       agent.start(*this);
       break;
     case Due::timer:
@@ -134,33 +134,33 @@ void DatagramNetwork::due(std::uint32_t event) {
       break;
     case Due::departure:
       --in_pipelines_;
-      --place_of(p.agent).in_pipeline;
-      depart(place_of(p.agent), std::move(p.datagram));
+      --attachment_of(p.agent).in_pipeline;
+      depart(attachment_of(p.agent), std::move(p.datagram));
       break;
     case Due::delivery:
       --in_pipelines_;
-      --place_of(p.agent).in_pipeline;
+      --attachment_of(p.agent).in_pipeline;
       agent.on_datagram(*this, std::move(p.datagram));
       break;
   }
-  if (network_.activity_) note_level(place_of(p.agent));
+  if (network_.activity_) note_level(attachment_of(p.agent));
   called(p.agent);
   over(p.odd);
 }
 
-void DatagramNetwork::note_level(Place& place) {
-  const int level = place.agent->level();
+void DatagramNetwork::note_level(Attachment& attachment) {
+  const int level = attachment.agent->level();
   if (level < 0) return;
-  const std::string& name = routes_.fabric().device(place.node).name;
-  if (!place.recorded)
-    place.recorded = place.endpoint < 0 ? &network_.activity_->level("aggregators " + name, "in use")
-                                        : &network_.activity_->level("window " + name, "packets");
-  place.recorded->set(network_.now(), level);
+  const std::string& name = routes_.fabric().device(attachment.node).name;
+  if (!attachment.recorded)
+    attachment.recorded = attachment.endpoint < 0 ? &network_.activity_->level("aggregators " + name, "in use")
+                                                  : &network_.activity_->level("window " + name, "packets");
+  attachment.recorded->set(network_.now(), level);
 }
 
 // At its end, or at a switch that adds it up.
 void DatagramNetwork::note_arrival(const Record& record, Address to) {
-  const auto name = [&](Address a) { return routes_.fabric().device(place_of(a).node).name; };
+  const auto name = [&](Address a) { return routes_.fabric().device(attachment_of(a).node).name; };
   network_.activity_->transfer({.by = "in-network",
                                 .from = name(record.datagram.from),
                                 .to = name(to),
@@ -181,29 +181,30 @@ std::uint32_t DatagramNetwork::bytes_on_links(const Datagram& datagram) const {
 
 void DatagramNetwork::send(Datagram datagram) {
   check(datagram.wire_bytes > 0 && datagram.wire_bytes < 1 << 24, "a datagram of {} bytes", datagram.wire_bytes);
-  Sent& sent = place_of(current_).sent;
+  Sent& sent = attachment_of(current_).sent;
   ++sent.datagrams;
   sent.bytes += datagram.wire_bytes;
-  const Place& place = place_of(current_);
-  if (!place.host.any()) return depart(place, std::move(datagram));
-  std::int64_t& free_at = free_at_[static_cast<std::size_t>(place.node)];
-  free_at = later(std::max(network_.now_, free_at), host_time(place, datagram));
+  const Attachment& attachment = attachment_of(current_);
+  if (!attachment.host.any()) return depart(attachment, std::move(datagram));
+  std::int64_t& free_at = free_at_[static_cast<std::size_t>(attachment.node)];
+  free_at = later(std::max(network_.now_, free_at), host_time(attachment, datagram));
   into_pipeline(free_at, Due::departure, current_, std::move(datagram));
 }
 
-std::int64_t DatagramNetwork::host_time(const Place& place, const Datagram& datagram) {
-  const std::int64_t jitter = place.host.jitter.ps == 0 ? 0 : jitter_[static_cast<std::size_t>(place.node)].below(place.host.jitter.ps + 1);
-  return place.host.of(Bytes{datagram.wire_bytes}).ps + jitter;
+std::int64_t DatagramNetwork::host_time(const Attachment& attachment, const Datagram& datagram) {
+  const std::int64_t jitter =
+      attachment.host.jitter.ps == 0 ? 0 : jitter_[static_cast<std::size_t>(attachment.node)].below(attachment.host.jitter.ps + 1);
+  return attachment.host.of(Bytes{datagram.wire_bytes}).ps + jitter;
 }
 
 void DatagramNetwork::into_pipeline(std::int64_t date, Due what, Address agent, Datagram datagram) {
   require_room();
   ++in_pipelines_;
-  ++place_of(agent).in_pipeline;
+  ++attachment_of(agent).in_pipeline;
   schedule(date, {.what = what, .agent = agent, .timer = 0, .datagram = std::move(datagram)});
 }
 
-void DatagramNetwork::depart(const Place& from, Datagram datagram) {
+void DatagramNetwork::depart(const Attachment& from, Datagram datagram) {
   require_room();
   const Branch branch = branch_of(from.node, datagram);
   check(branch.count > 0, "a datagram from {} to {} has nowhere to go", datagram.from, datagram.to);
@@ -233,7 +234,7 @@ void DatagramNetwork::depart(const Place& from, Datagram datagram) {
 // Each takes memory, on its way or in a pipeline: what is sent faster than it is handled would go on until there is none.
 void DatagramNetwork::require_room() const {
   if (datagrams_in_flight() + in_pipelines_ < most_datagrams) return;
-  const Place& fullest = *std::ranges::max_element(places_, {}, &Place::in_pipeline);
+  const Attachment& fullest = *std::ranges::max_element(attachments_, {}, &Attachment::in_pipeline);
   const std::string pipeline =
       fmt::format("{} wait for the pipeline of {}", fullest.in_pipeline, routes_.fabric().device(fullest.node).name);
   const auto [queue, packets] = network_.longest_queue();
@@ -264,13 +265,14 @@ void DatagramNetwork::arrived(const Packet& packet) {
 
 void DatagramNetwork::deliver_at(NodeId node, const Packet& packet) {
   const Address to = records_[packet.flow].datagram.to;
-  const Place& place = place_of(to);
-  if (place.agent) {
-    check(place.node == node, "a datagram for {} ends at {}", routes_.fabric().device(place.node).name, routes_.fabric().device(node).name);
+  const Attachment& attachment = attachment_of(to);
+  if (attachment.agent) {
+    check(attachment.node == node, "a datagram for {} ends at {}", routes_.fabric().device(attachment.node).name,
+          routes_.fabric().device(node).name);
     if (network_.activity_) note_arrival(records_[packet.flow], to);
     return hand_over(to, take(packet.flow, packet.marked));
   }
-  const auto here = [&](Address a) { return std::ranges::count(place.members, a) > 0; };
+  const auto here = [&](Address a) { return std::ranges::count(attachment.members, a) > 0; };
   const std::vector<Address>& agents = agents_at_[static_cast<std::size_t>(node)];
   if (network_.activity_)
     for (const Address a : agents)
@@ -282,15 +284,15 @@ void DatagramNetwork::deliver_at(NodeId node, const Packet& packet) {
 
 // Through the agent's pipeline.
 void DatagramNetwork::hand_over(Address to, Datagram datagram) {
-  Place& place = place_of(to);
-  std::int64_t& free_at = free_at_[static_cast<std::size_t>(place.node)];
-  const std::int64_t taken = std::max(network_.now_, free_at), own = place.host.any() ? host_time(place, datagram) : 0;
-  free_at = later(taken, place.interval_ps + own);
-  const std::int64_t date = later(taken, place.delay_ps + own);
+  Attachment& attachment = attachment_of(to);
+  std::int64_t& free_at = free_at_[static_cast<std::size_t>(attachment.node)];
+  const std::int64_t taken = std::max(network_.now_, free_at), own = attachment.host.any() ? host_time(attachment, datagram) : 0;
+  free_at = later(taken, attachment.interval_ps + own);
+  const std::int64_t date = later(taken, attachment.delay_ps + own);
   if (date > network_.now_) return into_pipeline(date, Due::delivery, to, std::move(datagram));
   current_ = to;
-  place.agent->on_datagram(*this, std::move(datagram));
-  if (network_.activity_) note_level(place);
+  attachment.agent->on_datagram(*this, std::move(datagram));
+  if (network_.activity_) note_level(attachment);
   called(to);
 }
 
@@ -334,13 +336,13 @@ void DatagramNetwork::begin_round() {
 bool DatagramNetwork::somebody_is_further(std::int64_t timers) {
   bool further = false;
   const std::size_t first = asked_;
-  for (std::size_t i = 0; i < places_.size() && !(further && static_cast<std::int64_t>(i) >= timers); ++i) {
-    asked_ = (first + i) % places_.size();
-    Place& place = places_[asked_];
-    if (!place.agent) continue;
-    const std::int64_t progress = place.agent->progress();
-    if (progress == place.progress) continue;
-    place.progress = progress;
+  for (std::size_t i = 0; i < attachments_.size() && !(further && static_cast<std::int64_t>(i) >= timers); ++i) {
+    asked_ = (first + i) % attachments_.size();
+    Attachment& attachment = attachments_[asked_];
+    if (!attachment.agent) continue;
+    const std::int64_t progress = attachment.agent->progress();
+    if (progress == attachment.progress) continue;
+    attachment.progress = progress;
     further = true;
   }
   return further;

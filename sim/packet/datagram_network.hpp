@@ -46,7 +46,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   DatagramNetwork(PacketNetwork& network, Routes& routes, PayloadPool* pool = nullptr, double wire_share = 1);
 
   // Addresses are dense, from 0, each placed once; places come before groups.
-  void place(Address address, int endpoint, Agent& agent, SimTime start = {}, AgentCost cost = {});
+  void attach(Address address, int endpoint, Agent& agent, SimTime start = {}, AgentCost cost = {});
   void program(Address address, NodeId at, Agent& agent, AgentCost cost = {});
   void group(Address address, std::vector<Address> members);
 
@@ -75,14 +75,14 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   struct Sent {
     std::int64_t datagrams = 0, bytes = 0;
   };
-  Sent sent(Address address) const { return places_[static_cast<std::size_t>(address)].sent; }
+  Sent sent(Address address) const { return attachments_[static_cast<std::size_t>(address)].sent; }
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr std::size_t most_datagrams = std::size_t{1} << 22;  // about 2 GiB of them
   static constexpr std::int64_t least_rounds = 20, least_timers = 100'000;
 
-  struct Place {
+  struct Attachment {
     Agent* agent = nullptr;  // none: a group
     NodeId node = -1;
     int endpoint = -1;  // -1: a switch
@@ -132,16 +132,16 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   void set_timer(std::int64_t after_ps, std::uint64_t name) override;
   Payload new_payload() override { return pool_ ? pool_->take() : Payload(); }
 
-  Place& place_of(Address address);
-  void add(Address address, Place place);
+  Attachment& attachment_of(Address address);
+  void add(Address address, Attachment attachment);
   static std::int64_t interval_of(AgentCost cost);
   void deliver_at(NodeId node, const Packet& packet);
   void hand_over(Address to, Datagram datagram);
-  std::int64_t host_time(const Place& place, const Datagram& datagram);
-  void depart(const Place& from, Datagram datagram);
+  std::int64_t host_time(const Attachment& attachment, const Datagram& datagram);
+  void depart(const Attachment& from, Datagram datagram);
   void into_pipeline(std::int64_t date, Due what, Address agent, Datagram datagram);
   void called(Address address);
-  void note_level(Place& place);
+  void note_level(Attachment& attachment);
   void note_arrival(const Record& record, Address to);
   void schedule(std::int64_t date, Pending pending);
   void require_room() const;
@@ -159,7 +159,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
 
   // datagram_routes.cpp: where datagrams go
   Branch branch_of(NodeId at, const Datagram& datagram);
-  Branch path(NodeId at, const Place& from, const Place& to);
+  Branch path(NodeId at, const Attachment& from, const Attachment& to);
   Branch tree(NodeId at, NodeId root, Address group);
   void grow_tree(NodeId root, Address group);
   static std::uint64_t tree_key(NodeId at, NodeId root, Address group);
@@ -171,7 +171,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   PacketNetwork& network_;
   Routes& routes_;
   PayloadPool* pool_;
-  std::vector<Place> places_;                    // by address
+  std::vector<Attachment> attachments_;          // by address
   std::vector<Address> program_at_;              // by node: the agent of a programmable switch, or nobody
   std::vector<std::vector<Address>> agents_at_;  // by endpoint node
   std::vector<int> endpoint_at_;                 // by node; -1: a switch

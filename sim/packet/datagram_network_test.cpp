@@ -56,8 +56,8 @@ TEST_CASE("datagrams: one takes the time of a packet, and several queue behind o
     for (int i = 0; i < 3; ++i) w.send(datagram(0, 1));
   };
   DatagramNetwork net(wires.network, wires.routes);
-  net.place(0, 0, a, 2_us);
-  net.place(1, 1, b);
+  net.attach(0, 0, a, 2_us);
+  net.attach(1, 1, b);
   run_out(wires, net);
   const std::int64_t first = 2'000'000 + 1'000'000 + 2 * 80'000;
   CHECK(b.dates_ps == std::vector{first, first + 80'000, first + 160'000});
@@ -81,7 +81,7 @@ TEST_CASE("datagrams: a programmable switch adds up what passes and sends one on
         d.payload.mutable_values()[1] = -i;
         w.send(std::move(d));
       };
-      net.place(i, i, workers[static_cast<std::size_t>(i)]);
+      net.attach(i, i, workers[static_cast<std::size_t>(i)]);
     }
     Datagram sum;
     int seen = 0;
@@ -91,7 +91,7 @@ TEST_CASE("datagrams: a programmable switch adds up what passes and sends one on
       if (seen == 3) w.send(std::move(sum));
     };
     server.on_arrival = [&](Wire&, Datagram d) { result.assign(d.payload.values().begin(), d.payload.values().end()); };
-    net.place(3, 3, server);
+    net.attach(3, 3, server);
     net.program(4, star->to(wires.link("node0->switch")), program);
     run_out(wires, net);
   }
@@ -107,7 +107,7 @@ TEST_CASE("datagrams: a multicast crosses each link of its tree once, and each m
   std::vector<Scripted> hosts(9);
   Scripted leaf0, leaf1;
   DatagramNetwork net(wires.network, wires.routes);
-  for (int i = 0; i < 9; ++i) net.place(i, i, hosts[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < 9; ++i) net.attach(i, i, hosts[static_cast<std::size_t>(i)]);
   leaf0.on_arrival = leaf1.on_arrival = [](Wire& w, Datagram d) { w.send(std::move(d)); };
   net.program(9, tree->to(wires.link("leaf0/node0->leaf0")), leaf0);
   net.program(10, tree->to(wires.link("leaf1/node0->leaf1")), leaf1);
@@ -136,7 +136,7 @@ TEST_CASE("datagrams: a switch has an address, and answers a group from where it
   std::vector<Scripted> hosts(3);
   Scripted program;
   DatagramNetwork net(wires.network, wires.routes);
-  for (int i = 0; i < 3; ++i) net.place(i, i, hosts[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < 3; ++i) net.attach(i, i, hosts[static_cast<std::size_t>(i)]);
   net.program(3, star->to(wires.link("node0->switch")), program);
   net.group(4, {0, 1, 2});
   hosts[0].at_start = [](Wire& w) { w.send(datagram(0, 3)); };
@@ -150,8 +150,8 @@ TEST_CASE("datagrams: two agents at one endpoint meet over their switch, a group
   Wires wires(*star, plain());
   Scripted a, b;
   DatagramNetwork net(wires.network, wires.routes);
-  net.place(0, 0, a);
-  net.place(1, 0, b);
+  net.attach(0, 0, a);
+  net.attach(1, 0, b);
   net.group(2, {0, 1});
   a.at_start = [](Wire& w) { w.send(datagram(0, 1)); };
   b.on_arrival = [&](Wire& w, Datagram d) {
@@ -172,8 +172,8 @@ TEST_CASE("datagrams: an agent takes them at its own rate and after its own dela
     for (int i = 0; i < 3; ++i) w.send(datagram(0, 1));
   };
   program.on_arrival = [](Wire& w, Datagram d) { w.send(std::move(d)); };
-  net.place(0, 0, a);
-  net.place(1, 1, b, {}, {.delay = 3_us});
+  net.attach(0, 0, a);
+  net.attach(1, 1, b, {}, {.delay = 3_us});
   net.program(2, star->to(wires.link("node0->switch")), program, {.delay = 1_us, .packets_per_second = 1'000'000});
   run_out(wires, net);
   const std::int64_t at_switch = 500'000 + 80'000 + 1'000'000;
@@ -195,8 +195,8 @@ TEST_CASE("datagrams: timers of one date come in the order they were set, and a 
   a.on_due = [&](Wire&, std::uint64_t name) { order.push_back(name); };
   b.is_finished = [] { return false; };
   DatagramNetwork net(wires.network, wires.routes);
-  net.place(0, 0, a);
-  net.place(1, 1, b);
+  net.attach(0, 0, a);
+  net.attach(1, 1, b);
   CHECK_THROWS_WITH_AS(run_agents(wires.network, net), doctest::Contains("no progress is possible:\n  node1: waits for the test"),
                        RunError);
   CHECK(order == std::vector<std::uint64_t>{4, 2, 1, 3});
@@ -227,7 +227,7 @@ TEST_CASE("datagrams: what is lost, corrupted or dropped is given back, marks ar
         }
       };
       hosts[static_cast<std::size_t>(i)].on_arrival = [&](Wire&, Datagram d) { ++arrived, marked += d.congested; };
-      net.place(i, i, hosts[static_cast<std::size_t>(i)]);
+      net.attach(i, i, hosts[static_cast<std::size_t>(i)]);
     }
     net.group(8, {0, 1, 2, 3, 4, 5, 6, 7});
     run_out(wires, net);

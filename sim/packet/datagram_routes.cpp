@@ -15,13 +15,13 @@ std::uint64_t key_of(std::int64_t a, std::int64_t b, std::int64_t c) {
 }  // namespace
 
 DatagramNetwork::Branch DatagramNetwork::branch_of(NodeId at, const Datagram& datagram) {
-  const Place& from = place_of(datagram.from);
-  const Place& to = place_of(datagram.to);
+  const Attachment& from = attachment_of(datagram.from);
+  const Attachment& to = attachment_of(datagram.to);
   return to.agent ? path(at, from, to) : tree(at, from.node, datagram.to);
 }
 
 // The rest of the route between the two, if `at` is on it; else a path from there.
-DatagramNetwork::Branch DatagramNetwork::path(NodeId at, const Place& from, const Place& to) {
+DatagramNetwork::Branch DatagramNetwork::path(NodeId at, const Attachment& from, const Attachment& to) {
   const auto [entry, fresh] = paths_.try_emplace(key_of(at, from.node, to.node));
   if (!fresh) return entry->second;
   std::vector<Hop> hops = path_between(from.node, to.node);
@@ -65,8 +65,8 @@ std::vector<std::vector<Hop>> DatagramNetwork::tree_hops(NodeId root, Address gr
   std::vector<std::vector<Hop>> leaving(program_at_.size());
   std::vector<bool> reached(program_at_.size(), false);
   reached[static_cast<std::size_t>(root)] = true;
-  for (const Address member : place_of(group).members) {
-    const NodeId end = place_of(member).node;
+  for (const Address member : attachment_of(group).members) {
+    const NodeId end = attachment_of(member).node;
     if (reached[static_cast<std::size_t>(end)] && end != root) continue;  // two members at one endpoint
     const std::vector<Hop> path = path_between(root, end);
     std::size_t first = path.size();

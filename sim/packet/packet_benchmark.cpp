@@ -47,7 +47,7 @@ void row(const Question& q) {
   Request request{.algorithm = q.algorithm, .ranks = fabric->endpoints()};
   if (const auto* bigraph = std::get_if<BiGraph>(&q.fabric)) request.bigraph = BiGraphShape{bigraph->switches, bigraph->nodes_per_switch};
   const Schedule schedule = build(request);
-  const std::vector<int> placement = place({.policy = q.placement, .seed = 1}, request.ranks, q.fabric);
+  const std::vector<int> placement = attach({.policy = q.placement, .seed = 1}, request.ranks, q.fabric);
   Routes routes(*fabric, Ecmp{});
   const HardwareProfile hardware;
   const Job job{schedule, placement, q.message.count / 4, 4, hardware, {}};
@@ -123,13 +123,13 @@ void aggregation(Bytes message) {
     Worker& worker = agents[static_cast<std::size_t>(a)];
     worker.self = a, worker.server = workers, worker.bytes = 306, worker.window = 200;
     worker.packets = static_cast<std::uint32_t>(message.count / 248);  // 62 values
-    net.place(a, a, worker);
+    net.attach(a, a, worker);
     members.push_back(a);
   }
   Server server;
   Aggregator program;
   program.workers = workers, program.server = workers, server.group = workers + 2;
-  net.place(workers, workers, server);
+  net.attach(workers, workers, server);
   net.program(workers + 1, fabric->to(0), program);
   net.group(workers + 2, members);
   const double before = cpu_seconds();

@@ -167,7 +167,8 @@ void add_proof(const Row& row, Lines& out) {
 
 std::vector<std::string> notes_of(const Row& row) {
   Lines out;
-  for (const auto add : {add_proof, add_step, add_compression, add_path, add_faults, add_copies, add_jobs, add_traffic, add_in_network, add_packets})
+  for (const auto add :
+       {add_proof, add_step, add_compression, add_path, add_faults, add_copies, add_jobs, add_traffic, add_in_network, add_packets})
     add(row, out);
   return out;
 }

@@ -63,7 +63,7 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
 }  // namespace
 
 std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const std::string& name, Input& in) {
-  const Place root;
+  const JsonPath root;
   std::vector<Case> out;
   if (!json.is_object()) return in.unwanted(root, "an object", json), out;
   for (const Setting& setting : settings)
@@ -74,7 +74,7 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
     json.erase("sweep");
     if (sweep.is_null()) in.unwanted(root.in("sweep"), "an object of pointers to lists, or a list of settings", sweep);
   }
-  const Place of_sweep = root.in("sweep");
+  const JsonPath of_sweep = root.in("sweep");
   const auto all_settings = settings_of(sweep, of_sweep, in);
   refuse_swept(settings, all_settings, in);
   for (std::size_t i = 0; i < all_settings.size(); ++i)  // of a product all cases are alike

@@ -13,14 +13,14 @@ struct KernelsForm {
   static std::string wanted() { return fmt::format("\"{}\", or {}", core, DeviceForm::wanted()); }
   static Json schema() { return {{"type", "string"}}; }
   static Json write(const KernelsChoice& kernels) { return kernels.cpu_core ? Json(core) : DeviceForm::write(kernels.device); }
-  static bool read(const Json& json, const Place& place, Input& in, KernelsChoice& out) {
-    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, KernelsChoice& out) {
+    if (!json.is_string()) return in.unwanted(where, wanted(), json);
     if (json == core) return out.cpu_core = true;
     std::vector<std::string> names = DeviceForm::names(in.folder);
     const auto& name = json.get_ref<const std::string&>();
-    if (std::ranges::find(names, name) != names.end()) return DeviceForm::read(json, place, in, out.device);
+    if (std::ranges::find(names, name) != names.end()) return DeviceForm::read(json, where, in, out.device);
     names.insert(names.begin(), core);
-    return in.problem(place, unknown_name("processor", name, names));
+    return in.problem(where, unknown_name("processor", name, names));
   }
 };
 
@@ -81,14 +81,14 @@ Json Form<Amount>::schema() {
 
 Json Form<Amount>::write(const Amount& amount) { return amount.share != 0 ? Json(to_string(amount)) : Json(amount.count); }
 
-bool Form<Amount>::read(const Json& json, const Place& place, Input& in, Amount& out) {
-  if (json.is_number()) return out = {}, Form<std::int64_t>::read(json, place, in, out.count);
-  if (!json.is_string()) return in.unwanted(place, wanted(), json);
+bool Form<Amount>::read(const Json& json, const JsonPath& where, Input& in, Amount& out) {
+  if (json.is_number()) return out = {}, Form<std::int64_t>::read(json, where, in, out.count);
+  if (!json.is_string()) return in.unwanted(where, wanted(), json);
   try {
     out = parse_amount(json.get_ref<const std::string&>());
     return true;
   } catch (const InputError& error) {
-    return in.problem(place, error.what());
+    return in.problem(where, error.what());
   }
 }
 

@@ -12,7 +12,7 @@ struct Form<Amount> {
   static std::string wanted();
   static Json schema();
   static Json write(const Amount& amount);
-  static bool read(const Json& json, const Place& place, Input& in, Amount& out);
+  static bool read(const Json& json, const JsonPath& where, Input& in, Amount& out);
 };
 template <>
 struct Names<ErrorMemory> {

@@ -36,17 +36,17 @@ std::vector<std::string> DeviceForm::names(const std::filesystem::path& folder) 
   return names;
 }
 
-bool DeviceForm::read(const Json& json, const Place& place, Input& in, DeviceChoice& out) {
-  if (!json.is_string()) return in.unwanted(place, wanted(), json);
+bool DeviceForm::read(const Json& json, const JsonPath& where, Input& in, DeviceChoice& out) {
+  if (!json.is_string()) return in.unwanted(where, wanted(), json);
   const std::string& name = json.get_ref<const std::string&>();
   const std::vector<std::filesystem::path> files = device_files(in.folder);
   const auto file = std::ranges::find(files, name, [](const auto& f) { return f.stem().string(); });
-  if (file == files.end()) return in.problem(place, unknown_name("device", name, names(in.folder)));
+  if (file == files.end()) return in.problem(where, unknown_name("device", name, names(in.folder)));
   try {
     out.profile = std::make_shared<const DeviceProfile>(read_device(read_file(*file), name));
     return true;
   } catch (const InputError& error) {
-    return in.problem(place, error.what());
+    return in.problem(where, error.what());
   }
 }
 

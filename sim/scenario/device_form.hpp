@@ -14,7 +14,7 @@ struct DeviceForm {
   static std::string wanted();
   static Json schema();
   static Json write(const DeviceChoice& device);
-  static bool read(const Json& json, const Place& place, Input& in, DeviceChoice& out);
+  static bool read(const Json& json, const JsonPath& where, Input& in, DeviceChoice& out);
   static std::vector<std::string> names(const std::filesystem::path& folder);
 };
 

@@ -41,8 +41,8 @@ template <class Spec>
 Field<Spec> every_link() {
   Field<Spec> field = optional("link", &Spec::host_link, "Every cable; the keys for one kind of cable override it.");
   const auto read_host_link = field.read;
-  field.read = [read_host_link](const Json& json, const Place& place, Input& in, Spec& out) {
-    if (!read_host_link(json, place, in, out)) return false;
+  field.read = [read_host_link](const Json& json, const JsonPath& where, Input& in, Spec& out) {
+    if (!read_host_link(json, where, in, out)) return false;
     for (const auto& [name, link] : switch_links<Spec>()) out.*link = out.host_link;
     return true;
   };
@@ -51,7 +51,7 @@ Field<Spec> every_link() {
 }
 
 template <class Spec>
-bool names_links(const Json& json, const Place& place, Input& in) {
+bool names_links(const Json& json, const JsonPath& where, Input& in) {
   if (json.contains("link")) return true;
   std::string missing = json.contains("host_link") ? "" : "host_link", all = "host_link";
   for (const auto& [name, link] : switch_links<Spec>()) {
@@ -59,12 +59,12 @@ bool names_links(const Json& json, const Place& place, Input& in) {
     all += " and " + name;
   }
   if (missing.empty()) return true;
-  if (missing != "host_link") return in.problem(place.in(missing), fmt::format("missing: write {}", link_example));
-  return in.problem(place.in("link"), fmt::format("missing: write {}, or give {}", link_example, all));
+  if (missing != "host_link") return in.problem(where.in(missing), fmt::format("missing: write {}", link_example));
+  return in.problem(where.in("link"), fmt::format("missing: write {}, or give {}", link_example, all));
 }
 
 template <class Spec>
-std::function<bool(const Json&, const Place&, Input&)> links_rule() {
+std::function<bool(const Json&, const JsonPath&, Input&)> links_rule() {
   if constexpr (requires(Spec spec) { spec.host_link; }) return names_links<Spec>;
   return nullptr;
 }
@@ -75,15 +75,15 @@ Field<SimgridFabric> platform_file() {
           .doc = "A SimGrid platform (XML), relative to the scenario.",
           .is_required = true,
           .read =
-              [](const Json& json, const Place& place, Input& in, SimgridFabric& out) {
-                if (!Form<std::string>::read(json, place, in, out.file)) return false;
+              [](const Json& json, const JsonPath& where, Input& in, SimgridFabric& out) {
+                if (!Form<std::string>::read(json, where, in, out.file)) return false;
                 const auto path = in.folder / out.file;
                 try {
                   out.platform = read_platform(read_file(path, max_platform_bytes));
                   return true;
                 } catch (const InputError& error) {
                   for (const std::string& problem : error.problems())
-                    in.problem(place, problem.starts_with("line ") ? fmt::format("{}: {}", path.string(), problem) : problem);
+                    in.problem(where, problem.starts_with("line ") ? fmt::format("{}: {}", path.string(), problem) : problem);
                   return false;
                 }
               },

@@ -37,7 +37,7 @@ struct Field {
   std::string doc;
   bool is_required = false;
   std::vector<std::string> unless = {};  // not required where one of these keys is
-  std::function<bool(const Json&, const Place&, Input&, S&)> read = {};
+  std::function<bool(const Json&, const JsonPath&, Input&, S&)> read = {};
   std::function<Json(const S&)> write = {};  // discarded: the key is left out
   std::function<Json()> schema = {};
   std::string wanted = {};
@@ -51,7 +51,7 @@ struct Alternative {
   std::vector<Field<S>> fields;
   std::function<void(S&)> select;
   std::function<bool(const S&)> selected;
-  std::function<bool(const Json&, const Place&, Input&)> also = {};  // a rule about several keys, on the object as written
+  std::function<bool(const Json&, const JsonPath&, Input&)> also = {};  // a rule about several keys, on the object as written
 };
 
 template <class S>
@@ -72,14 +72,14 @@ concept HasDeclaration = requires {
 };
 
 template <class T, class F>
-bool in_range(const T& value, const Range<T>& range, const Json& found, const Place& place, Input& in) {
+bool in_range(const T& value, const Range<T>& range, const Json& found, const JsonPath& where, Input& in) {
   if (range.low && range.high && (value < *range.low || value > *range.high))
     return in.problem(
-        place, fmt::format("must be between {} and {}, got {}", shown(F::write(*range.low)), shown(F::write(*range.high)), shown(found)));
+        where, fmt::format("must be between {} and {}, got {}", shown(F::write(*range.low)), shown(F::write(*range.high)), shown(found)));
   if (range.low && value < *range.low)
-    return in.problem(place, fmt::format("must be at least {}, got {}", shown(F::write(*range.low)), shown(found)));
+    return in.problem(where, fmt::format("must be at least {}, got {}", shown(F::write(*range.low)), shown(found)));
   if (range.high && value > *range.high)
-    return in.problem(place, fmt::format("must be at most {}, got {}", shown(F::write(*range.high)), shown(found)));
+    return in.problem(where, fmt::format("must be at most {}, got {}", shown(F::write(*range.high)), shown(found)));
   return true;
 }
 
@@ -87,14 +87,14 @@ template <class F, class S, class T>
 Field<S> make_field(std::string name, T S::*member, std::string doc, bool is_required, Range<T> range) {
   Field<S> field{.name = std::move(name), .doc = std::move(doc), .is_required = is_required};
   // Types without an order have no range.
-  field.read = [member, range](const Json& json, const Place& place, Input& in, S& out) {
+  field.read = [member, range](const Json& json, const JsonPath& where, Input& in, S& out) {
     static_cast<void>(range);
     T value{};
-    if (!F::read(json, place, in, value)) return false;
+    if (!F::read(json, where, in, value)) return false;
     bool has_range = true;  // a word stands outside of it
     if constexpr (requires { F::is_word(json); }) has_range = !F::is_word(json);
     if constexpr (std::totally_ordered<T>)
-      if (has_range && !in_range<T, F>(value, range, json, place, in)) return false;
+      if (has_range && !in_range<T, F>(value, range, json, where, in)) return false;
     out.*member = std::move(value);
     return true;
   };
@@ -140,9 +140,9 @@ Field<S> optional_as(std::string name, T S::*member, std::string doc, std::type_
 template <class S>
 Field<S> not_empty(Field<S> field) {
   const auto read = field.read;
-  field.read = [read](const Json& json, const Place& place, Input& in, S& out) {
-    if (json.is_array() && json.empty()) return in.problem(place, "an empty list says nothing: give at least one value, or leave it out");
-    return read(json, place, in, out);
+  field.read = [read](const Json& json, const JsonPath& where, Input& in, S& out) {
+    if (json.is_array() && json.empty()) return in.problem(where, "an empty list says nothing: give at least one value, or leave it out");
+    return read(json, where, in, out);
   };
   return field;
 }
@@ -153,8 +153,8 @@ std::vector<Field<S>> lifted(const std::vector<Field<Part>>& fields, Part& (*par
   std::vector<Field<S>> out;
   for (const Field<Part>& field : fields) {
     Field<S> whole{.name = field.name, .doc = field.doc, .is_required = field.is_required};
-    whole.read = [read = field.read, part](const Json& json, const Place& place, Input& in, S& s) {
-      return read(json, place, in, part(s));
+    whole.read = [read = field.read, part](const Json& json, const JsonPath& where, Input& in, S& s) {
+      return read(json, where, in, part(s));
     };
     whole.write = [write = field.write, part](const S& s) { return write(part(const_cast<S&>(s))); };
     whole.schema = field.schema;
@@ -179,28 +179,28 @@ struct Form<S> {
                        : "an object with \"" + d.tag + "\": one of " + quoted_list(names);
   }
 
-  static bool read(const Json& json, const Place& place, Input& in, S& out) {
+  static bool read(const Json& json, const JsonPath& where, Input& in, S& out) {
     const auto& d = declaration();
-    if (d.shorthand && json.is_string()) return read(Json{{d.tag, json}}, place, in, out);
-    if (!json.is_object()) return in.unwanted(place, wanted(), json);
+    if (d.shorthand && json.is_string()) return read(Json{{d.tag, json}}, where, in, out);
+    if (!json.is_object()) return in.unwanted(where, wanted(), json);
     const Alternative<S>* chosen = nullptr;
     if (!d.tag.empty()) {
-      chosen = choose(json, place, in);
+      chosen = choose(json, where, in);
       if (!chosen) return false;  // which keys are allowed is not known
       chosen->select(out);
     }
     const std::vector<const Field<S>*> fields = fields_of(chosen);
     std::set<std::string> meant;  // fields whose name a misspelt key comes close to
-    bool good = refuse_unknown_keys(json, fields, place, in, meant);
+    bool good = refuse_unknown_keys(json, fields, where, in, meant);
     for (const Field<S>* field : fields) {  // in the order declared: a later field may override what an earlier one set
       const auto value = json.find(field->name);
       if (value != json.end())
-        good &= field->read(*value, place.in(field->name), in, out);
+        good &= field->read(*value, where.in(field->name), in, out);
       else if (field->is_required && !meant.contains(field->name) &&
                std::ranges::none_of(field->unless, [&](const std::string& key) { return json.contains(key); }))
-        good = in.problem(place.in(field->name), fmt::format("missing: write {}", field->wanted));
+        good = in.problem(where.in(field->name), fmt::format("missing: write {}", field->wanted));
     }
-    if (chosen && chosen->also) good &= chosen->also(json, place, in);
+    if (chosen && chosen->also) good &= chosen->also(json, where, in);
     return good;
   }
 
@@ -236,15 +236,15 @@ struct Form<S> {
   }
 
   // Several alternatives may share a name; then the one that knows most of the keys is meant, or else the first.
-  static const Alternative<S>* choose(const Json& json, const Place& place, Input& in) {
+  static const Alternative<S>* choose(const Json& json, const JsonPath& where, Input& in) {
     const auto& d = declaration();
     const auto tag = json.find(d.tag);
     if (tag == json.end()) {
-      in.problem(place.in(d.tag), "missing: write one of " + quoted_list(alternative_names()));
+      in.problem(where.in(d.tag), "missing: write one of " + quoted_list(alternative_names()));
       return nullptr;
     }
     if (!tag->is_string()) {
-      in.unwanted(place.in(d.tag), "one of " + quoted_list(alternative_names()), *tag);
+      in.unwanted(where.in(d.tag), "one of " + quoted_list(alternative_names()), *tag);
       return nullptr;
     }
     const Alternative<S>* best = nullptr;
@@ -252,7 +252,7 @@ struct Form<S> {
       if (alternative.name != tag->template get_ref<const std::string&>()) continue;
       if (!best || keys_known(alternative, json) > keys_known(*best, json)) best = &alternative;
     }
-    if (!best) in.problem(place.in(d.tag), unknown_name(d.tag, tag->template get_ref<const std::string&>(), alternative_names()));
+    if (!best) in.problem(where.in(d.tag), unknown_name(d.tag, tag->template get_ref<const std::string&>(), alternative_names()));
     return best;
   }
 
@@ -268,7 +268,7 @@ struct Form<S> {
     return out;
   }
 
-  static bool refuse_unknown_keys(const Json& json, const std::vector<const Field<S>*>& fields, const Place& place, Input& in,
+  static bool refuse_unknown_keys(const Json& json, const std::vector<const Field<S>*>& fields, const JsonPath& where, Input& in,
                                   std::set<std::string>& meant) {
     std::vector<std::string> allowed;
     if (const auto& tag = declaration().tag; !tag.empty()) allowed.push_back(tag);
@@ -278,7 +278,7 @@ struct Form<S> {
       if (std::find(allowed.begin(), allowed.end(), item.key()) != allowed.end()) continue;
       const auto near = nearest_name(item.key(), allowed);
       if (near) meant.insert(*near);
-      good = in.problem(place.in(item.key()), near ? fmt::format("unknown key (did you mean \"{}\"?)", *near)
+      good = in.problem(where.in(item.key()), near ? fmt::format("unknown key (did you mean \"{}\"?)", *near)
                                                    : fmt::format("unknown key; allowed here: {}", quoted_list(allowed)));
     }
     return good;

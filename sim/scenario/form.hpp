@@ -4,8 +4,8 @@
 
 #include "kernels/base/nearest_name.hpp"
 #include "kernels/base/units.hpp"
+#include "sim/scenario/json_path.hpp"
 #include "sim/scenario/json_text.hpp"
-#include "sim/scenario/place.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -30,12 +30,12 @@ struct Input {
   std::filesystem::path folder = {};                                                     // that file names are relative to
   std::map<std::vector<std::string>, std::shared_ptr<const TracedProgram>> traces = {};  // that have been read, by their files
 
-  bool problem(const Place& place, std::string what) {
-    problems.push_back({place.pointer(), std::move(what)});
+  bool problem(const JsonPath& where, std::string what) {
+    problems.push_back({where.pointer(), std::move(what)});
     return false;
   }
-  bool unwanted(const Place& place, const std::string& wanted, const Json& found) {
-    return problem(place, fmt::format("must be {}, got {}", wanted, shown(found)));
+  bool unwanted(const JsonPath& where, const std::string& wanted, const Json& found) {
+    return problem(where, fmt::format("must be {}, got {}", wanted, shown(found)));
   }
 };
 
@@ -43,7 +43,7 @@ struct Input {
 std::string unknown_name(std::string_view kind, std::string_view found, const std::vector<std::string>& allowed);
 std::string quoted_list(const std::vector<std::string>& names);
 
-// Form<T> has: bool read(const Json&, const Place&, Input&, T&), Json write(const T&), Json schema(), std::string wanted().
+// Form<T> has: bool read(const Json&, const JsonPath&, Input&, T&), Json write(const T&), Json schema(), std::string wanted().
 template <class T>
 struct Form;
 
@@ -52,8 +52,8 @@ struct Form<bool> {
   static std::string wanted() { return "true or false"; }
   static Json schema() { return {{"type", "boolean"}}; }
   static Json write(bool value) { return value; }
-  static bool read(const Json& json, const Place& place, Input& in, bool& out) {
-    if (!json.is_boolean()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, bool& out) {
+    if (!json.is_boolean()) return in.unwanted(where, wanted(), json);
     out = json.get<bool>();
     return true;
   }
@@ -65,19 +65,19 @@ struct Form<std::string> {
   static Json schema() { return {{"type", "string"}}; }
   static Json write(const std::string& value) { return value; }
   // Names go to terminals and into tables.
-  static bool read(const Json& json, const Place& place, Input& in, std::string& out) {
-    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, std::string& out) {
+    if (!json.is_string()) return in.unwanted(where, wanted(), json);
     out = json.get<std::string>();
     const auto is_control = [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; };
     if (std::none_of(out.begin(), out.end(), is_control)) return true;
-    return in.problem(place, fmt::format("must not contain control characters, got {}", shown(json)));
+    return in.problem(where, fmt::format("must not contain control characters, got {}", shown(json)));
   }
 };
 
 // A text for readers, which may have several lines.
 struct FreeText : Form<std::string> {
-  static bool read(const Json& json, const Place& place, Input& in, std::string& out) {
-    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, std::string& out) {
+    if (!json.is_string()) return in.unwanted(where, wanted(), json);
     out = json.get<std::string>();
     return true;
   }
@@ -88,8 +88,8 @@ struct Form<double> {
   static std::string wanted() { return "a number"; }
   static Json schema() { return {{"type", "number"}}; }
   static Json write(double value) { return value; }
-  static bool read(const Json& json, const Place& place, Input& in, double& out) {
-    if (!json.is_number()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, double& out) {
+    if (!json.is_number()) return in.unwanted(where, wanted(), json);
     out = json.get<double>();
     return true;
   }
@@ -105,21 +105,21 @@ struct Form<T> {
     return out;
   }
   static Json write(T value) { return value; }
-  static bool read(const Json& json, const Place& place, Input& in, T& out) {
-    if (json.is_number_unsigned()) return fit(json.get<std::uint64_t>(), json, place, in, out);
-    if (json.is_number_integer()) return fit(json.get<std::int64_t>(), json, place, in, out);
-    if (!json.is_number_float()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, T& out) {
+    if (json.is_number_unsigned()) return fit(json.get<std::uint64_t>(), json, where, in, out);
+    if (json.is_number_integer()) return fit(json.get<std::int64_t>(), json, where, in, out);
+    if (!json.is_number_float()) return in.unwanted(where, wanted(), json);
     const double value = json.get<double>();
     constexpr double exact = 9007199254740992.0;  // 2^53
-    if (std::trunc(value) != value || std::abs(value) > exact) return in.unwanted(place, wanted(), json);
-    return fit(static_cast<std::int64_t>(value), json, place, in, out);
+    if (std::trunc(value) != value || std::abs(value) > exact) return in.unwanted(where, wanted(), json);
+    return fit(static_cast<std::int64_t>(value), json, where, in, out);
   }
 
  private:
-  static bool fit(auto value, const Json& json, const Place& place, Input& in, T& out) {
+  static bool fit(auto value, const Json& json, const JsonPath& where, Input& in, T& out) {
     constexpr T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
-    if (std::cmp_less(value, low)) return in.problem(place, fmt::format("must be at least {}, got {}", low, shown(json)));
-    if (std::cmp_greater(value, high)) return in.problem(place, fmt::format("must be at most {}, got {}", high, shown(json)));
+    if (std::cmp_less(value, low)) return in.problem(where, fmt::format("must be at least {}, got {}", low, shown(json)));
+    if (std::cmp_greater(value, high)) return in.problem(where, fmt::format("must be at most {}, got {}", high, shown(json)));
     out = static_cast<T>(value);
     return true;
   }
@@ -128,16 +128,16 @@ struct Form<T> {
 // Quantities: strings with a unit.
 template <class T>
 struct QuantityForm {
-  static bool read_with(T (*parse)(std::string_view), const char* wanted, const char* example, const Json& json, const Place& place,
+  static bool read_with(T (*parse)(std::string_view), const char* wanted, const char* example, const Json& json, const JsonPath& where,
                         Input& in, T& out) {
     if (json.is_number())
-      return in.problem(place, fmt::format("a bare number has no unit: write {}, such as \"{}\"; got {}", wanted, example, shown(json)));
-    if (!json.is_string()) return in.unwanted(place, fmt::format("{} such as \"{}\"", wanted, example), json);
+      return in.problem(where, fmt::format("a bare number has no unit: write {}, such as \"{}\"; got {}", wanted, example, shown(json)));
+    if (!json.is_string()) return in.unwanted(where, fmt::format("{} such as \"{}\"", wanted, example), json);
     try {
       out = parse(json.get_ref<const std::string&>());
       return true;
     } catch (const InputError& error) {
-      return in.problem(place, error.what());
+      return in.problem(where, error.what());
     }
   }
   static Json write(T value) { return to_string(value); }
@@ -146,24 +146,24 @@ template <>
 struct Form<SimTime> : QuantityForm<SimTime> {
   static std::string wanted() { return "a time such as \"500ns\""; }
   static Json schema() { return {{"type", "string"}, {"pattern", "^[0-9.]+ ?(s|ms|us|ns|ps)$"}}; }
-  static bool read(const Json& json, const Place& place, Input& in, SimTime& out) {
-    return read_with(parse_time, "a time with s, ms, us, ns or ps", "500ns", json, place, in, out);
+  static bool read(const Json& json, const JsonPath& where, Input& in, SimTime& out) {
+    return read_with(parse_time, "a time with s, ms, us, ns or ps", "500ns", json, where, in, out);
   }
 };
 template <>
 struct Form<Bytes> : QuantityForm<Bytes> {
   static std::string wanted() { return "a size such as \"256KiB\""; }
   static Json schema() { return {{"type", "string"}, {"pattern", "^[0-9.]+ ?(B|KiB|MiB|GiB|KB|MB|GB)$"}}; }
-  static bool read(const Json& json, const Place& place, Input& in, Bytes& out) {
-    return read_with(parse_bytes, "a size with B, KiB, MiB, GiB, KB, MB or GB", "256KiB", json, place, in, out);
+  static bool read(const Json& json, const JsonPath& where, Input& in, Bytes& out) {
+    return read_with(parse_bytes, "a size with B, KiB, MiB, GiB, KB, MB or GB", "256KiB", json, where, in, out);
   }
 };
 template <>
 struct Form<BitsPerSecond> : QuantityForm<BitsPerSecond> {
   static std::string wanted() { return "a rate such as \"100Gbps\""; }
   static Json schema() { return {{"type", "string"}, {"pattern", "^[0-9.]+ ?(bps|Kbps|Mbps|Gbps|MBps|GBps)$"}}; }
-  static bool read(const Json& json, const Place& place, Input& in, BitsPerSecond& out) {
-    return read_with(parse_bandwidth, "a rate with bps, Kbps, Mbps, Gbps, MBps or GBps", "100Gbps", json, place, in, out);
+  static bool read(const Json& json, const JsonPath& where, Input& in, BitsPerSecond& out) {
+    return read_with(parse_bandwidth, "a rate with bps, Kbps, Mbps, Gbps, MBps or GBps", "100Gbps", json, where, in, out);
   }
 };
 
@@ -184,10 +184,10 @@ struct OrWord {
   static std::string wanted() { return fmt::format("{} or \"{}\"", Form<T>::wanted(), Special::word); }
   static Json schema() { return {{"oneOf", Json::array({Form<T>::schema(), {{"const", Special::word}}})}}; }
   static Json write(const T& value) { return value == Special::value ? Json(Special::word) : Form<T>::write(value); }
-  static bool read(const Json& json, const Place& place, Input& in, T& out) {
+  static bool read(const Json& json, const JsonPath& where, Input& in, T& out) {
     if (is_word(json)) return out = Special::value, true;
-    if (!Form<T>::read(json, place, in, out)) return false;
-    if (out == Special::value) return in.unwanted(place, fmt::format("{} or \"{}\"", more_than_nothing<T>(), Special::word), json);
+    if (!Form<T>::read(json, where, in, out)) return false;
+    if (out == Special::value) return in.unwanted(where, fmt::format("{} or \"{}\"", more_than_nothing<T>(), Special::word), json);
     return true;
   }
 };
@@ -216,12 +216,12 @@ struct Form<E> {
     check(false, "enumerator {} of {} has no name", static_cast<int>(wanted_value), Names<E>::kind);
     return nullptr;
   }
-  static bool read(const Json& json, const Place& place, Input& in, E& out) {
-    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, E& out) {
+    if (!json.is_string()) return in.unwanted(where, wanted(), json);
     const std::string& found = json.get_ref<const std::string&>();
     for (const auto& [value, name] : Names<E>::values())
       if (name == found) return out = value, true;
-    return in.problem(place, unknown_name(Names<E>::kind, found, names()));
+    return in.problem(where, unknown_name(Names<E>::kind, found, names()));
   }
 };
 
@@ -230,8 +230,8 @@ struct Form<std::optional<T>> {
   static std::string wanted() { return Form<T>::wanted(); }
   static Json schema() { return Form<T>::schema(); }
   static Json write(const std::optional<T>& value) { return value ? Form<T>::write(*value) : Json(Json::value_t::discarded); }
-  static bool read(const Json& json, const Place& place, Input& in, std::optional<T>& out) {
-    return Form<T>::read(json, place, in, out.emplace());
+  static bool read(const Json& json, const JsonPath& where, Input& in, std::optional<T>& out) {
+    return Form<T>::read(json, where, in, out.emplace());
   }
 };
 
@@ -244,12 +244,12 @@ struct Form<std::vector<T>> {
     for (const T& value : values) out.push_back(Form<T>::write(value));
     return out;
   }
-  static bool read(const Json& json, const Place& place, Input& in, std::vector<T>& out) {
-    if (!json.is_array()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, std::vector<T>& out) {
+    if (!json.is_array()) return in.unwanted(where, wanted(), json);
     bool good = true;
     out.clear();
     out.reserve(json.size());
-    for (std::size_t i = 0; i < json.size(); ++i) good &= Form<T>::read(json[i], place.at(i), in, out.emplace_back());
+    for (std::size_t i = 0; i < json.size(); ++i) good &= Form<T>::read(json[i], where.at(i), in, out.emplace_back());
     return good;
   }
 };
@@ -262,11 +262,11 @@ struct OneOrList {
     return {{"oneOf", Json::array({Form<T>::schema(), {{"type", "array"}, {"items", Form<T>::schema()}, {"minItems", 1}}})}};
   }
   static Json write(const std::vector<T>& values) { return Form<std::vector<T>>::write(values); }
-  static bool read(const Json& json, const Place& place, Input& in, std::vector<T>& out) {
+  static bool read(const Json& json, const JsonPath& where, Input& in, std::vector<T>& out) {
     out.clear();
-    if (!json.is_array()) return Form<T>::read(json, place, in, out.emplace_back());
-    if (json.empty()) return in.problem(place, "an empty list asks for nothing: give at least one value");
-    return Form<std::vector<T>>::read(json, place, in, out);
+    if (!json.is_array()) return Form<T>::read(json, where, in, out.emplace_back());
+    if (json.empty()) return in.problem(where, "an empty list asks for nothing: give at least one value");
+    return Form<std::vector<T>>::read(json, where, in, out);
   }
 };
 

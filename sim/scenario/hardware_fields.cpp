@@ -18,12 +18,13 @@ const std::vector<std::pair<SendQueue, std::string>>& Names<SendQueue>::values()
 
 Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
   using C = CostAtSize;
-  return {.doc = "What calls of one size cost over what the other values of the profile say.",
-          .fields = {required("collective", &C::collective, "The name of the collective."),
-                     required("algorithm", &C::algorithm, "The name of its algorithm; of nccl \"nccl_ring\" or \"nccl_tree\", by its pattern."),
-                     required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
-                     required("size", &C::size, "The message size that the factor is for."),
-                     required("factor", &C::factor, "All times are multiplied by it.", between(0.01, nccl_most_factor))}};
+  return {
+      .doc = "What calls of one size cost over what the other values of the profile say.",
+      .fields = {required("collective", &C::collective, "The name of the collective."),
+                 required("algorithm", &C::algorithm, "The name of its algorithm; of nccl \"nccl_ring\" or \"nccl_tree\", by its pattern."),
+                 required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
+                 required("size", &C::size, "The message size that the factor is for."),
+                 required("factor", &C::factor, "All times are multiplied by it.", between(0.01, nccl_most_factor))}};
 }
 
 Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
@@ -41,24 +42,23 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("first_use", &H::first_use,
                    "The time to set up a connection, paid once for each directed pair of ranks by its first message."),
           optional("rendezvous", &H::rendezvous, "The handshake time of a message that reaches the rendezvous threshold."),
-          optional_as<OrWord<Bytes, NeverRendezvous>>("rendezvous_threshold", &H::rendezvous_threshold,
-                                                      "Messages of this size and more wait for their receiver."),
+          optional_as<SizeOrNever>("rendezvous_threshold", &H::rendezvous_threshold,
+                                   "Messages of this size and more wait for their receiver."),
           optional("reduce_launch", &H::reduce_launch, "The fixed cost of starting each reduction."),
-          optional_as<OrWord<BitsPerSecond, InstantReduction>>("reduce_rate", &H::reduce_rate,
-                                                               "The bytes that a rank reduces in a second."),
-          optional_as<OrWord<Bytes, AlwaysInCache>>("reduce_cache", &H::reduce_cache,
-                                                    "Collectives of messages larger than this reduce at reduce_rate_beyond_cache."),
-          optional_as<OrWord<BitsPerSecond, SameBeyondCache>>("reduce_rate_beyond_cache", &H::reduce_rate_beyond_cache,
-                                                              "The bytes that a rank reduces in a second when they do not stay in cache."),
+          optional_as<RateOrUnlimited>("reduce_rate", &H::reduce_rate, "The bytes that a rank reduces in a second."),
+          optional_as<SizeOrNever>("reduce_cache", &H::reduce_cache,
+                                   "Collectives of messages larger than this reduce at reduce_rate_beyond_cache."),
+          optional_as<RateOrThat<word_reduce_rate>>("reduce_rate_beyond_cache", &H::reduce_rate_beyond_cache,
+                                                    "The bytes that a rank reduces in a second when they do not stay in cache."),
           optional("wire_efficiency", &H::wire_efficiency,
                    "The goodput of a link divided by its line rate: what headers leave to the payload.", between(0.01, 1.0)),
           optional("eager_efficiency", &H::eager_efficiency,
                    "The goodput of messages below the rendezvous threshold divided by that of larger ones, which flags and copies reduce.",
                    between(0.01, 1.0)),
-          optional_as<OrWord<BitsPerSecond, UnlimitedStream>>("stream_rate", &H::stream_rate,
-                                                              "The most that one connection (sender, receiver, channel and stream) carries "
-                                                              "between servers, as TCP is limited by one core; unlimited when not given."),
-          optional_as<OrWord<BitsPerSecond, UnstagedMessages>>(
+          optional_as<RateOrUnlimited>("stream_rate", &H::stream_rate,
+                                       "The most that one connection (sender, receiver, channel and stream) carries "
+                                       "between servers, as TCP is limited by one core; unlimited when not given."),
+          optional_as<RateOrUnlimited>(
               "staging_rate", &H::staging_rate,
               "The rate at which messages between servers are copied to and from host memory, one copy at a time for each GPU and "
               "direction; unlimited, as with GPUDirect RDMA, when not given."),
@@ -84,17 +84,17 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    "From a message's end on its links until the receiver has it, on paths between servers over one switch."),
           optional("network_overhead", &H::network_overhead,
                    "From a message's end on its links until the receiver has it, on paths between servers over several switches."),
-          optional_as<OrWord<Bytes, AlwaysInCache>>("last_level_cache", &H::last_level_cache,
-                                                    "Collectives of larger messages reduce and copy at the rates in memory."),
-          optional_as<OrWord<BitsPerSecond, ReducesInMemoryAlike>>(
+          optional_as<SizeOrNever>("last_level_cache", &H::last_level_cache,
+                                   "Collectives of larger messages reduce and copy at the rates in memory."),
+          optional_as<RateOrThat<word_reduce_rate_beyond_cache>>(
               "reduce_rate_in_memory", &H::reduce_rate_in_memory,
               "The bytes that a rank reduces in a second beyond the last level of cache."),
-          optional_as<OrWord<BitsPerSecond, InstantCopy>>(
-              "copy_rate", &H::copy_rate, "The bytes that a receiver copies in a second of messages that it does not reduce."),
-          optional_as<OrWord<BitsPerSecond, CopiesBeyondCacheAlike>>(
+          optional_as<RateOrUnlimited>("copy_rate", &H::copy_rate,
+                                       "The bytes that a receiver copies in a second of messages that it does not reduce."),
+          optional_as<RateOrThat<word_copy_rate>>(
               "copy_rate_beyond_cache", &H::copy_rate_beyond_cache,
               "The bytes that a receiver copies in a second in collectives of messages larger than reduce_cache."),
-          optional_as<OrWord<BitsPerSecond, CopiesInMemoryAlike>>(
+          optional_as<RateOrThat<word_copy_rate_beyond_cache>>(
               "copy_rate_in_memory", &H::copy_rate_in_memory,
               "The bytes that a receiver copies in a second in collectives of messages beyond the last level of cache."),
           optional("nccl_base", &H::nccl_base, "A factor on the base latency of a call in NCCL's tuning table.",
@@ -105,8 +105,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    between(0.0, nccl_most_factor)),
           optional("simple_hops", &H::simple_hops, "A factor on the hop latencies of protocol Simple in NCCL's tuning table.",
                    between(0.0, nccl_most_factor)),
-          optional("network_hops", &H::network_hops,
-                   "A further factor on the latencies of hops between servers, whatever the protocol.", between(0.0, nccl_most_factor)),
+          optional("network_hops", &H::network_hops, "A further factor on the latencies of hops between servers, whatever the protocol.",
+                   between(0.0, nccl_most_factor)),
           optional(
               "ll_efficiency", &H::ll_efficiency,
               "The goodput of NCCL's protocol LL over what the links give: half of its bytes are flags, and it moves 8 bytes at a time.",
@@ -139,25 +139,25 @@ Json HardwareForm::schema() {
           {"x-shorthand", "profile"}};
 }
 
-bool HardwareForm::read(const Json& json, const Place& place, Input& in, HardwareProfile& out) {
-  if (!json.is_string() && !json.is_object()) return in.unwanted(place, wanted(), json);
+bool HardwareForm::read(const Json& json, const JsonPath& where, Input& in, HardwareProfile& out) {
+  if (!json.is_string() && !json.is_object()) return in.unwanted(where, wanted(), json);
   std::string name = HardwareProfile{}.name;
   const bool in_object = json.is_object() && json.contains("profile");
   const Json& named = in_object ? json.at("profile") : json;
   if (json.is_string() || in_object) {
     check(in.profiles, "reading a hardware profile needs a library");
-    const Place place_of_name = in_object ? place.in("profile") : place;
-    if (!Form<std::string>::read(named, place_of_name, in, name)) return false;
+    const JsonPath path_of_name = in_object ? where.in("profile") : where;
+    if (!Form<std::string>::read(named, path_of_name, in, name)) return false;
     try {
       out = in.profiles->load(name);
     } catch (const InputError& error) {
-      for (const std::string& problem : error.problems()) in.problem(place_of_name, problem);
+      for (const std::string& problem : error.problems()) in.problem(path_of_name, problem);
       return false;
     }
   }
   if (json.is_string()) return true;
   const Json base = Form<HardwareProfile>::write(out);
-  if (!Form<HardwareProfile>::read(json, place, in, out)) return false;
+  if (!Form<HardwareProfile>::read(json, where, in, out)) return false;
   const Json result = Form<HardwareProfile>::write(out);
   for (const auto& [key, value] : result.items())
     if (key != "profile" && base.at(key) != value) out.sources[key] = "given in the scenario";

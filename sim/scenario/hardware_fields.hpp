@@ -6,46 +6,24 @@
 
 namespace weft {
 
-struct NeverRendezvous {
-  static constexpr Bytes value{INT64_MAX};
-  static constexpr const char* word = "never";
+// The word that stands for a value: "unlimited" for a rate of 0, "never" for a threshold that no message reaches, or the name of another
+// rate that holds instead.
+template <class T, std::int64_t number, const char* text>
+struct WordFor {
+  static constexpr T value{number};
+  static constexpr const char* word = text;
 };
-struct InstantReduction {
-  static constexpr BitsPerSecond value{0};
-  static constexpr const char* word = "unlimited";
-};
-struct AlwaysInCache {
-  static constexpr Bytes value{INT64_MAX};
-  static constexpr const char* word = "never";
-};
-struct UnlimitedStream {
-  static constexpr BitsPerSecond value{0};
-  static constexpr const char* word = "unlimited";
-};
-struct UnstagedMessages {
-  static constexpr BitsPerSecond value{0};
-  static constexpr const char* word = "unlimited";
-};
-struct InstantCopy {
-  static constexpr BitsPerSecond value{0};
-  static constexpr const char* word = "unlimited";
-};
-struct CopiesBeyondCacheAlike {
-  static constexpr BitsPerSecond value{0};
-  static constexpr const char* word = "copy_rate";
-};
-struct ReducesInMemoryAlike {
-  static constexpr BitsPerSecond value{0};
-  static constexpr const char* word = "reduce_rate_beyond_cache";
-};
-struct CopiesInMemoryAlike {
-  static constexpr BitsPerSecond value{0};
-  static constexpr const char* word = "copy_rate_beyond_cache";
-};
-struct SameBeyondCache {
-  static constexpr BitsPerSecond value{0};
-  static constexpr const char* word = "reduce_rate";
-};
+inline constexpr char word_unlimited[] = "unlimited";
+inline constexpr char word_never[] = "never";
+inline constexpr char word_reduce_rate[] = "reduce_rate";
+inline constexpr char word_reduce_rate_beyond_cache[] = "reduce_rate_beyond_cache";
+inline constexpr char word_copy_rate[] = "copy_rate";
+inline constexpr char word_copy_rate_beyond_cache[] = "copy_rate_beyond_cache";
+
+using RateOrUnlimited = OrWord<BitsPerSecond, WordFor<BitsPerSecond, 0, word_unlimited>>;
+using SizeOrNever = OrWord<Bytes, WordFor<Bytes, INT64_MAX, word_never>>;
+template <const char* other>
+using RateOrThat = OrWord<BitsPerSecond, WordFor<BitsPerSecond, 0, other>>;
 
 template <>
 struct Names<SendQueue> {
@@ -67,7 +45,7 @@ struct HardwareForm {
   static std::string wanted() { return "the name of a hardware profile, or an object with \"profile\" and overrides"; }
   static Json schema();
   static Json write(const HardwareProfile& profile) { return Form<HardwareProfile>::write(profile); }
-  static bool read(const Json&, const Place&, Input&, HardwareProfile&);
+  static bool read(const Json&, const JsonPath&, Input&, HardwareProfile&);
 };
 
 }  // namespace weft

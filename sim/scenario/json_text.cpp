@@ -1,6 +1,6 @@
 #include "sim/scenario/json_text.hpp"
 
-#include "sim/scenario/place.hpp"
+#include "sim/scenario/json_path.hpp"
 
 #include <set>
 

@@ -20,14 +20,14 @@ HardwareProfile& profile_of(ProfileFile& file) { return file.profile; }
 
 Field<HardwareProfile> with_source(const Field<HardwareProfile>& plain) {
   Field<HardwareProfile> out = plain;
-  out.read = [plain](const Json& json, const Place& place, Input& in, HardwareProfile& profile) {
+  out.read = [plain](const Json& json, const JsonPath& where, Input& in, HardwareProfile& profile) {
     if (!json.is_object() || !json.contains("value") || !json.contains("source") || json.size() != 2)
-      return in.unwanted(place, "an object {\"value\": " + plain.wanted + ", \"source\": where it comes from}", json);
+      return in.unwanted(where, "an object {\"value\": " + plain.wanted + ", \"source\": where it comes from}", json);
     std::string source;
-    if (!Form<std::string>::read(json.at("source"), place.in("source"), in, source)) return false;
-    if (source.empty()) return in.problem(place.in("source"), "must say where the value comes from");
+    if (!Form<std::string>::read(json.at("source"), where.in("source"), in, source)) return false;
+    if (source.empty()) return in.problem(where.in("source"), "must say where the value comes from");
     profile.sources[plain.name] = source;
-    return plain.read(json.at("value"), place.in("value"), in, profile);
+    return plain.read(json.at("value"), where.in("value"), in, profile);
   };
   return out;
 }
@@ -39,8 +39,8 @@ struct Form<Json> {
   static std::string wanted() { return "an object"; }
   static Json schema() { return {{"type", "object"}}; }
   static Json write(const Json& value) { return value; }
-  static bool read(const Json& json, const Place& place, Input& in, Json& out) {
-    if (!json.is_object()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, Json& out) {
+    if (!json.is_object()) return in.unwanted(where, wanted(), json);
     out = json;
     return true;
   }
@@ -68,7 +68,7 @@ HardwareProfile read_profile(const std::filesystem::path& file) {
   Input in;
   ProfileFile out;
   const Json json = parse_json(read_file(file), in.problems);
-  if (in.problems.empty()) Form<ProfileFile>::read(json, Place{}, in, out);
+  if (in.problems.empty()) Form<ProfileFile>::read(json, JsonPath{}, in, out);
   if (!in.problems.empty()) throw InputError(lines_of(file.string(), in.problems));
   out.profile.name = file.stem().string();
   return out.profile;

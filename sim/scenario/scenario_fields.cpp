@@ -52,7 +52,7 @@ Field<Scenario> sweep_field() {
               "Pointers to lists or ranges of values (the run is their product, and weft tune chooses among them), or a list of settings, "
               "one for "
               "each case.",
-          .read = [](const Json&, const Place&, Input&, Scenario&) { return true; },
+          .read = [](const Json&, const JsonPath&, Input&, Scenario&) { return true; },
           .write = [](const Scenario&) { return Json(Json::value_t::discarded); },
           .schema = sweep_schema,
           .wanted = "an object of lists"};
@@ -62,7 +62,7 @@ Field<Scenario> schema_field() {
   return {.name = "schema",
           .doc = "Version of the scenario format; this page describes version 1.",
           .is_required = true,
-          .read = [](const Json& json, const Place& place, Input& in, Scenario&) { return json == 1 || in.unwanted(place, "1", json); },
+          .read = [](const Json& json, const JsonPath& where, Input& in, Scenario&) { return json == 1 || in.unwanted(where, "1", json); },
           .write = [](const Scenario&) { return Json(1); },
           .schema =
               [] {
@@ -74,8 +74,8 @@ Field<Scenario> schema_field() {
 Field<Scenario> editor_field() {
   return {.name = "$schema",
           .doc = "For editors: where the JSON Schema of this file is.",
-          .read = [](const Json& json, const Place& place, Input& in,
-                     Scenario&) { return json.is_string() || in.unwanted(place, "a string", json); },
+          .read = [](const Json& json, const JsonPath& where, Input& in,
+                     Scenario&) { return json.is_string() || in.unwanted(where, "a string", json); },
           .write = [](const Scenario&) { return Json(Json::value_t::discarded); },
           .schema =
               [] {
@@ -207,14 +207,14 @@ struct ScheduleFileForm {
   static std::string wanted() { return "the name of a file: MSCCL XML"; }
   static Json schema() { return {{"type", "string"}}; }
   static Json write(const ImportedSchedule& imported) { return imported.file; }
-  static bool read(const Json& json, const Place& place, Input& in, ImportedSchedule& out) {
+  static bool read(const Json& json, const JsonPath& where, Input& in, ImportedSchedule& out) {
     std::string file;
-    if (!Form<std::string>::read(json, place, in, file)) return false;
+    if (!Form<std::string>::read(json, where, in, file)) return false;
     try {
       out = import_schedule((in.folder / file).string(), file);
       return true;
     } catch (const InputError& error) {
-      for (const std::string& problem : error.problems()) in.problem(place, problem);
+      for (const std::string& problem : error.problems()) in.problem(where, problem);
       return false;
     }
   }
@@ -284,8 +284,8 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
     }
     if (name == imported_algorithms().front().name) {
       doc = imported_algorithms().front().description;
-      fields.push_back(required_as<ScheduleFileForm>(
-          "file", &Settings::imported, "MSCCL XML, relative to the scenario; for as many ranks as take part."));
+      fields.push_back(required_as<ScheduleFileForm>("file", &Settings::imported,
+                                                     "MSCCL XML, relative to the scenario; for as many ranks as take part."));
     }
     out.alternatives.push_back({.name = name,
                                 .doc = doc,
@@ -353,7 +353,7 @@ Declaration<Workload> Declared<Workload>::declaration() {
     if (w.trace.given()) return Form<TraceFiles>::write({w.trace.files, w.trace.lenient});
     return w.program.empty() ? Json(Json::value_t::discarded) : Form<std::vector<OperationSpec>>::write(w.program);
   };
-  program.read = [](const Json& json, const Place& place, Input& in, W& w) { return read_program(json, place, in, w); };
+  program.read = [](const Json& json, const JsonPath& where, Input& in, W& w) { return read_program(json, where, in, w); };
   program.schema = [] { return Json{{"oneOf", Json::array({Form<std::vector<OperationSpec>>::schema(), Form<TraceFiles>::schema()})}}; };
   program.wanted = "a list of operations, or {\"files\": [...]}";
   Declaration<W> out{

@@ -18,29 +18,29 @@ struct NoContention {
   static constexpr const char* word = "none";
 };
 struct ContentionForm : OrWord<PeerContention, NoContention> {
-  static bool read(const Json& json, const Place& place, Input& in, PeerContention& out) {
+  static bool read(const Json& json, const JsonPath& where, Input& in, PeerContention& out) {
     if (json.is_object() && json.empty())
-      return in.problem(place, "says nothing: give \"nic_rate\" or \"two_way_rate\", or write \"none\"");
-    return OrWord::read(json, place, in, out);
+      return in.problem(where, "says nothing: give \"nic_rate\" or \"two_way_rate\", or write \"none\"");
+    return OrWord::read(json, where, in, out);
   }
 };
 
 // What a scenario says otherwise of a link that the server has already.
-bool change_link(const Json& json, const Place& place, Input& in, Server& out) {
+bool change_link(const Json& json, const JsonPath& where, Input& in, Server& out) {
   ServerLink said;
-  if (!Form<ServerLink>::read(json, place, in, said)) return false;
+  if (!Form<ServerLink>::read(json, where, in, said)) return false;
   const auto same_ends = [&](const ServerLink& link) {
     return (link.from == said.from && link.to == said.to) || (link.from == said.to && link.to == said.from);
   };
   const auto link = std::ranges::find_if(out.links, same_ends);
   if (link == out.links.end())
-    return in.problem(place,
+    return in.problem(where,
                       fmt::format("must name the ends of a link that the server has, such as \"{}\" and \"{}\", got \"{}\" and \"{}\"",
                                   out.links.front().from, out.links.front().to, said.from, said.to));
   if (json.contains("bandwidth") && !json.contains("pcie")) link->pcie.reset();
   if (json.contains("pcie") && !json.contains("bandwidth")) link->bandwidth = {};
   const std::string from = link->from, to = link->to;
-  const bool good = Form<ServerLink>::read(json, place, in, *link);
+  const bool good = Form<ServerLink>::read(json, where, in, *link);
   link->from = from, link->to = to;
   return good;
 }
@@ -50,11 +50,11 @@ Field<Server> links_field() {
   Field<Server> field = optional("links", &Server::links,
                                  "The links between the devices. Beside a preset or a topology file: the links that differ from it, each "
                                  "identified by its two ends, with the keys that differ.");
-  field.read = [read = field.read](const Json& json, const Place& place, Input& in, Server& out) {
-    if (out.links.empty()) return read(json, place, in, out);
-    if (!json.is_array()) return in.unwanted(place, "a list", json);
+  field.read = [read = field.read](const Json& json, const JsonPath& where, Input& in, Server& out) {
+    if (out.links.empty()) return read(json, where, in, out);
+    if (!json.is_array()) return in.unwanted(where, "a list", json);
     bool good = true;
-    for (std::size_t i = 0; i < json.size(); ++i) good &= change_link(json[i], place.at(i), in, out);
+    for (std::size_t i = 0; i < json.size(); ++i) good &= change_link(json[i], where.at(i), in, out);
     return good;
   };
   return field;
@@ -77,16 +77,16 @@ Field<Server> topology_field() {
   return {.name = "nccl_topology",
           .doc = "An NCCL topology file (NCCL_TOPO_DUMP_FILE), relative to the scenario.",
           .read =
-              [](const Json& json, const Place& place, Input& in, Server& out) {
+              [](const Json& json, const JsonPath& where, Input& in, Server& out) {
                 std::string file;
-                if (!Form<std::string>::read(json, place, in, file)) return false;
+                if (!Form<std::string>::read(json, where, in, file)) return false;
                 const auto path = in.folder / file;
                 try {
                   out = read_nccl_topology(read_file(path, max_topology_bytes));
                   return true;
                 } catch (const InputError& error) {
                   for (const std::string& problem : error.problems())
-                    in.problem(place, problem.starts_with(path.string()) ? problem : path.string() + ": " + problem);
+                    in.problem(where, problem.starts_with(path.string()) ? problem : path.string() + ": " + problem);
                   return false;
                 }
               },
@@ -102,12 +102,12 @@ Field<Server> preset_field() {
   return {.name = "preset",
           .doc = "The preset server, parts of which the other keys override.",
           .read =
-              [](const Json& json, const Place& place, Input& in, Server& out) {
+              [](const Json& json, const JsonPath& where, Input& in, Server& out) {
                 std::string name;
-                if (!Form<std::string>::read(json, place, in, name)) return false;
+                if (!Form<std::string>::read(json, where, in, name)) return false;
                 const auto& known = server_presets();
                 if (std::find(known.begin(), known.end(), name) == known.end())
-                  return in.problem(place, unknown_name("server", name, known));
+                  return in.problem(where, unknown_name("server", name, known));
                 out = server_preset(name);
                 return true;
               },
@@ -211,9 +211,9 @@ Declaration<HostCopies> Declared<HostCopies>::declaration() {
   using C = HostCopies;
   auto gpus =
       optional_as<OrWord<std::vector<int>, AllGpus>>("gpus", &C::gpus, "The endpoints whose GPUs copy, numbered through all servers.");
-  gpus.read = [read = gpus.read](const Json& json, const Place& place, Input& in, C& out) {
-    if (json.is_array() && json.empty()) return in.problem(place, "names no GPU: write \"all\" or at least one");
-    return read(json, place, in, out);
+  gpus.read = [read = gpus.read](const Json& json, const JsonPath& where, Input& in, C& out) {
+    if (json.is_array() && json.empty()) return in.problem(where, "names no GPU: write \"all\" or at least one");
+    return read(json, where, in, out);
   };
   return {.doc = "Copies that each of some GPUs repeats until the collective has ended, at least once.",
           .fields = {gpus, optional("direction", &C::direction, "The direction of the copies: to or from host memory."),
@@ -248,28 +248,28 @@ Json ServerForm::write(const Server& server) {
   return out;
 }
 
-bool ServerForm::read(const Json& json, const Place& place, Input& in, Server& out) {
-  if (json.is_string()) return preset_field().read(json, place, in, out);
-  if (!json.is_object()) return in.unwanted(place, wanted(), json);
+bool ServerForm::read(const Json& json, const JsonPath& where, Input& in, Server& out) {
+  if (json.is_string()) return preset_field().read(json, where, in, out);
+  if (!json.is_object()) return in.unwanted(where, wanted(), json);
   const bool preset = json.contains("preset"), topology = json.contains("nccl_topology");
   if (!preset && !topology && !json.contains("gpus"))
-    return in.problem(place, "says nothing of its devices: give \"preset\", \"nccl_topology\", or a description with \"gpus\"");
+    return in.problem(where, "says nothing of its devices: give \"preset\", \"nccl_topology\", or a description with \"gpus\"");
   bool good = true;
-  if (preset && topology) good = in.problem(place.in("nccl_topology"), "cannot stand beside \"preset\"");
+  if (preset && topology) good = in.problem(where.in("nccl_topology"), "cannot stand beside \"preset\"");
   for (const char* key : structure)
     if ((preset || topology) && json.contains(key))
       good =
-          in.problem(place.in(key), fmt::format("cannot stand beside \"{}\", which has its devices", preset ? "preset" : "nccl_topology"));
+          in.problem(where.in(key), fmt::format("cannot stand beside \"{}\", which has its devices", preset ? "preset" : "nccl_topology"));
   out = Server{};
   if (!preset && !topology) out.preset.clear();
-  good &= Form<Server>::read(json, place, in, out);
+  good &= Form<Server>::read(json, where, in, out);
   if (!preset && !topology && json.contains("gpus") && !json.contains("nics")) give_no_nic(out);
   if (good && out.is_sub_node() && !preset)
-    good = in.problem(topology ? place.in("nccl_topology") : place.in("gpus"),
+    good = in.problem(topology ? where.in("nccl_topology") : where.in("gpus"),
                       "has no GPU, and endpoints are GPUs; a node that is an endpoint by itself is the server \"sub_node\"");
   if (good && out.is_sub_node() && preset)
     for (const auto& item : json.items())
-      if (item.key() != "preset") good = in.problem(place.in(item.key()), "means nothing for a sub_node, which has no devices inside");
+      if (item.key() != "preset") good = in.problem(where.in(item.key()), "means nothing for a sub_node, which has no devices inside");
   return good;
 }
 

@@ -47,7 +47,7 @@ struct ServerForm {
   static std::string wanted() { return "the name of a server, or an object with \"preset\", \"nccl_topology\" or \"gpus\""; }
   static Json schema();
   static Json write(const Server&);
-  static bool read(const Json&, const Place&, Input&, Server&);
+  static bool read(const Json&, const JsonPath&, Input&, Server&);
 };
 
 }  // namespace weft

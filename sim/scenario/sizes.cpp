@@ -18,12 +18,12 @@ Json SizesForm::schema() {
   return out;
 }
 
-bool SizesForm::read(const Json& json, const Place& place, Input& in, std::vector<Bytes>& out) {
-  if (!json.is_object()) return OneOrList<Bytes>::read(json, place, in, out);
+bool SizesForm::read(const Json& json, const JsonPath& where, Input& in, std::vector<Bytes>& out) {
+  if (!json.is_object()) return OneOrList<Bytes>::read(json, where, in, out);
   SizeRange range;
-  if (!Form<SizeRange>::read(json, place, in, range)) return false;
+  if (!Form<SizeRange>::read(json, where, in, range)) return false;
   if (range.to < range.from)
-    return in.problem(place.in("to"),
+    return in.problem(where.in("to"),
                       fmt::format("must be at least \"from\" = {}, got \"{}\"", to_string(range.from), to_string(range.to)));
   out.clear();
   for (Bytes size = range.from;; size = Bytes{size.count * range.factor}) {

@@ -19,7 +19,7 @@ struct SizesForm {
   static std::string wanted();
   static Json schema();
   static Json write(const std::vector<Bytes>& sizes) { return OneOrList<Bytes>::write(sizes); }
-  static bool read(const Json&, const Place&, Input&, std::vector<Bytes>&);
+  static bool read(const Json&, const JsonPath&, Input&, std::vector<Bytes>&);
 };
 
 }  // namespace weft

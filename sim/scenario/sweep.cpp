@@ -7,14 +7,14 @@
 namespace weft {
 namespace {
 
-bool too_many(std::size_t cases, const Place& place, Input& in) {
-  return cases > most_cases && !in.problem(place, fmt::format("stands for more than {} cases", most_cases));
+bool too_many(std::size_t cases, const JsonPath& where, Input& in) {
+  return cases > most_cases && !in.problem(where, fmt::format("stands for more than {} cases", most_cases));
 }
 
-std::vector<std::vector<Setting>> product(const Json& sweep, const Place& place, Input& in) {
+std::vector<std::vector<Setting>> product(const Json& sweep, const JsonPath& where, Input& in) {
   std::vector<std::vector<Setting>> cases(1);
-  for (const SweepAxis& axis : axes_of(sweep, place, in)) {
-    if (too_many(axis.values.size(), place, in) || too_many(cases.size() * axis.values.size(), place, in)) return {};
+  for (const SweepAxis& axis : axes_of(sweep, where, in)) {
+    if (too_many(axis.values.size(), where, in) || too_many(cases.size() * axis.values.size(), where, in)) return {};
     std::vector<std::vector<Setting>> longer;
     for (const auto& settings : cases)
       for (const Json& value : axis.values) {
@@ -26,14 +26,14 @@ std::vector<std::vector<Setting>> product(const Json& sweep, const Place& place,
   return cases;
 }
 
-std::vector<std::vector<Setting>> list(const Json& sweep, const Place& place, Input& in) {
+std::vector<std::vector<Setting>> list(const Json& sweep, const JsonPath& where, Input& in) {
   std::vector<std::vector<Setting>> cases;
-  if (sweep.empty()) in.problem(place, "an empty list asks for nothing: give at least one case");
-  if (too_many(sweep.size(), place, in)) return {};
+  if (sweep.empty()) in.problem(where, "an empty list asks for nothing: give at least one case");
+  if (too_many(sweep.size(), where, in)) return {};
   for (std::size_t i = 0; i < sweep.size(); ++i) {
     cases.emplace_back();
     if (!sweep[i].is_object()) {
-      in.unwanted(place.at(i), "an object of pointers and values", sweep[i]);
+      in.unwanted(where.at(i), "an object of pointers and values", sweep[i]);
       continue;
     }
     for (const auto& [pointer, value] : sweep[i].items()) cases.back().push_back({pointer, value});
@@ -43,10 +43,10 @@ std::vector<std::vector<Setting>> list(const Json& sweep, const Place& place, In
 
 }  // namespace
 
-std::vector<SweepAxis> axes_of(const Json& sweep, const Place& place, Input& in) {
+std::vector<SweepAxis> axes_of(const Json& sweep, const JsonPath& where, Input& in) {
   std::vector<SweepAxis> axes;
   for (const auto& [pointer, values] : sweep.items()) {
-    const Place here = place.in(pointer);
+    const JsonPath here = where.in(pointer);
     if (is_range(values)) {
       if (auto all = values_of_range(values, here, in); !all.empty()) axes.push_back({pointer, std::move(all)});
     } else if (values.is_array() && !values.empty()) {
@@ -58,11 +58,11 @@ std::vector<SweepAxis> axes_of(const Json& sweep, const Place& place, Input& in)
   return axes;
 }
 
-std::vector<std::vector<Setting>> settings_of(const Json& sweep, const Place& place, Input& in) {
+std::vector<std::vector<Setting>> settings_of(const Json& sweep, const JsonPath& where, Input& in) {
   if (sweep.is_null()) return {{}};
-  if (sweep.is_object()) return product(sweep, place, in);
-  if (sweep.is_array()) return list(sweep, place, in);
-  in.unwanted(place, "an object of pointers to lists, or a list of settings", sweep);
+  if (sweep.is_object()) return product(sweep, where, in);
+  if (sweep.is_array()) return list(sweep, where, in);
+  in.unwanted(where, "an object of pointers to lists, or a list of settings", sweep);
   return {};
 }
 
@@ -78,12 +78,12 @@ bool covers(const std::string& outer, const std::string& inner) {
   return inner.starts_with(outer) && (inner.size() == outer.size() || inner[outer.size()] == '/');
 }
 
-bool keeps_settings(const std::vector<Setting>& axes, const Place& place, Input& in) {
+bool keeps_settings(const std::vector<Setting>& axes, const JsonPath& where, Input& in) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (covers("/sweep", axes[i].pointer)) return in.problem(place, "sets \"/sweep\": a sweep in a sweep is not run; write one sweep");
+    if (covers("/sweep", axes[i].pointer)) return in.problem(where, "sets \"/sweep\": a sweep in a sweep is not run; write one sweep");
     for (std::size_t before = 0; before < i; ++before)
       if (covers(axes[i].pointer, axes[before].pointer))
-        return in.problem(place, fmt::format("{} undoes {}, which stands before it; sweep one of them, or write it first",
+        return in.problem(where, fmt::format("{} undoes {}, which stands before it; sweep one of them, or write it first",
                                              shown(Json(axes[i].pointer)), shown(Json(axes[before].pointer))));
   }
   return true;

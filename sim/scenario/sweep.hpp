@@ -24,10 +24,10 @@ struct SweepAxis {
 
 // {"/pointer": [values], ...}, or instead of a list a range: {"from": 2, "to": 24, "step": 2}, {"from": "1MiB", "to": "64MiB", "factor":
 // 2}.
-std::vector<SweepAxis> axes_of(const Json& sweep, const Place& place, Input& in);
+std::vector<SweepAxis> axes_of(const Json& sweep, const JsonPath& where, Input& in);
 
 // The settings of each case: the product of axes, of which the last changes fastest, or [{"/pointer": value, ...}, ...], one case each.
-std::vector<std::vector<Setting>> settings_of(const Json& sweep, const Place& place, Input& in);
+std::vector<std::vector<Setting>> settings_of(const Json& sweep, const JsonPath& where, Input& in);
 
 // JSON Schema of "sweep".
 Json sweep_schema();
@@ -36,7 +36,7 @@ Json sweep_schema();
 bool covers(const std::string& outer, const std::string& inner);
 
 // Each setting of a case must be in effect, for rows are labelled with it: a problem where one undoes another.
-bool keeps_settings(const std::vector<Setting>& axes, const Place& place, Input& in);
+bool keeps_settings(const std::vector<Setting>& axes, const JsonPath& where, Input& in);
 
 // The sweep comes last, so it would undo what is set: a problem for each such setting.
 void refuse_swept(const std::vector<Setting>& settings, const std::vector<std::vector<Setting>>& cases, Input& in);

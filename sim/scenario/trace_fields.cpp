@@ -22,17 +22,17 @@ Declaration<TraceFiles> Declared<TraceFiles>::declaration() {
               "What the files do not say (a size, the other end of a message) is taken as a message says, instead of being refused.")}};
 }
 
-bool read_program(const Json& json, const Place& place, Input& in, Workload& w) {
-  if (!json.is_object()) return Form<std::vector<OperationSpec>>::read(json, place, in, w.program);
+bool read_program(const Json& json, const JsonPath& where, Input& in, Workload& w) {
+  if (!json.is_object()) return Form<std::vector<OperationSpec>>::read(json, where, in, w.program);
   TraceFiles choice;
-  if (!Form<TraceFiles>::read(json, place, in, choice)) return false;
+  if (!Form<TraceFiles>::read(json, where, in, choice)) return false;
   auto& program = in.traces[choice.files];
   if (!program) try {
       std::vector<std::filesystem::path> files;
       for (const std::string& file : choice.files) files.push_back(in.folder / file);
       program = std::make_shared<const TracedProgram>(read_traces(files));
     } catch (const InputError& error) {
-      for (const std::string& problem : error.problems()) in.problem(place.in("files"), problem);
+      for (const std::string& problem : error.problems()) in.problem(where.in("files"), problem);
       return false;
     }
   w.trace = {.files = std::move(choice.files), .lenient = choice.lenient, .program = program};

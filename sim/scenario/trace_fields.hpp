@@ -17,7 +17,7 @@ struct Declared<TraceFiles> {
 };
 
 // A list of operations, or trace files, which are read.
-bool read_program(const Json&, const Place&, Input&, Workload&);
+bool read_program(const Json&, const JsonPath&, Input&, Workload&);
 
 // What the trace does not say, unless that is allowed, and what of it cannot be simulated on the scenario's ranks.
 std::vector<Problem> trace_problems(const Scenario&);

@@ -26,20 +26,20 @@ struct ModelForm {
     if (!model.given()) return Json(Json::value_t::discarded);
     return model.file.empty() ? Json(model.table->name) : Json{{"file", model.file}};
   }
-  static bool read(const Json& json, const Place& place, Input& in, ModelChoice& out) {
-    if (json.is_object()) return read_table(json, place, in, out);
-    if (!json.is_string()) return in.unwanted(place, wanted(), json);
+  static bool read(const Json& json, const JsonPath& where, Input& in, ModelChoice& out) {
+    if (json.is_object()) return read_table(json, where, in, out);
+    if (!json.is_string()) return in.unwanted(where, wanted(), json);
     const std::string& name = json.get_ref<const std::string&>();
     const std::vector<std::string> names = model_names();
-    if (std::ranges::find(names, name) == names.end()) return in.problem(place, unknown_name("model", name, names));
+    if (std::ranges::find(names, name) == names.end()) return in.problem(where, unknown_name("model", name, names));
     out.table = std::make_shared<const Model>(known_model(name));
     return true;
   }
 
  private:
-  static bool read_table(const Json& json, const Place& place, Input& in, ModelChoice& out) {
-    if (json.size() != 1 || !json.contains("file") || !json.at("file").is_string()) return in.unwanted(place, wanted(), json);
-    const Place at = place.in("file");
+  static bool read_table(const Json& json, const JsonPath& where, Input& in, ModelChoice& out) {
+    if (json.size() != 1 || !json.contains("file") || !json.at("file").is_string()) return in.unwanted(where, wanted(), json);
+    const JsonPath at = where.in("file");
     if (!Form<std::string>::read(json.at("file"), at, in, out.file)) return false;
     try {
       const auto file = in.folder / out.file;

@@ -35,19 +35,19 @@ Json of_kind(Kind kind, double value, bool whole) {
 }
 
 // The value at a key, of the same kind as `like` unless that is none.
-std::optional<Magnitude> read_end(const Json& json, const char* key, Kind like, const Place& place, Input& in) {
+std::optional<Magnitude> read_end(const Json& json, const char* key, Kind like, const JsonPath& where, Input& in) {
   const std::string wanted = "a number, or a quantity such as \"1MiB\", \"2us\" or \"10Gbps\"";
   if (!json.contains(key)) {
-    in.problem(place.in(key), "missing: write " + wanted);
+    in.problem(where.in(key), "missing: write " + wanted);
     return std::nullopt;
   }
   const Magnitude found = magnitude_of(json.at(key));
   if (found.kind == Kind::none) {
-    in.unwanted(place.in(key), wanted, json.at(key));
+    in.unwanted(where.in(key), wanted, json.at(key));
     return std::nullopt;
   }
   if (like == Kind::none || like == found.kind) return found;
-  in.unwanted(place.in(key), fmt::format("of the kind of \"from\" = {}", shown(json.at("from"))), json.at(key));
+  in.unwanted(where.in(key), fmt::format("of the kind of \"from\" = {}", shown(json.at("from"))), json.at(key));
   return std::nullopt;
 }
 
@@ -58,26 +58,26 @@ struct Progression {
   double at(double from, int i) const { return step > 0 ? from + step * i : from * std::pow(factor, i); }
 };
 
-std::optional<Progression> read_progression(const Json& json, const Magnitude& from, const Place& place, Input& in) {
+std::optional<Progression> read_progression(const Json& json, const Magnitude& from, const JsonPath& where, Input& in) {
   if (json.contains("step") && json.contains("factor")) {
-    in.problem(place, "has both \"step\" and \"factor\": give one of them");
+    in.problem(where, "has both \"step\" and \"factor\": give one of them");
     return std::nullopt;
   }
   if (json.contains("step")) {
-    const auto step = read_end(json, "step", from.kind, place, in);
-    if (step && step->value <= 0) in.unwanted(place.in("step"), "above zero", json.at("step"));
+    const auto step = read_end(json, "step", from.kind, where, in);
+    if (step && step->value <= 0) in.unwanted(where.in("step"), "above zero", json.at("step"));
     return step && step->value > 0 ? std::optional(Progression{.step = step->value}) : std::nullopt;
   }
   Progression by;
   if (const auto factor = json.find("factor"); factor != json.end()) {
     if (!factor->is_number() || factor->get<double>() <= 1) {
-      in.unwanted(place.in("factor"), "a number above 1", *factor);
+      in.unwanted(where.in("factor"), "a number above 1", *factor);
       return std::nullopt;
     }
     by.factor = factor->get<double>();
   }
   if (from.value > 0) return by;
-  in.unwanted(place.in("from"), "above zero where each value is a factor times the one before; or give a \"step\"", json.at("from"));
+  in.unwanted(where.in("from"), "above zero where each value is a factor times the one before; or give a \"step\"", json.at("from"));
   return std::nullopt;
 }
 
@@ -95,17 +95,17 @@ Magnitude magnitude_of(const Json& json) {
 
 bool is_range(const Json& json) { return json.is_object(); }
 
-std::vector<Json> values_of_range(const Json& json, const Place& place, Input& in) {
+std::vector<Json> values_of_range(const Json& json, const JsonPath& where, Input& in) {
   const std::size_t before = in.problems.size();
   const std::vector<std::string> allowed(std::begin(keys), std::end(keys));
   for (const auto& item : json.items())
-    if (std::ranges::find(allowed, item.key()) == allowed.end()) in.problem(place.in(item.key()), unknown_name("key", item.key(), allowed));
-  const auto from = read_end(json, "from", Kind::none, place, in);
-  const auto to = read_end(json, "to", from ? from->kind : Kind::none, place, in);
+    if (std::ranges::find(allowed, item.key()) == allowed.end()) in.problem(where.in(item.key()), unknown_name("key", item.key(), allowed));
+  const auto from = read_end(json, "from", Kind::none, where, in);
+  const auto to = read_end(json, "to", from ? from->kind : Kind::none, where, in);
   if (!from || !to) return {};
   if (to->value < from->value)
-    in.problem(place.in("to"), fmt::format("must be at least \"from\" = {}, got {}", shown(json.at("from")), shown(json.at("to"))));
-  const auto by = read_progression(json, *from, place, in);
+    in.problem(where.in("to"), fmt::format("must be at least \"from\" = {}, got {}", shown(json.at("from")), shown(json.at("to"))));
+  const auto by = read_progression(json, *from, where, in);
   if (!by || in.problems.size() > before) return {};
   const bool whole = json.at("from").is_number_integer() && (!json.contains("step") || json.at("step").is_number_integer());
   std::vector<Json> out;
@@ -113,7 +113,7 @@ std::vector<Json> values_of_range(const Json& json, const Place& place, Input& i
   for (int i = 0; by->at(from->value, i) <= to->value + rounding * std::abs(to->value); ++i) {
     Json value = of_kind(from->kind, by->at(from->value, i), whole);
     if (out.empty() || out.back() != value) out.push_back(std::move(value));
-    if (i > static_cast<int>(most_cases)) return in.problem(place, fmt::format("stands for more than {} values", most_cases)), out;
+    if (i > static_cast<int>(most_cases)) return in.problem(where, fmt::format("stands for more than {} values", most_cases)), out;
   }
   return out;
 }

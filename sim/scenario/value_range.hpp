@@ -12,7 +12,7 @@ bool is_range(const Json& json);
 
 // {"from": "1MiB", "to": "64MiB", "factor": 2} or {"from": 2, "to": 24, "step": 2}: numbers, or quantities of one kind, from "from" up to
 // "to"; without "step" and "factor" each is twice the one before. Whole numbers stay whole. Empty where there is a problem.
-std::vector<Json> values_of_range(const Json& json, const Place& place, Input& in);
+std::vector<Json> values_of_range(const Json& json, const JsonPath& where, Input& in);
 
 Json range_schema();
 

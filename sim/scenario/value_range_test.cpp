@@ -7,7 +7,7 @@ namespace {
 
 std::string values(const char* range) {
   Input in;
-  const auto all = values_of_range(Json::parse(range), Place{}, in);
+  const auto all = values_of_range(Json::parse(range), JsonPath{}, in);
   return in.problems.empty() ? Json(all).dump() : in.problems.front().where + ": " + in.problems.front().what;
 }
 

@@ -34,12 +34,12 @@ Choice choice_of(const std::string& pointer, const std::vector<Json>& values) {
   return out;
 }
 
-std::vector<Choice> swept_choices(const Json& sweep, const Place& place, Input& in) {
+std::vector<Choice> swept_choices(const Json& sweep, const JsonPath& where, Input& in) {
   std::vector<Choice> out;
   if (sweep.is_object()) {
-    for (const SweepAxis& axis : axes_of(sweep, place, in)) out.push_back(choice_of(axis.pointer, axis.values));
+    for (const SweepAxis& axis : axes_of(sweep, where, in)) out.push_back(choice_of(axis.pointer, axis.values));
   } else if (!sweep.is_null()) {
-    if (auto cases = settings_of(sweep, place, in); !cases.empty()) out.push_back({.name = "case", .options = std::move(cases)});
+    if (auto cases = settings_of(sweep, where, in); !cases.empty()) out.push_back({.name = "case", .options = std::move(cases)});
   }
   return out;
 }
@@ -117,7 +117,7 @@ bool TunableScenario::reads(const Json& json, Input& in) const {
 
 // The sweep's settings in their order, then what is picked from lists.
 Json TunableScenario::applied(const Point& point, Input& in) const {
-  const Place of_sweep = Place{nullptr, "/sweep"};
+  const JsonPath of_sweep = JsonPath{nullptr, "/sweep"};
   Json json = base_;
   std::vector<Setting> settings;
   for (std::size_t i = 0; i < choices_.size(); ++i)
@@ -162,14 +162,14 @@ TunableScenario TunableScenario::load(const std::filesystem::path& file, const s
   const auto stop_if_wrong = [&] {
     if (!in.problems.empty()) throw InputError(lines_of(file.string(), in.problems));
   };
-  if (!out.base_.is_object() && in.problems.empty()) in.unwanted(Place{}, "an object", out.base_);
+  if (!out.base_.is_object() && in.problems.empty()) in.unwanted(JsonPath{}, "an object", out.base_);
   stop_if_wrong();
   for (const Setting& setting : settings)
     if (const auto wrong = set_at(out.base_, setting.pointer, setting.value, schema())) in.problem({nullptr, "--set"}, *wrong);
   const Json sweep = out.base_.value("sweep", Json());
   out.base_.erase("sweep");
   out.name_ = out.base_.contains("name") && out.base_["name"].is_string() ? out.base_["name"].get<std::string>() : file.stem().string();
-  const Place root;
+  const JsonPath root;
   out.choices_ = swept_choices(sweep, root.in("sweep"), in);
   std::vector<std::vector<Setting>> swept;
   for (const Choice& choice : out.choices_) swept.insert(swept.end(), choice.options.begin(), choice.options.end());

@@ -33,7 +33,7 @@ AlgorithmChoice parse_algorithm(const std::string& text) {
   }
   Input in;
   AlgorithmChoice choice;
-  Form<AlgorithmChoice>::read(json, Place{}, in, choice);
+  Form<AlgorithmChoice>::read(json, JsonPath{}, in, choice);
   std::vector<std::string> problems;
   for (const Problem& problem : in.problems)
     problems.push_back(problem.where.empty() ? problem.what : fmt::format("{}: {}", problem.where, problem.what));

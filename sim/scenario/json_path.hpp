@@ -40,13 +40,13 @@ inline std::string key_shown(std::string_view key) {
   return printable(escaped(key.size() > longest ? key.substr(0, longest) : key)) + (key.size() > longest ? "..." : "");
 }
 
-struct Place {
-  const Place* up = nullptr;  // null: the whole value, pointer ""
+struct JsonPath {
+  const JsonPath* up = nullptr;  // null: the whole value, pointer ""
   std::string_view key = {};
   std::ptrdiff_t index = -1;  // an array element, when not negative
 
-  Place in(std::string_view name) const { return {this, name, -1}; }
-  Place at(std::size_t i) const { return {this, {}, static_cast<std::ptrdiff_t>(i)}; }
+  JsonPath in(std::string_view name) const { return {this, name, -1}; }
+  JsonPath at(std::size_t i) const { return {this, {}, static_cast<std::ptrdiff_t>(i)}; }
   std::string pointer() const {
     if (!up) return std::string(key);  // a root may carry a prefix of its own
     return up->pointer() + "/" + (index >= 0 ? fmt::format("{}", index) : key_shown(key));

@@ -1,0 +1,145 @@
+#include "sim/row_of_run.hpp"
+
+#include "sim/blame.hpp"
+#include "sim/scenario/describe.hpp"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+namespace weft {
+namespace {
+
+// `span`: the time in which the bytes were carried.
+void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, const Fabric& fabric, Row& row) {
+  if (span.ps == 0) return;
+  double most = 0;
+  for (LinkId id = 0; id < fabric.links(); ++id) {
+    const double carried = 8.0 * static_cast<double>(bytes_on_link[static_cast<std::size_t>(id)]);
+    const double utilization = carried / (static_cast<double>(fabric.link(id).bandwidth.count) * span.seconds());
+    if (utilization <= most) continue;
+    most = utilization;
+    row.busiest_link = fabric.link_name(id);
+  }
+  row.busiest_link_utilization = most;
+}
+
+// The most that the links out of any endpoint carried.
+std::int64_t most_sent(const std::vector<std::int64_t>& bytes_on_link, const Fabric& fabric) {
+  std::vector<std::int64_t> sent(boost::num_vertices(fabric.graph()));
+  for (LinkId id = 0; id < fabric.links(); ++id)
+    sent[static_cast<std::size_t>(fabric.from(id))] += bytes_on_link[static_cast<std::size_t>(id)];
+  std::int64_t most = 0;
+  for (int e = 0; e < fabric.endpoints(); ++e) most = std::max(most, sent[static_cast<std::size_t>(fabric.node_of(e))]);
+  return most;
+}
+
+Bytes wire_bytes_per_rank(const SimulatedJob& j) {
+  const auto iterations = static_cast<std::int64_t>(j.own.iterations.size());
+  if (j.job.in_network()) return Bytes{j.own.most_sent / iterations};
+  if (j.job.schedule && !j.job.training && !j.job.compression)
+    return Bytes{traffic(*j.job.schedule, j.job.elements(j.size)).max_elements_sent * j.job.element_bytes()};
+  return Bytes{most_sent(j.all.bytes_on_link, j.fabric) / iterations};
+}
+
+std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
+
+std::optional<CriticalPath> path_of(const SimulatedJob& j) {
+  if (!j.own.critical_path) return std::nullopt;
+  return critical_path(*j.own.critical_path, j.own.iterations.size(), j.job.placement, j.fabric);
+}
+
+// What no rank waited for of itself is the end of the run, where those that are done wait for the last.
+TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, SimTime step, const TenantRun& run) {
+  const SimTime rest = step - run.computed - run.waits.sum();
+  return {.model = choice.model.table->name,
+          .engine = label(choice.engines.front()),
+          .batch_per_gpu = choice.batch_per_gpu,
+          .compute = run.computed,
+          .exposed = step - run.computed,
+          .stragglers = run.waits.stragglers + rest,
+          .negotiation = run.waits.negotiation,
+          .events = {},
+          .samples_per_s = step.ps > 0 ? static_cast<double>(job.ranks) / choice.model_parallel * choice.batch_per_gpu / step.seconds() : 0,
+          .scaling_efficiency = step.ps > 0 ? static_cast<double>(job.training->alone().ps) / static_cast<double>(step.ps) : 0,
+          .merged = job.training->merged()};
+}
+
+}  // namespace
+
+SimTime mean_time(const std::vector<Iteration>& iterations) {
+  SimTime sum;
+  for (const Iteration& one : iterations) sum += one.time();
+  return {sum.ps / static_cast<std::int64_t>(iterations.size())};
+}
+
+SimTime first_begin(const SharedRun& run) {
+  SimTime first = SimTime::never();
+  for (const TenantRun& job : run.jobs) first = std::min(first, job.iterations.front().begin);
+  return first;
+}
+
+JobResult result_of(const SimulatedJob& j, SimTime alone) {
+  const PlacedJob& job = j.job;
+  const TenantRun& run = j.own;
+  const auto [least, most] = std::ranges::minmax(run.iterations, {}, [](const Iteration& one) { return one.time(); });
+  return {.name = job.name,
+          .algorithm = job.label,
+          .collective = collective_of(job),
+          .ranks = job.ranks,
+          .size = job.simulated_size(j.size),
+          .dtype = job.dtype,
+          .start = run.iterations.front().begin,
+          .iterations = static_cast<int>(run.iterations.size()),
+          .time = mean_time(run.iterations),
+          .least = least.time(),
+          .most = most.time(),
+          .alone = alone,
+          .wire_bytes_per_rank = wire_bytes_per_rank(j),
+          .messages = run.messages / static_cast<std::int64_t>(run.iterations.size()),
+          .steps = job.steps(),
+          .max_flows_per_link = job.load.max_flows_per_link(),
+          .critical_path = path_of(j)};
+}
+
+Row row_of(const Scenario& scenario, const SimulatedJob& j) {
+  const PlacedJob& job = j.job;
+  const TenantRun& own = j.own;
+  const SharedRun& run = j.all;
+  const SimTime time = mean_time(own.iterations);
+  Row row{.scenario = scenario.name,
+          .fabric = std::string(type_name(scenario.fabric.spec)),
+          .network = scenario.network,
+          .algorithm = job.label,
+          .collective = collective_of(job),
+          .ranks = job.ranks,
+          .size = job.simulated_size(j.size),
+          .dtype = job.dtype,
+          .op = scenario.workload.op,
+          .time = time,
+          .time_p05 = time,
+          .time_p95 = time,
+          .wire_bytes_per_rank = wire_bytes_per_rank(j),
+          .messages = own.messages / static_cast<std::int64_t>(own.iterations.size()),
+          .steps = job.steps(),
+          .max_flows_per_link = job.load.max_flows_per_link(),
+          .most_shared_link = job.load.max_flows_per_link() > 0 ? j.fabric.link_name(job.load.between_switches.link) : "",
+          .most_shared_step = job.load.between_switches.step,
+          .bottleneck = slowest_endpoint(scenario),
+          .aggregates = job.in_network() || (job.schedule && job.schedule->servers > 0),
+          .critical_path = path_of(j),
+          .copies = run.copies,
+          .traffic = run.traffic,
+          .in_network = run.in_network,
+          .notes = fmt::format("{}", fmt::join(job.notes, "\n"))};
+  if (!scenario.workload.compressions.empty())
+    row.compressed = CompressionResult{.compression = label(scenario.workload.compressions.front()),
+                                       .kernels = job.training      ? own.compressing
+                                                  : job.compression ? job.compression->compressing(job.elements(j.size))
+                                                                    : SimTime{}};
+  if (job.training) row.training = training_of(job, scenario.workload.training, time, own);
+  find_busiest(run.bytes_on_link, run.finish - first_begin(run), j.fabric, row);
+  return row;
+}
+
+}  // namespace weft
