@@ -29,7 +29,8 @@ TEST_CASE("a schedule is exported as MSCCL, GOAL and Graphviz") {
 
 TEST_CASE("what cannot be exported is refused with all problems") {
   CHECK_THROWS_WITH_AS(exported({}), "weft export: -n: missing: the number of ranks", InputError);
-  CHECK_THROWS_WITH_AS(exported({.format = "mscl", .ranks = 2}), "weft export: --as: unknown name \"mscl\" (did you mean \"msccl\"?)",
+  CHECK_THROWS_WITH_AS(exported({.format = "mscl", .ranks = 2}),
+                       "weft export: --as: unknown name \"mscl\" (did you mean \"msccl\"?); allowed: \"msccl\", \"goal\", \"dot\"",
                        InputError);
   CHECK_THROWS_AS(exported({.algorithm = "dissemination", .collective = "barrier", .ranks = 2}), InputError);
   CHECK_THROWS_AS(exported({.format = "goal", .size = "3B", .ranks = 2}), InputError);

@@ -155,21 +155,20 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"run " + good + " --set x", "--set: must be /pointer=value, such as /workload/size=1MiB, got \"x\"\n"},
       {"run " + good + " --network flw",
        good + ": /network: unknown network \"flw\" (did you mean \"flow\"?); allowed: \"flow\", \"packet\", \"simgrid\", \"ns3\"\n"},
-      {"run", "weft: FILE is required\n"},
+      {"run", "FILE: is missing: name a scenario\n"},
       {"rnu x.json",
-       "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: \"run\", \"tune\", \"check\", \"topo\", \"list\", \"schema\", "
-       "\"show\", "
-       "\"bench\", \"calibrate\", \"lab\", \"replay\", \"train\", \"validate\", \"help\", \"completion\"\n"},
+       "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: "
+       "\"run\", \"report\", \"plot\", \"tune\", \"check\", \"topo\", \"export\", \"list\", \"schema\", \"show\", \"advise\", \"bench\", "
+       "\"calibrate\", \"lab\", \"replay\", \"timeline\", \"train\", \"validate\", \"help\", \"completion\"\n"},
       {"",
-       "weft: a command is missing; write one of \"run\", \"tune\", \"check\", \"topo\", \"list\", \"schema\", \"show\", \"bench\", "
-       "\"calibrate\", "
-       "\"lab\", "
-       "\"replay\", \"train\", \"validate\", \"help\", \"completion\"\n"},
+       "weft: a command is missing; write one of "
+       "\"run\", \"report\", \"plot\", \"tune\", \"check\", \"topo\", \"export\", \"list\", \"schema\", \"show\", \"advise\", \"bench\", "
+       "\"calibrate\", \"lab\", \"replay\", \"timeline\", \"train\", \"validate\", \"help\", \"completion\"\n"},
       {"topo " + good + " --dto",
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
-       "\"--json\", \"--simgrid\", \"-h\"\n"},
+       "\"--svg\", \"--json\", \"--simgrid\", \"-h\"\n"},
       {"lab " + good + " -- --algorithm ring", "weft lab: --algorithm is the scenario's to say, or the lab's\n"},
-      {"topo " + good + " --dot --json", "weft topo: give one of --dot, --json and --simgrid\n"},
+      {"topo " + good + " --dot --json", "weft topo: give one of --dot, --svg, --json and --simgrid\n"},
   };
   for (const auto& one : commands) {
     CAPTURE(one.first);

@@ -118,7 +118,9 @@ TEST_CASE("results.json is as its schema says, and between them some runs say al
   std::vector<std::string> known;
   pointers_of(schema.at("properties").at("rows").at("items"), "/rows", known);
   for (const std::string& pointer : known)
-    if (pointer != "/rows/compression") CHECK_MESSAGE(said.contains(pointer), pointer);
+    if (pointer != "/rows/compression" && pointer != "/rows/notes" &&
+        pointer != "/rows/unproved")  // the latter of traces and huge schedules
+      CHECK_MESSAGE(said.contains(pointer), pointer);
 }
 
 TEST_CASE("the published schema of results is the one the declarations give (weft schema --results > scenarios/results.schema.json)") {

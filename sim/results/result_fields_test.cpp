@@ -20,6 +20,8 @@ Row full_row() {
   row.packet->queues.push_back({});
   row.training.emplace();
   row.compressed.emplace();
+  row.faults.emplace();
+  row.times.emplace_back();
   return row;
 }
 

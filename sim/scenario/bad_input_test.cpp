@@ -53,7 +53,7 @@ TEST_CASE("all errors are reported together, also those of parts that fit badly"
 TEST_CASE("a missing key says what to write") {
   CHECK(lines_for("{\"schema\": 1}") ==
         Lines{"f.json: /fabric: missing: write an object with \"type\": one of \"bigraph\", \"fat_tree\", \"star\", \"torus\", "
-              "\"dragonfly\", \"graph\"",
+              "\"dragonfly\", \"graph\", \"simgrid\"",
               "f.json: /workload: missing: write an object"});
   Json json = good_scenario();
   json["fabric"].erase("switches");

@@ -30,7 +30,9 @@ SizedChoice sized(const Json& json, Bytes size) {
 
 TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple for large ones, a channel for each NIC") {
   const Json json = Json::parse(two_servers);
-  const SizedChoice small = sized(json, 1_KiB), large = sized(json, 4_GiB);
+  Json eight_servers = json;  // between two, a tree sends each byte once each way, and is ahead of a ring
+  eight_servers["workload"]["ranks"] = 64;
+  const SizedChoice small = sized(json, 1_KiB), large = sized(eight_servers, 4_GiB);
   CHECK(label(small.choice) == "nccl(group=8,algorithm=tree,protocol=ll,nics=8,channels=8,pieces=1)");
   CHECK(small.regime == Regime{NcclProtocol::ll, NcclAlgorithm::tree, true});
   CHECK(label(large.choice) == "nccl(group=8,algorithm=ring,protocol=simple,nics=8,channels=8)");
