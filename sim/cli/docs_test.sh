@@ -36,19 +36,22 @@ in_network_scale() {
 
 # loss | ATP, SwitchML, in milliseconds
 in_network_loss() {
-  awk -F, 'NR > 1 { loss = sprintf("%g", 100 * $38); ms[loss, $4] = sprintf("%.2f", $9 / 1000); rows[loss] }
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) column[$i] = i }
+    NR > 1 { loss = sprintf("%g", 100 * $column["/packet/faults/loss"]); ms[loss, $4] = sprintf("%.2f", $9 / 1000); rows[loss] }
     END { for (l in rows) printf "| %s %% | %s | %s |\n", l, ms[l, "atp"], ms[l, "switchml"] }' | sort -t'|' -k2g
 }
 
 # aggregators | ATP in milliseconds; 167 are the bandwidth-delay product
 in_network_memory() {
-  awk -F, 'NR > 1 { printf "| %d (%.0f %%) | %.2f |\n", $38, 100 * $38 / 167, $9 / 1000 }'
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) column[$i] = i }
+    NR > 1 { room = $column["/workload/algorithm/aggregators"]; printf "| %d (%.0f %%) | %.2f |\n", room, 100 * room / 167, $9 / 1000 }'
 }
 
 # jobs | ATP, SwitchML, in milliseconds; the jobs of a case follow its workload, and each says how long it takes alone
 in_network_jobs() {
   awk -F, 'function close_case() { if (jobs > 0) ms[jobs, algorithm] = us }
-    NR > 1 && $38 == "workload" { close_case(); jobs = 0; algorithm = $4; sub(/\(.*/, "", algorithm); us = $9; ms[1, algorithm] = $43 }
+    NR == 1 { for (i = 1; i <= NF; ++i) column[$i] = i }
+    NR > 1 && $column["job"] == "workload" { close_case(); jobs = 0; algorithm = $4; sub(/\(.*/, "", algorithm); us = $9; ms[1, algorithm] = $column["alone_us"] }
     NR > 1 { ++jobs }
     END { close_case(); for (n = 1; n < 64; ++n) if ((n, "atp") in ms) printf "| %d | %.2f | %.2f |\n", n, ms[n, "atp"] / 1000, ms[n, "switchml"] / 1000 }'
 }
