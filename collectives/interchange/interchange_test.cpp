@@ -37,13 +37,13 @@ std::string without_own_words(std::string xml) {
 
 void capture_and(const std::function<void(const Request&)>& check) {
   for (const int ranks : {2, 3, 4, 6, 8})
-    for (const auto& [channels, pieces] : {std::pair{1, 1}, {2, 1}, {1, 3}, {2, 2}})
-      for (const Request& q : requests(ranks, channels, pieces)) {
+    for (const auto& cut : {std::pair{1, 1}, {2, 1}, {1, 3}, {2, 2}})
+      for (const Request& q : requests(ranks, cut.first, cut.second)) {
         CAPTURE(name_of(q.collective));
         CAPTURE(q.algorithm);
         CAPTURE(ranks);
-        CAPTURE(channels);
-        CAPTURE(pieces);
+        CAPTURE(cut.first);
+        CAPTURE(cut.second);
         check(q);
       }
 }
