@@ -191,7 +191,7 @@ class Rows {
     leader_->begin(
         fingerprint_of(requests, options),
         {.done = [this](std::size_t row, std::string outcome) { --elsewhere_, take(row, outcome); },
-         .lost = [this](std::size_t row) { --elsewhere_, take(row, std::string(1, killed) + "the rank that simulated it is lost"); }});
+         .lost = [this](std::size_t row) { --elsewhere_, take(row, fmt::format("{}the rank that simulated it is lost", killed)); }});
   }
 
   bool all_done() const { return todo_.empty() && here_.count() == 0 && elsewhere_ == 0; }
