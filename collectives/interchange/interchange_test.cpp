@@ -81,7 +81,8 @@ TEST_CASE("a ring exported to MSCCL and read back gives the same sums on real me
       TestBuffers theirs(read, ReduceOp::sum, DType::float32, elements, {.values = Values::real});
       run_threads(ring, ReduceOp::sum, ours.buffers());
       run_threads(read, ReduceOp::sum, theirs.buffers());
-      for (Rank r = 0; r < n; ++r) CHECK(std::memcmp(ours.data(r), theirs.data(r), buffer_bytes(ring, elements, DType::float32)) == 0);
+      const std::size_t bytes = buffer_bytes(ring, elements, DType::float32);
+      for (Rank r = 0; bytes > 0 && r < n; ++r) CHECK(std::memcmp(ours.data(r), theirs.data(r), bytes) == 0);
     }
   }
 }

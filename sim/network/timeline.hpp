@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -54,9 +55,9 @@ struct NetworkActivity {
     if (link < bits_on_link.size()) bits_on_link[link].add(from, to, bits);
   }
   // The one of this name from now on; it stays where it is.
-  TimeSeries& level(const std::string& name, const char* unit) {
+  TimeSeries& level(const std::string& name, std::string unit) {
     LevelRecord& record = levels[name];
-    record.unit = unit;
+    record.unit = std::move(unit);
     return record.series;
   }
   void transfer(TransferRecord record) {
