@@ -44,12 +44,14 @@ class FarmLeader {
   struct Worker {
     int rank = 0;
     FarmConnection connection;
-    bool ready = false;  // for the batch under way
+    std::optional<FarmMessage> asks = {};  // for tasks of a batch that has not begun
+    bool ready = false;                    // for the batch under way
     std::size_t slots = 0;
     std::set<std::size_t> tasks = {};
   };
   void greet();
   void take(Worker& worker);
+  void answer(Worker& worker);
   void lose(Worker& worker);
   void warn(std::string what);
 
@@ -65,6 +67,7 @@ class FarmLeader {
   std::string fingerprint_;
   Events events_;
   bool under_way_ = false;
+  bool leaving_ = false;  // no batch follows
   std::vector<std::string> warnings_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };

@@ -24,6 +24,8 @@ FarmLeader::FarmLeader(const JobRanks& job, const std::filesystem::path& folder,
 
 FarmLeader::~FarmLeader() {
   try {
+    leaving_ = true;
+    for (Worker& worker : workers_) answer(worker);
     if (under_way_) stop();
     const auto until = std::chrono::steady_clock::now() + farewell, come_until = under_way_ ? until : std::max(until, began_ + late);
     const auto all_gone = [&] {
@@ -44,6 +46,7 @@ void FarmLeader::begin(std::string fingerprint, Events events) {
   fingerprint_ = std::move(fingerprint);
   events_ = std::move(events);
   under_way_ = true;
+  for (Worker& worker : workers_) answer(worker);
   attend();
 }
 
@@ -96,19 +99,24 @@ void FarmLeader::take(Worker& worker) {
         worker.connection.send({.kind = FarmMessage::Kind::results, .batch = message->batch, .text = ended_[message->batch]});
         continue;
       }
-      if (!under_way_) {
-        worker.connection.send({.kind = FarmMessage::Kind::bye});
-        continue;
-      }
-      worker.slots = std::max<std::size_t>(1, message->number);
-      worker.ready = message->text == fingerprint_;
-      if (worker.ready) continue;
-      warn(fmt::format("rank {} takes no part: it has other rows than rank 0 (another version of Weft, or other files?)", worker.rank));
-      worker.connection.send({.kind = FarmMessage::Kind::bye});
+      worker.asks = *message;
+      answer(worker);
     } else if (message->kind == FarmMessage::Kind::done && message->batch == ended_.size() && worker.tasks.erase(message->number) > 0) {
       events_.done(message->number, message->text);
     }
   }
+}
+
+// A worker may ask for the next batch before rank 0 has begun it, and then waits for it.
+void FarmLeader::answer(Worker& worker) {
+  if (!worker.asks || (!under_way_ && !leaving_)) return;
+  const FarmMessage asks = *std::exchange(worker.asks, std::nullopt);
+  worker.slots = std::max<std::size_t>(1, asks.number);
+  worker.ready = !leaving_ && asks.text == fingerprint_;
+  if (worker.ready) return;
+  if (!leaving_)
+    warn(fmt::format("rank {} takes no part: it has other rows than rank 0 (another version of Weft, or other files?)", worker.rank));
+  worker.connection.send({.kind = FarmMessage::Kind::bye});
 }
 
 void FarmLeader::lose(Worker& worker) {
@@ -142,6 +150,7 @@ void FarmLeader::end(std::string results) {
 }
 
 void FarmLeader::stop() {
+  leaving_ = true;
   for (Worker& worker : workers_) {
     worker.connection.send({.kind = FarmMessage::Kind::bye});
     worker.ready = false;
