@@ -1,5 +1,6 @@
 #include "kernels/base/xml.hpp"
-#include "models/platform/platform_units.hpp"
+#include "models/platform/cluster_shapes.hpp"
+#include "models/platform/platform_element.hpp"
 #include "models/platform/zones.hpp"
 
 #include <algorithm>
@@ -10,47 +11,11 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_hosts = 1 << 17, most_links = 1 << 22, most_in_shortest = 16384;
+constexpr std::size_t most_in_shortest = 16384;
 
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
-}
-
-// "0-15,20": as SimGrid writes the numbers of a cluster's hosts.
-std::optional<std::vector<int>> radical(std::string_view text) {
-  std::vector<int> out;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const std::string_view range = text.substr(0, comma);
-    const std::size_t dash = range.find('-');
-    const auto first = whole_number(range.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : whole_number(range.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last > 1 << 30) return std::nullopt;
-    if (static_cast<std::size_t>(*last - *first) >= most_hosts || out.size() > most_hosts) return std::nullopt;
-    for (std::int64_t i = *first; i <= *last; ++i) out.push_back(static_cast<int>(i));
-    if (comma == std::string_view::npos) return out;
-    text = text.substr(comma + 1);
-  }
-}
-
-// "2,3": whole numbers above zero.
-std::optional<std::vector<int>> numbers(std::string_view text) {
-  std::vector<int> out;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const auto number = whole_number(text.substr(0, comma));
-    if (!number || *number < 1 || *number > static_cast<std::int64_t>(most_hosts)) return std::nullopt;
-    out.push_back(static_cast<int>(*number));
-    if (comma == std::string_view::npos) return out;
-    text = text.substr(comma + 1);
-  }
-}
-
-std::int64_t product_of(const std::vector<int>& all) {
-  std::int64_t out = 1;
-  for (const int one : all) out = std::min<std::int64_t>(out * one, std::int64_t{2} * most_links);
-  return out;
 }
 
 struct LinkEnds {  // by the name in the file
@@ -81,6 +46,7 @@ class Reader {
 
  private:
   std::vector<PlatformLink>& links() { return p_->links; }
+  PlatformElement in(const XmlElement& element) { return {element, problems_}; }
 
   // Points and zones.
 
@@ -99,8 +65,8 @@ class Reader {
   }
 
   bool is_too_large(const XmlElement& e) {
-    if (p_->hosts.size() <= most_hosts && links().size() <= most_links) return false;
-    problems_.add(e.line, "a platform may have {} hosts and {} links", most_hosts, most_links);
+    if (p_->hosts.size() <= most_platform_hosts && links().size() <= most_platform_links) return false;
+    problems_.add(e.line, "a platform may have {} hosts and {} links", most_platform_hosts, most_platform_links);
     return true;
   }
 
@@ -115,8 +81,7 @@ class Reader {
   }
 
   PointId find_point(const XmlElement& element, const char* attribute) {
-    XmlReader in(element, problems_);
-    const std::string name = in.text(attribute);
+    const std::string name = in(element).text(attribute);
     const auto found = point_named_.find(name);
     if (found != point_named_.end()) return found->second;
     if (element.attribute(attribute) != nullptr)
@@ -124,41 +89,11 @@ class Reader {
     return -1;
   }
 
-  // Quantities.
-
-  BitsPerSecond bandwidth(const XmlElement& element, const char* attribute) {
-    const std::string text = XmlReader(element, problems_).text(attribute);
-    const auto value = platform_bandwidth(text);
-    if (!value && element.attribute(attribute) != nullptr)
-      problems_.add(element.line, "{} of <{}> must be a bandwidth above zero such as \"125MBps\" or \"10Gbps\", got {}", attribute,
-                    element.name, shown_value(text));
-    return value.value_or(BitsPerSecond{1});
-  }
-  SimTime latency(const XmlElement& element, const char* attribute, const char* otherwise) {
-    const std::string* found = element.attribute(attribute);
-    const auto value = platform_latency(found != nullptr ? *found : otherwise);
-    if (!value)
-      problems_.add(element.line, "{} of <{}> must be a time such as \"50us\", got {}", attribute, element.name, shown_value(*found));
-    return value.value_or(SimTime{});
-  }
-  std::string text_or(const XmlElement& element, const char* attribute, const char* otherwise = "") {
-    const std::string* found = element.attribute(attribute);
-    return found != nullptr ? *found : otherwise;
-  }
-  bool has(const XmlElement& element, const char* attribute) { return !text_or(element, attribute).empty(); }
-
-  // What changes while a simulation runs.
-  void refuse_profiles(const XmlElement& element, std::initializer_list<const char*> attributes) {
-    for (const char* attribute : attributes)
-      if (has(element, attribute))
-        problems_.add(element.line, "{} of <{}>: hosts and links that change over time have no meaning here", attribute, element.name);
-  }
-
   // Elements.
 
   void read_config(const XmlElement& config) {
     for (const XmlElement& prop : config.children)
-      if (const std::string id = text_or(prop, "id"); id.starts_with("network/"))
+      if (const std::string id = in(prop).text_or("id"); id.starts_with("network/"))
         problems_.add(prop.line, "<config> sets {}: what a message costs beyond its links is said by Weft's hardware profile",
                       shown_value(id));
   }
@@ -168,7 +103,7 @@ class Reader {
     if (name == "zone" || name == "AS") return read_zone(e, zone);
     if (name == "cluster") return read_cluster(e, zone);
     if (name == "host") return read_host(e, zone);
-    if (name == "router") return void(add_point(XmlReader(e, problems_).text("id"), zone, e.line));
+    if (name == "router") return void(add_point(in(e).text("id"), zone, e.line));
     if (name == "link") return void(read_link(e));
     if (name == "backbone") return read_backbone(e, zone);
     if (name == "cabinet") return read_cabinet(e, zone);
@@ -190,17 +125,8 @@ class Reader {
   }
 
   void read_host(const XmlElement& e, int zone) {
-    add_host(XmlReader(e, problems_).text("id"), zone, e.line);
-    refuse_profiles(e, {"speed_file", "availability_file", "state_file"});
-  }
-
-  // Whether it is split, and whether it is a fatpipe.
-  std::pair<bool, bool> policy(const XmlElement& e, const char* attribute, const char* otherwise) {
-    const std::string text = text_or(e, attribute, otherwise);
-    const bool split = text == "SPLITDUPLEX" || text == "FULLDUPLEX";
-    if (!split && text != "SHARED" && text != "FATPIPE")
-      problems_.add(e.line, "{} of <{}> must be SHARED, SPLITDUPLEX or FATPIPE, got {}", attribute, e.name, shown_value(text));
-    return {split, text == "FATPIPE"};
+    add_host(in(e).text("id"), zone, e.line);
+    in(e).refuse_profiles({"speed_file", "availability_file", "state_file"});
   }
 
   LinkEnds add_link(const std::string& name, const PlatformLink& link, bool split, int line) {
@@ -216,16 +142,15 @@ class Reader {
   }
 
   LinkEnds read_link(const XmlElement& e) {
-    refuse_profiles(e, {"bandwidth_file", "latency_file", "state_file"});
-    const auto [split, fatpipe] = policy(e, "sharing_policy", "SHARED");
-    return add_link(XmlReader(e, problems_).text("id"),
-                    {.name = {}, .bandwidth = bandwidth(e, "bandwidth"), .latency = latency(e, "latency", "0"), .fatpipe = fatpipe}, split,
+    in(e).refuse_profiles({"bandwidth_file", "latency_file", "state_file"});
+    const auto [split, fatpipe] = in(e).sharing("sharing_policy", "SHARED");
+    return add_link(in(e).text("id"),
+                    {.name = {}, .bandwidth = in(e).bandwidth("bandwidth"), .latency = in(e).latency("latency"), .fatpipe = fatpipe}, split,
                     e.line);
   }
 
   void read_zone(const XmlElement& e, int parent) {
-    XmlReader in(e, problems_);
-    const std::string id = in.text("id"), routing = lower(in.text("routing"));
+    const std::string id = in(e).text("id"), routing = lower(in(e).text("routing"));
     std::unique_ptr<PlatformZone> zone;
     if (routing == "full" || routing == "none")
       zone = std::make_unique<RoutedZone>(false);
@@ -235,7 +160,7 @@ class Reader {
       zone = std::make_unique<StarZone>();
     else
       return problems_.add(e.line, "routing of <{}> must be Full, Floyd, Dijkstra, DijkstraCache, Cluster or None, got {}", e.name,
-                           shown_value(text_or(e, "routing")));
+                           shown_value(in(e).text_or("routing")));
     const int number = open_zone(id, std::move(zone), parent, e.line);
     for (const XmlElement& child : e.children) {
       read_item(child, number);
@@ -260,12 +185,12 @@ class Reader {
   }
   void read_cabinet(const XmlElement& e, int zone) {
     StarZone* const at = star(e, zone);
-    const auto ids = host_numbers(e);
-    const BitsPerSecond rate = bandwidth(e, "bw");
-    const SimTime delay = latency(e, "lat", "0");
+    const auto ids = in(e).host_numbers();
+    const BitsPerSecond rate = in(e).bandwidth("bw");
+    const SimTime delay = in(e).latency("lat");
     if (at == nullptr || !ids) return;
     for (const int id : *ids) {
-      const std::string host = fmt::format("{}{}{}", text_or(e, "prefix"), id, text_or(e, "suffix"));
+      const std::string host = fmt::format("{}{}{}", in(e).text_or("prefix"), id, in(e).text_or("suffix"));
       const auto point = static_cast<PointId>(p_->points.size());
       add_host(host, zone, e.line);
       const LinkEnds link = add_link("link_" + host, {.name = {}, .bandwidth = rate, .latency = delay}, true, e.line);
@@ -279,35 +204,26 @@ class Reader {
     for (auto& [point, arm] : at->arms) arm.up.push_back(backbone->second), arm.down.insert(arm.down.begin(), backbone->second);
   }
 
-  std::optional<std::vector<int>> host_numbers(const XmlElement& e) {
-    const std::string text = XmlReader(e, problems_).text("radical");
-    auto out = radical(text);
-    if (!out)
-      problems_.add(e.line, "radical of <{}> must be numbers and ranges such as \"0-15,20\", of at most {} hosts, got {}", e.name,
-                    most_hosts, shown_value(text));
-    return out;
-  }
-
   void read_cluster(const XmlElement& e, int parent) {
-    const std::string id = XmlReader(e, problems_).text("id"), topology = text_or(e, "topology", "FLAT");
-    const auto ids = host_numbers(e);
-    const auto [split, fatpipe] = policy(e, "sharing_policy", "SPLITDUPLEX");
+    const std::string id = in(e).text("id"), topology = in(e).text_or("topology", "FLAT");
+    const auto ids = in(e).host_numbers();
+    const auto [split, fatpipe] = in(e).sharing("sharing_policy", "SPLITDUPLEX");
     ClusterLinks cables{.links = links(),
                         .name = id,
-                        .bandwidth = bandwidth(e, "bw"),
-                        .latency = latency(e, "lat", "0"),
+                        .bandwidth = in(e).bandwidth("bw"),
+                        .latency = in(e).latency("lat"),
                         .split = split,
                         .fatpipe = fatpipe};
-    if (has(e, "limiter_link")) cables.limiter = bandwidth(e, "limiter_link");
+    if (in(e).has("limiter_link")) cables.limiter = in(e).bandwidth("limiter_link");
     if (!ids) return;
     if (topology == "FLAT") return read_flat_cluster(e, parent, *ids, cables);
     auto shaped = std::make_unique<ShapedZone>();
-    shaped->shape = read_shape(e, topology, static_cast<std::int64_t>(ids->size()), cables);
+    shaped->shape = read_cluster_shape(in(e), topology, static_cast<std::int64_t>(ids->size()), cables);
     ShapedZone& zone = *shaped;
     const int number = open_zone(id, std::move(shaped), parent, e.line);
     for (std::size_t i = 0; i < ids->size(); ++i) {
       zone.numbers[static_cast<PointId>(p_->points.size())] = static_cast<int>(i);
-      add_host(fmt::format("{}{}{}", text_or(e, "prefix"), (*ids)[i], text_or(e, "suffix")), number, e.line);
+      add_host(fmt::format("{}{}{}", in(e).text_or("prefix"), (*ids)[i], in(e).text_or("suffix")), number, e.line);
     }
   }
 
@@ -315,14 +231,15 @@ class Reader {
     auto made = std::make_unique<StarZone>();
     StarZone& star = *made;
     const int zone = open_zone(cables.name, std::move(made), parent, e.line);
-    const std::string prefix = text_or(e, "prefix"), suffix = text_or(e, "suffix");
+    const std::string prefix = in(e).text_or("prefix"), suffix = in(e).text_or("suffix");
     int backbone = -1;
-    if (has(e, "bb_bw")) {
-      const bool shared_by_none = policy(e, "bb_sharing_policy", "SHARED").second;
-      backbone = add_link(cables.name + "_backbone",
-                          {.name = {}, .bandwidth = bandwidth(e, "bb_bw"), .latency = latency(e, "bb_lat", "0"), .fatpipe = shared_by_none},
-                          false, e.line)
-                     .up;
+    if (in(e).has("bb_bw")) {
+      const bool shared_by_none = in(e).sharing("bb_sharing_policy", "SHARED").fatpipe;
+      backbone =
+          add_link(cables.name + "_backbone",
+                   {.name = {}, .bandwidth = in(e).bandwidth("bb_bw"), .latency = in(e).latency("bb_lat"), .fatpipe = shared_by_none},
+                   false, e.line)
+              .up;
     }
     for (const int id : ids) {
       const auto point = static_cast<PointId>(p_->points.size());
@@ -340,71 +257,14 @@ class Reader {
       if (backbone >= 0) arm.up.push_back(backbone), arm.down.insert(arm.down.begin(), backbone);
       star.arms[point] = std::move(arm);
     }
-    const std::string router = text_or(e, "router_id");
+    const std::string router = in(e).text_or("router_id");
     add_point(router.empty() ? fmt::format("{}{}_router{}", prefix, cables.name, suffix) : router, zone, e.line);
-  }
-
-  std::unique_ptr<ClusterShape> read_shape(const XmlElement& e, const std::string& topology, std::int64_t hosts,
-                                           const ClusterLinks& cables) {
-    const std::string text = text_or(e, "topo_parameters");
-    std::vector<std::vector<int>> lists;
-    for (std::string_view rest = text;;) {
-      const std::size_t end = rest.find(';');
-      lists.push_back(numbers(rest.substr(0, end)).value_or(std::vector<int>{}));
-      if (end == std::string_view::npos) break;
-      rest = rest.substr(end + 1);
-    }
-    const auto wrong = [&](const char* wanted) {
-      problems_.add(e.line, "topo_parameters of a {} must be {}, got {}", topology, wanted, shown_value(text));
-      return nullptr;
-    };
-    const auto needs = [&](std::int64_t count) {
-      if (count != hosts) problems_.add(e.line, "the {} has {} hosts, and radical names {}", topology, count, hosts);
-      return count == hosts;
-    };
-    if (topology == "TORUS") {
-      if (lists.size() != 1 || lists[0].empty()) return wrong("the size of each dimension, \"3,2,2\"");
-      return needs(product_of(lists[0])) ? torus_shape(lists[0], cables) : nullptr;
-    }
-    if (topology == "FAT_TREE") {
-      const bool right = lists.size() == 4 && lists[0].size() == 1 &&
-                         std::ranges::all_of(lists.begin() + 1, lists.end(),
-                                             [&](const auto& list) { return list.size() == static_cast<std::size_t>(lists[0][0]); });
-      if (!right) return wrong("levels, children, parents and cables by level, \"2;4,4;1,2;1,2\"");
-      if (!needs(product_of(lists[1]))) return nullptr;
-      if (fat_tree_links(lists) > static_cast<std::int64_t>(most_links)) return wrong("at most 4194304 links");
-      return fat_tree_shape({lists[1], lists[2], lists[3]}, cables);
-    }
-    if (topology == "DRAGONFLY") {
-      const bool right = lists.size() == 4 && lists[0].size() == 2 && lists[1].size() == 2 && lists[2].size() == 2 && lists[3].size() == 1;
-      if (!right) return wrong("groups, chassis and routers, each with its cables, and nodes, \"3,4;4,3;5,1;2\"");
-      const DragonflyParameters p{lists[0][0], lists[0][1], lists[1][0], lists[1][1], lists[2][0], lists[2][1], lists[3][0]};
-      if (p.groups > p.routers) return wrong("with at least as many routers in a chassis as groups: router g is cabled to group g");
-      if (!needs(product_of({p.groups, p.chassis, p.routers, p.nodes}))) return nullptr;
-      const std::int64_t joined = product_of({p.groups, p.chassis, p.routers, p.routers + p.chassis});
-      if (joined + std::int64_t{p.groups} * p.groups > static_cast<std::int64_t>(most_links)) return wrong("at most 4194304 links");
-      return shape_of_groups(p, cables);
-    }
-    problems_.add(e.line, "topology of <cluster> must be FLAT, TORUS, FAT_TREE or DRAGONFLY, got {}", shown_value(topology));
-    return nullptr;
-  }
-
-  static std::int64_t fat_tree_links(const std::vector<std::vector<int>>& lists) {
-    std::int64_t all = 0;
-    for (std::size_t level = 0; level < lists[1].size(); ++level) {
-      std::vector<int> factors;
-      for (std::size_t l = 0; l < lists[1].size(); ++l) factors.push_back(l >= level ? lists[1][l] : lists[2][l]);
-      factors.push_back(lists[2][level]);
-      factors.push_back(lists[3][level]);
-      all += product_of(factors);
-    }
-    return 2 * all;
   }
 
   // Routes.
 
   std::optional<LinkEnds> find_link(const XmlElement& e, const char* attribute) {
-    const std::string name = XmlReader(e, problems_).text(attribute);
+    const std::string name = in(e).text(attribute);
     const auto found = link_named_.find(name);
     if (found != link_named_.end()) return found->second;
     if (e.attribute(attribute) != nullptr) problems_.add(e.line, "there is no link {}", shown_value(name));
@@ -423,7 +283,7 @@ class Reader {
       }
       const auto ends = find_link(e, "id");
       if (!ends) continue;
-      const std::string direction = text_or(e, "direction", "NONE");
+      const std::string direction = in(e).text_or("direction", "NONE");
       if (direction != "UP" && direction != "DOWN" && direction != "NONE")
         problems_.add(e.line, "direction must be UP, DOWN or NONE, got {}", shown_value(direction));
       if (ends->split && direction == "NONE") problems_.add(e.line, "a SPLITDUPLEX link must be passed UP or DOWN");
@@ -439,7 +299,7 @@ class Reader {
     const bool gateways = e.name != "route" && e.name != "bypassRoute";
     const PointId from_gateway = gateways ? find_point(e, "gw_src") : -1, to_gateway = gateways ? find_point(e, "gw_dst") : -1;
     const Way way = read_links(e);
-    const std::string symmetrical = text_or(e, "symmetrical", bypass ? "NO" : "YES");
+    const std::string symmetrical = in(e).text_or("symmetrical", bypass ? "NO" : "YES");
     const bool both = symmetrical == "YES" || symmetrical == "yes";
     if (!both && symmetrical != "NO" && symmetrical != "no")
       problems_.add(e.line, "symmetrical must be YES or NO, got {}", shown_value(symmetrical));
