@@ -49,7 +49,9 @@ std::vector<Problem> problems(const Model& model) {
     if (l.measured_backward) not_negative("/backward", *l.measured_backward, to_string(*l.measured_backward));
     measured = measured || l.measured_forward || l.measured_backward;
   }
-  if (measured) found.at_least(1, "/batch", model.measured_batch);
+  if (measured)
+    found.require(model.measured_batch >= 1, "/batch", "must be the number of samples that the times of layers are of, such as 32, got {}",
+                  model.measured_batch == 0 ? "none" : std::to_string(model.measured_batch));
   return found.take();
 }
 

@@ -60,7 +60,8 @@ TEST_CASE("everything that is wrong with a model is said at once, with its place
             "m.json: /layers/2: must be an object, got 7", "m.json: /layers: must have a parameter: there is nothing to reduce",
             "m.json: /layers/0/parameters: must be between 1 and 1099511627776, got -4",
             "m.json: /layers/1/name: must differ from those of the other layers, got \"a\" twice",
-            "m.json: /layers/1/forward: must not be negative, got -1000000000", "m.json: /batch: must be at least 1, got 0"});
+            "m.json: /layers/1/forward: must not be negative, got -1000000000",
+            "m.json: /batch: must be the number of samples that the times of layers are of, such as 32, got none"});
 }
 
 TEST_CASE("texts that are no tables are refused") {

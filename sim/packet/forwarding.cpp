@@ -49,11 +49,12 @@ void PacketNetwork::wait(Packet packet, const HopEntry& hop) {
     Switch& at = switches_[port.at_switch];
     at.used += packet.bytes;
     at.high_water = std::max(at.high_water, at.used);
-    if (settings_.pfc.on && hop.before != none) {
-      Queue& from = queues_[queue_index(hops_[hop.before].link, hops_[hop.before].priority)];
-      from.ingress += packet.bytes;
-      if (!from.stopped && from.ingress > settings_.pfc.xoff.count) tell(from, hops_[hop.before], Event::pause);
-    }
+  }
+  if (holds_back(hop)) {
+    const HopEntry& before = hops_[hop.before];
+    Queue& from = queues_[queue_index(before.link, before.priority)];
+    from.ingress += packet.bytes;
+    if (!from.stopped && from.ingress > ports_[before.link].pause_above) tell(from, before, Event::pause);
   }
   queue.bytes += packet.bytes;
   queue.high_water = std::max(queue.high_water, queue.bytes);
@@ -126,12 +127,12 @@ Packet PacketNetwork::take_packet(Port& port, Queue& queue) {
   queue.bytes -= packet.bytes;
   if (activity_) note_queue(hop, queue);
   --port.waiting;
-  if (!buffered(port, hop)) return packet;
-  switches_[port.at_switch].used -= packet.bytes;
-  if (settings_.pfc.on && hop.before != none) {
-    Queue& from = queues_[queue_index(hops_[hop.before].link, hops_[hop.before].priority)];
+  if (buffered(port, hop)) switches_[port.at_switch].used -= packet.bytes;
+  if (holds_back(hop)) {
+    const HopEntry& before = hops_[hop.before];
+    Queue& from = queues_[queue_index(before.link, before.priority)];
     from.ingress -= packet.bytes;
-    if (from.stopped && from.ingress <= settings_.pfc.xon.count) tell(from, hops_[hop.before], Event::resume);
+    if (from.stopped && from.ingress <= ports_[before.link].resume_at) tell(from, before, Event::resume);
   }
   return packet;
 }
@@ -180,7 +181,7 @@ void PacketNetwork::paused(std::uint32_t index) {
   Queue& queue = queues_[queue_index(link, static_cast<int>(priority))];
   ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused | 1u << priority);
   --queue.telling;
-  ++queue.pauses;
+  if (!fabric_.link(static_cast<LinkId>(link)).in_server) ++queue.pauses;
   queue.paused_since = now_;
 }
 
@@ -189,7 +190,7 @@ void PacketNetwork::resumed(std::uint32_t index) {
   Queue& queue = queues_[queue_index(link, static_cast<int>(priority))];
   ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused & ~(1u << priority));
   --queue.telling;
-  queue.paused_ps += now_ - queue.paused_since;
+  if (!fabric_.link(static_cast<LinkId>(link)).in_server) queue.paused_ps += now_ - queue.paused_since;
   if (ports_[link].waiting > 0) wake(link);
 }
 

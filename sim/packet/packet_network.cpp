@@ -30,7 +30,9 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
     lines.push_back(fmt::format("packet: at most {} priorities are possible, the fabric uses {}", most_priorities, fabric.priorities()));
   std::vector<std::uint32_t> failing;
   for (const LinkFailure& f : settings.faults.failures) failing.push_back(static_cast<std::uint32_t>(link_named(fabric, f.link, lines)));
-  std::vector<char> lossy(rates.size(), settings.faults.links.empty());
+  std::vector<char> lossy(rates.size());
+  for (std::size_t link = 0; link < rates.size(); ++link)
+    lossy[link] = settings.faults.links.empty() && !fabric.link(static_cast<LinkId>(link)).in_server;
   for (const std::string& name : settings.faults.links) lossy[static_cast<std::size_t>(link_named(fabric, name, lines))] = true;
   if (!lines.empty()) throw InputError(std::move(lines));
 
@@ -50,6 +52,7 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
     port.delay_ps = fabric.link(static_cast<LinkId>(link)).latency.ps;
     if (bit_ps % rates[link].count == 0) port.ps_per_byte = bit_ps / rates[link].count;
     port.at_switch = fabric.device(at).kind == DeviceKind::network_switch ? static_cast<std::uint32_t>(at) : none;
+    set_pauses(link);
     for (int p = 0; p <= control_; ++p) queues_[queue_index(link, p)].chance = Chance(settings.seed, queue_index(link, p));
     if (settings.faults.loss > 0 || settings.faults.corruption > 0) losses_.emplace_back(~settings.seed, link);
   }
@@ -62,6 +65,23 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
     };
     expect(f.at, Event::fail);
     if (f.until != SimTime::never()) expect(f.until, Event::recover);
+  }
+}
+
+// Between switches, and from a switch to a NIC, pauses are those of PFC. Inside a server a device grants credits for what it has room for,
+// as PCIe does: enough that the link never runs dry while a pause or a resumption is on its way.
+void PacketNetwork::set_pauses(std::uint32_t index) {
+  const Link& link = fabric_.link(static_cast<LinkId>(index));
+  Port& port = ports_[index];
+  if (fabric_.device(fabric_.to(static_cast<LinkId>(index))).kind == DeviceKind::endpoint) return;
+  if (link.in_server) {
+    const auto on_the_way =
+        static_cast<std::int64_t>(2e-12 * static_cast<double>(port.delay_ps) * static_cast<double>(port.bits_per_second) / 8);
+    port.resume_at = on_the_way + 2 * full_bytes_;
+    port.pause_above = port.resume_at + 2 * full_bytes_;
+  } else if (settings_.pfc.on) {
+    port.resume_at = settings_.pfc.xon.count;
+    port.pause_above = settings_.pfc.xoff.count;
   }
 }
 

@@ -146,6 +146,8 @@ class PacketNetwork {
     std::uint8_t standing = 0;   // a bit a priority: found in a deadlock
     std::int64_t bits_per_second = 0;
     std::int64_t carried = 0;  // bytes
+    // Of what came over this link and waits at its far end: from more than this on its sender pauses, down to this it goes on.
+    std::int64_t pause_above = never, resume_at = never;
   };
 
   struct Queue {  // one priority of one port; also what the far end knows of the same priority's packets
@@ -224,6 +226,11 @@ class PacketNetwork {
   }
   // Whether what waits there takes shared buffer: not at endpoints, and control packets have room of their own.
   bool buffered(const Port& port, const HopEntry& hop) const { return port.at_switch != none && hop.priority != control_; }
+  // Whether what waits there may pause the link that it came over.
+  bool holds_back(const HopEntry& hop) const {
+    return hop.before != none && hop.priority != control_ && ports_[hops_[hop.before].link].pause_above != never;
+  }
+  void set_pauses(std::uint32_t link);
   void arrive(std::uint32_t port);
   void forward(Packet packet, std::uint32_t hop);
   void wait(Packet packet, const HopEntry& hop);

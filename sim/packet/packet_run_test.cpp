@@ -1,5 +1,6 @@
 #include "sim/packet/packet_run.hpp"
 
+#include "collectives/algorithms/direct.hpp"
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/bigraph.hpp"
@@ -86,6 +87,28 @@ TEST_CASE("packet: congested halving-doubling ends, near what fair sharing gives
   CHECK(both.flow.solves > 0);
   CHECK(both.ratio() > 0.95);
   CHECK(both.ratio() < 1.5);
+}
+
+TEST_CASE("packet: a NIC that is slower than PCIe takes from a GPU what it can send, and its queue stays short") {
+  const auto fabric = build(Star{.nodes = 2, .host_link = {10_Gbps, 1_us}}, server_preset("two_nic"));
+  const Schedule schedule = direct_alltoall(8);
+  const Both both = run(schedule, *fabric, 64_MiB);
+  CHECK(std::abs(both.ratio() - 1) < 0.1);
+  // 16 GB/s of PCIe for 2 x 150 ns and 4 packets of 4160 bytes on each of two links into the NIC, and what is on its way: below 100 KB,
+  // where four GPUs give it 32 MiB.
+  REQUIRE(!both.report.queues.empty());
+  for (const QueueReport& queue : both.report.queues) {
+    CAPTURE(fabric->link_name(queue.link));
+    if (fabric->device(fabric->from(queue.link)).kind != DeviceKind::network_switch &&
+        fabric->device(fabric->from(queue.link)).kind != DeviceKind::endpoint)
+      CHECK(queue.high_water < 100_KB);
+  }
+  // Then what is lost is sent again within the timeout, which a queue of 50 ms was longer than.
+  PacketSettings settings;
+  settings.faults.loss = 0.001;
+  const Both lossy = run(schedule, *fabric, 64_MiB, settings);
+  CHECK(lossy.report.lost > 0);
+  CHECK(lossy.packet.finish > both.packet.finish);
 }
 
 TEST_CASE("packet: a run whose peers are lost ends with an error") {

@@ -21,10 +21,10 @@ std::vector<char> PacketNetwork::standing() const {
     const Ring<Packet>& packets = queues_[i].packets;
     for (std::uint32_t k = 0; k < packets.size(); ++k) {
       const HopEntry& hop = hops_[packets[k].hop];
-      if (hop.before == none || !buffered(ports_[hop.link], hop)) continue;
+      if (!holds_back(hop)) continue;
       const std::uint32_t queue = queue_index(hops_[hop.before].link, hops_[hop.before].priority);
       held[queue] += sign * packets[k].bytes;
-      if (sign < 0 && stands[queue] && held[queue] <= settings_.pfc.xon.count) moving.push_back(queue);
+      if (sign < 0 && stands[queue] && held[queue] <= ports_[queue / classes_].resume_at) moving.push_back(queue);
     }
   };
   for (std::uint32_t i = 0; i < queues_.size(); ++i) {
@@ -34,7 +34,7 @@ std::vector<char> PacketNetwork::standing() const {
     weigh(i, 1);
   }
   for (std::uint32_t i = 0; i < queues_.size(); ++i)
-    if (stands[i] && held[i] <= settings_.pfc.xon.count) moving.push_back(i);
+    if (stands[i] && held[i] <= ports_[i / classes_].resume_at) moving.push_back(i);
   while (!moving.empty()) {
     const std::uint32_t i = moving.back();
     moving.pop_back();
