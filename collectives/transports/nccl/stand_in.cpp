@@ -59,6 +59,11 @@ ncclResult_t refuse(ncclResult_t result, std::string why) {
   return result;
 }
 
+// Of nothing there may be no address.
+void put(void* into, const Bytes& bytes) {
+  if (!bytes.empty()) std::memcpy(into, bytes.data(), bytes.size());
+}
+
 // Appears in one piece: whoever sees it can read all of it.
 void publish(const fs::path& file, const void* data, std::size_t bytes) {
   const fs::path unfinished = file.string() + ".unfinished";
@@ -227,11 +232,14 @@ weft::ReduceOp op_of(ncclRedOp_t op) {
   }
 }
 
+// What a rank sends to one; nothing, where it sends it nothing, which is not the same as no bytes.
+using Part = std::optional<std::pair<const void*, std::size_t>>;
+
 // Sends to every rank, itself among them, what `part` says.
-std::function<void(ncclComm&)> to_all(std::function<std::pair<const void*, std::size_t>(int to)> part) {
+std::function<void(ncclComm&)> to_all(std::function<Part(int to)> part) {
   return [part = std::move(part)](ncclComm& c) {
     for (int to = 0; to < c.ranks; ++to)
-      if (const auto [data, bytes] = part(to); data != nullptr) c.send(to, data, bytes);
+      if (const Part p = part(to)) c.send(to, p->first, p->second);
   };
 }
 
@@ -253,7 +261,7 @@ std::function<bool(ncclComm&)> reduced(void* into, std::size_t count, ncclDataTy
   return from_all([=](int from, const Bytes& bytes) {
     require(bytes.size() == bytes_of(count, type), "ranks reduce messages of different sizes");
     if (from == 0)
-      std::memcpy(into, bytes.data(), bytes.size());
+      put(into, bytes);
     else
       weft::reduce(dtype_of(type), op_of(op), into, bytes.data(), count);
     if (op == ncclAvg && from == ranks - 1) weft::scale_average(dtype_of(type), into, count, ranks);
@@ -369,7 +377,7 @@ ncclResult_t ncclRecv(void* into, size_t count, ncclDataType_t type, int peer, n
     const auto bytes = c.receive(peer);
     if (!bytes) return false;
     require(bytes->size() == bytes_of(count, type), "a message is of another size than is expected");
-    std::memcpy(into, bytes->data(), bytes->size());
+    put(into, *bytes);
     return true;
   };
   return add(
@@ -379,13 +387,13 @@ ncclResult_t ncclRecv(void* into, size_t count, ncclDataType_t type, int peer, n
 ncclResult_t ncclAllReduce(const void* data, void* into, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t communicator,
                            cudaStream_t stream) {
   return add(communicator, stream, to_all([=](int) {
-               return std::pair{data, bytes_of(count, type)};
+               return Part({data, bytes_of(count, type)});
              }),
              reduced(into, count, type, op, communicator->ranks));
 }
 ncclResult_t ncclReduce(const void* data, void* into, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t communicator,
                         cudaStream_t stream) {
-  const auto to_root = to_all([=](int to) { return std::pair{to == root ? data : nullptr, bytes_of(count, type)}; });
+  const auto to_root = to_all([=](int to) { return to == root ? Part({data, bytes_of(count, type)}) : std::nullopt; });
   if (communicator->rank != root) return add(communicator, stream, to_root, nothing);
   return add(communicator, stream, to_root, reduced(into, count, type, op, communicator->ranks));
 }
@@ -393,11 +401,11 @@ ncclResult_t ncclBroadcast(const void* data, void* into, size_t count, ncclDataT
                            cudaStream_t stream) {
   const bool sends = communicator->rank == root;
   return add(communicator, stream, to_all([=](int) {
-               return std::pair{sends ? data : nullptr, bytes_of(count, type)};
+               return sends ? Part({data, bytes_of(count, type)}) : std::nullopt;
              }),
              [=](ncclComm& c) {
                const auto bytes = c.receive(root);
-               if (bytes) std::memcpy(into, bytes->data(), bytes->size());
+               if (bytes) put(into, *bytes);
                return bytes.has_value();
              });
 }
@@ -405,24 +413,20 @@ ncclResult_t ncclReduceScatter(const void* data, void* into, size_t count, ncclD
                                cudaStream_t stream) {
   const auto block = [=](int to) {
     const std::size_t bytes = bytes_of(count, type);
-    return std::pair<const void*, std::size_t>{static_cast<const char*>(data) + static_cast<std::size_t>(to) * bytes, bytes};
+    return Part({static_cast<const char*>(data) + static_cast<std::size_t>(to) * bytes, bytes});
   };
   return add(communicator, stream, to_all(block), reduced(into, count, type, op, communicator->ranks));
 }
 ncclResult_t ncclAllGather(const void* data, void* into, size_t count, ncclDataType_t type, ncclComm_t communicator, cudaStream_t stream) {
   const auto place = [=](int from, const Bytes& bytes) {
-    std::memcpy(static_cast<char*>(into) + static_cast<std::size_t>(from) * bytes_of(count, type), bytes.data(), bytes.size());
+    put(static_cast<char*>(into) + static_cast<std::size_t>(from) * bytes_of(count, type), bytes);
   };
-  return add(communicator, stream, to_all([=](int) { return std::pair{data, bytes_of(count, type)}; }), from_all(place));
+  return add(communicator, stream, to_all([=](int) { return Part({data, bytes_of(count, type)}); }), from_all(place));
 }
 ncclResult_t ncclAlltoAll(const void* data, void* into, size_t count, ncclDataType_t type, ncclComm_t communicator, cudaStream_t stream) {
   const std::size_t block = bytes_of(count, type);
-  const auto part = [=](int to) {
-    return std::pair<const void*, std::size_t>{static_cast<const char*>(data) + static_cast<std::size_t>(to) * block, block};
-  };
-  const auto place = [=](int from, const Bytes& bytes) {
-    std::memcpy(static_cast<char*>(into) + static_cast<std::size_t>(from) * block, bytes.data(), bytes.size());
-  };
+  const auto part = [=](int to) { return Part({static_cast<const char*>(data) + static_cast<std::size_t>(to) * block, block}); };
+  const auto place = [=](int from, const Bytes& bytes) { put(static_cast<char*>(into) + static_cast<std::size_t>(from) * block, bytes); };
   return add(communicator, stream, to_all(part), from_all(place));
 }
 
