@@ -44,7 +44,7 @@ constexpr Tag id_tag = 1;
 // The id of rank 0's making, on all ranks.
 std::string shared_id(World& meeting, Rank rank) {
   Transport& talk = meeting.at(rank, 0);
-  std::string id = NcclWorld::make_id();
+  std::string id = rank == 0 ? NcclWorld::make_id() : std::string(NcclWorld::id_bytes, '\0');
   if (rank != 0) talk.receive(0, id_tag, std::as_writable_bytes(std::span(id)));
   for (Rank other = 1; rank == 0 && other < meeting.ranks(); ++other) talk.send(other, id_tag, std::as_bytes(std::span(id)));
   talk.wait();

@@ -265,6 +265,11 @@ class Executor::Work {
         return copy(at(o.into), at(o.from), bytes, stream.get());
       case Kind::reduce:
         return reduce(plan_.dtype, plan_.op, at(o.into), at(o.from), count, stream.get());
+      case Kind::reduce_many: {
+        std::vector<const void*> sources;
+        for (int s = o.first_source; s < o.first_source + o.sources; ++s) sources.push_back(at(plan_.sources[index(s)]));
+        return reduce_many(plan_.dtype, plan_.op, at(o.into), sources, count, stream.get());
+      }
       case Kind::divide:
         return scale_average(plan_.dtype, at(o.into), count, plan_.workers, stream.get());
       case Kind::record:

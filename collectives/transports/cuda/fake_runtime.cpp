@@ -127,6 +127,10 @@ void reduce(DType type, ReduceOp op, void* into, const void* from, std::size_t c
   enqueue_kernel(stream, [=] { weft::reduce(type, op, into, from, count); });
 }
 
+void reduce_many(DType type, ReduceOp op, void* out, std::span<const void* const> in, std::size_t count, Stream stream) {
+  enqueue_kernel(stream, [=, all = std::vector<const void*>(in.begin(), in.end())] { weft::reduce_many(type, op, out, all, count); });
+}
+
 void scale_average(DType type, void* data, std::size_t count, int ranks, Stream stream) {
   enqueue_kernel(stream, [=] { weft::scale_average(type, data, count, ranks); });
 }

@@ -226,6 +226,7 @@ NcclWorld::NcclWorld(NcclMember member) : communicators_(std::make_unique<Commun
   Communicators& all = *communicators_;
   all.of_rank.resize(static_cast<std::size_t>(member.ranks));
   ncclUniqueId id;
+  static_assert(sizeof id == id_bytes);
   check(member.id.size() == sizeof id, "an NCCL id of {} bytes", member.id.size());
   std::memcpy(&id, member.id.data(), sizeof id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;

@@ -50,6 +50,7 @@ class NcclWorld final : public cuda::Messenger {
 
   static std::string version();  // "2.28.3"
   static std::string make_id();  // by which the ranks of one world find each other
+  static constexpr std::size_t id_bytes = 128;
 
  private:
   void settle(const char* what);
