@@ -44,6 +44,12 @@ void reduce_into(DType type, ReduceOp op, void* out, const void* a, const void* 
 
 void reduce(DType type, ReduceOp op, void* into, const void* from, std::size_t count) { reduce_into(type, op, into, into, from, count); }
 
+void reduce_many(DType type, ReduceOp op, void* out, std::span<const void* const> in, std::size_t count) {
+  check(in.size() >= 2, "a reduction of {} buffers", in.size());
+  reduce_into(type, op, out, in[0], in[1], count);
+  for (const void* from : in.subspan(2)) reduce(type, op, out, from, count);
+}
+
 void scale_average(DType type, void* data, std::size_t count, int ranks) {
   check(ranks >= 1, "an average over {} ranks", ranks);
   with_type(type, [&]<class T>() {

@@ -196,6 +196,35 @@ TEST_CASE("the result may replace either operand") {
   }
 }
 
+TEST_CASE("a reduction of many buffers is one of two after another, to the bit") {
+  constexpr std::size_t bytes = 3000;
+  std::vector<std::vector<std::uint64_t>> buffers;
+  for (std::uint64_t b = 0; b < 20; ++b) {
+    auto& words = buffers.emplace_back(bytes / 8);
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = (b + 1) * 0x9E3779B97F4A7C15u * (i + 1);
+  }
+  for (const auto& on : backends())
+    for (const DType type : all_dtypes())
+      for (const std::size_t many : {2, 3, 8, 9, 20})
+        for (const std::size_t shift : {0, 1}) {  // elements, by which what is summed lies differently from where the sum goes
+          CAPTURE(on.name);
+          CAPTURE(std::string(name_of(type)));
+          CAPTURE(many);
+          CAPTURE(shift);
+          const std::size_t size = size_of(type), count = bytes / size - 5;
+          std::vector<const void*> in;
+          for (std::size_t s = 0; s < many; ++s) in.push_back(reinterpret_cast<const std::byte*>(buffers[s].data()) + shift * size);
+          std::vector<std::uint64_t> expected(bytes / 8, 42), out(bytes / 8, 42);
+          reduce_into(InstructionSet::baseline, type, ReduceOp::sum, expected.data(), in[0], in[1], count);
+          for (std::size_t s = 2; s < many; ++s)
+            reduce_into(InstructionSet::baseline, type, ReduceOp::sum, expected.data(), expected.data(), in[s], count);
+          on.reduce_many(type, ReduceOp::sum, out.data(), in, count);
+          bool all_same = true;
+          for (std::size_t i = 0; i < bytes / size; ++i) all_same &= same(type, out.data(), expected.data(), i);
+          CHECK(all_same);
+        }
+}
+
 TEST_CASE("an average divides the sum once; integers round toward zero") {
   constexpr auto min64 = std::numeric_limits<std::int64_t>::min();
   CHECK(averaged<float>(DType::float32, {10, -1}, 4) == std::vector<float>{2.5f, -0.25f});

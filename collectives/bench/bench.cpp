@@ -45,15 +45,37 @@ int run(AnyWorld& world, const Settings& settings) {
 void print_error(const std::string& text) { std::fputs(("weft bench: " + text + "\n").c_str(), stderr); }
 
 #if WEFT_HAVE_CUDA
-int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
-  settings.ranks = ranks_among(world->ranks(), settings, "the GPUs run");
+template <class AnyWorld>
+int run_on_devices(AnyWorld& world, const Settings& settings) {
   try {
-    return run(*world, settings);
+    return run(world, settings);
   } catch (const cuda::StuckError& e) {  // what the devices may still use is not freed; nor would the runtime's own end come
     print_error(e.what());
     std::fflush(nullptr);
     std::_Exit(1);
   }
+}
+
+int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
+  settings.ranks = ranks_among(world->ranks(), settings, "the GPUs run");
+  return run_on_devices(*world, settings);
+}
+#endif
+
+#if WEFT_HAVE_NCCL
+int run_nccl(const Settings& settings) {
+  if (!settings.one_of_several()) return run_on_gpus(nccl_world(settings), settings);
+  const auto run_rank = [&](World& meeting, const Settings& s, int local_rank) {
+    const std::unique_ptr<World> world = nccl_rank(s, meeting, local_rank);
+    return run_on_devices(*world, s);
+  };
+#if WEFT_HAVE_MPI
+  if (settings.hosts.empty() && settings.meeting.empty())
+    return run_mpi(settings, [&](World& meeting, const Settings& s) { return run_rank(meeting, s, settings.launch->local_rank); });
+#endif
+  const Met met = meet_by_tcp(settings);
+  const bool said = settings.launch && settings.launch->local_rank >= 0;
+  return run_rank(*met.world, settings, said ? settings.launch->local_rank : met.local_rank);
 }
 #endif
 
@@ -80,11 +102,9 @@ int run_transport(const Settings& settings) {
   if (settings.transport == "cuda") return run_on_gpus(cuda_world(settings), settings);
 #endif
 #if WEFT_HAVE_NCCL
-  if (settings.transport == "nccl") return run_on_gpus(nccl_world(settings), settings);
+  if (settings.transport == "nccl") return run_nccl(settings);
 #endif
-  if (!settings.hosts.empty())
-    return run(*tcp_world(settings, settings.rank, settings.hosts, TcpListener(settings.hosts[static_cast<std::size_t>(settings.rank)])),
-               settings);
+  if (settings.one_of_several()) return run(*meet_by_tcp(settings).world, settings);
   return run_local_processes(settings, [&](Rank rank, const std::vector<std::string>& addresses, const TcpListener& own) {
     return run(*tcp_world(settings, rank, addresses, own), settings);
   });
@@ -99,7 +119,7 @@ int bench_main(int argc, const char* const* argv) {
     if (!settings->compare.empty())
       throw InputError(
           "--compare: there is no simulator in this program; use `weft bench` of a build with the simulator (WEFT_SIMULATOR=ON)");
-    if (settings->hosts.empty()) settings->secret = random_secret();
+    if (!settings->one_of_several()) settings->secret = random_secret();
     return finished(run_transport(*settings));
   } catch (const InputError& e) {
     for (const std::string& problem : e.problems()) print_error(problem);

@@ -108,7 +108,7 @@ TEST_CASE("bench: all that is wrong with a command line is said at once") {
   CHECK(problems_of({"-n", "100000"}) == std::vector<std::string>{"-n: must be 1 to 1024, got 100000"});
   CHECK(problems_of({"--transport", "tcp", "--hosts", "a:1,b:1", "-n", "3"}) ==
         std::vector<std::string>{"-n: --hosts names 2 ranks, got 3", "--rank: must say which of the 2 hosts this is, 0 to 1, got -1"});
-  CHECK(problems_of({"--hosts", "a:1,b:1"}) == std::vector<std::string>{"--hosts, --rank: only for --transport tcp and udp"});
+  CHECK(problems_of({"--hosts", "a:1,b:1"}) == std::vector<std::string>{"--hosts, --rank: only for --transport tcp, udp and nccl"});
   CHECK(problems_of({"--algorithm", "ring,atp", "--loss", "0.1", "--payload", "8"}) ==
         std::vector<std::string>{"--algorithm: \"atp\" needs switches that add: --transport udp",
                                  "--payload, --loss: only for --transport udp"});
@@ -144,8 +144,9 @@ TEST_CASE("bench: the secret of a job over several machines comes from a file or
   CHECK(settings_of({"--transport", "tcp", "--hosts", "a:1,b:1", "--rank", "0"}).secret == "from the environment");
   ::unsetenv("WEFT_JOB_SECRET");
   CHECK(settings_of({"--transport", "tcp", "--hosts", "a:1,b:1", "--rank", "0"}).secret == "");
-  CHECK(problems_of({"--transport", "tcp", "--secret-file", file.c_str()}) ==
-        std::vector<std::string>{"--secret-file: needs --hosts; processes that weft bench starts itself share a random secret"});
+  CHECK(
+      problems_of({"--transport", "tcp", "--secret-file", file.c_str()}) ==
+      std::vector<std::string>{"--secret-file: needs --hosts or --meeting; processes that weft bench starts itself share a random secret"});
   std::filesystem::remove(file);
   CHECK(problems_of({"--transport", "tcp", "--hosts", "a:1,b:1", "--rank", "0", "--secret-file", file.c_str()}) ==
         std::vector<std::string>{"--secret-file: the job's secret cannot be read from " + file + ": No such file or directory"});

@@ -3,6 +3,7 @@
 #include "collectives/bench/worlds.hpp"
 #include "kernels/base/error.hpp"
 
+#include <cstdlib>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +11,9 @@
 namespace weft::bench {
 
 int visible_devices() {
+  // Each stream is to have a hardware queue: with the usual 8 of a device, work of a ninth waits for that of another. Read when the
+  // device is first used.
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   const int devices = cuda::device_count();
   if (devices == 0)
     throw InputError(
@@ -22,7 +26,11 @@ DeviceWorld::DeviceWorld(const Settings& s, std::vector<int> devices, cuda::Mess
       carriage_(messenger == nullptr ? StreamPlanSettings::Carriage::pull : StreamPlanSettings::Carriage::messages),
       executor_({.devices = devices_, .messenger = messenger, .patience = s.patience}) {}
 
-int DeviceWorld::gpus() const { return static_cast<int>(std::set<int>(devices_.begin(), devices_.end()).size()); }
+int DeviceWorld::gpus() const {
+  std::set<int> all(devices_.begin(), devices_.end());
+  all.erase(cuda::elsewhere);
+  return static_cast<int>(all.size());
+}
 
 std::string DeviceWorld::about() const {
   bool reads = true;

@@ -22,6 +22,7 @@ class DeviceWorld : public StreamWorld {
   int ranks() const override { return static_cast<int>(devices_.size()); }
   int gpus() const override;
   std::string about() const override;
+  std::string name() const { return cuda::describe_devices(devices_); }
   void prepare(const StreamJob&) override;
   void write(Rank rank, ByteView bytes) override { executor_.write(rank, bytes); }
   void read(Rank rank, ByteSpan bytes) const override { executor_.read(rank, bytes); }
@@ -30,6 +31,7 @@ class DeviceWorld : public StreamWorld {
   std::vector<MarkedOperation> marked() const override { return marked_; }
   std::vector<double> marks_us() const override { return executor_.marks_us(); }
   std::vector<ClockOffset> clocks() const override;
+  ClockOffset clock_began() const override { return {executor_.start().host_us, executor_.start().error_us}; }
 
  protected:
   cuda::Executor& executor() { return executor_; }

@@ -1,6 +1,7 @@
 #include "collectives/bench/measure.hpp"
 
 #include "collectives/bench/compressed_run.hpp"
+#include "collectives/bench/device_run.hpp"
 #include "collectives/bench/memory.hpp"
 #include "collectives/bench/plan.hpp"
 #include "collectives/bench/team.hpp"
@@ -53,6 +54,7 @@ class Memory {
 struct Told {
   std::int64_t wrong = 0;
   std::int64_t records = 0;
+  double clock_error_us = 0;  // of their times, beside that of comparing the ranks' clocks
   std::array<char, 160> first_wrong = {};
 };
 
@@ -88,12 +90,15 @@ struct Benchmark {
   Schedule barrier;
   const Hear& hear;
   TestData data;
+
+  // Of each rank: one alone enqueues on a device.
+  int threads() const { return world.device() != nullptr ? 1 : settings.cut.channels; }
 };
 
-// One rank, run by one thread per channel. Channel 0's thread also talks to the other ranks.
+// One rank, run by one thread per channel, or by one where a device does the work. Channel 0's thread also talks to the other ranks.
 class RankRun {
  public:
-  RankRun(const Benchmark& b, Rank rank) : b_(b), rank_(rank), team_(b.settings.cut.channels), records_(channels()) {}
+  RankRun(const Benchmark& b, Rank rank) : b_(b), rank_(rank), team_(b.threads()), records_(channels()) {}
 
   void run(int channel) {
     if (channel == 0 && !b_.settings.trace.empty()) compare_clocks();
@@ -101,12 +106,15 @@ class RankRun {
       if (channel == 0 && rank_ == 0) b_.hear.begin(a.name);
       for (const std::int64_t elements : a.elements) measure({a, elements}, channel);
     }
-    if (channel == 0 && rank_ == 0 && !b_.settings.trace.empty()) b_.hear.traces(clocks_, traced_);
+    if (channel == 0 && rank_ == 0 && !b_.settings.trace.empty()) {
+      for (ClockOffset& c : clocks_) c.error_us += clock_error_us_;
+      b_.hear.traces(clocks_, traced_);
+    }
   }
   void break_up() { team_.break_up(); }
 
  private:
-  std::size_t channels() const { return static_cast<std::size_t>(b_.settings.cut.channels); }
+  std::size_t channels() const { return static_cast<std::size_t>(b_.threads()); }
   Transport& transport() { return b_.world.at(rank_, 0); }
 
   void measure(const Case& c, int channel) {
@@ -119,6 +127,7 @@ class RankRun {
       times_us_.clear();
       verdict_ = {};
       begin_compression(c);
+      begin_on_device(c);
     }
     for (int i = -b_.settings.warmup; i < b_.settings.iterations; ++i) {
       const double time_us = run_once(c, channel, b_.world.at(rank_, channel));
@@ -133,7 +142,15 @@ class RankRun {
     if (b_.settings.compression) compressed_.emplace(b_.settings, c.algorithm.name, rank_, c.elements);
   }
 
+  void begin_on_device(const Case& c) {
+    if (b_.world.device() == nullptr) return;
+    device_.emplace(*b_.world.device(), b_.settings, c.algorithm, rank_);
+    wait_for_all_ranks();
+    device_->prepare(buffer_, DeviceRun::Marks::off);
+  }
+
   double run_once(const Case& c, int channel, Transport& transport_of_channel) {
+    if (device_) return wait_for_all_ranks(), device_->run();
     if (compressed_) fill(c.algorithm.schedule, b_.settings.op, b_.data, rank_, buffer_);  // sums of sums would grow without end
     if (channel == 0) wait_for_all_ranks();
     team_.sync();
@@ -161,23 +178,34 @@ class RankRun {
     const Schedule& schedule = c.algorithm.schedule;
     if (channel == 0) fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
     if (channel == 0) begin_compression(c);
+    if (device_) device_->write(buffer_);
     run_once(c, channel, b_.world.at(rank_, channel));
     if (channel != 0) return;
+    if (device_) device_->read(buffer_);
     if (compressed_) compressed_->add_kept(buffer_, transport());
     const RankResult result{rank_, buffer_};
-    verdict_ = verify(schedule, b_.settings.op, b_.data, std::span(&result, 1));
+    TestData data = b_.data;
+    data.scaled_first = device_ && device_->scales_first();
+    verdict_ = verify(schedule, b_.settings.op, data, std::span(&result, 1));
   }
 
   void trace(const Case& c, int channel) {
     auto& records = records_[static_cast<std::size_t>(channel)];
     records.clear();
+    if (device_) {
+      wait_for_all_ranks();
+      device_->prepare(buffer_, DeviceRun::Marks::on);
+      run_once(c, channel, transport());
+      records = device_->records();
+      return;
+    }
     TracingTransport tracing(b_.world.at(rank_, channel), rank_, records);
     run_once(c, channel, tracing);
   }
 
   // Rank 0 collects; all others tell.
   void report(const Case& c) {
-    Told told{.wrong = verdict_.wrong, .records = 0, .first_wrong = {}};
+    Told told{.wrong = verdict_.wrong, .clock_error_us = device_ ? device_->clock_error_us() : 0};
     verdict_.first_wrong.copy(told.first_wrong.data(), told.first_wrong.size() - 1);
     std::vector<Record> records;
     for (const auto& of_channel : records_) records.insert(records.end(), of_channel.begin(), of_channel.end());
@@ -205,7 +233,8 @@ class RankRun {
     if (!b_.settings.trace.empty()) traced_.push_back({c.algorithm.name, row.size_bytes, row.times_us, std::move(records)});
   }
 
-  static void add(Row& row, const Told& told) {
+  void add(Row& row, const Told& told) {
+    clock_error_us_ = std::max(clock_error_us_, told.clock_error_us);
     if (row.wrong == 0 && told.wrong > 0) row.first_wrong = told.first_wrong.data();
     row.wrong += told.wrong;
   }
@@ -242,10 +271,12 @@ class RankRun {
   Memory memory_;
   Buffer buffer_;
   std::optional<CompressedRun> compressed_;
+  std::optional<DeviceRun> device_;
   std::vector<double> times_us_;
   Verdict verdict_;
   std::vector<std::vector<Record>> records_;  // of each channel
   std::vector<ClockOffset> clocks_;           // rank 0's, of all
+  double clock_error_us_ = 0;                 // rank 0's: the largest that any told of
   std::vector<TracedRun> traced_;
 };
 
@@ -357,7 +388,7 @@ void measure(World& world, const Settings& settings, const Hear& hear) {
   require_memory(ranks_of_this_machine(settings, settings.with_servers()), static_cast<std::int64_t>(largest));
   std::deque<RankRun> ranks;
   for (const Rank r : world.here()) ranks.emplace_back(benchmark, r);
-  run_all(world, ranks, settings.cut.channels);
+  run_all(world, ranks, benchmark.threads());
 }
 
 }  // namespace weft::bench

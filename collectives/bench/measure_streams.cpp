@@ -1,3 +1,4 @@
+#include "collectives/bench/device_run.hpp"
 #include "collectives/bench/measure.hpp"
 #include "collectives/bench/plan.hpp"
 
@@ -12,20 +13,6 @@
 
 namespace weft::bench {
 namespace {
-
-Operation operation_of(MarkedOperation::What what) {
-  switch (what) {
-    case MarkedOperation::What::send:
-      return Operation::send;
-    case MarkedOperation::What::receive:
-      return Operation::receive;
-    case MarkedOperation::What::receive_reduce:
-      return Operation::receive_reduce;
-    case MarkedOperation::What::reduce:
-      break;
-  }
-  return Operation::reduce;
-}
 
 // On rank 0's clock: every run compares the clocks anew.
 std::vector<Record> records_of(const StreamWorld& world) {

@@ -21,10 +21,7 @@ std::int64_t memory_bytes() {
   return machine;
 }
 
-int ranks_of_this_machine(const Settings& s, int all) {
-  const bool one_each = s.transport == "mpi" || !s.hosts.empty();
-  return one_each ? 1 : all;
-}
+int ranks_of_this_machine(const Settings& s, int all) { return s.one_of_several() ? 1 : all; }
 
 void require_memory(int ranks, std::int64_t bytes_each, std::int64_t machine_bytes) {
   const double wanted = static_cast<double>(bytes_each) * ranks;

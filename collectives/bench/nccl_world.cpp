@@ -8,14 +8,10 @@
 namespace weft::bench {
 namespace {
 
-// Made before the world that uses it, and ended after it.
-struct HasNccl {
-  NcclWorld nccl;
-};
-
-class Nccl final : HasNccl, public DeviceWorld {
+// The streams of the ranks here, whose messages NCCL carries.
+class NcclStreams : public DeviceWorld {
  public:
-  Nccl(const Settings& s, const std::vector<int>& devices) : HasNccl{NcclWorld(devices)}, DeviceWorld(s, devices, &nccl) {}
+  NcclStreams(const Settings& s, const std::vector<int>& devices, NcclWorld& nccl) : DeviceWorld(s, devices, &nccl), nccl_(nccl) {}
 
   std::string about() const override { return fmt::format("{}, NCCL {}", DeviceWorld::about(), NcclWorld::version()); }
   std::string_view library() const override { return "nccl"; }
@@ -25,12 +21,93 @@ class Nccl final : HasNccl, public DeviceWorld {
     DeviceWorld::prepare(job);
     if (!job.library) return;
     executor().replace([this, &schedule = job.schedule, dtype = job.dtype, op = job.op, elements = job.elements] {
-      nccl.run(schedule, dtype, op, elements, executor());
+      nccl_.run(schedule, dtype, op, elements, executor());
     });
   }
+
+ private:
+  NcclWorld& nccl_;
+};
+
+// Made before the streams that use it, and ended after them.
+struct HasNccl {
+  NcclWorld nccl;
+};
+
+class Nccl final : HasNccl, public NcclStreams {
+ public:
+  Nccl(const Settings& s, const std::vector<int>& devices) : HasNccl{NcclWorld(devices)}, NcclStreams(s, devices, nccl) {}
+};
+
+constexpr Tag id_tag = 1;
+
+// The id of rank 0's making, on all ranks.
+std::string shared_id(World& meeting, Rank rank) {
+  Transport& talk = meeting.at(rank, 0);
+  std::string id = rank == 0 ? NcclWorld::make_id() : std::string(NcclWorld::id_bytes, '\0');
+  if (rank != 0) talk.receive(0, id_tag, std::as_writable_bytes(std::span(id)));
+  for (Rank other = 1; rank == 0 && other < meeting.ranks(); ++other) talk.send(other, id_tag, std::as_bytes(std::span(id)));
+  talk.wait();
+  return id;
+}
+
+std::vector<int> only(Rank rank, int ranks, int device) {
+  std::vector<int> devices(static_cast<std::size_t>(ranks), cuda::elsewhere);
+  devices[static_cast<std::size_t>(rank)] = device;
+  return devices;
+}
+
+// A job's one rank here, on its GPU.
+class NcclRank final : public World {
+ public:
+  NcclRank(const Settings& s, World& meeting, int device)
+      : meeting_(meeting),
+        rank_(meeting.here().front()),
+        nccl_({.rank = rank_,
+               .ranks = meeting.ranks(),
+               .device = device,
+               .id = shared_id(meeting, rank_),
+               .patience = s.patience,
+               .look = [&meeting] { meeting.look(); }}),
+        device_(s, only(rank_, meeting.ranks(), device), nccl_) {}
+
+  int ranks() const override { return meeting_.ranks(); }
+  int gpus() const override { return meeting_.ranks(); }
+  std::string about() const override {
+    return fmt::format("{} ranks, a process and a GPU for each, rank {} on: {}, NCCL {}", ranks(), rank_, device_.name(),
+                       NcclWorld::version());
+  }
+  std::string_view library() const override { return "nccl"; }
+  bool library_runs(Collective collective, DType dtype, ReduceOp op) const override { return NcclWorld::has(collective, dtype, op); }
+
+  std::vector<Rank> here() const override { return {rank_}; }
+  Transport& at(Rank rank, int channel) override { return meeting_.at(rank, channel); }
+  void fail(const std::string& reason) override {
+    nccl_.abort();  // what waits on the device for ranks that will not come
+    meeting_.fail(reason);
+  }
+  std::string report() const override { return meeting_.report(); }
+  bool one_clock() const override { return meeting_.one_clock(); }
+  void look() override { meeting_.look(); }
+  StreamWorld* device() override { return &device_; }
+
+ private:
+  World& meeting_;
+  const Rank rank_;
+  NcclWorld nccl_;
+  NcclStreams device_;
 };
 
 }  // namespace
+
+std::unique_ptr<World> nccl_rank(const Settings& s, World& meeting, int local_rank) {
+  const int devices = visible_devices();
+  if (devices > 1 && local_rank >= devices)
+    throw InputError(
+        fmt::format("--transport nccl: rank {} is number {} of this machine, which has {} GPUs, and NCCL takes one for each rank",
+                    meeting.here().front(), local_rank, devices));
+  return std::make_unique<NcclRank>(s, meeting, devices == 1 ? 0 : local_rank);
+}
 
 std::unique_ptr<StreamWorld> nccl_world(const Settings& s) {
   const int devices = visible_devices();

@@ -136,9 +136,15 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   };
   app.add_option(
          "--hosts", s.hosts,
-         "tcp: host:port of every rank, in order; udp: of the ranks, the servers and the switches, TCP and UDP; without it all run here")
+         "tcp, nccl: host:port of every rank, in order; udp: of the ranks, the servers and the switches, TCP and UDP; without it all "
+         "run here")
       ->delimiter(',');
-  app.add_option("--rank", s.rank, "tcp, udp: which of --hosts this process is");
+  app.add_option(
+         "--meeting", s.meeting,
+         "tcp, nccl: host:port where rank 0 listens and every rank learns the others' addresses, instead of --hosts; rank and ranks "
+         "are those of torchrun, mpirun or srun, or --rank and --ranks")
+      ->type_name("HOST:PORT");
+  app.add_option("--rank", s.rank, "which rank this process is: of --hosts, or of --ranks with --meeting");
   app.add_option("--secret-file", w.secret_file,
                  "with --hosts: file with a secret that all processes of the run must know; by default what WEFT_JOB_SECRET holds");
   app.add_option("--patience", w.patience_s, "seconds without progress after which a run is given up")->capture_default_str();
@@ -293,7 +299,7 @@ std::string job_of(const Settings& s) {
                          ? fmt::format(" --servers {} --server-hosts {}", s.cut.servers, name_of(s.cut.server_hosts))
                          : "",
                      s.trace.empty() ? "" : " --trace") +
-         schedule_of(s.cut.imported) + (s.compression ? " --compression " + label(*s.compression) : "");
+         (s.graph ? " --graph" : "") + schedule_of(s.cut.imported) + (s.compression ? " --compression " + label(*s.compression) : "");
 }
 
 }  // namespace weft::bench

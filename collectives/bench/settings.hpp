@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/algorithms/registry.hpp"
+#include "collectives/bench/launch.hpp"
 #include "collectives/bench/selection.hpp"
 #include "collectives/compression/settings.hpp"
 #include "collectives/schedule/schedule.hpp"
@@ -60,9 +61,13 @@ struct Settings {
   bool zero_copy = false;               // tcp
   std::vector<std::string> hosts = {};  // the address of every rank, then of every extra server; udp: of every node
   std::string secret = {};              // tcp, udp: known to all processes of the run; never printed
-  Rank rank = -1;                       // tcp, udp: which of them this process is; -1 starts them all here
+  Rank rank = -1;                       // tcp, udp, nccl: which of them this process is; -1 starts them all here
+  std::string meeting = {};             // tcp, nccl: host:port where rank 0 listens, and all learn the others' addresses
+  std::optional<Launch> launch = {};    // nccl, and tcp with a meeting: who started this process beside others
   UdpSettings in_network = {};          // udp
 
+  // Whether this process runs one rank, and others theirs.
+  bool one_of_several() const { return transport == "mpi" || rank >= 0 || launch.has_value(); }
   int with_servers() const { return ranks + extra_servers(cut); }  // threads or processes that run
 };
 

@@ -36,6 +36,8 @@ class StreamWorld : public Medium {
   virtual std::vector<MarkedOperation> marked() const = 0;
   virtual std::vector<double> marks_us() const = 0;
   virtual std::vector<ClockOffset> clocks() const = 0;
+  // When the clock of the first rank's marks began, by now_us(), and by how much that may be wrong.
+  virtual ClockOffset clock_began() const { return {}; }
 };
 
 }  // namespace weft::bench

@@ -180,9 +180,9 @@ class Reader {
     settings_.compression = std::move(c);
   }
   void interpret_secret() {
-    if (settings_.hosts.empty()) {
+    if (settings_.hosts.empty() && settings_.meeting.empty()) {
       refuse_if(!written_.secret_file.empty(),
-                "--secret-file: needs --hosts; processes that weft bench starts itself share a random secret");
+                "--secret-file: needs --hosts or --meeting; processes that weft bench starts itself share a random secret");
       return;
     }
     const char* const from_environment = std::getenv("WEFT_JOB_SECRET");
@@ -206,15 +206,8 @@ class Reader {
   }
   void interpret_hosts() {
     const std::vector<std::string>& hosts = settings_.hosts;
-    for (const std::string& host : hosts) {
-      const std::size_t colon = host.rfind(':');
-      int port = 0;
-      const char* const end = host.data() + host.size();
-      const bool is_port =
-          colon != std::string::npos && std::from_chars(host.data() + colon + 1, end, port) == std::from_chars_result{end, {}};
-      refuse_if(colon == 0 || !is_port, "--hosts: \"{}\" must be written host:port", host);
-      refuse_if(colon != 0 && is_port && (port < 1 || port > 65535), "--hosts: \"{}\": the port must be 1 to 65535", host);
-    }
+    for (const std::string& host : hosts)
+      if (const std::string why = not_an_address(host); !why.empty()) problems_.push_back("--hosts: " + why);
     std::vector<std::string> sorted = hosts;
     std::sort(sorted.begin(), sorted.end());
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
@@ -222,11 +215,18 @@ class Reader {
   }
   void interpret_ranks() {
     interpret_hosts();
+    interpret_launch();
     const int hosts = static_cast<int>(settings_.hosts.size()), servers = extra_servers(settings_.cut);
     if (settings_.transport == "udp") {
       interpret_nodes();
-    } else if (settings_.transport != "tcp") {
-      refuse_if(hosts > 0 || settings_.rank >= 0, "--hosts, --rank: only for --transport tcp and udp");
+    } else if (settings_.transport != "tcp" && settings_.transport != "nccl") {
+      refuse_if(hosts > 0 || settings_.rank >= 0, "--hosts, --rank: only for --transport tcp, udp and nccl");
+    } else if (!settings_.meeting.empty()) {
+      refuse_if(hosts > 0, "--meeting: finds the ranks' addresses; leave out --hosts");
+      refuse_if(settings_.ranks < 1, "--meeting: needs the number of ranks: --ranks, or that of torchrun, mpirun or srun");
+      const int all = settings_.with_servers();
+      refuse_if(settings_.ranks > 0 && (settings_.rank < 0 || settings_.rank >= all),
+                "--rank: must say which of the {} ranks this is, 0 to {}, got {}", all, all - 1, settings_.rank);
     } else if (hosts > 0) {
       refuse_if(settings_.ranks != 0 && settings_.ranks != hosts - servers, "-n: --hosts names {} ranks, got {}", hosts - servers,
                 settings_.ranks);
@@ -235,9 +235,43 @@ class Reader {
                 hosts - 1, settings_.rank);
       settings_.ranks = hosts - servers;
     } else {
-      refuse_if(settings_.rank >= 0, "--rank: needs --hosts");
+      refuse_if(settings_.rank >= 0 && !settings_.launch, "--rank: needs --hosts or --meeting");
     }
     if (settings_.ranks == 0 && settings_.transport != "mpi" && settings_.transport != "nccl") settings_.ranks = 2;
+  }
+  // What torchrun, mpirun or srun say of this process, where it is one of several: always with nccl, which has a GPU for each; with tcp
+  // where --meeting is given.
+  void interpret_launch() {
+    Settings& s = settings_;
+    const bool nccl = s.transport == "nccl";
+    if (!s.meeting.empty()) {
+      refuse_if(!nccl && s.transport != "tcp", "--meeting: only for --transport tcp and nccl");
+      if (const std::string why = not_an_address(s.meeting); !why.empty()) problems_.push_back("--meeting: " + why);
+    }
+    if (!s.hosts.empty() || s.rank >= 0 || !(nccl || (s.transport == "tcp" && !s.meeting.empty()))) return;
+    s.launch = launched([](const char* variable) { return std::getenv(variable); });
+    if (!s.launch) return;
+    const Launch& l = *s.launch;
+    if (s.meeting.empty()) s.meeting = l.meeting;
+    refuse_if(s.meeting.empty() && !WEFT_HAVE_MPI,
+              "--meeting: is needed, or MASTER_ADDR and MASTER_PORT: {} started {} ranks, which in a "
+              "build without MPI find each other by that alone",
+              l.by, l.ranks);
+    s.rank = l.rank;
+    try {
+      s.ranks = ranks_among(l.ranks, s, (l.by + " started").c_str());
+    } catch (const InputError& e) {
+      problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
+    }
+  }
+  // "" where it is one.
+  static std::string not_an_address(const std::string& host) {
+    const std::size_t colon = host.rfind(':');
+    int port = 0;
+    const char* const end = host.data() + host.size();
+    if (colon == std::string::npos || colon == 0 || std::from_chars(host.data() + colon + 1, end, port) != std::from_chars_result{end, {}})
+      return fmt::format("\"{}\" must be written host:port", host);
+    return port < 1 || port > 65535 ? fmt::format("\"{}\": the port must be 1 to 65535", host) : "";
   }
   // Workers, servers and switches have places of their own.
   void interpret_nodes() {

@@ -25,6 +25,8 @@ class Medium {
   virtual bool library_runs(Collective, DType, ReduceOp) const { return false; }
 };
 
+class StreamWorld;
+
 class World : public Medium {
  public:
   virtual std::vector<Rank> here() const = 0;  // those this process runs
@@ -34,6 +36,10 @@ class World : public Medium {
   virtual std::string report() const { return {}; }
   virtual bool one_clock() const { return false; }  // all ranks read the same clock
   virtual void run_library(const Schedule&, ReduceOp, Rank, const Buffer&) {}
+  // Throws RunError where another rank has ended the run, or is lost: for who waits for something else.
+  virtual void look() {}
+  // What runs collectives where the data of the one rank here are on a device; null where the host does.
+  virtual StreamWorld* device() { return nullptr; }
 };
 
 }  // namespace weft::bench

@@ -1,7 +1,10 @@
 #include "collectives/bench/worlds.hpp"
 
 #include "collectives/transports/tcp.hpp"
+#include "collectives/transports/tcp_rendezvous.hpp"
 #include "collectives/transports/threads.hpp"
+
+#include <algorithm>
 
 namespace weft::bench {
 namespace {
@@ -25,23 +28,28 @@ class Threads final : public World {
   ThreadsWorld world_;
 };
 
+// With nccl the ranks only talk about what they do.
+TcpSettings tcp_settings(const Settings& s) {
+  return {.channels = s.transport == "tcp" ? s.cut.channels : 1,
+          .connections = s.connections,
+          .zero_copy = s.zero_copy,
+          .patience = s.patience,
+          .meeting = s.patience,
+          .job = job_of(s),
+          .secret = s.secret};
+}
+
+std::string host_in(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
 class Tcp final : public World {
  public:
   Tcp(const Settings& s, Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener)
-      : ranks_(s.with_servers()),
-        rank_(rank),
-        world_(rank, addresses, listener,
-               {.channels = s.cut.channels,
-                .connections = s.connections,
-                .zero_copy = s.zero_copy,
-                .patience = s.patience,
-                .meeting = s.patience,
-                .job = job_of(s),
-                .secret = s.secret}) {}
+      : ranks_(s.with_servers()), rank_(rank), world_(rank, addresses, listener, tcp_settings(s)) {}
   int ranks() const override { return ranks_; }
   std::vector<Rank> here() const override { return {rank_}; }
   Transport& at(Rank, int channel) override { return world_.at(channel); }
   void fail(const std::string& reason) override { world_.fail(reason); }
+  void look() override { static_cast<void>(world_.test()); }
 
  private:
   int ranks_;
@@ -55,6 +63,18 @@ std::unique_ptr<World> threads_world(const Settings& s) { return std::make_uniqu
 
 std::unique_ptr<World> tcp_world(const Settings& s, Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener) {
   return std::make_unique<Tcp>(s, rank, addresses, listener);
+}
+
+Met meet_by_tcp(const Settings& s) {
+  const auto met = [&](const std::vector<std::string>& addresses, const TcpListener& own) {
+    const auto rank = static_cast<std::size_t>(s.rank);
+    const auto before = std::count_if(addresses.begin(), addresses.begin() + s.rank,
+                                      [&](const std::string& a) { return host_in(a) == host_in(addresses[rank]); });
+    return Met{tcp_world(s, s.rank, addresses, own), static_cast<int>(before)};
+  };
+  if (!s.hosts.empty()) return met(s.hosts, TcpListener(s.hosts[static_cast<std::size_t>(s.rank)]));
+  const Rendezvous found = tcp_rendezvous(s.rank, s.with_servers(), s.meeting, tcp_settings(s));
+  return met(found.addresses, found.own);
 }
 
 }  // namespace weft::bench

@@ -16,10 +16,20 @@ namespace weft::bench {
 std::unique_ptr<World> threads_world(const Settings&);
 std::unique_ptr<World> tcp_world(const Settings&, Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener);
 
+// This process's rank, beside those of other processes: of --hosts, or found by --meeting.
+struct Met {
+  std::unique_ptr<World> world;
+  int local_rank = 0;  // of those whose addresses have the same host
+};
+Met meet_by_tcp(const Settings&);
+
 // On the GPUs of this machine: several ranks may share one with cuda; with nccl each has its own, and 0 ranks are as many as
 // there are. Throw InputError where that cannot be.
 std::unique_ptr<StreamWorld> cuda_world(const Settings&);
 std::unique_ptr<StreamWorld> nccl_world(const Settings&);
+// One rank of NCCL on its GPU; the ranks find each other, and talk, by `meeting`, which must stay. Throws InputError where there are
+// fewer GPUs than ranks on this machine, unless each process is shown but one.
+std::unique_ptr<World> nccl_rank(const Settings&, World& meeting, int local_rank);
 
 // Starts MPI, runs this process's rank and ends MPI. If the run fails, prints why and ends all ranks.
 int run_mpi(const Settings&, const std::function<int(World&, const Settings&)>& run);

@@ -14,6 +14,7 @@ std::span<const Backend> backends() {
   static const std::vector<Backend> all = [] {
     std::vector<Backend> found{{.name = "CPU",
                                 .reduce_into = &weft::reduce_into,
+                                .reduce_many = &weft::reduce_many,
                                 .scale_average = &weft::scale_average,
                                 .quantise = &weft::quantise,
                                 .dequantise = &weft::dequantise,

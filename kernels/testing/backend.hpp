@@ -19,6 +19,7 @@ namespace weft::test {
 struct Backend {
   std::string name;
   void (*reduce_into)(DType, ReduceOp, void* out, const void* a, const void* b, std::size_t count);
+  void (*reduce_many)(DType, ReduceOp, void* out, std::span<const void* const> in, std::size_t count);
   void (*scale_average)(DType, void* data, std::size_t count, int ranks);
   std::size_t (*quantise)(DType, FixedPoint, const void* values, std::span<std::int32_t> fixed);
   void (*dequantise)(DType, FixedPoint, std::span<const std::int32_t> fixed, void* values);

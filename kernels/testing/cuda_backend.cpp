@@ -9,6 +9,7 @@
 #include "kernels/cuda/runtime.hpp"
 #include "kernels/cuda/top_k.hpp"
 
+#include <deque>
 #include <vector>
 
 namespace weft::test {
@@ -66,6 +67,17 @@ void reduce_into(DType type, ReduceOp op, void* out, const void* a, const void* 
   void* device_a = a == out ? to.data() : x.data();
   void* device_b = b == out ? to.data() : y.data();
   cuda::reduce_into(type, op, to.data(), device_a, device_b, count, nullptr);
+  cuda::copy(out, to.data(), bytes);
+  cuda::synchronise();
+}
+
+void reduce_many(DType type, ReduceOp op, void* out, std::span<const void* const> in, std::size_t count) {
+  const std::size_t bytes = count * size_of(type);
+  const Copy to(out, bytes);
+  std::deque<Copy> copies;
+  std::vector<const void*> sources;
+  for (const void* from : in) sources.push_back(from == out ? to.data() : copies.emplace_back(from, bytes).data());
+  cuda::reduce_many(type, op, to.data(), sources, count, nullptr);
   cuda::copy(out, to.data(), bytes);
   cuda::synchronise();
 }
@@ -172,6 +184,7 @@ void top_k(std::span<const float> values, std::span<Entry> largest) {
 Backend cuda_backend() {
   return {.name = "CUDA",
           .reduce_into = &reduce_into,
+          .reduce_many = &reduce_many,
           .scale_average = &scale_average,
           .quantise = &quantise,
           .dequantise = &dequantise,

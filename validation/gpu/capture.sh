@@ -103,6 +103,16 @@ sanitize() {
   keep compute-sanitizer --tool "$tool" --error-exitcode 3 --print-limit 10 "$@"
 }
 
+# A process for each GPU; what rank 0 prints is kept.
+processes() {
+  local gpus r status=0
+  gpus=$(nvidia-smi -L | wc -l)
+  for ((r = 1; r < gpus; r++)); do "$@" --meeting 127.0.0.1:29471 --ranks "$gpus" --rank "$r" >/dev/null & done
+  "$@" --meeting 127.0.0.1:29471 --ranks "$gpus" --rank 0 || status=$?
+  wait
+  return $status
+}
+
 run_part() {
   part "$1"
   case $1 in
@@ -131,6 +141,7 @@ run_part() {
     nccl)
       keep "$bin/weft_bench" --transport nccl --algorithm nccl,ring,halving_doubling,direct -b 8 -e "$largest" -f 4
       keep "$bin/weft_bench" --transport nccl --algorithm nccl,ring -b 8 -e "$largest" -f 4 --graph
+      keep processes "$bin/weft_bench" --transport nccl --algorithm nccl,ring,halving_doubling -b 8 -e "$largest" -f 4
       printf '#\n# one rank more than there are GPUs is refused:\n' >>"$file"
       "$bin/weft_bench" --transport nccl -n $(($(nvidia-smi -L | wc -l) + 1)) >>"$file" 2>&1
       ;;

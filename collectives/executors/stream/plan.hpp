@@ -22,6 +22,7 @@ struct StreamOperation {
   enum class Kind {
     copy,         // `bytes` from `from` to `into`
     reduce,       // into = into op from
+    reduce_many,  // into = the first of `sources` op the second op ..., in one pass; into may be the first
     divide,       // into = into / workers, for avg
     begin_group,  // sends and receives stand between these two; all of them go on together
     send,         // `bytes` at `from` to `peer`: the next receive of `peer` from this rank in the same group
@@ -43,6 +44,7 @@ struct StreamOperation {
   Location from = {}, into = {};
   int event = -1;
   Rank peer = -1;
+  int first_source = 0, sources = 0;  // of the plan's
 };
 
 // When a rank did its part of a transfer: between two marks. Sends and receives of a step start and end together, as in the
@@ -64,10 +66,12 @@ struct StreamPlan {
   int events = 0, marks = 0;
   DType dtype = DType::float32;
   ReduceOp op = ReduceOp::sum;  // of the reduce operations: never avg
-  // Bytes of each memory. Memory r < ranks is rank r's message with its extra chunks; those behind hold aside what may not
-  // be written yet, as many of them for each rank as it has channels.
+  // Bytes of each memory. Memory r < ranks is rank r's message with its extra chunks. Those behind it are as many for each rank: one for
+  // each channel, which holds aside what may not be written yet, and a second message, where chunks are between steps that read and
+  // write all of them.
   std::vector<std::int64_t> memories;
   std::vector<StreamOperation> operations;
+  std::vector<StreamOperation::Location> sources;
   std::vector<MarkedOperation> marked;
 
   int streams() const { return ranks * streams_per_rank; }

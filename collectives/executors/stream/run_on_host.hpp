@@ -73,6 +73,7 @@ class PlanOnHost {
     switch (o.kind) {
       case Kind::copy:
       case Kind::reduce:
+      case Kind::reduce_many:
       case Kind::divide:
         ++clock[static_cast<std::size_t>(o.stream)];
         return compute(o, clock);
@@ -104,11 +105,18 @@ class PlanOnHost {
 
   void compute(const StreamOperation& o, const Clock& clock) {
     if (o.kind == Kind::copy || o.kind == Kind::reduce) touch(o.from, o.bytes, false, o.stream, clock);
+    std::vector<const void*> sources;
+    for (int s = o.first_source; s < o.first_source + o.sources; ++s) {
+      const Location source = plan_.sources[static_cast<std::size_t>(s)];
+      touch(source, o.bytes, false, o.stream, clock);
+      sources.push_back(at(source));
+    }
     touch(o.into, o.bytes, true, o.stream, clock);
     if (!fault_.empty()) return;
     const auto count = static_cast<std::size_t>(o.bytes) / size_of(plan_.dtype);
     if (o.kind == Kind::copy) std::memcpy(at(o.into), at(o.from), static_cast<std::size_t>(o.bytes));
     if (o.kind == Kind::reduce) reduce(plan_.dtype, plan_.op, at(o.into), at(o.from), count);
+    if (o.kind == Kind::reduce_many) reduce_many(plan_.dtype, plan_.op, at(o.into), sources, count);
     if (o.kind == Kind::divide) scale_average(plan_.dtype, at(o.into), count, plan_.workers);
   }
 

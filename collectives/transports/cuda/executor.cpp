@@ -17,9 +17,17 @@ using Kind = StreamOperation::Kind;
 using Location = StreamOperation::Location;
 using HostClock = std::chrono::steady_clock;
 
-constexpr int polls_between_looks = 1000;
+constexpr std::chrono::milliseconds between_looks{1};
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+bool is_here(int device) { return device != elsewhere; }
+
+std::set<int> devices_here(const std::vector<int>& of_ranks) {
+  std::set<int> here(of_ranks.begin(), of_ranks.end());
+  here.erase(elsewhere);
+  return here;
+}
 
 double host_us() { return std::chrono::duration<double, std::micro>(HostClock::now().time_since_epoch()).count(); }
 
@@ -70,7 +78,8 @@ struct LetGo {
 class Executor::Work {
  public:
   explicit Work(ExecutorSettings settings)
-      : settings_(std::move(settings)), devices_(settings_.devices.begin(), settings_.devices.end()), peers_(enable_peer_access(devices_)) {
+      : settings_(std::move(settings)), devices_(devices_here(settings_.devices)), peers_(enable_peer_access(devices_)) {
+    check(!devices_.empty(), "an executor of no rank");
     use_device(origin_device());
     origin_ = make_stream();
     start_ = make_event(Timing::off);
@@ -85,6 +94,7 @@ class Executor::Work {
   bool stuck() const { return stuck_; }
 
   bool reads(Rank reader, Rank owner) const {
+    if (device_of(reader) == elsewhere || device_of(owner) == elsewhere) return false;
     return device_of(reader) == device_of(owner) || peers_.contains({device_of(reader), device_of(owner)});
   }
 
@@ -145,7 +155,7 @@ class Executor::Work {
   std::vector<double> marks_us() const {
     std::vector<double> times(index(plan_.marks));
     for (const StreamOperation& o : plan_.operations)
-      if (o.kind == Kind::mark)
+      if (o.kind == Kind::mark && marks_[index(o.event)].get() != nullptr)
         times[index(o.event)] = microseconds_between(bases_.at(device_of_stream(o.stream)).event, marks_[index(o.event)]);
     return times;
   }
@@ -153,13 +163,18 @@ class Executor::Work {
     const Base& origin = bases_.at(origin_device());
     std::vector<Clock> all;
     for (const int d : settings_.devices) {
-      const Base& base = bases_.at(d);
-      if (d == origin_device())
+      if (d == origin_device() || d == elsewhere) {
         all.push_back({});
-      else
-        all.push_back({origin.host_us - base.host_us, origin.error_us + base.error_us});
+        continue;
+      }
+      const Base& base = bases_.at(d);
+      all.push_back({origin.host_us - base.host_us, origin.error_us + base.error_us});
     }
     return all;
+  }
+  Start start() const {
+    const Base& origin = bases_.at(origin_device());
+    return {origin.host_us, origin.error_us};
   }
 
   void* message(Rank r) const { return memories_[index(r)].memory.data(); }
@@ -178,7 +193,7 @@ class Executor::Work {
     double host_us = 0, error_us = 0;
   };
 
-  int origin_device() const { return settings_.devices.front(); }
+  int origin_device() const { return *std::find_if(settings_.devices.begin(), settings_.devices.end(), is_here); }
   int device_of_stream(int s) const { return device_of(plan_.rank_of_stream(s)); }
 
   void prepare_memories() {
@@ -186,7 +201,7 @@ class Executor::Work {
     for (std::size_t m = 0; m < memories_.size(); ++m) {
       Memory& own = memories_[m];
       const int device = device_of(plan_.rank_of_memory(static_cast<int>(m)));
-      if (own.device == device && own.bytes >= plan_.memories[m]) continue;
+      if (device == elsewhere || (own.device == device && own.bytes >= plan_.memories[m])) continue;
       own = {};  // before more is asked for
       use_device(device);
       own = {DeviceMemory(static_cast<std::size_t>(plan_.memories[m])), device, plan_.memories[m]};
@@ -195,10 +210,13 @@ class Executor::Work {
   void prepare_streams() {
     streams_.clear();
     ends_.clear();
+    streams_.resize(index(plan_.streams()));
+    ends_.resize(index(plan_.streams()));
     for (int s = 0; s < plan_.streams(); ++s) {
+      if (device_of_stream(s) == elsewhere) continue;
       use_device(device_of_stream(s));
-      streams_.push_back(make_stream());
-      ends_.push_back(make_event(Timing::off));
+      streams_[index(s)] = make_stream();
+      ends_[index(s)] = make_event(Timing::off);
     }
   }
   void prepare_events() {
@@ -207,7 +225,7 @@ class Executor::Work {
     marks_.clear();
     marks_.resize(index(plan_.marks));
     for (const StreamOperation& o : plan_.operations) {
-      if (o.kind != Kind::record && o.kind != Kind::mark) continue;
+      if ((o.kind != Kind::record && o.kind != Kind::mark) || device_of_stream(o.stream) == elsewhere) continue;
       use_device(device_of_stream(o.stream));
       if (o.kind == Kind::record)
         events_[index(o.event)] = make_event(Timing::off);
@@ -220,12 +238,14 @@ class Executor::Work {
   void enqueue() {
     use_device(origin_device());
     record(start_, origin_);
-    for (const OwnedStream& s : streams_) wait(s, start_);
+    for (const OwnedStream& s : streams_)
+      if (s.get() != nullptr) wait(s, start_);
     if (replacement_)
       replacement_();
     else
       for (const StreamOperation& o : plan_.operations) enqueue(o);
     for (int s = 0; s < plan_.streams(); ++s) {
+      if (device_of_stream(s) == elsewhere) continue;
       use_device(device_of_stream(s));
       record(ends_[index(s)], streams_[index(s)]);
       wait(origin_, ends_[index(s)]);
@@ -233,6 +253,9 @@ class Executor::Work {
   }
 
   void enqueue(const StreamOperation& o) {
+    if (o.kind == Kind::begin_group) return messenger().begin_group();
+    if (o.kind == Kind::end_group) return messenger().end_group();
+    if (device_of_stream(o.stream) == elsewhere) return;
     const OwnedStream& stream = streams_[index(o.stream)];
     const auto bytes = static_cast<std::size_t>(o.bytes);
     const auto count = bytes / size_of(plan_.dtype);
@@ -242,6 +265,11 @@ class Executor::Work {
         return copy(at(o.into), at(o.from), bytes, stream.get());
       case Kind::reduce:
         return reduce(plan_.dtype, plan_.op, at(o.into), at(o.from), count, stream.get());
+      case Kind::reduce_many: {
+        std::vector<const void*> sources;
+        for (int s = o.first_source; s < o.first_source + o.sources; ++s) sources.push_back(at(plan_.sources[index(s)]));
+        return reduce_many(plan_.dtype, plan_.op, at(o.into), sources, count, stream.get());
+      }
       case Kind::divide:
         return scale_average(plan_.dtype, at(o.into), count, plan_.workers, stream.get());
       case Kind::record:
@@ -254,13 +282,12 @@ class Executor::Work {
                                                    capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault),
                           "cudaEventRecordWithFlags");
       case Kind::begin_group:
-        return messenger().begin_group();
+      case Kind::end_group:
+        break;  // of no stream
       case Kind::send:
         return messenger().send(plan_.rank_of_stream(o.stream), o.peer, at(o.from), bytes, stream.get());
       case Kind::receive:
         return messenger().receive(plan_.rank_of_stream(o.stream), o.peer, at(o.into), bytes, stream.get());
-      case Kind::end_group:
-        return messenger().end_group();
     }
   }
 
@@ -291,17 +318,19 @@ class Executor::Work {
 
   void await(const OwnedEvent& event) {
     const auto begin = HostClock::now();
-    for (int polls = 1;; ++polls) {
+    for (auto next_look = begin + between_looks;;) {
       const cudaError_t error = cudaEventQuery(event.get());
       if (error == cudaSuccess) return;
       if (error != cudaErrorNotReady) check_cuda(error, "a collective on the device");
       static_cast<void>(cudaGetLastError());  // "not ready" would be reported by the next launch
-      if (polls % polls_between_looks != 0) continue;
+      const auto now = HostClock::now();
+      if (now < next_look) continue;
       if (settings_.messenger != nullptr) look();
-      if (HostClock::now() - begin > settings_.patience) {
+      if (now - begin > settings_.patience) {
         stuck_ = true;
         throw StuckError(fmt::format("the devices have not ended their work after {} ms", settings_.patience.count()));
       }
+      next_look = now + between_looks;
       std::this_thread::yield();
     }
   }
@@ -369,6 +398,7 @@ double Executor::run() {
 
 std::vector<double> Executor::marks_us() const { return work_->marks_us(); }
 std::vector<Executor::Clock> Executor::clocks() const { return work_->clocks(); }
+Executor::Start Executor::start() const { return work_->start(); }
 void* Executor::message(Rank r) const { return work_->message(r); }
 Stream Executor::stream(Rank r) const { return work_->stream(r); }
 
@@ -388,7 +418,7 @@ void Executor::read(Rank r, ByteSpan into) const {
 
 std::string describe_devices(const std::vector<int>& devices) {
   std::map<std::string, std::set<int>> by_name;
-  for (const int d : devices) by_name[device_name(d)].insert(d);
+  for (const int d : devices_here(devices)) by_name[device_name(d)].insert(d);
   std::vector<std::string> names;
   for (const auto& [name, of_name] : by_name) names.push_back(of_name.size() == 1 ? name : fmt::format("{} x {}", of_name.size(), name));
   int driver = 0, runtime = 0;

@@ -36,8 +36,10 @@ class StuckError : public RunError {
   using RunError::RunError;
 };
 
+constexpr int elsewhere = -1;  // the device of a rank of another process
+
 struct ExecutorSettings {
-  std::vector<int> devices;  // of each rank; several ranks may share one
+  std::vector<int> devices;  // of each rank; several ranks may share one. What `elsewhere` ranks do is left to their processes.
   Messenger* messenger = nullptr;
   std::chrono::milliseconds patience{30'000};
 };
@@ -62,7 +64,7 @@ class Executor {
   // Turns it into a graph of CUDA, which run() then replays. It must have run once: libraries prepare on first use.
   void capture();
 
-  // Runs it. Returns the microseconds from when the devices began until all had ended, by the clock of rank 0's device.
+  // Runs it. Returns the microseconds from when the devices began until all had ended, by the clock of the first rank's device.
   double run();
 
   // What a plan with marks noted in the last run: the microseconds of each mark, by the clock of its device.
@@ -73,6 +75,12 @@ class Executor {
     double error_us = 0;
   };
   std::vector<Clock> clocks() const;
+  // When the marks' clock of the first rank here began, by the host's steady clock, in the last run with marks.
+  struct Start {
+    double host_us = 0;
+    double error_us = 0;
+  };
+  Start start() const;
 
   // The memory of a rank's message, and its first stream.
   void* message(Rank) const;

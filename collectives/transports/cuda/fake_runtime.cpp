@@ -1,23 +1,29 @@
-// For tests: as much of the CUDA runtime as the executor calls, on the host. Work is done when it is enqueued (or, captured,
-// when the graph is launched), and what CUDA forbids ends the program: work on another device's stream, an event recorded on
-// another device, a wait for what was never recorded, a capture that streams join or leave the wrong way.
+// For tests: as much of the CUDA runtime as the executor calls, on the host. What is enqueued waits on its stream until the host asks
+// how far the devices are; then the streams run in turn, each as far as it can. What CUDA forbids ends the program: work on another
+// device's stream, an event recorded on another device, a wait for what was never recorded, a capture that streams join or leave the
+// wrong way.
 //   WEFT_FAKE_DEVICES=n   that many devices, 1 by default          WEFT_FAKE_PEERS=0   none can read another's memory
 //   WEFT_FAKE_DRIVER=v    a driver that is too old, 0: none at all  WEFT_FAKE_STUCK=1   work never ends
+#include "collectives/transports/cuda/fake_runtime.hpp"
+
 #include "kernels/cuda/reduce.hpp"
 #include "kernels/reduce.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <set>
+#include <deque>
 #include <utility>
 #include <vector>
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
+#include <sched.h>
 
 namespace {
+
+using Work = weft::fake_cuda::Work;
 
 int environment(const char* name, int otherwise) {
   const char* value = std::getenv(name);
@@ -33,20 +39,21 @@ struct FakeStream {
   int device = 0;
   bool captured = false;
   bool joined = true;  // within a capture: nothing was enqueued since the last event that leads back to the origin
+  std::deque<Work> work = {};
 };
 struct Event {
   int device = 0;
+  int recorded = 0, reached = 0;  // how often it was enqueued, and how many of these have run
   double time_us = -1;
   FakeStream* captured_in = nullptr;
   int polls = 0;
 };
 struct Graph {
-  std::vector<std::function<void()>> work;
+  std::vector<Work> work;
 };
 
 FakeStream legacy;
-std::set<FakeStream*> streams;
-std::vector<std::pair<cudaHostFn_t, void*>> host_functions;
+std::vector<FakeStream*> streams = {&legacy};
 Graph* capturing = nullptr;
 FakeStream* capture_origin = nullptr;
 
@@ -59,30 +66,69 @@ void require(bool ok, const char* what) {
 FakeStream* of(cudaStream_t s) { return s == nullptr ? &legacy : reinterpret_cast<FakeStream*>(s); }
 Event* of(cudaEvent_t e) { return reinterpret_cast<Event*>(e); }
 
-void enqueue(cudaStream_t stream, std::function<void()> work) {
-  FakeStream* s = of(stream);
-  require(capturing == nullptr || s->captured, "work on a stream that is not part of the capture");
-  const auto timed = [work = std::move(work)] { work(), now_us += 1; };
-  s->joined = s == capture_origin;
-  if (capturing != nullptr)
-    capturing->work.push_back(timed);
-  else
-    timed();
+// Whether anything has ended.
+bool advance(FakeStream& s) {
+  bool moved = false;
+  while (!s.work.empty() && s.work.front()()) {
+    s.work.pop_front();
+    now_us += 1;
+    moved = true;
+  }
+  return moved;
 }
 
-void enqueue_kernel(cudaStream_t stream, std::function<void()> work) {
+// Runs what can run now.
+void advance_all() {
+  bool moved = false;
+  for (bool again = true; again; moved |= again) {
+    again = false;
+    for (FakeStream* s : streams) again |= advance(*s);
+  }
+  if (!moved) ::sched_yield();
+}
+
+void enqueue_waiting(cudaStream_t stream, Work work) {
+  FakeStream* s = of(stream);
+  require(capturing == nullptr || s->captured, "work on a stream that is not part of the capture");
+  s->joined = s == capture_origin;
+  if (capturing != nullptr)
+    capturing->work.push_back(std::move(work));
+  else
+    s->work.push_back(std::move(work));
+}
+
+template <class Do>
+void enqueue(cudaStream_t stream, Do what) {
+  enqueue_waiting(stream, [what] { return what(), true; });
+}
+
+template <class Do>
+void enqueue_kernel(cudaStream_t stream, Do what) {
   require(of(stream)->device == current_device, "a kernel on a stream of another device");
-  enqueue(stream, std::move(work));
+  enqueue(stream, what);
 }
 
 void not_in_capture() { require(capturing == nullptr, "a call that is not allowed during a capture"); }
 
 }  // namespace
 
+namespace weft::fake_cuda {
+
+void enqueue(cudaStream_t stream, Work work) {
+  require(of(stream)->device == current_device, "a kernel on a stream of another device");
+  enqueue_waiting(stream, std::move(work));
+}
+
+}  // namespace weft::fake_cuda
+
 namespace weft::cuda {
 
 void reduce(DType type, ReduceOp op, void* into, const void* from, std::size_t count, Stream stream) {
   enqueue_kernel(stream, [=] { weft::reduce(type, op, into, from, count); });
+}
+
+void reduce_many(DType type, ReduceOp op, void* out, std::span<const void* const> in, std::size_t count, Stream stream) {
+  enqueue_kernel(stream, [=, all = std::vector<const void*>(in.begin(), in.end())] { weft::reduce_many(type, op, out, all, count); });
 }
 
 void scale_average(DType type, void* data, std::size_t count, int ranks, Stream stream) {
@@ -152,24 +198,24 @@ cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t st
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   auto* made = new FakeStream{.device = current_device};
-  streams.insert(made);
+  streams.push_back(made);
   *stream = reinterpret_cast<cudaStream_t>(made);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  streams.erase(of(stream));
+  std::erase(streams, of(stream));
   delete of(stream);
   return cudaSuccess;
 }
-// Called when the host asks for the first time how far the devices are: one that waits for the host does so for what the host
-// does before.
-cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+// It runs when the host asks how far the devices are: one that waits for the host does so for what the host does before.
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   not_in_capture();
-  host_functions.emplace_back(function, data);
+  enqueue(stream, [=] { function(data); });
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   not_in_capture();
+  while (!of(stream)->work.empty()) advance_all();
   return cudaSuccess;
 }
 
@@ -189,7 +235,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     return cudaSuccess;
   }
   e->captured_in = nullptr;
-  enqueue(stream, [e] { e->time_us = now_us, e->polls = 0; });
+  if (capturing == nullptr) ++e->recorded;
+  enqueue(stream, [e] { ++e->reached, e->time_us = now_us, e->polls = 0; });
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -198,7 +245,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   FakeStream* s = of(stream);
   if (capturing == nullptr) {
-    require(of(event)->time_us >= 0, "a wait for an event that was never recorded");
+    require(of(event)->recorded > 0, "a wait for an event that was never recorded");
+    enqueue_waiting(stream, [e = of(event), recorded = of(event)->recorded] { return e->reached >= recorded; });
     return cudaSuccess;
   }
   FakeStream* from = of(event)->captured_in;
@@ -212,9 +260,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   not_in_capture();
-  require(of(event)->time_us >= 0, "a question after an event that was never recorded");
-  for (const auto& [function, data] : std::exchange(host_functions, {})) function(data);
+  require(of(event)->recorded > 0, "a question after an event that was never recorded");
   if (environment("WEFT_FAKE_STUCK", 0) != 0) return cudaErrorNotReady;
+  advance_all();
+  if (of(event)->reached < of(event)->recorded) return cudaErrorNotReady;
   return of(event)->polls++ == 0 ? cudaErrorNotReady : cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -248,8 +297,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  enqueue(stream, [executable] {
-    for (const auto& work : reinterpret_cast<Graph*>(executable)->work) work();
+  enqueue_waiting(stream, [graph = reinterpret_cast<Graph*>(executable), done = std::size_t{0}]() mutable {
+    for (; done < graph->work.size() && graph->work[done](); ++done) now_us += 1;
+    return done == graph->work.size();
   });
   return cudaSuccess;
 }

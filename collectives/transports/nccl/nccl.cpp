@@ -3,7 +3,10 @@
 #include "kernels/base/error.hpp"
 
 #include <cstdlib>
+#include <cstring>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,10 @@
 
 namespace weft {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds naming_time{2000};
 
 // NCCL's functions, found in the library when they are first needed: a program built with NCCL runs where there is none, and what the
 // library can do is decided by the one that is there.
@@ -24,6 +31,9 @@ class Library {
   decltype(&ncclGetErrorString) error_string = find<decltype(&ncclGetErrorString)>("ncclGetErrorString");
   decltype(&ncclGetLastError) last_error = find<decltype(&ncclGetLastError)>("ncclGetLastError");
   decltype(&ncclCommInitAll) init_all = find<decltype(&ncclCommInitAll)>("ncclCommInitAll");
+  decltype(&ncclGetUniqueId) get_unique_id = find<decltype(&ncclGetUniqueId)>("ncclGetUniqueId");
+  decltype(&ncclCommInitRankConfig) init_rank = find<decltype(&ncclCommInitRankConfig)>("ncclCommInitRankConfig");
+  decltype(&ncclCommFinalize) finalize = find<decltype(&ncclCommFinalize)>("ncclCommFinalize");
   decltype(&ncclCommDestroy) destroy = find<decltype(&ncclCommDestroy)>("ncclCommDestroy");
   decltype(&ncclCommAbort) abort = find<decltype(&ncclCommAbort)>("ncclCommAbort");
   decltype(&ncclCommGetAsyncError) async_error = find<decltype(&ncclCommGetAsyncError)>("ncclCommGetAsyncError");
@@ -72,8 +82,9 @@ const Library& library() {
   return loaded;
 }
 
+// What works on in the background is no failure; look() and settle() hear how it ends.
 void check_nccl(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess) [[likely]]
+  if (result == ncclSuccess || result == ncclInProgress) [[likely]]
     return;
   const char* detail = library().last_error(nullptr);
   const bool says_more = detail != nullptr && *detail != '\0';
@@ -155,14 +166,52 @@ void enqueue(const Call& c) {
 }  // namespace
 
 struct NcclWorld::Communicators {
-  std::vector<ncclComm_t> of_rank;
+  std::vector<ncclComm_t> of_rank = {};   // null for ranks of other processes
+  std::optional<NcclMember> member = {};  // where each rank has a process
 
   void abort() {
     for (ncclComm_t& c : of_rank)
       if (c != nullptr) static_cast<void>(library().abort(std::exchange(c, nullptr)));
   }
+  // Of the rank that has its own process: what it is doing.
+  ncclResult_t state() const {
+    ncclResult_t state = ncclSuccess;
+    const ncclComm_t own = of_rank[static_cast<std::size_t>(member->rank)];
+    check(own != nullptr, "a communicator is used after its end");
+    check_nccl(library().async_error(own, &state), "ncclCommGetAsyncError");
+    return state;
+  }
+  // False where it is still working after so long.
+  bool settled_within(std::chrono::milliseconds patience) const {
+    const auto deadline = Clock::now() + patience;
+    while (state() == ncclInProgress) {
+      member->look();
+      if (Clock::now() >= deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+  // NCCL hears of a rank's end as an error of the network; who it was the others may say a little later.
+  void name_the_lost() const {
+    for (const auto deadline = Clock::now() + naming_time; Clock::now() < deadline;) {
+      member->look();
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+  }
+  // Lets what is under way end, as far as all ranks take part.
+  void finalize() {
+    const ncclComm_t own = of_rank[static_cast<std::size_t>(member->rank)];
+    if (own == nullptr) return;
+    try {
+      check_nccl(library().finalize(own), "ncclCommFinalize");
+      if (settled_within(member->patience) && state() == ncclSuccess) return;
+    } catch (const RunError&) {  // a rank is lost: there is nothing to wait for
+    }
+    abort();
+  }
 
   ~Communicators() {
+    if (member) finalize();
     for (const ncclComm_t c : of_rank)
       if (c != nullptr) static_cast<void>(library().destroy(c));  // fails only after another call has failed
   }
@@ -173,7 +222,42 @@ NcclWorld::NcclWorld(const std::vector<int>& devices) : communicators_(std::make
   check_nccl(library().init_all(communicators_->of_rank.data(), static_cast<int>(devices.size()), devices.data()), "ncclCommInitAll");
 }
 
+NcclWorld::NcclWorld(NcclMember member) : communicators_(std::make_unique<Communicators>()) {
+  Communicators& all = *communicators_;
+  all.of_rank.resize(static_cast<std::size_t>(member.ranks));
+  ncclUniqueId id;
+  static_assert(sizeof id == id_bytes);
+  check(member.id.size() == sizeof id, "an NCCL id of {} bytes", member.id.size());
+  std::memcpy(&id, member.id.data(), sizeof id);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const cuda::KeptDevice callers;
+  cuda::use_device(member.device);
+  const Rank rank = member.rank;
+  const int ranks = member.ranks;
+  all.member = std::move(member);
+  check_nccl(library().init_rank(&all.of_rank[static_cast<std::size_t>(rank)], ranks, id, rank, &config), "ncclCommInitRankConfig");
+  settle("ncclCommInitRankConfig");
+}
+
 NcclWorld::~NcclWorld() = default;
+
+void NcclWorld::abort() { communicators_->abort(); }
+
+// Waits until a call that returned early has done its work on the host.
+void NcclWorld::settle(const char* what) {
+  Communicators& all = *communicators_;
+  if (!all.member) return;
+  try {
+    if (!all.settled_within(all.member->patience))
+      throw RunError(
+          fmt::format("nccl: {}: rank {} has waited {} ms for the other ranks", what, all.member->rank, all.member->patience.count()));
+  } catch (...) {
+    all.abort();
+    throw;
+  }
+  look();
+}
 
 void NcclWorld::begin_group() { check_nccl(library().group_start(), "ncclGroupStart"); }
 
@@ -185,15 +269,25 @@ void NcclWorld::receive(Rank at, Rank from, void* into, std::size_t bytes, cuda:
   check_nccl(library().receive(into, bytes, ncclUint8, from, communicators_->of_rank[static_cast<std::size_t>(at)], stream), "ncclRecv");
 }
 
-void NcclWorld::end_group() { check_nccl(library().group_end(), "ncclGroupEnd"); }
+void NcclWorld::end_group() {
+  check_nccl(library().group_end(), "ncclGroupEnd");
+  settle("ncclGroupEnd");
+}
 
 void NcclWorld::look() {
-  for (std::size_t r = 0; r < communicators_->of_rank.size(); ++r) {
-    ncclResult_t error = ncclSuccess;
-    check_nccl(library().async_error(communicators_->of_rank[r], &error), "ncclCommGetAsyncError");
-    if (error == ncclSuccess || error == ncclInProgress) continue;
-    communicators_->abort();  // or kernels wait for ever for the rank that has failed
-    check_nccl(error, fmt::format("rank {}", r).c_str());
+  Communicators& all = *communicators_;
+  try {
+    if (all.member) all.member->look();
+    for (std::size_t r = 0; r < all.of_rank.size(); ++r) {
+      ncclResult_t error = ncclSuccess;
+      if (all.of_rank[r] != nullptr) check_nccl(library().async_error(all.of_rank[r], &error), "ncclCommGetAsyncError");
+      if (error == ncclSuccess || error == ncclInProgress) continue;
+      if (all.member) all.name_the_lost();
+      check_nccl(error, fmt::format("rank {}", r).c_str());
+    }
+  } catch (...) {
+    all.abort();  // or kernels wait for ever for the rank that has failed
+    throw;
   }
 }
 
@@ -206,8 +300,9 @@ bool NcclWorld::has(Collective collective, DType, ReduceOp op) {
 void NcclWorld::run(const Schedule& s, DType dtype, ReduceOp op, std::int64_t elements, const cuda::Executor& executor) {
   begin_group();
   for (Rank r = 0; r < s.ranks; ++r)
-    enqueue({s, r, static_cast<std::byte*>(executor.message(r)), elements, type_of(dtype), size_of(dtype), op_of(op),
-             communicators_->of_rank[static_cast<std::size_t>(r)], executor.stream(r)});
+    if (communicators_->of_rank[static_cast<std::size_t>(r)] != nullptr)
+      enqueue({s, r, static_cast<std::byte*>(executor.message(r)), elements, type_of(dtype), size_of(dtype), op_of(op),
+               communicators_->of_rank[static_cast<std::size_t>(r)], executor.stream(r)});
   end_group();
 }
 
@@ -215,6 +310,12 @@ std::string NcclWorld::version() {
   int v = 0;
   check_nccl(library().get_version(&v), "ncclGetVersion");
   return fmt::format("{}.{}.{}", v / 10000, v % 10000 / 100, v % 100);
+}
+
+std::string NcclWorld::make_id() {
+  ncclUniqueId id;
+  check_nccl(library().get_unique_id(&id), "ncclGetUniqueId");
+  return {reinterpret_cast<const char*>(&id), sizeof id};
 }
 
 }  // namespace weft
