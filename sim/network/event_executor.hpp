@@ -11,6 +11,7 @@
 #include "models/hardware.hpp"
 #include "models/server/host_copies.hpp"
 #include "sim/network/critical_path.hpp"
+#include "sim/network/large_table.hpp"
 #include "sim/network/network_run.hpp"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ struct PlacedSchedule {
 };
 
 // What the tokens of one lane stand for: messages, and what waits for a date.
-struct UnderWay {
+struct alignas(64) UnderWay {
   enum class Kind : std::uint8_t { message, rank_enters, operation_ends };
   std::int64_t bytes = 0, posted = 0, started = 0;
   std::uint32_t executor = 0, channel = 0;
@@ -84,7 +85,7 @@ class UnderWayTable {
   std::span<const UnderWay> entries() const { return entries_; }  // those not `ended` are under way
 
  private:
-  std::vector<UnderWay> entries_;
+  LargeTable<UnderWay> entries_;
   std::vector<std::uint32_t> free_;
 };
 
@@ -131,7 +132,7 @@ struct LaneState {
   PathRecorder* path = nullptr;              // records every message, where the network knows what limits it
   std::span<std::int64_t> nic_free_at = {};  // SendQueue::nic: by link, when the overheads of sends over it are over
   UnderWayTable under_way = {};
-  std::vector<Connection> connections = {};
+  LargeTable<Connection> connections = {};
   std::vector<std::uint32_t> shared = {};                                     // by RouteId: the connection of all messages
   std::map<std::tuple<int, std::uint32_t, RouteId>, std::uint32_t> own = {};  // by stream, channel and route
   std::vector<CopyEngine> to_host = {}, from_host = {};                       // by endpoint
@@ -212,7 +213,6 @@ class EventExecutor {
     ends_.resize(ranks);
     running_.assign(ranks, static_cast<int>(job.schedule.channels.size()));
     unfinished_ = processes_.size();
-    early_.resize(processes_.size());
   }
 
   // Each rank once. `at` may lie ahead of the network's clock.
@@ -233,10 +233,12 @@ class EventExecutor {
   void fetch(int before, const UnderWay& m) {
     for (const Rank rank : {m.from, m.to}) {
       const Process& p = process(m.channel, rank);
-      if (before > 0)
+      if (before > 0) {
         fetch_all(p);
-      else if (p.step == m.step && p.pending == 1)
+      } else if (p.step == m.step && p.pending == 1) {
+        p.early.fetch(p.step + 1);
         fetch_next_send(p);
+      }
     }
     if (before > 0 && lane_.path) lane_.path->fetch(m.recorded);
   }
@@ -268,13 +270,13 @@ class EventExecutor {
       receiver.copied = std::max(receiver.copied, here);
       transfer_done(receiver, handed, m.recorded);
     } else {
-      Early& early = early_[process_index(receiver)].at(receiver.step, m.step);
+      Early& early = receiver.early.at(receiver.step, m.step);
       ++early.messages;
       early.work += work;
       early.copied = std::max(early.copied, here);
       early.handed = std::max(early.handed, handed);
     }
-    if (!leaves_at_once(m.bytes / steps_at(m.channel, m.step))) transfer_done(process(m.channel, m.from), now, m.recorded);
+    if (!leaves_at_once(each_of(m.bytes, steps_at(m.channel, m.step)))) transfer_done(process(m.channel, m.from), now, m.recorded);
   }
 
   std::int64_t messages() const { return messages_; }
@@ -314,20 +316,6 @@ class EventExecutor {
       return *this;
     }
   };
-  // One rank's place in one channel.
-  struct Process {
-    std::uint32_t channel = 0;
-    Rank rank = 0;
-    int step = 0;
-    bool inside = false;  // it has entered the step; messages that end before are early
-    int pending = 0;      // own sends and receives of the step that have not ended
-    std::int64_t entered = 0;
-    std::int64_t free_at = 0;  // when the overheads of its sends are over
-    std::int64_t handed = 0;   // when the last of its messages is in its hands
-    std::int64_t copied = 0;   // when what it received has been copied from host memory
-    Work work = {};
-    ChainEnd after = {};  // what let it enter the step, and what it has done since
-  };
   // Messages that ended before their receiver reached the step.
   struct Early {
     int messages = 0;
@@ -340,6 +328,9 @@ class EventExecutor {
     Early& at(int own_step, int step) {
       while (static_cast<std::size_t>(step - own_step) >= ring_.size()) grow(own_step);
       return ring_[static_cast<std::size_t>(step) & (ring_.size() - 1)];
+    }
+    void fetch(int own_step) const {
+      if (!ring_.empty()) fetch_all(ring_[static_cast<std::size_t>(own_step) & (ring_.size() - 1)]);
     }
     Early take(int own_step) {
       return ring_.empty() ? Early{} : std::exchange(ring_[static_cast<std::size_t>(own_step) & (ring_.size() - 1)], {});
@@ -356,6 +347,22 @@ class EventExecutor {
     }
     std::vector<Early> ring_;
   };
+  // One rank's place in one channel.
+  struct alignas(64) Process {
+    std::uint32_t channel = 0;
+    Rank rank = 0;
+    int step = 0;
+    bool inside = false;  // it has entered the step; messages that end before are early
+    int pending = 0;      // own sends and receives of the step that have not ended
+    std::int64_t entered = 0;
+    std::int64_t free_at = 0;  // when the overheads of its sends are over
+    std::int64_t handed = 0;   // when the last of its messages is in its hands
+    std::int64_t copied = 0;   // when what it received has been copied from host memory
+    Work work = {};
+    ChainEnd after = {};  // what let it enter the step, and what it has done since
+    EarlyRing early = {};
+  };
+  static_assert(sizeof(Process) <= 128);
   static constexpr std::int64_t not_posted = -1;
 
   Rank name_of(Rank rank) const { return seat_.members.empty() ? rank : seat_.members[static_cast<std::size_t>(rank)]; }
@@ -409,7 +416,7 @@ class EventExecutor {
       if (!p.inside) return enter_later(p, now);
       IndexedStep& step = window.at(p.step);
       const StepShape& shape = *step.shape;
-      const Early early = early_[process_index(p)].take(p.step);
+      const Early early = p.early.take(p.step);
       p.pending = static_cast<int>(shape.sends_of(p.rank).size() + shape.receives_of(p.rank).size()) - early.messages;
       p.work = early.work;
       p.copied = early.copied;
@@ -420,7 +427,7 @@ class EventExecutor {
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
         spend_send(p, step, i);
         post(p, step, i);
-        if (leaves_at_once(step.load(i).bytes / steps_in(p))) --p.pending;
+        if (leaves_at_once(each_of(step.load(i).bytes, steps_in(p)))) --p.pending;
       }
       if (!step.posted.empty())
         for (const std::uint32_t i : shape.receives_of(p.rank))
@@ -471,7 +478,7 @@ class EventExecutor {
       p.free_at = *queue;
     }
     p.free_at = later(p.free_at, steps_in(p) * hardware_.send_overhead.ps);
-    if (step.load(i).bytes / steps_in(p) >= hardware_.inline_threshold.count)
+    if (each_of(step.load(i).bytes, steps_in(p)) >= hardware_.inline_threshold.count)
       p.free_at = later(p.free_at, steps_in(p) * hardware_.beyond_inline.ps);
     if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, hardware_.first_use.ps);
     if (queue) *queue = p.free_at;
@@ -487,7 +494,7 @@ class EventExecutor {
 
   // The sender is ready with transfer i at its free_at.
   void post(const Process& sender, IndexedStep& step, std::uint32_t i) {
-    if (step.load(i).bytes / steps_in(sender) < hardware_.rendezvous_threshold.count)
+    if (each_of(step.load(i).bytes, steps_in(sender)) < hardware_.rendezvous_threshold.count)
       return start(sender, step, i, sender.free_at, sender.free_at);
     if (step.posted.empty()) step.posted.assign(step.shape->ends.size(), not_posted);
     step.posted[i] = sender.free_at;
@@ -532,8 +539,12 @@ class EventExecutor {
     messages_ += steps;
     if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
     lane_.connections[route].bytes += load.bytes;
-    lane_.network.start(route, steps * hardware_.wire_bytes(load.bytes / steps) + load.bytes % steps, SimTime{at}, token);
+    const std::int64_t each = each_of(load.bytes, steps);
+    lane_.network.start(route, steps * hardware_.wire_bytes(each) + load.bytes - steps * each, SimTime{at}, token);
   }
+
+  // Nearly always one: a division would be a tenth of what a message costs.
+  static std::int64_t each_of(std::int64_t bytes, int steps) { return steps == 1 ? bytes : bytes / steps; }
 
   // Of how many steps that of the process is made.
   int steps_in(const Process& p) const { return steps_at(p.channel, p.step); }
@@ -581,10 +592,9 @@ class EventExecutor {
   const BitsPerSecond reduce_rate_, copy_rate_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::deque<StepWindow> channels_;
-  std::vector<Process> processes_;  // channel * ranks + rank
-  std::vector<EarlyRing> early_;    // by process
-  std::vector<int> running_;        // by rank: its channels that have not ended
-  std::vector<RankDone> ends_;      // by rank: the last of its channels' ends so far
+  LargeTable<Process> processes_;  // channel * ranks + rank
+  std::vector<int> running_;       // by rank: its channels that have not ended
+  std::vector<RankDone> ends_;     // by rank: the last of its channels' ends so far
   std::vector<RankDone> done_;
   std::size_t unfinished_ = 0;
   std::int64_t messages_ = 0;

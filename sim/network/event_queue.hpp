@@ -4,11 +4,13 @@
 
 #include "kernels/base/hash.hpp"
 #include "kernels/base/units.hpp"
+#include "sim/network/large_table.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -17,24 +19,19 @@ class EventQueue {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  EventQueue() { recent_.fill(none); }
+  EventQueue() : heap_(before_root) { recent_.fill({-1, none}); }
 
-  std::int64_t next_date() const { return heap_.empty() ? never : heap_.front().date; }
+  std::int64_t next_date() const { return items() == 0 ? never : heap_[before_root].date; }
 
   void push(std::int64_t date, std::uint32_t payload) {
     require_in_time(date);
-    const std::uint32_t node = new_node(payload);
-    std::uint32_t& recent = recent_[(static_cast<std::uint64_t>(date) * golden_ratio) >> (64 - recent_bits)];
-    if (recent != none && buckets_[recent].date == date) {
-      Bucket& bucket = buckets_[recent];
-      nodes_[bucket.tail].next = node;
-      bucket.tail = node;
-      return;
-    }
-    const std::uint32_t bucket = new_bucket({.date = date, .head = node, .tail = node});
-    recent = bucket;
+    Recent& recent = recent_of(date);
+    if (recent.date == date) return append(recent.bucket, payload);
+    const std::uint32_t bucket = new_bucket(date);
+    recent = {date, bucket};
+    append(bucket, payload);
     heap_.push_back({date, next_sequence_++, bucket});
-    sift_up(heap_.size() - 1);
+    sift_up(items() - 1);
   }
 
   // Hands every event of the first date to `handle`, those pushed for that same date meanwhile included.
@@ -42,37 +39,57 @@ class EventQueue {
   void pop_date(Handle&& handle) {
     pop_date(handle, [](int, std::uint32_t) {});
   }
-  // Most are handed to `fetch` before, when three others, two, one and none stand before them, so that what they need can be fetched:
-  // fetch(3, event), ..., fetch(0, event).
+  // Most are handed to `fetch` before, so that what they need can be fetched: fetch(3, event), ..., fetch(0, event), when five others,
+  // three, one and none stand before them.
   template <class Handle, class Fetch>
   void pop_date(Handle&& handle, Fetch&& fetch) {
     const std::int64_t date = next_date();
-    while (!heap_.empty() && heap_.front().date == date) {
-      const std::uint32_t bucket = heap_.front().bucket;
+    while (items() > 0 && heap_[before_root].date == date) {
+      const std::uint32_t bucket = heap_[before_root].bucket;
+      fetch_children_of_root();
       // The bucket stays findable while it is emptied: what is pushed for this date goes to its end.
-      std::uint32_t node = buckets_[bucket].head;
-      while (node != none) {
-        std::uint32_t ahead = nodes_[node].next;
-        for (int before = 0; before < 4 && ahead != none; ++before, ahead = nodes_[ahead].next) fetch(before, nodes_[ahead].payload);
-        handle(nodes_[node].payload);
-        const std::uint32_t next = nodes_[node].next;
-        nodes_[node].next = free_node_;
-        free_node_ = node;
-        node = next;
+      Reader reader{bucket};
+      std::array<std::uint32_t, 8> ahead{};  // events read, by their number modulo 8
+      std::uint32_t read = 0;
+      for (std::uint32_t i = 0; i < buckets_[bucket].count; ++i) {
+        while (read < buckets_[bucket].count && read <= i + furthest) {
+          ahead[read % 8] = next(reader);
+          ++read;
+        }
+        for (int stage = 0; stage < stages; ++stage)
+          if (const std::uint32_t at = i + distance[stage]; at < read) fetch(stage, ahead[at % 8]);
+        handle(ahead[i % 8]);
       }
       remove(bucket);
     }
+  }
+  // Hands the first events of the next date to `fetch` as pop_date() would, at that stage: where a date has few events, nothing stands
+  // before them in it.
+  template <class Fetch>
+  void announce_next(int stage, Fetch&& fetch) const {
+    if (items() == 0) return;
+    const Bucket& bucket = buckets_[heap_[before_root].bucket];
+    for (std::uint32_t i = 0; i < std::min<std::uint32_t>(bucket.count, firsts); ++i) fetch(stage, bucket.first[i]);
   }
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   static constexpr int recent_bits = 12;
-  struct Node {
-    std::uint32_t payload, next;
-  };
-  struct Bucket {
+  static constexpr int stages = 4;
+  static constexpr std::array<std::uint32_t, stages> distance{1, 2, 4, 6};  // 1: the one that is handed out next
+  static constexpr std::uint32_t furthest = distance.back();
+  static constexpr std::uint32_t firsts = 3, in_chunk = 15;
+
+  // The events of a date: the first ones here, the others in a chain of chunks.
+  struct alignas(32) Bucket {
     std::int64_t date;
+    std::uint32_t count;
+    std::array<std::uint32_t, firsts> first;
     std::uint32_t head, tail;
+  };
+  struct alignas(64) Chunk {
+    std::array<std::uint32_t, in_chunk> events;
+    std::uint32_t next;
   };
   struct Item {
     std::int64_t date;
@@ -80,19 +97,51 @@ class EventQueue {
     // Two buckets can share a date when one was pushed out of `recent_`; the older holds the older events.
     bool before(const Item& other) const { return date < other.date || (date == other.date && sequence < other.sequence); }
   };
+  struct Recent {
+    std::int64_t date;
+    std::uint32_t bucket;
+  };
+  // Goes through the events of a bucket, to which more may be added meanwhile.
+  struct Reader {
+    std::uint32_t bucket, number = 0, chunk = none;
+  };
 
-  std::uint32_t new_node(std::uint32_t payload) {
-    if (free_node_ == none) {
-      nodes_.push_back({payload, none});
-      return static_cast<std::uint32_t>(nodes_.size() - 1);
-    }
-    const std::uint32_t node = free_node_;
-    free_node_ = nodes_[node].next;
-    nodes_[node] = {payload, none};
-    return node;
+  std::uint32_t next(Reader& reader) const {
+    const std::uint32_t i = reader.number++;
+    if (i < firsts) return buckets_[reader.bucket].first[i];
+    if ((i - firsts) % in_chunk == 0) reader.chunk = reader.chunk == none ? buckets_[reader.bucket].head : chunks_[reader.chunk].next;
+    return chunks_[reader.chunk].events[(i - firsts) % in_chunk];
   }
 
-  std::uint32_t new_bucket(Bucket bucket) {
+  Recent& recent_of(std::int64_t date) { return recent_[(static_cast<std::uint64_t>(date) * golden_ratio) >> (64 - recent_bits)]; }
+
+  void append(std::uint32_t to, std::uint32_t payload) {
+    Bucket& bucket = buckets_[to];
+    const std::uint32_t i = bucket.count++;
+    if (i < firsts) {
+      bucket.first[i] = payload;
+      return;
+    }
+    if ((i - firsts) % in_chunk == 0) {
+      const std::uint32_t chunk = new_chunk();
+      (bucket.head == none ? bucket.head : chunks_[bucket.tail].next) = chunk;
+      bucket.tail = chunk;
+    }
+    chunks_[bucket.tail].events[(i - firsts) % in_chunk] = payload;
+  }
+
+  std::uint32_t new_chunk() {
+    if (free_chunk_ == none) {
+      chunks_.emplace_back().next = none;
+      return static_cast<std::uint32_t>(chunks_.size() - 1);
+    }
+    const std::uint32_t chunk = free_chunk_;
+    free_chunk_ = std::exchange(chunks_[chunk].next, none);
+    return chunk;
+  }
+
+  std::uint32_t new_bucket(std::int64_t date) {
+    const Bucket bucket{.date = date, .count = 0, .first = {}, .head = none, .tail = none};
     if (free_buckets_.empty()) {
       buckets_.push_back(bucket);
       return static_cast<std::uint32_t>(buckets_.size() - 1);
@@ -103,48 +152,59 @@ class EventQueue {
     return index;
   }
 
-  void remove(std::uint32_t bucket) {
+  void remove(std::uint32_t index) {
     // An event pushed for this date while its bucket was being emptied cannot have opened an earlier place in the heap.
-    buckets_[bucket].date = -1;
-    free_buckets_.push_back(bucket);
-    heap_.front() = heap_.back();
+    const Bucket& bucket = buckets_[index];
+    if (Recent& recent = recent_of(bucket.date); recent.bucket == index) recent = {-1, none};
+    if (bucket.head != none) chunks_[bucket.tail].next = std::exchange(free_chunk_, bucket.head);
+    free_buckets_.push_back(index);
+    heap_[before_root] = heap_.back();
     heap_.pop_back();
-    if (!heap_.empty()) sift_down(0);
+    if (items() > 0) sift_down(0);
+  }
+
+  // The heap stands so that the four children of an item share a cache line.
+  static constexpr std::size_t before_root = 3;
+  std::size_t items() const { return heap_.size() - before_root; }
+  Item& item_at(std::size_t i) { return heap_[before_root + i]; }
+  // One of them is likely to be next.
+  void fetch_children_of_root() const {
+    for (std::size_t i = 1; i < std::min<std::size_t>(5, items()); ++i) __builtin_prefetch(&buckets_[heap_[before_root + i].bucket]);
   }
 
   void sift_up(std::size_t i) {
-    const Item item = heap_[i];
+    const Item item = item_at(i);
     while (i > 0) {
       const std::size_t parent = (i - 1) / 4;
-      if (!item.before(heap_[parent])) break;
-      heap_[i] = heap_[parent];
+      if (!item.before(item_at(parent))) break;
+      item_at(i) = item_at(parent);
       i = parent;
     }
-    heap_[i] = item;
+    item_at(i) = item;
   }
 
   void sift_down(std::size_t i) {
-    const Item item = heap_[i];
+    const Item item = item_at(i);
     for (;;) {
       const std::size_t first = 4 * i + 1;
-      if (first >= heap_.size()) break;
-      const std::size_t last = std::min(first + 4, heap_.size());
+      if (first >= items()) break;
+      const std::size_t last = std::min(first + 4, items());
       std::size_t least = first;
       for (std::size_t child = first + 1; child < last; ++child)
-        if (heap_[child].before(heap_[least])) least = child;
-      if (!heap_[least].before(item)) break;
-      heap_[i] = heap_[least];
+        if (item_at(child).before(item_at(least))) least = child;
+      if (!item_at(least).before(item)) break;
+      item_at(i) = item_at(least);
       i = least;
     }
-    heap_[i] = item;
+    item_at(i) = item;
   }
 
-  std::vector<Node> nodes_;
-  std::vector<Bucket> buckets_;
+  LargeTable<Bucket> buckets_;
+  LargeTable<Chunk> chunks_;
   std::vector<std::uint32_t> free_buckets_;
-  std::vector<Item> heap_;
-  std::array<std::uint32_t, std::size_t{1} << recent_bits> recent_;  // buckets by hash of their date; may be out of date
-  std::uint32_t free_node_ = none;
+  LargeTable<Item> heap_;
+  std::array<Recent, std::size_t{1} << recent_bits> recent_;  // by hash of their date; -1: none
+  std::uint32_t free_chunk_ = none;
   std::uint32_t next_sequence_ = 0;
 };
 

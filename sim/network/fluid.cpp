@@ -45,13 +45,6 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
   }
   check(routes_.size() < most_routes, "{} routes", routes_.size());
   check(claim.weight > 0 && claim.ceiling.count >= 0, "a route of weight {} and ceiling {}", claim.weight, claim.ceiling.count);
-  Route route{.latency_ps = latency.ps,
-              .bits_per_second = 0,
-              .first_hop = 0,
-              .hops = 0,
-              .narrowest = no_link,
-              .weight = claim.weight,
-              .ceiling = claim.ceiling.count > 0 ? static_cast<double>(claim.ceiling.count) : HUGE_VAL};
   std::vector<LinkId> path;
   for (const Hop& hop : hops) path.push_back(hop.link);
   if (detour_) {
@@ -59,35 +52,54 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
     path = detour_(path);
     rerouted_ += path != first_paths_.back() ? 1 : 0;
   }
-  take_path(route, path);
   if (claim != FlowClaim{}) {
     claims_ = true;
     unfrozen_weight_.resize(links_.size());
   }
-  routes_.push_back(route);
+  routes_.push_back(route_over(path, {.latency_ps = latency.ps,
+                                      .bits_per_second = 0,
+                                      .weight = claim.weight,
+                                      .ceiling = claim.ceiling.count > 0 ? static_cast<double>(claim.ceiling.count) : HUGE_VAL}));
   return static_cast<RouteIndex>(routes_.size() - 1);
 }
 
-void FluidNetwork::take_path(Route& route, std::span<const LinkId> path) {
-  route.first_hop = static_cast<std::uint32_t>(hops_.size());
-  route.hops = static_cast<std::uint32_t>(path.size());
-  route.bits_per_second = INT64_MAX;
-  route.narrowest = path.front();
-  for (const LinkId link : path) {
-    hops_.push_back(link);
-    const auto at = static_cast<std::size_t>(link);
+// Its rate is found here.
+FluidNetwork::Route FluidNetwork::route_over(std::span<const LinkId> path, RouteTerms terms) {
+  check(path.size() < Route::by_ceiling, "a route of {} links", path.size());
+  Route route{.terms = 0, .hops = static_cast<std::uint16_t>(path.size()), .narrowest = 0, .links = {}};
+  terms.bits_per_second = INT64_MAX;
+  for (std::size_t hop = 0; hop < path.size(); ++hop) {
+    const auto at = static_cast<std::size_t>(path[hop]);
     const auto capacity = static_cast<std::int64_t>(detour_ ? nominal_[at] : links_[at].capacity);
-    if (capacity < route.bits_per_second) route.bits_per_second = capacity, route.narrowest = link;
+    if (capacity < terms.bits_per_second) terms.bits_per_second = capacity, route.narrowest = static_cast<std::uint16_t>(hop);
   }
-  if (static_cast<double>(route.bits_per_second) > route.ceiling)
-    route.bits_per_second = static_cast<std::int64_t>(route.ceiling), route.narrowest = no_link;
+  if (static_cast<double>(terms.bits_per_second) > terms.ceiling)
+    terms.bits_per_second = static_cast<std::int64_t>(terms.ceiling), route.narrowest = Route::by_ceiling;
+  if (terms_.empty() || terms_.back() != terms) {
+    const auto [known, fresh] = known_terms_.try_emplace(terms, static_cast<std::uint32_t>(terms_.size()));
+    if (fresh) terms_.push_back(terms);
+    route.terms = known->second;
+  } else {
+    route.terms = static_cast<std::uint32_t>(terms_.size() - 1);
+  }
+  hold_path(route, path);
   if (route.hops > stride_) widen_stride(route.hops);
+  return route;
+}
+
+void FluidNetwork::hold_path(Route& route, std::span<const LinkId> path) {
+  if (path.size() <= Route::most_held) {
+    std::ranges::copy(path, route.links.begin());
+  } else {
+    route.links.front() = static_cast<LinkId>(long_paths_.size());
+    long_paths_.insert(long_paths_.end(), path.begin(), path.end());
+  }
 }
 
 // Entries are addressed by flow and hop; a longer route than any before moves them all.
 void FluidNetwork::widen_stride(std::uint32_t hops) {
   const auto moved = [&](std::uint32_t entry) { return entry == none ? none : entry / stride_ * hops + entry % stride_; };
-  std::vector<Entry> wider(flows_.size() * hops);
+  LargeTable<Entry> wider(flows_.size() * hops);
   for (std::uint32_t entry = 0; entry < entries_.size(); ++entry)
     wider[moved(entry)] = {entries_[entry].link, moved(entries_[entry].next), moved(entries_[entry].previous)};
   for (LinkState& link : links_) link.head = moved(link.head);
@@ -98,14 +110,14 @@ void FluidNetwork::widen_stride(std::uint32_t hops) {
 void FluidNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
   const std::uint32_t flow = new_flow(route, bytes, token);
   take_links(flow);
-  queue_.push(later(at.ps, routes_[route].latency_ps), flow << 1);
+  queue_.push(later(at.ps, terms_of(routes_[route]).latency_ps), flow << 1);
 }
 
 void FluidNetwork::take_links(std::uint32_t flow) {
-  const Route& along = routes_[flows_[flow].route];
+  const std::span<const LinkId> path = path_of(routes_[flows_[flow].route]);
   Entry* entry = &entries_[flow * stride_];
-  for (std::uint32_t hop = 0; hop < along.hops; ++hop) (entry++)->link = hops_[along.first_hop + hop];
-  if (along.hops < stride_) entry->link = no_link;
+  for (const LinkId link : path) (entry++)->link = link;
+  if (path.size() < stride_) entry->link = no_link;
 }
 
 std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::uint32_t token) {
@@ -210,6 +222,7 @@ void FluidNetwork::settle() {
   ++problem_;
   members_.clear();
   member_links_.clear();
+  with_links_ = 0;
   change_capacities();
   for (const LinkId id : touched_)
     for (std::uint32_t entry = links_[static_cast<std::size_t>(id)].head; entry != none; entry = entries_[entry].next)
@@ -225,16 +238,20 @@ void FluidNetwork::settle() {
   for (std::size_t i = 0; i < joined_.size(); ++i) {
     const std::uint32_t flow = joined_[i];
     if (i + 2 < joined_.size()) fetch_flow(joined_[i + 2]);
-    if (i + 1 < joined_.size()) fetch_links(joined_[i + 1]);
+    if (i + 1 < joined_.size()) {
+      fetch_links(joined_[i + 1]);
+      fetch_route(flows_[joined_[i + 1]].route);
+    }
     Flow& f = flows_[flow];
     if (!f.active) continue;
     if (altered_ == 0 && !f.settled && alone_on_its_links(flow)) {
       const Route& route = routes_[f.route];
-      f.rate = static_cast<double>(route.bits_per_second);
-      hold_back(f, route.narrowest);
-      if (recording_) decisions_[flow].link = route.narrowest;
+      const std::int64_t bits_per_second = terms_of(route).bits_per_second;
+      f.rate = static_cast<double>(bits_per_second);
+      hold_back(f, narrowest_of(route));
+      if (recording_) decisions_[flow].link = f.bottleneck;
       f.settled = 1;
-      f.end_ps = later(now_, alone_ps(f.bytes, route.bits_per_second));
+      f.end_ps = later(now_, alone_ps(f.bytes, bits_per_second));
       expect_end(flow);
     } else {
       admit(flow);
@@ -242,8 +259,10 @@ void FluidNetwork::settle() {
   }
   for (std::size_t i = 0, joined = members_.size(); i < joined; ++i) admit_slowed_by(members_[i]);
   joined_.clear();
-  for (const LinkId id : loosened_) {
+  for (std::size_t i = 0; i < loosened_.size(); ++i) {
+    const LinkId id = loosened_[i];
     LinkState& link = links_[static_cast<std::size_t>(id)];
+    if (i + 2 < loosened_.size()) fetch_first_flow(links_[static_cast<std::size_t>(loosened_[i + 2])]);
     if (link.holds == 0 || link.loosened == problem_) continue;  // the latter where several have left it
     link.loosened = problem_;
     for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
@@ -272,11 +291,19 @@ void FluidNetwork::admit(std::uint32_t flow) {
   if (f.problem == problem_) return;
   f.problem = problem_;
   members_.push_back(flow);
-  for_links_of(flow, [&](LinkState& link, LinkId id) {
-    if (link.flows == 1 || link.problem == problem_) return;
-    link.problem = problem_;
-    member_links_.push_back(id);
-  });
+}
+
+// Not at once as each is admitted: so what the next ones need can be asked for.
+void FluidNetwork::add_links_of_members() {
+  for (std::size_t i = with_links_; i < std::min(with_links_ + 2, members_.size()); ++i) fetch_links(members_[i]);
+  for (; with_links_ < members_.size(); ++with_links_) {
+    if (with_links_ + 2 < members_.size()) fetch_links(members_[with_links_ + 2]);
+    for_links_of(members_[with_links_], [&](LinkState& link, LinkId id) {
+      if (link.flows == 1 || link.problem == problem_) return;
+      link.problem = problem_;
+      member_links_.push_back(id);
+    });
+  }
 }
 
 // Flows that a newcomer is likely to slow down: those above an equal share of a link it uses. Only a head start.
@@ -291,6 +318,7 @@ void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
 }
 
 void FluidNetwork::admit_neighbours() {
+  add_links_of_members();
   for (std::size_t i = 0, before = member_links_.size(); i < before; ++i)
     for (std::uint32_t entry = links_[static_cast<std::size_t>(member_links_[i])].head; entry != none; entry = entries_[entry].next)
       admit(entry / stride_);
@@ -301,6 +329,7 @@ void FluidNetwork::admit_neighbours() {
 // found out when it comes up. All shares are for each unit of weight.
 template <bool claims>
 void FluidNetwork::share_out() {
+  add_links_of_members();
   solved_flows_ += members_.size();
   bottlenecks_.clear();
   for (const LinkId id : member_links_) {
@@ -332,10 +361,10 @@ void FluidNetwork::share_out() {
         alone.share = link.capacity, alone.link = id;
     });
     if constexpr (claims) {
-      const Route& route = routes_[flows_[flow].route];
-      if (route.ceiling < alone.share) alone.share = route.ceiling, alone.link = no_link;
+      const RouteTerms& terms = terms_of(routes_[flows_[flow].route]);
+      if (terms.ceiling < alone.share) alone.share = terms.ceiling, alone.link = no_link;
       if (alone.share >= most) continue;
-      alone.share /= route.weight;
+      alone.share /= terms.weight;
       bottlenecks_.push_back(alone);
     } else if (alone.share < most) {
       bottlenecks_.push_back(alone);

@@ -16,10 +16,14 @@
 #include "models/fabric/fabric.hpp"
 #include "sim/network/critical_path.hpp"
 #include "sim/network/event_queue.hpp"
+#include "sim/network/large_table.hpp"
 #include "sim/network/timeline.hpp"
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,7 +83,7 @@ class FluidNetwork {
   SimTime now() const { return {now_}; }
   SimTime next_date() const { return {queue_.next_date()}; }
   void fetch_route(RouteIndex route) const { __builtin_prefetch(&routes_[route]); }  // which a message will soon take
-  SimTime latency(RouteIndex route) const { return {routes_[route].latency_ps}; }
+  SimTime latency(RouteIndex route) const { return {terms_of(routes_[route]).latency_ps}; }
 
   // Handles all events of the next date. on_end(token) may start new flows; on_end.fetch(2, token) and, after that, of 1 and of 0,
   // are told, where it has them, what is likely to end soon.
@@ -108,8 +112,16 @@ class FluidNetwork {
         join_links(flow);
       }
     };
+    if (flows_.size() <= flows_in_cache) {
+      queue_.pop_date(handle);
+      return settle();
+    }
+    queue_.announce_next(1, fetch);
+    queue_.announce_next(0, fetch);
     queue_.pop_date(handle, fetch);
+    queue_.announce_next(3, fetch);
     settle();
+    queue_.announce_next(2, fetch);
   }
 
   // From now on it is known of every flow which links decided its rate, and until when: for those who ask while it ends.
@@ -134,17 +146,27 @@ class FluidNetwork {
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr LinkId no_link = -1;
-  static constexpr double tolerance = 1e-9;  // relative, when rates are compared
+  static constexpr double tolerance = 1e-9;               // relative, when rates are compared
+  static constexpr std::size_t flows_in_cache = 1 << 11;  // so few are not asked for ahead: that would cost more than it saves
   static constexpr std::size_t exact_up_to = 1 << 14;
   static constexpr double coarseness = 1e-4 / exact_up_to;  // for each flow
 
-  struct Route {
+  // What many routes have in common.
+  struct RouteTerms {
     std::int64_t latency_ps;
     std::int64_t bits_per_second;  // of its narrowest link, or its ceiling
-    std::uint32_t first_hop, hops;
-    LinkId narrowest;  // no_link: the ceiling is lower
     double weight;
     double ceiling;  // bits per second; infinite if there is none
+    friend auto operator<=>(const RouteTerms&, const RouteTerms&) = default;
+  };
+  // Half a cache line: there may be millions, asked for without order.
+  struct alignas(32) Route {
+    static constexpr std::uint16_t by_ceiling = UINT16_MAX;
+    static constexpr std::size_t most_held = 6;
+    std::uint32_t terms;
+    std::uint16_t hops;
+    std::uint16_t narrowest;              // hop; by_ceiling: the ceiling is lower
+    std::array<LinkId, most_held> links;  // or, where it has more, the first one's place in long_paths_
   };
   static constexpr std::size_t cache_line = 64;
   static constexpr std::uint32_t most_routes = (1U << 29) - 1, no_route = most_routes;
@@ -229,6 +251,12 @@ class FluidNetwork {
     for_hops_of(flow, [&](std::uint32_t entry) { __builtin_prefetch(&links_[static_cast<std::size_t>(entries_[entry].link)], 1); });
   }
 
+  void fetch_first_flow(const LinkState& link) const {
+    if (link.head == none) return;
+    __builtin_prefetch(&entries_[link.head]);
+    __builtin_prefetch(&flows_[link.head / stride_], 1);
+  }
+
   template <class OnEnd>
   void end(std::uint32_t flow, OnEnd& on_end) {
     const std::uint32_t token = flows_[flow].token;
@@ -240,8 +268,14 @@ class FluidNetwork {
   static bool stands(const Flow& flow) { return flow.active && flow.settled && flow.rate == 0; }
   bool is_cut(const Flow& flow) const;  // a link of its route is down
   void carry(std::uint32_t flow, double left_bits);
-  std::span<const LinkId> path_of(const Route& route) const { return std::span(hops_).subspan(route.first_hop, route.hops); }
-  void take_path(Route& route, std::span<const LinkId> path);
+  const RouteTerms& terms_of(const Route& route) const { return terms_[route.terms]; }
+  std::span<const LinkId> path_of(const Route& route) const {
+    if (route.hops <= Route::most_held) return {route.links.data(), route.hops};
+    return std::span(long_paths_).subspan(static_cast<std::size_t>(route.links.front()), route.hops);
+  }
+  LinkId narrowest_of(const Route& route) const { return route.narrowest == Route::by_ceiling ? no_link : path_of(route)[route.narrowest]; }
+  Route route_over(std::span<const LinkId> path, RouteTerms terms);
+  void hold_path(Route& route, std::span<const LinkId> path);
   void enter_links(std::uint32_t flow);
 
   void take_links(std::uint32_t flow);  // those of its route
@@ -252,6 +286,7 @@ class FluidNetwork {
   void change_capacities();
   void change_capacity(LinkId id);
   void admit(std::uint32_t flow);
+  void add_links_of_members();
   void admit_slowed_by(std::uint32_t flow);
   void admit_neighbours();
   // `claims` says whether any route has a claim of its own; without, weights and ceilings cost nothing.
@@ -265,7 +300,7 @@ class FluidNetwork {
   void give(std::uint32_t flow, double share, LinkId bottleneck);
   template <bool claims>
   double weight_of(const Flow& flow) const {
-    if constexpr (claims) return routes_[flow.route].weight;
+    if constexpr (claims) return terms_of(routes_[flow.route]).weight;
     return 1.0;
   }
   template <bool claims>
@@ -284,12 +319,14 @@ class FluidNetwork {
 
   std::int64_t now_ = 0;
   EventQueue queue_;  // payload: flow * 2 + (1 if it ends, 0 if it reaches its links)
-  std::vector<Route> routes_;
-  std::vector<LinkId> hops_;
-  std::vector<LinkState> links_;
-  std::vector<Flow> flows_;
+  LargeTable<Route> routes_;
+  std::vector<LinkId> long_paths_;
+  std::vector<RouteTerms> terms_;
+  std::map<RouteTerms, std::uint32_t> known_terms_;  // in terms_
+  LargeTable<LinkState> links_;
+  LargeTable<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;
-  std::vector<Entry> entries_;
+  LargeTable<Entry> entries_;
   std::uint32_t stride_ = 4;
 
   std::vector<std::uint32_t> joined_;  // flows that reached their links at this date
@@ -298,6 +335,7 @@ class FluidNetwork {
   std::size_t active_ = 0;             // flows on their links
   std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
+  std::size_t with_links_ = 0;          // members whose links are among these:
   std::vector<LinkId> member_links_;    // their links that more than one flow uses
   std::vector<Bottleneck> bottlenecks_;
   bool claims_ = false;                  // some route has a weight or a ceiling
@@ -311,7 +349,7 @@ class FluidNetwork {
   NetworkActivity* activity_ = nullptr;
   bool recording_ = false;
   std::uint32_t ending_ = 0;
-  std::vector<Decision> decisions_;      // by flow; empty where they are not recorded
+  LargeTable<Decision> decisions_;       // by flow; empty where they are not recorded
   std::vector<BottleneckSpan> earlier_;  // of that flow
   std::vector<Change> changes_;
   std::uint32_t free_change_ = none;

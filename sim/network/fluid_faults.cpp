@@ -63,7 +63,7 @@ void FluidNetwork::reroute() {
     leave_links(flow);
     moving.push_back(flow);
   }
-  for (const auto& [route, path] : other) take_path(routes_[route], path);
+  for (const auto& [route, path] : other) routes_[route] = route_over(path, terms_of(routes_[route]));
   for (const std::uint32_t flow : moving) {
     take_links(flow);
     enter_links(flow);

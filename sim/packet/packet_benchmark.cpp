@@ -47,7 +47,7 @@ void row(const Question& q) {
   Request request{.algorithm = q.algorithm, .ranks = fabric->endpoints()};
   if (const auto* bigraph = std::get_if<BiGraph>(&q.fabric)) request.bigraph = BiGraphShape{bigraph->switches, bigraph->nodes_per_switch};
   const Schedule schedule = build(request);
-  const std::vector<int> placement = attach({.policy = q.placement, .seed = 1}, request.ranks, q.fabric);
+  const std::vector<int> placement = place({.policy = q.placement, .seed = 1}, request.ranks, q.fabric);
   Routes routes(*fabric, Ecmp{});
   const HardwareProfile hardware;
   const PlacedSchedule job{schedule, placement, q.message.count / 4, 4, hardware, {}};
