@@ -33,6 +33,7 @@ class Tcp final : public World {
         world_(rank, addresses, listener,
                {.channels = s.cut.channels,
                 .connections = s.connections,
+                .stream_rate = s.stream_rate,
                 .zero_copy = s.zero_copy,
                 .patience = s.patience,
                 .meeting = s.patience,
