@@ -130,6 +130,11 @@ TEST_CASE("bench: all that is wrong with a command line is said at once") {
   CHECK(problems_of({"--servers", "0"}) == std::vector<std::string>{"--servers: must be 1 to 1024, got 0"});
   CHECK(problems_of({"--connections", "2", "--zero-copy"}) ==
         std::vector<std::string>{"--connections, --zero-copy: only for --transport tcp"});
+  CHECK(problems_of({"--stream-rate", "30Mbps"}) == std::vector<std::string>{"--stream-rate: only for --transport tcp"});
+  CHECK(problems_of({"--transport", "tcp", "--stream-rate", "30"}) ==
+        std::vector<std::string>{"--stream-rate: \"30\" has no unit: write for example \"30Gbps\""});
+  CHECK(problems_of({"--transport", "tcp", "--stream-rate", "0bps"}) ==
+        std::vector<std::string>{"--stream-rate: must be at least 8Kbps, got 0bps"});
   CHECK(problems_of({"--transport", "tcp", "--hosts", "a:1,b:0", "--rank", "0"}) ==
         std::vector<std::string>{"--hosts: \"b:0\": the port must be 1 to 65535"});
 }

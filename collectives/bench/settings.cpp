@@ -46,6 +46,17 @@ std::int64_t parse_size(std::string_view text) {
   return count << shift;
 }
 
+BitsPerSecond parse_stream_rate(std::string_view text) {
+  constexpr BitsPerSecond least{8'000};  // sockets count bytes, and below this a packet takes seconds
+  try {
+    const BitsPerSecond rate = parse_bandwidth(text);
+    if (rate < least) throw InputError(fmt::format("must be at least {}, got {}", to_string(least), text));
+    return rate;
+  } catch (const InputError& e) {
+    throw InputError(fmt::format("--stream-rate: {}", e.what()));
+  }
+}
+
 namespace {
 
 constexpr const char* purpose = "Runs collectives for real and prints how long they took, in the table of nccl-tests";
@@ -132,6 +143,7 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
       app.add_option("--switches", s.switches, "of the BiGraph, for hdrm; udp: processes that add, ranks in equal parts below them");
   const std::vector<const CLI::Option*> only_tcp = {
       app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str(),
+      app.add_option("--stream-rate", w.stream_rate, "tcp: hold each connection to so much, such as 30Mbps; kernels pace it"),
       app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can"),
   };
   app.add_option(

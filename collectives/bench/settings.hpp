@@ -58,6 +58,7 @@ struct Settings {
   bool graph = false;        // cuda, nccl: replay a graph instead of enqueueing
   std::chrono::milliseconds patience{30'000};
   int connections = 1;                  // tcp
+  BitsPerSecond stream_rate{0};         // tcp: of each connection, at most; 0: as fast as they go
   bool zero_copy = false;               // tcp
   std::vector<std::string> hosts = {};  // the address of every rank, then of every extra server; udp: of every node
   std::string secret = {};              // tcp, udp: known to all processes of the run; never printed
@@ -82,6 +83,8 @@ std::optional<Settings> parse(int argc, const char* const* argv);
 
 // "8", "64K", "256M", "1G": binary multiples; the letter may be followed by "iB".
 std::int64_t parse_size(std::string_view text);
+// Of --stream-rate: "30Mbps". Throws InputError.
+BitsPerSecond parse_stream_rate(std::string_view text);
 
 // Of a udp run.
 UdpLayout layout_of(const Settings&);

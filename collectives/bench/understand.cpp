@@ -55,6 +55,7 @@ class Reader {
     refuse_if(!written_.tcp.empty() && settings_.transport != "tcp", "{}: only for --transport tcp", fmt::join(written_.tcp, ", "));
     refuse_if(written_.servers && settings_.cut.servers == 0 && !(udp && without("atp")), "--servers: must be 1 to {}, got 0", most_ranks);
     refuse_if(settings_.connections < 1 || settings_.connections > 64, "--connections: must be 1 to 64, got {}", settings_.connections);
+    interpret_stream_rate();
     refuse_if(!defined(settings_.op, settings_.dtype), "--op: {} is not defined on {}", name_of(settings_.op), name_of(settings_.dtype));
     const auto& known = transports();
     const std::string_view missing = left_out(settings_.transport);
@@ -122,6 +123,14 @@ class Reader {
     const bool right = written_.patience_s >= least_s && written_.patience_s <= most_s;
     refuse_if(!right, "--patience: must be {} to {} seconds, got {}", least_s, most_s, written_.patience_s);
     if (right) settings_.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written_.patience_s * 1000));
+  }
+  void interpret_stream_rate() {
+    if (written_.stream_rate.empty()) return;
+    try {
+      settings_.stream_rate = parse_stream_rate(written_.stream_rate);
+    } catch (const InputError& e) {
+      problems_.push_back(e.what());
+    }
   }
   // A thread of a rank runs a channel: there are as many as the schedule with the most has (trees come in pairs).
   void interpret_selection() {

@@ -32,6 +32,7 @@ class Threads final : public World {
 TcpSettings tcp_settings(const Settings& s) {
   return {.channels = s.transport == "tcp" ? s.cut.channels : 1,
           .connections = s.connections,
+          .stream_rate = s.stream_rate,
           .zero_copy = s.zero_copy,
           .patience = s.patience,
           .meeting = s.patience,

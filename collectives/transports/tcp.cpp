@@ -153,6 +153,7 @@ class TcpWorld::Endpoint final : public Transport {
         c.socket = std::move(sockets[peer][k]);
         c.peer = static_cast<Rank>(peer);
         c.index = static_cast<int>(k);
+        if (c.socket.open() && shared.settings.stream_rate.count > 0) c.socket.pace(shared.settings.stream_rate);
         c.zero_copy = shared.settings.zero_copy && c.socket.open() && c.socket.allow_zero_copy();
       }
   }

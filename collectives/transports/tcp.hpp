@@ -20,6 +20,7 @@ namespace weft {
 struct TcpSettings {
   int channels = 1;
   int connections = 1;                                 // per peer and channel; large messages are spread over them
+  BitsPerSecond stream_rate{0};                        // of each connection's data, at most; 0: as fast as they go
   bool zero_copy = false;                              // send large messages from their own memory, where the kernel can
   std::chrono::milliseconds patience{30'000};          // a wait in which nothing moves for this long ends the run
   std::chrono::milliseconds meeting{30'000};           // all ranks must have been found within this time

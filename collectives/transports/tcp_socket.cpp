@@ -118,6 +118,12 @@ std::optional<std::size_t> Socket::write_some(std::span<const std::byte> head, s
   return std::nullopt;
 }
 
+void Socket::pace(BitsPerSecond rate) const {
+  const auto bytes_per_second = static_cast<unsigned long>(rate.bytes_per_second());
+  if (::setsockopt(descriptor_, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_second, sizeof bytes_per_second) != 0)
+    throw RunError(fmt::format("a connection cannot be held to {}: {}", to_string(rate), std::strerror(errno)));
+}
+
 #if defined(SO_ZEROCOPY) && defined(MSG_ZEROCOPY)
 bool Socket::allow_zero_copy() const {
   const int on = 1;

@@ -2,6 +2,8 @@
 // RunError that names the address.
 #pragma once
 
+#include "kernels/base/units.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +37,9 @@ class Socket {
   // What is possible without waiting: bytes moved, 0 if none, or nothing if the connection is over.
   std::optional<std::size_t> read_some(std::span<std::byte> into) const;
   std::optional<std::size_t> write_some(std::span<const std::byte> head, std::span<const std::byte> body) const;
+
+  // From now on what is written leaves at this rate at most. Throws RunError where the kernel cannot.
+  void pace(BitsPerSecond rate) const;
 
   // Writing without a copy, where the kernel offers it: the bytes must stay as they are until the write is finished.
   bool allow_zero_copy() const;

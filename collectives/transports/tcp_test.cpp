@@ -186,6 +186,30 @@ TEST_CASE("tcp: without copies, where memory may not be pinned, it is copied") {
   CHECK(errors[1] == "");
 }
 
+TEST_CASE("tcp: a connection held to a rate takes its time for a message") {
+  constexpr std::size_t size = 1 << 20;
+  constexpr BitsPerSecond rate = 100_Mbps;
+  const double wire_s = static_cast<double>(size) / rate.bytes_per_second();  // 84 ms
+  std::array<double, 2> took{};
+  const auto exchange = [&](Rank me) {
+    return [&took, me](const std::vector<std::string>& addresses, const TcpListener& own) {
+      TcpWorld world(me, addresses, own, {.stream_rate = rate, .patience = 5s});
+      std::vector<std::byte> in(size);
+      const std::vector<std::byte> out(size);
+      const auto begin = std::chrono::steady_clock::now();
+      world.at().receive(1 - me, 0, in);
+      world.at().send(1 - me, 0, out);
+      world.at().wait();
+      took[static_cast<std::size_t>(me)] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+  };
+  const auto errors = errors_of({exchange(0), exchange(1)});
+  CHECK(errors[0] == "");
+  CHECK(errors[1] == "");
+  // The first packets leave at once, and on the loopback they hold 64 KiB each.
+  for (const double seconds : took) CHECK(seconds > wire_s / 4);
+}
+
 TEST_CASE("tcp: a process that may open nothing more says so at once") {
   const TcpListener own("127.0.0.1:0");
   const auto later = std::chrono::steady_clock::now() + 60s;

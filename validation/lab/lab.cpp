@@ -1,179 +1,20 @@
 #include "validation/lab/lab.hpp"
 
-#include "sim/results/output_files.hpp"
 #include "sim/scenario/files.hpp"
-#include "sim/scenario/jobs.hpp"
 #include "sim/scenario/sized.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/lab/compare.hpp"
 #include "validation/lab/in_network.hpp"
+#include "validation/lab/measuring.hpp"
 #include "validation/lab/network.hpp"
-#include "validation/lab/ranks.hpp"
+#include "validation/lab/steps.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
+#include <optional>
 #include <ostream>
 
 namespace weft {
 namespace {
-
-constexpr double fewest_runs = 3, most_runs = 50;
-
-bool has_flag(const std::vector<std::string>& arguments, std::string_view flag) {
-  return std::ranges::any_of(arguments, [&](const std::string& a) { return a == flag || a.starts_with(std::string(flag) + "="); });
-}
-
-// Settings of datagrams would make a table wide: they are said once above it where they need not tell algorithms apart.
-std::string short_label(const Workload& w, const AlgorithmChoice& algorithm) {
-  const auto same = std::ranges::count(w.algorithms, algorithm.name, &AlgorithmChoice::name);
-  return is_in_network(algorithm.name) && same == 1 ? algorithm.name : label(algorithm);
-}
-
-// What the scenario says, weft bench must not be told otherwise.
-void refuse_what_the_scenario_says(const std::vector<std::string>& arguments) {
-  constexpr std::array taken = {"--transport",
-                                "--algorithm",
-                                "--collective",
-                                "-n",
-                                "--ranks",
-                                "-b",
-                                "--minbytes",
-                                "-e",
-                                "--maxbytes",
-                                "--dtype",
-                                "--op",
-                                "--root",
-                                "--channels",
-                                "--pieces",
-                                "--group",
-                                "--servers",
-                                "--hosts",
-                                "--rank",
-                                "--trace",
-                                "--switches",
-                                "-f",
-                                "--stepfactor",
-                                "--server-hosts",
-                                "--payload",
-                                "--packet",
-                                "--timeout",
-                                "--window",
-                                "--initial-window",
-                                "--mtu",
-                                "--aggregators",
-                                "--slots",
-                                "--below",
-                                "--passing",
-                                "--loss",
-                                "--seed",
-                                "--compression",
-                                "--rows",
-                                "--columns",
-                                "--k"};
-  std::vector<std::string> problems;
-  for (const char* flag : taken)
-    if (has_flag(arguments, flag)) problems.push_back(fmt::format("weft lab: {} is the scenario's to say, or the lab's", flag));
-  if (!problems.empty()) throw InputError(std::move(problems));
-}
-
-// Rank by rank, then the extra servers. A workload's algorithms may be placed differently.
-std::vector<lab::Host> hosts_of(const Scenario& scenario, const AlgorithmChoice& algorithm, const lab::Plan& plan) {
-  std::vector<lab::Host> out;
-  for (const int endpoint : placement_of_workload(scenario, algorithm)) out.push_back(plan.hosts[static_cast<std::size_t>(endpoint)]);
-  return out;
-}
-
-class Measuring {
- public:
-  Measuring(const LabArguments& arguments, const Scenario& scenario, const Fabric& fabric, const lab::Plan& plan)
-      : arguments_(arguments), scenario_(scenario), fabric_(fabric), plan_(plan) {
-    if (arguments.output.empty()) return;
-    refuse_to_replace(outputs(), {arguments.scenario}, arguments.force);
-    std::filesystem::create_directories(arguments.output);
-  }
-
-  // `expected_us` decides how often it is run.
-  Measurement measure(const AlgorithmChoice& algorithm, Bytes size, double expected_us) const {
-    const std::string name = name_of_run(algorithm, size);
-    const std::string table = lab::run_bench(is_in_network(algorithm.name) ? over_udp(algorithm, size, expected_us)
-                                                                           : over_tcp(algorithm, size, expected_us, name));
-    if (!arguments_.output.empty()) write_file(file_of(name, ".txt"), table);
-    const Measurements read = parse_measurements(table, name, {.collective = std::string(name_of(scenario_.workload.collective))});
-    if (read.rows.empty()) throw RunError(fmt::format("weft bench printed no result:\n{}", table));
-    return read.rows.front();
-  }
-
- private:
-  std::string name_of_run(const AlgorithmChoice& algorithm, Bytes size) const {
-    return fmt::format("{}_{}", short_label(scenario_.workload, algorithm), to_string(size));
-  }
-  std::filesystem::path file_of(const std::string& run, const char* kind) const {
-    return std::filesystem::path(arguments_.output) / (run + kind);
-  }
-  std::vector<OutputFile> outputs() const {
-    std::vector<OutputFile> out;
-    const std::string argument = "-o " + arguments_.output;
-    for (const AlgorithmChoice& algorithm : scenario_.workload.algorithms)
-      for (const Bytes size : scenario_.workload.sizes) {
-        const std::string name = name_of_run(algorithm, size);
-        out.push_back({file_of(name, ".txt"), argument, "a table of weft bench",
-                       [](std::string_view text) { return text.find("# weft bench: ") != text.npos; }});
-        if (!is_in_network(algorithm.name))
-          out.push_back({file_of(name, ".json"), argument, "a trace of weft bench",
-                         [](std::string_view text) { return text.substr(0, text.find('\n')).find("\"weft trace\"") != text.npos; }});
-      }
-    return out;
-  }
-
-  lab::BenchRun over_udp(const AlgorithmChoice& algorithm, Bytes size, double expected_us) const {
-    lab::InNetworkBench bench = lab::in_network_bench(scenario_, algorithm, fabric_, plan_);
-    lab::BenchRun out{"udp", std::move(bench.nodes), std::move(bench.arguments)};
-    add_what_all_have(size, expected_us, out.arguments);
-    return out;
-  }
-
-  lab::BenchRun over_tcp(const AlgorithmChoice& algorithm, Bytes size, double expected_us, const std::string& name) const {
-    const Workload& w = scenario_.workload;
-    const AlgorithmSettings& s = algorithm.settings;
-    std::vector<std::string> out = {"--algorithm",  algorithm.name,
-                                    "--collective", std::string(name_of(w.collective)),
-                                    "--op",         std::string(name_of(w.op)),
-                                    "--root",       std::to_string(w.root),
-                                    "--channels",   std::to_string(s.channels),
-                                    "--pieces",     std::to_string(pieces_of(s))};
-    const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
-    for (const CompressionChoice& c : w.compressions)
-      if (c.compresses()) {
-        add({"--compression", c.settings.name, "--k", weft::to_string(c.settings.k)});
-        if (sends_sketches(c.settings.name))
-          add({"--rows", std::to_string(c.settings.rows), "--columns", weft::to_string(c.settings.columns)});
-      }
-    if (s.group > 0) add({"--group", std::to_string(s.group)});
-    if (s.servers > 0) add({"--servers", std::to_string(s.servers)});
-    if (extra_servers(s) > 0) add({"--server-hosts", "extra"});
-    if (const auto* bigraph = std::get_if<BiGraph>(&scenario_.fabric.spec)) add({"--switches", std::to_string(bigraph->switches)});
-    if (!arguments_.output.empty()) add({"--trace", std::filesystem::absolute(file_of(name, ".json")).string()});
-    add_what_all_have(size, expected_us, out);
-    return {"tcp", hosts_of(scenario_, algorithm, plan_), std::move(out)};
-  }
-
-  void add_what_all_have(Bytes size, double expected_us, std::vector<std::string>& out) const {
-    const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
-    add({"-b", std::to_string(size.count), "--dtype", std::string(name_of(scenario_.workload.dtype))});
-    if (!has_flag(arguments_.bench, "-w") && !has_flag(arguments_.bench, "--warmup")) add({"-w", "1"});
-    if (!has_flag(arguments_.bench, "--iterations"))
-      add({"--iterations", fmt::format("{:.0f}", std::clamp(arguments_.row_s * 1e6 / expected_us, fewest_runs, most_runs))});
-    out.insert(out.end(), arguments_.bench.begin(), arguments_.bench.end());
-  }
-
-  const LabArguments& arguments_;
-  const Scenario& scenario_;
-  const Fabric& fabric_;
-  const lab::Plan& plan_;
-};
 
 // The first algorithm of which no switch takes part, if there is one: links give it their payload's rate, which is to be found out.
 const AlgorithmChoice& to_be_fitted(const Workload& w) {
@@ -194,7 +35,7 @@ std::optional<NetworkKind> predicted_on(const Scenario& s, const AlgorithmChoice
 
 std::vector<FitPoint> measure_all(const LabArguments& a, const Scenario& scenario, const Fabric& fabric, const lab::Plan& plan,
                                   std::ostream& err) {
-  const Measuring measuring(a, scenario, fabric, plan);
+  const lab::Measuring measuring(a, scenario, fabric, plan);
   const Workload& w = scenario.workload;
   Simulator simulator(scenario);
   std::vector<FitPoint> points;
@@ -204,10 +45,27 @@ std::vector<FitPoint> measure_all(const LabArguments& a, const Scenario& scenari
                  {std::string(name_of(w.collective)), algorithm, w.ranks, size, predicted_on(scenario, algorithm)},
                  is_fitted(w, algorithm, size)};
       p.measured = measuring.measure(algorithm, size, simulator.time_us(p.setup, scenario.hardware));
-      err << fmt::format("weft: {} {}: {:.1f} us\n", short_label(w, algorithm), to_string(size), p.measured.time_us);
+      err << fmt::format("weft: {} {}: {:.1f} us\n", lab::short_label(w, algorithm), to_string(size), p.measured.time_us);
       points.push_back(std::move(p));
     }
   return points;
+}
+
+// The cluster that the fit came to.
+Scenario fitted(const OpenScenario& open, const FitResult& result) {
+  std::vector<double> values;
+  for (const FittedParameter& p : result.parameters) values.push_back(p.value);
+  Scenario out = open.scenario(values);
+  out.hardware = open.hardware(values);
+  return out;
+}
+
+std::vector<lab::Compared> compared(const Scenario& scenario, const std::vector<FitPoint>& points, const FitResult& result) {
+  std::vector<lab::Compared> rows;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    rows.push_back({lab::short_label(scenario.workload, points[i].setup.algorithm), points[i].setup.size, points[i].measured.time_us,
+                    result.simulated_us[i], points[i].fitted});
+  return rows;
 }
 
 // "200Mbps", or "100Mbps to 200Mbps".
@@ -281,26 +139,36 @@ const std::vector<std::string>& default_lab_fit() {
 int lab_command(const LabArguments& a, std::ostream& out, std::ostream& err) {
   if (a.clean) return clean(out);
   if (a.scenario.empty()) throw InputError("weft lab: a scenario is missing");
-  refuse_what_the_scenario_says(a.bench);
+  lab::refuse_what_the_scenario_says(a.bench);
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
-  const OpenScenario open(a.scenario, settings, a.fit.empty() ? default_lab_fit() : a.fit);
+  const std::vector<std::string>& parameters = a.fit.empty() ? default_lab_fit() : a.fit;
+  const std::optional<Scenario> steps = lab::steps_to_run(a.scenario, settings);
+  const OpenScenario open(a.scenario, steps ? lab::allreduces_instead_of_steps(*steps, settings) : settings, parameters);
   const Scenario& scenario = open.scenario();
   const auto fabric = build(scenario.fabric.spec);
   const lab::Programs programs = lab::programs_of(scenario);
-  if (const auto found = problems_of(scenario, *fabric); !found.empty()) throw InputError(lines_of(a.scenario, found));
+  std::vector<Problem> found = problems_of(scenario, *fabric);
+  if (steps)
+    for (Problem& p : lab::problems_of_steps(*steps)) found.push_back(std::move(p));
+  if (!found.empty()) throw InputError(lines_of(a.scenario, found));
   if (const auto why = lab::obstacle()) throw InputError("weft lab: " + *why);
 
   const lab::Network network(lab::plan(*fabric, scenario.fabric.ecmp, lab::prefix_of_this_process(), programs));
   const std::vector<FitPoint> points = measure_all(a, scenario, *fabric, network.plan(), err);
   const FitResult result = fit(open, points, {.folds = 0});
 
-  std::vector<lab::Compared> rows;
-  for (std::size_t i = 0; i < points.size(); ++i)
-    rows.push_back({short_label(scenario.workload, points[i].setup.algorithm), points[i].setup.size, points[i].measured.time_us,
-                    result.simulated_us[i], points[i].fitted});
   print_cluster(scenario, *fabric, network.plan(), out);
   print_fit(result, scenario.workload, out);
+  std::vector<lab::Compared> rows = compared(scenario, points, result);
+  if (steps) {
+    for (const lab::Compared& row : rows)
+      out << fmt::format("# {} of {}: measured {:.1f} us, with that {:.1f} us\n", row.algorithm, to_string(row.size), row.measured_us,
+                         row.predicted_us);
+    const std::vector<lab::ComparedStep> done = lab::compare_steps(a, *steps, fitted(open, result), network.plan());
+    rows = lab::times_of(done);
+    out << "#\n" << lab::exposed_table(done) << "#\n";
+  }
   out << lab::to_table(rows) << fmt::format("# packets dropped: {}\n", network.dropped_packets());
   const bool good = 100 * lab::errors_of(rows).median <= a.allowed_percent && lab::order_of(rows).wrong.empty();
   return a.allowed_percent > 0 && !good ? 1 : 0;

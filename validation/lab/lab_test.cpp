@@ -72,6 +72,35 @@ TEST_CASE("ATP and SwitchML run in the lab over UDP, with a software switch at e
   CHECK_FALSE(any_of_process(::getpid()));
 }
 
+TEST_CASE("training steps run in the lab, each connection held to its rate, and streams gain as predicted") {
+  if (skipped()) return;
+  std::ostringstream out, err;
+  const LabArguments arguments{
+      .scenario = std::string(WEFT_LAB_DIR) + "/training_streams.json",
+      .set = {"/fabric/nodes=3", "/fabric/link/bandwidth=400Mbps", "/hardware/stream_rate=100Mbps", "/workload/batch_per_gpu=1",
+              R"(/workload/engine=["ddp", "horovod", {"name": "aiacc", "streams": 4, "granularity": "512KiB"}])"},
+      .row_s = 0.5};
+  CHECK(lab_command(arguments, out, err) == 0);
+  INFO(out.str());
+  for (const char* engine : {"\n  ddp, ring ", "\n  horovod, ring ", "\n  aiacc(granularity=512KiB,streams=4), ring "})
+    CHECK(out.str().find(engine) != std::string::npos);
+  CHECK(out.str().find("# exposed ") != std::string::npos);
+  CHECK(out.str().find("packets dropped: 0\n") != std::string::npos);
+  CHECK(out.str().find("predicted: 3 points") != std::string::npos);
+  CHECK(out.str().find("order: 2 of 2 pairs right") != std::string::npos);
+  CHECK_FALSE(any_of_process(::getpid()));
+}
+
+TEST_CASE("training steps that cannot be run for real are refused before anything is built") {
+  const LabArguments arguments{.scenario = std::string(WEFT_LAB_DIR) + "/training.json",
+                               .set = {"/workload/engine=byteps", "/workload/nan_check=true"}};
+  std::ostringstream out, err;
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("training.json: /workload/nan_check: is simulated only"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("/workload/engine: the engine \"byteps\" is simulated only"),
+                       InputError);
+}
+
 TEST_CASE("what the lab cannot do of a scenario is said at once, before anything is built") {
   LabArguments arguments = small("in_network.json");
   arguments.set = {"/workload/algorithm=[\"ring\", \"atp\"]", "/start_skew={\"max\": \"1ms\"}"};

@@ -19,11 +19,12 @@ namespace {
 
 constexpr int first_port = 5201;  // a host may have a rank and servers
 
-std::string bench_program() {
+// The folder of this program, with a slash.
+std::string own_folder() {
   std::array<char, 4096> self{};
   const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size());
   const std::string path(self.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-  return path.substr(0, path.rfind('/') + 1) + "weft_bench";
+  return path.substr(0, path.rfind('/') + 1);
 }
 
 class Pipe {
@@ -94,10 +95,11 @@ class Processes {
   ::_exit(1);
 }
 
-pid_t start_node(const BenchRun& run, int node, const std::string& program, const std::string& addresses, const Pipe& out,
-                 const Pipe& err) {
+pid_t start_node(const BenchRun& run, int node, const std::string& addresses, const Pipe& out, const Pipe& err) {
   const std::string space = "/run/netns/" + run.nodes[static_cast<std::size_t>(node)].in;
-  std::vector<std::string> words = {program, "--transport", run.transport, "--hosts", addresses, "--rank", std::to_string(node)};
+  std::vector<std::string> words = run.program;
+  words.front() = own_folder() + words.front();
+  words.insert(words.end(), {"--transport", run.transport, "--hosts", addresses, "--rank", std::to_string(node)});
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
   std::vector<char*> arguments;
   for (std::string& w : words) arguments.push_back(w.data());
@@ -138,18 +140,18 @@ std::string run_bench(const BenchRun& run) {
   std::vector<std::string> addresses;
   for (const Host& host : run.nodes)
     addresses.push_back(fmt::format("{}:{}", host.address, first_port + static_cast<int>(addresses.size())));
-  const std::string program = bench_program(), all = fmt::format("{}", fmt::join(addresses, ","));
+  const std::string all = fmt::format("{}", fmt::join(addresses, ","));
   Pipe out, err;
   Processes processes;
-  for (int node = 0; node < static_cast<int>(run.nodes.size()); ++node) processes.add(start_node(run, node, program, all, out, err));
+  for (int node = 0; node < static_cast<int>(run.nodes.size()); ++node) processes.add(start_node(run, node, all, out, err));
   out.close_writing();
   err.close_writing();
   std::string said, complained;
   read_both(out, err, said, complained);
   const int status = processes.wait();
   if (status != 0)
-    throw RunError(
-        fmt::format("weft_bench {} ended with status {}\n{}\n{}", fmt::join(run.arguments, " "), status, each_line_once(complained), said));
+    throw RunError(fmt::format("{} {} ended with status {}\n{}\n{}", fmt::join(run.program, " "), fmt::join(run.arguments, " "), status,
+                               each_line_once(complained), said));
   return said;
 }
 

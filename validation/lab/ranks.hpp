@@ -1,4 +1,4 @@
-// Runs weft_bench over TCP or UDP, each of its processes in a namespace.
+// Runs weft_bench, or weft bench, over TCP or UDP, each of its processes in a namespace.
 #pragma once
 
 #include "validation/lab/plan.hpp"
@@ -9,9 +9,10 @@
 namespace weft::lab {
 
 struct BenchRun {
+  std::vector<std::string> program = {"weft_bench"};  // beside this one, and its first words
   std::string transport = "tcp";
-  std::vector<Host> nodes;             // where each process sits: ranks, then servers, then switches
-  std::vector<std::string> arguments;  // of weft_bench, less those that say who takes part
+  std::vector<Host> nodes = {};             // where each process sits: ranks, then servers, then switches
+  std::vector<std::string> arguments = {};  // less those that say who takes part
 };
 
 // What rank 0 printed. Throws RunError with what the processes had to say if one of them failed; none of them outlives this call

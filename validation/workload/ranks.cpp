@@ -40,7 +40,12 @@ class SharedNumbers {
 std::vector<double> run_one(const RanksPlan& plan, Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener,
                             const RankProgram& program) {
   TcpWorld world(rank, addresses, listener,
-                 {.channels = plan.channels, .patience = plan.patience, .meeting = plan.patience, .job = plan.job, .secret = plan.secret});
+                 {.channels = plan.channels,
+                  .stream_rate = plan.stream_rate,
+                  .patience = plan.patience,
+                  .meeting = plan.patience,
+                  .job = plan.job,
+                  .secret = plan.secret});
   try {
     return program({.rank = rank,
                     .ranks = plan.ranks,

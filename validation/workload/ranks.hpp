@@ -19,6 +19,7 @@ struct RanksPlan {
   std::vector<std::string> hosts = {};
   Rank rank = -1;
   std::string secret = {};
+  BitsPerSecond stream_rate{0};  // of each connection of tcp; 0: as fast as they go
 };
 
 // Each rank a thread of this process. Throws RunError with what any rank said.

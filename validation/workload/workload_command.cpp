@@ -1,6 +1,7 @@
 #include "validation/workload/workload_command.hpp"
 
 #include "collectives/algorithms/registry.hpp"
+#include "collectives/bench/settings.hpp"
 #include "kernels/base/statistics.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
@@ -11,7 +12,9 @@
 #include "sim/tune/evaluations.hpp"
 #include "sim/tune/tunable_scenario.hpp"
 #include "sim/tune/tuner.hpp"
+#include "validation/workload/for_real.hpp"
 #include "validation/workload/ranks.hpp"
+#include "validation/workload/steps_table.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,29 +36,6 @@ struct Candidate {
 const std::vector<std::string>& real_transports() {
   static const std::vector<std::string> all = {"threads", "tcp"};
   return all;
-}
-
-StepWork work_of(const Scenario& scenario) {
-  const TrainingChoice& t = scenario.workload.training;
-  const StepTimes times =
-      compute_times(*t.model.table, *t.device.profile,
-                    {.batch = t.batch_per_gpu, .dtype = std::string(name_of(scenario.workload.dtype)), .optimizer = t.optimizer});
-  const TrainingStep step = training_step(*t.model.table, times, Bytes{static_cast<std::int64_t>(sizeof(float))});
-  StepWork work{.forward = step.forward, .optimizer = step.optimizer, .backward = {}, .gradients = step.gradients};
-  for (const TrainingStep::Backward& layer : step.backward) work.backward.push_back({layer.duration, layer.gradients});
-  return work;
-}
-
-std::string what_is_wrong(const Scenario& scenario, const RowRequest& request) {
-  if (is_in_network(request.algorithm->name))
-    return fmt::format("the algorithm \"{}\" runs in switches, which a real run of training steps has not", request.algorithm->name);
-  if (std::holds_alternative<BytepsSettings>(request.engine->settings))
-    return "the engine \"byteps\" is simulated only; must be one of none, ddp, horovod, aiacc";
-  if (scenario.workload.dtype != DType::float32)
-    return fmt::format("gradients are float32 in a real run, got {}", name_of(scenario.workload.dtype));
-  if (request.algorithm->settings.servers > 0 || extra_servers(request.algorithm->settings) > 0)
-    return fmt::format("the algorithm \"{}\" has servers, which a real run of training steps has not", request.algorithm->name);
-  return "";
 }
 
 Candidate candidate(const Scenario& scenario, const RowRequest& request) {
@@ -91,6 +71,12 @@ void check_arguments(const WorkloadArguments& a) {
     wrong.push_back(
         fmt::format("--rank: needs --transport tcp and --hosts with the address of every rank, got rank {} of {}", a.rank, a.hosts.size()));
   if (a.rank < 0 && !a.hosts.empty()) wrong.emplace_back("--hosts: needs --rank, which of them this process is");
+  if (!a.stream_rate.empty() && a.transport != "tcp") wrong.emplace_back("--stream-rate: only for --transport tcp");
+  if (!a.stream_rate.empty()) try {
+      bench::parse_stream_rate(a.stream_rate);
+    } catch (const InputError& e) {
+      wrong.emplace_back(e.what());
+    }
   if (a.tune > 0 && a.rank >= 0 && a.hosts.empty()) wrong.emplace_back("--tune: needs all ranks");
   if (!wrong.empty()) throw InputError(wrong);
 }
@@ -124,7 +110,8 @@ RanksPlan plan_of(const WorkloadArguments& a, const Scenario& scenario, int stre
           .patience = std::chrono::milliseconds(std::llround(a.timeout_s * 1000)),
           .hosts = a.hosts,
           .rank = a.rank,
-          .secret = a.secret};
+          .secret = a.secret,
+          .stream_rate = a.stream_rate.empty() ? BitsPerSecond{0} : bench::parse_stream_rate(a.stream_rate)};
 }
 
 SimTime as_time(double seconds) { return {std::llround(seconds * 1e12)}; }
@@ -132,7 +119,7 @@ SimTime as_time(double seconds) { return {std::llround(seconds * 1e12)}; }
 // The row of `weft run` with what was measured. Links are not known.
 Row measured_row(const Scenario& scenario, const Candidate& of, const double* numbers) {
   const TrainingChoice& t = scenario.workload.training;
-  const StepWork work = work_of(scenario);
+  const StepWork work = step_work(scenario);
   const SimTime time = as_time(numbers[0]), computed = std::min(as_time(numbers[1]), time);
   return {.scenario = scenario.name,
           .fabric = std::string(type_name(scenario.fabric.spec)),
@@ -151,23 +138,6 @@ Row measured_row(const Scenario& scenario, const Candidate& of, const double* nu
                                      .exposed = time - computed,
                                      .samples_per_s = static_cast<double>(scenario.workload.ranks) * t.batch_per_gpu / time.seconds(),
                                      .scaling_efficiency = work.compute().seconds() / time.seconds()}};
-}
-
-std::string measured_table(const std::vector<Row>& rows, const WorkloadArguments& a) {
-  const Row& first = rows.front();
-  std::string out =
-      fmt::format("# measured: {} of {}, {} ranks over {}, batch {} a rank; median of {} steps; every gradient was right\n", first.scenario,
-                  first.training->model, first.ranks, a.transport, first.training->batch_per_gpu, a.iterations);
-  std::size_t width = 14;
-  for (const Row& row : rows) width = std::max(width, row.training->engine.size() + 2 + row.algorithm.size());
-  out += fmt::format("# {:<{}}  {:>12}  {:>12}  {:>12}  {:>11}  {:>10}  {:>14}\n", "engine", width, "step (us)", "compute (us)",
-                     "exposed (us)", "samples/s", "efficiency", "sent a rank (B)");
-  for (const Row& row : rows)
-    out += fmt::format("  {:<{}}  {:>12.2f}  {:>12.2f}  {:>12.2f}  {:>11.1f}  {:>9.1f}%  {:>14}\n",
-                       row.training->engine + ", " + row.algorithm, width, row.time.microseconds(), row.training->compute.microseconds(),
-                       row.training->exposed.microseconds(), row.training->samples_per_s, 100 * row.training->scaling_efficiency,
-                       row.wire_bytes_per_rank.count);
-  return out;
 }
 
 std::string compared_table(const std::vector<Row>& rows, const std::vector<RowRequest>& requests, const std::vector<Case>& cases) {
@@ -191,8 +161,8 @@ int run_measured(const WorkloadArguments& a, std::ostream& out) {
   for (const RowRequest& request : requests) {
     if (!request.engine)
       wrong.insert(fmt::format("{}: /workload/model: missing: --workload runs training steps", a.file));
-    else if (const std::string why = what_is_wrong(*request.scenario, request); !why.empty())
-      wrong.insert(fmt::format("{}: /workload: {}", a.file, why));
+    else
+      for (const Problem& p : problems_for_real(request)) wrong.insert(fmt::format("{}: {}: {}", a.file, p.where, p.what));
     if (a.rank >= 0 && request.scenario->workload.ranks != static_cast<int>(a.hosts.size()))
       wrong.insert(fmt::format("--hosts: must have the addresses of {} ranks, got {}", request.scenario->workload.ranks, a.hosts.size()));
   }
@@ -207,7 +177,7 @@ int run_measured(const WorkloadArguments& a, std::ostream& out) {
       candidates.push_back(candidate(scenario, request));
       streams = std::max(streams, streams_of(request.engine->settings));
     }
-    const StepWork work = work_of(scenario);
+    const StepWork work = step_work(scenario);
     const std::vector<double> numbers =
         run_ranks(a, plan_of(a, scenario, streams), candidates.size() * numbers_a_row, [&](const RankLinks& links) {
           RealRank rank(links, work, streams, scenario.server.gpu_count());
@@ -225,7 +195,7 @@ int run_measured(const WorkloadArguments& a, std::ostream& out) {
       rows.push_back(measured_row(scenario, candidates[i], numbers.data() + i * numbers_a_row));
     const std::vector<Row> of_case(rows.end() - static_cast<std::ptrdiff_t>(candidates.size()), rows.end());
     if (const std::string axes = axes_label(cases[c]); !axes.empty()) out << "# case: " << axes << "\n";
-    out << measured_table(of_case, a) << std::flush;
+    out << to_table(of_case, {a.transport, a.iterations}) << std::flush;
   }
   if (a.compare && a.rank <= 0) out << compared_table(rows, requests, cases) << std::flush;
   return exit_ok;
@@ -247,14 +217,13 @@ int run_tuned(const WorkloadArguments& a, std::ostream& out) {
       point[i] = static_cast<double>(option);
       const std::vector<Case> one = {open.at(point)};
       for (const RowRequest& request : rows_of(one)) {
-        if (const std::string why = what_is_wrong(one.front().scenario, request); !why.empty())
-          wrong.insert(fmt::format("{}: /workload: {}", a.file, why));
+        for (const Problem& p : problems_for_real(request)) wrong.insert(fmt::format("{}: {}: {}", a.file, p.where, p.what));
         streams = std::max(streams, streams_of(request.engine->settings));
       }
     }
   if (!wrong.empty()) throw InputError(std::vector<std::string>(wrong.begin(), wrong.end()));
   const Scenario scenario = open.at(Point(open.choices().size(), 0.0)).scenario;
-  const StepWork work = work_of(scenario);
+  const StepWork work = step_work(scenario);
   const auto choice_at = [&](const Point& point) {
     const std::vector<Case> one = {open.at(point)};
     return candidate(one.front().scenario, rows_of(one).front()).choice;
@@ -314,7 +283,7 @@ int run_tuned(const WorkloadArguments& a, std::ostream& out) {
   const std::vector<Case> cases = {open.at(Point(best, best + axes))};
   const std::vector<RowRequest> requests = rows_of(cases);
   const std::vector<Row> rows = {measured_row(cases.front().scenario, candidate(cases.front().scenario, requests.front()), best + axes)};
-  out << "# best: " << settings_at(best) << "\n" << measured_table(rows, a) << std::flush;
+  out << "# best: " << settings_at(best) << "\n" << to_table(rows, {a.transport, a.iterations}) << std::flush;
   if (a.compare) out << compared_table(rows, {requests.front()}, cases) << std::flush;
   return exit_ok;
 }
@@ -351,6 +320,7 @@ int workload_command(int argc, const char* const* argv, std::ostream& out) {
       ->delimiter(',')
       ->type_name("ADDRESS,...");
   app.add_option("--rank", a.rank, "tcp: which of --hosts this process is")->type_name("N");
+  app.add_option("--stream-rate", a.stream_rate, "tcp: hold each connection to so much; kernels pace it")->type_name("RATE");
   app.add_option("--secret", a.secret, "tcp: a word that all processes of the run know")->type_name("WORD");
   try {
     app.parse(argc, argv);

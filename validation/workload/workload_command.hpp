@@ -23,6 +23,7 @@ struct WorkloadArguments {
   std::vector<std::string> hosts = {};  // tcp: the address of every rank
   Rank rank = -1;                       // tcp: which of them this process is; -1: all are started here
   std::string secret = {};
+  std::string stream_rate = {};  // tcp: of each connection, "30Mbps"
 };
 
 // Whether --workload stands among the arguments of `weft bench`; argv[0] is "bench".

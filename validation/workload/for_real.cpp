@@ -1,0 +1,49 @@
+#include "validation/workload/for_real.hpp"
+
+#include "sim/scenario/algorithms.hpp"
+#include "sim/training/training_step.hpp"
+
+#include <utility>
+
+namespace weft {
+
+StepWork step_work(const Scenario& scenario) {
+  const TrainingChoice& t = scenario.workload.training;
+  const StepTimes times =
+      compute_times(*t.model.table, *t.device.profile,
+                    {.batch = t.batch_per_gpu, .dtype = std::string(name_of(scenario.workload.dtype)), .optimizer = t.optimizer});
+  const TrainingStep step = training_step(*t.model.table, times, Bytes{static_cast<std::int64_t>(sizeof(float))});
+  StepWork work{.forward = step.forward, .optimizer = step.optimizer, .backward = {}, .gradients = step.gradients};
+  for (const TrainingStep::Backward& layer : step.backward) work.backward.push_back({layer.duration, layer.gradients});
+  return work;
+}
+
+std::vector<Problem> problems_for_real(const RowRequest& request) {
+  const Workload& w = request.scenario->workload;
+  const TrainingChoice& t = w.training;
+  const AlgorithmChoice& algorithm = *request.algorithm;
+  std::vector<Problem> out;
+  const auto refuse = [&](bool there, const char* where, std::string why) {
+    if (there) out.push_back({where, std::move(why)});
+  };
+  refuse(is_in_network(algorithm.name), "/workload/algorithm",
+         fmt::format("the algorithm \"{}\" runs in switches, which a real run of training steps has not", algorithm.name));
+  refuse(algorithm.settings.servers > 0 || extra_servers(algorithm.settings) > 0, "/workload/algorithm",
+         fmt::format("the algorithm \"{}\" has servers, which a real run of training steps has not", algorithm.name));
+  refuse(std::holds_alternative<BytepsSettings>(request.engine->settings), "/workload/engine",
+         "the engine \"byteps\" is simulated only; must be one of none, ddp, horovod, aiacc");
+  refuse(w.dtype != DType::float32, "/workload/dtype", fmt::format("gradients are float32 in a real run, got {}", name_of(w.dtype)));
+  refuse(t.gradient_dtype.value_or(DType::float32) != DType::float32, "/workload/gradient_dtype", "gradients are float32 in a real run");
+  refuse(request.compression && request.compression->compresses(), "/workload/compression",
+         "a real run of training steps sends gradients whole; weft bench --compression and weft train compress for real");
+  const char* const simulated = "is simulated only: leave it out of a real run";
+  refuse(t.nan_check, "/workload/nan_check", simulated);
+  refuse(t.forward_by_layer, "/workload/forward_by_layer", simulated);
+  refuse(t.model_parallel > 1, "/workload/model_parallel", simulated);
+  refuse(t.stragglers != Stragglers{}, "/workload/stragglers", simulated);
+  refuse(t.checkpoints != Checkpoints{}, "/workload/checkpoints", simulated);
+  refuse(!t.events.empty(), "/workload/events", simulated);
+  return out;
+}
+
+}  // namespace weft
