@@ -112,8 +112,8 @@ std::function<int()> declare_advise(CLI::App& command) {
       ->type_name("POINTER=VALUE");
   command
       .add_option("-o,--output", a->output,
-                  "Write advice.csv, selection.csv (weft bench --algorithm auto), nccl_tuner.conf (NCCL's example tuner plugin) and "
-                  "nccl_settings.sh into this folder")
+                  "Write advice.csv, advice.svg (who is first where), selection.csv (weft bench --algorithm auto), nccl_tuner.conf (NCCL's "
+                  "example tuner plugin) and nccl_settings.sh into this folder")
       ->check(not_empty)
       ->type_name("DIR");
   add_force(command, a->force);

@@ -2,64 +2,63 @@
 
 #include "sim/cli/calibrated.hpp"
 #include "sim/cli/commands.hpp"
-#include "sim/cli/runner.hpp"
+#include "sim/report/plot.hpp"
 #include "sim/scenario/describe.hpp"
 #include "sim/scenario/files.hpp"
-#include "sim/scenario/networks.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/advise/advise_files.hpp"
+#include "validation/advise/search.hpp"
+#include "validation/advise/simulations.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <ostream>
-#include <set>
 
 namespace weft {
 namespace {
 
+// The candidates of a scenario, and what was found of them.
 class Advisor {
  public:
-  Advisor(Case one, std::ostream& err) : cases_{std::move(one)}, err_(err) {
-    Scenario& s = cases_.front().scenario;
-    candidates_ = advise_candidates(s);
-    if (candidates_.empty()) throw InputError(fmt::format("no algorithm does {} on this cluster", name_of(s.workload.collective)));
-    s.workload.algorithms = candidates_;
+  Advisor(Scenario scenario, std::ostream& err) : scenario_(std::move(scenario)), err_(err) {
+    candidates_ = advise_candidates(scenario_);
+    if (candidates_.empty()) throw InputError(fmt::format("no algorithm does {} on this cluster", name_of(scenario_.workload.collective)));
+    leave_out_the_crowded();
+    scenario_.workload.algorithms = candidates_;
   }
 
   void simulate() {
-    const std::vector<Bytes> sizes = sizes_asked();
-    std::set<Bytes> all(sizes.begin(), sizes.end()), coarse;
-    constexpr std::size_t every = 6;
-    for (std::size_t i = 0; i < sizes.size(); i += every) coarse.insert(sizes[i]);
-    coarse.insert(sizes.back());
-    std::vector<Wanted> wanted;
-    for (const Bytes size : coarse)
-      for (std::size_t c = 0; c < candidates_.size(); ++c) wanted.push_back({c, size});
-    run(wanted);
-    wanted.clear();
-    constexpr double near = 1.5;  // who is further behind at both neighbours is not first between them
-    for (const Bytes size : all)
-      if (!times_.contains(size))
-        for (const std::size_t c : close_around(size, near)) wanted.push_back({c, size});
-    run(wanted);
-    refine();
+    AdviseSearch search(
+        candidates_.size(), static_cast<std::int64_t>(size_of(scenario_.workload.dtype)),
+        [this](std::size_t c) { return is_nccl(candidates_[c]); },
+        [this](const std::vector<AdviseTask>& tasks) { return simulate_tasks(scenario_, tasks); });
+    search.run(sizes_asked());
+    times_ = search.times();
+    points_ = search.points();
+    for (const auto& [candidate, why] : search.failures())
+      err_ << fmt::format("weft: {} is left out: {}\n", label(candidates_[candidate]), why);
   }
 
-  const Scenario& scenario() const { return cases_.front().scenario; }
+  const Scenario& scenario() const { return scenario_; }
   const std::vector<AlgorithmChoice>& candidates() const { return candidates_; }
   const AdviseTimes& times() const { return times_; }
   std::size_t points() const { return points_; }
 
  private:
-  struct Wanted {
-    std::size_t candidate;
-    Bytes size;
-  };
+  // What is under way at once makes a simulation long. One of them stays where there is nothing else.
+  void leave_out_the_crowded() {
+    const auto crowded = [this](const AlgorithmChoice& c) { return messages_at_once(scenario_, c) > most_messages_at_once; };
+    if (std::ranges::all_of(candidates_, crowded)) return;
+    for (const AlgorithmChoice& c : candidates_)
+      if (crowded(c))
+        err_ << fmt::format("weft: {} is left out: {} messages in one step, and weft advise simulates at most {}\n", label(c),
+                            messages_at_once(scenario_, c), most_messages_at_once);
+    std::erase_if(candidates_, crowded);
+  }
 
   // Those of the scenario where it has several, else from 8 B to 8 GiB.
   std::vector<Bytes> sizes_asked() const {
-    std::vector<Bytes> out = scenario().workload.sizes;
+    std::vector<Bytes> out = scenario_.workload.sizes;
     if (out.size() == 1) {
       out.clear();
       for (Bytes size{8}; size.count <= std::int64_t{8} << 30; size = Bytes{2 * size.count}) out.push_back(size);
@@ -69,75 +68,10 @@ class Advisor {
     return out;
   }
 
-  void run(const std::vector<Wanted>& wanted) {
-    std::vector<RowRequest> requests;
-    for (const Wanted& w : wanted)
-      requests.push_back({.scenario = &scenario(), .algorithm = &scenario().workload.algorithms[w.candidate], .size = w.size});
-    const std::vector<Result> results = run_rows(requests, cases_, simulated_row, {});
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i].failure == interrupted_row) throw RunError("interrupted");
-      if (results[i].row) {
-        times_[wanted[i].size][wanted[i].candidate] = results[i].row->time;
-        ++points_;
-      } else if (failed_.insert(wanted[i].candidate).second) {
-        err_ << fmt::format("weft: {} is left out: {}\n", label(candidates_[wanted[i].candidate]), results[i].failure);
-      }
-    }
-  }
-
-  std::set<std::size_t> close_at(Bytes size, double near) const {
-    const auto& here = times_.at(size);
-    SimTime best = SimTime::never();
-    for (const auto& [candidate, time] : here) best = std::min(best, time);
-    std::set<std::size_t> out;
-    for (const auto& [candidate, time] : here)
-      if (static_cast<double>(time.ps) <= near * static_cast<double>(best.ps)) out.insert(candidate);
-    // The first of NCCL's own is always among them: its tuner asks for no other.
-    std::optional<std::size_t> own;
-    for (const auto& [candidate, time] : here)
-      if (is_nccl(candidates_[candidate]) && (!own || time < here.at(*own))) own = candidate;
-    if (own) out.insert(*own);
-    return out;
-  }
-
-  std::set<std::size_t> close_around(Bytes size, double near) const {
-    std::set<std::size_t> out;
-    const auto above = times_.upper_bound(size);
-    if (above != times_.end()) out = close_at(above->first, near);
-    if (above != times_.begin()) out.merge(close_at(std::prev(above)->first, near));
-    return out;
-  }
-
-  // Sizes between two at which others are first, until the crossing is known to a twentieth.
-  void refine() {
-    constexpr double known = 1.05;
-    const auto element = static_cast<std::int64_t>(size_of(scenario().workload.dtype));
-    for (int round = 0; round < 6; ++round) {
-      std::set<Bytes> between;
-      for (const auto counts : {+[](const AlgorithmChoice&) { return true; }, &is_nccl}) {
-        const auto ranges = advised_ranges(times_, [&](std::size_t c) { return counts(candidates_[c]); });
-        for (std::size_t i = 0; i + 1 < ranges.size(); ++i) {
-          const auto above = times_.upper_bound(ranges[i].to);
-          if (above == times_.end() || above == times_.begin()) continue;
-          const Bytes low = std::prev(above)->first, high = above->first;
-          const Bytes middle{ranges[i].to.count / element * element};
-          if (static_cast<double>(high.count) > known * static_cast<double>(low.count) && middle > low && middle < high)
-            between.insert(middle);
-        }
-      }
-      std::vector<Wanted> wanted;
-      for (const Bytes size : between)
-        for (const std::size_t c : close_around(size, 1.1)) wanted.push_back({c, size});
-      if (wanted.empty()) return;
-      run(wanted);
-    }
-  }
-
-  std::vector<Case> cases_;
+  Scenario scenario_;
   std::ostream& err_;
   std::vector<AlgorithmChoice> candidates_;
   AdviseTimes times_;
-  std::set<std::size_t> failed_;
   std::size_t points_ = 0;
 };
 
@@ -176,6 +110,7 @@ void write_files(const Advisor& a, const AdviseArguments& arguments) {
     files.emplace_back("nccl_tuner.conf", nccl_tuner_conf(advice));
     files.emplace_back("nccl_settings.sh", nccl_settings(advice));
   }
+  files.emplace_back("advice.svg", drawn_by_gnuplot(advice_plot(advice)));
   std::filesystem::create_directories(folder);
   for (const auto& [name, text] : files) write_file(folder / name, text);
 }
@@ -183,7 +118,7 @@ void write_files(const Advisor& a, const AdviseArguments& arguments) {
 void refuse_what_it_has(const AdviseArguments& arguments) {
   if (!arguments.output || arguments.force) return;
   std::vector<std::string> problems;
-  for (const char* name : {"advice.csv", "selection.csv", "nccl_tuner.conf", "nccl_settings.sh"})
+  for (const char* name : {"advice.csv", "advice.svg", "selection.csv", "nccl_tuner.conf", "nccl_settings.sh"})
     if (std::filesystem::exists(std::filesystem::path(*arguments.output) / name))
       problems.push_back(fmt::format("{}: has {} already; --force replaces it", *arguments.output, name));
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -208,7 +143,7 @@ Case case_of(const AdviseArguments& arguments) {
 
 int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ostream& err) {
   refuse_what_it_has(arguments);
-  Advisor advisor(case_of(arguments), err);
+  Advisor advisor(case_of(arguments).scenario, err);
   advisor.simulate();
   const Scenario& s = advisor.scenario();
   const auto calibration = calibration_in(ProfileLibrary::beside(arguments.scenario).calibration(s.hardware.name));

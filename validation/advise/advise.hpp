@@ -3,6 +3,7 @@
 
 #include "sim/scenario/cases.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <map>
@@ -29,7 +30,12 @@ struct AdvisedRange {
 // protocols.
 std::vector<AlgorithmChoice> advise_candidates(const Scenario&);
 
-// Of the candidates that `counts`, who is first where; the one before stays first where another is ahead by less than a thousandth.
+// The messages of one step, on average; of algorithms that cut themselves 0.
+inline constexpr std::int64_t most_messages_at_once = std::int64_t{1} << 16;
+std::int64_t messages_at_once(const Scenario&, const AlgorithmChoice&);
+
+// Of the candidates that `counts`, who is first where; the one before stays first where another is ahead by less than half a percent, and
+// of equals that close the one of the smallest number is.
 std::vector<AdvisedRange> advised_ranges(const AdviseTimes&, const std::function<bool(std::size_t)>& counts);
 
 struct AdviseArguments {

@@ -1,6 +1,9 @@
 #include "validation/advise/advise_files.hpp"
 
+#include "sim/report/plot.hpp"
+
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -35,17 +38,40 @@ std::string advice_csv(const Advice& a) {
   return out;
 }
 
+std::string advice_plot(const Advice& a) {
+  std::set<std::size_t> shown;
+  for (const AdvisedRange& range : advised_ranges(a.times, [](std::size_t) { return true; })) {
+    shown.insert(range.candidate);
+    if (!range.alone) shown.insert(range.runner_up);
+  }
+  CsvTable table{.header = {"size_bytes", "algorithm", "time over that of the first"}};
+  for (const auto& [size, times] : a.times) {
+    const auto first = std::ranges::min_element(times, {}, [](const auto& one) { return one.second; });
+    for (const std::size_t candidate : shown)
+      if (const auto found = times.find(candidate); found != times.end() && first->second.ps > 0)
+        table.lines.push_back({std::to_string(size.count), label(a.candidates[candidate]),
+                               fmt::format("{:.6f}", static_cast<double>(found->second.ps) / static_cast<double>(first->second.ps))});
+  }
+  return plot_script(table,
+                     {.x = "size_bytes",
+                      .y = "time over that of the first",
+                      .by = {"algorithm"},
+                      .title = fmt::format("{} of {} ranks", name_of(a.scenario.workload.collective), a.scenario.workload.ranks),
+                      .log_x = true},
+                     PlotFormat::svg);
+}
+
 std::string nccl_tuner_conf(const Advice& a) {
   const Scenario& s = a.scenario;
   const int gpus = s.server.gpu_count(), nodes = (s.workload.ranks + gpus - 1) / gpus;
   std::string out = "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n";
   const std::vector<AdvisedRange> ranges = ranges_of(a, is_nccl);
-  constexpr std::int64_t no_end = 4294967295;
+  constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();  // the plugin has 64 bits too
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const AlgorithmSettings& settings = a.candidates[ranges[i].candidate].settings;
     out += fmt::format("{},{},{},{},{},{},{},{},-1,-1\n", of_nccl(s.workload.collective), i == 0 ? 0 : ranges[i].from.count,
-                       i + 1 == ranges.size() ? std::max(no_end, ranges[i].to.count) : ranges[i].to.count, name_of(settings.nccl),
-                       name_of(settings.protocol), settings.channels, nodes, s.workload.ranks);
+                       i + 1 == ranges.size() ? no_end : ranges[i].to.count, name_of(settings.nccl), name_of(settings.protocol),
+                       settings.channels, nodes, s.workload.ranks);
   }
   return out;
 }

@@ -19,17 +19,22 @@ struct First {
 }  // namespace
 
 std::vector<AdvisedRange> advised_ranges(const AdviseTimes& times, const std::function<bool(std::size_t)>& counts) {
-  constexpr double as_good = 1.001;
+  constexpr double as_good = 1.005;
   std::vector<First> firsts;
   for (const auto& [size, of_candidates] : times) {
     std::optional<std::size_t> best;
     for (const auto& [candidate, time] : of_candidates)
       if (counts(candidate) && (!best || time < of_candidates.at(*best))) best = candidate;
     if (!best) continue;
+    const double enough = as_good * static_cast<double>(of_candidates.at(*best).ps);
+    for (const auto& [candidate, time] : of_candidates)
+      if (counts(candidate) && static_cast<double>(time.ps) <= enough) {
+        best = candidate;  // the simplest of equals
+        break;
+      }
     if (!firsts.empty())
       if (const auto before = of_candidates.find(firsts.back().candidate);
-          before != of_candidates.end() &&
-          static_cast<double>(before->second.ps) <= as_good * static_cast<double>(of_candidates.at(*best).ps))
+          before != of_candidates.end() && static_cast<double>(before->second.ps) <= enough)
         best = firsts.back().candidate;
     firsts.push_back({size, *best});
   }
