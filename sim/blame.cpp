@@ -16,12 +16,12 @@ CriticalPath critical_path(const PathParts& parts, std::size_t iterations, std::
   SimTime bandwidth;
   for (const auto& [link, time] : parts.links) {
     bandwidth += time;
-    out.limits.push_back({link < 0 || link >= fabric.links() ? "rate cap of a flow" : fabric.link_name(link), mean(time)});
+    out.limits.push_back({link < 0 || link >= fabric.links() ? std::string(rate_cap_of_a_flow) : fabric.link_name(link), mean(time)});
   }
   for (const auto& [rank, time] : parts.reduce_engines) {
     bandwidth += time;
     const NodeId endpoint = fabric.node_of(placement[static_cast<std::size_t>(rank)]);
-    out.limits.push_back({fabric.device(endpoint).name + " reduce engine", mean(time)});
+    out.limits.push_back({fmt::format("{}{}", fabric.device(endpoint).name, reduce_engine_of_endpoint), mean(time)});
   }
   out.bandwidth = mean(bandwidth);
   std::ranges::stable_sort(out.limits, [](const LimitingResource& a, const LimitingResource& b) { return a.time > b.time; });

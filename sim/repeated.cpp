@@ -20,13 +20,14 @@ struct AskedFor {
   const AlgorithmChoice& algorithm;
   Bytes size;
   Unprovable unprovable;
+  std::shared_ptr<const Fabric> cluster = {};  // instead of the scenario's
   int runs() const { return scenario.repeat->runs; }
 };
 
 // Runs of one process: the cluster, which is the same in all of them, is built once.
 class Runs {
  public:
-  explicit Runs(const AskedFor& asked) : asked_(asked) {}
+  explicit Runs(const AskedFor& asked) : asked_(asked), cluster_(asked.cluster) {}
 
   Row run(int number, const Experiment::Options& options) {
     run_progress().next_run(number, asked_.runs());
@@ -114,6 +115,13 @@ Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm
   row.times = times;
   row.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return row;
+}
+
+SimTime median_of_runs(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const RepeatOptions& options,
+                       std::shared_ptr<const Fabric> cluster) {
+  std::vector<SimTime> times = all_times({scenario, algorithm, size, options.unprovable, std::move(cluster)}, options.processes);
+  std::ranges::sort(times);
+  return quantile(times, 0.5);
 }
 
 }  // namespace weft

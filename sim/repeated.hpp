@@ -23,5 +23,8 @@ struct RepeatOptions {
 };
 Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const RepeatOptions& options = {},
                       Timeline* timeline = nullptr);
+// The median alone, on another cluster than the scenario's (Experiment).
+SimTime median_of_runs(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const RepeatOptions& options,
+                       std::shared_ptr<const Fabric> cluster);
 
 }  // namespace weft

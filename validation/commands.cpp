@@ -74,8 +74,8 @@ std::function<int()> declare_calibrate(CLI::App& command) {
   command.add_option("--folds", a->folds, "Cross-validation: parts of the fitted points (0: none)")
       ->check(CLI::Range(0, 100))
       ->type_name("K");
-  command.add_option("--starts", a->starts, "Starts of the search")->check(CLI::Range(1, 1000))->type_name("N");
-  command.add_option("--seed", a->seed, "Of the starts")->type_name("N");
+  command.add_option("--starts", a->starts, "How many starts the search has")->check(CLI::Range(1, 1000))->type_name("N");
+  command.add_option("--seed", a->seed, "Seed of the starts")->type_name("N");
   return [a] { return calibrate_command(*a, std::cout, std::cerr); };
 }
 
@@ -122,36 +122,36 @@ std::function<int()> declare_advise(CLI::App& command) {
 
 std::function<int()> declare_train(CLI::App& command) {
   const auto a = std::make_shared<TrainArguments>();
-  command.add_option("--compression", a->compressions, "gs_sgd, gtopk, sketched_sgd, topk_allgather, dense: one or several")
+  command.add_option("--compression", a->compressions, "One compression or several: gs_sgd, gtopk, sketched_sgd, topk_allgather, dense")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
   command.add_option("--rows", a->rows, "Rows of a sketch, 1 to 31")->type_name("N");
   command.add_option("--columns", a->columns, "Columns of a sketch: a count, or a share of the parameters (10%)")->type_name("AMOUNT");
   command.add_option("--k", a->k, "Elements that a step updates: a count, or a share of the parameters (1%)")->type_name("AMOUNT");
-  command.add_option("--momentum", a->momentum, "Of gradients, before they are compressed; 0 is none")->type_name("SHARE");
+  command.add_option("--momentum", a->momentum, "Momentum of gradients before they are compressed; 0 is none")->type_name("SHARE");
   command.add_option("--memory", a->memory, "Where what was not sent is kept: dense, or sketch at the root")->type_name("NAME");
-  command.add_option("--algorithm", a->algorithm, "Of the all-reduce of what is not compressed")->type_name("NAME");
-  command.add_option("--transport", a->transport, "threads, or tcp with a process for each rank")->type_name("NAME");
+  command.add_option("--algorithm", a->algorithm, "Algorithm of the all-reduces of what is not compressed")->type_name("NAME");
+  command.add_option("--transport", a->transport, "Transport: threads, or tcp with a process for each rank")->type_name("NAME");
   command.add_option("-n,--ranks", a->ranks, "How many ranks train together")->type_name("N");
-  command.add_option("--model", a->model, "mlp, or logistic regression")->type_name("NAME");
+  command.add_option("--model", a->model, "Model: mlp, or logistic regression")->type_name("NAME");
   command.add_option("--hidden", a->hidden, "Widths of the hidden layers of mlp")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("N,...");
-  command.add_option("--epochs", a->epochs, "How often all images are learnt from")->type_name("N");
+  command.add_option("--epochs", a->epochs, "Epochs: passes over all images")->type_name("N");
   command.add_option("--batch", a->batch, "Images of each rank in a step")->type_name("N");
-  command.add_option("--learning-rates", a->learning_rates, "Each for an equal part of the epochs")
+  command.add_option("--learning-rates", a->learning_rates, "Learning rates, each for an equal part of the epochs")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("RATE,...");
-  command.add_option("--warm-up", a->warm_up, "Shares sent in the first epochs, where more than k; or none")
+  command.add_option("--warm-up", a->warm_up, "Shares of elements sent in the first epochs, where more than --k; or none")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("SHARE,...");
-  command.add_option("--seed", a->seed, "Of parameters, order of images and sketches")->type_name("N");
+  command.add_option("--seed", a->seed, "Seed of parameters, order of images and sketches")->type_name("N");
   command.add_option("--seeds", a->seeds, "Train so many times, with this seed and those after it")->type_name("N");
-  command.add_option("--target", a->target, "The accuracy whose time the summary of several runs says")->type_name("SHARE");
+  command.add_option("--target", a->target, "Accuracy whose time to reach the summary of several runs gives")->type_name("SHARE");
   command.add_option("--scenario", a->scenario, "Simulate each step on this cluster (JSON)")->type_name("FILE");
   command.add_option("--set", a->set, "Set a key of the scenario: /pointer=value (may be repeated)")
       ->allow_extra_args(false)

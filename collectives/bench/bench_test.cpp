@@ -110,7 +110,7 @@ TEST_CASE("bench: all that is wrong with a command line is said at once") {
         std::vector<std::string>{"-n: --hosts names 2 ranks, got 3", "--rank: must say which of the 2 hosts this is, 0 to 1, got -1"});
   CHECK(problems_of({"--hosts", "a:1,b:1"}) == std::vector<std::string>{"--hosts, --rank: only for --transport tcp, udp and nccl"});
   CHECK(problems_of({"--algorithm", "ring,atp", "--loss", "0.1", "--payload", "8"}) ==
-        std::vector<std::string>{"--algorithm: \"atp\" needs switches that add: --transport udp",
+        std::vector<std::string>{"--algorithm: \"atp\" needs in-network aggregation: --transport udp",
                                  "--payload, --loss: only for --transport udp"});
   CHECK(problems_of({"--server-hosts", "none"}) == std::vector<std::string>{"--server-hosts: must be one of workers, extra, got \"none\""});
   CHECK(problems_of({"--servers", "2000", "--server-hosts", "extra"}) ==

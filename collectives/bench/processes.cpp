@@ -41,7 +41,7 @@ class Complaints {
     text.push_back('\n');
     static_cast<void>(!::write(ends_[1], text.data(), text.size()));
   }
-  // Whether something was said, for at most so long.
+  // Reads what is said until the timeout.
   void listen(std::chrono::milliseconds at_most) {
     pollfd p{ends_[0], POLLIN, 0};
     if (::poll(&p, 1, static_cast<int>(at_most.count())) <= 0) return;

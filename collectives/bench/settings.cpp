@@ -95,61 +95,64 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   for (const std::string_view name : {"mpi", "cuda", "nccl"})
     if (!left_out(name).empty()) transport_help += fmt::format("; built without {}", name);
   app.add_option("--transport", s.transport, transport_help)->capture_default_str();
-  app.add_option("--algorithm", w.algorithms,
-                 "one or several, in the order to run (ring); \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name; "
-                 "udp has atp and switchml; \"auto\" is what --selection says")
+  app.add_option(
+         "--algorithm", w.algorithms,
+         "One algorithm or several, run in this order (ring); \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name; "
+         "udp runs atp and switchml; \"auto\" takes for each size the one in --selection")
       ->delimiter(',');
-  app.add_option("--selection", w.selection,
-                 "for --algorithm auto: the table that weft advise wrote, which says the algorithm for each size")
+  app.add_option("--selection", w.selection, "With --algorithm auto: the table of weft advise with the algorithm for each size")
       ->type_name("FILE");
   const CLI::Option* const collective =
-      app.add_option("--collective", w.collective, names_of(all_collectives()) + "; with --file that of the file")->capture_default_str();
-  app.add_option("--file", w.schedule, "the schedule of --algorithm msccl: MSCCL XML")->type_name("SCHEDULE");
+      app.add_option("--collective", w.collective, names_of(all_collectives()) + "; with --file the collective of the file")
+          ->capture_default_str();
+  app.add_option("--file", w.schedule, "The schedule of --algorithm msccl: MSCCL XML")->type_name("SCHEDULE");
   const CLI::Option* const only_n =
-      app.add_option("-n", w.n, "ranks; not beside -t, -g or --ranks, where nccl-tests has iterations of that name");
+      app.add_option("-n", w.n, "Number of ranks; refused beside -t, -g or --ranks, where nccl-tests means iterations by it");
   const CLI::Option* const ranks =
-      app.add_option("--ranks", s.ranks, "ranks to run; 2 by default, with mpi those that mpirun started, with nccl one on each GPU");
+      app.add_option("--ranks", s.ranks, "Number of ranks; by default 2, with mpi those that mpirun started, with nccl one on each GPU");
   const std::vector<const CLI::Option*> counts = {
-      app.add_option("-t,--nthreads", w.threads, "as in nccl-tests: the ranks are so many times those of -g")->check(CLI::PositiveNumber),
-      app.add_option("-g,--ngpus", w.gpus, "as in nccl-tests: ranks of each thread")->check(CLI::PositiveNumber),
+      app.add_option("-t,--nthreads", w.threads, "As in nccl-tests: number of threads, each with the ranks of -g")
+          ->check(CLI::PositiveNumber),
+      app.add_option("-g,--ngpus", w.gpus, "As in nccl-tests: ranks of each thread")->check(CLI::PositiveNumber),
       ranks,
   };
-  app.add_option("-b,--minbytes", w.first, "smallest size")->capture_default_str();
-  app.add_option("-e,--maxbytes", w.last, "largest size; the smallest by default");
-  app.add_option("-f,--stepfactor", s.factor, "from one size to the next")->capture_default_str();
-  app.add_option("-w,--warmup", s.warmup, "runs before those that count")->capture_default_str();
-  app.add_option("--iterations,--iters", s.iterations, "runs that count")->capture_default_str();
-  app.add_option("-c,--check", w.check, "0 leaves out the comparison with the right result")->expected(0, 1)->capture_default_str();
-  app.add_option("--dtype", w.dtype, names_of(all_dtypes()))->capture_default_str();
-  app.add_option("-d,--datatype", w.datatype, "the same by the names of nccl-tests: half, float, double, bfloat16, uint8, int32, int64");
-  app.add_option("-o,--op", w.op, names_of(all_ops()))->capture_default_str();
-  app.add_option("-r,--root", s.root, "of broadcast and reduce")->capture_default_str();
-  app.add_option("--channels", s.cut.channels, "parts of the message that run side by side")->capture_default_str();
-  app.add_option("--pieces", s.cut.pieces, "pieces of a part that follow one another")->capture_default_str();
-  app.add_option("--compression", w.compression,
-                 fmt::format("compress every all-reduce, whose sums --algorithm then is for: {}", fmt::join(compression_names(), ", ")));
+  app.add_option("-b,--minbytes", w.first, "Smallest message size")->capture_default_str();
+  app.add_option("-e,--maxbytes", w.last, "Largest message size; by default the smallest");
+  app.add_option("-f,--stepfactor", s.factor, "Factor from one message size to the next")->capture_default_str();
+  app.add_option("-w,--warmup", s.warmup, "Runs of each size that are not timed, before those that are")->capture_default_str();
+  app.add_option("--iterations,--iters", s.iterations, "Timed runs of each size")->capture_default_str();
+  app.add_option("-c,--check", w.check, "0 skips the comparison with the right result")->expected(0, 1)->capture_default_str();
+  app.add_option("--dtype", w.dtype, "Data type: " + names_of(all_dtypes()))->capture_default_str();
+  app.add_option("-d,--datatype", w.datatype, "Data type by its name in nccl-tests: half, float, double, bfloat16, uint8, int32, int64");
+  app.add_option("-o,--op", w.op, "Reduction operator: " + names_of(all_ops()))->capture_default_str();
+  app.add_option("-r,--root", s.root, "Root rank of broadcast and reduce")->capture_default_str();
+  app.add_option("--channels", s.cut.channels, "Number of channels: parts of the message that run side by side")->capture_default_str();
+  app.add_option("--pieces", s.cut.pieces, "Number of pieces into which each part is cut to be pipelined")->capture_default_str();
+  app.add_option(
+      "--compression", w.compression,
+      fmt::format("Compress every all-reduce; --algorithm then reduces what is left dense: {}", fmt::join(compression_names(), ", ")));
   const std::vector<const CLI::Option*> of_compression = {
-      app.add_option("--rows", w.rows, "of the sketch, for --compression gs_sgd and sketched_sgd; 5 by default"),
-      app.add_option("--columns", w.columns, "of the sketch: a share of the elements, or a count; 10% by default"),
-      app.add_option("--k", w.k, "elements that are sent: a share, or a count; 1% by default"),
+      app.add_option("--rows", w.rows, "Rows of the sketch of gs_sgd and sketched_sgd; by default 5"),
+      app.add_option("--columns", w.columns, "Columns of the sketch: a share of the elements, or a count; by default 10%"),
+      app.add_option("--k", w.k, "Elements that are sent: a share, or a count; by default 1%"),
   };
-  app.add_option("--group", s.cut.group, "ranks in a group, for hierarchical_ring");
+  app.add_option("--group", s.cut.group, "Ranks in a group of hierarchical_ring");
   const CLI::Option* const servers = app.add_option(
-      "--servers", s.cut.servers, "that keep parameters, for parameter_server; 1 by default; udp: processes beside the ranks");
+      "--servers", s.cut.servers, "Number of servers of parameter_server, by default 1; with udp processes beside the ranks");
   app.add_option("--server-hosts", w.server_hosts,
-                 "workers: servers are ranks too; extra: a thread or process for each beside the ranks, of which -n does not count")
+                 "workers: servers are ranks too; extra: each is a thread or process beside the ranks, which -n does not count")
       ->capture_default_str();
-  const CLI::Option* const switches =
-      app.add_option("--switches", s.switches, "of the BiGraph, for hdrm; udp: processes that add, ranks in equal parts below them");
+  const CLI::Option* const switches = app.add_option(
+      "--switches", s.switches,
+      "Switches of the BiGraph that hdrm is placed on; with udp processes that aggregate, the ranks below them in equal parts");
   const std::vector<const CLI::Option*> only_tcp = {
-      app.add_option("--connections", s.connections, "tcp: per peer and channel")->capture_default_str(),
-      app.add_option("--stream-rate", w.stream_rate, "tcp: hold each connection to so much, such as 30Mbps; kernels pace it"),
+      app.add_option("--connections", s.connections, "tcp: connections to each peer on each channel")->capture_default_str(),
+      app.add_option("--stream-rate", w.stream_rate, "tcp: hold each connection to this rate, such as 30Mbps; the kernel paces it"),
       app.add_flag("--zero-copy", s.zero_copy, "tcp: send large messages from their own memory, where the kernel can"),
   };
   app.add_option(
          "--hosts", s.hosts,
-         "tcp, nccl: host:port of every rank, in order; udp: of the ranks, the servers and the switches, TCP and UDP; without it all "
-         "run here")
+         "tcp, nccl: host:port of every rank, in order; udp: of ranks, servers and switches, for TCP and UDP; by default all run here")
       ->delimiter(',');
   app.add_option(
          "--meeting", s.meeting,
@@ -158,31 +161,32 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
       ->type_name("HOST:PORT");
   app.add_option("--rank", s.rank, "which rank this process is: of --hosts, or of --ranks with --meeting");
   app.add_option("--secret-file", w.secret_file,
-                 "with --hosts: file with a secret that all processes of the run must know; by default what WEFT_JOB_SECRET holds");
-  app.add_option("--patience", w.patience_s, "seconds without progress after which a run is given up")->capture_default_str();
+                 "With --hosts: a file with the secret that all processes of the run share; by default the value of WEFT_JOB_SECRET");
+  app.add_option("--patience", w.patience_s, "Timeout: seconds without progress after which a run ends")->capture_default_str();
   app.add_flag("--graph", s.graph, "cuda, nccl: capture the collective in a CUDA graph and replay it, instead of enqueueing it");
-  app.add_option("-G,--cudagraph", w.graphs, "as in nccl-tests: --graph where it is more than 0")->check(CLI::NonNegativeNumber);
-  app.add_option("--trace", s.trace, "file to write every operation of one more run of each size to");
-  app.add_option("--compare", s.compare, "with the simulator: the scenario to print, simulated, beside what was measured")
+  app.add_option("-G,--cudagraph", w.graphs, "As in nccl-tests: --graph where it is more than 0")->check(CLI::NonNegativeNumber);
+  app.add_option("--trace", s.trace, "Write every operation of one more run of each size into this file");
+  app.add_option("--compare", s.compare, "Simulate this scenario and print it beside what was measured (builds with the simulator)")
       ->type_name("SCENARIO");
   UdpSettings& n = s.in_network;
   const std::vector<CLI::Option*> only_udp = {
-      app.add_option("--aggregators", n.atp.aggregators, "of each switch, for atp")->capture_default_str(),
-      app.add_option("--slots", n.switchml.slots, "of the switch, for switchml")->capture_default_str(),
-      app.add_option("--window", n.atp.largest_window, "packets of a rank on their way to a server, at most, for atp")
-          ->capture_default_str(),
-      app.add_option("--initial-window", n.atp.initial_window, "at first, for atp")->capture_default_str(),
-      app.add_option("--mtu", n.atp.mtu.count, "bytes by which windows grow, at least a datagram's, for atp")->capture_default_str(),
-      app.add_option("--payload", n.payload_bytes, "bytes of values in a datagram")->capture_default_str(),
-      app.add_option("--packet", n.packet_bytes, "bytes of a datagram with all headers, at most")->capture_default_str(),
-      app.add_option("--timeout", n.timeout_ms, "milliseconds after which what has not come back is sent again")->capture_default_str(),
-      app.add_option("--below", n.below, "the switch that each rank, then each server, hangs below, from 0; evenly when not given")
+      app.add_option("--aggregators", n.atp.aggregators, "atp: aggregators of each switch")->capture_default_str(),
+      app.add_option("--slots", n.switchml.slots, "switchml: slots of the switch")->capture_default_str(),
+      app.add_option("--window", n.atp.largest_window, "atp: largest window, in packets from a rank to a server")->capture_default_str(),
+      app.add_option("--initial-window", n.atp.initial_window, "atp: initial window, in packets")->capture_default_str(),
+      app.add_option("--mtu", n.atp.mtu.count, "atp: bytes by which windows grow, at least those of a datagram")->capture_default_str(),
+      app.add_option("--payload", n.payload_bytes, "Bytes of values in a datagram")->capture_default_str(),
+      app.add_option("--packet", n.packet_bytes, "Largest datagram in bytes, headers included")->capture_default_str(),
+      app.add_option("--timeout", n.timeout_ms, "Retransmission timeout in milliseconds")->capture_default_str(),
+      app.add_option("--below", n.below,
+                     "The switch below which each rank, then each server, is attached, numbered from 0; by default in equal parts")
           ->delimiter(','),
-      app.add_option("--passing", n.passing, "switches that only pass on, from 0; the others add")->delimiter(','),
-      app.add_option("--loss", n.mischief.loss, "the part of datagrams to lose, each time one is sent")->capture_default_str(),
-      app.add_option("--duplicate", n.mischief.duplication, "the part to send twice")->capture_default_str(),
-      app.add_option("--reorder", n.mischief.reordering, "the part to send after later ones")->capture_default_str(),
-      app.add_option("--seed", n.mischief.seed, "of what is lost, sent twice or late")->capture_default_str(),
+      app.add_option("--passing", n.passing, "Switches that forward without aggregating, numbered from 0")->delimiter(','),
+      app.add_option("--loss", n.mischief.loss, "Fault injection: probability that a sent datagram is lost")->capture_default_str(),
+      app.add_option("--duplicate", n.mischief.duplication, "Fault injection: probability that it is duplicated")->capture_default_str(),
+      app.add_option("--reorder", n.mischief.reordering, "Fault injection: probability that it is sent after later ones")
+          ->capture_default_str(),
+      app.add_option("--seed", n.mischief.seed, "Seed of the fault injection")->capture_default_str(),
   };
   for (CLI::Option* option : only_udp) option->group("With --transport udp");
   return {collective, only_n, ranks, switches, servers, counts, only_tcp, of_compression, {only_udp.begin(), only_udp.end()}};

@@ -39,16 +39,16 @@ void UdpReport::add(const UdpReport& other) {
 std::string UdpReport::note(const std::vector<double>& times_us) const {
   const InNetworkStatistics& a = agents_;
   const double time_us = std::accumulate(times_us.begin(), times_us.end(), 0.0);
-  std::string out = fmt::format("{:.2f} % of {} packets wholly added up by switches", percent(a.whole, a.packets), a.packets);
+  std::string out = fmt::format("{:.2f} % of {} packets fully aggregated by switches", percent(a.whole, a.packets), a.packets);
   if (a.largest_window > 0)
     out += fmt::format(", {:.2f} % of what they saw collided, {} aggregators in use and windows to {} at most",
                        percent(a.collisions, a.seen), a.most_in_use, a.largest_window);
   out += fmt::format(
-      "\n# {} packets of ranks, sent again {} times, {} timeouts; {} datagrams, {:.0f} a second; lost {}, doubled {}, late {} on "
-      "purpose; ",
+      "\n# {} packets of ranks, {} retransmissions, {} timeouts; {} datagrams, {:.0f} a second; injected faults: {} lost, "
+      "{} duplicated, {} reordered; ",
       a.sent, a.resent, a.timeouts, network_.sent, time_us > 0 ? static_cast<double>(network_.sent) / time_us * 1e6 : 0, network_.lost,
       network_.duplicated, network_.reordered);
-  out += fmt::format("{} for want of room", network_.dropped);
+  out += fmt::format("{} socket-buffer drops", network_.dropped);
   const std::int64_t malformed = network_.malformed + a.malformed;
   if (malformed > 0) out += fmt::format("; {} were not understood", malformed);
   return out;
@@ -60,7 +60,7 @@ std::string UdpMedium::about() const {
                                 settings_.cut.servers, n.payload_bytes, udp_overhead_bytes);
   if (settings_.dtype != DType::int32) out += fmt::format("; fixed point, scale {:g}", FixedPoint{}.scale);
   out += settings_.check ? "; every sum is compared to the bit" : "";
-  return out + fmt::format("\n# {} aggregators, windows to {} (atp); {} slots (switchml); sent again after {} ms", n.atp.aggregators,
+  return out + fmt::format("\n# {} aggregators, windows to {} (atp); {} slots (switchml); retransmission timeout {} ms", n.atp.aggregators,
                            n.atp.largest_window, n.switchml.slots, n.timeout_ms);
 }
 

@@ -117,7 +117,7 @@ TEST_CASE("udp bench: both algorithms add up exactly with loss, copies and disor
     CHECK(ended.status == 0);
     CHECK(ended.table.find("# Out of bounds values : 0 OK\n") != std::string::npos);
     CHECK(ended.table.find("# algorithm switchml\n") != std::string::npos);
-    CHECK(ended.table.find("packets wholly added up by switches") != std::string::npos);
+    CHECK(ended.table.find("packets fully aggregated by switches") != std::string::npos);
     CHECK(ended.table.find("; 512 bytes of values and 92 of headers in a datagram") != std::string::npos);
   }
 }
@@ -145,7 +145,7 @@ TEST_CASE("udp bench: ranks and servers hang where it is said, some switches onl
   }
   const Ended none = run(settings_of({"--passing", "0", "-b", "32K", "--iterations", "1"}));
   CHECK(none.status == 0);
-  CHECK(none.table.find("# 0.00 % of 24 packets wholly added up by switches") != std::string::npos);
+  CHECK(none.table.find("# 0.00 % of 24 packets fully aggregated by switches") != std::string::npos);
 }
 
 TEST_CASE("udp bench: SwitchML has no servers unless some are asked for") {

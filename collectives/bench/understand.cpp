@@ -309,7 +309,7 @@ class Reader {
 
   void refuse_in_network() {
     for (const std::string& name : settings_.algorithms)
-      refuse_if(is_in_network(name), "--algorithm: \"{}\" needs switches that add: --transport udp", name);
+      refuse_if(is_in_network(name), "--algorithm: \"{}\" needs in-network aggregation: --transport udp", name);
     refuse_if(!written_.in_network.empty(), "{}: only for --transport udp", fmt::join(written_.in_network, ", "));
   }
 

@@ -38,6 +38,7 @@ struct RunArguments {
   std::optional<std::string> output = {};
   bool trace = false, report = false, force = false;
   bool resume = false, reproducible = false;
+  int what_if = 0;        // of how many resources that limit a row it says what would be gained if they were faster
   bool unproved = false;  // go on where a schedule cannot be proved
   bool quiet = false;
 };

@@ -92,22 +92,23 @@ GoalOptions goal_options(const ExportArguments& a) {
 }  // namespace
 
 void declare_export(CLI::App& command, ExportArguments& a) {
-  command.add_option("--algorithm", a.algorithm, "One that weft list names")->capture_default_str();
-  command.add_option("--collective", a.collective, "What it does")->capture_default_str();
-  command.add_option("-n,--ranks", a.ranks, "Ranks; those of --file when not given");
-  command.add_option("--as", a.format, fmt::format("{}", fmt::join(formats, ", ")))->capture_default_str();
-  command.add_option("--file", a.file, "Instead of an algorithm: a schedule of MSCCL")->type_name("SCHEDULE");
-  command.add_option("--root", a.root, "Of broadcast and reduce")->capture_default_str();
-  command.add_option("--channels", a.channels, "Parts of the message that run side by side")->capture_default_str();
-  command.add_option("--pieces", a.pieces, "Pieces of a part that follow one another");
+  command.add_option("--algorithm", a.algorithm, "Name of an algorithm, as weft list prints it")->capture_default_str();
+  command.add_option("--collective", a.collective, "Collective operation that it does")->capture_default_str();
+  command.add_option("-n,--ranks", a.ranks, "Number of ranks; by default those of --file");
+  command.add_option("--as", a.format, fmt::format("Format to write: {}", fmt::join(formats, ", ")))->capture_default_str();
+  command.add_option("--file", a.file, "A schedule of MSCCL (XML) instead of an algorithm")->type_name("SCHEDULE");
+  command.add_option("--root", a.root, "Root rank of broadcast and reduce")->capture_default_str();
+  command.add_option("--channels", a.channels, "Number of channels: parts of the message that run side by side")->capture_default_str();
+  command.add_option("--pieces", a.pieces, "Number of pieces into which each part is cut to be pipelined");
   command.add_option("--group", a.group, "Ranks in a group, such as the GPUs of a server");
-  command.add_option("--servers", a.servers, "That keep parameters, for parameter_server");
-  command.add_option("--nics", a.nics, "Of a server, for nccl");
-  command.add_option("--switches", a.switches, "Of the BiGraph, for hdrm");
-  command.add_option("--protocol", a.protocol, fmt::format("msccl: {}", fmt::join(protocols, ", ")))->capture_default_str();
-  command.add_option("--size", a.size, "goal: of the message")->capture_default_str();
-  command.add_option("--dtype", a.dtype, "goal: of the message's elements")->capture_default_str();
-  command.add_option("--reduce-rate", a.reduce_rate, "goal: at which what is received is added, such as 100GBps; at once when not given");
+  command.add_option("--servers", a.servers, "Number of servers of parameter_server");
+  command.add_option("--nics", a.nics, "nccl: NICs of a server");
+  command.add_option("--switches", a.switches, "hdrm: switches of the BiGraph");
+  command.add_option("--protocol", a.protocol, fmt::format("msccl: protocol, one of {}", fmt::join(protocols, ", ")))
+      ->capture_default_str();
+  command.add_option("--size", a.size, "goal: size of the message")->capture_default_str();
+  command.add_option("--dtype", a.dtype, "goal: data type of the elements")->capture_default_str();
+  command.add_option("--reduce-rate", a.reduce_rate, "goal: rate of reductions, such as 100GBps; by default they take no time");
   command.add_option("-o,--output", a.output, "File to write instead of standard output")->type_name("FILE");
 }
 

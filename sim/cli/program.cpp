@@ -56,7 +56,8 @@ void add_program(CLI::App* command, ProgramFiles& program) {
           "switch with 100 Gb/s a rank")
       ->type_name("TRACE...");
   command->add_option("--ranks", program.ranks, "Spread the traces to so many ranks (needs --program)")->check(CLI::Range(1, 1 << 20));
-  command->add_flag("--lenient", program.lenient, "Take what the traces do not say as the messages say, instead of refusing it");
+  command->add_flag("--lenient", program.lenient,
+                    "Fill in what the traces leave out with defaults that are printed, instead of refusing them");
 }
 
 void add_scenarios(CLI::App* command, ScenarioArguments& arguments, bool needed = true) {
@@ -126,11 +127,13 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
       ->type_name("NAME");
   run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o; networks flow and packet)");
   run->add_flag("--report", a.run.report, "Write report.html and details.json too: one page with charts of it all (needs -o)");
+  run->add_flag("--what-if{1}", a.run.what_if,
+                "Simulate each row again with what limits it most twice as fast, and say what that gains; --what-if=N: with each of N");
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
-  run->add_flag("--resume", a.run.resume, "Go on: do not simulate rows that an earlier run has left in DIR");
+  run->add_flag("--resume", a.run.resume, "Continue an earlier run: keep the rows that are in DIR already");
   run->add_flag("--reproducible", a.run.reproducible, "Write 0 for wall_s, so that the same scenario gives the same bytes");
   run->add_flag("--unproved", a.run.unproved, "Simulate schedules that are too large to be proved too; their rows say so");
-  run->add_flag("--quiet", a.run.quiet, "No progress bar");
+  run->add_flag("--quiet", a.run.quiet, "Show no progress bar");
   ReportArguments report_arguments;
   CLI::App* report = command("report", "Show the results of a folder as one page with charts",
                              [&] { return report_command(report_arguments, std::cout); });
@@ -150,10 +153,10 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   add_program(check, scenarios.program);
   CLI::App* topo = command("topo", "Describe or draw the fabric", [&] { return topo_command(scenarios, format_of(a), std::cout); });
   add_scenarios(topo, scenarios);
-  topo->add_flag("--dot", a.dot, "As Graphviz, in tiers; what is alike together above 64 devices");
-  topo->add_flag("--svg", a.svg, "As a picture, the same");
-  topo->add_flag("--json", a.json, "As a graph that a scenario can hold");
-  topo->add_flag("--simgrid", a.simgrid, "As a SimGrid platform");
+  topo->add_flag("--dot", a.dot, "Print the fabric for Graphviz, in tiers; above 64 devices like ones are drawn together");
+  topo->add_flag("--svg", a.svg, "Print the same drawing as SVG");
+  topo->add_flag("--json", a.json, "Print the fabric as the \"graph\" of a scenario");
+  topo->add_flag("--simgrid", a.simgrid, "Print the fabric as a SimGrid platform (XML)");
   ExportArguments export_arguments;
   declare_export(*command("export", "Write a schedule for other programs: MSCCL, GOAL, Graphviz",
                           [&] { return export_command(export_arguments, std::cout); }),
@@ -161,7 +164,7 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });
   CLI::App* schema =
       command("schema", "Print the JSON Schema of scenarios, or of results", [&] { return schema_command(a.results_schema, std::cout); });
-  schema->add_flag("--results", a.results_schema, "Of results.json");
+  schema->add_flag("--results", a.results_schema, "Print the schema of results.json instead of the scenario's");
   CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
   add_scenarios(show, scenarios);
   for (const Command& more : more_commands) {

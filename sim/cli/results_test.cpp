@@ -18,7 +18,7 @@ Json results_of(const std::string& scenario) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("weft_results_test_{}", ::getpid());
   fs::create_directories(folder);
   std::ofstream(folder / "s.json") << scenario;
-  const int status = std::system(fmt::format("{} run --quiet --force -o {} {} >{}", WEFT_BINARY, folder.string(),
+  const int status = std::system(fmt::format("{} run --quiet --force --what-if -o {} {} >{}", WEFT_BINARY, folder.string(),
                                              (folder / "s.json").string(), (folder / "table").string())
                                      .c_str());
   CHECK(status == 0);

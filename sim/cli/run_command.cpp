@@ -2,6 +2,7 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/job_of_ranks.hpp"
 #include "sim/cli/runner.hpp"
+#include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
 #include "sim/repeated.hpp"
 #include "sim/report/details.hpp"
@@ -16,6 +17,7 @@
 #include "sim/scenario/files.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "sim/what_if.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -182,15 +184,25 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
 
 namespace {
 
+Row row_with_what_if(const RowRequest& request, Timeline* timeline, const WhatIfOptions& options) {
+  const Scenario scenario = scenario_of(request);
+  run_progress().next_run(0, runs_of_what_if(options.resources));
+  Row out = traits_of(scenario.network).runs_again
+                ? simulated_row_by(request, timeline, options.runs)
+                : row_from_text(in_child([&] { return to_text(simulated_row_by(request, nullptr, options.runs)); }));
+  add_what_if(scenario, *request.algorithm, request.size, options, out);
+  return out;
+}
+
 // How a row of so many is simulated by so many processes (0: one for each core): those that have no row are for the runs of one that is
 // repeated.
 RunRow run_of_row(std::size_t rows, unsigned workers, const RunArguments& arguments) {
   const unsigned most = workers > 0 ? workers : std::max(1U, std::thread::hardware_concurrency());
   const unsigned processes = std::max<unsigned>(1, most / static_cast<unsigned>(std::clamp<std::size_t>(rows, 1, most)));
   const RepeatOptions options{.processes = processes, .unprovable = arguments.unproved ? Unprovable::is_noted : Unprovable::is_refused};
-  return [options, reproducible = arguments.reproducible](const RowRequest& request, Timeline* timeline) {
+  return [options, what_if = arguments.what_if, reproducible = arguments.reproducible](const RowRequest& request, Timeline* timeline) {
     try {
-      Row out = simulated_row_by(request, timeline, options);
+      Row out = what_if > 0 ? row_with_what_if(request, timeline, {what_if, options}) : simulated_row_by(request, timeline, options);
       if (reproducible) out.wall_s = 0;
       return out;
     } catch (const CannotBeProved& why) {
@@ -206,7 +218,7 @@ class Run {
       : arguments_(arguments), cases_(cases), err_(err), requests_(rows_of(cases)) {
     if (!arguments.output) return;
     folder_.emplace(*arguments.output, cases, options_of(arguments, cases));
-    journal_.emplace(*arguments.output, names_of(cases), arguments.resume);
+    journal_.emplace(*arguments.output, names_of(cases), arguments.resume, arguments.what_if);
     if (!arguments.resume) return;
     known_ = journal_->known(requests_, {.trace = arguments.trace, .details = arguments.report});
     const auto count = std::ranges::count_if(known_, [](const Result& result) { return result.row.has_value(); });
@@ -285,6 +297,9 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
                                           {arguments.force, "--force", "where it replaces files"},
                                           {arguments.resume, "--resume", "where the earlier run has left its rows"}})
     if (given && !arguments.output) throw InputError(fmt::format("{}: needs -o DIR, {}", flag, what));
+  if (constexpr int most = 16; arguments.what_if < 0 || arguments.what_if > most)
+    throw InputError(
+        fmt::format("--what-if: must be between 0 and {}, the most resources that a row names, got {}", most, arguments.what_if));
   const RunFormat format = run_format(arguments.format);
   const std::vector<Case> cases = load_all(arguments.scenarios);
   refuse_beyond_limits(cases);

@@ -151,7 +151,7 @@ void declare_tune(CLI::App& command, TuneArguments& a) {
   command.add_option("--method", a.method, "How to search: ensemble, grid, population, bayesian, hyperband")->type_name("NAME");
   command.add_option("--evaluations,--budget", a.evaluations, "How many points are simulated at most")->type_name("N");
   command.add_option("--batch", a.batch, "Points that are asked for before results are known: what may run at once")->type_name("N");
-  command.add_option("--seed", a.seed, "Of the search")->type_name("N");
+  command.add_option("--seed", a.seed, "Seed of the search")->type_name("N");
   command.add_option("-o,--output", a.output, "Write evaluations.csv, best.json (ready to run) and tune.json into this folder")
       ->type_name("DIR");
   command.add_flag("--resume", a.resume, "Do not simulate again what DIR/evaluations.csv has");
@@ -162,7 +162,7 @@ void declare_tune(CLI::App& command, TuneArguments& a) {
   command.add_flag("--compare", a.compare, "Simulate all points, and say how many evaluations each method needs");
   command.add_option("--seeds", a.seeds, "Searches of each method for --compare")->type_name("N");
   command.add_flag("--force", a.force, "Replace files in DIR that are not results of weft tune");
-  command.add_flag("--quiet", a.quiet, "No progress bar");
+  command.add_flag("--quiet", a.quiet, "Show no progress bar");
 }
 
 namespace {

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr const char* left_out = "slow start, queues, loss and what is sent again";
+constexpr const char* left_out = "slow start, queues, losses and retransmissions";
 
 // So many packets of a flow on their way, one round trip long.
 BitsPerSecond window_rate(double packets, Bytes packet, SimTime round_trip) {

@@ -1,5 +1,5 @@
 // In-network all-reduces on the flow network: an aggregation tree and a multicast tree are single flows. Left out: slow start,
-// queues, loss and what is sent again.
+// queues, losses and retransmissions.
 #pragma once
 
 #include "sim/in_network/in_network.hpp"

@@ -239,7 +239,7 @@ void DatagramNetwork::require_room() const {
       fmt::format("{} wait for the pipeline of {}", fullest.in_pipeline, routes_.fabric().device(fullest.node).name);
   const auto [queue, packets] = network_.longest_queue();
   throw RunError(
-      fmt::format("{} datagrams are under way at once at {:.3f} us, the most that are simulated: {}. They are sent, or sent again, "
+      fmt::format("{} datagrams are under way at once at {:.3f} us, the most that are simulated: {}. They are sent, or retransmitted, "
                   "faster than they are handled: a longer timeout, fewer slots or a smaller window, faster links or switches",
                   most_datagrams, network_.now().microseconds(),
                   fullest.in_pipeline > packets ? pipeline : fmt::format("{} of them wait at {}", packets, queue)));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace weft {
@@ -61,18 +62,56 @@ Matrix matrix_of(const std::vector<Result>& results, const std::vector<Case>& ca
   return out;
 }
 
-// What the lines are called; a number before each where they have to be cut.
-std::vector<std::string> names_of_cases(const std::vector<Case>& cases, std::size_t most) {
+// "a, b" in parts.
+std::vector<std::string> parts_of(const std::string& name) {
   std::vector<std::string> out;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find(", ", begin), name.size());
+    out.push_back(name.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  return out;
+}
+
+// Without what they all say.
+std::vector<std::string> differences(const std::vector<std::string>& names) {
+  std::map<std::string, std::size_t> in_names;
+  for (const std::string& name : names) {
+    const std::vector<std::string> parts = parts_of(name);
+    for (const std::string& part : std::set<std::string>(parts.begin(), parts.end())) ++in_names[part];
+  }
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    std::vector<std::string> parts = parts_of(name);
+    std::erase_if(parts, [&](const std::string& part) { return in_names[part] == names.size(); });
+    out.push_back(parts.empty() ? name : fmt::format("{}", fmt::join(parts, ", ")));
+  }
+  return out;
+}
+
+// What the lines are called. Where that would be too long for them they are numbered, and lines above say what the numbers stand for.
+struct CaseNames {
+  std::vector<std::string> of_lines = {};
+  std::string above = {};
+};
+
+CaseNames names_of_cases(const std::vector<Case>& cases, const TableStyle& style) {
+  std::vector<std::string> names;
   for (const Case& one : cases) {
     const std::string axes = axes_label(one);
-    out.push_back(axes.empty() ? describe(one.scenario.fabric.spec) : axes);
+    names.push_back(axes.empty() ? describe(one.scenario.fabric.spec) : axes);
   }
-  if (most == 0 || std::ranges::all_of(out, [&](const std::string& name) { return name.size() <= most; })) return out;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = fmt::format("case {}: {}", i + 1, out[i]);
-    if (out[i].size() > most) out[i] = out[i].substr(0, most - 3) + "...";
+  const std::size_t most = style.width / 2;
+  const auto fits = [&](const std::string& name) { return most == 0 || name.size() <= most; };
+  if (std::ranges::all_of(names, fits)) return {names};
+  names = differences(names);
+  if (std::ranges::all_of(names, fits)) return {names};
+  CaseNames out{.above = "#\n"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    out.of_lines.push_back(fmt::format("case {}", i + 1));
+    out.above += fmt::format("# {}: {}\n", out.of_lines.back(), names[i]);
   }
+  out.above = wrapped(out.above, style.width);
   return out;
 }
 
@@ -101,11 +140,11 @@ TimeUnit time_unit(const std::vector<const Result*>& group) {
 
 std::string comparison(const std::vector<Result>& results, const std::vector<Case>& cases, const TableStyle& style) {
   const Matrix matrix = matrix_of(results, cases);
-  const std::vector<std::string> names = names_of_cases(cases, style.width / 2);
+  const auto [names, above] = names_of_cases(cases, style);
   std::size_t first = 4;
   for (const std::string& name : names) first = std::max(first, name.size());
   const auto width_of = [](const std::string& column) { return std::max<std::size_t>(12, column.size()); };
-  std::string out;
+  std::string out = above;
   for (const Bytes size : matrix.sizes) {
     std::vector<const Result*> of_size;
     for (const Result& result : results)

@@ -286,6 +286,34 @@ TEST_CASE("cases are compared side by side") {
   CHECK(table.find("bigraph, 16 switches x 4 nodes        100.00              -") != table.npos);
 }
 
+TEST_CASE("cases with long names are numbered in a comparison, and told by what differs") {
+  Json json = good_scenario();
+  json["sweep"] = Json::parse(R"([{"/fabric/link/bandwidth": "100Gbps", "/hardware": "eflops_testbed", "/placement": "linear"},
+                                  {"/fabric/link/bandwidth": "200Gbps", "/hardware": "eflops_simulator", "/placement": "linear"}])");
+  json["workload"]["algorithm"] = "ring";
+  const Run run = some_run(json);
+  const std::string table = to_table(run.results, run.cases, {.width = 80});
+  CAPTURE(table);
+  CHECK(table.find("#\n# case 1: fabric/link/bandwidth=100Gbps, hardware=eflops_testbed\n"
+                   "# case 2: fabric/link/bandwidth=200Gbps, hardware=eflops_simulator\n") != table.npos);
+  CHECK(table.find("  case 1        100.00\n  case 2        100.00\n") != table.npos);
+}
+
+TEST_CASE("below a row stands what would be gained if what limits it were twice as fast") {
+  Run run = some_run(good_scenario());
+  Row& row = *run.results[0].row;
+  row.what_if = {{.twice_as_fast = "leaf3->spine3", .time = 82_us, .change = -0.18},
+                 {.twice_as_fast = "all 64 links between leaf* and spine*", .time = 1500_us, .change = 14},
+                 {.twice_as_fast = "all 128 links", .time = 100_us, .change = -0.0004}};
+  const std::string table = to_table(run.results, run.cases);
+  CAPTURE(table);
+  CHECK(table.find("#   with leaf3->spine3 twice as fast: 82.00 us (-18.0 %)\n") != table.npos);
+  CHECK(table.find("#   with all 64 links between leaf* and spine* twice as fast: 1.500 ms (+1400.0 %)\n") != table.npos);
+  CHECK(table.find("#   with all 128 links twice as fast: 100.00 us (no change)\n") != table.npos);
+  const Json json = Json::parse(to_json(run.results, run.cases))["rows"][0]["what_if"];
+  CHECK(json.at(0) == Json::parse(R"({"twice_as_fast": "leaf3->spine3", "time_us": 82.0, "change": -0.18})"));
+}
+
 TEST_CASE("a trace is JSON with the events of every row") {
   std::vector<Result> results(2);
   results[0].trace = trace_events({}, 0, "ring \"1\"");

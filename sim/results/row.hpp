@@ -88,6 +88,14 @@ struct FaultsResult {
   friend bool operator==(const FaultsResult&, const FaultsResult&) = default;
 };
 
+// The row simulated again with something twice as fast.
+struct WhatIf {
+  std::string twice_as_fast = {};  // "leaf3->spine3", "all 64 links between leaf* and spine*"
+  SimTime time = {};
+  double change = 0;  // of the time: -0.5 takes half as long
+  friend bool operator==(const WhatIf&, const WhatIf&) = default;
+};
+
 struct Row {
   std::string scenario = {};
   std::string fabric = {};  // its type
@@ -114,6 +122,7 @@ struct Row {
   BitsPerSecond bottleneck = {};                   // the slowest endpoint link, which busbw cannot pass; 0: not known
   bool aggregates = false;                         // switches or extra servers reduce, so busbw may pass it
   std::optional<CriticalPath> critical_path = {};  // where the network knows it
+  std::vector<WhatIf> what_if = {};                // where that was asked for
   std::vector<CopyResult> copies = {};             // beside the collective
   std::vector<JobResult> jobs = {};                // where the network is shared: the workload, which the row is about, and those beside it
   std::vector<TrafficResult> traffic = {};

@@ -11,6 +11,8 @@ std::span<const Field<FaultsResult>> fields_of();
 template <>
 std::span<const Field<CriticalPath>> fields_of();
 template <>
+std::span<const Field<WhatIf>> fields_of();
+template <>
 std::span<const Field<CopyResult>> fields_of();
 template <>
 std::span<const Field<TrafficResult>> fields_of();
@@ -83,6 +85,14 @@ constexpr std::array path_fields = {
     field<&CriticalPath::limits>("limits", "", "What the bandwidth part was limited by, the largest part first, at most 16."),
 };
 static_assert(all_declared<CriticalPath>(path_fields));
+
+constexpr std::array what_if_fields = {
+    field<&WhatIf::twice_as_fast>("twice_as_fast", "",
+                                  "What had twice its rate: a link, all links like it, or all reduce engines or rate caps."),
+    field<&WhatIf::time>("time_us", "us", "Time of the row with that, simulated again."),
+    field<&WhatIf::change>("change", "", "Change of the time as a share of it; -0.5 takes half as long."),
+};
+static_assert(all_declared<WhatIf>(what_if_fields));
 
 // What a row and a job beside the workload both say.
 template <class T>
@@ -341,6 +351,8 @@ constexpr std::array row_rest = {
     field<&R::aggregates>("aggregates", "", "Whether switches or extra servers reduce, so that bus bandwidth may pass it.")
         .in(Shown::json_only),
     path<R>,
+    field<&R::what_if>("what_if", "", "What the row takes with what limits it twice as fast, where --what-if asked for it.")
+        .in(Shown::json_only),
     field<&R::copies>("copies", "", "Copies to and from host memory beside the workload, by GPU and direction.").in(Shown::json_only),
     field<&R::jobs>("jobs", "", "The jobs that share the network, the workload first.").in(Shown::json_only),
     derived<fairness_of>("fairness", "", "Jain's index of the speeds of the jobs, each relative to its own alone.").in(Shown::json_only),
@@ -373,6 +385,10 @@ std::span<const Field<LimitingResource>> fields_of() {
 template <>
 std::span<const Field<CriticalPath>> fields_of() {
   return path_fields;
+}
+template <>
+std::span<const Field<WhatIf>> fields_of() {
+  return what_if_fields;
 }
 template <>
 std::span<const Field<CopyResult>> fields_of() {

@@ -42,8 +42,8 @@ void write_all(int fd, std::string_view text, const fs::path& file) {
 
 }  // namespace
 
-RowJournal::RowJournal(const fs::path& folder, const std::vector<std::string>& names, bool resume)
-    : file_(folder / "rows.jsonl"), beside_(folder / "rows.new.jsonl") {
+RowJournal::RowJournal(const fs::path& folder, const std::vector<std::string>& names, bool resume, int what_if)
+    : file_(folder / "rows.jsonl"), beside_(folder / "rows.new.jsonl"), what_if_(what_if) {
   const std::string head = head_of(names);
   std::string old = whole_lines(file_, names);
   for (const char c : old) old_rows_ += c == '\n' ? 1U : 0U;
@@ -84,6 +84,7 @@ std::vector<Result> RowJournal::known(const std::vector<RowRequest>& requests, W
     const auto line = lines_.empty() ? lines_.end() : lines_.find(row_key(request));
     if (line == lines_.end()) continue;
     const Json json = Json::parse(line->second);
+    if (json.value("what_if", 0) != what_if_) continue;
     if (wanted.trace && json.value("place", requests.size()) != out.size() - 1) continue;
     if (wanted.details && !json.contains("details")) continue;
     out.back().row = row_from_text(json.at("row").get<std::string>());
@@ -98,6 +99,7 @@ void RowJournal::add(std::size_t place, const Result& result) {
   if (fd_ < 0) throw RunError(why_not_);
   Json line = {{"key", row_key(result.request)}, {"row", to_text(*result.row)}};
   if (!result.trace.empty()) line["place"] = place, line["trace"] = result.trace;
+  if (what_if_ > 0) line["what_if"] = what_if_;
   if (!result.details.empty()) line["details"] = result.details;
   write_all(fd_, line.dump() + "\n", is_beside_ ? beside_ : file_);
   if (++rows_ >= old_rows_) replace_old();

@@ -15,8 +15,9 @@ namespace weft {
 class RowJournal {
  public:
   // Of a run on scenarios of these names. `resume`: rows that are there may be used, and new ones come behind them. Without it new ones
-  // go to a file beside, which takes the old one's place when it has as many rows.
-  RowJournal(const std::filesystem::path& folder, const std::vector<std::string>& names, bool resume);
+  // go to a file beside, which takes the old one's place when it has as many rows. `what_if`: of how many resources each row says what
+  // would be gained; rows that say more or less are others.
+  RowJournal(const std::filesystem::path& folder, const std::vector<std::string>& names, bool resume, int what_if = 0);
   ~RowJournal();
   RowJournal(const RowJournal&) = delete;
   RowJournal& operator=(const RowJournal&) = delete;
@@ -41,6 +42,7 @@ class RowJournal {
   std::filesystem::path file_, beside_;
   std::map<std::string, std::string> lines_;  // of the earlier run, by key
   std::size_t old_rows_ = 0, rows_ = 0;
+  const int what_if_;
   bool is_beside_ = false;
   int fd_ = -1;
   std::string why_not_;  // there is no file to write to

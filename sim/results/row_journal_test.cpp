@@ -68,6 +68,17 @@ TEST_CASE("rows that were written are known when the run goes on, and no others"
   CHECK(found(folder, cases_of(with("/seed", 2))) == 0);
 }
 
+TEST_CASE("a row that says what would be gained is another than one that does not, or of another number of resources") {
+  const Folder folder;
+  const auto cases = cases_of(good_scenario());
+  RowJournal(folder.path(), names_of(cases), false, 2).add(0, rows_of_case(cases)[0]);
+  for (const int what_if : {0, 1, 2}) {
+    const RowJournal journal(folder.path(), names_of(cases), true, what_if);
+    CAPTURE(what_if);
+    CHECK(journal.known(rows_of(cases), {})[0].row.has_value() == (what_if == 2));
+  }
+}
+
 TEST_CASE("a line that a killed run has begun is dropped, and what follows is whole") {
   const Folder folder;
   const auto cases = cases_of(good_scenario());

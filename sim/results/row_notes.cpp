@@ -80,6 +80,21 @@ void add_path(const Row& row, Lines& out) {
   if (!texts.empty()) out.push_back(fmt::format("critical path: {}", fmt::join(texts, ", ")));
 }
 
+// In the largest unit that it is one of.
+std::string scaled(SimTime time) {
+  for (const auto& [ps, unit] : {std::pair{1e12, "s"}, {1e9, "ms"}})
+    if (static_cast<double>(time.ps) >= ps) return fmt::format("{:.3f} {}", static_cast<double>(time.ps) / ps, unit);
+  return us(time) + " us";
+}
+
+void add_what_if(const Row& row, Lines& out) {
+  for (const WhatIf& one : row.what_if) {
+    const std::string change = fmt::format("{:+.1f} %", 100 * one.change);
+    const bool none = change == "+0.0 %" || change == "-0.0 %";
+    out.push_back(fmt::format("with {} twice as fast: {} ({})", one.twice_as_fast, scaled(one.time), none ? "no change" : change));
+  }
+}
+
 void add_traffic(const Row& row, Lines& out) {
   for (std::size_t i = 0; i < row.traffic.size(); ++i) {
     const TrafficResult& t = row.traffic[i];
@@ -167,8 +182,8 @@ void add_proof(const Row& row, Lines& out) {
 
 std::vector<std::string> notes_of(const Row& row) {
   Lines out;
-  for (const auto add :
-       {add_proof, add_step, add_compression, add_path, add_faults, add_copies, add_jobs, add_traffic, add_in_network, add_packets})
+  for (const auto add : {add_proof, add_step, add_compression, add_path, add_what_if, add_faults, add_copies, add_jobs, add_traffic,
+                         add_in_network, add_packets})
     add(row, out);
   return out;
 }

@@ -8,7 +8,8 @@
 
 namespace weft {
 
-// A line each: training step, compression, critical path, failures, copies, jobs, traffic, switches that aggregate, packets.
+// A line each: training step, compression, critical path, what would be gained, failures, copies, jobs, traffic, switches that aggregate,
+// packets.
 std::vector<std::string> notes_of(const Row& row);
 
 }  // namespace weft

@@ -209,7 +209,7 @@ Declaration<FabricChoice> Declared<FabricChoice>::declaration() {
                         between(1, 2))}),
           shape<GraphFabric>("Any other fabric, given link by link.",
                              {required("nodes", &GraphFabric::nodes, "The names of the endpoints, in the order of linear placement."),
-                              optional("switches", &GraphFabric::switches, "The names of the switches."),
+                              optional("switches", &GraphFabric::switches, "The names of the switches, which links refer to."),
                               required("links", &GraphFabric::links, "The links between nodes and switches.")}),
           shape<SimgridFabric>("A platform of SimGrid: its hosts are the endpoints, and messages take its routes.", {platform_file()}),
       }};

@@ -20,11 +20,11 @@ Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
   using C = CostAtSize;
   return {
       .doc = "What calls of one size cost over what the other values of the profile say.",
-      .fields = {required("collective", &C::collective, "The name of the collective."),
+      .fields = {required("collective", &C::collective, "The name of the collective that the factor is for."),
                  required("algorithm", &C::algorithm, "The name of its algorithm; of nccl \"nccl_ring\" or \"nccl_tree\", by its pattern."),
                  required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
                  required("size", &C::size, "The message size that the factor is for."),
-                 required("factor", &C::factor, "All times are multiplied by it.", between(0.01, nccl_most_factor))}};
+                 required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
 }
 
 Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {

@@ -31,7 +31,7 @@ Declaration<EcnSettings> Declared<EcnSettings>::declaration() {
   return {
       .doc = "ECN: congestion marks by the length of the queue that a packet joins.",
       .fields = {
-          optional("on", &E::on, "Whether switches mark packets."),
+          optional("on", &E::on, "Whether switches mark packets (ECN); when not, queues only drop or pause."),
           optional("min", &E::min, "The queue length up to which no packet is marked."),
           optional("max", &E::max, "The queue length from which every packet is marked; equal to min, it is a step as in DCTCP."),
           optional("probability", &E::probability, "The probability of a mark just below max; it grows linearly from 0 at min (RED).")}};

@@ -217,7 +217,7 @@ Declaration<HostCopies> Declared<HostCopies>::declaration() {
   };
   return {.doc = "Copies that each of some GPUs repeats until the collective has ended, at least once.",
           .fields = {gpus, optional("direction", &C::direction, "The direction of the copies: to or from host memory."),
-                     required("bytes", &C::bytes, "The bytes of each copy.", at_least(Bytes{1})),
+                     required("bytes", &C::bytes, "The number of bytes of each copy, at least 1.", at_least(Bytes{1})),
                      optional("start", &C::start, "The time at which the first copy begins."),
                      optional("period", &C::period,
                               "The time from the start of one copy to the start of the next; with 0s they are back to back.")}};

@@ -226,7 +226,7 @@ void find_several_cables(const Fabric& fabric, std::vector<Problem>& out) {
     int cables = 0;
     for (LinkId link = 0; link < fabric.links(); ++link) cables += fabric.from(link) == fabric.node_of(e);
     if (cables == 1) continue;
-    out.push_back({"/fabric", fmt::format("below switches that add an endpoint has one cable, but {} has {}",
+    out.push_back({"/fabric", fmt::format("below switches that aggregate an endpoint has one cable, but {} has {}",
                                           fabric.device(fabric.node_of(e)).name, cables)});
     return;
   }

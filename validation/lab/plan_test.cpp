@@ -222,10 +222,10 @@ TEST_CASE("what a lab cannot be is refused with the way out") {
                        InputError);
 }
 
-TEST_CASE("below switches that add, endpoints have one cable") {
+TEST_CASE("below switches that aggregate, endpoints have one cable") {
   GraphFabric twice = two_switches(100_Mbps);
   twice.links.push_back({"b", "right", 200_Mbps, 0_us});
-  CHECK_THROWS_WITH_AS(plan_of(twice, {}, Programs::yes), "/fabric: below switches that add an endpoint has one cable, but b has 2",
+  CHECK_THROWS_WITH_AS(plan_of(twice, {}, Programs::yes), "/fabric: below switches that aggregate an endpoint has one cable, but b has 2",
                        InputError);
   CHECK(plan_of(twice).programs.empty());
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -91,17 +92,44 @@ std::string read_block(std::span<const std::string_view> words, Block& out) {
   return {};
 }
 
-// Old versions do not print their name. Reductions to all are told apart by busbw / algbw: 2(n-1)/n or (n-1)/n.
-std::string collective_of_row(const Header& header, std::string_view redop, std::optional<std::int64_t> root, const Block& block) {
-  if (!header.collective.empty()) return header.collective;
+// Reductions to all are told apart by busbw / algbw: 2(n-1)/n or (n-1)/n; not where these have too few digits.
+std::string collective_by_bandwidths(std::string_view redop, std::optional<std::int64_t> root, const Block& block) {
   if (redop == "none" || !root || *root != -1 || !block.algbw || *block.algbw < 0.1) return {};
   return *block.busbw / *block.algbw > 0.99 ? "allreduce" : "reduce_scatter";
 }
 
-void read_row(std::size_t line, std::string_view text, const Header& header, RowSink& sink) {
+// The fields of a row before its first block, and of a block.
+std::size_t lead_of(const Header& header) { return header.has_root ? 5 : 4; }
+std::size_t block_of(const Header& header) { return header.has_statistics ? 8 : 4; }
+
+std::vector<std::string_view> fields_in(std::string_view text) {
   auto words = words_in(text);
   while (!words.empty() && is_date(words.back())) words.pop_back();
-  const std::size_t lead = header.has_root ? 5 : 4, block = header.has_statistics ? 8 : 4;
+  return words;
+}
+
+bool is_row(std::string_view line) { return !line.empty() && line[0] >= '0' && line[0] <= '9'; }
+
+// Old versions do not print their name: of a run whose first row is the first of these lines, what its rows' bandwidths say.
+std::string collective_of_run(std::span<const std::string_view> lines, const Header& header) {
+  const std::size_t lead = lead_of(header);
+  for (const std::string_view line : lines) {
+    const auto words = fields_in(trimmed(line));
+    if (!is_row(trimmed(line))) {
+      if (begins_a_run(words, line)) return {};
+      continue;
+    }
+    Block times;
+    if (words.size() < lead + block_of(header) || !read_block(std::span(words).subspan(lead, 4), times).empty()) continue;
+    const auto root = header.has_root ? whole_number_in(words[4]) : std::nullopt;
+    if (std::string told = collective_by_bandwidths(words[3], root, times); !told.empty()) return told;
+  }
+  return {};
+}
+
+void read_row(std::size_t line, std::string_view text, const Header& header, RowSink& sink) {
+  const auto words = fields_in(text);
+  const std::size_t lead = lead_of(header), block = block_of(header);
   if (words.size() != lead + block && words.size() != lead + 2 * block)
     return sink.problem(line, fmt::format("must have {} fields, or {} where only one buffer was measured, got {}", lead + 2 * block,
                                           lead + block, words.size()));
@@ -114,7 +142,7 @@ void read_row(std::size_t line, std::string_view text, const Header& header, Row
   row.ranks = header.ranks;
   row.nodes = static_cast<int>(header.hosts.size());
   row.gpus = row.nodes > 0 ? row.ranks / row.nodes : 0;
-  const auto root = header.has_root ? whole_number_in(words[4]) : std::nullopt;
+  row.collective = header.collective;
   const std::span<const std::string_view> all(words);
   const bool one_block = words.size() == lead + block;  // out of place was left out
   for (std::size_t b = 0; b < (one_block ? 1 : 2); ++b) {
@@ -124,7 +152,6 @@ void read_row(std::size_t line, std::string_view text, const Header& header, Row
     if (const std::string problem = read_block(all.subspan(lead + b * block, 4), times); !problem.empty())
       return sink.problem(line, problem);
     row.time_us = times.time_us;
-    row.collective = collective_of_row(header, words[3], root, times);
     sink.add(line, row, times.algbw);
   }
 }
@@ -161,8 +188,9 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);
-    if (!line.empty() && line[0] >= '0' && line[0] <= '9') {
-      header.has_rows = true;
+    if (is_row(line)) {
+      if (!std::exchange(header.has_rows, true) && header.collective.empty())
+        header.collective = collective_of_run(std::span(lines).subspan(i), header);
       if (!header.is_refused) read_row(i + 1, line, header, sink);
     } else if (!line.empty() && line[0] == '-') {
       sink.problem(i + 1, fmt::format("must start with a size in bytes, got \"{}\"", words_in(line).front()));

@@ -45,6 +45,26 @@ TEST_CASE("nccl-tests: the collective is known by the program's name, wherever i
   }
 }
 
+TEST_CASE("nccl-tests: without the program's name the larger rows of a run say the collective of its small ones too") {
+  const std::string large =
+      "     1048576        262144     float     sum      -1   100.00   10.49   19.66      0   100.00   10.49   19.66      0\n";
+  const std::string halved =
+      "     1048576        262144     float     sum      -1   100.00   10.49    9.83      0   100.00   10.49    9.83      0\n";
+  const auto with = [](const std::string& row) {
+    std::string text = run_of("", 16);
+    return text.insert(text.find("# Out of"), row);
+  };
+  for (const Measurement& row : parse(with(large)).rows) CHECK(row.collective == "allreduce");
+  for (const Measurement& row : parse(with(halved)).rows) CHECK(row.collective == "reduce_scatter");
+  // each run by itself
+  const Measurements both = parse(with(halved) + with(large));
+  REQUIRE(both.rows.size() == 8);
+  CHECK(both.rows[0].collective == "reduce_scatter");
+  CHECK(both.rows[4].collective == "allreduce");
+  CHECK_THROWS_WITH_AS(parse(run_of("", 2) + with(large)),
+                       "f:9: does not say which collective was measured; give it with --collective NAME", InputError);
+}
+
 TEST_CASE("nccl-tests: a program that Weft does not simulate is refused by its name") {
   CHECK_THROWS_WITH_AS(parse(run_of("# Collective test starting: scatter_perf\n", 2), {.collective = "allreduce"}),
                        "f:1: \"scatter_perf\" is none of the programs of nccl-tests that Weft simulates: all_gather_perf, all_reduce_perf, "

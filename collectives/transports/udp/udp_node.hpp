@@ -47,7 +47,7 @@ class UdpNode final : private Wire {
   // only answer begin a round so: workers begin one when all of them have ended the one before.
   void when_later(std::function<void(std::uint32_t round)> begin) { when_later_ = std::move(begin); }
 
-  // Handles what has come and is due; where there was nothing, waits for something, at most so long. Whether it was so.
+  // Handles what has come and is due; where there was nothing, waits for something until the timeout. Whether there was nothing.
   bool turn(std::chrono::microseconds at_most);
 
   const Statistics& statistics() const { return statistics_; }

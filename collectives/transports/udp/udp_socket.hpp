@@ -23,7 +23,7 @@ class UdpSocket {
   std::string address() const;  // with the port that was chosen
   int descriptor() const { return socket_.descriptor(); }
 
-  // Until something has arrived, at most so long.
+  // Until something has arrived, or the timeout.
   void wait(std::chrono::microseconds at_most) const;
 
   struct Queue {

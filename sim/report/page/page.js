@@ -146,12 +146,15 @@ function detail(to, r) {
     if (path.limits && path.limits.length)
       to.append(table(['limited by', 'for', 'of the time'], path.limits.map(l => [l.name, scaled(l.time_us, 'us'), percent(l.time_us / r.time_us)]), {caption: 'What limited the critical path'}));
   }
+  if (r.what_if && r.what_if.length)
+    to.append(el('h3', {}, 'What if'), table(['twice as fast', 'time', 'change'], r.what_if.map(w => [w.twice_as_fast, scaled(w.time_us, 'us'), changed(w.change)]), {caption: 'What the row takes with what limits it twice as fast, simulated again'}));
   fabricOf(to, r);
   timelineOf(to, r);
   if (!detailsOf(r).end_us) to.append(el('p', {class: 'soft'}, traced(r) ? 'The result folder has no details.json: weft run ... -o DIR --report writes it, and then this page shows the fabric with the use of its links, and ranks, links and queues over time.' : `The network "${r.network}" records no messages and no use of links over time.`));
   packets(to, r);
   jobs(to, r);
 }
+const changed = share => Math.abs(share) < 5e-4 ? 'none' : d3.format('+.1%')(share);
 const traced = r => (weft.networks.find(n => n.name === r.network) || {}).timeline;
 
 function packets(to, r) {

@@ -1,0 +1,97 @@
+#include "sim/what_if.hpp"
+
+#include "models/fabric/faster_links.hpp"
+#include "models/server/server_fabric.hpp"
+#include "sim/blame.hpp"
+#include "sim/experiment.hpp"
+#include "sim/network/run_progress.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr int factor = 2;
+
+// What is made faster together.
+struct Speedup {
+  std::string name;
+  FasterParts parts = {};
+  bool reduce_engines = false;
+};
+
+void speed_up(HardwareProfile& hardware, const Speedup& speedup) {
+  const auto faster = [](BitsPerSecond& rate) { rate.count *= factor; };
+  if (speedup.parts.rate_caps) faster(hardware.stream_rate);
+  if (!speedup.reduce_engines) return;
+  for (BitsPerSecond* rate : {&hardware.reduce_rate, &hardware.reduce_rate_beyond_cache, &hardware.reduce_rate_in_memory,
+                              &hardware.copy_rate, &hardware.copy_rate_beyond_cache, &hardware.copy_rate_in_memory})
+    faster(*rate);
+}
+
+std::vector<std::string> limits_of(const Row& row) {
+  std::vector<std::string> out;
+  if (row.critical_path)
+    for (const LimitingResource& limit : row.critical_path->limits) out.push_back(limit.name);
+  else if (!row.busiest_link.empty())
+    out.push_back(row.busiest_link);
+  return out;
+}
+
+std::vector<Speedup> speedups(const Row& row, const Fabric& fabric, int resources) {
+  std::vector<Speedup> out;
+  std::set<std::string> asked;
+  const auto add = [&](Speedup one) {
+    if (asked.insert(one.name).second) out.push_back(std::move(one));
+  };
+  bool any_link = false;
+  std::vector<std::string> limits = limits_of(row);
+  limits.resize(std::min(limits.size(), static_cast<std::size_t>(resources)));
+  for (const std::string& limit : limits) {
+    if (limit == rate_cap_of_a_flow) {
+      add({.name = "all rate caps of flows", .parts = {.rate_caps = true}});
+    } else if (limit.ends_with(reduce_engine_of_endpoint)) {
+      add({.name = "all reduce engines", .reduce_engines = true});
+    } else {
+      LinkId link = 0;
+      while (fabric.link_name(link) != limit) ++link;
+      const std::vector<LinkId> alike = links_like(fabric, link);
+      add({.name = limit, .parts = {.links = {link}}});
+      if (alike.size() > 1 && std::ssize(alike) < fabric.links())
+        add({.name = "all " + describe_alike(fabric, alike), .parts = {.links = alike}});
+      any_link = true;
+    }
+  }
+  if (!any_link) return out;
+  std::vector<LinkId> all(static_cast<std::size_t>(fabric.links()));
+  std::iota(all.begin(), all.end(), 0);
+  add({.name = fmt::format("all {} links", all.size()), .parts = {.links = std::move(all)}});
+  return out;
+}
+
+}  // namespace
+
+void add_what_if(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const WhatIfOptions& options, Row& row) {
+  const std::shared_ptr<const Fabric> fabric = build(scenario.fabric.spec, scenario.server);
+  int run = 0;
+  for (const Speedup& speedup : speedups(row, *fabric, options.resources)) {
+    Scenario changed = scenario;
+    speed_up(changed.hardware, speedup);
+    const std::shared_ptr<const Fabric> cluster = with_faster(fabric, speedup.parts, factor);
+    SimTime time;
+    if (scenario.repeat) {
+      time = median_of_runs(changed, algorithm, size, options.runs, cluster);
+    } else {
+      run_progress().next_run(++run, runs_of_what_if(options.resources));
+      Experiment experiment(changed, algorithm, cluster, Prover(options.runs.unprovable));
+      time = time_of(experiment, size, changed.hardware);
+    }
+    const double change = row.time.ps > 0 ? static_cast<double>((time - row.time).ps) / static_cast<double>(row.time.ps) : 0;
+    row.what_if.push_back({.twice_as_fast = speedup.name, .time = time, .change = change});
+  }
+}
+
+}  // namespace weft
