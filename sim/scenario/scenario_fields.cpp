@@ -439,7 +439,7 @@ Declaration<TrafficSpec> Declared<TrafficSpec>::declaration() {
                              {senders(), optional("seed", &T::seed, "The seed of the permutation; the scenario's seed when not given.")}),
                        shape("incast", TrafficPattern::incast, "All endpoints send to one of them (incast).",
                              {senders(), required("to", &T::to, "The endpoint that receives all flows (incast).")}),
-                       shape("pairs", TrafficPattern::pairs, "The endpoint of each rank is given explicitly.",
+                       shape("pairs", TrafficPattern::pairs, "Each pair of endpoints is given explicitly.",
                              {required("pairs", &T::pairs, "The pairs that send, each a list of sender and receiver.")})}};
 }
 
