@@ -329,4 +329,35 @@ TEST_CASE("halving-doubling and the barrier of thousands of ranks are proved wit
   CHECK(verify(build({.collective = Collective::barrier, .algorithm = "dissemination", .ranks = 5000}), few).empty());
 }
 
+TEST_CASE("an all-to-all of one hop is proved without a walk") {
+  const ProofLimits no_walk{.ranges = 1, .ranges_in_one_walk = 1, .walks = 1};
+  const auto changed = [](const Schedule& s, const auto& change) {
+    HeldSteps steps = held(s.channels[0]);
+    change(steps.back());
+    Schedule result = s;
+    result.channels[0] = declared_alike(steps, s.channels[0]);
+    return result;
+  };
+  for (const char* algorithm : {"pairwise", "direct"})
+    for (const int ranks : {2, 3, 16}) {
+      CAPTURE(algorithm);
+      CAPTURE(ranks);
+      const Schedule s = build({.collective = Collective::alltoall, .algorithm = algorithm, .ranks = ranks});
+      CHECK(verify(s, no_walk).empty());
+      CHECK(verify(pipelined(s, 3), no_walk).empty());
+      for (const Schedule& wrong : {
+               changed(s, [](auto& step) { step.pop_back(); }),                             // one place is left out,
+               changed(s, [](auto& step) { step.push_back(step.back()); }),                 // or copied to twice
+               changed(s, [&](auto& step) { step.back().into = ranks + step.back().to; }),  // what is sent is not due there
+               changed(s, [&](auto& step) { step.back().from = step.back().to; }),
+               changed(s, [](auto& step) { step.back().reduces = true; }),
+           }) {
+        CHECK_FALSE(accepts(wrong, no_walk));
+        CHECK_FALSE(verify(wrong).empty());
+      }
+    }
+  // What bruck sends has been received before.
+  CHECK_FALSE(accepts(build({.collective = Collective::alltoall, .algorithm = "bruck", .ranks = 16}), no_walk));
+}
+
 }  // namespace weft

@@ -86,7 +86,8 @@ class Walk {
       const Transfer& t = transfers[i];
       fetch(transfers, i, &Transfer::to);
       write(t);
-      if (writes_to(t) == 1) settle(t);  // at once, as long as it is in the cache
+      if (ranges_ > most_ranges_) return;  // a step can make many of few
+      if (writes_to(t) == 1) settle(t);    // at once, as long as it is in the cache
     }
     for (const Transfer& t : step.transfers())
       if (writes_to(t) > 1) settle(t);

@@ -17,8 +17,9 @@ namespace weft {
 //
 // Each share is followed as a pair of random 64-bit numbers that are added where data would be (a wrong one would pass with a
 // probability of about 2^-90). Neighbouring chunks that hold shares of the same ranks are followed as one, and of chunks that a
-// declared symmetry turns into one another only one is followed (symmetry.hpp). Where that is not enough to keep a walk in
-// memory, chunks are followed some at a time. If a sum is wrong, its chunk is walked again with exact sets to say where:
+// declared symmetry turns into one another only one is followed (symmetry.hpp); an all-to-all of one hop needs no walk (one_hop.hpp). Where
+// that is not enough to keep a walk in memory, chunks are followed some at a time. If a sum is wrong, its chunk is walked again with exact
+// sets to say where:
 //   step 2: 1->2 adds rank 0's share of chunk 0 twice
 //   after the last step rank 3's chunk 5 lacks rank 7
 //
