@@ -47,10 +47,15 @@ struct Settings {
   std::int64_t first_bytes = 1 << 10;
   std::int64_t last_bytes = 16 << 20;
   int factor = 4;
+  std::int64_t step_bytes = 0;  // from one size to the next, instead of the factor; 0: not given
   DType dtype = DType::float32;
   ReduceOp op = ReduceOp::sum;
   int iterations = 20;
   int warmup = 5;
+  int aggregated = 1;                       // collectives of a run, back to back
+  bool only_in_place = false;               // no runs out of place
+  std::vector<std::string> arguments = {};  // as they were given
+  std::string json = {};                    // file for what nccl-tests writes with -J
   bool check = true;
   std::string trace = {};
   std::string compare = {};  // a scenario; for the program that holds the simulator
@@ -63,6 +68,8 @@ struct Settings {
   Rank rank = -1;                       // tcp, udp: which of them this process is; -1 starts them all here
   UdpSettings in_network = {};          // udp
 
+  // The size after this one.
+  std::int64_t next_bytes(std::int64_t bytes) const { return step_bytes > 0 ? bytes + step_bytes : bytes * factor; }
   int with_servers() const { return ranks + extra_servers(cut); }  // threads or processes that run
 };
 
@@ -77,6 +84,9 @@ std::optional<Settings> parse(int argc, const char* const* argv);
 
 // "8", "64K", "256M", "1G": binary multiples; the letter may be followed by "iB".
 std::int64_t parse_size(std::string_view text);
+
+// Whether each size is also run with its data in a second buffer, from where each rank's own is copied first.
+bool runs_out_of_place(const Settings&);
 
 // Of a udp run.
 UdpLayout layout_of(const Settings&);

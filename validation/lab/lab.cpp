@@ -162,7 +162,7 @@ class Measuring {
 
   void add_what_all_have(Bytes size, double expected_us, std::vector<std::string>& out) const {
     const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
-    add({"-b", std::to_string(size.count), "--dtype", std::string(name_of(scenario_.workload.dtype))});
+    add({"-b", std::to_string(size.count), "--dtype", std::string(name_of(scenario_.workload.dtype)), "--in-place"});
     if (!has_flag(arguments_.bench, "-w") && !has_flag(arguments_.bench, "--warmup")) add({"-w", "1"});
     if (!has_flag(arguments_.bench, "--iterations"))
       add({"--iterations", fmt::format("{:.0f}", std::clamp(arguments_.row_s * 1e6 / expected_us, fewest_runs, most_runs))});
