@@ -165,8 +165,10 @@ TEST_CASE("bench: more memory than there is is refused before it is asked for") 
   CHECK_THROWS_WITH_AS(require_memory(1, 9 * gib, 8 * gib),
                        "-e: 1 rank on this machine needs 9.0 GiB for data, and it has 8.0 GiB of memory", InputError);
   CHECK(memory_bytes() > 0);
-  CHECK_THROWS_WITH_AS(measured_on_threads({"-b", "1024G"}), doctest::Contains("-e: 2 ranks on this machine need 2048.0 GiB for data"),
-                       InputError);
+  CHECK_THROWS_WITH_AS(measured_on_threads({"-b", "1024G"}), doctest::Contains("-e: 2 ranks on this machine need 4096.0 GiB for data"),
+                       InputError);  // for two buffers
+  CHECK_THROWS_WITH_AS(measured_on_threads({"-b", "1024G", "--in-place"}),
+                       doctest::Contains("-e: 2 ranks on this machine need 2048.0 GiB for data"), InputError);
   CHECK_THROWS_WITH_AS(measured_on_threads({"-b", "1024G", "--collective", "alltoall", "--algorithm", "pairwise"}),
                        doctest::Contains("-e: 2 ranks on this machine need 4096.0 GiB for data"), InputError);
 }
@@ -200,6 +202,74 @@ TEST_CASE("bench: every algorithm and size becomes a row with right data") {
   }
   CHECK(heard.rows[1].size_bytes == 64);
   CHECK(heard.rows[3].algorithm == "direct");
+}
+
+TEST_CASE("bench: out of place, each collective begins with each rank's own data in another buffer, and runs back to back are right") {
+  for (const char* collective : {"allreduce", "reduce_scatter", "allgather", "broadcast", "reduce"})
+    for (const char* op : {"sum", "avg"})
+      for (const char* channels : {"1", "3"})
+        for (const char* together : {"1", "4"}) {
+          CAPTURE(collective);
+          CAPTURE(op);
+          CAPTURE(channels);
+          CAPTURE(together);
+          const bool rooted = std::string_view(collective) == "broadcast" || std::string_view(collective) == "reduce";
+          const Heard heard =
+              measured_on_threads({"-n",           "3",   "--collective", collective, "--algorithm", rooted ? "chain" : "ring",
+                                   "--op",         op,    "--channels",   channels,   "-m",          together,
+                                   "-b",           "400", "-i",           "100",      "-e",          "700",
+                                   "--iterations", "2",   "-w",           "1"});
+          REQUIRE(heard.rows.size() == 4);
+          for (const Row& row : heard.rows) {
+            CHECK(row.out_of_place_us.size() == 2);
+            CHECK(row.times_us.size() == 2);
+            CHECK(row.wrong == 0);
+            CHECK(row.out_of_place_wrong == 0);
+          }
+          CHECK(heard.rows[1].size_bytes == 500);
+        }
+  CHECK(measured_on_threads({"-b", "1K", "--in-place", "--iterations", "1"}).rows.at(0).out_of_place_us.empty());
+}
+
+TEST_CASE("bench: steps between sizes and collectives back to back are refused where they have no meaning") {
+  CHECK(problems_of({"-b", "1K", "-e", "2K", "-i", "2", "-f", "2"}) ==
+        std::vector<std::string>{"-f: sizes are multiplied by it, or -i is added: leave one of them out",
+                                 "-i: must be at least 4 bytes, a float32 and for at most 10000 sizes, got 2"});
+  CHECK(problems_of({"-b", "1K", "-e", "1G", "-i", "4"}) ==
+        std::vector<std::string>{"-i: must be at least 107375 bytes, a float32 and for at most 10000 sizes, got 4"});
+  CHECK(problems_of({"-m", "0"}) == std::vector<std::string>{"-m: must be 1 to 1000000, got 0"});
+  CHECK(problems_of({"-m", "2", "--compression", "gtopk"}) == std::vector<std::string>{"-m: must be 1 with --compression, got 2"});
+  CHECK(problems_of({"-J", "/nowhere/a.json"}) == std::vector<std::string>{"-J: there is no folder /nowhere to write to"});
+}
+
+TEST_CASE("bench: a table has both buffers, and -J writes them with their runs as nccl-tests does") {
+  const Settings s = settings_of({"-n", "4", "-b", "1M", "-i", "1M", "-e", "2M", "--dtype", "float16"});
+  std::ostringstream out;
+  Table table(out, s);
+  table.row(
+      {.algorithm = "ring", .size_bytes = 1'000'000, .count = 500'000, .times_us = {100, 90, 130}, .out_of_place_us = {200, 100, 400}});
+  std::istringstream lines(out.str());
+  std::string line;
+  std::getline(lines, line);
+  // 1 MB in the medians of 200 and 100 us: 5 and 10 GB/s; busbw is 1.5 times that
+  CHECK(tokens(line) == std::vector<std::string>{"1000000", "500000", "float16", "sum",    "-1",     "200.00", "5.00",
+                                                 "7.50",    "0",      "100.00",  "400.00", "N/A",    "53.5",   "100.00",
+                                                 "10.00",   "15.00",  "0",       "90.00",  "130.00", "N/A",    "15.9"});
+  const auto json = nlohmann::json::parse(table.json());
+  CHECK(json["version"] == 3);
+  CHECK(json["args"][0] == "all_reduce_perf");
+  CHECK(json["args"][1] == "-n");
+  CHECK(json["config"]["step_bytes"] == 1 << 20);
+  CHECK(json["config"]["devices"].size() == 4);
+  const auto& result = json["results"].at(0);
+  CHECK(result["type"] == "half");
+  CHECK(result["root"] == "    -1");
+  CHECK(result["out_of_place"]["time"] == 200);
+  CHECK(result["out_of_place"]["bus_bw"] == 7.5);
+  CHECK(result["in_place"]["alg_bw"] == 10);
+  CHECK(result["in_place_per_iter"]["times_us"] == std::vector<double>{100, 90, 130});
+  CHECK(json["average_bus_bandwidth"]["bandwidth"] == 11.25);
+  CHECK(json["out_of_bounds"]["okay"] == "true");
 }
 
 TEST_CASE("bench: compressed all-reduces lose nothing of the gradients, for all compressions") {

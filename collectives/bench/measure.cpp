@@ -52,7 +52,7 @@ class Memory {
 
 // What a rank tells rank 0 after every size; its times follow, then its records if it traced.
 struct Told {
-  std::int64_t wrong = 0;
+  std::int64_t wrong = 0, out_of_place_wrong = 0;
   std::int64_t records = 0;
   double clock_error_us = 0;  // of their times, beside that of comparing the ranks' clocks
   std::array<char, 160> first_wrong = {};
@@ -124,18 +124,50 @@ class RankRun {
       memory_.resize(buffer_bytes(schedule, c.elements, b_.settings.dtype));
       buffer_.data = memory_.data();
       fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
-      times_us_.clear();
-      verdict_ = {};
+      out_of_place_us_.clear();
+      verdict_ = out_of_place_verdict_ = {};
       begin_compression(c);
       begin_on_device(c);
     }
-    for (int i = -b_.settings.warmup; i < b_.settings.iterations; ++i) {
-      const double time_us = run_once(c, channel, b_.world.at(rank_, channel));
-      if (channel == 0 && i >= 0) times_us_.push_back(time_us);
-    }
-    if (b_.settings.check) check_result(c, channel);
+    time_runs(c, channel, Runs{.count = b_.settings.aggregated}, times_us_);
+    if (b_.settings.check) check_result(c, channel, Runs{}, verdict_);
+    if (runs_out_of_place(b_.settings)) measure_out_of_place(c, channel);
     if (!b_.settings.trace.empty()) trace(c, channel);
     if (channel == 0) report(c);
+  }
+
+  // Collectives back to back; `copied`: each from the other buffer.
+  struct Runs {
+    int count = 1;
+    bool copied = false;
+  };
+
+  void time_runs(const Case& c, int channel, Runs runs, std::vector<double>& times_us) {
+    if (channel == 0) times_us.clear();
+    for (int i = -b_.settings.warmup; i < b_.settings.iterations; ++i) {
+      const double time_us = run_once(c, channel, b_.world.at(rank_, channel), runs);
+      if (channel == 0 && i >= 0) times_us.push_back(time_us);
+    }
+  }
+
+  void measure_out_of_place(const Case& c, int channel) {
+    const Schedule& schedule = c.algorithm.schedule;
+    if (channel == 0) {
+      source_memory_.resize(buffer_bytes(schedule, c.elements, b_.settings.dtype));
+      source_ = {buffer_.layout, buffer_.dtype, source_memory_.data()};
+      fill(schedule, b_.settings.op, b_.data, rank_, source_);
+    }
+    time_runs(c, channel, Runs{.count = b_.settings.aggregated, .copied = true}, out_of_place_us_);
+    if (b_.settings.check) check_result(c, channel, Runs{.copied = true}, out_of_place_verdict_);
+  }
+
+  // What the rank brings, from the other buffer to the one that is worked in.
+  void copy_own(const Schedule& s) {
+    if (rank_ >= b_.settings.ranks || (s.collective == Collective::broadcast && rank_ != s.root)) return;
+    const bool block = s.collective == Collective::allgather;
+    const int first = block ? block_begin(s, rank_) : 0, end = block ? block_begin(s, rank_ + 1) : s.chunks;
+    const ByteSpan from = source_.chunks(first, end - first), to = buffer_.chunks(first, end - first);
+    if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
   }
 
   void begin_compression(const Case& c) {
@@ -149,12 +181,33 @@ class RankRun {
     device_->prepare(buffer_, DeviceRun::Marks::off);
   }
 
-  double run_once(const Case& c, int channel, Transport& transport_of_channel) {
-    if (device_) return wait_for_all_ranks(), device_->run();
+  // Returns the microseconds that one collective took.
+  double run_once(const Case& c, int channel, Transport& transport_of_channel, Runs runs) {
+    if (device_) {
+      wait_for_all_ranks();
+      double all_us = 0;
+      for (int i = 0; i < runs.count; ++i) all_us += device_->run();
+      return all_us / runs.count;
+    }
     if (compressed_) fill(c.algorithm.schedule, b_.settings.op, b_.data, rank_, buffer_);  // sums of sums would grow without end
     if (channel == 0) wait_for_all_ranks();
     team_.sync();
     const double start = now_us();
+    for (int i = 0; i < runs.count; ++i) {
+      if (runs.copied) {
+        if (channel == 0) copy_own(c.algorithm.schedule);
+        team_.sync();
+      }
+      run_collective(c, channel, transport_of_channel);
+      team_.sync();
+      if (b_.settings.op != ReduceOp::avg) continue;
+      if (channel == 0) finish_average(c.algorithm.schedule, rank_, buffer_);
+      if (i + 1 < runs.count) team_.sync();
+    }
+    return (now_us() - start) / runs.count;
+  }
+
+  void run_collective(const Case& c, int channel, Transport& transport_of_channel) {
     const Schedule& schedule = c.algorithm.schedule;
     if (compressed_) {
       compressed_->run(buffer_, transport_of_channel);
@@ -164,9 +217,6 @@ class RankRun {
       FilteredSteps steps(schedule.channels[static_cast<std::size_t>(channel)], rank_);
       run_blocking(steps, channel, b_.settings.op, buffer_, transport_of_channel);
     }
-    team_.sync();
-    if (channel == 0 && b_.settings.op == ReduceOp::avg) finish_average(schedule, rank_, buffer_);
-    return now_us() - start;
   }
 
   void wait_for_all_ranks() {
@@ -174,19 +224,19 @@ class RankRun {
     run_blocking(steps, barrier_channel, ReduceOp::sum, Buffer{{.elements = 0, .chunks = 1}, DType::uint8, nullptr}, transport());
   }
 
-  void check_result(const Case& c, int channel) {
+  void check_result(const Case& c, int channel, Runs runs, Verdict& verdict) {
     const Schedule& schedule = c.algorithm.schedule;
     if (channel == 0) fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
     if (channel == 0) begin_compression(c);
     if (device_) device_->write(buffer_);
-    run_once(c, channel, b_.world.at(rank_, channel));
+    run_once(c, channel, b_.world.at(rank_, channel), runs);
     if (channel != 0) return;
     if (device_) device_->read(buffer_);
     if (compressed_) compressed_->add_kept(buffer_, transport());
     const RankResult result{rank_, buffer_};
     TestData data = b_.data;
     data.scaled_first = device_ && device_->scales_first();
-    verdict_ = verify(schedule, b_.settings.op, data, std::span(&result, 1));
+    verdict = verify(schedule, b_.settings.op, data, std::span(&result, 1));
   }
 
   void trace(const Case& c, int channel) {
@@ -195,48 +245,59 @@ class RankRun {
     if (device_) {
       wait_for_all_ranks();
       device_->prepare(buffer_, DeviceRun::Marks::on);
-      run_once(c, channel, transport());
+      run_once(c, channel, transport(), Runs{});
       records = device_->records();
       return;
     }
     TracingTransport tracing(b_.world.at(rank_, channel), rank_, records);
-    run_once(c, channel, tracing);
+    run_once(c, channel, tracing, Runs{});
   }
 
   // Rank 0 collects; all others tell.
   void report(const Case& c) {
-    Told told{.wrong = verdict_.wrong, .clock_error_us = device_ ? device_->clock_error_us() : 0};
-    verdict_.first_wrong.copy(told.first_wrong.data(), told.first_wrong.size() - 1);
+    Told told{.wrong = verdict_.wrong,
+              .out_of_place_wrong = out_of_place_verdict_.wrong,
+              .clock_error_us = device_ ? device_->clock_error_us() : 0};
+    (verdict_.wrong > 0 ? verdict_ : out_of_place_verdict_).first_wrong.copy(told.first_wrong.data(), told.first_wrong.size() - 1);
     std::vector<Record> records;
     for (const auto& of_channel : records_) records.insert(records.end(), of_channel.begin(), of_channel.end());
     told.records = static_cast<std::int64_t>(records.size());
     if (rank_ != 0) {
       send_to(transport(), 0, 0, bytes_of(told));
       send_to(transport(), 0, 1, bytes_of(times_us_));
+      send_to(transport(), 0, 5, bytes_of(out_of_place_us_));
       send_to(transport(), 0, 2, bytes_of(records));
       return;
     }
     Row row = row_of(b_.settings, c.algorithm.name, c.elements);
     row.times_us = times_us_;
+    row.out_of_place_us = out_of_place_us_;
     add(row, told);
     for (Rank other = 1; other < b_.settings.with_servers(); ++other) {
       receive_from(transport(), other, 0, bytes_of(told));
       receive_from(transport(), other, 1, bytes_of(times_us_));
+      receive_from(transport(), other, 5, bytes_of(out_of_place_us_));
       std::vector<Record> theirs(static_cast<std::size_t>(told.records));
       receive_from(transport(), other, 2, bytes_of(theirs));
       records.insert(records.end(), theirs.begin(), theirs.end());
-      if (other < b_.settings.ranks)
-        for (std::size_t i = 0; i < row.times_us.size(); ++i) row.times_us[i] = std::max(row.times_us[i], times_us_[i]);
+      if (other < b_.settings.ranks) {
+        slowest(row.times_us, times_us_);
+        slowest(row.out_of_place_us, out_of_place_us_);
+      }
       add(row, told);
     }
     b_.hear.row(row);
     if (!b_.settings.trace.empty()) traced_.push_back({c.algorithm.name, row.size_bytes, row.times_us, std::move(records)});
   }
 
+  static void slowest(std::vector<double>& all_us, const std::vector<double>& theirs_us) {
+    for (std::size_t i = 0; i < all_us.size(); ++i) all_us[i] = std::max(all_us[i], theirs_us[i]);
+  }
   void add(Row& row, const Told& told) {
     clock_error_us_ = std::max(clock_error_us_, told.clock_error_us);
-    if (row.wrong == 0 && told.wrong > 0) row.first_wrong = told.first_wrong.data();
+    if (row.first_wrong.empty()) row.first_wrong = told.first_wrong.data();
     row.wrong += told.wrong;
+    row.out_of_place_wrong += told.out_of_place_wrong;
   }
 
   // Rank 0 answers every other rank's question after the time; the quickest answer is the best.
@@ -268,12 +329,12 @@ class RankRun {
   const Benchmark& b_;
   const Rank rank_;
   Team team_;
-  Memory memory_;
-  Buffer buffer_;
+  Memory memory_, source_memory_;
+  Buffer buffer_, source_;
   std::optional<CompressedRun> compressed_;
   std::optional<DeviceRun> device_;
-  std::vector<double> times_us_;
-  Verdict verdict_;
+  std::vector<double> times_us_, out_of_place_us_;
+  Verdict verdict_, out_of_place_verdict_;
   std::vector<std::vector<Record>> records_;  // of each channel
   std::vector<ClockOffset> clocks_;           // rank 0's, of all
   double clock_error_us_ = 0;                 // rank 0's: the largest that any told of
@@ -336,14 +397,15 @@ void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
 
 }  // namespace
 
-double Row::quantile_us(double part) const {
-  std::vector<double> sorted = times_us;
-  std::sort(sorted.begin(), sorted.end());
-  const auto rank = static_cast<std::size_t>(std::ceil(part * static_cast<double>(sorted.size())));
-  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+double Row::quantile_us(double part) const { return quantile_of(times_us, part); }
+
+double quantile_of(std::vector<double> times_us, double part) {
+  std::sort(times_us.begin(), times_us.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(part * static_cast<double>(times_us.size())));
+  return times_us[std::clamp<std::size_t>(rank, 1, times_us.size()) - 1];
 }
 
-double Row::variation_percent() const {
+double variation_percent(const std::vector<double>& times_us) {
   const double n = static_cast<double>(times_us.size());
   const double mean = std::accumulate(times_us.begin(), times_us.end(), 0.0) / n;
   double squares = 0;
@@ -385,6 +447,7 @@ void measure(World& world, const Settings& settings, const Hear& hear) {
   std::size_t largest = 0;
   for (const PlannedAlgorithm& a : benchmark.algorithms)
     for (const std::int64_t elements : a.elements) largest = std::max(largest, buffer_bytes(a.schedule, elements, settings.dtype));
+  if (runs_out_of_place(settings)) largest *= 2;
   require_memory(ranks_of_this_machine(settings, settings.with_servers()), static_cast<std::int64_t>(largest));
   std::deque<RankRun> ranks;
   for (const Rank r : world.here()) ranks.emplace_back(benchmark, r);

@@ -26,7 +26,7 @@ bool equal_blocks(const Settings& s, const PlannedAlgorithm& planned) {
 std::vector<std::int64_t> sizes(const Settings& s, const PlannedAlgorithm& planned) {
   if (s.collective == Collective::barrier) return {0};
   std::vector<std::int64_t> all;
-  for (std::int64_t bytes = s.first_bytes; bytes <= s.last_bytes; bytes *= s.factor) {
+  for (std::int64_t bytes = s.first_bytes; bytes <= s.last_bytes; bytes = s.next_bytes(bytes)) {
     std::int64_t elements = bytes / static_cast<std::int64_t>(size_of(s.dtype));
     if (equal_blocks(s, planned)) elements -= elements % planned.schedule.chunks;
     if (all.empty() || all.back() != elements) all.push_back(elements);
@@ -50,7 +50,7 @@ std::string label_of(const Selected& selected) {
 std::vector<PlannedAlgorithm> selected_algorithms(const Settings& s) {
   std::vector<PlannedAlgorithm> all;
   const Selected* last = nullptr;
-  for (std::int64_t bytes = s.first_bytes; bytes <= s.last_bytes; bytes *= s.factor) {
+  for (std::int64_t bytes = s.first_bytes; bytes <= s.last_bytes; bytes = s.next_bytes(bytes)) {
     const Selected* selected = selected_for(s.selection, s.collective, s.ranks, bytes);
     if (!selected)
       throw InputError(fmt::format("--selection: has no line for {} of {} bytes on {} ranks", name_of(s.collective), bytes, s.ranks));
@@ -68,7 +68,7 @@ std::vector<PlannedAlgorithm> selected_algorithms(const Settings& s) {
     }
     Settings one = s;
     one.first_bytes = one.last_bytes = bytes;
-    one.factor = std::max(one.factor, 2);
+    one.step_bytes = 1;
     PlannedAlgorithm at{.name = selected->algorithm, .schedule = {}, .library = false, .elements = {}};
     at.schedule.chunks = all.back().schedule.chunks;
     const std::vector<std::int64_t> elements = sizes(one, at);

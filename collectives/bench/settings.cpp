@@ -70,7 +70,7 @@ std::string our_name_of(const std::string& datatype) {
 
 // The options whose presence counts, besides their values.
 struct Declared {
-  const CLI::Option *collective, *only_n, *ranks, *switches, *servers;
+  const CLI::Option *collective, *only_n, *ranks, *switches, *servers, *factor, *step;
   std::vector<const CLI::Option*> counts, only_tcp, of_compression, only_udp;
 };
 
@@ -118,9 +118,18 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   };
   app.add_option("-b,--minbytes", w.first, "Smallest message size")->capture_default_str();
   app.add_option("-e,--maxbytes", w.last, "Largest message size; by default the smallest");
-  app.add_option("-f,--stepfactor", s.factor, "Factor from one message size to the next")->capture_default_str();
+  const CLI::Option* const factor =
+      app.add_option("-f,--stepfactor", s.factor, "Factor from one message size to the next")->capture_default_str();
+  const CLI::Option* const step =
+      app.add_option("-i,--stepbytes", w.step, "Bytes from one message size to the next, added instead of multiplied by -f");
   app.add_option("-w,--warmup", s.warmup, "Runs of each size that are not timed, before those that are")->capture_default_str();
   app.add_option("--iterations,--iters", s.iterations, "Timed runs of each size")->capture_default_str();
+  app.add_option("-m,--agg_iters", s.aggregated,
+                 "Collectives of one timed run, back to back, of which the time is the mean; --iterations 1 -m 20 times as nccl-tests does "
+                 "with -n 20")
+      ->capture_default_str();
+  app.add_flag("--in-place", s.only_in_place, "Leave out the out-of-place runs");
+  app.add_option("-J,--output_json", s.json, "Write the results into this file, as nccl-tests does")->type_name("FILE");
   app.add_option("-c,--check", w.check, "0 skips the comparison with the right result")->expected(0, 1)->capture_default_str();
   app.add_option("--dtype", w.dtype, "Data type: " + names_of(all_dtypes()))->capture_default_str();
   app.add_option("-d,--datatype", w.datatype, "Data type by its name in nccl-tests: half, float, double, bfloat16, uint8, int32, int64");
@@ -189,7 +198,7 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
       app.add_option("--seed", n.mischief.seed, "Seed of the fault injection")->capture_default_str(),
   };
   for (CLI::Option* option : only_udp) option->group("With --transport udp");
-  return {collective, only_n, ranks, switches, servers, counts, only_tcp, of_compression, {only_udp.begin(), only_udp.end()}};
+  return {collective, only_n, ranks, switches, servers, factor, step, counts, only_tcp, of_compression, {only_udp.begin(), only_udp.end()}};
 }
 
 }  // namespace
@@ -219,6 +228,8 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
     throw InputError(e.what());
   }
   count_ranks(given, s, w);
+  s.arguments.assign(argv + 1, argv + argc);
+  w.factor = is_given(given.factor);
   w.collective_said = is_given(given.collective);
   if (w.graphs > 0) s.graph = true;
   if (!w.datatype.empty()) w.dtype = our_name_of(w.datatype);
@@ -233,6 +244,12 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   const std::vector<std::string> problems = understand(w, s);
   if (!problems.empty()) throw InputError(problems);
   return s;
+}
+
+bool runs_out_of_place(const Settings& s) {
+  const bool copied = s.collective != Collective::alltoall && s.collective != Collective::barrier;
+  const bool blocking = s.transport == "threads" || s.transport == "tcp" || s.transport == "mpi";
+  return copied && blocking && !s.only_in_place && !s.compression;
 }
 
 UdpLayout layout_of(const Settings& s) {
@@ -304,13 +321,14 @@ std::string job_of(const Settings& s) {
   const UdpSettings& n = s.in_network;
   if (s.transport == "udp")
     return fmt::format(
-        "udp {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} {}+{}+{} nodes {}+{} memory {}/{} B -W {}..{}/{} -t {} ms{}",
-        fmt::join(s.algorithms, ","), name_of(s.dtype), s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0,
-        s.ranks, s.cut.servers, s.switches, n.atp.aggregators, n.switchml.slots, n.payload_bytes, n.packet_bytes, n.atp.initial_window,
-        n.atp.largest_window, n.atp.mtu.count, n.timeout_ms, places_of(n));
-  return fmt::format("{} {} {} {} -b {} -e {} -f {} -w {} --iterations {} -c {} --channels {} --pieces {} --root {}{}{}",
+        "udp {} {} -b {} -e {} -f {} -i {} -w {} --iterations {} -c {} {}+{}+{} nodes {}+{} memory {}/{} B -W {}..{}/{} -t {} ms{}",
+        fmt::join(s.algorithms, ","), name_of(s.dtype), s.first_bytes, s.last_bytes, s.factor, s.step_bytes, s.warmup, s.iterations,
+        s.check ? 1 : 0, s.ranks, s.cut.servers, s.switches, n.atp.aggregators, n.switchml.slots, n.payload_bytes, n.packet_bytes,
+        n.atp.initial_window, n.atp.largest_window, n.atp.mtu.count, n.timeout_ms, places_of(n));
+  return fmt::format("{} {} {} {} -b {} -e {} -f {} -i {} -w {} --iterations {} -m {}{} -c {} --channels {} --pieces {} --root {}{}{}",
                      name_of(s.collective), fmt::join(s.algorithms, ","), name_of(s.dtype), name_of(s.op), s.first_bytes, s.last_bytes,
-                     s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.cut.channels, s.cut.pieces, s.root,
+                     s.factor, s.step_bytes, s.warmup, s.iterations, s.aggregated, s.only_in_place ? " --in-place" : "", s.check ? 1 : 0,
+                     s.cut.channels, s.cut.pieces, s.root,
                      s.cut.servers > 0 || extra_servers(s.cut) > 0
                          ? fmt::format(" --servers {} --server-hosts {}", s.cut.servers, name_of(s.cut.server_hosts))
                          : "",

@@ -48,10 +48,15 @@ struct Settings {
   std::int64_t first_bytes = 1 << 10;
   std::int64_t last_bytes = 16 << 20;
   int factor = 4;
+  std::int64_t step_bytes = 0;  // from one size to the next, instead of the factor; 0: not given
   DType dtype = DType::float32;
   ReduceOp op = ReduceOp::sum;
   int iterations = 20;
   int warmup = 5;
+  int aggregated = 1;                       // collectives of a run, back to back
+  bool only_in_place = false;               // no runs out of place
+  std::vector<std::string> arguments = {};  // as they were given
+  std::string json = {};                    // file for what nccl-tests writes with -J
   bool check = true;
   std::string trace = {};
   std::string compare = {};  // a scenario; for the program that holds the simulator
@@ -69,6 +74,8 @@ struct Settings {
 
   // Whether this process runs one rank, and others theirs.
   bool one_of_several() const { return transport == "mpi" || rank >= 0 || launch.has_value(); }
+  // The size after this one.
+  std::int64_t next_bytes(std::int64_t bytes) const { return step_bytes > 0 ? bytes + step_bytes : bytes * factor; }
   int with_servers() const { return ranks + extra_servers(cut); }  // threads or processes that run
 };
 
@@ -85,6 +92,9 @@ std::optional<Settings> parse(int argc, const char* const* argv);
 std::int64_t parse_size(std::string_view text);
 // Of --stream-rate: "30Mbps". Throws InputError.
 BitsPerSecond parse_stream_rate(std::string_view text);
+
+// Whether each size is also run with its data in a second buffer, from where each rank's own is copied first.
+bool runs_out_of_place(const Settings&);
 
 // Of a udp run.
 UdpLayout layout_of(const Settings&);

@@ -1,7 +1,14 @@
 #include "collectives/bench/table.hpp"
 
+#include "collectives/bench/nccl_json.hpp"
+#include "kernels/base/error.hpp"
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -23,18 +30,34 @@ std::string number(double value) {
   return fmt::format("{:.0f}", value);
 }
 
-double algbw(const Row& r) { return r.median_us() > 0 ? static_cast<double>(r.size_bytes) / 1000 / r.median_us() : 0; }
+double algbw_of(std::int64_t size_bytes, const std::vector<double>& times_us) {
+  const double median_us = quantile_of(times_us, 0.5);
+  return median_us > 0 ? static_cast<double>(size_bytes) / 1000 / median_us : 0;
+}
+
+std::string now() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &utc);
+  return text.data();
+}
 
 }  // namespace
 
-void Table::header(const Medium& medium) const {
+Table::Table(std::ostream& out, const Settings& settings) : out_(out), settings_(settings), began_(now()) {}
+
+void Table::header(const Medium& medium) {
   const Settings& s = settings_;
   out_ << fmt::format("# weft bench: {} over {}{}\n", name_of(s.collective), s.transport,
                       medium.library().empty() ? "" : fmt::format(" ({})", medium.library()))
        << fmt::format(
-              "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {}(factor) warmup iters: {} iters: {} agg iters: 1 validation: {}"
+              "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} agg iters: {} validation: {}"
               " graph: {}\n#\n",
-              medium.gpus(), s.first_bytes, s.last_bytes, s.factor, s.warmup, s.iterations, s.check ? 1 : 0, s.graph ? 1 : 0)
+              medium.gpus(), s.first_bytes, s.last_bytes,
+              s.step_bytes > 0 ? fmt::format("{}(bytes)", s.step_bytes) : fmt::format("{}(factor)", s.factor), s.warmup, s.iterations,
+              s.aggregated, s.check ? 1 : 0, s.graph ? 1 : 0)
        << fmt::format("# {} ranks{}, channels {}, pieces {}; time is the median over the iterations of the slowest rank's\n", s.ranks,
                       extra_servers(s.cut) > 0 ? fmt::format(" and {} servers beside them", extra_servers(s.cut)) : "", s.cut.channels,
                       s.cut.pieces)
@@ -42,15 +65,31 @@ void Table::header(const Medium& medium) const {
                ? fmt::format("# compression {}: #wrong compares what is sent with what is kept added to it\n", label(*s.compression))
                : "")
        << fmt::format("# host {}\n", host_name());
-  if (const std::string about = medium.about(); !about.empty()) out_ << fmt::format("# {}\n", about);
+  about_ = medium.about();
+  if (!about_.empty()) out_ << fmt::format("# {}\n", about_);
 }
 
 void Table::begin(const std::string& algorithm) {
-  out_ << fmt::format("#\n# algorithm {}\n#\n", algorithm)
-       << fmt::format("# {:>10} {:>12} {:>9} {:>7} {:>6} {:>9} {:>7} {:>7} {:>6} {:>9} {:>9} {:>9} {:>6}\n", "size", "count", "type",
-                      "redop", "root", "time", "algbw", "busbw", "#wrong", "i_min", "i_max", "i_p99", "i_cv%")
-       << fmt::format("# {:>10} {:>12} {:>9} {:>7} {:>6} {:>9} {:>7} {:>7} {:>6} {:>9} {:>9} {:>9}\n", "(B)", "(elements)", "", "", "",
-                      "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(us)", "(us)");
+  const int blocks = runs_out_of_place(settings_) ? 2 : 1;
+  std::string names = fmt::format("# {:>10} {:>12} {:>9} {:>7} {:>6}", "size", "count", "type", "redop", "root");
+  std::string units = fmt::format("# {:>10} {:>12} {:>9} {:>7} {:>6}", "(B)", "(elements)", "", "", "");
+  for (int i = 0; i < blocks; ++i) {
+    names += fmt::format(" {:>9} {:>7} {:>7} {:>6} {:>9} {:>9} {:>9} {:>6}", "time", "algbw", "busbw", "#wrong", "i_min", "i_max", "i_p99",
+                         "i_cv%");
+    units += fmt::format(" {:>9} {:>7} {:>7} {:>6} {:>9} {:>9} {:>9} {:>6}", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(us)", "(us)", "");
+  }
+  out_ << fmt::format("#\n# algorithm {}\n#\n", algorithm);
+  if (blocks == 2) out_ << fmt::format("# {:>76}{:>69}\n", "out-of-place", "in-place");
+  units.erase(units.find_last_not_of(' ') + 1);
+  out_ << names << '\n' << units << '\n';
+}
+
+std::string Table::block(std::int64_t size_bytes, const std::vector<double>& times_us, std::int64_t wrong) const {
+  const double algbw = algbw_of(size_bytes, times_us);
+  return fmt::format(" {:>9} {:>7.2f} {:>7.2f} {:>6} {:>9} {:>9} {:>9} {:>6.1f}", number(quantile_of(times_us, 0.5)), algbw,
+                     algbw * bus_factor(settings_.collective, settings_.ranks), settings_.check ? std::to_string(wrong) : "N/A",
+                     number(quantile_of(times_us, 0)), number(quantile_of(times_us, 1)),
+                     times_us.size() < 100 ? "N/A" : number(quantile_of(times_us, 0.99)), variation_percent(times_us));
 }
 
 void Table::row(const Row& r) {
@@ -58,25 +97,45 @@ void Table::row(const Row& r) {
   const bool reduces =
       s.collective == Collective::allreduce || s.collective == Collective::reduce || s.collective == Collective::reduce_scatter;
   const bool rooted = s.collective == Collective::broadcast || s.collective == Collective::reduce;
-  out_ << fmt::format("{:>12} {:>12} {:>9} {:>7} {:>6} {:>9} {:>7.2f} {:>7.2f} {:>6} {:>9} {:>9} {:>9} {:>6.1f}\n", r.size_bytes, r.count,
-                      name_of(s.dtype), reduces ? name_of(s.op) : "none", rooted ? s.root : -1, number(r.median_us()), algbw(r),
-                      algbw(r) * bus_factor(s.collective, s.ranks), s.check ? std::to_string(r.wrong) : "N/A", number(r.quantile_us(0)),
-                      number(r.quantile_us(1)), r.times_us.size() < 100 ? "N/A" : number(r.quantile_us(0.99)), r.variation_percent());
+  out_ << fmt::format("{:>12} {:>12} {:>9} {:>7} {:>6}", r.size_bytes, r.count, name_of(s.dtype), reduces ? name_of(s.op) : "none",
+                      rooted ? s.root : -1);
+  if (!r.out_of_place_us.empty()) out_ << block(r.size_bytes, r.out_of_place_us, r.out_of_place_wrong);
+  out_ << block(r.size_bytes, r.times_us, r.wrong) << '\n';
   if (!r.note.empty()) out_ << fmt::format("# {}\n", r.note);
-  if (r.wrong > 0) out_ << fmt::format("# {}\n", r.first_wrong);
+  if (r.wrong + r.out_of_place_wrong > 0) out_ << fmt::format("# {}\n", r.first_wrong);
   out_.flush();
-  wrong_ += r.wrong;
+  wrong_ += r.wrong + r.out_of_place_wrong;
   rows_.push_back(r);
 }
 
 void Table::footer() {
   if (settings_.algorithms.size() > 1) compare();
-  double sum = 0;
-  for (const Row& r : rows_) sum += algbw(r) * bus_factor(settings_.collective, settings_.ranks);
   out_ << fmt::format("# Out of bounds values : {} {}\n", wrong_, wrong_ == 0 ? "OK" : "FAILED")
-       << fmt::format("# Avg bus bandwidth    : {:.4g}\n#\n# Collective test concluded: {}\n",
-                      rows_.empty() ? 0 : sum / static_cast<double>(rows_.size()), name_of(settings_.collective));
+       << fmt::format("# Avg bus bandwidth    : {:.4g}\n#\n# Collective test concluded: {}\n", busbw_average(),
+                      name_of(settings_.collective));
   out_.flush();
+  if (!settings_.json.empty()) write_json();
+}
+
+void Table::write_json() const {
+  std::ofstream out(settings_.json);
+  out << json();
+  if (!out.flush()) throw RunError(fmt::format("-J: {} cannot be written: {}", settings_.json, std::strerror(errno)));
+}
+
+double Table::busbw_average() const {
+  double sum = 0;
+  int blocks = 0;
+  for (const Row& r : rows_)
+    for (const auto* times_us : {&r.out_of_place_us, &r.times_us})
+      if (!times_us->empty()) sum += algbw_of(r.size_bytes, *times_us), ++blocks;
+  return blocks > 0 ? sum / blocks * bus_factor(settings_.collective, settings_.ranks) : 0;
+}
+
+std::string Table::json() const {
+  const RunWritten written{
+      .began = began_, .ended = now(), .host = host_name(), .about = about_, .busbw_average = busbw_average(), .wrong = wrong_};
+  return nccl_json(settings_, rows_, written);
 }
 
 // The median times of all algorithms side by side.

@@ -1,5 +1,5 @@
-// The table of nccl-tests as `-I 1` prints it, with the in-place half only, since that is what runs here; `time` is the
-// median. Whatever reads nccl-tests reads this.
+// The table of nccl-tests as `-I 1` prints it: out of place and in place, or in place only where nothing else ran; `time` is the
+// median over the runs. Whatever reads nccl-tests reads this.
 #pragma once
 
 #include "collectives/bench/measure.hpp"
@@ -14,19 +14,26 @@ namespace weft::bench {
 
 class Table {
  public:
-  Table(std::ostream& out, const Settings& settings) : out_(out), settings_(settings) {}
+  Table(std::ostream& out, const Settings& settings);
 
-  void header(const Medium&) const;
+  void header(const Medium&);
   void begin(const std::string& algorithm);
   void row(const Row&);
-  void footer();
+  void footer();  // and the file of -J
   std::int64_t wrong() const { return wrong_; }
+  // What nccl-tests writes with -J, once all rows are there.
+  std::string json() const;
 
  private:
   void compare() const;
+  void write_json() const;
+  std::string block(std::int64_t size_bytes, const std::vector<double>& times_us, std::int64_t wrong) const;
+  double busbw_average() const;
 
   std::ostream& out_;
   const Settings& settings_;
+  const std::string began_;  // when
+  std::string about_ = {};   // what the ranks run on
   std::vector<Row> rows_;
   std::int64_t wrong_ = 0;
 };

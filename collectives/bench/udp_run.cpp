@@ -86,7 +86,7 @@ class Node {
   std::uint32_t rounds_per_size() const { return static_cast<std::uint32_t>(settings_.warmup + settings_.iterations); }
   std::vector<std::int64_t> sizes() const {
     std::vector<std::int64_t> out;
-    for (std::int64_t bytes = settings_.first_bytes; bytes <= settings_.last_bytes; bytes *= settings_.factor)
+    for (std::int64_t bytes = settings_.first_bytes; bytes <= settings_.last_bytes; bytes = settings_.next_bytes(bytes))
       out.push_back(bytes / static_cast<std::int64_t>(size_of(settings_.dtype)));
     return out;
   }

@@ -13,8 +13,10 @@
 namespace weft::bench {
 namespace {
 
-constexpr int most_ranks = 1024;         // each is a thread or a process
-constexpr int most_channels = 4093;      // that a tag has numbers for, beside those of the benchmark itself
+constexpr int most_ranks = 1024;     // each is a thread or a process
+constexpr int most_channels = 4093;  // that a tag has numbers for, beside those of the benchmark itself
+constexpr int most_aggregated = 1'000'000;
+constexpr int most_sizes = 10'000;
 constexpr int largest_factor = 1 << 20;  // times the largest size, that is still a number
 
 class Reader {
@@ -44,6 +46,10 @@ class Reader {
     refuse_if(settings_.first_bytes < unit, "-b: must hold one {} of {} bytes, got {}", name_of(settings_.dtype), unit,
               settings_.first_bytes);
     refuse_if(settings_.factor < 2 || settings_.factor > largest_factor, "-f: must be 2 to {}, got {}", largest_factor, settings_.factor);
+    interpret_step();
+    refuse_if(settings_.aggregated < 1 || settings_.aggregated > most_aggregated, "-m: must be 1 to {}, got {}", most_aggregated,
+              settings_.aggregated);
+    if (!settings_.json.empty()) interpret_output("-J", settings_.json);
     refuse_if(settings_.iterations < 1, "--iterations: must be at least 1, got {}", settings_.iterations);
     refuse_if(settings_.cut.channels < 1 || settings_.cut.channels > most_channels, "--channels: must be 1 to {}, got {}", most_channels,
               settings_.cut.channels);
@@ -51,7 +57,7 @@ class Reader {
     refuse_if(settings_.ranks < (written_.ranks ? 1 : 0) || settings_.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks,
               settings_.ranks);
     refuse_if(extra_servers(settings_.cut) > most_ranks, "--servers: must be at most {}, got {}", most_ranks, settings_.cut.servers);
-    if (!settings_.trace.empty()) interpret_trace();
+    if (!settings_.trace.empty()) interpret_output("--trace", settings_.trace);
     refuse_if(!written_.tcp.empty() && settings_.transport != "tcp", "{}: only for --transport tcp", fmt::join(written_.tcp, ", "));
     refuse_if(written_.servers && settings_.cut.servers == 0 && !(udp && without("atp")), "--servers: must be 1 to {}, got 0", most_ranks);
     refuse_if(settings_.connections < 1 || settings_.connections > 64, "--connections: must be 1 to 64, got {}", settings_.connections);
@@ -63,6 +69,7 @@ class Reader {
     refuse_if(missing.empty() && std::find(known.begin(), known.end(), settings_.transport) == known.end(),
               "--transport: must be one of {}, got \"{}\"", fmt::join(known, ", "), settings_.transport);
     const bool streams = settings_.transport == "cuda" || settings_.transport == "nccl";
+    refuse_if(settings_.aggregated != 1 && streams, "-m: must be 1 over cuda and nccl, got {}", settings_.aggregated);
     refuse_if(settings_.graph && !streams, "--graph: only for --transport cuda and nccl");
     refuse_if(settings_.transport == "nccl" && settings_.collective == Collective::barrier,
               "--collective barrier: carries no data, and NCCL nothing else");
@@ -182,6 +189,7 @@ class Reader {
     refuse_if(settings_.collective != Collective::allreduce, "--compression: compresses allreduce, not {}", name_of(settings_.collective));
     refuse_if(settings_.dtype != DType::float32, "--compression: compresses float32, not {}", name_of(settings_.dtype));
     refuse_if(settings_.op != ReduceOp::sum, "--compression: compresses sums, not {}", name_of(settings_.op));
+    refuse_if(settings_.aggregated != 1, "-m: must be 1 with --compression, got {}", settings_.aggregated);
     refuse_if(settings_.cut.channels != 1, "--channels: must be 1 with --compression, got {}", settings_.cut.channels);
     refuse_if(settings_.cut.server_hosts == ServerHosts::extra, "--server-hosts: must be workers with --compression");
     for (const std::string& name : settings_.algorithms)
@@ -206,12 +214,21 @@ class Reader {
     }
   }
   // Before anything runs: a run whose results cannot be kept is lost.
-  void interpret_trace() {
+  void interpret_output(const char* flag, const std::string& file) {
     namespace fs = std::filesystem;
-    const fs::path folder = fs::absolute(settings_.trace).parent_path();
-    refuse_if(!fs::is_directory(folder), "--trace: there is no folder {} to write to", folder.string());
-    refuse_if(fs::is_directory(settings_.trace), "--trace: {} is a folder", settings_.trace);
-    refuse_if(fs::is_directory(folder) && ::access(folder.c_str(), W_OK) != 0, "--trace: {} cannot be written to", folder.string());
+    const fs::path folder = fs::absolute(file).parent_path();
+    refuse_if(!fs::is_directory(folder), "{}: there is no folder {} to write to", flag, folder.string());
+    refuse_if(fs::is_directory(file), "{}: {} is a folder", flag, file);
+    refuse_if(fs::is_directory(folder) && ::access(folder.c_str(), W_OK) != 0, "{}: {} cannot be written to", flag, folder.string());
+  }
+  void interpret_step() {
+    if (written_.step.empty()) return;
+    size("-i", written_.step, settings_.step_bytes);
+    refuse_if(written_.factor, "-f: sizes are multiplied by it, or -i is added: leave one of them out");
+    const auto unit = static_cast<std::int64_t>(size_of(settings_.dtype));
+    const std::int64_t range = settings_.last_bytes - settings_.first_bytes, least = std::max(unit, range / most_sizes + 1);
+    refuse_if(settings_.step_bytes < least, "-i: must be at least {} bytes, a {} and for at most {} sizes, got {}", least,
+              name_of(settings_.dtype), most_sizes, written_.step);
   }
   void interpret_hosts() {
     const std::vector<std::string>& hosts = settings_.hosts;
@@ -327,6 +344,7 @@ class Reader {
     refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0,
               "--channels, --pieces, --group: cut schedules, not what udp runs");
     refuse_if(!settings_.trace.empty(), "--trace: writes the operations of schedules, not of what udp runs");
+    refuse_if(settings_.aggregated != 1, "-m: must be 1 over udp, got {}", settings_.aggregated);
     refuse_if(!settings_.compare.empty(), "--compare: simulates schedules, not what udp runs");
     refuse_if(n.atp.aggregators < 1, "--aggregators: must be at least 1, got {}", n.atp.aggregators);
     refuse_if(n.switchml.slots < 1, "--slots: must be at least 1, got {}", n.switchml.slots);

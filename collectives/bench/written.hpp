@@ -36,7 +36,8 @@ struct Written {
   std::string schedule = {};  // the file of msccl
   std::string datatype = {};  // as nccl-tests names it
   int n = 0, threads = 0, gpus = 0, graphs = 0;
-  bool collective_said = false;
+  bool collective_said = false, factor = false;
+  std::string step = {};       // size
   std::string selection = {};  // file
   std::string compression = {}, columns = {}, k = {};
   int rows = 0;                                           // of a sketch; 0: not said

@@ -236,17 +236,26 @@ class Figure {
     return out + (values.front() >= 0 ? "set yrange [0:*]\n" : "");
   }
 
+  // Those that a label fits beside: all of few, or the first, and then what is a sixth of the axis away from the one before.
+  static std::vector<double> apart(const std::vector<double>& values, bool by_logarithm) {
+    const auto at = [&](double x) { return by_logarithm ? std::log(x) : x; };
+    const std::set<double> places(values.begin(), values.end());
+    constexpr std::size_t few = 9;
+    const double least = places.size() <= few ? 0 : (at(*places.rbegin()) - at(*places.begin())) / 6 * (1 - 1e-9);
+    std::vector<double> out;
+    for (const double x : places)
+      if (out.empty() || at(x) - at(out.back()) >= least) out.push_back(x);
+    return out;
+  }
+
   std::string lines() const {
     const auto ys = all([](const Point&p) { return p.y; }), xs = all([](const Point&p) { return p.x; });
     const Unit unit = unit_of(choice_.y, ys[ys.size() / 2]);
     std::string out = fmt::format("set xlabel {}\n", quoted(title_of(choice_.x))) + y_axis(unit);
     if (logarithmic(xs, choice_.log_x)) out += fmt::format("set logscale x {}\n", choice_.x.find("bytes") != choice_.x.npos ? 2 : 10);
-    const std::set<double> places(xs.begin(), xs.end());
-    const std::size_t each = (places.size() + 8) / 9;
     std::string tics;
-    std::size_t i = 0;
-    for (const double x : places)
-      if (i++ % each == 0) tics += fmt::format("{}{} {:.17g}", tics.empty() ? "" : ", ", quoted(with_unit(x, choice_.x)), x);
+    for (const double x : apart(xs, logarithmic(xs, choice_.log_x)))
+      tics += fmt::format("{}{} {:.17g}", tics.empty() ? "" : ", ", quoted(with_unit(x, choice_.x)), x);
     out += fmt::format("set xtics ({})\nset offsets graph 0.02, graph 0.02, 0, 0\n", tics);
     std::string plot;
     for (std::size_t s = 0; s < series_.size(); ++s) {

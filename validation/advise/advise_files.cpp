@@ -23,6 +23,16 @@ std::vector<AdvisedRange> ranges_of(const Advice& a, bool (*counts)(const Algori
   return advised_ranges(a.times, [&](std::size_t candidate) { return counts(a.candidates[candidate]); });
 }
 
+// As short as a figure wants it.
+std::string short_label(const AlgorithmChoice& choice) {
+  const AlgorithmSettings& s = choice.settings;
+  if (is_nccl(choice)) return fmt::format("nccl {} {}", name_of(s.nccl), name_of(s.protocol));
+  std::string out = choice.name;
+  if (s.channels > 1) out += fmt::format(", {} channels", s.channels);
+  if (s.pieces > 1) out += fmt::format(", {} pieces", s.pieces);
+  return out;
+}
+
 }  // namespace
 
 bool is_nccl(const AlgorithmChoice& choice) { return choice.name == "nccl"; }
@@ -49,7 +59,7 @@ std::string advice_plot(const Advice& a) {
     const auto first = std::ranges::min_element(times, {}, [](const auto& one) { return one.second; });
     for (const std::size_t candidate : shown)
       if (const auto found = times.find(candidate); found != times.end() && first->second.ps > 0)
-        table.lines.push_back({std::to_string(size.count), label(a.candidates[candidate]),
+        table.lines.push_back({std::to_string(size.count), short_label(a.candidates[candidate]),
                                fmt::format("{:.6f}", static_cast<double>(found->second.ps) / static_cast<double>(first->second.ps))});
   }
   return plot_script(table,

@@ -55,6 +55,9 @@ void refuse_what_the_scenario_says(const std::vector<std::string>& arguments) {
                                 "--switches",
                                 "-f",
                                 "--stepfactor",
+                                "-i",
+                                "--stepbytes",
+                                "--in-place",
                                 "--server-hosts",
                                 "--payload",
                                 "--packet",
@@ -172,7 +175,7 @@ BenchRun Measuring::over_tcp(const AlgorithmChoice& algorithm, Bytes size, doubl
 }
 
 void Measuring::add_what_all_have(Bytes size, double expected_us, std::vector<std::string>& out) const {
-  out.insert(out.end(), {"-b", std::to_string(size.count), "--dtype", std::string(name_of(scenario_.workload.dtype))});
+  out.insert(out.end(), {"-b", std::to_string(size.count), "--dtype", std::string(name_of(scenario_.workload.dtype)), "--in-place"});
   add_how_often(expected_us, out);
 }
 

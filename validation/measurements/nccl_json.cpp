@@ -66,6 +66,8 @@ void read_nccl_json(std::string_view text, RowSink& sink) {
       continue;
     }
     row.size_bytes = static_cast<std::int64_t>(*size);
+    if (const auto algorithm = result.find("algorithm"); algorithm != result.end() && algorithm->is_string())  // weft bench says it
+      row.algorithm = algorithm->get<std::string>();
     read_block(i, result, "out_of_place", row, sink);
     read_block(i, result, "in_place", row, sink);
   }
