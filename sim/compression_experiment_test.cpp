@@ -91,6 +91,23 @@ TEST_CASE("larger k, more elements, slower links and more ranks take longer; a f
   CHECK(with("/workload/compression/columns", "20%") > with("/workload/compression/columns", "10%"));
 }
 
+TEST_CASE("what further ranks cost goes with the logarithm of their number for trees, with their number for servers and lists of all") {
+  const auto time_s = [](const char* compression, int ranks) {
+    Json json = scenario(compression);
+    json["fabric"]["nodes"] = 64;
+    json["workload"]["ranks"] = ranks;
+    json["workload"]["algorithm"] = "halving_doubling";
+    return time_of(json).seconds();
+  };
+  for (const auto& [compression, by_logarithm] :
+       {std::pair{"gs_sgd", true}, std::pair{"gtopk", true}, std::pair{"sketched_sgd", false}, std::pair{"topk_allgather", false}}) {
+    CAPTURE(compression);
+    // From 4 to 8 ranks and from 8 to 64: one and three levels of a tree, 4 and 56 ranks.
+    const double at_4 = time_s(compression, 4), at_8 = time_s(compression, 8), at_64 = time_s(compression, 64);
+    CHECK((at_64 - at_8) / (at_8 - at_4) == doctest::Approx(by_logarithm ? 3 : 56.0 / 4).epsilon(0.03));
+  }
+}
+
 TEST_CASE("training: gradients are compressed bucket by bucket, on the GPU that trains") {
   const auto train = [](const char* engine, const char* compression, const char* bandwidth) {
     Json json = scenario(compression);
