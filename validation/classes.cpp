@@ -2,6 +2,8 @@
 
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "validation/fit/least_squares.hpp"
+#include "validation/fit/objective.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/validate.hpp"
 
@@ -30,6 +32,16 @@ struct Member {
     return out;
   }
 
+  // What the fit would call its loss, of a few points among all.
+  double loss(const HardwareProfile& hardware) {
+    constexpr std::size_t enough = 24;
+    const std::size_t each = (points.size() + enough - 1) / enough;
+    std::vector<double> out;
+    for (std::size_t i = 0; i < points.size(); i += each)
+      out.push_back(std::log(std::max(simulator.time_us(points[i].setup, hardware), 1e-6) / points[i].measured.time_us));
+    return robust_loss(out, error_knee);
+  }
+
  private:
   static Scenario scenario_of(const Reference& r) { return load_cases(r.scenario, settings_of(r)).front().scenario; }
 };
@@ -43,19 +55,70 @@ Classes classes_of(const std::vector<Reference>& references) {
   return out;
 }
 
+// What stands for systems: the profile of one of them, or their middle.
+struct Representative {
+  HardwareProfile profile;
+  std::string of;  // a system; empty: the middle
+};
+
+// How well profiles of a class predict its systems, each asked for once.
+class Losses {
+ public:
+  explicit Losses(std::vector<Member>& members) : members_(members) {
+    for (Member& of : members) {
+      HardwareProfile profile = of.profile;
+      profile.cost_by_size.clear();
+      profiles_.push_back(std::move(profile));
+    }
+    known_.resize(members.size() * members.size(), -1);
+  }
+
+  const HardwareProfile& profile(std::size_t i) const { return profiles_[i]; }
+
+  // Of the systems without one: whichever of their profiles, or of their middle, predicts best those that it is not of, all systems
+  // counting the same.
+  Representative representative_without(std::size_t left_out) {
+    std::vector<std::size_t> systems;
+    std::vector<HardwareProfile> profiles;
+    for (std::size_t i = 0; i < members_.size(); ++i)
+      if (i != left_out) systems.push_back(i), profiles.push_back(profiles_[i]);
+    Representative best{middle_of(profiles), ""};
+    if (systems.size() < 2) return best;
+    double least = 0;
+    for (const std::size_t on : systems) least += members_[on].loss(best.profile) / static_cast<double>(systems.size());
+    for (const std::size_t of : systems) {
+      double sum = 0;
+      for (const std::size_t on : systems)
+        if (on != of) sum += loss(of, on) / static_cast<double>(systems.size() - 1);
+      if (sum < least) least = sum, best = {profiles_[of], members_[of].reference->name};
+    }
+    return best;
+  }
+  Representative representative() { return representative_without(members_.size()); }
+
+ private:
+  double loss(std::size_t of, std::size_t on) {
+    double& known = known_[of * members_.size() + on];
+    if (known < 0) known = members_[on].loss(profiles_[of]);
+    return known;
+  }
+
+  std::vector<Member>& members_;
+  std::vector<HardwareProfile> profiles_;
+  std::vector<double> known_;  // by pair; -1: not yet
+};
+
 JudgedClass judge(const std::string& name, std::vector<Member>& members) {
   JudgedClass out{.name = name, .members = {}};
   std::vector<double> all;
-  for (Member& member : members) {
+  Losses losses(members);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    Member& member = members[i];
     JudgedMember judged{.reference = member.reference->name, .from = {}};
-    std::vector<HardwareProfile> others;
-    for (const Member& other : members) {
-      if (&other == &member) continue;
-      others.push_back(other.profile);
-      judged.from.push_back(other.reference->name);
-    }
-    if (!others.empty()) {
-      const std::vector<double> errors = member.errors(middle_of(others));
+    for (const Member& other : members)
+      if (&other != &member) judged.from.push_back(other.reference->name);
+    if (!judged.from.empty()) {
+      const std::vector<double> errors = member.errors(losses.representative_without(i).profile);
       all.insert(all.end(), errors.begin(), errors.end());
       judged.error = summarise(errors);
     }
@@ -100,22 +163,25 @@ std::vector<std::pair<std::filesystem::path, std::string>> class_profiles(const 
   std::vector<std::pair<std::filesystem::path, std::string>> out;
   const Classes known = classes_of(references);
   for (const JudgedClass& judged : classes) {
-    std::vector<HardwareProfile> profiles;
+    std::vector<Member> members;
     std::vector<FitPoint> points;
     std::vector<std::string> names;
     for (const Reference* r : known.at(judged.name)) {
-      Member member(*r);
-      profiles.push_back(member.profile);
-      points.insert(points.end(), member.points.begin(), member.points.end());
+      members.emplace_back(*r);
+      points.insert(points.end(), members.back().points.begin(), members.back().points.end());
       names.push_back(r->name);
     }
-    const Json values = HardwareForm::write(middle_of(profiles));
+    const Representative chosen = Losses(members).representative();
+    const std::string what = chosen.of.empty()
+                                 ? fmt::format("parameter by parameter the middle one of {}", fmt::join(names, ", "))
+                                 : fmt::format("of {} that of {}, which predicts the others best", fmt::join(names, ", "), chosen.of);
+    const Json values = HardwareForm::write(chosen.profile);
     Json text = {{"schema", 1},
-                 {"description", fmt::format("Systems of the class \"{}\", for those that nobody has measured: parameter by parameter the "
-                                             "middle one of {}.",
-                                             judged.name, fmt::join(names, ", "))}};
+                 {"description", fmt::format("Systems of the class \"{}\", for those that nobody has measured: {}.", judged.name, what)}};
+    const std::string source = chosen.of.empty() ? fmt::format("the middle one of the class \"{}\"", judged.name)
+                                                 : fmt::format("that of {}, for the class \"{}\"", chosen.of, judged.name);
     for (const auto& [key, value] : values.items())
-      if (key != "profile") text[key] = {{"value", value}, {"source", fmt::format("the middle one of the class \"{}\"", judged.name)}};
+      if (key != "profile") text[key] = {{"value", value}, {"source", source}};
     text["calibration"] = {{"command", "weft validate --renew"},
                            {"valid_for", valid_range(points)},
                            {"held_out_error", error_in(judged.error)},

@@ -10,7 +10,8 @@
 
 namespace weft {
 
-// A system predicted without a measurement of it: by the profile made of the other systems' of its class.
+// A system predicted without a measurement of it: by the profile made of the other systems' of its class, which is that of one of them, or
+// their middle, whichever predicts the others best.
 struct JudgedMember {
   std::string reference;
   std::vector<std::string> from;  // the other systems

@@ -72,11 +72,23 @@ struct Ring {
   Rank at(int position) const { return ranks[static_cast<std::size_t>(mod(position, static_cast<int>(ranks.size())))]; }
 };
 
-Ring ring_of(const NcclShape& shape, int channel) {
+// The GPUs of a server as a ring goes through them.
+std::vector<int> by_nics(const NcclShape& shape, int channel) {
   const int head = head_of(shape, channel), of_nic = std::max(1, shape.gpus / shape.nics);
   std::vector<int> gpus{head % shape.gpus};
   for (int i = of_nic; i < shape.gpus; ++i) gpus.push_back((head + i) % shape.gpus);
   for (int i = 1; i < of_nic; ++i) gpus.push_back((head + i) % shape.gpus);  // the others of the NIC: the ring leaves through it again
+  return gpus;
+}
+
+std::vector<int> along_links(const NcclShape& shape, int channel) {
+  std::vector<int> gpus = shape.orders[static_cast<std::size_t>(channel) % shape.orders.size()];
+  std::ranges::rotate(gpus, std::ranges::find(gpus, head_of(shape, channel)));
+  return gpus;
+}
+
+Ring ring_of(const NcclShape& shape, int channel) {
+  const std::vector<int> gpus = shape.orders.empty() ? by_nics(shape, channel) : along_links(shape, channel);
   Ring ring;
   ring.place_of.resize(static_cast<std::size_t>(shape.ranks));
   for (int server = 0; server < shape.servers(); ++server)
@@ -145,9 +157,18 @@ Price rings_price(const NcclShape& shape, int rounds) {
           .chunks = shape.ranks * shape.channels};
 }
 
+// The GPUs of a server from that of the channel's NIC on.
+std::vector<int> chain_of(const NcclShape& shape, int channel) {
+  if (!shape.orders.empty()) return along_links(shape, channel);
+  std::vector<int> gpus(static_cast<std::size_t>(shape.gpus));
+  for (int i = 0; i < shape.gpus; ++i) gpus[static_cast<std::size_t>(i)] = (head_of(shape, channel) + i) % shape.gpus;
+  return gpus;
+}
+
 // The first tree, or the second, complementary one, of the servers' heads in a channel.
 std::vector<Rank> parents_of(const NcclShape& shape, int channel, bool second) {
-  const int servers = shape.servers(), head = head_of(shape, channel);
+  const int servers = shape.servers();
+  const std::vector<int> chain = chain_of(shape, channel);
   const std::vector<Rank> tree = in_order_tree(servers);
   const auto position = [&](int server) {  // in the tree
     if (!second) return server;
@@ -160,7 +181,7 @@ std::vector<Rank> parents_of(const NcclShape& shape, int channel, bool second) {
   std::vector<Rank> parents(static_cast<std::size_t>(shape.ranks), -1);
   for (int server = 0; server < servers; ++server)
     for (int i = 0; i < shape.gpus; ++i) {
-      const auto rank_of = [&](int at, int gpu) { return at * shape.gpus + (head + gpu) % shape.gpus; };
+      const auto rank_of = [&](int at, int gpu) { return at * shape.gpus + chain[static_cast<std::size_t>(gpu)]; };
       Rank& parent = parents[static_cast<std::size_t>(rank_of(server, i))];
       if (i > 0)
         parent = rank_of(server, i - 1);

@@ -21,10 +21,12 @@ std::string_view name_of(NcclProtocol);
 // Neighbouring ranks are the GPUs of a server.
 struct NcclShape {
   int ranks = 1;
-  int gpus = 1;      // of each server; divides the ranks
-  int nics = 1;      // of each server; NIC i is that of GPU i * gpus / nics and of those behind it
-  int channels = 1;  // channel c leaves and enters servers through NIC c mod nics
-  int pieces = 1;    // of each channel's part, one behind the other: of trees and of chains
+  int gpus = 1;                               // of each server; divides the ranks
+  int nics = 1;                               // of each server; NIC i is that of GPU i * gpus / nics and of those behind it
+  int channels = 1;                           // channel c leaves and enters servers through NIC c mod nics
+  int pieces = 1;                             // of each channel's part, one behind the other: of trees and of chains
+  std::vector<std::vector<int>> orders = {};  // in which a channel goes through the GPUs of a server, as NVLinks join them, in turn;
+                                              // none: in the order of their numbers
   int servers() const { return ranks / gpus; }
 };
 
@@ -33,7 +35,8 @@ Bytes nccl_chunk(NcclProtocol protocol, Bytes part, int hops);
 
 // In a channel the ring enters a server at the GPU of the channel's NIC. Where a NIC has several GPUs it leaves at another of
 // them; where it has one, the ring leaves at the next one's, and enters the next server there, which it goes through the other way
-// round (NCCL's alternate rings): messages between servers stay on a rail, but for one of an odd number of servers.
+// round (NCCL's alternate rings): messages between servers stay on a rail, but for one of an odd number of servers. Where an order of
+// the GPUs is given, the ring goes from the GPU of the channel's NIC on along it.
 // Ring all-reduce: 2(n-1) steps; each rank sends 2(n-1)/n of the message.
 Schedule nccl_ring_allreduce(const NcclShape&);
 Price nccl_ring_allreduce_price(const NcclShape&);

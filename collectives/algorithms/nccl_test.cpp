@@ -22,6 +22,9 @@ const std::vector<NcclShape> shapes = {
     {.ranks = 12, .gpus = 4, .nics = 4, .channels = 4, .pieces = 5},
     {.ranks = 16, .gpus = 8, .nics = 8, .channels = 2},
     {.ranks = 20, .gpus = 4, .nics = 1, .channels = 2, .pieces = 2},
+    {.ranks = 4, .gpus = 4, .channels = 3, .pieces = 2, .orders = {{0, 2, 1, 3}, {3, 1, 2, 0}}},
+    {.ranks = 12, .gpus = 4, .nics = 2, .channels = 2, .orders = {{0, 2, 1, 3}, {3, 1, 2, 0}}},
+    {.ranks = 8, .gpus = 4, .nics = 4, .channels = 4, .orders = {{0, 2, 1, 3}}},
 };
 
 Request request_of(const NcclShape& shape, Collective collective, NcclAlgorithm algorithm, Rank root = 0) {
@@ -33,7 +36,8 @@ Request request_of(const NcclShape& shape, Collective collective, NcclAlgorithm 
                        .channels = shape.channels,
                        .pieces = algorithm == NcclAlgorithm::ring && collective != Collective::broadcast ? 0 : shape.pieces,
                        .nics = shape.nics,
-                       .nccl = algorithm}};
+                       .nccl = algorithm},
+          .orders = shape.orders};
 }
 
 void prove(const Request& request) {

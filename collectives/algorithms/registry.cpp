@@ -105,7 +105,8 @@ NcclShape nccl_shape(const Request& q) {
           .gpus = s.group == 0 ? 1 : s.group,
           .nics = s.nics == 0 ? 1 : s.nics,
           .channels = channels_of(s),
-          .pieces = pieces_of(s)};
+          .pieces = pieces_of(s),
+          .orders = q.orders};
 }
 
 void fits_servers(const Request& q, Problems& problems) {

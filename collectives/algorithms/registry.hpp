@@ -45,7 +45,8 @@ struct Request {
   int ranks = 1;  // without extra servers
   Rank root = 0;
   AlgorithmSettings settings = {};
-  std::optional<BiGraphShape> bigraph = {};  // the fabric, if it is one
+  std::optional<BiGraphShape> bigraph = {};   // the fabric, if it is one
+  std::vector<std::vector<int>> orders = {};  // of the GPUs of a server, for nccl (NcclShape)
 };
 
 struct Algorithm {

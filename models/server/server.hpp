@@ -1,7 +1,7 @@
 // A server: its devices, the links between them, and how messages go through it.
 //
-// Sockets, PCIe switches and NVSwitches pass messages on; GPUs, NICs and host memory do not. A message between two GPUs of
-// a server takes NVLink where it joins them, and else goes by the policy. A message to another server goes through the
+// Sockets, PCIe switches and NVSwitches pass messages on; GPUs, NICs and host memory do not, unless the policy says so. A message
+// between two GPUs of a server takes NVLink where it joins them, and else goes by the policy. A message to another server goes through the
 // sender's NIC, the fabric and the receiver's NIC.
 #pragma once
 
@@ -20,9 +20,11 @@ namespace weft {
 
 // How a message goes from GPU to GPU of one server, where no NVLink joins them.
 enum class PeerPolicy {
-  pcie_upi,  // over PCIe and the links between sockets
-  pcie_nic,  // over PCIe, but through the NICs where the way crosses from socket to socket
-  nic,       // out through the sender's NIC and back through the receiver's ("top of server")
+  pcie_upi,      // over PCIe and the links between sockets
+  pcie_nic,      // over PCIe, but through the NICs where the way crosses from socket to socket
+  nic,           // out through the sender's NIC and back through the receiver's ("top of server")
+  host,          // over PCIe into the host memory beside the sender, and out of it again: GPUs without peer access (NCCL's SHM)
+  nvlink_relay,  // through a GPU that NVLinks join to both (NCCL's NVB), and else over PCIe and the links between sockets
 };
 
 // Which ports of the fabric the NICs of a server take.

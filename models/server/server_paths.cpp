@@ -1,6 +1,7 @@
 #include "models/server/server_paths.hpp"
 
 #include "models/fabric/validation.hpp"
+#include "models/server/nvlink_rings.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -144,8 +145,26 @@ void ServerPaths::choose_nics(const Server& server, const std::vector<std::vecto
   }
 }
 
+ServerPaths::Path ServerPaths::through_gpu(const std::vector<int>& last_link, int relay, int to) const {
+  Path path = walk(last_link, first_gpu_ + relay).value_or(Path{});
+  for (const int id : walk(search(first_gpu_ + relay, true), first_gpu_ + to).value_or(Path{})) path.push_back(id);
+  return path;
+}
+
+// Ways from the sender and from the receiver; empty where one of them has none.
+ServerPaths::Path ServerPaths::through_memory(const std::vector<int>& sender, const std::vector<int>& receiver) const {
+  const auto in = nearest(sender, DeviceKind::memory);
+  if (!in) return {};
+  const auto out = walk(receiver, links_[static_cast<std::size_t>(in->back())].to);
+  if (!out) return {};
+  Path path = in_lane(*in, Lane::peers);
+  for (const int id : back(in_lane(*out, Lane::peers))) path.push_back(id);
+  return path;
+}
+
 void ServerPaths::choose_peers(const Server& server, const std::vector<std::vector<int>>& host) {
   peer_.resize(gpus_ * gpus_);
+  const std::vector<int> relays = server.policy == PeerPolicy::nvlink_relay ? nvlink_relays(server) : std::vector<int>{};
   for (std::size_t from = 0; from < gpus_; ++from) {
     const std::vector<int> nvlink = search(first_gpu_ + static_cast<int>(from), true);
     for (std::size_t to = 0; to < gpus_; ++to) {
@@ -153,9 +172,15 @@ void ServerPaths::choose_peers(const Server& server, const std::vector<std::vect
       const int device = first_gpu_ + static_cast<int>(to);
       Path& path = peer_[pair(static_cast<int>(from), static_cast<int>(to))];
       const auto joined = walk(nvlink, device), pcie = walk(host[from], device);
+      const int relay = relays.empty() ? -1 : relays[pair(static_cast<int>(from), static_cast<int>(to))];
       if (joined)
         path = *joined;
-      else if (pcie && (server.policy == PeerPolicy::pcie_upi || (server.policy == PeerPolicy::pcie_nic && !crosses_sockets(*pcie))))
+      else if (relay >= 0)
+        path = through_gpu(nvlink, relay, static_cast<int>(to));
+      else if (server.policy == PeerPolicy::host)
+        path = through_memory(host[from], host[to]);
+      else if (pcie && (server.policy == PeerPolicy::pcie_upi || server.policy == PeerPolicy::nvlink_relay ||
+                        (server.policy == PeerPolicy::pcie_nic && !crosses_sockets(*pcie))))
         path = in_lane(*pcie, Lane::peers);
     }
   }

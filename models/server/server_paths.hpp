@@ -72,6 +72,8 @@ class ServerPaths {
   std::optional<Path> walk(const std::vector<int>& last_link, int to) const;
   std::optional<Path> nearest(const std::vector<int>& last_link, DeviceKind kind) const;
   void choose_nics(const Server& server, const std::vector<std::vector<int>>& host);
+  Path through_gpu(const std::vector<int>& last_link, int relay, int to) const;
+  Path through_memory(const std::vector<int>& sender, const std::vector<int>& receiver) const;
   void choose_peers(const Server& server, const std::vector<std::vector<int>>& host);
   void claim_links(const Server& server);
   bool crosses_sockets(const Path& path) const;

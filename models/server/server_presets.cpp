@@ -93,7 +93,7 @@ Server congestionless() {
 Server v100_nvlink() {
   Server s = dual_socket("v100_nvlink", 4, 8, gen3, 10_GBps);
   add_nics(s, 1, gen3);
-  constexpr BitsPerSecond nvlink = 20_GBps;
+  constexpr BitsPerSecond nvlink = 25_GBps;
   constexpr std::array<std::array<int, 3>, 16> mesh{{{0, 1, 1},
                                                      {0, 2, 1},
                                                      {0, 3, 2},
@@ -113,12 +113,16 @@ Server v100_nvlink() {
   for (const auto& [a, b, links] : mesh) s.links.push_back(wire(numbered("gpu", a), numbered("gpu", b), links * nvlink, between_nvlinks));
   s.gpus.clear();
   for (const int gpu : {0, 3, 2, 1, 5, 6, 7, 4}) s.gpus.push_back(numbered("gpu", gpu));
+  s.policy = PeerPolicy::nvlink_relay;
   s.memory = {128_GBps, 90_ns};
   s.root_complex_payload = 64;
   s.sources = {
       {"devices",
        "NVIDIA DGX-1 with Tesla V100 system architecture: two Xeons, a PCIe 3 switch for each two GPUs, hybrid cube mesh of NVLinks"},
-      {"nvlink", "NVIDIA NCCL, src/graph/topo.h: 20 GB/s of the 25 GB/s of an NVLink 2"},
+      {"nvlink",
+       "NVIDIA Tesla V100 architecture whitepaper: 25 GB/s in each direction of an NVLink 2 (rings of NCCL get 22.5 of them: "
+       "vtrain_nvlink_allreduce)"},
+      {"policy", "NVIDIA NCCL, src/graph/paths.cc: PATH_NVB, through a GPU that NVLinks join to both"},
       {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 10 GB/s between Skylake sockets"},
       {"memory", "Intel Xeon Scalable (Skylake): six channels of DDR4-2666, 128 GB/s"},
       {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"}};

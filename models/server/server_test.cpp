@@ -59,10 +59,27 @@ TEST_CASE("server: the policy decides how a message goes from GPU to GPU") {
   CHECK(drawn(nic, nic.to_nic(3)) == "gpu3 switch1 nic1");
   CHECK(drawn(nic, nic.to_memory(3)) == "gpu3 switch1 socket1 socket1/memory");
   CHECK(drawn(nic, ServerPaths::back(nic.to_memory(3))) == "socket1/memory socket1 switch1 gpu3");
+  const ServerPaths host(with_policy("two_nic", PeerPolicy::host));
+  CHECK(drawn(host, host.peer(0, 1)) == "gpu0 switch0 socket0 socket0/memory socket0 switch0 gpu1");
+  CHECK(drawn(host, host.peer(0, 2)) == "gpu0 switch0 socket0 socket0/memory socket0 socket0-socket1 socket1 switch1 gpu2");
   // NVLink comes before every policy.
   const ServerPaths dgx(with_policy("dgx_a100", PeerPolicy::nic));
   CHECK(drawn(dgx, dgx.peer(0, 7)) == "gpu0 nvswitch gpu7");
   CHECK(dgx.peer_claim(0, 7) == FlowClaim{});
+}
+
+TEST_CASE("server: with nvlink_relay a message goes through a GPU that NVLinks join to both, else over PCIe") {
+  Server s = server_preset("v100_nvlink");
+  const auto gpu = [&](const char* name) { return static_cast<int>(std::ranges::find(s.gpus, name) - s.gpus.begin()); };
+  const ServerPaths relay(s);
+  CHECK(drawn(relay, relay.peer(gpu("gpu3"), gpu("gpu4"))) == "gpu3 gpu0 gpu4");
+  CHECK(drawn(relay, relay.peer(gpu("gpu0"), gpu("gpu3"))) == "gpu0 gpu3");
+  CHECK(relay.peer_claim(gpu("gpu3"), gpu("gpu4")) == FlowClaim{});
+  s.policy = PeerPolicy::pcie_upi;
+  const ServerPaths upi(s);
+  CHECK(drawn(upi, upi.peer(gpu("gpu3"), gpu("gpu4"))) == "gpu3 switch1 socket0 socket1 switch2 gpu4");
+  const ServerPaths no_nvlink(with_policy("two_nic", PeerPolicy::nvlink_relay));
+  CHECK(drawn(no_nvlink, no_nvlink.peer(0, 1)) == "gpu0 switch0 gpu1");
 }
 
 TEST_CASE("server: a link under contention is one cable to its middle and a cable for each kind of traffic from there") {

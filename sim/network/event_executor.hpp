@@ -249,7 +249,7 @@ class EventExecutor {
     if (m.kind == UnderWay::Kind::rank_enters) return enter(process(m.channel, m.from), now);
     if (lane_.timeline)
       lane_.timeline->push_back({seat_.first_channel + static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes,
-                                 SimTime{m.posted}, SimTime{m.started} + latency(m.route), SimTime{now}});
+                                 SimTime{m.posted}, SimTime{m.started} + latency_ahead(m.route), SimTime{now}});
     if constexpr (Network::knows_bottlenecks)
       if (lane_.path) {
         if (m.route == lane_.none)
@@ -377,8 +377,17 @@ class EventExecutor {
   std::int64_t overhead_ps(std::uint32_t connection) const {
     if (connection == lane_.none) return 0;
     const std::int64_t overhead = overheads_[static_cast<std::size_t>(lane_.connections[connection].path_class)].ps;
-    if (job_.regime.protocol == NcclProtocol::automatic) return overhead;
-    return std::max<std::int64_t>(0, overhead - lane_.network.latency(connection).ps);
+    if (!is_nccl()) return overhead;
+    const std::int64_t of_path = lane_.network.latency(connection).ps;
+    return std::max(overhead, of_path) - latency_ahead(connection).ps;
+  }
+
+  bool is_nccl() const { return job_.regime.protocol != NcclProtocol::automatic; }
+
+  // What passes between a message's start and its first byte on the links. NCCL's senders write into buffers of several slots, and so
+  // one message behind the other: the path's latency then comes after the bytes, where only the receiver waits for it.
+  SimTime latency_ahead(std::uint32_t connection) const {
+    return Network::takes_messages_at_links && is_nccl() ? SimTime{} : latency(connection);
   }
 
   // The sender waits for nothing but its own overheads.
@@ -517,14 +526,14 @@ class EventExecutor {
     const std::uint32_t route = shape.routes[i];
     const int steps = steps_in(last);
     if (steps > 1) {  // what it costs besides its bytes, as often as it stands for
-      const SimTime once =
-          latency(route) + SimTime{overhead_ps(route)} + hardware_.receive_overhead + (load.reduces ? hardware_.reduce_launch : SimTime{});
+      const SimTime once = latency_ahead(route) + SimTime{overhead_ps(route)} + hardware_.receive_overhead +
+                           (load.reduces ? hardware_.reduce_launch : SimTime{});
       at = later(at, (steps - 1) * once.ps);
     }
     if (staged(route)) at = copy_engine(lane_.to_host, shape.from(i)).copy(at, staging_ps(load.bytes));
     std::uint32_t recorded = PathRecorder::none;
     if constexpr (Network::knows_bottlenecks)
-      if (lane_.path) recorded = lane_.path->begin(last.after, route, at);
+      if (lane_.path) recorded = lane_.path->begin(last.after, latency_ahead(route).ps > 0 ? route : lane_.none, at);
     const std::uint32_t token = lane_.under_way.add({.bytes = load.bytes,
                                                      .posted = posted,
                                                      .started = at,
@@ -540,7 +549,8 @@ class EventExecutor {
     if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
     lane_.connections[route].bytes += load.bytes;
     const std::int64_t each = each_of(load.bytes, steps);
-    lane_.network.start(route, steps * hardware_.wire_bytes(each) + load.bytes - steps * each, SimTime{at}, token);
+    lane_.network.start(route, steps * hardware_.wire_bytes(each) + load.bytes - steps * each,
+                        SimTime{at} - (latency(route) - latency_ahead(route)), token);
   }
 
   // Nearly always one: a division would be a tenth of what a message costs.

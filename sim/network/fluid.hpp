@@ -34,6 +34,7 @@ class FluidNetwork {
  public:
   using RouteIndex = std::uint32_t;
   static constexpr int dates_at_once = 64;  // a turn of the engine costs as much as a date with a message or two
+  static constexpr bool reaches_links_after_latency = true;
 
   explicit FluidNetwork(std::vector<BitsPerSecond> capacity_of_link);
 
@@ -73,7 +74,7 @@ class FluidNetwork {
   RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {});
   std::size_t routes() const { return routes_.size(); }
 
-  // `bytes` leave at `at` (not before now), use the links of the route from one path latency later, and end when they
+  // `bytes` leave at `at`, use the links of the route from one path latency later (not before now), and end when they
   // have all passed; then `token` is handed to advance()'s `on_end`.
   void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token);
 

@@ -134,6 +134,17 @@ TEST_CASE("message costs: pipelined segments pay the overhead of the path once, 
   CHECK(simgrid({s, hw, 100'000}) == 10 * 12_us + 50_us);
 }
 
+TEST_CASE("message costs: NCCL's messages follow one another through its buffers, and the path's latency is paid once") {
+  // As above, in NCCL's Simple protocol: 10 messages of 10 us behind one another, and one hop of 14 us after the last, of which the
+  // path's 2 us are a part. Each message is too large to be sent ahead of those before it.
+  Schedule s{.name = "segments", .collective = Collective::broadcast, .ranks = 4, .chunks = 10};
+  for (int k = 0; k < 10; ++k) s.add_step().copy({.from = 0, .to = 1, .chunk = k});
+  const HardwareProfile table;
+  const Regime simple{NcclProtocol::simple, NcclAlgorithm::ring, true};
+  const SimTime base = table.in(simple).call_overhead;
+  CHECK(flow({s, table, 100'000, simple}).finish == base + 10 * 10_us + 14_us);
+}
+
 TEST_CASE("message costs: a small ring over two servers pays the network where the data crosses it, not in every step") {
   // 8 ranks of 4 GPUs on NVLink, LL: a chunk goes 14 hops, 3 or 4 of them over the network and the others over NVLink.
   const NcclShape shape{.ranks = 8, .gpus = 4};

@@ -81,6 +81,9 @@ class Lane {
   SimTime now() const { return network_.now(); }
   SimTime latency(RouteIndex route) const { return network_.latency(routes_[route]); }
 
+  // Whether messages may start before now, as long as they reach their links not before now.
+  static constexpr bool takes_messages_at_links = requires { Network::reaches_links_after_latency; };
+
   // Whether it is known what limits messages: then of the one that ends, its driver's `ended` may ask.
   static constexpr bool knows_bottlenecks = requires(Network & network) { network.record_bottlenecks(); };
   const Network& model() const { return network_; }

@@ -52,11 +52,29 @@ AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
   if (s.group == 0 && gpus > 1 && ranks % gpus == 0) s.group = gpus;
   const int of_server = std::max(s.group, 1);
   if (s.nics == 0) s.nics = ranks > of_server ? std::clamp(scenario.server.nic_count(), 1, of_server) : 1;
+  if (s.channels == 0 && ranks == of_server) s.channels = static_cast<int>(rings_of(scenario, of_server).orders.size());
   if (s.channels == 0) s.channels = s.nics;
   return s;
 }
 
+// Whether each so many ranks are on the first GPUs of a server.
+bool sits_in_order(const Scenario& scenario, int gpus) {
+  const Placement& placement = scenario.placement;
+  if (scenario.workload.training.model_parallel > 1) return false;
+  const int of_server = scenario.server.gpu_count();
+  if (placement.policy == PlacementPolicy::linear) return gpus == of_server || ranks_of(scenario) == gpus;
+  if (placement.policy != PlacementPolicy::list) return false;
+  for (std::size_t rank = 0; rank < placement.nodes.size(); ++rank)
+    if (placement.nodes[rank] % of_server != static_cast<int>(rank) % gpus) return false;
+  return true;
+}
+
 }  // namespace
+
+NvlinkRings rings_of(const Scenario& scenario, int gpus) {
+  if (gpus > scenario.server.gpu_count() || !sits_in_order(scenario, gpus)) return {};
+  return nvlink_rings(scenario.server, gpus);
+}
 
 AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
@@ -89,6 +107,8 @@ Request request_of(const Scenario& scenario, const AlgorithmChoice& choice) {
               .root = workload.root,
               .settings = with_server_defaults(scenario, choice).settings};
   const FabricSpec ports = ports_of(scenario.fabric.spec, scenario.server);
+  const Algorithm* algorithm = find_algorithm(workload.collective, choice.name);
+  if (algorithm && algorithm->cuts_itself) out.orders = rings_of(scenario, std::max(out.settings.group, 1)).orders;
   if (const auto* bigraph = std::get_if<BiGraph>(&ports)) out.bigraph = {bigraph->switches, bigraph->nodes_per_switch};
   return out;
 }

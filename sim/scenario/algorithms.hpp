@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/algorithms/registry.hpp"
+#include "models/server/nvlink_rings.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <string>
@@ -31,6 +32,9 @@ std::string key_of_servers(const AlgorithmSettings&);
 AlgorithmChoice with_server_defaults(const Scenario&, AlgorithmChoice);
 // The choice without what it has from there, for other ranks of the same servers.
 AlgorithmChoice without_server_defaults(const Scenario&, AlgorithmChoice);
+
+// Along the NVLinks of each server, where neighbouring ranks sit on its first `gpus` GPUs in their order.
+NvlinkRings rings_of(const Scenario&, int gpus);
 
 // What the registry is asked for. On a BiGraph its nodes are the ports of NICs.
 Request request_of(const Scenario&, const AlgorithmChoice&);

@@ -129,8 +129,11 @@ void give_no_nic(Server& server) {
 }  // namespace
 
 const std::vector<std::pair<PeerPolicy, std::string>>& Names<PeerPolicy>::values() {
-  static const std::vector<std::pair<PeerPolicy, std::string>> all = {
-      {PeerPolicy::pcie_upi, "pcie_upi"}, {PeerPolicy::pcie_nic, "pcie_nic"}, {PeerPolicy::nic, "nic"}};
+  static const std::vector<std::pair<PeerPolicy, std::string>> all = {{PeerPolicy::pcie_upi, "pcie_upi"},
+                                                                      {PeerPolicy::pcie_nic, "pcie_nic"},
+                                                                      {PeerPolicy::nic, "nic"},
+                                                                      {PeerPolicy::host, "host"},
+                                                                      {PeerPolicy::nvlink_relay, "nvlink_relay"}};
   return all;
 }
 const std::vector<std::pair<Wiring, std::string>>& Names<Wiring>::values() {
@@ -195,7 +198,11 @@ Declaration<Server> Declared<Server>::declaration() {
               "nics", &S::nics,
               "The names of the NICs, in the order of the fabric's ports; without NICs it is a single server, on a fabric of one node."),
           links_field(), optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
-          optional("policy", &S::policy, "How messages travel between GPUs of one server without NVLink."),
+          optional(
+              "policy", &S::policy,
+              "How messages travel between GPUs of one server without NVLink between them: \"pcie_upi\" over PCIe and the links between "
+              "sockets, \"pcie_nic\" over PCIe but through the NICs from socket to socket, \"nic\" through the NICs, \"host\" through "
+              "the host memory of the sender's socket (no peer access), \"nvlink_relay\" through a GPU that NVLinks join to both."),
           written_if<S>(not_empty(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC that each GPU uses; the nearest one when not given.")),
                         [](const S& server) { return !server.nic_of_gpu.empty(); }),
           optional("wiring", &S::wiring,

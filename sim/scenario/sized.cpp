@@ -38,6 +38,10 @@ SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
     const Way inside = way_between(q, 0, 1);
     question.nvlink = inside.kind == PathClass::nvlink;
     question.inside = inside.rate;
+    if (const NvlinkRings rings = rings_of(q.scenario, gpus); !rings.orders.empty()) {
+      question.nvlink = true;
+      question.inside = BitsPerSecond{rings.lane.count * static_cast<std::int64_t>(rings.orders.size())};
+    }
   }
   if (question.servers > 1) question.outside = BitsPerSecond{way_between(q, 0, gpus).rate.count * std::max(s.nics, 1)};
   const Regime regime = nccl_choice(q.hardware, question, q.size);

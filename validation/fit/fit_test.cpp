@@ -107,6 +107,9 @@ TEST_CASE("measured names: settings are those of the renaming, or else the scena
   CHECK(channels("ring", {"ring=ring(channels=8)"}) == 8);
   CHECK(channels("mine", {"mine=ring"}) == 4);
   CHECK(channels("mine", {"mine=halving_doubling"}) == 1);
+  AlgorithmChoice forced = parse_algorithm("nccl(algorithm=ring)");  // a plain "nccl" has its channels from the server
+  for (const char* measured : {"nccl", "NCCL 2.0"})
+    CHECK(*algorithm_measured({.collective = "allreduce", .algorithm = measured}, renames_in({"NCCL 2.0=nccl"}), {forced}) == forced);
 }
 
 TEST_CASE("points: repeated measurements are one, their mean with its spread") {

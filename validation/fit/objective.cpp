@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t cost_of_a_run = 30;       // what starts and ends it, as many messages as take that long
 constexpr std::int64_t cost_of_building = 3000;  // what places and proves it, where a pointer has changed the cluster
-constexpr double weight_of_published = 0.04;     // twice or half of it counts as an error of 2.8 %
+constexpr double weight_of_published = 0.1;      // twice or half of it counts as an error of 7 %
 constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
 
 // Nothing is faster out of the cache than in it.
@@ -90,7 +90,7 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
   std::vector<double> out = simulated(values);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->measured.time_us);
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].unit == HardwareParameter::Unit::factor)
+    if (parameters_[i].unit == HardwareParameter::Unit::factor || parameters_[i].unit == HardwareParameter::Unit::bias)
       out.push_back(weight_of_published *
                     std::log(values[i] / std::clamp(parameters_[i].initial, parameters_[i].low, parameters_[i].high)));
   return out;

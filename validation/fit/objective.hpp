@@ -45,8 +45,8 @@ class Objective {
   std::vector<double> simulated(const std::vector<double>& values, const std::vector<CostAtSize>& costs = {});
   // The points as costs by size name them.
   std::vector<CostAtSize> calls(const std::vector<double>& values);
-  // log(simulated / measured) by point. Behind them what the factors of published values add, so that they keep to those where the
-  // points do not say otherwise.
+  // log(simulated / measured) by point. Behind them what the factors of published values and the biases add, so that they keep to those
+  // where the points do not say otherwise.
   std::vector<double> errors(const std::vector<double>& values);
   double loss(const std::vector<double>& values);
 

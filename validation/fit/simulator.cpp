@@ -246,8 +246,10 @@ std::optional<AlgorithmChoice> algorithm_measured(const Measurement& m, const Re
   const auto known = [&](const std::string& name) { return find_algorithm(*collective, name) != nullptr; };
   const auto with_settings = [&](const AlgorithmChoice& choice) -> std::optional<AlgorithmChoice> {
     if (!known(choice.name)) return {};
+    const AlgorithmChoice plain = parse_algorithm(choice.name);
+    if (choice != plain && choice != AlgorithmChoice{choice.name}) return choice;
     const auto same = std::ranges::find(otherwise, choice.name, &AlgorithmChoice::name);
-    return choice == AlgorithmChoice{choice.name} && same != otherwise.end() ? *same : choice;
+    return same != otherwise.end() ? *same : plain;
   };
   if (const auto renamed = renames.find(m.algorithm); renamed != renames.end()) return with_settings(renamed->second);
   if (m.algorithm.empty()) {

@@ -75,6 +75,46 @@ double loss_left_out(const std::vector<Series>& all, double noise) {
   return robust_loss(errors, error_knee);
 }
 
+// The series of one collective and algorithm, by rising ranks.
+using Scales = std::vector<const Series*>;
+
+std::vector<Scales> scales_of(const std::vector<Series>& all) {
+  std::map<std::pair<std::string, std::string>, Scales> out;
+  for (const Series& s : all) out[{s.call.collective, s.call.algorithm}].push_back(&s);  // their order is that of the ranks
+  std::vector<Scales> lists;
+  for (const auto& [key, scales] : out) lists.push_back(scales);
+  return lists;
+}
+
+// Whether the least and the largest number of ranks are predicted better with the factors of the number next to them than without any.
+bool hold_beyond(const Scales& scales, double noise) {
+  if (scales.size() < 2) return true;  // nothing speaks against it
+  std::vector<double> with, without;
+  const auto judge = [&](const Series& left_out, const Series& neighbour) {
+    const std::vector<double> line = smooth(neighbour.octave, neighbour.log_ratio, noise);
+    for (std::size_t i = 0; i < left_out.octave.size(); ++i) {
+      without.push_back(left_out.log_ratio[i]);
+      with.push_back(left_out.log_ratio[i] - between(neighbour.octave, line, left_out.octave[i]));
+    }
+  };
+  judge(*scales.front(), *scales[1]);
+  judge(*scales.back(), *scales[scales.size() - 2]);
+  return robust_loss(with, error_knee) <= robust_loss(without, error_knee);
+}
+
+// None is left at half as many ranks as were measured, and at twice as many.
+void fade_out(const Scales& scales, std::vector<CostAtSize>& out) {
+  const auto end_at = [&](const Series& s, int ranks) {
+    for (const double octave : s.octave) {
+      out.push_back(s.call);
+      out.back().ranks = ranks;
+      out.back().size = Bytes{std::llround(std::exp2(octave))};
+    }
+  };
+  if (const int ranks = scales.front()->call.ranks; ranks / 2 >= 2) end_at(*scales.front(), ranks / 2);
+  end_at(*scales.back(), 2 * scales.back()->call.ranks);
+}
+
 std::vector<CostAtSize> factors_of(const std::vector<Series>& all, double noise) {
   std::vector<CostAtSize> out;
   for (const Series& s : all) {
@@ -85,6 +125,8 @@ std::vector<CostAtSize> factors_of(const std::vector<Series>& all, double noise)
       out.back().factor = std::clamp(std::exp(smoothed[i]), least_factor, most_factor);
     }
   }
+  for (const Scales& scales : scales_of(all))
+    if (!hold_beyond(scales, noise)) fade_out(scales, out);
   return out;
 }
 

@@ -16,7 +16,9 @@ struct LeftOver {
 
 // The left-overs as factors, each series (collective, algorithm, ranks) smoothed over its sizes (Gaussian process with an exponential
 // covariance). How much is chosen by leaving each size out in turn and predicting it from the others, with no factors at all among the
-// choices: then there is nothing in the data but noise, and the result is empty.
+// choices: then there is nothing in the data but noise, and the result is empty. Where the factors of the
+// next number of ranks predict the least and the largest number of ranks worse than no factors do, they fade out beyond those: to 1 at
+// half and at twice as many ranks.
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 
 // Those of these values on the objective's points, so that the simulation comes out as smoothed.

@@ -43,3 +43,24 @@ TEST_CASE("sized costs: repeated sizes count as their mean, and one size alone i
   const CostAtSize call{"allreduce", "ring", 8, 1_KiB};
   CHECK(smoothed({{call, 0.1}, {call, 0.3}}).empty());  // nothing says that another size would be alike
 }
+
+TEST_CASE("sized costs: beyond the ranks that were measured they hold where they help there, and else fade out") {
+  const auto at = [](int ranks, double log_ratio) {
+    std::vector<LeftOver> out = series([&](double) { return log_ratio; });
+    for (LeftOver& l : out) l.call.ranks = ranks;
+    return out;
+  };
+  const auto factor_at = [&](std::initializer_list<std::pair<int, double>> scales, int ranks) {
+    std::vector<LeftOver> all;
+    for (const auto& [measured, log_ratio] : scales)
+      for (const LeftOver& l : at(measured, log_ratio)) all.push_back(l);
+    return cost_factor(smoothed(all), {"allreduce", "ring", ranks, 1_MiB});
+  };
+  // The same at 4, 8 and 16 ranks: so it is at 32 and at 2.
+  CHECK(std::log(factor_at({{4, 0.3}, {8, 0.3}, {16, 0.3}}, 32)) == doctest::Approx(0.3).epsilon(0.1));
+  CHECK(std::log(factor_at({{4, 0.3}, {8, 0.3}, {16, 0.3}}, 2)) == doctest::Approx(0.3).epsilon(0.1));
+  // Up and down from one number to the next: nothing is known of 32, and 16 itself keeps its own.
+  CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 32) == doctest::Approx(1));
+  CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 2) == doctest::Approx(1));
+  CHECK(std::log(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 16)) == doctest::Approx(0.3).epsilon(0.1));
+}
