@@ -54,6 +54,13 @@ TEST_CASE("steps in a lab: what ships can be run, and what is simulated only is 
             "/workload/algorithm: the algorithm \"parameter_server\" has servers, which a real run of training steps has not"});
 }
 
+TEST_CASE("steps in a lab: a scenario of all-reduces has none, and one that sweeps is refused with the way out") {
+  CHECK(steps_to_run(training, {}).has_value());
+  CHECK_FALSE(steps_to_run(std::string(WEFT_LAB_DIR) + "/star.json", {}).has_value());
+  CHECK_THROWS_WITH_AS(steps_to_run(training, {parse_setting(R"(/sweep={"/fabric/nodes": [3, 4]})")}),
+                       (training + ": /sweep: the lab runs one case, got 2; write --set '/sweep={}'").c_str(), InputError);
+}
+
 TEST_CASE("steps in a lab: engines are rows of a comparison, and what is exposed stands beside") {
   const std::vector<ComparedStep> steps = {{"none, ring", 4_MB, 1000, 600, 990, 590}, {"ddp, ring", 4_MB, 800, 400, 810, 410}};
   const std::vector<Compared> rows = times_of(steps);
