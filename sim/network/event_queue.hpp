@@ -46,7 +46,6 @@ class EventQueue {
     const std::int64_t date = next_date();
     while (items() > 0 && heap_[before_root].date == date) {
       const std::uint32_t bucket = heap_[before_root].bucket;
-      fetch_children_of_root();
       // The bucket stays findable while it is emptied: what is pushed for this date goes to its end.
       Reader reader{bucket};
       std::array<std::uint32_t, 8> ahead{};  // events read, by their number modulo 8
@@ -64,17 +63,18 @@ class EventQueue {
     }
   }
   // Hands the first events of the next date to `fetch` as pop_date() would, at that stage: where a date has few events, nothing stands
-  // before them in it.
+  // before them in it. Stage 0 is the last.
   template <class Fetch>
   void announce_next(int stage, Fetch&& fetch) const {
     if (items() == 0) return;
+    if (stage == 0) fetch_children_of_root();
     const Bucket& bucket = buckets_[heap_[before_root].bucket];
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(bucket.count, firsts); ++i) fetch(stage, bucket.first[i]);
   }
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  static constexpr int recent_bits = 12;
+  static constexpr int recent_bits = 11;
   static constexpr int stages = 4;
   static constexpr std::array<std::uint32_t, stages> distance{1, 2, 4, 6};  // 1: the one that is handed out next
   static constexpr std::uint32_t furthest = distance.back();

@@ -295,9 +295,10 @@ void FluidNetwork::admit(std::uint32_t flow) {
 
 // Not at once as each is admitted: so what the next ones need can be asked for.
 void FluidNetwork::add_links_of_members() {
-  for (std::size_t i = with_links_; i < std::min(with_links_ + 2, members_.size()); ++i) fetch_links(members_[i]);
+  const std::size_t ahead = flows_.size() > flows_in_cache ? 2 : 0;
+  for (std::size_t i = with_links_; i < std::min(with_links_ + ahead, members_.size()); ++i) fetch_links(members_[i]);
   for (; with_links_ < members_.size(); ++with_links_) {
-    if (with_links_ + 2 < members_.size()) fetch_links(members_[with_links_ + 2]);
+    if (ahead > 0 && with_links_ + ahead < members_.size()) fetch_links(members_[with_links_ + ahead]);
     for_links_of(members_[with_links_], [&](LinkState& link, LinkId id) {
       if (link.flows == 1 || link.problem == problem_) return;
       link.problem = problem_;
@@ -332,6 +333,7 @@ void FluidNetwork::share_out() {
   add_links_of_members();
   solved_flows_ += members_.size();
   bottlenecks_.clear();
+  others_.clear();
   for (const LinkId id : member_links_) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
     link.left = link.capacity;
@@ -347,6 +349,7 @@ void FluidNetwork::share_out() {
       if constexpr (claims) weight += weight_of<claims>(flow);
     }
     link.left = std::max(0.0, link.left);
+    others_.push_back(link.flows - link.unfrozen);
     if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] = weight;
     bottlenecks_.push_back({link.left / unfrozen_weight<claims>(id), id, none});
   }
@@ -419,6 +422,7 @@ template <bool claims>
 bool FluidNetwork::admit_unsettled() {
   const std::size_t before = members_.size();
   for (std::size_t i = 0, links = member_links_.size(); i < links; ++i) {
+    if (others_[i] == 0) continue;
     const LinkId id = member_links_[i];
     const LinkState& link = links_[static_cast<std::size_t>(id)];
     double load = 0, fastest_member = 0, slowest_held = HUGE_VAL;

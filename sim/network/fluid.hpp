@@ -338,6 +338,7 @@ class FluidNetwork {
   std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
   std::size_t with_links_ = 0;          // members whose links are among these:
   std::vector<LinkId> member_links_;    // their links that more than one flow uses
+  std::vector<std::uint32_t> others_;   // how many that are no members use each of these, when it was last shared out
   std::vector<Bottleneck> bottlenecks_;
   bool claims_ = false;                  // some route has a weight or a ceiling
   std::vector<double> unfrozen_weight_;  // by link, while solving with claims: of its members without a rate
