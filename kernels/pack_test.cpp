@@ -1,7 +1,10 @@
 #include "kernels/pack.hpp"
 
+#include "kernels/pack_ops.hpp"
 #include "kernels/testing/backend.hpp"
 
+#include <array>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -51,6 +54,37 @@ TEST_CASE("tensors lie one after the other in the buffer, and come back as they 
       CHECK(back == from);
     }
   }
+}
+
+TEST_CASE("threads that copy together copy every byte and touch no other, however both sides are aligned") {
+  for (const std::size_t bytes : {0, 1, 3, 4, 5, 15, 16, 17, 19, 20, 31, 32, 33, 40, 63, 64, 65, 200})
+    for (std::size_t from = 0; from < 16; ++from)
+      for (std::size_t to = 0; to < 16; ++to) {
+        alignas(16) std::array<std::byte, 256> source{}, target{};
+        for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i + 1);
+        for (unsigned thread = 0; thread < 3; ++thread) copy_bytes({thread, 3}, target.data() + to, source.data() + from, bytes);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < target.size(); ++i) {
+          const bool copied = i >= to && i < to + bytes;
+          wrong += target[i] != (copied ? source[from + i - to] : std::byte{0});
+        }
+        CAPTURE(bytes);
+        CAPTURE(from);
+        CAPTURE(to);
+        CHECK(wrong == 0);
+      }
+}
+
+TEST_CASE("no word is read that holds a byte beside those to copy") {
+  for (const std::size_t bytes : {1, 16, 19, 20, 37, 64})
+    for (std::size_t from = 0; from < 16; ++from)
+      for (std::size_t to = 0; to < 4; ++to) {
+        // The memory ends where the bytes do: the address sanitizer guards what is behind.
+        const std::unique_ptr<std::byte[]> memory(new std::byte[from + bytes]());
+        alignas(16) std::array<std::byte, 128> target{};
+        copy_bytes({0, 1}, target.data() + to, memory.get() + from, bytes);
+        CHECK(target[0] == std::byte{0});
+      }
 }
 
 TEST_CASE("a buffer of another size than the pieces is our own bug") {

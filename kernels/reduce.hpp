@@ -2,7 +2,7 @@
 //
 // float16 and bfloat16 are computed in float32 and rounded once per operation. Integers wrap as unsigned ones do. min
 // and max of a NaN and anything is NaN. avg adds; scale_average divides the sum once, at the end. The same call gives
-// the same bits on every machine, but for the payload of a NaN made from two.
+// the same bits on every machine, but for the payload of NaNs.
 //
 // Pointers are aligned for the type. op must be defined for it (dtype.hpp).
 #pragma once

@@ -5,8 +5,10 @@
 #include "kernels/dtype.hpp"
 #include "kernels/half.hpp"
 
+#include <bit>
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace weft {
@@ -63,14 +65,73 @@ template <ReduceOp op, class C>
   }
 }
 
-template <class T>
-[[gnu::always_inline]] WEFT_HOST_DEVICE constexpr inline T divide(T sum, int ranks) {
-  using C = typename Computed<T>::type;
-  if constexpr (std::floating_point<C>)
-    return narrow<T>(widen(sum) / static_cast<C>(ranks));
-  else
-    return static_cast<T>(sum / ranks);
+// The upper half of the product.
+[[gnu::always_inline]] WEFT_HOST_DEVICE constexpr inline std::uint32_t multiply_high(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::uint32_t>((std::uint64_t{a} * b) >> 32);
 }
+[[gnu::always_inline]] WEFT_HOST_DEVICE constexpr inline std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t lower = 0xffffffffu;
+  const std::uint64_t mixed = (a & lower) * (b >> 32), mixed_too = (a >> 32) * (b & lower);
+  const std::uint64_t carry = (((a & lower) * (b & lower)) >> 32) + (mixed & lower) + (mixed_too & lower);
+  return (a >> 32) * (b >> 32) + (mixed >> 32) + (mixed_too >> 32) + (carry >> 32);
+}
+
+// Divides by a number that is known beforehand, by a multiplication and shifts (Granlund & Montgomery 1994, figure 4.1).
+template <class U>
+struct Divisor {
+  U factor;  // floor(2^bits (2^l - d) / d) + 1, where l is the logarithm of d, rounded up
+  int first_shift, second_shift;
+
+  explicit constexpr Divisor(U d) {
+    const int l = static_cast<int>(std::bit_width(static_cast<U>(d - 1)));
+    U quotient = 0, rest = static_cast<U>((U{1} << l) - d);
+    for (int bit = 0; bit < std::numeric_limits<U>::digits; ++bit) {  // long division: d, and so the rest, has a bit to spare
+      rest = static_cast<U>(rest << 1);
+      quotient = static_cast<U>(quotient << 1);
+      if (rest >= d) rest -= d, ++quotient;
+    }
+    factor = quotient + 1;
+    first_shift = l < 1 ? l : 1;
+    second_shift = l > 1 ? l - 1 : 0;
+  }
+  [[gnu::always_inline]] WEFT_HOST_DEVICE constexpr U operator()(U n) const {
+    const U t = multiply_high(factor, n);
+    return (t + ((n - t) >> first_shift)) >> second_shift;
+  }
+};
+
+// Of a sum over so many ranks; integers round toward zero.
+template <class T>
+class Average {
+  static constexpr bool floats = HalfFloat<T> || std::floating_point<T>;
+  using Magnitude = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  using By = std::conditional_t<floats, typename Computed<T>::type, Divisor<Magnitude>>;
+
+ public:
+  explicit constexpr Average(int ranks) : by_(by(ranks)) {}
+
+  [[gnu::always_inline]] WEFT_HOST_DEVICE constexpr T operator()(T sum) const {
+    if constexpr (floats) {
+      return narrow<T>(widen(sum) / by_);
+    } else if constexpr (std::unsigned_integral<T>) {
+      return static_cast<T>(by_(sum));
+    } else {
+      const auto bits = static_cast<Magnitude>(sum);
+      const bool negative = sum < 0;
+      const Magnitude quotient = by_(negative ? Magnitude{0} - bits : bits);
+      return static_cast<T>(negative ? Magnitude{0} - quotient : quotient);
+    }
+  }
+
+ private:
+  static constexpr By by(int ranks) {
+    if constexpr (floats)
+      return static_cast<By>(ranks);
+    else
+      return By(static_cast<Magnitude>(ranks));
+  }
+  By by_;
+};
 
 // Calls f.template operator()<T>() with the C++ type of `type`.
 template <class F>

@@ -237,6 +237,40 @@ TEST_CASE("an average divides the sum once; integers round toward zero") {
   CHECK(to_float(averaged<bfloat16>(DType::bfloat16, {to_bfloat16(1)}, 3).front()) == 0.333984375f);  // 171 / 512
 }
 
+namespace {
+
+// Around every multiple that is near an end of the type or near zero, where a quotient is one too many or too few first.
+template <class T>
+void check_averages(DType type) {
+  std::mt19937_64 random(1);
+  for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 127, 255, 256, 257, 641, 1000, 1024, 65'537, 2'147'483'647}) {
+    std::vector<T> sums = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), T{0}};
+    const auto near = [&](T multiple) {
+      for (const int off : {-1, 0, 1}) {
+        using U = std::make_unsigned_t<T>;
+        sums.push_back(static_cast<T>(static_cast<U>(static_cast<U>(multiple) + static_cast<U>(off))));
+      }
+    };
+    near(static_cast<T>(ranks));
+    near(static_cast<T>(-ranks));
+    near(static_cast<T>(std::numeric_limits<T>::max() - std::numeric_limits<T>::max() % ranks));
+    near(static_cast<T>(std::numeric_limits<T>::min() - std::numeric_limits<T>::min() % ranks));
+    for (int i = 0; i < 500; ++i) sums.push_back(static_cast<T>(random()));
+    std::vector<T> expected;
+    for (const T sum : sums) expected.push_back(static_cast<T>(sum / ranks));
+    CAPTURE(ranks);
+    CHECK(averaged<T>(type, sums, ranks) == expected);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an average of integers is the quotient, which is computed without a division") {
+  check_averages<std::int32_t>(DType::int32);
+  check_averages<std::int64_t>(DType::int64);
+  check_averages<std::uint8_t>(DType::uint8);
+}
+
 TEST_CASE("what is not defined is our own bug") {
   float x = 1;
   CHECK_THROWS_WITH_AS(reduce(DType::float32, ReduceOp::band, &x, &x, 1), "internal error: band is not defined for float32",

@@ -74,7 +74,7 @@ WEFT_STAND_IN_NCCL_FAULT=silent:1:5 ranks 1 2 "$bench" --transport nccl --meetin
 port=$(free_port)
 flags() { [[ $1 == 1 ]] && echo --rank 2 || echo --rank $1; }
 ranks 1 2 "$bench" --transport nccl --meeting 127.0.0.1:$port --ranks 3 -b 64K --patience 1
-grep -q 'rank 0 has not heard of rank 1 for 1000 ms' err.0 || fail "rank 0 does not name the rank that never came"
+grep -q 'rank 0 has not heard of rank 1' err.0 || fail "rank 0 does not name the rank that never came"
 
 # What cannot be is refused before anything starts.
 flags() { :; }

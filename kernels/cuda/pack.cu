@@ -1,5 +1,6 @@
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/pack.hpp"
+#include "kernels/pack_ops.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -19,29 +20,6 @@ DeviceMemory on_device(const std::vector<T>& values) {
   return memory;
 }
 
-// All threads of the block together, `Unit` by `Unit`.
-template <class Unit>
-__device__ void copy_units(std::byte* to, const std::byte* from, std::size_t bytes) {
-  for (std::size_t i = threadIdx.x; i < bytes / sizeof(Unit); i += blockDim.x)
-    reinterpret_cast<Unit*>(to)[i] = reinterpret_cast<const Unit*>(from)[i];
-}
-
-// The widest units in which both are aligned alike, bytes before and behind them.
-__device__ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
-  const auto apart = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
-  const std::size_t unit = apart % 16 == 0 ? 16 : apart % 4 == 0 ? 4 : 1;
-  const std::size_t before = (unit - reinterpret_cast<std::uintptr_t>(to) % unit) % unit;
-  const std::size_t head = before < bytes ? before : bytes, middle = (bytes - head) / unit * unit;
-  copy_units<std::byte>(to, from, head);
-  if (unit == 16)
-    copy_units<uint4>(to + head, from + head, middle);
-  else if (unit == 4)
-    copy_units<std::uint32_t>(to + head, from + head, middle);
-  else
-    copy_units<std::byte>(to + head, from + head, middle);
-  copy_units<std::byte>(to + head + middle, from + head + middle, bytes - head - middle);
-}
-
 // Piece i lies at pieces[i] and at begins[i] in the buffer, which ends at begins[count].
 template <bool packs>
 __global__ void move(std::byte* const* pieces, const std::size_t* begins, std::size_t count, std::byte* buffer) {
@@ -57,7 +35,7 @@ __global__ void move(std::byte* const* pieces, const std::size_t* begins, std::s
     for (std::size_t i = low; at < end; ++i) {
       const std::size_t until = begins[i + 1] < end ? begins[i + 1] : end;
       std::byte* const piece = pieces[i] + (at - begins[i]);
-      copy_bytes(packs ? buffer + at : piece, packs ? piece : buffer + at, until - at);
+      copy_bytes({threadIdx.x, blockDim.x}, packs ? buffer + at : piece, packs ? piece : buffer + at, until - at);
       at = until;
     }
   }

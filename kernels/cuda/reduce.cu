@@ -14,8 +14,8 @@ struct Combine {
 template <class T>
 struct Divide {
   static constexpr bool counts = false;
-  int ranks;
-  __device__ T operator()(std::uint32_t&, T sum) const { return divide(sum, ranks); }
+  Average<T> average;
+  __device__ T operator()(std::uint32_t&, T sum) const { return average(sum); }
 };
 
 }  // namespace
@@ -34,7 +34,7 @@ void reduce(DType type, ReduceOp op, void* into, const void* from, std::size_t c
 void scale_average(DType type, void* data, std::size_t count, int ranks, Stream stream) {
   check(ranks >= 1, "an average over {} ranks", ranks);
   with_type(type, [&]<class T>() {
-    transform("scale_average", Divide<T>{ranks}, count, nullptr, stream, static_cast<T*>(data), static_cast<const T*>(data));
+    transform("scale_average", Divide<T>{Average<T>(ranks)}, count, nullptr, stream, static_cast<T*>(data), static_cast<const T*>(data));
   });
 }
 

@@ -4,8 +4,8 @@
 //   WEFT_STAND_IN_NCCL_FAULT=k:r:n what rank r does from its n-th operation on (0: already while it meets the others):
 //     silent    nothing, so that the others wait        error   ncclCommGetAsyncError reports ncclRemoteError
 //     exit      its process ends
-#include "collectives/transports/cuda/fake_runtime.hpp"
 #include "kernels/reduce.hpp"
+#include "kernels/testing/fake_cuda/runtime.hpp"
 
 #include <array>
 #include <cstdio>

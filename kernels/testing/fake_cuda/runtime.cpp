@@ -1,13 +1,10 @@
-// For tests: as much of the CUDA runtime as the executor calls, on the host. What is enqueued waits on its stream until the host asks
-// how far the devices are; then the streams run in turn, each as far as it can. What CUDA forbids ends the program: work on another
-// device's stream, an event recorded on another device, a wait for what was never recorded, a capture that streams join or leave the
-// wrong way.
+// For tests: as much of the CUDA runtime as the executor and the kernels call, on the host. What is enqueued waits on its stream until the
+// host asks how far the devices are; then the streams run in turn, each as far as it can. What CUDA forbids ends the program: work on
+// another device's stream, an event recorded on another device, a wait for what was never recorded, a capture that streams join or leave
+// the wrong way.
 //   WEFT_FAKE_DEVICES=n   that many devices, 1 by default          WEFT_FAKE_PEERS=0   none can read another's memory
 //   WEFT_FAKE_DRIVER=v    a driver that is too old, 0: none at all  WEFT_FAKE_STUCK=1   work never ends
-#include "collectives/transports/cuda/fake_runtime.hpp"
-
-#include "kernels/cuda/reduce.hpp"
-#include "kernels/reduce.hpp"
+#include "kernels/testing/fake_cuda/runtime.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -102,12 +99,6 @@ void enqueue(cudaStream_t stream, Do what) {
   enqueue_waiting(stream, [what] { return what(), true; });
 }
 
-template <class Do>
-void enqueue_kernel(cudaStream_t stream, Do what) {
-  require(of(stream)->device == current_device, "a kernel on a stream of another device");
-  enqueue(stream, what);
-}
-
 void not_in_capture() { require(capturing == nullptr, "a call that is not allowed during a capture"); }
 
 }  // namespace
@@ -120,22 +111,6 @@ void enqueue(cudaStream_t stream, Work work) {
 }
 
 }  // namespace weft::fake_cuda
-
-namespace weft::cuda {
-
-void reduce(DType type, ReduceOp op, void* into, const void* from, std::size_t count, Stream stream) {
-  enqueue_kernel(stream, [=] { weft::reduce(type, op, into, from, count); });
-}
-
-void reduce_many(DType type, ReduceOp op, void* out, std::span<const void* const> in, std::size_t count, Stream stream) {
-  enqueue_kernel(stream, [=, all = std::vector<const void*>(in.begin(), in.end())] { weft::reduce_many(type, op, out, all, count); });
-}
-
-void scale_average(DType type, void* data, std::size_t count, int ranks, Stream stream) {
-  enqueue_kernel(stream, [=] { weft::scale_average(type, data, count, ranks); });
-}
-
-}  // namespace weft::cuda
 
 extern "C" {
 
@@ -184,9 +159,17 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
 }
 cudaError_t cudaFree(void* data) {
   not_in_capture();
+  while (advance(legacy)) continue;
   std::free(data);
   return cudaSuccess;
 }
+cudaError_t cudaMallocAsync(void** data, size_t bytes, cudaStream_t) { return cudaMalloc(data, bytes); }
+cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
+  enqueue(stream, [=] { std::free(data); });
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t*, int) { return cudaSuccess; }
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
   enqueue(stream, [=] { std::memcpy(to, from, bytes); });
   return cudaSuccess;

@@ -1,4 +1,4 @@
-// For tests: what others may enqueue on the streams of the fake CUDA runtime, as the stand-in for NCCL does.
+// For tests: what others may enqueue on the streams of the fake CUDA runtime, as kernels and the stand-in for NCCL do.
 #pragma once
 
 #include <functional>
