@@ -33,6 +33,12 @@ std::optional<std::string> nearest_name(std::string_view found, const std::vecto
     const bool a_slip = distance <= std::max(1, letters / 3) && distance < letters;
     if (a_slip && (best == nullptr || distance < best_distance)) best = &name, best_distance = distance;
   }
+  // What is no slip may be how a name begins: "gpt2" of "gpt2_xl".
+  constexpr std::size_t telling = 3;
+  if (best == nullptr && found.size() >= telling) {
+    const auto longer = std::ranges::find_if(allowed, [&](const std::string& name) { return name.starts_with(found); });
+    if (longer != allowed.end()) best = &*longer;
+  }
   if (best == nullptr) return std::nullopt;
   return *best;
 }

@@ -23,6 +23,14 @@ TEST_CASE("the nearest name is found when the letters differ by a slip") {
   CHECK(nearest_name("ring", allowed) == "ring");
 }
 
+TEST_CASE("a name that is only begun is suggested whole, unless another differs by a slip") {
+  const std::vector<std::string> allowed = {"bert_large", "transformer_base", "gpt2_xl"};
+  CHECK(nearest_name("gpt2", allowed) == "gpt2_xl");
+  CHECK(nearest_name("transformer", allowed) == "transformer_base");
+  CHECK(nearest_name("bert", {"bert_large", "best"}) == "best");
+  CHECK(nearest_name("gp", allowed) == std::nullopt);
+}
+
 TEST_CASE("a name that resembles nothing gets no suggestion") {
   const std::vector<std::string> allowed = {"ring", "hdrm"};
   CHECK(nearest_name("switchml", allowed) == std::nullopt);

@@ -18,6 +18,12 @@ std::vector<T> list_in(const Json& json, const char* key) {
 
 bool has(const std::vector<std::string>& list, const std::string& name) { return std::ranges::find(list, name) != list.end(); }
 
+// The size of a training step is that of its model.
+std::string name_in_notes(const Row& row) {
+  return row.training ? fmt::format("{}, {}", row.training->engine, row.algorithm)
+                      : fmt::format("{} {}", row.algorithm, to_string(row.size));
+}
+
 // Inside servers, between them, or both: as the row's ranks are placed one server after the other.
 std::vector<std::string> paths_of(int ranks, int gpus) {
   std::vector<std::string> out;
@@ -64,7 +70,7 @@ std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scen
   std::vector<std::string> out;
   const auto [fewest, most] = std::ranges::minmax(c.ranks);
   if (row.ranks < fewest || row.ranks > most) out.push_back(fmt::format("{} ranks (fitted: {})", row.ranks, fmt::join(c.ranks, ", ")));
-  if (row.size < c.smallest || row.size > c.largest)
+  if (!row.training && (row.size < c.smallest || row.size > c.largest))  // a step has messages of many sizes
     out.push_back(fmt::format("{} (fitted: {} to {})", to_string(row.size), to_string(c.smallest), to_string(c.largest)));
   if (!row.collective || row.training) return out;
   if (const std::string name(name_of(*row.collective)); !has(c.collectives, name))
@@ -97,7 +103,7 @@ std::string calibration_notes(const std::vector<Result>& results, const std::vec
       const auto why = beyond(*calibration, *result.row, scenario);
       if (why.empty()) ++covered;
       for (const std::string& reason : why)
-        rows[reason].push_back(fmt::format("{} {}", result.row->algorithm, to_string(result.row->size)));
+        if (std::string name = name_in_notes(*result.row); !has(rows[reason], name)) rows[reason].push_back(std::move(name));
     }
     text += rows.empty() ? fmt::format("#   its range covers all {} rows\n", covered)
                          : fmt::format("#   its range covers {} rows; beyond it:\n", covered);

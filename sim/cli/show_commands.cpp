@@ -1,8 +1,11 @@
+#include "collectives/compression/settings.hpp"
+#include "collectives/engines/engines.hpp"
 #include "models/fabric/deadlock.hpp"
 #include "models/fabric/drawing.hpp"
 #include "models/fabric/fabric_export.hpp"
 #include "models/fabric/oversubscription.hpp"
 #include "models/server/server_fabric.hpp"
+#include "models/training/model.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/results/writers.hpp"
 #include "sim/scenario/algorithms.hpp"
@@ -99,6 +102,12 @@ int list_command(std::ostream& out) {
   }
   heading("servers", out);
   for (const std::string& name : server_presets()) out << fmt::format("  {:<22} {}\n", name, description_of(name));
+  heading("models to train", out);
+  for (const KnownModel& model : known_models()) out << fmt::format("  {:<22} {}\n", model.name, model.description);
+  heading("gradient engines", out);
+  for (const EngineEntry& engine : engines()) out << fmt::format("  {:<22} {}\n", engine.name, engine.description);
+  heading("compressions of gradients", out);
+  out << fmt::format("  {}\n", fmt::join(compression_names(), " "));
   heading("networks of this build", out);
   for (const NetworkTraits& traits : networks())
     if (traits.in_this_build) out << fmt::format("  {:<24} {}\n", traits.name, traits.description);

@@ -71,5 +71,5 @@ END
 report fabrics 'is the fastest' 'All 36 rows as a table' 'The fabric' 'By time as the bottleneck' 'What the critical path was spent on' 'Over time' \
   'Queues, losses and congestion control: flows have' 'weft plot out/results.csv'
 report packets 'The longest queues' 'Longest queues' 'Aggregators in use' 'In-network aggregation, by switch' 'Traffic beside the workload' 'Windows of senders'
-report steps 'communication that nothing hides' 'Ranks: ' 'computes'
+report steps 'exposed communication' 'Ranks: ' 'computes'
 exit $failed

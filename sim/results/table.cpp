@@ -25,10 +25,10 @@ std::string what_runs(const Workload& w) {
 // Behind the line on the collective.
 std::string training_in_effect(const Workload& w) {
   const Model& model = *w.training.model.table;
-  const std::string sample = model.sample.empty() ? "" : ", a sample is " + model.sample;
-  std::string out = fmt::format("\n#   training {}: {} parameters in {} gradients{}; {} a GPU on {}, optimizer {}, {} steps", model.name,
-                                model.parameters(), model.tensors(), sample, w.training.batch_per_gpu, w.training.device.profile->name,
-                                name_of(w.training.optimizer), w.iterations);
+  const std::string sample = model.sample.empty() ? "" : ", sample: " + model.sample;
+  std::string out = fmt::format("\n#   training {}: {} parameters in {} gradients{}; {} samples a GPU on {}, optimizer {}, {} steps",
+                                model.name, model.parameters(), model.tensors(), sample, w.training.batch_per_gpu,
+                                w.training.device.profile->name, name_of(w.training.optimizer), w.iterations);
   const TrainingChoice& t = w.training;
   const DType on_wire = t.gradient_dtype.value_or(w.dtype);
   if (on_wire != w.dtype) out += fmt::format(", gradients as {} on the wire", name_of(on_wire));

@@ -77,10 +77,17 @@ class Advisor {
 
 std::string percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.1 ? 1 : 0); }
 
-// How far the lead is beyond what the profile's own errors may explain.
-std::string how_sure(const AdvisedRange& range, const std::optional<Calibration>& calibration) {
+// Whether the profile was fitted to measurements of this algorithm.
+bool is_fitted(const Calibration& calibration, const AlgorithmChoice& algorithm) {
+  return std::ranges::find(calibration.algorithms, algorithm.name) != calibration.algorithms.end();
+}
+
+// How far the lead is beyond what the profile's own errors may explain: of algorithms that it was not fitted to they say nothing.
+std::string how_sure(const Advisor& a, const AdvisedRange& range, const std::optional<Calibration>& calibration) {
   if (range.alone) return "alone";
   if (!calibration || calibration->held_out == 0) return "by the model";
+  if (!is_fitted(*calibration, a.candidates()[range.candidate]) || !is_fitted(*calibration, a.candidates()[range.runner_up]))
+    return "by the model";
   if (range.ahead > calibration->p95) return "sure";
   return range.ahead > calibration->median ? "likely" : "open";
 }
@@ -98,7 +105,7 @@ std::string table_of(const Advisor& a, const std::vector<AdvisedRange>& ranges, 
                        label(a.candidates()[r.candidate]), width,
                        fmt::format("{:.1f} to {:.1f}", static_cast<double>(r.first.ps) / 1e6, static_cast<double>(r.last.ps) / 1e6),
                        r.alone ? "" : fmt::format("{} ({})", percent(r.ahead), percent(r.least_ahead)),
-                       r.alone ? "" : label(a.candidates()[r.runner_up]), other, how_sure(r, calibration));
+                       r.alone ? "" : label(a.candidates()[r.runner_up]), other, how_sure(a, r, calibration));
   return out;
 }
 
@@ -161,7 +168,12 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
     out << fmt::format(
         "# sure: ahead by more than the profile's error on what was held out, 95th percentile {}; likely: than its median, {}\n",
         percent(calibration->p95), percent(calibration->median));
-  else
+  if (calibration && calibration->held_out > 0 &&
+      !std::ranges::all_of(advisor.candidates(), [&](const AlgorithmChoice& c) { return is_fitted(*calibration, c); }))
+    out << fmt::format(
+        "# by the model: hardware {} was fitted to measurements of {} only; what the messages of other algorithms cost was not measured\n",
+        s.hardware.name, fmt::join(calibration->algorithms, ", "));
+  if (!calibration || calibration->held_out == 0)
     out << fmt::format("# hardware {} was not fitted to measurements with points held out: how sure this is, nobody has measured\n",
                        s.hardware.name);
   if (arguments.output) write_files(advisor, arguments);

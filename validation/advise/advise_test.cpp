@@ -6,8 +6,12 @@
 #include "validation/advise/advise_files.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 namespace weft {
 namespace {
@@ -79,6 +83,27 @@ TEST_CASE("advice: what is written for NCCL covers all sizes, and what is writte
   CHECK(bench::selected_for(table, Collective::allreduce, 8, 100)->settings.nccl == NcclAlgorithm::tree);
   CHECK(bench::selected_for(table, Collective::allreduce, 8, 1 << 30)->algorithm == "ring");
   CHECK(bench::selected_for(table, Collective::allreduce, 8, 1 << 30)->settings.channels == 2);
+}
+
+TEST_CASE("advice: the errors of a profile make nothing sure of algorithms that it was not fitted to") {
+  const auto file = std::filesystem::temp_directory_path() / fmt::format("weft_advise_test_{}.json", ::getpid());
+  std::ofstream(file) << R"({"schema": 1, "name": "s", "hardware": "vtrain_a100", "server": "dgx_a100",
+    "fabric": {"type": "star", "nodes": 1, "link": {"bandwidth": "200Gbps", "latency": "1us"}},
+    "workload": {"algorithm": "ring", "size": ["16MiB", "64MiB"]}})";
+  std::ostringstream out, err;
+  CHECK(advise_command({.scenario = file.string(), .set = {}}, out, err) == 0);
+  std::filesystem::remove(file);
+  const std::string text = out.str();
+  CAPTURE(text);
+  std::istringstream lines(text);
+  bool of_nccl = false;  // who alone was measured
+  for (std::string line; std::getline(lines, line);) {
+    of_nccl = of_nccl || line == "# among NCCL's own";
+    if (!line.starts_with('#') && of_nccl) CHECK(!line.ends_with("  by the model"));
+    if (!line.starts_with('#') && !of_nccl) CHECK(line.ends_with("  by the model"));
+  }
+  CHECK(of_nccl);
+  CHECK(text.find("# by the model: hardware vtrain_a100 was fitted to measurements of nccl only;") != text.npos);
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ std::optional<std::int64_t> whole_number_in(std::string_view text) { return pars
 
 void RowSink::problem(std::size_t line, std::string_view text) {
   if (is_excluded(line)) return;
-  problems_.push_back(line == 0 ? fmt::format("{}: {}", file_, text) : fmt::format("{}:{}: {}", file_, line, text));
+  std::string problem = line == 0 ? fmt::format("{}: {}", file_, text) : fmt::format("{}:{}: {}", file_, line, text);
+  if (problems_.empty() || problems_.back() != problem) problems_.push_back(std::move(problem));  // of both buffers of a row once
 }
 
 namespace {

@@ -26,13 +26,17 @@ function shown(value, name) {
 const percent = d3.format('.1%');
 const last = text => text.slice(text.lastIndexOf('/') + 1).replace(/_/g, ' ');
 
+// JSON as people would say it: [{"switch": "spine0", "at": "2ms"}] is "switch spine0 at 2ms".
+const spelled = value => typeof value !== 'object' || value === null ? String(value) : Array.isArray(value) ? listed(value) : Object.entries(value).map(([k, v]) => `${k.replace(/_/g, ' ')} ${spelled(v)}`).join(' ');
+const listed = values => values.length && values.every(v => v && v.name) ? values.map(v => v.name).join('+') : values.map(spelled).join(values.every(v => typeof v !== 'object') ? '+' : '; ');
 // Of a swept object what differs between its values; of a list of named objects their names.
 function inWords(pointer, value) {
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.length && value.every(v => v && v.name) ? value.map(v => v.name).join('+') : value.every(v => typeof v !== 'object') ? value.join('+') : JSON.stringify(value);
+  if (Object.keys(value).length === 0) return 'none';
+  if (Array.isArray(value)) return listed(value);
   const all = weft.results.cases.map(c => c.axes[pointer]).filter(v => typeof v === 'object' && v !== null);
   const same = k => all.every(v => JSON.stringify(v[k]) === JSON.stringify(value[k]));
-  return Object.entries(value).filter(([k]) => !same(k)).map(([k, v]) => k === 'type' || k === 'policy' || k === 'name' ? v : `${k.replace(/_/g, ' ')} ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(', ') || JSON.stringify(value);
+  return Object.entries(value).filter(([k]) => !same(k)).map(([k, v]) => k === 'type' || k === 'policy' || k === 'name' ? v : `${k.replace(/_/g, ' ')} ${spelled(v)}`).join(', ') || JSON.stringify(value);
 }
 
 // A row knows the values its sweep set by their pointers, and what it is called among the others.
@@ -64,7 +68,7 @@ function dimensionsOver(x) {
   return kept;
 }
 const titleOf = name => ({size_bytes: 'message size', time_us: 'time', busbw_GBps: 'bus bandwidth', algbw_GBps: 'algorithm bandwidth', batch_per_gpu: 'samples per GPU',
-  samples_per_s: 'samples per second', fabric: 'fabric type'}[name] || (name.startsWith('/') ? last(name) : name.replace(/_(us|GBps|bytes)$/, '').replace(/_/g, ' ')));
+  samples_per_s: 'samples per second', wire_bytes_per_rank: 'a NIC sends at most', max_flows_per_link: 'flows on a link at most', busiest_link_utilization: 'its utilization', fabric: 'fabric type'}[name] || (name.startsWith('/') ? last(name) : name.replace(/_(us|GBps|bytes)$/, '').replace(/_/g, ' ')));
 const worded = (row, n) => n === 'ranks' ? `${row[n]} ranks` : n === 'batch_per_gpu' ? `${row[n]} samples per GPU`
   : n.startsWith('/') && !(typeof row[n] === 'string' && row[n].includes(' ')) ? `${last(n)} ${shown(row[n], n)}` : shown(row[n], n);
 const nameOf = (row, of = dimensions) => of.filter(n => row[n] !== null && row[n] !== undefined && row[n] !== '').map(n => worded(row, n)).join(', ') || (of === dimensions ? row.algorithm : '');
@@ -87,7 +91,7 @@ const select = (label, options, value, change) => el('label', {}, label,
   el('select', {onchange: e => change(options[e.target.selectedIndex][0])}, options.map(([v, text]) => el('option', v === value ? {selected: ''} : {}, text))));
 
 function table(header, lines, {caption, classOf = () => null} = {}) {
-  const number = i => lines.length && lines.every(l => typeof l[i] === 'string' ? /^([-+]?[\d.,]+( ?[^\d ]\S*)?|–)$/.test(l[i]) : false);
+  const number = i => lines.length && lines.every(l => typeof l[i] === 'string' ? /^([-+]?[\d.,]+( ?[^\d ]\S{0,3})?|–)$/.test(l[i]) : false);
   const numeric = header.map((_, i) => number(i) ? 'n' : null);
   return el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption}, el('table', {},
     el('thead', {}, el('tr', {}, header.map((h, i) => el('th', {scope: 'col', class: numeric[i]}, h)))),

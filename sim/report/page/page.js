@@ -38,7 +38,7 @@ function answer() {
     const last = all[all.length - 1], slow = last.rows[last.rows.length - 1];
     tiles.push(tile(first, all.length === 1 ? 'is the fastest' : `is the fastest in ${count} of ${all.length} comparisons`));
     tiles.push(tile(shown(last.rows[0].time_us, 'time_us'), `${wayOf(last.rows[0])}${last.name ? ', ' + last.name : ''}`));
-    tiles.push(tile(plain(slow.time_us / last.rows[0].time_us) + ' ×', `as long takes ${wayOf(slow)} there`));
+    tiles.push(tile(plain(slow.time_us / last.rows[0].time_us) + ' ×', `as long with ${wayOf(slow)} there`));
   } else if (better.length) {
     const sorted = better.slice().sort((a, b) => a.time_us - b.time_us);
     tiles.push(tile(shown(sorted[0].time_us, 'time_us'), nameOf(sorted[0])));
@@ -114,7 +114,7 @@ function training() {
   if (!own.length) return;
   const parts = r => {
     const known = (r.stragglers_us || 0) + (r.negotiation_us || 0) + (r.events_us || 0), kernels = Math.min(r.compressing_us || 0, Math.max(0, r.exposed_us - known));
-    return [{name: 'computing', value: r.compute_us}, {name: 'communication that nothing hides', value: Math.max(0, r.exposed_us - known)}, {name: 'waiting for stragglers', value: r.stragglers_us || 0},
+    return [{name: 'computing', value: r.compute_us}, {name: 'exposed communication', value: Math.max(0, r.exposed_us - known)}, {name: 'waiting for stragglers', value: r.stragglers_us || 0},
       {name: 'negotiation', value: r.negotiation_us || 0}, {name: 'checkpoints, failures, growth', value: r.events_us || 0}].filter(p => p.value > 0 || p.name === 'computing');
   };
   const groups = contests().map(c => ({name: c.name, rows: c.rows.filter(r => own.includes(r)).sort((a, b) => a.index - b.index)})).filter(g => g.rows.length);
@@ -148,13 +148,14 @@ function detail(to, r) {
   }
   if (r.what_if && r.what_if.length)
     to.append(el('h3', {}, 'What if'), table(['twice as fast', 'time', 'change'], r.what_if.map(w => [w.twice_as_fast, scaled(w.time_us, 'us'), changed(w.change)]), {caption: 'What the row takes with what limits it twice as fast, simulated again'}));
+  if (r.faults) to.append(el('h3', {}, 'Failures'), factList([['time without them', scaled(r.faults.healthy_us, 'us')], ['with them', plain(r.slowdown_by_faults) + ' × as long'], ['routes changed', grouped(r.faults.rerouted)], ['messages interrupted', grouped(r.faults.interrupted)]], 2));
   fabricOf(to, r);
   timelineOf(to, r);
   if (!detailsOf(r).end_us) to.append(el('p', {class: 'soft'}, traced(r) ? 'The result folder has no details.json: weft run ... -o DIR --report writes it, and then this page shows the fabric with the use of its links, and ranks, links and queues over time.' : `The network "${r.network}" records no messages and no use of links over time.`));
   packets(to, r);
   jobs(to, r);
 }
-const changed = share => Math.abs(share) < 5e-4 ? 'none' : d3.format('+.1%')(share);
+const changed = share => Math.abs(share) < 5e-4 ? '0.0%' : d3.format('+.1%')(share);
 const traced = r => (weft.networks.find(n => n.name === r.network) || {}).timeline;
 
 function packets(to, r) {
