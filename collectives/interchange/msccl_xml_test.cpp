@@ -4,11 +4,11 @@
 #include "collectives/schedule/verify.hpp"
 #include "collectives/transports/run_on_threads.hpp"
 #include "kernels/base/hash.hpp"
+#include "kernels/testing/mutations.hpp"
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <random>
 
 #include <doctest/doctest.h>
 
@@ -126,36 +126,13 @@ TEST_CASE("thread blocks that wait for one another are refused, with who waits")
   }
 }
 
-// A longer run under sanitizers: WEFT_MUTATIONS=1000000.
 TEST_CASE("whatever bytes a file has, it is read or refused") {
-  const char* asked = std::getenv("WEFT_MUTATIONS");
-  const int rounds = asked != nullptr ? std::atoi(asked) : 4000;
-  const std::vector<std::string> seeds = {exchange(), example("ring_by_hand.xml"), example("all_pairs_by_hand.xml")};
-  std::mt19937_64 dice(20260101);
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(dice() % n); };
+  const int rounds = mutation_rounds(4000);
+  Mutations mutations({exchange(), example("ring_by_hand.xml"), example("all_pairs_by_hand.xml")}, 20260101);
   int read = 0;
   for (int round = 0; round < rounds; ++round) {
-    std::string text = seeds[below(seeds.size())];
-    for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
-      const std::size_t at = below(text.size());
-      switch (below(4)) {
-        case 0:
-          text[at] = static_cast<char>(dice());
-          break;
-        case 1:
-          text.erase(at, 1 + below(8));
-          break;
-        case 2:
-          text.insert(at, text.substr(below(text.size()), below(40)));
-          break;
-        default:
-          if (const std::size_t digit = text.find_first_of("0123456789", at); digit != std::string::npos)
-            text[digit] = static_cast<char>('0' + below(10));
-      }
-      if (text.empty()) text = " ";
-    }
     try {
-      const Schedule s = read_schedule(text);
+      const Schedule s = read_schedule(mutations.next());
       CHECK(s.ranks >= 1);
       ++read;
     } catch (const InputError&) {

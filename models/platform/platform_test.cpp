@@ -1,16 +1,15 @@
 #include "models/platform/platform.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/testing/mutations.hpp"
 #include "models/fabric/routes.hpp"
 #include "models/fabric/simgrid_fabric.hpp"
 #include "models/platform/platform_units.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <random>
 
 #include <doctest/doctest.h>
 
@@ -183,33 +182,15 @@ TEST_CASE("what is wrong with a platform is said with its line, all at once") {
   CHECK(refused(cluster("RING", "8")) == "line 3: topology of <cluster> must be FLAT, TORUS, FAT_TREE or DRAGONFLY, got \"RING\"");
 }
 
-// A longer run under sanitizers: WEFT_MUTATIONS=1000000.
 TEST_CASE("whatever bytes a platform has, it is read or refused") {
-  const char* asked = std::getenv("WEFT_MUTATIONS");
-  const int rounds = asked != nullptr ? std::atoi(asked) : 2000;
-  const std::vector<std::string> seeds = {example("cluster_torus"), example("cluster_fat_tree"), example("cluster_dragonfly"),
-                                          example("bypassZoneRoute"), zone(two_hosts)};
-  std::mt19937_64 dice(20260102);
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(dice() % n); };
+  const int rounds = mutation_rounds(2000);
+  Mutations mutations(
+      {example("cluster_torus"), example("cluster_fat_tree"), example("cluster_dragonfly"), example("bypassZoneRoute"), zone(two_hosts)},
+      20260102);
   int read = 0;
   for (int round = 0; round < rounds; ++round) {
-    std::string text = seeds[below(seeds.size())];
-    for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
-      const std::size_t at = below(text.size());
-      switch (below(3)) {
-        case 0:
-          text[at] = static_cast<char>(dice());
-          break;
-        case 1:
-          text.erase(at, 1 + below(8));
-          break;
-        default:
-          text.insert(at, text.substr(below(text.size()), below(40)));
-      }
-      if (text.empty()) text = " ";
-    }
     try {
-      const auto platform = read_platform(text);
+      const auto platform = read_platform(mutations.next());
       CHECK(!platform->hosts.empty());
       ++read;
     } catch (const InputError&) {

@@ -1,13 +1,11 @@
-// Readers of traces take any bytes: they make a program of them or refuse them, and nothing else happens. WEFT_FUZZ_RUNS says how often.
+// Readers of traces take any bytes: they make a program of them or refuse them, and nothing else happens.
 #include "kernels/base/error.hpp"
+#include "kernels/testing/mutations.hpp"
 #include "models/traces/file_bytes.hpp"
 #include "models/traces/goal.hpp"
 #include "models/traces/read_traces.hpp"
 #include "models/traces/testing.hpp"
 #include "models/traces/traced_job.hpp"
-
-#include <cstdlib>
-#include <random>
 
 #include <doctest/doctest.h>
 
@@ -31,46 +29,25 @@ std::vector<std::string> seeds() {
         "types": ["GenericList[Tensor(long)]"]}, "attrs": [{"name": "pg_size", "value": 2}]}]})",
       "num_ranks 2\nrank 0 {\nl1: calc 5 cpu 1\nl2: send 8b to 1 tag 3\nl2 requires l1\n}\nrank 1 {\nl1: recv 8b from -1 tag -1\nl2: calc "
       "3\nl2 irequires l1\n}\n",
+      R"({"format": "weft trace", "version": 1, "ranks": 2}
+{"rank": 0, "op": "allreduce", "bytes": 1048576, "algorithm": "ring", "start_us": 0, "end_us": 260}
+{"rank": 1, "op": "allreduce", "bytes": 1048576, "start_us": 15, "end_us": 261.5}
+)",
+      R"({"format": "weft trace", "ranks": 2, "clocks": [{"offset_us": 0}, {"offset_us": 1.5}]}
+{"run": 1, "rank": 0, "op": "send", "peer": 1, "channel": 0, "step": 0, "message": 0, "bytes": 4, "start_us": 7, "end_us": 8}
+{"run": 1, "rank": 1, "op": "receive", "peer": 0, "channel": 0, "step": 0, "message": 0, "bytes": 4, "start_us": 7, "end_us": 8}
+)",
       std::string("\x7f\x10\0\0\0\0\0\0\1\0\0\0\0\0\x16\0\0\0\0\0\0\0\x1e\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 38),
       std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03\x4b\x4c\x4a\x06\0\xc2\x41\x24\x35\x03\0\0\0", 23),
   };
 }
 
-std::string changed(std::string text, std::mt19937_64& random) {
-  for (std::uint64_t times = 1 + random() % 4; times > 0; --times) {
-    if (text.empty()) return text;
-    const std::size_t at = random() % text.size();
-    switch (random() % 6) {
-      case 0:
-        text[at] = static_cast<char>(random());
-        break;
-      case 1:
-        text.erase(at, 1 + random() % 8);
-        break;
-      case 2:
-        text.insert(at, text.substr(random() % text.size(), random() % 16));
-        break;
-      case 3:
-        text.resize(at);
-        break;
-      case 4:
-        text[at] = static_cast<char>(text[at] ^ (1 << random() % 8));
-        break;
-      default:
-        text.insert(at, random() % 2 == 0 ? "9999999999999999999" : "-1");
-    }
-  }
-  return text;
-}
-
 TEST_CASE("readers of traces make a program of any bytes, or refuse them") {
-  const char* asked = std::getenv("WEFT_FUZZ_RUNS");
-  const long runs = asked ? std::atol(asked) : 3000;
-  std::mt19937_64 random(1);
-  const std::vector<std::string> all = seeds();
+  const int runs = mutation_rounds(3000);
+  Mutations mutations(seeds(), 1);
   long read = 0, refused = 0;
-  for (long i = 0; i < runs; ++i) {
-    const std::string bytes = changed(all[static_cast<std::size_t>(i) % all.size()], random);
+  for (int i = 0; i < runs; ++i) {
+    const std::string bytes = mutations.next();
     try {
       TraceFile file = parse_trace_file(unpacked(bytes, "t.0.json", 1 << 20), "t.0.json");
       if (file.world > 4096) continue;  // as many as a schedule says: no test's memory holds them

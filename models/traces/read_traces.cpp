@@ -8,6 +8,7 @@
 #include "models/traces/json_access.hpp"
 #include "models/traces/kineto.hpp"
 #include "models/traces/pytorch_trace.hpp"
+#include "models/traces/weft_trace.hpp"
 
 #include <algorithm>
 #include <array>
@@ -186,18 +187,20 @@ TraceFile parse_known(std::string_view bytes, const std::string& file) {
   if (looks_like_goal_binary(bytes)) return parse_goal_binary(bytes, file);
   const std::size_t first = bytes.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (first != std::string_view::npos && (bytes[first] == '{' || bytes[first] == '[')) {
+    if (looks_like_weft_trace(bytes)) return parse_weft_trace(bytes, file);
     if (looks_like_chakra_json(bytes)) return parse_chakra_json(bytes, file);
     if (looks_like_kineto(bytes)) return parse_kineto(bytes, file);
     if (looks_like_pytorch_trace(bytes)) return parse_pytorch_trace(bytes, file);
     throw InputError(
         fmt::format("{}: is JSON of no known trace: neither Kineto (\"traceEvents\"), nor Chakra (\"workload_graph\"), nor PyTorch's "
-                    "execution trace (\"nodes\")",
+                    "execution trace (\"nodes\"), nor Weft's (\"format\": \"weft trace\")",
                     file));
   }
   if (looks_like_goal_text(bytes)) return parse_goal_text(bytes, file);
   if (looks_like_chakra(bytes)) return parse_chakra(bytes, file);
   throw InputError(fmt::format(
-      "{}: is no trace of a known format: Chakra (protobuf, JSON), Kineto, PyTorch's execution trace, GOAL (text, binary)", file));
+      "{}: is no trace of a known format: Chakra (protobuf, JSON), Kineto, PyTorch's execution trace, GOAL (text, binary), Weft's own",
+      file));
 }
 
 }  // namespace
