@@ -158,6 +158,12 @@ TEST_CASE("message costs: a small ring over two servers pays the network where t
                 [](const ServerLink& l) { return l.from.starts_with("gpu") ? l.from > "gpu3" : l.to.starts_with("gpu") && l.to > "gpu3"; });
   const SimTime time = flow({ring, table, 32, ll}, Star{.nodes = 16, .host_link = {200_Gbps, 500_ns}}, server).finish;
   const SimTime nvlink_hop = costs.nvlink_overhead, rail_hop = costs.rail_overhead;  // the paths' latencies are part of them
+  // Large chunks of 1 MiB: 14 steps of a hop's mean latency and of the network's 200 Gb/s, 41.94 us, none beside another.
+  const Regime simple{NcclProtocol::simple, NcclAlgorithm::ring, true};
+  const HardwareProfile large = table.in(simple);
+  const SimTime of_large = flow({ring, table, 8 << 20, simple}, Star{.nodes = 16, .host_link = {200_Gbps, 500_ns}}, server).finish;
+  const double mean_us = (6 * large.nvlink_overhead.microseconds() + 2 * large.rail_overhead.microseconds()) / 8;
+  CHECK(of_large.microseconds() == doctest::Approx(large.call_overhead.microseconds() + 14 * (mean_us + 41.94)).epsilon(0.01));
   // To within the bytes' own time, nanoseconds.
   CHECK(time.microseconds() >= (costs.call_overhead + 10 * nvlink_hop + 3 * rail_hop).microseconds());
   CHECK(time.microseconds() <= (costs.call_overhead + 10 * nvlink_hop + 4 * rail_hop).microseconds() + 0.1);
