@@ -8,6 +8,12 @@
 
 namespace weft {
 
+// Instead of a list.
+struct AllOfThem {
+  static inline const std::vector<int> value = {};
+  static constexpr const char* word = "all";
+};
+
 template <>
 struct Names<Collective> {
   static constexpr const char* kind = "collective";
