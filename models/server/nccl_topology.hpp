@@ -20,4 +20,10 @@ inline constexpr std::size_t max_topology_bytes = 4 << 20;
 // The server has no problems of its own then.
 Server read_nccl_topology(std::string_view xml);
 
+// The file for a server, which NCCL_TOPO_FILE takes: sockets, PCIe switches, GPUs and NICs by the tree of their links, NVLinks by how many
+// of NCCL's rate they are. `nic` is the rate of a NIC's cable. What the file has no words for (latencies, contention, policy, the rate
+// between sockets but by kind of processor) is left out. Throws InputError for a device that hangs below no socket, and for a server
+// that is one GPU by itself.
+std::string to_nccl_topology(const Server& server, BitsPerSecond nic);
+
 }  // namespace weft

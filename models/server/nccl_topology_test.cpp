@@ -173,3 +173,52 @@ TEST_CASE("nccl topology: a server without a GPU is none") {
                     R"(<nic><net name="m" dev="0" speed="1000" port="1"/></nic></pci></cpu></system>)") ==
         "/system: has no GPU: a server needs at least one <gpu> in a <pci>");
 }
+
+TEST_CASE("nccl topology: what is written is read again as a server with the same devices and rates, for every preset") {
+  for (const std::string& name : server_presets()) {
+    if (name == "sub_node") continue;
+    CAPTURE(name);
+    const Server s = server_preset(name);
+    Server read = read_nccl_topology(to_nccl_topology(s, 100_Gbps));
+    read.policy = s.policy;  // which the file does not say
+    CHECK(read.sockets.size() == s.sockets.size());
+    CHECK(read.pcie_switches.size() == s.pcie_switches.size());
+    CHECK(read.gpus.size() == s.gpus.size());
+    CHECK(read.nics.size() == s.nics.size());
+    CHECK(read.nvswitches.empty() == s.nvswitches.empty());
+    CHECK(problems(read).empty());
+    // The same GPUs reach one another inside the server.
+    const ServerPaths here(s), there(read);
+    for (int a = 0; a < s.gpu_count(); ++a)
+      for (int b = 0; b < s.gpu_count(); ++b)
+        if (a != b) CHECK(here.peer(a, b).empty() == there.peer(a, b).empty());
+  }
+}
+
+TEST_CASE("nccl topology: a file that is read, written and read again says the same") {
+  const Server once = read_nccl_topology(small);
+  const Server twice = read_nccl_topology(to_nccl_topology(once, {}));
+  CHECK(twice.gpus == once.gpus);
+  CHECK(twice.nics == once.nics);
+  CHECK(twice.root_complex_payload == once.root_complex_payload);
+  CHECK(twice.links.size() == once.links.size());
+  CHECK(link(twice, "socket1", "gpu1").pcie == PcieLink{.generation = 3, .width = 8});
+  CHECK(link(twice, "socket0", "socket1").bandwidth == 10_GBps);
+  CHECK(link(twice, twice.pcie_switches.front(), "net0").bandwidth == 100_Gbps);
+}
+
+TEST_CASE("nccl topology: an H100 server is written with its 18 NVLinks of 20.6 GB/s and the rate of its cables") {
+  const std::string xml = to_nccl_topology(server_preset("dgx_h100"), 400_Gbps);
+  const auto count = [&](const std::string& what) {
+    int found = 0;
+    for (std::size_t at = xml.find(what); at != std::string::npos; at = xml.find(what, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count("<gpu ") == 8);
+  CHECK(count("sm=\"90\"") == 8);
+  CHECK(count("count=\"18\" tclass=\"0x068000\"") == 8);
+  CHECK(count("speed=\"400000\"") == 8);
+  CHECK(count("modelid=\"143\"") == 2);  // 22 GB/s between Sapphire Rapids
+  CHECK_THROWS_WITH_AS(to_nccl_topology(server_preset("sub_node"), 400_Gbps),
+                       "the server is one GPU with its NIC: there is no topology to write; give \"server\"", InputError);
+}

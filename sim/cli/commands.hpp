@@ -61,7 +61,7 @@ struct ReportArguments {
 int report_command(const ReportArguments&, std::ostream& out);
 int check_command(const ScenarioArguments&, std::ostream& out);
 
-enum class TopologyFormat { summary, dot, svg, json, simgrid };
+enum class TopologyFormat { summary, dot, svg, json, simgrid, nccl };
 int topo_command(const ScenarioArguments&, TopologyFormat, std::ostream& out);
 
 int show_command(const ScenarioArguments&, std::ostream& out);

@@ -21,7 +21,7 @@ namespace {
 
 struct Arguments {
   RunArguments run;
-  bool dot = false, svg = false, json = false, simgrid = false;
+  bool dot = false, svg = false, json = false, simgrid = false, nccl = false;
   bool results_schema = false;
   std::string command, shell;  // that are to be explained, and completed
   bool man = false;
@@ -39,11 +39,13 @@ int completion_command(const CLI::App& app, const std::string& shell) {
 }
 
 TopologyFormat format_of(const Arguments& a) {
-  if (a.dot + a.svg + a.json + a.simgrid > 1) throw InputError("weft topo: give one of --dot, --svg, --json and --simgrid");
+  if (a.dot + a.svg + a.json + a.simgrid + a.nccl > 1)
+    throw InputError("weft topo: give one of --dot, --svg, --json, --simgrid and --nccl");
   return a.dot       ? TopologyFormat::dot
          : a.svg     ? TopologyFormat::svg
          : a.json    ? TopologyFormat::json
          : a.simgrid ? TopologyFormat::simgrid
+         : a.nccl    ? TopologyFormat::nccl
                      : TopologyFormat::summary;
 }
 
@@ -157,6 +159,7 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   topo->add_flag("--svg", a.svg, "Print the same drawing as SVG");
   topo->add_flag("--json", a.json, "Print the fabric as the \"graph\" of a scenario");
   topo->add_flag("--simgrid", a.simgrid, "Print the fabric as a SimGrid platform (XML)");
+  topo->add_flag("--nccl", a.nccl, "Print one of its servers as a topology file of NCCL (NCCL_TOPO_FILE)");
   ExportArguments export_arguments;
   declare_export(*command("export", "Write a schedule for other programs: MSCCL, GOAL, Graphviz",
                           [&] { return export_command(export_arguments, std::cout); }),

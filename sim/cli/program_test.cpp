@@ -166,9 +166,9 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
        "\"calibrate\", \"lab\", \"replay\", \"timeline\", \"train\", \"validate\", \"help\", \"completion\"\n"},
       {"topo " + good + " --dto",
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
-       "\"--svg\", \"--json\", \"--simgrid\", \"-h\"\n"},
+       "\"--svg\", \"--json\", \"--simgrid\", \"--nccl\", \"-h\"\n"},
       {"lab " + good + " -- --algorithm ring", "weft lab: --algorithm is the scenario's to say, or the lab's\n"},
-      {"topo " + good + " --dot --json", "weft topo: give one of --dot, --svg, --json and --simgrid\n"},
+      {"topo " + good + " --dot --json", "weft topo: give one of --dot, --svg, --json, --simgrid and --nccl\n"},
   };
   for (const auto& one : commands) {
     CAPTURE(one.first);

@@ -4,6 +4,7 @@
 #include "models/fabric/drawing.hpp"
 #include "models/fabric/fabric_export.hpp"
 #include "models/fabric/oversubscription.hpp"
+#include "models/server/nccl_topology.hpp"
 #include "models/server/server_fabric.hpp"
 #include "models/training/model.hpp"
 #include "sim/cli/commands.hpp"
@@ -50,6 +51,13 @@ void names(const char* title, std::ostream& out) {
   out << "  " << fmt::format("{}\n", fmt::join(Form<E>::names(), " "));
 }
 
+// Of the cable at the first endpoint's port; none: it has none.
+BitsPerSecond cable_rate(const Fabric& fabric) {
+  for (LinkId id = 0; id < fabric.links(); ++id)
+    if (fabric.from(id) == fabric.port_of(0) && !fabric.link(id).in_server) return fabric.link(id).bandwidth;
+  return {};
+}
+
 }  // namespace
 
 int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std::ostream& out) {
@@ -67,6 +75,7 @@ int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std:
     if (format == TopologyFormat::dot) to_dot(drawing_of(*fabric), out);
     if (format == TopologyFormat::svg) to_svg(drawing_of(*fabric), out);
     if (format == TopologyFormat::json) to_json(*fabric, out);
+    if (format == TopologyFormat::nccl) out << to_nccl_topology(one.scenario.server, cable_rate(*fabric));
     if (format == TopologyFormat::simgrid) to_simgrid_xml(*fabric, one.scenario.fabric.ecmp, out);
   }
   return exit_ok;
