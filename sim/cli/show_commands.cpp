@@ -11,6 +11,7 @@
 #include "sim/results/writers.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/describe.hpp"
+#include "sim/scenario/device_form.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/plan.hpp"
 #include "sim/scenario/profiles.hpp"
@@ -117,6 +118,8 @@ int list_command(std::ostream& out) {
   for (const EngineEntry& engine : engines()) out << fmt::format("  {:<22} {}\n", engine.name, engine.description);
   heading("compressions of gradients", out);
   out << fmt::format("  {}\n", fmt::join(compression_names(), " "));
+  heading("devices that train", out);
+  out << fmt::format("  {}\n", fmt::join(DeviceForm::names("."), " "));
   heading("networks of this build", out);
   for (const NetworkTraits& traits : networks())
     if (traits.in_this_build) out << fmt::format("  {:<24} {}\n", traits.name, traits.description);
