@@ -29,7 +29,7 @@
 namespace weft {
 
 // A schedule on ranks placed at endpoints, for a message of `elements` elements.
-struct Job {
+struct PlacedSchedule {
   const Schedule& schedule;
   std::span<const int> placement;  // rank -> endpoint
   std::int64_t elements = 0;
@@ -193,7 +193,7 @@ struct RankDone {
 template <class Network>
 class EventExecutor {
  public:
-  EventExecutor(const Job& job, LaneState<Network>& lane, Seat seat)
+  EventExecutor(const PlacedSchedule& job, LaneState<Network>& lane, Seat seat)
       : job_(job),
         lane_(lane),
         seat_(std::move(seat)),
@@ -583,7 +583,7 @@ class EventExecutor {
     }
   }
 
-  const Job job_;
+  const PlacedSchedule job_;
   LaneState<Network>& lane_;
   const Seat seat_;
   ChunkLayout layout_;
