@@ -56,7 +56,7 @@ class EventQueue {
           ++read;
         }
         for (int stage = 0; stage < stages; ++stage)
-          if (const std::uint32_t at = i + distance[stage]; at < read) fetch(stage, ahead[at % 8]);
+          if (const std::uint32_t at = i + distance[static_cast<std::size_t>(stage)]; at < read) fetch(stage, ahead[at % 8]);
         handle(ahead[i % 8]);
       }
       remove(bucket);
