@@ -21,7 +21,7 @@ namespace weft {
 namespace {
 
 // A job for one run, and what it points to.
-struct ReadyJob {
+struct SizedJob {
   const PlacedJob& job;
   Bytes size;
   std::shared_ptr<const Program> program;
@@ -30,11 +30,11 @@ struct ReadyJob {
   std::vector<SpanRecord>* spans = nullptr;        // receives what each rank of a training job does
 
   // One, or of a training job one for each part of the model.
-  int tenants() const { return job.training ? job.training->parts() : 1; }
+  int parts() const { return job.training ? job.training->parts() : 1; }
 
-  void add_tenants(const HardwareProfile& hardware, const Experiment::Options& options, std::vector<Tenant>& out) const {
-    if (!job.training) return out.push_back(tenant(hardware, options));
-    for (int part = 0; part < tenants(); ++part) {
+  void add_to(const HardwareProfile& hardware, const Experiment::Options& options, std::vector<Job>& out) const {
+    if (!job.training) return out.push_back(only_part(hardware, options));
+    for (int part = 0; part < parts(); ++part) {
       PlacedTraining placed = job.training->placed(part, *job.schedule, hardware, job.starts);
       placed.iterations = job.repetition.iterations;
       placed.name = job.name;
@@ -44,32 +44,33 @@ struct ReadyJob {
       placed.kernels_on_gpu = job.kernels_on_gpu;
       placed.aggregation = job.aggregation;
       placed.regime = job.regime;
-      out.push_back({.name = job.name, .job = std::move(placed)});
+      out.push_back({.name = job.name, .placed = std::move(placed)});
     }
   }
 
  private:
-  Tenant tenant(const HardwareProfile& hardware, const Experiment::Options& options) const {
+  Job only_part(const HardwareProfile& hardware, const Experiment::Options& options) const {
     if (job.in_network())
-      return {.name = job.name, .job = InNetworkJob{*job.aggregation, job.placement, job.elements(size), job.starts, job.repetition}};
+      return {.name = job.name,
+              .placed = PlacedAggregation{*job.aggregation, job.placement, job.elements(size), job.starts, job.repetition}};
     return {.name = job.name,
-            .job = PlacedProgram{.program = *program,
-                                 .placement = job.placement,
-                                 .hardware = hardware,
-                                 .start = job.starts,
-                                 .repetition = job.repetition,
-                                 .name = job.name,
-                                 .timeline = messages,
-                                 .operations = options.operations,
-                                 .find_path = options.find_path}};
+            .placed = PlacedProgram{.program = *program,
+                                    .placement = job.placement,
+                                    .hardware = hardware,
+                                    .start = job.starts,
+                                    .repetition = job.repetition,
+                                    .name = job.name,
+                                    .timeline = messages,
+                                    .operations = options.operations,
+                                    .find_path = options.find_path}};
   }
 };
 
-// Parts of a model are tenants of their own, one behind the other: a step ends when all have ended it.
+// Parts of a model are jobs of the network, one behind the other: a step ends when all have ended it.
 void join_parts(SharedRun& run, std::size_t first, int parts) {
-  TenantRun& all = run.jobs[first];
+  JobRun& all = run.jobs[first];
   for (int p = 1; p < parts; ++p) {
-    const TenantRun& one = run.jobs[first + static_cast<std::size_t>(p)];
+    const JobRun& one = run.jobs[first + static_cast<std::size_t>(p)];
     for (std::size_t i = 0; i < all.iterations.size(); ++i) {
       all.iterations[i].end = std::max(all.iterations[i].end, one.iterations[i].end);
       all.iterations[i].begin = i > 0 ? all.iterations[i - 1].end : std::min(all.iterations[i].begin, one.iterations[i].begin);
@@ -149,10 +150,10 @@ Row Experiment::run(Bytes size, const Options& options) {
   const Scenario& scenario = parts_->scenario;
   const Fabric& fabric = *parts_->fabric;
   const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
-  std::vector<ReadyJob> ready;
+  std::vector<SizedJob> ready;
   for (PlacedJob& job : parts_->jobs) choose_for_size(job, size, hardware, parts_->ground());
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.at(size)});
-  std::vector<Tenant> tenants;
+  std::vector<Job> jobs;
   if (Timeline* timeline = options.timeline) {
     timeline->fabric = parts_->fabric;
     timeline->placement = placement();
@@ -162,7 +163,7 @@ Row Experiment::run(Bytes size, const Options& options) {
       ready[i].messages = &timeline->activity.beside.emplace_back(JobMessages{.job = ready[i].job.name}).messages;
   }
   for (std::size_t i = 0; i < ready.size(); ++i)
-    ready[i].add_tenants(hardware, i == 0 ? options : Options{.find_path = options.find_path}, tenants);
+    ready[i].add_to(hardware, i == 0 ? options : Options{.find_path = options.find_path}, jobs);
 
   const auto before = std::chrono::steady_clock::now();
   const auto site = [&](Routes& routes, NetworkActivity* activity) {
@@ -174,13 +175,13 @@ Row Experiment::run(Bytes size, const Options& options) {
                       .activity = activity};
   };
   NetworkActivity* activity = options.timeline ? &options.timeline->activity : nullptr;
-  SharedRun run = run_on(scenario.network, {tenants, scenario.traffic, scenario.copies}, site(parts_->routes, activity), options.around);
+  SharedRun run = run_on(scenario.network, {jobs, scenario.traffic, scenario.copies}, site(parts_->routes, activity), options.around);
   if (activity) {
     activity->begin = first_begin(run);
     activity->end = run.finish;
     activity->bytes_on_link = run.bytes_on_link;
   }
-  join_parts(run, 0, ready.front().tenants());
+  join_parts(run, 0, ready.front().parts());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
   Row row = row_of(scenario, {ready.front().job, size, run.jobs.front(), run, fabric});
   row.wall_s = wall.count();
@@ -191,11 +192,11 @@ Row Experiment::run(Bytes size, const Options& options) {
     row.faults = FaultsResult{.healthy = healthy_time(size, hardware), .rerouted = run.rerouted, .interrupted = run.interrupted};
   if (!options.each_alone || !is_shared(scenario)) return row;
   for (std::size_t i = 0; i < ready.size(); ++i) {
-    std::vector<Tenant> only;
-    ready[i].add_tenants(hardware, {}, only);
+    std::vector<Job> only;
+    ready[i].add_to(hardware, {}, only);
     Routes routes(fabric, scenario.fabric.ecmp);
     SharedRun alone = run_on(scenario.network, {only}, site(routes, nullptr), Around::nothing);
-    join_parts(alone, 0, ready[i].tenants());
+    join_parts(alone, 0, ready[i].parts());
     row.jobs.push_back(result_of({ready[i].job, size, run.jobs[i], run, fabric}, mean_time(alone.jobs.front().iterations)));
   }
   return row;

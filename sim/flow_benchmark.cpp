@@ -59,7 +59,7 @@ Measured measure(const Question& question, Run run, bool prove = false) {
     Routes routes(*fabric, Ecmp{});
     HardwareProfile hardware;
     hardware.send_overhead = question.send_overhead;
-    const Job job{schedule, placement, (256_MiB).count / 4, 4, hardware, {}};
+    const PlacedSchedule job{schedule, placement, (256_MiB).count / 4, 4, hardware, {}};
     const double before_proof = cpu_seconds();
     if (prove) check(verify(schedule).empty(), "{} is wrong", question.algorithm);
     const double before = cpu_seconds();
@@ -92,7 +92,7 @@ void measure_scale(bool quick) {
              "messages", "proof", "flow cpu", "ns/msg", "proof ns", "MiB", "against");
   const auto row = [](const Question& question, std::string_view fabric, const Measured* base) {
     const Measured m = measure(
-        question, [](const Job& j, const Fabric& f, Routes& r) { return run_flow(j, f, r); }, true);
+        question, [](const PlacedSchedule& j, const Fabric& f, Routes& r) { return run_flow(j, f, r); }, true);
     fmt::print("  {:<9} {:>6} {:<17} {:<10} {:>9} {:>8.3f} {:>9.3f} {:>9.1f} {:>9.1f} {:>7} {:>11.2f}x\n", fabric,
                endpoints(question.fabric), question.algorithm, question.send_overhead.ps > 0 ? "overheads" : name_of(question.collective),
                m.messages, m.proof_s, m.cpu_s, ns_each(m.cpu_s, m), ns_each(m.proof_s, m), m.peak_kib / 1024,
@@ -138,13 +138,13 @@ int main(int argc, char** argv) {
   fmt::print("# {:<9} {:>5} {:<17} {:<8} {:>9} {:>12} {:>9} {:>9} {:>10} {:>8} {:>12} {:>7} {:>8} {:>7}\n", "fabric", "ranks", "algorithm",
              "placed", "messages", "time us", "flow cpu", "ns/msg", "events", "solves", "solved flows", "MiB", "simgrid", "ratio");
   const auto row = [&](const Question& question, std::string_view fabric, bool compare) {
-    const Measured flow = measure(question, [](const Job& j, const Fabric& f, Routes& r) { return run_flow(j, f, r); });
+    const Measured flow = measure(question, [](const PlacedSchedule& j, const Fabric& f, Routes& r) { return run_flow(j, f, r); });
     fmt::print("  {:<9} {:>5} {:<17} {:<8} {:>9} {:>12.3f} {:>9.4f} {:>9.1f} {:>10} {:>8} {:>12} {:>7}", fabric, endpoints(question.fabric),
                question.algorithm, question.placement.policy == PlacementPolicy::random ? "random" : "linear", flow.messages,
                flow.finish_us, flow.cpu_s, flow.cpu_s / static_cast<double>(flow.messages) * 1e9, flow.events, flow.solves,
                flow.solved_flows, flow.peak_kib / 1024);
     if (compare && reference) {
-      const Measured simgrid = measure(question, [](const Job& j, const Fabric&, Routes& r) { return run_s4u(j, r); });
+      const Measured simgrid = measure(question, [](const PlacedSchedule& j, const Fabric&, Routes& r) { return run_s4u(j, r); });
       fmt::print(" {:>8.3f} {:>6.1f}x", simgrid.cpu_s, simgrid.cpu_s / flow.cpu_s);
     }
     fmt::print("\n");

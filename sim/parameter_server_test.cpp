@@ -110,7 +110,7 @@ TEST_CASE("parameter servers of two jobs have hosts of their own, and the jobs d
     Scenario s = star(10, 4, network);
     s.workload.algorithms = {extra(1)};
     s.workload.sizes = {1_MB};
-    s.jobs = {JobSpec{.name = "other", .ranks = 4, .start = 30_us}};
+    s.jobs = {JobChoice{.name = "other", .ranks = 4, .start = 30_us}};
     CHECK(placements_of_jobs(s, extra(1)) == std::vector<std::vector<int>>{{0, 1, 2, 3, 8}, {4, 5, 6, 7, 9}});
     const std::string text = in_child([&] {
       std::string out;

@@ -93,7 +93,7 @@ void choose_for_size(PlacedJob& job, Bytes row_size, const HardwareProfile& hard
 void place_jobs_beside(const Scenario& scenario, const AlgorithmChoice& algorithm, const std::vector<std::vector<int>>& placements,
                        const Ground& ground, std::vector<PlacedJob>& out) {
   for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
-    const JobSpec& spec = scenario.jobs[i];
+    const JobChoice& spec = scenario.jobs[i];
     const Scenario alone = scenario_of_job(scenario, algorithm, spec.size.value_or(Bytes{}), spec);
     std::vector<SimTime> starts(static_cast<std::size_t>(alone.workload.ranks), spec.start);
     out.push_back(placed_workload(alone, alone.workload.algorithms.front(), {spec.name, placements[i + 1], std::move(starts)}, ground));

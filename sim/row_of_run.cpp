@@ -50,7 +50,7 @@ std::optional<CriticalPath> path_of(const SimulatedJob& j) {
 }
 
 // What no rank waited for of itself is the end of the run, where those that are done wait for the last.
-TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, SimTime step, const TenantRun& run) {
+TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, SimTime step, const JobRun& run) {
   const SimTime rest = step - run.computed - run.waits.sum();
   return {.model = choice.model.table->name,
           .engine = label(choice.engines.front()),
@@ -75,13 +75,13 @@ SimTime mean_time(const std::vector<Iteration>& iterations) {
 
 SimTime first_begin(const SharedRun& run) {
   SimTime first = SimTime::never();
-  for (const TenantRun& job : run.jobs) first = std::min(first, job.iterations.front().begin);
+  for (const JobRun& job : run.jobs) first = std::min(first, job.iterations.front().begin);
   return first;
 }
 
 JobResult result_of(const SimulatedJob& j, SimTime alone) {
   const PlacedJob& job = j.job;
-  const TenantRun& run = j.own;
+  const JobRun& run = j.own;
   const auto [least, most] = std::ranges::minmax(run.iterations, {}, [](const Iteration& one) { return one.time(); });
   return {.name = job.name,
           .algorithm = job.label,
@@ -104,7 +104,7 @@ JobResult result_of(const SimulatedJob& j, SimTime alone) {
 
 Row row_of(const Scenario& scenario, const SimulatedJob& j) {
   const PlacedJob& job = j.job;
-  const TenantRun& own = j.own;
+  const JobRun& own = j.own;
   const SharedRun& run = j.all;
   const SimTime time = mean_time(own.iterations);
   Row row{.scenario = scenario.name,

@@ -13,7 +13,7 @@ namespace weft {
 struct SimulatedJob {
   const PlacedJob& job;
   Bytes size;  // of the row
-  const TenantRun& own;
+  const JobRun& own;
   const SharedRun& all;
   const Fabric& fabric;
 };

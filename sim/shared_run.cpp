@@ -72,15 +72,15 @@ template <class Network>
 using InNetwork = std::conditional_t<std::is_same_v<Network, PacketNetwork>, PacketAgents, FlowTrees>;
 
 // Of a training job, but for the control messages of its engine.
-bool is_in_network(const Tenant& tenant) {
-  const PlacedTraining* training = std::get_if<PlacedTraining>(&tenant.job);
-  return training ? training->aggregation.has_value() : std::holds_alternative<InNetworkJob>(tenant.job);
+bool is_in_network(const Job& job) {
+  const PlacedTraining* training = std::get_if<PlacedTraining>(&job.placed);
+  return training ? training->aggregation.has_value() : std::holds_alternative<PlacedAggregation>(job.placed);
 }
 
-bool only_in_network(std::span<const Tenant> tenants) { return std::ranges::all_of(tenants, is_in_network); }
+bool only_in_network(std::span<const Job> jobs) { return std::ranges::all_of(jobs, is_in_network); }
 
 // The in-network job whose rounds are a training job's orders, each of at most all gradients.
-InNetworkJob open_job(const PlacedTraining& training, RoundOwner& owner) {
+PlacedAggregation open_job(const PlacedTraining& training, RoundOwner& owner) {
   return {.settings = *training.aggregation,
           .workers = {training.placement.begin(), training.placement.end()},
           .elements = training.step.size().count / training.element_bytes,
@@ -88,18 +88,19 @@ InNetworkJob open_job(const PlacedTraining& training, RoundOwner& owner) {
 }
 
 // The links of a network on which schedules run give them their payload's rate; headers of packets are what agents send.
-std::vector<BitsPerSecond> rates_for(std::span<const Tenant> tenants, const SharedSite& site) {
-  return only_in_network(tenants) ? link_rates(site.routes.fabric()) : goodput_of_links(site.routes.fabric(), site.hardware);
+std::vector<BitsPerSecond> rates_for(std::span<const Job> jobs, const SharedSite& site) {
+  return only_in_network(jobs) ? link_rates(site.routes.fabric()) : goodput_of_links(site.routes.fabric(), site.hardware);
 }
 
 // A lane each, one for the traffic, one for copies and one for failures.
 static_assert(1 + max_jobs + 3 <= Lane<FluidNetwork>::most_lanes);
 
-std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
+std::vector<int> endpoints_of_schedules(std::span<const Job> jobs) {
   std::vector<int> out;
-  for (const Tenant& t : tenants) {
-    if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job)) out.insert(out.end(), job->placement.begin(), job->placement.end());
-    if (const PlacedTraining* job = std::get_if<PlacedTraining>(&t.job); job && !job->aggregation)
+  for (const Job& t : jobs) {
+    if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.placed))
+      out.insert(out.end(), job->placement.begin(), job->placement.end());
+    if (const PlacedTraining* job = std::get_if<PlacedTraining>(&t.placed); job && !job->aggregation)
       out.insert(out.end(), job->placement.begin(), job->placement.end());
   }
   return out;
@@ -107,7 +108,7 @@ std::vector<int> endpoints_of_schedules(std::span<const Tenant> tenants) {
 
 template <class Network>
 SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const SharedSite& site, Around around) {
-  const std::span<const Tenant> tenants = load.tenants;
+  const std::span<const Job> jobs = load.jobs;
   if (site.activity) {
     site.activity->start(site.routes.fabric());
     network.model().record_activity(site.activity);
@@ -116,18 +117,18 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
   std::deque<ProgramDriver<Network>> programs;
   std::deque<TrainingDriver<Network>> trainings;
   std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(site.routes.fabric().links()));
-  std::vector<InNetworkJob> aggregated;
+  std::vector<PlacedAggregation> aggregated;
   std::vector<std::pair<TrainingDriver<Network>*, std::size_t>> with_rounds;
-  for (const Tenant& t : tenants) {
-    if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.job)) {
+  for (const Job& t : jobs) {
+    if (const PlacedProgram* job = std::get_if<PlacedProgram>(&t.placed)) {
       programs.emplace_back(*job, site.routes, network, nic_free_at);
-    } else if (const PlacedTraining* training = std::get_if<PlacedTraining>(&t.job)) {
+    } else if (const PlacedTraining* training = std::get_if<PlacedTraining>(&t.placed)) {
       TrainingDriver<Network>& driver = trainings.emplace_back(*training, site.routes, network, nic_free_at);
       if (!training->aggregation) continue;
       with_rounds.emplace_back(&driver, aggregated.size());
       aggregated.push_back(open_job(*training, driver));
     } else {
-      aggregated.push_back(std::get<InNetworkJob>(t.job));
+      aggregated.push_back(std::get<PlacedAggregation>(t.placed));
     }
     if (is_in_network(t)) aggregated.back().name = t.name;
   }
@@ -135,8 +136,8 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
                                .hardware = site.hardware,
                                .switches = site.switches,
                                .ecn = site.packet.ecn,
-                               .wire_share = only_in_network(tenants) ? 1 : site.hardware.wire_efficiency,
-                               .taken = endpoints_of_schedules(tenants)};
+                               .wire_share = only_in_network(jobs) ? 1 : site.hardware.wire_efficiency,
+                               .taken = endpoints_of_schedules(jobs)};
   std::optional<InNetwork<Network>> in_network;
   if (!aggregated.empty()) in_network.emplace(switches, aggregated, network);
   for (const auto& [training, number] : with_rounds) training->reduce_in(in_network->open_jobs(), number);
@@ -153,19 +154,19 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
     carried(added.bytes_on_link);
     out.in_network = added.summary;
     auto summary = out.in_network->jobs.begin();
-    for (const Tenant& t : tenants)
+    for (const Job& t : jobs)
       if (is_in_network(t)) summary++->name = t.name;
   }
   auto program = programs.begin();
   auto training = trainings.begin();
   auto of_agents = added.jobs.begin();
-  for (const Tenant& t : tenants) {
-    if (std::holds_alternative<PlacedProgram>(t.job)) {
+  for (const Job& t : jobs) {
+    if (std::holds_alternative<PlacedProgram>(t.placed)) {
       const NetworkRun job = program->result();
       carried(job.bytes_on_link);
       out.jobs.push_back({.iterations = program->iterations(), .messages = job.messages, .critical_path = program->critical_path()});
       ++program;
-    } else if (std::holds_alternative<PlacedTraining>(t.job)) {
+    } else if (std::holds_alternative<PlacedTraining>(t.placed)) {
       const NetworkRun job = training->result();
       carried(job.bytes_on_link);
       out.jobs.push_back({.iterations = training->iterations(),
@@ -206,7 +207,7 @@ PacketSettings with_failures(PacketSettings packet, const Faults& faults, const 
 }
 
 SharedRun run_flow(const SharedLoad& load, const SharedSite& site, Around around) {
-  SharedNetwork<FluidNetwork> network(rates_for(load.tenants, site));
+  SharedNetwork<FluidNetwork> network(rates_for(load.jobs, site));
   lose_two_way(site.routes.fabric(), network.model());
   std::optional<LinkFaults> faults;
   if (site.faults.any()) faults.emplace(site.faults, site.routes.fabric(), site.routes.ecmp(), network);
@@ -219,7 +220,7 @@ SharedRun run_flow(const SharedLoad& load, const SharedSite& site, Around around
 }
 
 SharedRun run_packet(const SharedLoad& load, const SharedSite& site, Around around) {
-  SharedNetwork<PacketNetwork> network(site.routes.fabric(), rates_for(load.tenants, site),
+  SharedNetwork<PacketNetwork> network(site.routes.fabric(), rates_for(load.jobs, site),
                                        with_failures(site.packet, site.faults, site.routes.fabric()));
   SharedRun out = run(network, load, site, around);
   out.packet = network.model().report();
@@ -229,8 +230,8 @@ SharedRun run_packet(const SharedLoad& load, const SharedSite& site, Around arou
 
 // The networks of others run one program, once, without anything beside it.
 const PlacedProgram& only_program(const SharedLoad& load) {
-  check(load.tenants.size() == 1 && load.traffic.empty() && load.copies.empty(), "several jobs on a network of others");
-  const auto& program = std::get<PlacedProgram>(load.tenants.front().job);
+  check(load.jobs.size() == 1 && load.traffic.empty() && load.copies.empty(), "several jobs on a network of others");
+  const auto& program = std::get<PlacedProgram>(load.jobs.front().placed);
   check(program.repetition.iterations == 1, "{} iterations on a network of others", program.repetition.iterations);
   return program;
 }

@@ -32,12 +32,12 @@ struct SharedSite {
   NetworkActivity* activity = nullptr;  // receives what the network and the traffic do
 };
 
-struct Tenant {
+struct Job {
   std::string name;  // goes with what it waits for
-  std::variant<PlacedProgram, InNetworkJob, PlacedTraining> job;
+  std::variant<PlacedProgram, PlacedAggregation, PlacedTraining> placed;
 };
 
-struct TenantRun {
+struct JobRun {
   std::vector<Iteration> iterations;
   std::int64_t messages = 0;                    // in all iterations
   std::int64_t most_sent = 0;                   // in-network: bytes on the wire by the NIC that sent most, in all iterations
@@ -50,7 +50,7 @@ struct TenantRun {
 };
 
 struct SharedRun {
-  std::vector<TenantRun> jobs;
+  std::vector<JobRun> jobs;
   std::vector<TrafficResult> traffic;
   std::vector<CopyResult> copies;
   SimTime finish;  // of the last job
@@ -64,7 +64,7 @@ struct SharedRun {
 
 // What runs beside each other.
 struct SharedLoad {
-  std::span<const Tenant> tenants;
+  std::span<const Job> jobs;
   std::span<const TrafficSpec> traffic = {};
   std::span<const HostCopies> copies = {};
 };

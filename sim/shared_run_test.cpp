@@ -30,15 +30,15 @@ SharedRun run(On network, const FabricSpec& spec, const std::vector<Ring>& rings
   for (const Ring& ring : rings) schedules.push_back(ring_allreduce(static_cast<int>(ring.placement.size())));
   std::vector<Program> programs;
   for (std::size_t i = 0; i < rings.size(); ++i) programs.push_back(program_of(schedules[i], rings[i].message.count / 4, 4));
-  std::vector<Tenant> tenants;
+  std::vector<Job> jobs;
   for (std::size_t i = 0; i < rings.size(); ++i)
-    tenants.push_back({.name = fmt::format("job{}", i),
-                       .job = PlacedProgram{.program = programs[i],
+    jobs.push_back({.name = fmt::format("job{}", i),
+                    .placed = PlacedProgram{.program = programs[i],
                                             .placement = rings[i].placement,
                                             .hardware = ideal,
                                             .repetition = rings[i].repetition,
                                             .name = fmt::format("job{}", i)}});
-  return run_on(network == On::flow ? NetworkKind::flow : NetworkKind::packet, {tenants, traffic}, {routes}, Around::nothing);
+  return run_on(network == On::flow ? NetworkKind::flow : NetworkKind::packet, {jobs, traffic}, {routes}, Around::nothing);
 }
 
 double seconds(const SharedRun& run, std::size_t job) { return run.jobs[job].finish().seconds(); }
@@ -160,17 +160,17 @@ TEST_CASE("shared run: a job that can never finish is named, and who waits for w
   const Schedule ring = ring_allreduce(2);
   const std::vector<int> good{0, 1}, cut_off{4, 5};
   const Program program = program_of(ring, 1 << 16, 4);
-  const auto tenant = [&](const char* name, const std::vector<int>& placement) {
-    return Tenant{.name = name, .job = PlacedProgram{.program = program, .placement = placement, .hardware = ideal, .name = name}};
+  const auto job = [&](const char* name, const std::vector<int>& placement) {
+    return Job{.name = name, .placed = PlacedProgram{.program = program, .placement = placement, .hardware = ideal, .name = name}};
   };
-  const std::vector<Tenant> tenants = {tenant("good", good), tenant("doomed", cut_off)};
+  const std::vector<Job> jobs = {job("good", good), job("doomed", cut_off)};
   const std::vector<TrafficSpec> traffic = {{.endpoints = {2, 3}, .size = 64_KiB}};  // goes on meanwhile
   PacketSettings settings;
   settings.timeout = 10_us;
   settings.faults.failures = {{.link = "node4->switch", .at = 0_us}};
   std::string said;
   try {
-    run_on(NetworkKind::packet, {tenants, traffic}, {.routes = routes, .packet = settings}, Around::nothing);
+    run_on(NetworkKind::packet, {jobs, traffic}, {.routes = routes, .packet = settings}, Around::nothing);
   } catch (const RunError& error) {
     said = error.what();
   }

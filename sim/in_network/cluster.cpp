@@ -188,7 +188,7 @@ PlacedTask place_task(const InNetworkCluster& cluster, const InNetworkSite& site
 }
 
 std::vector<PlacedTask> place_tasks(const std::vector<InNetworkCluster>& clusters, const InNetworkSite& site,
-                                    const std::vector<InNetworkJob>& jobs) {
+                                    const std::vector<PlacedAggregation>& jobs) {
   std::vector<PlacedTask> out;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     out.push_back(place_task(clusters[j], site, jobs[j].settings));
@@ -205,9 +205,9 @@ std::vector<InNetworkTask> tasks_of(const std::vector<PlacedTask>& placed) {
   return out;
 }
 
-SimTime InNetworkJob::first_start() const { return starts.empty() ? SimTime{} : *std::ranges::min_element(starts); }
+SimTime PlacedAggregation::first_start() const { return starts.empty() ? SimTime{} : *std::ranges::min_element(starts); }
 
-std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs) {
+std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs) {
   std::vector<InNetworkCluster> out;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     std::vector<int> others = site.taken;

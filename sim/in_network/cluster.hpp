@@ -60,7 +60,7 @@ struct AtpRoundTrip {
 AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, std::span<const int> servers, const InNetworkSite& site, Bytes packet);
 
 // Of each job: the endpoints of the others are left to them as far as possible.
-std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs);
+std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs);
 
 // A job on the fabric: its settings with what follows from there, and the switches and servers it uses.
 struct PlacedTask {
@@ -69,7 +69,7 @@ struct PlacedTask {
 };
 PlacedTask place_task(const InNetworkCluster& cluster, const InNetworkSite& site, const InNetworkSettings& settings);
 std::vector<PlacedTask> place_tasks(const std::vector<InNetworkCluster>& clusters, const InNetworkSite& site,
-                                    const std::vector<InNetworkJob>& jobs);
+                                    const std::vector<PlacedAggregation>& jobs);
 
 // What agents know of the tasks.
 std::vector<InNetworkTask> tasks_of(const std::vector<PlacedTask>& placed);

@@ -19,7 +19,7 @@ BitsPerSecond window_rate(double packets, Bytes packet, SimTime round_trip) {
 
 }  // namespace
 
-FlowTrees::Flows::Flows(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<FluidNetwork>& network)
+FlowTrees::Flows::Flows(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs, SharedNetwork<FluidNetwork>& network)
     : site_(site),
       fabric_(site.routes.fabric()),
       network_(network.model()),
@@ -56,7 +56,7 @@ InNetworkRun FlowTrees::Flows::result() const {
   InNetworkRun out{.bytes_on_link = std::vector<std::int64_t>(static_cast<std::size_t>(fabric_.links())), .summary = summary_};
   for (std::size_t j = 0; j < states_.size(); ++j) {
     const JobState& state = states_[j];
-    JobInNetwork& summary = out.summary.jobs[j];
+    InNetworkJobSummary& summary = out.summary.jobs[j];
     summary.packets = state.packets;
     summary.aggregated = !adds_up(state) ? 0 : state.packets > 0 ? 1 - state.collided / static_cast<double>(state.packets) : 1;
     InNetworkRun::OfJob& job =
@@ -180,7 +180,7 @@ void FlowTrees::Flows::add_job(std::size_t j, const SwitchmlSettings& settings) 
   states_[j].senders = static_cast<std::int64_t>(cluster.workers().size());
 }
 
-FlowTrees::FlowTrees(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<FluidNetwork>& network)
+FlowTrees::FlowTrees(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs, SharedNetwork<FluidNetwork>& network)
     : flows_(std::make_unique<Flows>(site, jobs, network)) {}
 
 FlowTrees::~FlowTrees() = default;

@@ -13,7 +13,7 @@ namespace weft {
 class FlowTrees {
  public:
   // Joins the network. `site` and `jobs` must outlive it.
-  FlowTrees(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<FluidNetwork>& network);
+  FlowTrees(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs, SharedNetwork<FluidNetwork>& network);
   ~FlowTrees();
 
   OpenJobs& open_jobs();

@@ -19,7 +19,7 @@ namespace weft {
 // way when its last worker has begun it, each of its flows as soon as that of the round before has ended.
 class FlowTrees::Flows final : public Driver, public OpenJobs {
  public:
-  Flows(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<FluidNetwork>& network);
+  Flows(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs, SharedNetwork<FluidNetwork>& network);
 
   void begin() override {
     for (std::size_t j = 0; j < jobs_.size(); ++j)
@@ -35,7 +35,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
   State state() const override {
     if (finished_ < repeated_) return State::running;
     State out = State::finished;
-    for (const InNetworkJob& job : jobs_)
+    for (const PlacedAggregation& job : jobs_)
       if (job.owner)
         if (const State of_owner = job.owner->owner_state(); of_owner == State::running || out == State::finished) out = of_owner;
     return out;
@@ -239,7 +239,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
   const Fabric& fabric_;
   FluidNetwork& network_;
   Lane<FluidNetwork>& lane_;
-  const std::vector<InNetworkJob>& jobs_;
+  const std::vector<PlacedAggregation>& jobs_;
   std::vector<InNetworkCluster> clusters_;
   std::vector<PlacedTask> tasks_;  // by job
   std::vector<NodeId> programmable_;

@@ -37,7 +37,7 @@ class OpenJobs {
   virtual bool stuck() const = 0;                                                    // nothing can come of what is under way any more
 };
 
-struct InNetworkJob {
+struct PlacedAggregation {
   InNetworkSettings settings;        // jobs that run at once have the same protocol, and differ in windows and servers only
   std::vector<int> workers;          // the endpoint of each
   std::int64_t elements = 0;         // 32-bit values; of an open job, in the largest round

@@ -228,7 +228,7 @@ TEST_CASE("in-network: on flow a link is used as much with iterations as without
   const auto row = [&](const AlgorithmChoice& choice) {
     const std::string text = in_child([&] {
       const Row out = simulate(s, choice, 1_MiB);
-      const JobInNetwork& job = out.in_network->jobs.front();
+      const InNetworkJobSummary& job = out.in_network->jobs.front();
       return fmt::format("{} {} {}", out.busiest_link_utilization, job.aggregated, job.packets);
     });
     std::istringstream in(text);
@@ -329,7 +329,7 @@ TEST_CASE("in-network: a job whose worker dies leaves its aggregators to the oth
   Scenario s = star(10, 4, NetworkKind::packet);
   s.fabric.programmable.aggregators = 512;
   s.packet.emplace().faults.failures = {{.link = "node0->switch", .at = 100_us}};
-  s.jobs = {JobSpec{.name = "b", .ranks = 4, .iterations = 20, .compute = 10_us}};
+  s.jobs = {JobChoice{.name = "b", .ranks = 4, .iterations = 20, .compute = 10_us}};
   std::string said;
   try {
     us(s, {"atp"}, 4_MB);
@@ -351,7 +351,7 @@ TEST_CASE("in-network: aggregators that are split let no job touch the other") {
     AlgorithmChoice choice = atp(200);
     choice.atp.split = true;
     const double alone = us(s, choice, 1_MiB);
-    s.jobs = {JobSpec{.name = "b", .ranks = 4}};
+    s.jobs = {JobChoice{.name = "b", .ranks = 4}};
     CHECK(us(s, choice, 1_MiB) == doctest::Approx(alone).epsilon(1e-3));
     choice.atp.split = false;
     if (network == NetworkKind::packet) CHECK(us(s, choice, 1_MiB) > 1.1 * alone);
@@ -362,7 +362,7 @@ TEST_CASE("in-network: a job of SwitchML without slots is named, on both network
   AlgorithmChoice one{"switchml"};
   one.switchml.slots = 1;
   Scenario s = star(8, 4, NetworkKind::flow);
-  s.jobs = {JobSpec{.name = "b", .ranks = 4}};
+  s.jobs = {JobChoice{.name = "b", .ranks = 4}};
   CHECK_THROWS_WITH_AS(us(s, one, 1_MB), "slots of switch: 1 for 2 jobs, so job 0 has none and waits for ever", RunError);
   s.network = NetworkKind::packet;
   CHECK_THROWS_AS(us(s, one, 1_MB), RunError);
@@ -378,7 +378,7 @@ TEST_CASE("in-network: a ring beside it takes its part of a cable, and none wher
     s.workload.ranks = 2;
     AlgorithmChoice choice = atp(0);
     choice.atp.server_nodes = {2};
-    JobSpec ring{.name = "ring", .algorithm = AlgorithmChoice{"ring"}, .ranks = 2};
+    JobChoice ring{.name = "ring", .algorithm = AlgorithmChoice{"ring"}, .ranks = 2};
     const auto with_ring_on = [&](std::vector<int> nodes) {
       ring.placement = {.policy = PlacementPolicy::list, .nodes = std::move(nodes)};
       Scenario both = s;
@@ -402,7 +402,7 @@ TEST_CASE("in-network: iterations of two jobs that compute in turn") {
     s.workload.iterations = 3;
     s.workload.compute = 300_us;
     const double alone = us(s, atp(90), 1_MB);
-    s.jobs = {JobSpec{.name = "b", .ranks = 4, .start = 150_us, .iterations = 3, .compute = 300_us}};
+    s.jobs = {JobChoice{.name = "b", .ranks = 4, .start = 150_us, .iterations = 3, .compute = 300_us}};
     CHECK(us(s, atp(90), 1_MB) == doctest::Approx(alone).epsilon(1e-3));
   }
 }

@@ -34,7 +34,7 @@ class KnownValues final : public PacketValues {
   std::int64_t wrong_ = 0;
 };
 
-std::vector<PlacedTask> placed(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs) {
+std::vector<PlacedTask> placed(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs) {
   return place_tasks(clusters_of(site, jobs), site, jobs);
 }
 
@@ -43,7 +43,7 @@ std::vector<PlacedTask> placed(const InNetworkSite& site, const std::vector<InNe
 // The pool outlives the agents, which outlive the datagram network.
 class PacketAgents::Agents {
  public:
-  Agents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
+  Agents(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs, SharedNetwork<PacketNetwork>& network)
       : site_(site),
         jobs_(jobs),
         tasks_(placed(site, jobs)),
@@ -56,7 +56,7 @@ class PacketAgents::Agents {
     for (const Seat& seat : deployment_.seats) attach(seat);
     for (const InNetworkDeployment::Group& group : deployment_.groups) datagrams_.group(group.self, group.members);
     rounds_.set_jobs(open_jobs());
-    if (std::ranges::any_of(jobs_, [](const InNetworkJob& job) { return job.owner != nullptr; }))
+    if (std::ranges::any_of(jobs_, [](const PlacedAggregation& job) { return job.owner != nullptr; }))
       driver_.while_idle([this] { return rounds_.owners(); });
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
       if (jobs_[j].owner) continue;
@@ -129,7 +129,7 @@ class PacketAgents::Agents {
   }
   std::vector<AgentRounds::Job> open_jobs() const {
     std::vector<AgentRounds::Job> out;
-    for (const InNetworkJob& job : jobs_)
+    for (const PlacedAggregation& job : jobs_)
       out.push_back({.owner = job.owner,
                      .workers = std::vector<std::vector<AgentRounds::Member>>(job.workers.size()),
                      .values_per_packet = deployment_.values_per_packet});
@@ -163,7 +163,7 @@ class PacketAgents::Agents {
   }
 
   const InNetworkSite& site_;
-  const std::vector<InNetworkJob>& jobs_;
+  const std::vector<PlacedAggregation>& jobs_;
   std::vector<PlacedTask> tasks_;
   InNetworkDeployment deployment_;
   PayloadPool pool_;
@@ -175,7 +175,7 @@ class PacketAgents::Agents {
   AgentRounds rounds_;
 };
 
-PacketAgents::PacketAgents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network)
+PacketAgents::PacketAgents(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs, SharedNetwork<PacketNetwork>& network)
     : agents_(std::make_unique<Agents>(site, jobs, network)) {}
 
 PacketAgents::~PacketAgents() = default;

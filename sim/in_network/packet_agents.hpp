@@ -12,7 +12,7 @@ namespace weft {
 class PacketAgents {
  public:
   // Joins the network. `site` and `jobs` must outlive it.
-  PacketAgents(const InNetworkSite& site, const std::vector<InNetworkJob>& jobs, SharedNetwork<PacketNetwork>& network);
+  PacketAgents(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs, SharedNetwork<PacketNetwork>& network);
   ~PacketAgents();
 
   OpenJobs& open_jobs();

@@ -28,7 +28,7 @@
 namespace weft {
 
 // A schedule on ranks placed at endpoints, for a message of `elements` elements.
-struct Job {
+struct PlacedSchedule {
   const Schedule& schedule;
   std::span<const int> placement;  // rank -> endpoint
   std::int64_t elements = 0;
@@ -192,7 +192,7 @@ struct RankDone {
 template <class Network>
 class EventExecutor {
  public:
-  EventExecutor(const Job& job, LaneState<Network>& lane, Seat seat)
+  EventExecutor(const PlacedSchedule& job, LaneState<Network>& lane, Seat seat)
       : job_(job),
         lane_(lane),
         seat_(std::move(seat)),
@@ -605,7 +605,7 @@ class EventExecutor {
     }
   }
 
-  const Job job_;
+  const PlacedSchedule job_;
   LaneState<Network>& lane_;
   const Seat seat_;
   ChunkLayout layout_;

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-NetworkRun run(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline, Around around) {
+NetworkRun run(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline, Around around) {
   SharedNetwork<FluidNetwork> network(goodput_of_links(fabric, job.hardware));
   lose_two_way(fabric, network.model());
   BackgroundCopies copies(job.copies, fabric, network);
@@ -38,11 +38,11 @@ void lose_two_way(const Fabric& fabric, FluidNetwork& network) {
     if (const TwoWayLoad& load = fabric.link(id).two_way; load.rate.count > 0) network.lose_two_way(id, load);
 }
 
-NetworkRun run_flow(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
+NetworkRun run_flow(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
   return run(job, fabric, routes, timeline, Around::engine);
 }
 
-NetworkRun run_flow_bare(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
+NetworkRun run_flow_bare(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {
   return run(job, fabric, routes, timeline, Around::nothing);
 }
 

@@ -14,10 +14,10 @@ class FluidNetwork;
 
 // Runs `job` on `fabric`. `timeline`, if given, receives every message. Once per process (see kernel_model.hpp).
 // Throws RunError, saying who waits for whom, when no progress is possible.
-NetworkRun run_flow(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline = nullptr);
+NetworkRun run_flow(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline = nullptr);
 
 // The same without an engine around it: for tests and for measuring what the engine costs.
-NetworkRun run_flow_bare(const Job& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline = nullptr);
+NetworkRun run_flow_bare(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline = nullptr);
 
 // Link rates as messages see them, in whole bits per second: wire_efficiency x the rate of the link, and inside servers the
 // rate itself.

@@ -37,7 +37,7 @@ struct Asked {
   Regime regime = {};
 };
 
-Job job_of(const Asked& asked, std::span<const int> placement) {
+PlacedSchedule job_of(const Asked& asked, std::span<const int> placement) {
   return {.schedule = asked.schedule, .placement = placement, .elements = asked.bytes, .hardware = asked.hardware, .regime = asked.regime};
 }
 

@@ -166,7 +166,7 @@ TEST_CASE("flow and SimGrid's own network agree to a millionth on 400 cases of r
     CAPTURE(c.elements);
     const auto fabric = build(c.fabric);
     const Schedule schedule = build(c.request);
-    const Job job{schedule, c.placement, c.elements, 4, c.hardware, c.start};
+    const PlacedSchedule job{schedule, c.placement, c.elements, 4, c.hardware, c.start};
     Routes routes(*fabric, c.ecmp);
     const NetworkRun flow = run_flow_bare(job, *fabric, routes);
     congested += flow.solves > 0;

@@ -269,12 +269,12 @@ class ProgramDriver final : public Driver {
     }
     if (job_.hardware.send_queue != SendQueue::channel)
       for (Rank r = 0; r < schedule.ranks; ++r) seat.sends_free_at.push_back(&rank_free_at_[static_cast<std::size_t>(member(call, r))]);
-    executors_[c] = std::make_unique<Executor>(Job{.schedule = schedule,
-                                                   .placement = groups_of_calls_[c]->seats,
-                                                   .elements = call.elements,
-                                                   .element_bytes = call.element_bytes,
-                                                   .hardware = hardware_of(c),
-                                                   .regime = call.regime},
+    executors_[c] = std::make_unique<Executor>(PlacedSchedule{.schedule = schedule,
+                                                              .placement = groups_of_calls_[c]->seats,
+                                                              .elements = call.elements,
+                                                              .element_bytes = call.element_bytes,
+                                                              .hardware = hardware_of(c),
+                                                              .regime = call.regime},
                                                lane_, std::move(seat));
   }
 

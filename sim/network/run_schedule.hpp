@@ -8,7 +8,7 @@ namespace weft {
 
 // `network` has no other driver that waits for something.
 template <class Network>
-NetworkRun run_schedule(const Job& job, Routes& routes, SharedNetwork<Network>& network, std::vector<MessageRecord>* timeline,
+NetworkRun run_schedule(const PlacedSchedule& job, Routes& routes, SharedNetwork<Network>& network, std::vector<MessageRecord>* timeline,
                         Around around) {
   std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(routes.fabric().links()));
   Program program = program_of(job.schedule, job.elements, job.element_bytes);

@@ -29,7 +29,7 @@ struct Setup {
     std::iota(placement.begin(), placement.end(), 0);
   }
   NetworkRun flow() { return run_flow_bare({schedule, placement, elements, 4, ideal}, *fabric, routes); }
-  NetworkRun simgrid() { return run_s4u(Job{schedule, placement, elements, 4, ideal}, routes); }
+  NetworkRun simgrid() { return run_s4u(PlacedSchedule{schedule, placement, elements, 4, ideal}, routes); }
 
   std::unique_ptr<Fabric> fabric;
   Schedule schedule;

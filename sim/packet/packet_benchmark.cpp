@@ -50,7 +50,7 @@ void row(const Question& q) {
   const std::vector<int> placement = attach({.policy = q.placement, .seed = 1}, request.ranks, q.fabric);
   Routes routes(*fabric, Ecmp{});
   const HardwareProfile hardware;
-  const Job job{schedule, placement, q.message.count / 4, 4, hardware, {}};
+  const PlacedSchedule job{schedule, placement, q.message.count / 4, 4, hardware, {}};
   PacketReport report;
   const double before = cpu_seconds();
   const NetworkRun run = run_packet_bare(job, *fabric, routes, q.settings, nullptr, &report);

@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-NetworkRun run(const Job& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings, std::vector<MessageRecord>* timeline,
-               PacketReport* report, Around around) {
+NetworkRun run(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings,
+               std::vector<MessageRecord>* timeline, PacketReport* report, Around around) {
   SharedNetwork<PacketNetwork> network(fabric, goodput_of_links(fabric, job.hardware), settings);
   NetworkRun run = run_schedule(job, routes, network, timeline, around);
   if (report) *report = network.model().report();
@@ -17,12 +17,12 @@ NetworkRun run(const Job& job, const Fabric& fabric, Routes& routes, const Packe
 
 }  // namespace
 
-NetworkRun run_packet(const Job& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings,
+NetworkRun run_packet(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings,
                       std::vector<MessageRecord>* timeline, PacketReport* report) {
   return run(job, fabric, routes, settings, timeline, report, Around::engine);
 }
 
-NetworkRun run_packet_bare(const Job& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings,
+NetworkRun run_packet_bare(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings,
                            std::vector<MessageRecord>* timeline, PacketReport* report) {
   return run(job, fabric, routes, settings, timeline, report, Around::nothing);
 }

@@ -14,11 +14,11 @@ namespace weft {
 
 // Runs `job` on `fabric`. `timeline`, if given, receives every message; `report` what its packets met. Once per process
 // (see kernel_model.hpp). Throws RunError, saying who waits for whom, when no progress is possible or a peer is lost.
-NetworkRun run_packet(const Job& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings,
+NetworkRun run_packet(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings,
                       std::vector<MessageRecord>* timeline = nullptr, PacketReport* report = nullptr);
 
 // The same without an engine around it: for tests and for measuring what the engine costs.
-NetworkRun run_packet_bare(const Job& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings,
+NetworkRun run_packet_bare(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, const PacketSettings& settings,
                            std::vector<MessageRecord>* timeline = nullptr, PacketReport* report = nullptr);
 
 }  // namespace weft

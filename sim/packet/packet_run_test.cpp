@@ -29,7 +29,7 @@ Both run(const Schedule& schedule, const Fabric& fabric, Bytes message, const Pa
   std::vector<int> linear(static_cast<std::size_t>(schedule.ranks));
   std::iota(linear.begin(), linear.end(), 0);
   Routes routes(fabric, Ecmp{});
-  const Job job{schedule, linear, message.count / 4, 4, hardware, {}};
+  const PlacedSchedule job{schedule, linear, message.count / 4, 4, hardware, {}};
   Both both;
   both.packet = run_packet_bare(job, fabric, routes, settings, nullptr, &both.report);
   both.flow = run_flow_bare(job, fabric, routes);

@@ -42,9 +42,9 @@ SimTime beside_traffic(const Ask& ask, int from, int to) {
   const Schedule schedule =
       build(Request{.collective = ask.collective, .algorithm = ask.algorithm, .ranks = static_cast<int>(ask.placement.size())});
   const Program program = program_of(schedule, ask.size.count / 4 / schedule.chunks * schedule.chunks, 4);
-  const Tenant tenant{.name = "it", .job = PlacedProgram{.program = program, .placement = ask.placement, .hardware = ideal, .name = "it"}};
+  const Job job{.name = "it", .placed = PlacedProgram{.program = program, .placement = ask.placement, .hardware = ideal, .name = "it"}};
   const TrafficSpec endless{.pattern = TrafficPattern::pairs, .pairs = {{from, to}}, .size = 64_KiB};
-  return run_on(NetworkKind::packet, {{&tenant, 1}, {&endless, 1}}, {.routes = routes, .packet = ask.settings}, Around::nothing).finish;
+  return run_on(NetworkKind::packet, {{&job, 1}, {&endless, 1}}, {.routes = routes, .packet = ask.settings}, Around::nothing).finish;
 }
 
 // The first two nodes of each switch.

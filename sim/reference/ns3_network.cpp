@@ -34,7 +34,7 @@ s4u::Engine& ns3_engine() {
   return engine;
 }
 
-std::int64_t largest_message(const Job& job) {
+std::int64_t largest_message(const PlacedSchedule& job) {
   const ChunkLayout layout{job.elements, job.schedule.chunks};
   std::int64_t largest = 0;
   Step step;
@@ -49,7 +49,8 @@ std::int64_t largest_message(const Job& job) {
 
 class Ns3World final : public S4uTransport::Directory {
  public:
-  Ns3World(const Job& job, const Fabric& fabric, Routes& routes) : job_(job), fabric_(fabric), routes_(routes), engine_(ns3_engine()) {
+  Ns3World(const PlacedSchedule& job, const Fabric& fabric, Routes& routes)
+      : job_(job), fabric_(fabric), routes_(routes), engine_(ns3_engine()) {
     s4u::NetZone* zone = simgrid_compat::add_floyd_zone(engine_, "fabric");
     const auto devices = boost::num_vertices(fabric.graph());
     // Switches are hosts too: all that ns-3 sees is nodes that forward.
@@ -127,7 +128,7 @@ class Ns3World final : public S4uTransport::Directory {
     }
   }
 
-  const Job& job_;
+  const PlacedSchedule& job_;
   const Fabric& fabric_;
   Routes& routes_;
   s4u::Engine& engine_;
@@ -141,7 +142,7 @@ class Ns3World final : public S4uTransport::Directory {
 
 }  // namespace
 
-std::vector<Problem> ns3_problems(const Job& job, const Fabric& fabric) {
+std::vector<Problem> ns3_problems(const PlacedSchedule& job, const Fabric& fabric) {
   std::vector<Problem> problems;
   const auto devices = boost::num_vertices(fabric.graph());
   if (devices > most_devices)
@@ -160,7 +161,7 @@ std::vector<Problem> ns3_problems(const Job& job, const Fabric& fabric) {
   return problems;
 }
 
-NetworkRun run_ns3(const Job& job, const Fabric& fabric, Routes& routes) {
+NetworkRun run_ns3(const PlacedSchedule& job, const Fabric& fabric, Routes& routes) {
   std::vector<std::string> lines;
   for (const Problem& problem : ns3_problems(job, fabric)) lines.push_back(problem.where + ": " + problem.what);
   if (!lines.empty()) throw InputError(lines);

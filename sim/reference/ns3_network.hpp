@@ -13,10 +13,10 @@ namespace weft {
 
 // What keeps `job` from running on it, by the place in a scenario: too many devices, a rendezvous, a message larger than
 // SimGrid 3.32's binding carries whole.
-std::vector<Problem> ns3_problems(const Job& job, const Fabric& fabric);
+std::vector<Problem> ns3_problems(const PlacedSchedule& job, const Fabric& fabric);
 
 // Runs `job` on `fabric`. Once per process. Throws InputError with ns3_problems(). bytes_on_link counts payload on the
 // routes of `routes`, which are not always those that ns-3 takes.
-NetworkRun run_ns3(const Job& job, const Fabric& fabric, Routes& routes);
+NetworkRun run_ns3(const PlacedSchedule& job, const Fabric& fabric, Routes& routes);
 
 }  // namespace weft

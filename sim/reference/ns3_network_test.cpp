@@ -21,7 +21,7 @@ struct Ask {
   HardwareProfile hardware = {};
   std::vector<int> placement = {};
 
-  Job job() {
+  PlacedSchedule job() {
     placement.resize(static_cast<std::size_t>(schedule.ranks));
     std::iota(placement.begin(), placement.end(), 0);
     return {schedule, placement, bytes, 1, hardware, {}};

@@ -204,7 +204,7 @@ NetworkRun run_s4u(const PlacedProgram& program, Routes& routes, const RankMemor
   return S4uProgram(program, routes, memory).run();
 }
 
-NetworkRun run_s4u(const Job& job, Routes& routes, const RankMemory& memory) {
+NetworkRun run_s4u(const PlacedSchedule& job, Routes& routes, const RankMemory& memory) {
   Program program = program_of(job.schedule, job.elements, job.element_bytes);
   program.calls.front().regime = job.regime;
   return run_s4u({.program = program, .placement = job.placement, .hardware = job.hardware, .start = job.start}, routes, memory);

@@ -24,6 +24,6 @@ DType type_of_size(std::int64_t bytes);
 // Runs a program once: an actor for each rank and channel of each call, and one for each computation. Once per process: call it
 // through in_child(). Throws RunError, saying who waits for whom, when no progress is possible. `memory`: of a program of one call.
 NetworkRun run_s4u(const PlacedProgram& program, Routes& routes, const RankMemory& memory = {});
-NetworkRun run_s4u(const Job& job, Routes& routes, const RankMemory& memory = {});
+NetworkRun run_s4u(const PlacedSchedule& job, Routes& routes, const RankMemory& memory = {});
 
 }  // namespace weft

@@ -34,7 +34,7 @@ struct Case {
   std::vector<SimTime> start = {};
   Ecmp ecmp = {};
 
-  Job job() const { return {schedule, placement, elements, 4, hardware, start}; }
+  PlacedSchedule job() const { return {schedule, placement, elements, 4, hardware, start}; }
 };
 
 std::vector<int> linear(int ranks) {

@@ -31,7 +31,7 @@ double fairness(const std::vector<JobResult>& jobs) {
 
 double aggregated_share(const InNetworkSummary& summary) {
   double packets = 0, aggregated = 0;
-  for (const JobInNetwork& job : summary.jobs) {
+  for (const InNetworkJobSummary& job : summary.jobs) {
     packets += static_cast<double>(job.packets);
     aggregated += job.aggregated * static_cast<double>(job.packets);
   }

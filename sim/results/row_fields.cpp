@@ -19,9 +19,9 @@ std::span<const Field<QueueSummary>> fields_of();
 template <>
 std::span<const Field<PacketSummary>> fields_of();
 template <>
-std::span<const Field<JobInNetwork>> fields_of();
+std::span<const Field<InNetworkJobSummary>> fields_of();
 template <>
-std::span<const Field<SwitchInNetwork>> fields_of();
+std::span<const Field<InNetworkSwitchSummary>> fields_of();
 template <>
 std::span<const Field<InNetworkSummary>> fields_of();
 
@@ -199,29 +199,29 @@ constexpr std::array packet_fields = {
 static_assert(all_declared<PacketSummary>(packet_fields));
 
 constexpr std::array job_in_network_fields = {
-    field<&JobInNetwork::name>("job", "", "Name of the job."),
-    field<&JobInNetwork::servers>("servers", "", "Parameter servers of ATP."),
-    field<&JobInNetwork::slots>("slots", "", "Slots of SwitchML."),
-    field<&JobInNetwork::packets>("packets", "", "Packets that the message is divided into, in all iterations."),
-    field<&JobInNetwork::aggregated>("aggregated_share", "",
-                                     "Share of these packets that switches aggregated fully; on \"flow\" as expected."),
-    field<&JobInNetwork::sent>("sent", "", "Gradient packets that workers sent."),
-    field<&JobInNetwork::resent>("resent", "", "Of these packets, those that were retransmitted."),
-    field<&JobInNetwork::timeouts>("timeouts", "", "Timeouts of workers."),
-    field<&JobInNetwork::marked>("marked", "", "Results that said that a gradient had met a queue (ECN)."),
-    field<&JobInNetwork::largest_window>("largest_window", "", "Largest window of a worker of ATP, in packets."),
+    field<&InNetworkJobSummary::name>("job", "", "Name of the job."),
+    field<&InNetworkJobSummary::servers>("servers", "", "Parameter servers of ATP."),
+    field<&InNetworkJobSummary::slots>("slots", "", "Slots of SwitchML."),
+    field<&InNetworkJobSummary::packets>("packets", "", "Packets that the message is divided into, in all iterations."),
+    field<&InNetworkJobSummary::aggregated>("aggregated_share", "",
+                                            "Share of these packets that switches aggregated fully; on \"flow\" as expected."),
+    field<&InNetworkJobSummary::sent>("sent", "", "Gradient packets that workers sent."),
+    field<&InNetworkJobSummary::resent>("resent", "", "Of these packets, those that were retransmitted."),
+    field<&InNetworkJobSummary::timeouts>("timeouts", "", "Timeouts of workers."),
+    field<&InNetworkJobSummary::marked>("marked", "", "Results that said that a gradient had met a queue (ECN)."),
+    field<&InNetworkJobSummary::largest_window>("largest_window", "", "Largest window of a worker of ATP, in packets."),
 };
-static_assert(all_declared<JobInNetwork>(job_in_network_fields));
+static_assert(all_declared<InNetworkJobSummary>(job_in_network_fields));
 
 constexpr std::array switch_in_network_fields = {
-    field<&SwitchInNetwork::name>("switch", "", "Name of the switch."),
-    field<&SwitchInNetwork::places>("places", "", "Aggregators of ATP, or slots of SwitchML, that the switch has."),
-    field<&SwitchInNetwork::most_in_use>("most_in_use", "", "The most of them that were in use at once."),
-    field<&SwitchInNetwork::packets>("packets", "", "Packets that the switch might have aggregated."),
-    field<&SwitchInNetwork::added>("added", "", "Packets that it did aggregate."),
-    field<&SwitchInNetwork::collided>("collided", "", "Packets whose aggregator another packet had."),
+    field<&InNetworkSwitchSummary::name>("switch", "", "Name of the switch."),
+    field<&InNetworkSwitchSummary::places>("places", "", "Aggregators of ATP, or slots of SwitchML, that the switch has."),
+    field<&InNetworkSwitchSummary::most_in_use>("most_in_use", "", "The most of them that were in use at once."),
+    field<&InNetworkSwitchSummary::packets>("packets", "", "Packets that the switch might have aggregated."),
+    field<&InNetworkSwitchSummary::added>("added", "", "Packets that it did aggregate."),
+    field<&InNetworkSwitchSummary::collided>("collided", "", "Packets whose aggregator another packet had."),
 };
-static_assert(all_declared<SwitchInNetwork>(switch_in_network_fields));
+static_assert(all_declared<InNetworkSwitchSummary>(switch_in_network_fields));
 
 constexpr std::array in_network_fields = {
     field<&InNetworkSummary::places>("places", "", "Aggregators of ATP, or slots of SwitchML, of each switch."),
@@ -241,22 +241,22 @@ static_assert(all_declared<FaultsResult>(faults_fields));
 
 using Count = std::optional<std::int64_t>;
 
-std::int64_t sum_over(const std::optional<InNetworkSummary>& in_network, std::int64_t JobInNetwork::*count) {
+std::int64_t sum_over(const std::optional<InNetworkSummary>& in_network, std::int64_t InNetworkJobSummary::*count) {
   std::int64_t sum = 0;
   if (in_network)
-    for (const JobInNetwork& job : in_network->jobs) sum += job.*count;
+    for (const InNetworkJobSummary& job : in_network->jobs) sum += job.*count;
   return sum;
 }
 
 Count drops(const Row& row) { return row.packet ? Count(row.packet->dropped + row.packet->lost + row.packet->corrupted) : std::nullopt; }
 Count marks(const Row& row) { return row.packet ? Count(row.packet->marked) : std::nullopt; }
 Count retransmitted(const Row& row) {
-  return row.packet ? Count(row.packet->resent + sum_over(row.in_network, &JobInNetwork::resent)) : std::nullopt;
+  return row.packet ? Count(row.packet->resent + sum_over(row.in_network, &InNetworkJobSummary::resent)) : std::nullopt;
 }
 Count collisions(const Row& row) {
   if (!row.in_network || !row.packet) return std::nullopt;
   std::int64_t sum = 0;
-  for (const SwitchInNetwork& at : row.in_network->switches) sum += at.collided;
+  for (const InNetworkSwitchSummary& at : row.in_network->switches) sum += at.collided;
   return sum;
 }
 std::optional<double> aggregated(const Row& row) {
@@ -391,11 +391,11 @@ std::span<const Field<PacketSummary>> fields_of() {
   return packet_fields;
 }
 template <>
-std::span<const Field<JobInNetwork>> fields_of() {
+std::span<const Field<InNetworkJobSummary>> fields_of() {
   return job_in_network_fields;
 }
 template <>
-std::span<const Field<SwitchInNetwork>> fields_of() {
+std::span<const Field<InNetworkSwitchSummary>> fields_of() {
   return switch_in_network_fields;
 }
 template <>

@@ -95,8 +95,8 @@ double percent(std::int64_t part, std::int64_t whole) {
 void add_in_network(const Row& row, Lines& lines) {
   if (!row.in_network) return;
   const InNetworkSummary& s = *row.in_network;
-  JobInNetwork all;
-  for (const JobInNetwork& j : s.jobs) {
+  InNetworkJobSummary all;
+  for (const InNetworkJobSummary& j : s.jobs) {
     all.servers += j.servers, all.packets += j.packets;
     all.sent += j.sent, all.resent += j.resent, all.timeouts += j.timeouts, all.marked += j.marked;
     all.largest_window = std::max(all.largest_window, j.largest_window);
@@ -111,8 +111,8 @@ void add_in_network(const Row& row, Lines& lines) {
                         : fmt::format("{} {}; ", s.places, places),
                     s.left_out));
   std::int64_t packets = 0, collided = 0;
-  for (const SwitchInNetwork& at : s.switches) packets += at.packets, collided += at.collided;
-  const SwitchInNetwork& fullest = *std::ranges::max_element(s.switches, {}, &SwitchInNetwork::most_in_use);
+  for (const InNetworkSwitchSummary& at : s.switches) packets += at.packets, collided += at.collided;
+  const InNetworkSwitchSummary& fullest = *std::ranges::max_element(s.switches, {}, &InNetworkSwitchSummary::most_in_use);
   std::string out = fmt::format("switches: at most {} of {} {} in use, in {}; ", fullest.most_in_use, fullest.places, places, fullest.name);
   if (atp)
     out += fmt::format("{:.2f} % collided, {:.2f} % of {} packets fully aggregated; ", percent(collided, packets), share, all.packets);

@@ -47,7 +47,7 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
   if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;
   if (!written(as_written, "/placement/seed")) scenario.placement.seed = scenario.seed;
   for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
-    JobSpec& job = scenario.jobs[i];
+    JobChoice& job = scenario.jobs[i];
     if (job.name.empty()) job.name = fmt::format("job{}", i + 1);
     if (job.ranks == 0) job.ranks = scenario.workload.ranks;
     if (!written(as_written, fmt::format("/jobs/{}/placement/seed", i).c_str())) job.placement.seed = scenario.seed;

@@ -70,7 +70,7 @@ std::vector<Problem> fault_problems(const Scenario& s) {
                                    network.name, remaining)});
   }
   std::vector<AlgorithmChoice> algorithms = s.workload.algorithms;
-  for (const JobSpec& job : s.jobs)
+  for (const JobChoice& job : s.jobs)
     if (job.algorithm) algorithms.push_back(*job.algorithm);
   const auto in_network = std::ranges::find_if(algorithms, [](const AlgorithmChoice& a) { return is_in_network(a.name); });
   if (network.reroutes && in_network != algorithms.end())

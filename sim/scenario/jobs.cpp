@@ -48,7 +48,7 @@ class Seats {
     for (const int e : places) taken_by_[static_cast<std::size_t>(e)] = job;
   }
 
-  std::vector<Problem> problems(const JobSpec& job, int ranks, const std::string& at) const {
+  std::vector<Problem> problems(const JobChoice& job, int ranks, const std::string& at) const {
     const Placement& placement = job.placement;
     std::vector<Problem> out;
     if (placement.policy == PlacementPolicy::hdrm) return {{at + "/placement", "hdrm fills the whole fabric; only the workload can"}};
@@ -86,7 +86,7 @@ class Seats {
   }
 
   // The job sits there from now on.
-  std::vector<int> place(const JobSpec& job, int ranks, int number) {
+  std::vector<int> place(const JobChoice& job, int ranks, int number) {
     if (job.placement.policy == PlacementPolicy::round_robin && groups_.empty()) groups_ = groups_of(scenario_);
     std::vector<int> places = free();
     if (job.share_endpoints) {
@@ -105,7 +105,7 @@ class Seats {
   std::vector<int> groups_;
 };
 
-int ranks_of(const Scenario& scenario, const AlgorithmChoice& algorithm, const JobSpec& job) {
+int ranks_of(const Scenario& scenario, const AlgorithmChoice& algorithm, const JobChoice& job) {
   return job.ranks > 0 ? job.ranks : request_of(scenario, algorithm).ranks;
 }
 
@@ -142,7 +142,7 @@ std::vector<Problem> server_problems(const Scenario& scenario, std::size_t row, 
 }
 
 // What the job cannot do, wherever it sits.
-std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmChoice& row, Bytes size, const JobSpec& job,
+std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmChoice& row, Bytes size, const JobChoice& job,
                                     const std::string& at) {
   const Scenario alone = scenario_of_job(scenario, row, size, job);
   const AlgorithmChoice& choice = alone.workload.algorithms.front();
@@ -198,7 +198,7 @@ bool is_shared(const Scenario& s) {
   return !s.jobs.empty() || !s.traffic.empty() || (s.workload.iterations > 1 && !s.workload.training.given());
 }
 
-Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const JobSpec& job) {
+Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const JobChoice& job) {
   Scenario out = scenario;
   Workload& workload = out.workload;
   workload.collective = job.collective.value_or(workload.collective);
@@ -228,7 +228,7 @@ std::vector<std::vector<int>> placements_of_jobs(const Scenario& scenario, const
   std::vector<std::vector<int>> out = {ranks_of_workload(scenario, algorithm)};
   Seats seats(scenario);
   seats.take(out.front(), the_workload);
-  for (const JobSpec& job : scenario.jobs) {
+  for (const JobChoice& job : scenario.jobs) {
     out.push_back(seats.place(job, ranks_of(scenario, algorithm, job), static_cast<int>(out.size())));
   }
   for (std::size_t job = 0; job < out.size(); ++job) {
@@ -278,7 +278,7 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
     Seats seats(scenario);
     seats.take(ranks_of_workload(scenario, algorithm), the_workload);
     for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
-      const JobSpec& job = scenario.jobs[i];
+      const JobChoice& job = scenario.jobs[i];
       const std::string at = fmt::format("/jobs/{}", i);
       const int ranks = ranks_of(scenario, algorithm, job);
       for (const Bytes size : scenario.workload.sizes) add_new(out, problems_alone(scenario, algorithm, size, job, at));

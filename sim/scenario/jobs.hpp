@@ -11,7 +11,7 @@ namespace weft {
 bool is_shared(const Scenario&);
 
 // The scenario whose workload is this job alone, in a row of this algorithm and size. Its placement is not resolved.
-Scenario scenario_of_job(const Scenario&, const AlgorithmChoice&, Bytes size, const JobSpec&);
+Scenario scenario_of_job(const Scenario&, const AlgorithmChoice&, Bytes size, const JobChoice&);
 
 // The endpoints of the workload's ranks, then of its extra servers.
 std::vector<int> placement_of_workload(const Scenario&, const AlgorithmChoice&);

@@ -33,7 +33,7 @@ TEST_CASE("jobs: what is not given is as the workload has it") {
           .scenario;
   REQUIRE(s.jobs.size() == 2);
   CHECK(s.jobs[0].name == "job1");
-  const Scenario first = scenario_of_job(s, s.workload.algorithms.front(), 1_MiB, JobSpec{.ranks = 4});
+  const Scenario first = scenario_of_job(s, s.workload.algorithms.front(), 1_MiB, JobChoice{.ranks = 4});
   CHECK(first.workload.algorithms.front().name == "ring");
   CHECK(first.workload.sizes == std::vector{1_MiB});
   CHECK(first.workload.ranks == 4);

@@ -192,7 +192,7 @@ struct StartSkew {
 };
 
 // A job beside the workload. What is not given is as the row's workload has it.
-struct JobSpec {
+struct JobChoice {
   std::string name = {};
   std::optional<Collective> collective = {};
   std::optional<AlgorithmChoice> algorithm = {};
@@ -204,7 +204,7 @@ struct JobSpec {
   SimTime start = {};
   int iterations = 1;
   SimTime compute = {};
-  friend bool operator==(const JobSpec&, const JobSpec&) = default;
+  friend bool operator==(const JobChoice&, const JobChoice&) = default;
 };
 
 // What differs from run to run of a row that is repeated.
@@ -230,7 +230,7 @@ struct Scenario {
   Placement placement;
   std::optional<StartSkew> start_skew;
   std::vector<HostCopies> copies;
-  std::vector<JobSpec> jobs;
+  std::vector<JobChoice> jobs;
   std::vector<TrafficSpec> traffic;
   Faults faults;
   std::optional<Repeat> repeat;

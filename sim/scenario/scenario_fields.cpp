@@ -389,8 +389,8 @@ Declaration<Placement> Declared<Placement>::declaration() {
           .shorthand = true};
 }
 
-Declaration<JobSpec> Declared<JobSpec>::declaration() {
-  using J = JobSpec;
+Declaration<JobChoice> Declared<JobChoice>::declaration() {
+  using J = JobChoice;
   return {
       .doc = "A job beside the workload; keys that are not given are those of the workload.",
       .fields = {optional("name", &J::name, "The name of the job, which goes with its results; job1, job2, ... when not given."),

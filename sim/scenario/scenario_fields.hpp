@@ -90,8 +90,8 @@ struct Declared<Placement> {
   static Declaration<Placement> declaration();
 };
 template <>
-struct Declared<JobSpec> {
-  static Declaration<JobSpec> declaration();
+struct Declared<JobChoice> {
+  static Declaration<JobChoice> declaration();
 };
 template <>
 struct Declared<TrafficSpec> {

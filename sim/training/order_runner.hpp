@@ -190,13 +190,13 @@ class OrderRunner {
       opened.hardware.reduce_rate = {};
     }
     executors_[number] = std::make_unique<Executor>(
-        Job{.schedule = schedule,
-            .placement = server < 0 ? job_.placement : std::span<const int>(placements_[static_cast<std::size_t>(server)]),
-            .elements = phase.elements,
-            .element_bytes = phase.element_bytes,
-            .hardware = phase.reduction ? opened.hardware : job_.hardware,
-            .regime = job_.regime,
-            .stands_for = &schedule == &job_.schedule ? job_.stands_for : std::span<const std::vector<int>>{}},
+        PlacedSchedule{.schedule = schedule,
+                       .placement = server < 0 ? job_.placement : std::span<const int>(placements_[static_cast<std::size_t>(server)]),
+                       .elements = phase.elements,
+                       .element_bytes = phase.element_bytes,
+                       .hardware = phase.reduction ? opened.hardware : job_.hardware,
+                       .regime = job_.regime,
+                       .stands_for = &schedule == &job_.schedule ? job_.stands_for : std::span<const std::vector<int>>{}},
         lane_, seat_of(schedule, running, number));
     for (Rank of_schedule = schedule.workers(); of_schedule < schedule.ranks; ++of_schedule) executors_[number]->begin(of_schedule, now());
     return number;
