@@ -44,6 +44,7 @@ struct SizedJob {
       placed.kernels_on_gpu = job.kernels_on_gpu;
       placed.aggregation = job.aggregation;
       placed.regime = job.regime;
+      placed.by_size = job.by_size;
       out.push_back({.name = job.name, .placed = std::move(placed)});
     }
   }

@@ -22,9 +22,8 @@ double cost_of_size(const PlacedJob& job, Bytes row_size, const HardwareProfile&
   return cost_factor(hardware.cost_by_size, {name_of(job.collective), algorithm, job.ranks, job.own_size.value_or(row_size)});
 }
 
-void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, const Ground& ground) {
-  if (!job.chosen_for) return;
-  const Bytes size = job.training ? job.training->size() : job.own_size.value_or(row_size);
+// The schedule for a message of this size, and its regime.
+std::pair<const ProvedSchedule&, Regime> schedule_for(PlacedJob& job, Bytes size, const HardwareProfile& hardware, const Ground& ground) {
   const SizedChoice sized = for_size({*job.chosen_for, hardware, ground.routes.fabric(), job.placement, size}, job.algorithm);
   const auto [at, is_new] = job.by_settings.try_emplace(label(sized.choice));
   if (is_new) {
@@ -35,10 +34,31 @@ void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hard
     at->second.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, ground.routes);
     at->second.schedule = std::move(schedule);
   }
-  job.schedule = at->second.schedule;
-  job.load = at->second.load;
-  job.regime = sized.regime;
-  if (job.training) job.training.emplace(*job.chosen_for, *job.schedule, job.placement);
+  return {at->second, sized.regime};
+}
+
+// Engines reduce anything between a gradient and all of them: chosen anew at every power of two.
+void choose_by_size(PlacedJob& job, const HardwareProfile& hardware, const Ground& ground) {
+  job.by_size.clear();
+  const Schedule* last = nullptr;
+  for (Bytes size = 256_B; size <= job.training->size(); size = 2 * size) {
+    const auto& [proved, regime] = schedule_for(job, size, hardware, ground);
+    if (proved.schedule.get() == last && regime == job.by_size.back().regime) continue;
+    job.by_size.push_back(job.training->sized(last == nullptr ? Bytes{} : size, proved.schedule, regime));
+    last = proved.schedule.get();
+  }
+}
+
+void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, const Ground& ground) {
+  if (!job.chosen_for) return;
+  const Bytes size = job.training ? job.training->size() : job.own_size.value_or(row_size);
+  const auto& [proved, regime] = schedule_for(job, size, hardware, ground);
+  job.schedule = proved.schedule;
+  job.load = proved.load;
+  job.regime = regime;
+  if (!job.training) return;
+  job.training.emplace(*job.chosen_for, *job.schedule, job.placement);
+  if (!job.compression) choose_by_size(job, hardware, ground);
 }
 
 }  // namespace

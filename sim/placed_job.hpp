@@ -49,6 +49,7 @@ struct PlacedJob {
   Regime regime = {};
   std::shared_ptr<const Scenario> chosen_for = {};  // given where the schedule depends on the size
   std::map<std::string, ProvedSchedule> by_settings = {};
+  std::vector<SizedSchedule> by_size = {};  // of training, where the schedule depends on the size of what an engine reduces
 
   bool in_network() const { return aggregation.has_value(); }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(dtype)); }

@@ -76,6 +76,11 @@ void TrainingJob::merge_if_wanted(const Scenario& scenario, const Schedule& sche
   if (merged->schedule.steps() < schedule.steps()) merged_ = std::move(merged);
 }
 
+SizedSchedule TrainingJob::sized(Bytes from, std::shared_ptr<const Schedule> schedule, const Regime& regime) const {
+  auto merged = std::make_shared<MergedSchedule>(merged_ ? merge_steps(*schedule, merged_pieces) : MergedSchedule{*schedule, {}});
+  return {.from = from, .schedule = std::move(merged), .regime = regime};
+}
+
 PlacedTraining TrainingJob::placed(int part, const Schedule& schedule, const HardwareProfile& hardware,
                                    std::span<const SimTime> starts) const {
   const auto p = static_cast<std::size_t>(part);

@@ -22,6 +22,9 @@ class TrainingJob {
   Bytes size() const { return step_.size(); }  // of all gradients
   SimTime alone() const { return alone_; }     // the step of one GPU by itself
 
+  // Of all-reduces of this size and more; merged where the others are.
+  SizedSchedule sized(Bytes from, std::shared_ptr<const Schedule> schedule, const Regime& regime) const;
+
   // The job must outlive what is placed.
   PlacedTraining placed(int part, const Schedule& schedule, const HardwareProfile& hardware, std::span<const SimTime> starts) const;
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -105,6 +106,7 @@ class OrderRunner {
   struct RunningOrder {
     int stream = 0;  // not negative, or of the parameter server: -1 - server
     std::int64_t elements = 0;
+    const SizedSchedule* sized = nullptr;  // what it runs, where that depends on its size
     std::size_t joined = 0;
     std::vector<CompressedPhase> phases = {};                  // of an all-reduce that is not compressed one, the schedule's
     std::vector<std::optional<std::uint32_t>> executors = {};  // by phase: of exchanges that have begun and not ended
@@ -130,7 +132,8 @@ class OrderRunner {
     running.elements = order.size.count / job_.element_bytes;
     running.ranks_left = ranks_;
     if (in_network_) return;
-    running.phases = phases_of(running.elements, stream < 0);
+    if (stream >= 0) running.sized = sized_for(order.size);
+    running.phases = phases_of(running, stream < 0);
     running.executors.resize(running.phases.size());
     running.next.resize(ranks_);
     if (stream < 0) running.to_send.assign(ranks_, std::max(1, job_.push_pull->chunks - 1));
@@ -144,13 +147,19 @@ class OrderRunner {
     if (--left[static_cast<std::size_t>(rank)] == 0) agenda_.at_once(StepEvent::push_ends, {.step = id, .from = rank});
   }
 
-  std::vector<CompressedPhase> phases_of(std::int64_t elements, bool pushed) {
+  const SizedSchedule* sized_for(Bytes size) const {
+    const auto above = std::ranges::upper_bound(job_.by_size, size, {}, &SizedSchedule::from);
+    return above == job_.by_size.begin() ? nullptr : &*std::prev(above);
+  }
+
+  std::vector<CompressedPhase> phases_of(const RunningOrder& running, bool pushed) {
+    const std::int64_t elements = running.elements;
     if (job_.compression && elements > 0) {
       std::vector<CompressedPhase>& known = phases_[elements];
       if (known.empty()) known = job_.compression->phases(elements);
       return known;
     }
-    const Schedule* whole = pushed ? job_.push_pull : &job_.schedule;
+    const Schedule* whole = pushed ? job_.push_pull : running.sized ? &running.sized->schedule->schedule : &job_.schedule;
     return {{.schedule = {std::shared_ptr<const Schedule>{}, whole}, .elements = elements, .element_bytes = job_.element_bytes}};
   }
 
@@ -195,11 +204,17 @@ class OrderRunner {
                        .elements = phase.elements,
                        .element_bytes = phase.element_bytes,
                        .hardware = phase.reduction ? opened.hardware : job_.hardware,
-                       .regime = job_.regime,
-                       .stands_for = &schedule == &job_.schedule ? job_.stands_for : std::span<const std::vector<int>>{}},
+                       .regime = running.sized ? running.sized->regime : job_.regime,
+                       .stands_for = stands_for(schedule, running)},
         lane_, seat_of(schedule, running, number));
     for (Rank of_schedule = schedule.workers(); of_schedule < schedule.ranks; ++of_schedule) executors_[number]->begin(of_schedule, now());
     return number;
+  }
+
+  std::span<const std::vector<int>> stands_for(const Schedule& schedule, const RunningOrder& running) const {
+    if (&schedule == &job_.schedule) return job_.stands_for;
+    if (running.sized && &schedule == &running.sized->schedule->schedule) return running.sized->schedule->stands_for;
+    return {};
   }
 
   // A worker has one connection to a parameter server, whatever it pushes.

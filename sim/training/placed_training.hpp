@@ -2,18 +2,27 @@
 #pragma once
 
 #include "collectives/engines/engines.hpp"
+#include "collectives/schedule/merge_steps.hpp"
 #include "models/compressed_allreduce.hpp"
 #include "sim/in_network/in_network.hpp"
 #include "sim/network/event_executor.hpp"
 #include "sim/training/training_step.hpp"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace weft {
+
+// What all-reduces of this size and more run, up to the next entry's.
+struct SizedSchedule {
+  Bytes from;
+  std::shared_ptr<const MergedSchedule> schedule;
+  Regime regime = {};
+};
 
 // A training job on ranks placed at endpoints.
 struct PlacedTraining {
@@ -39,6 +48,7 @@ struct PlacedTraining {
   std::vector<MessageRecord>* timeline = {};            // receives every message of the all-reduces
   std::vector<SpanRecord>* spans = {};                  // receives what each rank does
   Regime regime = {};                                   // of the all-reduces
+  std::vector<SizedSchedule> by_size = {};              // ascending from 0: instead of schedule, stands_for and regime; empty: those
 
   SimTime start_of(Rank rank) const { return start.empty() ? SimTime{} : start[static_cast<std::size_t>(rank)]; }
   Rank name_of(Rank rank) const { return members.empty() ? rank : members[static_cast<std::size_t>(rank)]; }

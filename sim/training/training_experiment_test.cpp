@@ -1,3 +1,4 @@
+#include "models/training/read.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/testing.hpp"
 
@@ -145,4 +146,26 @@ TEST_CASE("training: a timeline has what each rank computes, its streams and con
   }
   CHECK(kinds.size() == 3);
   CHECK(computed.seconds() == doctest::Approx(2 * outcome(training("aiacc", 16)).training->compute.seconds()).epsilon(0.001));
+}
+
+TEST_CASE("training: NCCL chooses anew for each bucket, by its size") {
+  Json json = training("none", 32, "100Gbps");
+  json["fabric"]["nodes"] = 16;
+  json["workload"]["algorithm"] = "nccl";
+  json["workload"]["iterations"] = 1;
+  json["workload"]["engine"] = {{"name", "ddp"}, {"bucket", "64MiB"}, {"first_bucket", "64MiB"}};
+  Scenario s = cases_of(json).front().scenario;
+  // The 64 MiB of "b" are reduced while "a" takes its second of backward; the 4 KiB of "a" come last, with nothing to hide behind.
+  s.workload.training.model.table = std::make_shared<const Model>(read_model(R"({"schema": 1, "name": "two", "batch": 32, "layers": [
+      {"name": "a", "parameters": 1024, "forward": "1ms", "backward": "1s"},
+      {"name": "b", "parameters": 16777216, "forward": "1ms", "backward": "2ms"}]})",
+                                                                             "two.json"));
+  const Row step = Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front());
+  const auto alone = [&](const Json& algorithm) {
+    Json one = json;
+    one["workload"] = {{"algorithm", algorithm}, {"size", "4KiB"}};
+    return outcome(one).time;
+  };
+  CHECK(step.training->exposed == alone("nccl"));
+  CHECK(alone({{"name", "nccl"}, {"algorithm", "ring"}, {"protocol", "simple"}}) > 2 * alone("nccl"));  // as 64 MiB are
 }
