@@ -1,6 +1,7 @@
 // What would be gained, on cases whose answer is known beforehand.
 #include "sim/what_if.hpp"
 
+#include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/testing.hpp"
 
@@ -104,11 +105,12 @@ TEST_CASE("what if: on networks that know no critical path, the busiest link") {
     json["network"] = network;
     const Scenario s = cases_of(json).front().scenario;
     CAPTURE(network);
-    Row row{.size = s.workload.sizes.front(), .time = 802_us, .busiest_link = "s->b"};
-    add_what_if(s, s.workload.algorithms.front(), row.size, {}, row);
-    REQUIRE(row.what_if.size() == 3);
-    CHECK(row.what_if[0].twice_as_fast == "s->b");
-    CHECK(row.what_if[0].change == doctest::Approx(-0.5).epsilon(0.05));
+    const std::string first = in_child([&] {  // where no engine has run yet
+      Row row{.size = s.workload.sizes.front(), .time = 802_us, .busiest_link = "s->b"};
+      add_what_if(s, s.workload.algorithms.front(), row.size, {}, row);
+      return fmt::format("{} {} {:.2f}", row.what_if.size(), row.what_if.front().twice_as_fast, row.what_if.front().change);
+    });
+    CHECK(first == "3 s->b -0.50");
   }
 }
 

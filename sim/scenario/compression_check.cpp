@@ -74,11 +74,6 @@ std::vector<Problem> compression_problems(const Json& json, const Scenario& scen
                                            name_of(scenario.network))});
   if (!out.empty()) return out;
   check_algorithms(workload, scenario, out);
-  for (std::size_t i = 0; i < w.training.engines.size(); ++i)
-    if (std::holds_alternative<BytepsSettings>(w.training.engines[i].settings))
-      out.push_back({element(workload, "engine", i),
-                     "byteps pushes gradients to parameter servers; where they are compressed, it must be one of \"none\", \"ddp\", "
-                     "\"horovod\", \"aiacc\""});
   for (std::size_t i = 0; i < w.compressions.size(); ++i)
     if (w.compressions[i].compresses()) check_settings(w.compressions[i], element(workload, "compression", i), scenario, out);
   return out;

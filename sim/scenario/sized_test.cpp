@@ -63,7 +63,7 @@ TEST_CASE(
   const Scenario automatic = scenario_of(json);
   json["workload"]["algorithm"] = Json::parse(R"({"name": "double_binary_tree", "pieces": 1})");
   const Scenario whole = scenario_of(json);
-  const auto time = [](const Scenario& s) { return simulate(s, s.workload.algorithms.front(), 64_MiB).time; };
+  const auto time = [](const Scenario& s) { return Experiment(s, s.workload.algorithms.front()).run(64_MiB).time; };
   CHECK(time(automatic).ps * 2 < time(whole).ps);
   CHECK(sized(json, 64_MiB).choice.settings.pieces == 1);
 }

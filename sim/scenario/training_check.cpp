@@ -109,19 +109,20 @@ void check_compute(const TrainingChoice& training, DType dtype, Found& found) {
             fmt::format("device \"{}\" computes in {}, got \"{}\"", training.device.profile->name, quoted_list(known), name_of(dtype)));
 }
 
-// What switches add, and engines that leave them nothing to add.
-void check_in_network(const Scenario& scenario, Found& found) {
+// All-reduces by switches, or compressed ones, with an engine that pushes to parameter servers of its own instead.
+void check_pushing(const Scenario& scenario, Found& found) {
   const Workload& w = scenario.workload;
-  for (const AlgorithmChoice& algorithm : w.algorithms) {
-    if (!is_in_network(algorithm.name)) continue;
-    for (std::size_t i = 0; i < w.training.engines.size(); ++i)
-      if (std::holds_alternative<BytepsSettings>(w.training.engines[i].settings))
-        found.add(
-            found.element("engine", i),
-            fmt::format("byteps pushes gradients to parameter servers of its own; with algorithm \"{}\", an all-reduce by switches, it "
-                        "must be one of \"none\", \"ddp\", \"horovod\", \"aiacc\"",
-                        algorithm.name));
-  }
+  std::string instead;
+  for (const AlgorithmChoice& algorithm : w.algorithms)
+    if (is_in_network(algorithm.name)) instead = fmt::format("with algorithm \"{}\", an all-reduce by switches,", algorithm.name);
+  for (const CompressionChoice& compression : w.compressions)
+    if (compression.compresses()) instead = fmt::format("with compression \"{}\", an all-reduce,", compression.settings.name);
+  for (std::size_t i = 0; i < w.training.engines.size() && !instead.empty(); ++i)
+    if (std::holds_alternative<BytepsSettings>(w.training.engines[i].settings))
+      found.add(found.element("engine", i),
+                fmt::format("byteps pushes gradients to parameter servers of its own; {} it must be one of \"none\", \"ddp\", "
+                            "\"horovod\", \"aiacc\"",
+                            instead));
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ std::vector<Problem> training_problems(const Json& json, const Scenario& scenari
     for (std::size_t i = 0; i < w.training.engines.size(); ++i) check_extra_servers(scenario, i, found.element("engine", i), found);
     check_options(scenario, found);
   }
-  check_in_network(scenario, found);
+  check_pushing(scenario, found);
   std::vector<Problem> out = found.take();
   if (!traits_of(scenario.network).shared)
     out.push_back({"/network", fmt::format("training steps run on {} only, got \"{}\"", networks_that(&NetworkTraits::shared),
