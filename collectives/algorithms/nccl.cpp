@@ -83,7 +83,7 @@ std::vector<int> by_nics(const NcclShape& shape, int channel) {
 
 std::vector<int> along_links(const NcclShape& shape, int channel) {
   std::vector<int> gpus = shape.orders[static_cast<std::size_t>(channel) % shape.orders.size()];
-  std::ranges::rotate(gpus, std::ranges::find(gpus, head_of(shape, channel)));
+  std::rotate(gpus.begin(), std::ranges::find(gpus, head_of(shape, channel)), gpus.end());  // clang 14 knows no subranges
   return gpus;
 }
 

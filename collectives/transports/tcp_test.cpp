@@ -188,7 +188,7 @@ TEST_CASE("tcp: without copies, where memory may not be pinned, it is copied") {
 
 TEST_CASE("tcp: a connection held to a rate takes its time for a message") {
   constexpr std::size_t size = 1 << 20;
-  constexpr BitsPerSecond rate = 100_Mbps;
+  static constexpr BitsPerSecond rate = 100_Mbps;
   const double wire_s = static_cast<double>(size) / rate.bytes_per_second();  // 84 ms
   std::array<double, 2> took{};
   const auto exchange = [&](Rank me) {

@@ -62,7 +62,8 @@ TEST_CASE("nvlink rings: no lane is used twice in a direction, and each ring pas
           used[{s.gpus[static_cast<std::size_t>(order[i])], s.gpus[static_cast<std::size_t>(order[(i + 1) % order.size()])]}] +=
               found.lane.count;
       }
-      for (const auto& [pair, rate] : used) {
+      for (const auto& [gpu_pair, rate] : used) {
+        const auto& pair = gpu_pair;  // clang 14 captures no structured binding
         const auto link = std::ranges::find_if(s.links, [&](const ServerLink& l) {
           return (l.from == pair.first && l.to == pair.second) || (l.from == pair.second && l.to == pair.first);
         });
