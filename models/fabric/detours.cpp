@@ -34,7 +34,7 @@ std::vector<LinkId> Detours::around(std::span<const LinkId> path) const {
   const std::vector<LinkId> as_it_is(path.begin(), path.end());
   if (links.empty() || whole(links)) return as_it_is;
   const auto with_rest = [&](std::vector<LinkId> out) {
-    out.insert(out.end(), path.begin() + static_cast<std::ptrdiff_t>(own), path.end());
+    for (const LinkId link : path.subspan(own)) out.push_back(link);
     return out;
   };
   if (std::vector<LinkId> other = equal_cost(fabric_.from(links.front()), fabric_.to(links.back())); !other.empty())
