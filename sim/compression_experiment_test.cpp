@@ -99,11 +99,11 @@ TEST_CASE("what further ranks cost goes with the logarithm of their number for t
     json["workload"]["algorithm"] = "halving_doubling";
     return time_of(json).seconds();
   };
-  for (const auto& [compression, by_logarithm] :
-       {std::pair{"gs_sgd", true}, std::pair{"gtopk", true}, std::pair{"sketched_sgd", false}, std::pair{"topk_allgather", false}}) {
+  for (const std::string compression : {"gs_sgd", "gtopk", "sketched_sgd", "topk_allgather"}) {
+    const bool by_logarithm = compression == "gs_sgd" || compression == "gtopk";
     CAPTURE(compression);
     // From 4 to 8 ranks and from 8 to 64: one and three levels of a tree, 4 and 56 ranks.
-    const double at_4 = time_s(compression, 4), at_8 = time_s(compression, 8), at_64 = time_s(compression, 64);
+    const double at_4 = time_s(compression.c_str(), 4), at_8 = time_s(compression.c_str(), 8), at_64 = time_s(compression.c_str(), 64);
     CHECK((at_64 - at_8) / (at_8 - at_4) == doctest::Approx(by_logarithm ? 3 : 56.0 / 4).epsilon(0.03));
   }
 }
