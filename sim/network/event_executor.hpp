@@ -261,9 +261,9 @@ class EventExecutor {
            (c == Collective::allreduce || c == Collective::reduce_scatter || c == Collective::allgather);
   }
   void find_ring_hop(const StepShape& shape, std::uint32_t channel) {
-    std::int64_t sum = 0;
+    Int128 sum = 0;  // of latencies that may each be days
     for (const std::uint32_t route : shape.routes) sum += hop_ps(route);
-    ring_hop_ps_[channel] = shape.routes.empty() ? 0 : sum / static_cast<std::int64_t>(shape.routes.size());
+    ring_hop_ps_[channel] = shape.routes.empty() ? 0 : static_cast<std::int64_t>(sum / static_cast<std::int64_t>(shape.routes.size()));
   }
 
   bool is_nccl() const { return job_.regime.protocol != NcclProtocol::automatic; }
