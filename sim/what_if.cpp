@@ -1,5 +1,6 @@
 #include "sim/what_if.hpp"
 
+#include "kernels/base/error.hpp"
 #include "models/fabric/faster_links.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/blame.hpp"
@@ -57,7 +58,8 @@ std::vector<Speedup> speedups(const Row& row, const Fabric& fabric, int resource
       add({.name = "all reduce engines", .reduce_engines = true});
     } else {
       LinkId link = 0;
-      while (fabric.link_name(link) != limit) ++link;
+      while (link < fabric.links() && fabric.link_name(link) != limit) ++link;
+      check(link < fabric.links(), "the row is limited by {}, which the fabric does not have", limit);
       const std::vector<LinkId> alike = links_like(fabric, link);
       add({.name = limit, .parts = {.links = {link}}});
       if (alike.size() > 1 && std::ssize(alike) < fabric.links())

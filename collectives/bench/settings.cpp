@@ -191,11 +191,11 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
                      "The switch below which each rank, then each server, is attached, numbered from 0; by default in equal parts")
           ->delimiter(','),
       app.add_option("--passing", n.passing, "Switches that forward without aggregating, numbered from 0")->delimiter(','),
-      app.add_option("--loss", n.mischief.loss, "Fault injection: probability that a sent datagram is lost")->capture_default_str(),
-      app.add_option("--duplicate", n.mischief.duplication, "Fault injection: probability that it is duplicated")->capture_default_str(),
-      app.add_option("--reorder", n.mischief.reordering, "Fault injection: probability that it is sent after later ones")
+      app.add_option("--loss", n.faults.loss, "Fault injection: probability that a sent datagram is lost")->capture_default_str(),
+      app.add_option("--duplicate", n.faults.duplication, "Fault injection: probability that it is duplicated")->capture_default_str(),
+      app.add_option("--reorder", n.faults.reordering, "Fault injection: probability that it is sent after later ones")
           ->capture_default_str(),
-      app.add_option("--seed", n.mischief.seed, "Seed of the fault injection")->capture_default_str(),
+      app.add_option("--seed", n.faults.seed, "Seed of the fault injection")->capture_default_str(),
   };
   for (CLI::Option* option : only_udp) option->group("With --transport udp");
   return {collective, only_n, ranks, switches, servers, factor, step, counts, only_tcp, of_compression, {only_udp.begin(), only_udp.end()}};

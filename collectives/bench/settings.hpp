@@ -29,10 +29,10 @@ struct UdpSettings {
   SwitchmlSettings switchml = {.slots = 128};
   int payload_bytes = 1408;       // of values in a datagram
   int packet_bytes = 1500;        // of a datagram with all headers, at most
-  double timeout_ms = 10;         // after which what has not come back is sent again
+  double timeout_ms = 10;         // after which what has not come back is retransmitted
   std::vector<int> below = {};    // as in UdpLayout
   std::vector<int> passing = {};  // the same
-  UdpMischief mischief = {};
+  UdpFaults faults = {};
 };
 
 struct Settings {

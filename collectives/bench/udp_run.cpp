@@ -118,7 +118,7 @@ class Node {
     }
   }
 
-  UdpNode::Settings udp_settings() const { return {.node = node_, .run = run_, .mischief = settings_.in_network.mischief}; }
+  UdpNode::Settings udp_settings() const { return {.node = node_, .run = run_, .faults = settings_.in_network.faults}; }
 
   void measure(const std::string& algorithm, const InNetworkSettings& protocol, std::optional<Table>& table) {
     const std::vector<std::int64_t> all = sizes();

@@ -360,9 +360,9 @@ class Reader {
               "--payload: {} bytes of values and {} of headers must fit into --packet = {}", n.payload_bytes, udp_overhead_bytes,
               n.packet_bytes);
     refuse_if(!(n.timeout_ms > 0) || n.timeout_ms > 60'000, "--timeout: must be more than 0 and at most 60000 ms, got {}", n.timeout_ms);
-    probability("--loss", n.mischief.loss);
-    probability("--duplicate", n.mischief.duplication);
-    probability("--reorder", n.mischief.reordering);
+    probability("--loss", n.faults.loss);
+    probability("--duplicate", n.faults.duplication);
+    probability("--reorder", n.faults.reordering);
     interpret_places();
     if (problems_.empty()) refuse_what_cannot_be_deployed();
   }

@@ -92,7 +92,7 @@ struct AtpHeader {
   AtpKind kind = AtpKind::gradient;
   std::uint8_t level = 1;   // of `bits`
   std::uint8_t edge = 0;    // the next aggregation is that of level edge + 1; 2: there is none
-  std::uint8_t resend = 0;  // sent again, or passed by a switch that had no aggregator for it: pass it on
+  std::uint8_t resend = 0;  // retransmitted, or passed by a switch that had no aggregator for it: pass it on
   std::uint8_t marked = 0;  // congestion met by anything that went in here (ECN)
   AtpFit overflow = AtpFit::fits;
 };

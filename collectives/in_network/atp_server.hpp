@@ -20,7 +20,7 @@ class AtpServer final : public InNetworkAgent {
     std::int64_t whole = 0;     // sequences that came as one sum of all workers
     std::int64_t merged = 0;    // gradients added here
     std::int64_t ignored = 0;   // whose workers were all or partly counted
-    std::int64_t answered = 0;  // results sent again
+    std::int64_t answered = 0;  // results retransmitted
     std::int64_t late = 0;      // copies of what no worker can still lack
     std::int64_t floats = 0;    // sequences added as floating point
     std::int64_t malformed = 0;

@@ -61,7 +61,7 @@ void AtpSwitch::on_gradient(Wire& wire, Datagram datagram, AtpHeader h) {
   ++statistics_.gradients;
   Aggregator& a = aggregator_of(h.flow, h.sequence);
   if (h.resend) {
-    // Only where the sender meets its first aggregator; further up, what is sent again passes.
+    // Only where the sender meets its first aggregator; further up, what is retransmitted passes.
     if (h.level == h.edge + 1 && holds(a, h)) return on_resend(wire, std::move(datagram), h, a);
     return pass(wire, std::move(datagram), h);
   }

@@ -15,7 +15,7 @@ class AtpSwitch final : public InNetworkAgent {
     std::int64_t aggregated = 0;  // of them: added to an aggregator
     std::int64_t collisions = 0;  // of them: passed on because another packet's aggregator was in the way
     std::int64_t duplicates = 0;
-    std::int64_t flushed = 0;  // partial sums sent on because a worker sent again
+    std::int64_t flushed = 0;  // partial sums sent on because a worker retransmitted
     std::int64_t completed = 0;
     std::int64_t reclaimed = 0;  // from packets whose workers have given up: one of them is gone
     std::int64_t malformed = 0;

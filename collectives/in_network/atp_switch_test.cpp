@@ -64,7 +64,7 @@ TEST_CASE("atp switch: a mark on any input survives in the sum, whole or partial
   CHECK(header(wire.sent[0]).resend == 1);
 }
 
-TEST_CASE("atp switch: what is sent again frees its aggregator, added or not") {
+TEST_CASE("atp switch: what is retransmitted frees its aggregator, added or not") {
   for (const int worker : {0, 1}) {  // 0 has been counted, 1 has not
     CAPTURE(worker);
     AtpSwitch program(one_aggregator, {atp_walk(one_aggregator, {})}, {server});

@@ -25,9 +25,9 @@ struct JobShape {
 // Several jobs on one network, each with one server. Addresses: workers and server of each job, switches, groups.
 class World {
  public:
-  World(const AtpSettings& settings, const std::vector<JobShape>& jobs, const std::vector<int>& programmable, Mischief mischief,
+  World(const AtpSettings& settings, const std::vector<JobShape>& jobs, const std::vector<int>& programmable, InjectedFaults faults,
         std::uint64_t seed)
-      : settings_(settings), pool_(settings.values_per_packet()), network_(seed, mischief, &pool_) {
+      : settings_(settings), pool_(settings.values_per_packet()), network_(seed, faults, &pool_) {
     Address next = 0;
     std::vector<std::vector<Address>> attached(201);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -188,9 +188,10 @@ TEST_CASE("atp: whatever is lost, doubled, reordered, marked or collides, every 
     for (int at = 0; at < 4; ++at)
       if (random() % 4) programmable.push_back(at);
     const auto p = [&](double most) { return random() % 2 ? most * static_cast<double>(random() % 1000) / 1000 : 0; };
-    const Mischief mischief{.loss = p(0.1), .doubling = p(0.1), .marking = p(0.2), .most_delay_ps = random() % 2 ? 1'000'000 : 40'000'000};
+    const InjectedFaults faults{
+        .loss = p(0.1), .doubling = p(0.1), .marking = p(0.2), .most_delay_ps = random() % 2 ? 1'000'000 : 40'000'000};
     CAPTURE(seed);
-    World world(settings, jobs, programmable, mischief, seed);
+    World world(settings, jobs, programmable, faults, seed);
     world.network().run(5'000'000);
     REQUIRE_FALSE(world.network().pending());
     world.check_sums();
@@ -253,9 +254,9 @@ TEST_CASE("atp: workers that die, start late, and switches that forget: the othe
     settings.aggregator_timeout = 200_us;
     std::vector<JobShape> jobs(1 + random() % 3);
     for (JobShape& job : jobs) job = any_job(random), job.packets = 1 + static_cast<std::uint32_t>(random() % 30);
-    const Mischief mischief{.loss = random() % 2 ? 0.03 : 0, .doubling = random() % 2 ? 0.03 : 0, .most_delay_ps = 1'000'000};
+    const InjectedFaults faults{.loss = random() % 2 ? 0.03 : 0, .doubling = random() % 2 ? 0.03 : 0, .most_delay_ps = 1'000'000};
     CAPTURE(seed);
-    World world(settings, jobs, {0, 1, 2}, mischief, seed);
+    World world(settings, jobs, {0, 1, 2}, faults, seed);
     if (random() % 2) {
       world.kill(random() % world.workers().size(), static_cast<std::int64_t>(random() % 60'000'000));
       ++deaths;

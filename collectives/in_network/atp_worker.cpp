@@ -125,7 +125,7 @@ void AtpWorker::acknowledge(Wire& wire, std::uint32_t sequence, bool marked) {
   arm(wire);
 }
 
-// Of what was sent once. An acknowledgement is for all workers: of what was sent again it does not say which copy arrived.
+// Of what was sent once. An acknowledgement is for all workers: of what was retransmitted it does not say which copy arrived.
 void AtpWorker::learn(const Flight& f, std::int64_t now_ps) {
   if (f.again) return;
   returned_ = std::max(returned_, f.number);
@@ -194,7 +194,7 @@ void AtpWorker::unlink(std::uint32_t sequence) {
   flights_[f.after].before = f.before;
 }
 
-// Too early a timeout costs all workers what an aggregator has of the packet. What was sent again has none.
+// Too early a timeout costs all workers what an aggregator has of the packet. What was retransmitted has none.
 std::int64_t AtpWorker::timeout_ps() const {
   const std::int64_t known = round_trip_ps_ + std::max(round_trip_ps_, 4 * deviation_ps_);
   const Flight& oldest = flights_[una_ & mask_];
@@ -210,7 +210,7 @@ void AtpWorker::arm(Wire& wire) {
   wire.set_timer(std::max<std::int64_t>(due - wire.now_ps(), 1), ++timer_);
 }
 
-// The oldest packet is sent, and what was sent again so long ago, for nothing says whether it was lost again. When that packet is
+// The oldest packet is sent, and what was retransmitted so long ago, for nothing says whether it was lost again. When that packet is
 // there and those sent before it do not follow, they are lost too.
 void AtpWorker::on_timer(Wire& wire, std::uint64_t name) {
   if (name != timer_) return;

@@ -2,7 +2,7 @@
 //
 // The paper (section 3.5) takes three acknowledgements out of order for a loss of the oldest packet. Here this holds for each
 // packet and each time it is sent: it is lost when what was sent three or more transmissions later has come back, so that many
-// losses of one window are found in one round trip (as in RFC 8985). What was sent again is sent once more after what round
+// losses of one window are found in one round trip (as in RFC 8985). What was retransmitted is sent once more after what round
 // trips take (RFC 6298). A loss halves the window, but not below its initial size: where switches mark what queues, a loss alone
 // says little of queues (the authors' code ignores it: github.com/in-ATP/ATP, common/CC_manager.h).
 #pragma once
@@ -100,7 +100,7 @@ class AtpWorker final : public InNetworkAgent {
   std::uint32_t mask_;
   std::vector<Flight> flights_;                     // by sequence, a ring; behind it the ends of a list by transmission
   std::uint64_t transmissions_ = 0, returned_ = 0;  // made; the latest known to have come back
-  std::uint64_t resent_ = 0, suspect_ = 0;          // the latest of a packet sent again; before the latest timeout
+  std::uint64_t resent_ = 0, suspect_ = 0;          // the latest of a packet retransmitted; before the latest timeout
   Statistics statistics_;
 };
 

@@ -63,7 +63,7 @@ TEST_CASE("atp worker: the window begins as it is told and grows by one packet f
   CHECK(worker.statistics().largest_window == 64);
 }
 
-TEST_CASE("atp worker: several losses of one window are sent again in the round trip that shows them, and halve it once") {
+TEST_CASE("atp worker: several losses of one window are retransmitted in the round trip that shows them, and halve it once") {
   AtpWorker worker(settings, part);
   Bench bench(worker);
   bench.sent();
@@ -92,7 +92,7 @@ TEST_CASE("atp worker: marks of one round trip halve the window once, to no less
   CHECK(worker.statistics().smallest_window == 4);
 }
 
-TEST_CASE("atp worker: what nothing comes after is sent again by the clock, each time after twice as long") {
+TEST_CASE("atp worker: what nothing comes after is retransmitted by the clock, each time after twice as long") {
   AtpWorker worker(settings, part);
   Bench bench(worker);
   bench.sent();

@@ -85,7 +85,7 @@ class Agent {
   virtual void start(Wire&) {}
 
   // At an endpoint: a datagram for this agent (for a group: for each member). At a programmable switch: every datagram that
-  // passes, whoever it is for, once; what should go on is sent again, changed or not, and what is not is consumed.
+  // passes, whoever it is for, once; what should go on is sent on, changed or not, and what is not is consumed.
   virtual void on_datagram(Wire& wire, Datagram datagram) = 0;
   virtual void on_timer(Wire& wire, std::uint64_t name) = 0;
 

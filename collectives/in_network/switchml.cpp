@@ -96,7 +96,7 @@ void SwitchmlWorker::on_timer(Wire& wire, std::uint64_t name) {
   arm(wire, slot, timeout_ps(s));
 }
 
-// A packet that is lost now and then is sent again at the paper's pace. One that times out again and again waits in some queue, or
+// A packet that is lost now and then is retransmitted at the paper's pace. One that times out again and again waits in some queue, or
 // for a worker that has not begun: at that pace its copies would fill the queue faster than it drains.
 std::int64_t SwitchmlWorker::timeout_ps(const Slot& slot) const {
   constexpr int at_the_same_pace = 3, most_backoff = 16;

@@ -13,8 +13,8 @@ const SwitchmlSettings small{.slots = 16, .payload = 8_B, .packet = 180_B, .time
 
 class World {
  public:
-  World(const std::vector<int>& workers, const std::vector<int>& slots, std::uint32_t packets, Mischief mischief, std::uint64_t seed)
-      : pool_(small.values_per_packet()), network_(seed, mischief, &pool_) {
+  World(const std::vector<int>& workers, const std::vector<int>& slots, std::uint32_t packets, InjectedFaults faults, std::uint64_t seed)
+      : pool_(small.values_per_packet()), network_(seed, faults, &pool_) {
     std::vector<SwitchmlPool> pools;
     Address next = 0;
     for (std::size_t j = 0; j < workers.size(); ++j) {
@@ -69,12 +69,12 @@ TEST_CASE("switchml: whatever is lost, doubled, reordered or rounds late, every 
     std::mt19937_64 random(seed);
     const auto below = [&](int n) { return 1 + static_cast<int>(random() % static_cast<std::uint64_t>(n)); };
     const auto p = [&](double most) { return random() % 2 ? most * static_cast<double>(random() % 1000) / 1000 : 0; };
-    const Mischief mischief{.loss = p(0.1),
-                            .doubling = p(0.1),
-                            .late = p(0.02),
-                            .most_delay_ps = random() % 2 ? 1'000'000 : 90'000'000,
-                            .lateness_ps = 500'000'000};
-    World world({below(5), below(5)}, {below(8), below(8)}, static_cast<std::uint32_t>(below(50)), mischief, seed);
+    const InjectedFaults faults{.loss = p(0.1),
+                                .doubling = p(0.1),
+                                .late = p(0.02),
+                                .most_delay_ps = random() % 2 ? 1'000'000 : 90'000'000,
+                                .lateness_ps = 500'000'000};
+    World world({below(5), below(5)}, {below(8), below(8)}, static_cast<std::uint32_t>(below(50)), faults, seed);
     world.network().run(5'000'000);
     REQUIRE_FALSE(world.network().pending());
     world.check_sums();
@@ -85,7 +85,7 @@ TEST_CASE("switchml: whatever is lost, doubled, reordered or rounds late, every 
   CHECK(answered > 1'000);
 }
 
-TEST_CASE("switchml: a packet that times out again and again is sent again ever more seldom") {
+TEST_CASE("switchml: a packet that times out again and again is retransmitted ever more seldom") {
   class Timers final : public Wire {
    public:
     std::int64_t now = 0;

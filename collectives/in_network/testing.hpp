@@ -12,7 +12,7 @@
 
 namespace weft {
 
-struct Mischief {
+struct InjectedFaults {
   double loss = 0, doubling = 0, marking = 0, late = 0;  // of each datagram on each hop
   std::int64_t most_delay_ps = 1'000'000;                // of a hop, uniform from 1: so datagrams overtake each other
   std::int64_t lateness_ps = 0;                          // what a late one takes on top
@@ -21,7 +21,7 @@ struct Mischief {
 // Endpoints hang below switches; switches reach each other directly.
 class TestNetwork final : private Wire {
  public:
-  TestNetwork(std::uint64_t seed, Mischief mischief, PayloadPool* pool) : random_(seed), mischief_(mischief), pool_(pool) {}
+  TestNetwork(std::uint64_t seed, InjectedFaults faults, PayloadPool* pool) : random_(seed), faults_(faults), pool_(pool) {}
 
   // Agents at one endpoint or below a switch; start in picoseconds.
   void place(Address address, int below, Agent& agent, std::int64_t start_ps = 0) {
@@ -85,12 +85,12 @@ class TestNetwork final : private Wire {
 
   // One hop towards an agent, from `from_switch` or the sender's endpoint (-1).
   void hop(Event e) {
-    if (chance(mischief_.marking)) e.datagram.congested = true;
-    const int copies = chance(mischief_.doubling) ? 2 : 1;
+    if (chance(faults_.marking)) e.datagram.congested = true;
+    const int copies = chance(faults_.doubling) ? 2 : 1;
     for (int i = 0; i < copies; ++i)
-      if (!chance(mischief_.loss))
-        after(1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(mischief_.most_delay_ps)) +
-                  (chance(mischief_.late) ? mischief_.lateness_ps : 0),
+      if (!chance(faults_.loss))
+        after(1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(faults_.most_delay_ps)) +
+                  (chance(faults_.late) ? faults_.lateness_ps : 0),
               e);
   }
 
@@ -138,7 +138,7 @@ class TestNetwork final : private Wire {
   Payload new_payload() override { return pool_ ? pool_->take() : Payload(); }
 
   std::mt19937_64 random_;
-  Mischief mischief_;
+  InjectedFaults faults_;
   PayloadPool* pool_;
   std::map<Address, Seat> agents_;
   std::map<int, Address> programs_;

@@ -32,6 +32,18 @@ Proof proof_of(std::string_view secret, Side side, const Hello& of_caller, const
   return keyed_hash(std::as_bytes(std::span(secret)), message);
 }
 
+Answerer introduce(const Socket& socket, Hello& ours, std::string_view secret, Deadline deadline) {
+  fill_with_random_bytes(ours.nonce);
+  Hello theirs;
+  Proof proof;
+  if (!socket.write_all(std::as_bytes(std::span(&ours, 1)), deadline)) return Answerer::lost;
+  if (!socket.read_all(std::as_writable_bytes(std::span(&theirs, 1)), deadline)) return Answerer::lost;
+  if (theirs.magic != Hello::our_magic || theirs.version != Hello::our_version) return Answerer::another_program;
+  if (!socket.read_all(std::span(proof), deadline)) return Answerer::lost;
+  if (!equal_in_constant_time(proof, proof_of(secret, Side::answerer, ours, theirs))) return Answerer::without_the_secret;
+  return socket.write_all(proof_of(secret, Side::caller, ours, theirs), deadline) ? Answerer::proven : Answerer::lost;
+}
+
 Caller::State Caller::refuse(std::string why) {
   why_refused_ = std::move(why);
   socket_.close();

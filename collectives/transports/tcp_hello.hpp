@@ -48,6 +48,10 @@ static_assert(std::has_unique_object_representations_v<Hello> && std::endian::na
 enum class Side : std::uint8_t { caller, answerer };
 Proof proof_of(std::string_view secret, Side, const Hello& of_caller, const Hello& of_answerer);
 
+// The caller's side, until `deadline`: gives `ours` its random number, and says who the answerer is.
+enum class Answerer { proven, lost, another_program, without_the_secret };
+Answerer introduce(const Socket& socket, Hello& ours, std::string_view secret, Deadline deadline);
+
 // What is read bit by bit, and never beyond its end: what follows belongs to somebody else.
 template <class T>
 struct Arriving {

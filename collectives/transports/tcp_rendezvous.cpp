@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t strangers_at_once = 64;   // who may wait beside the ranks
+constexpr std::size_t most_unproven = 64;       // who may wait beside the ranks
 constexpr std::uint32_t longest_address = 300;  // of a rank, in the list
 constexpr std::chrono::milliseconds nap{100};   // then look whether time is up
 
@@ -42,28 +42,28 @@ Hello hello_of(Rank rank, int ranks, const TcpSettings& settings) {
 }
 
 // Rank 0's side.
-class Host {
+class RendezvousServer {
  public:
-  Host(int ranks, const std::string& meeting, const TcpSettings& settings)
+  RendezvousServer(int ranks, const std::string& meeting, const TcpSettings& settings)
       : ours_(hello_of(0, ranks, settings)),
         settings_(settings),
         deadline_(Clock::now() + settings.meeting),
         host_(host_in(meeting)),
-        door_(listening_at(meeting, port_in(meeting))),
-        own_(listening_at(meeting, "0")),
-        guests_(static_cast<std::size_t>(ranks)),
+        listener_(listening_at(meeting, port_in(meeting))),
+        own_listener_(listening_at(meeting, "0")),
+        connections_(static_cast<std::size_t>(ranks)),
         addresses_(static_cast<std::size_t>(ranks)) {
-    addresses_[0] = fmt::format("{}:{}", host_, port_in(own_.address()));
+    addresses_[0] = fmt::format("{}:{}", host_, port_in(own_listener_.address()));
   }
 
   Rendezvous run() {
     while (std::ranges::count(addresses_, std::string()) > 0) {
       if (Clock::now() >= deadline_) throw RunError(missing());
       wait_for_news();
-      for (int i = 0; i < static_cast<int>(strangers_at_once); ++i) {
-        auto socket = door_.accept();
+      for (int i = 0; i < static_cast<int>(most_unproven); ++i) {
+        auto socket = listener_.accept();
         if (!socket) break;
-        if (callers_.size() == guests_.size() + strangers_at_once) callers_.pop_front();
+        if (callers_.size() == connections_.size() + most_unproven) callers_.pop_front();
         std::string from = peer_host(socket->descriptor());
         callers_.push_back({Caller(std::move(*socket), ours_, settings_.secret), std::move(from)});
       }
@@ -73,7 +73,7 @@ class Host {
       }
     }
     tell_all();
-    return {std::move(addresses_), std::move(own_)};
+    return {std::move(addresses_), std::move(own_listener_)};
   }
 
  private:
@@ -85,7 +85,7 @@ class Host {
   };
 
   void wait_for_news() {
-    std::vector<pollfd> polled = {{door_.descriptor(), POLLIN, 0}};
+    std::vector<pollfd> polled = {{listener_.descriptor(), POLLIN, 0}};
     for (const Waiting& w : callers_) polled.push_back({w.caller.socket().descriptor(), POLLIN, 0});
     ::poll(polled.data(), polled.size(), static_cast<int>(nap.count()));
   }
@@ -106,7 +106,7 @@ class Host {
     if (!place.empty()) throw RunError(fmt::format("two processes say they are {}", settings_.name(rank)));
     // One of this machine is to be found where this process is.
     place = is_loopback(w.from) ? fmt::format("{}:{}", host_, w.port.value) : address_of(w.from, std::to_string(w.port.value));
-    guests_[static_cast<std::size_t>(rank)] = std::move(w.caller.socket());
+    connections_[static_cast<std::size_t>(rank)] = std::move(w.caller.socket());
     return true;
   }
 
@@ -122,9 +122,9 @@ class Host {
   void tell_all() {
     const std::string list = fmt::format("{}", fmt::join(addresses_, ","));
     const auto size = static_cast<std::uint32_t>(list.size());
-    for (std::size_t r = 1; r < guests_.size(); ++r)
-      if (!guests_[r].write_all(std::as_bytes(std::span(&size, 1)), deadline_) ||
-          !guests_[r].write_all(std::as_bytes(std::span(list)), deadline_))
+    for (std::size_t r = 1; r < connections_.size(); ++r)
+      if (!connections_[r].write_all(std::as_bytes(std::span(&size, 1)), deadline_) ||
+          !connections_[r].write_all(std::as_bytes(std::span(list)), deadline_))
         throw RunError(fmt::format("{} lost {} while all were meeting", settings_.name(0), settings_.name(static_cast<Rank>(r))));
   }
 
@@ -140,21 +140,19 @@ class Host {
   const TcpSettings& settings_;
   const Deadline deadline_;
   const std::string host_;
-  const TcpListener door_;
-  TcpListener own_;
+  const TcpListener listener_;
+  TcpListener own_listener_;
   std::list<Waiting> callers_;
-  std::vector<Socket> guests_;  // of each rank
+  std::vector<Socket> connections_;  // of each rank
   std::vector<std::string> addresses_;
   std::string last_refused_;
 };
 
 // Every other rank's side.
-class Guest {
+class RendezvousClient {
  public:
-  Guest(Rank rank, int ranks, const std::string& meeting, const TcpSettings& settings)
-      : ours_(hello_of(rank, ranks, settings)), meeting_(meeting), settings_(settings), deadline_(Clock::now() + settings.meeting) {
-    fill_with_random_bytes(ours_.nonce);
-  }
+  RendezvousClient(Rank rank, int ranks, const std::string& meeting, const TcpSettings& settings)
+      : ours_(hello_of(rank, ranks, settings)), meeting_(meeting), settings_(settings), deadline_(Clock::now() + settings.meeting) {}
 
   Rendezvous run() {
     call();
@@ -175,17 +173,17 @@ class Guest {
     } catch (const RunError& e) {
       throw RunError(fmt::format("{} did not find {}: {}", settings_.name(ours_.rank), settings_.name(0), e.what()));
     }
-    say(ours_);
-    Hello theirs;
-    Proof proof;
-    hear(std::as_writable_bytes(std::span(&theirs, 1)));
-    if (theirs.magic != Hello::our_magic || theirs.version != Hello::our_version)
-      throw RunError(fmt::format("what answers at {}'s address, {}, is not weft of this version", settings_.name(0), meeting_));
-    hear(std::as_writable_bytes(std::span(proof)));
-    if (!equal_in_constant_time(proof, proof_of(settings_.secret, Side::answerer, ours_, theirs)))
-      throw RunError(fmt::format("{} and what answers at {}'s address, {}, do not have the same job's secret", settings_.name(ours_.rank),
-                                 settings_.name(0), meeting_));
-    say(proof_of(settings_.secret, Side::caller, ours_, theirs));
+    switch (introduce(socket_, ours_, settings_.secret, deadline_)) {
+      case Answerer::proven:
+        return;
+      case Answerer::lost:
+        lost();
+      case Answerer::another_program:
+        throw RunError(fmt::format("what answers at {}'s address, {}, is not weft of this version", settings_.name(0), meeting_));
+      case Answerer::without_the_secret:
+        throw RunError(fmt::format("{} and what answers at {}'s address, {}, do not have the same job's secret", settings_.name(ours_.rank),
+                                   settings_.name(0), meeting_));
+    }
   }
   template <class T>
   void say(const T& what) {
@@ -218,7 +216,7 @@ class Guest {
 }  // namespace
 
 Rendezvous tcp_rendezvous(Rank rank, int ranks, const std::string& meeting, const TcpSettings& settings) {
-  return rank == 0 ? Host(ranks, meeting, settings).run() : Guest(rank, ranks, meeting, settings).run();
+  return rank == 0 ? RendezvousServer(ranks, meeting, settings).run() : RendezvousClient(rank, ranks, meeting, settings).run();
 }
 
 }  // namespace weft

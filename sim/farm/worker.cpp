@@ -15,14 +15,7 @@ namespace {
 std::optional<Socket> introduced(const std::string& address, Hello ours, const std::string& secret, Deadline deadline) {
   try {
     Socket socket = tcp_connect(address, deadline);
-    fill_with_random_bytes(ours.nonce);
-    Hello theirs;
-    Proof proof;
-    if (!socket.write_all(std::as_bytes(std::span(&ours, 1)), deadline) ||
-        !socket.read_all(std::as_writable_bytes(std::span(&theirs, 1)), deadline) || !socket.read_all(std::span(proof), deadline))
-      return std::nullopt;
-    if (!equal_in_constant_time(proof, proof_of(secret, Side::answerer, ours, theirs))) return std::nullopt;
-    if (!socket.write_all(proof_of(secret, Side::caller, ours, theirs), deadline)) return std::nullopt;
+    if (introduce(socket, ours, secret, deadline) != Answerer::proven) return std::nullopt;
     return socket;
   } catch (const RunError&) {
     return std::nullopt;

@@ -148,7 +148,7 @@ void place(AtpSettings settings, const InNetworkCluster& cluster, const InNetwor
 }
 
 // All slots' packets queue at the slowest of the links and at the switch. A timeout below what that takes finds nothing lost, and what
-// is sent again queues too.
+// is retransmitted queues too.
 void place(SwitchmlSettings settings, const InNetworkCluster& cluster, const InNetworkSite& site, PlacedTask& out) {
   const NodeId at = meeting_switch(cluster, programmable_nodes(site.switches, site.routes.fabric()));
   out.task.meets_at = at;

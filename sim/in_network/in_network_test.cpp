@@ -158,7 +158,7 @@ TEST_CASE("in-network: where workers' nodes serve too, a window of packets needs
   }
   CHECK(flow[1] == doctest::Approx(packet[1]).epsilon(0.1));
   CHECK(packet[0] > 3 * packet[1]);
-  CHECK(flow[0] == doctest::Approx(packet[0]).epsilon(0.30));  // what is sent again is left out
+  CHECK(flow[0] == doctest::Approx(packet[0]).epsilon(0.30));  // what is retransmitted is left out
 }
 
 TEST_CASE("in-network: below switches that cannot be programmed nothing is added, and the next that can adds it") {

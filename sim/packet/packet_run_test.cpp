@@ -103,7 +103,7 @@ TEST_CASE("packet: a NIC that is slower than PCIe takes from a GPU what it can s
         fabric->device(fabric->from(queue.link)).kind != DeviceKind::endpoint)
       CHECK(queue.high_water < 100_KB);
   }
-  // Then what is lost is sent again within the timeout, which a queue of 50 ms was longer than.
+  // Then what is lost is retransmitted within the timeout, which a queue of 50 ms was longer than.
   PacketSettings settings;
   settings.faults.loss = 0.001;
   const Both lossy = run(schedule, *fabric, 64_MiB, settings);

@@ -1,4 +1,4 @@
-// Messages and their transports: what is sent when, what is answered, what is sent again.
+// Messages and their transports: what is sent when, what is answered, what is retransmitted.
 #include "sim/packet/opposite_links.hpp"
 #include "sim/packet/packet_network.hpp"
 

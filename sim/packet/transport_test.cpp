@@ -96,7 +96,7 @@ TEST_CASE("packet: messages of one NIC take turns, packet by packet") {
   CHECK(ends == std::vector{rest + 248 * 80_ns, rest + 250 * 80_ns, rest + 151 * 80_ns});
 }
 
-TEST_CASE("packet: without pauses a full buffer drops, and what is dropped is sent again") {
+TEST_CASE("packet: without pauses a full buffer drops, and what is dropped is retransmitted") {
   const auto star = build(Star{.nodes = 5, .host_link = wire});
   for (const PacketTransport transport : {PacketTransport::fixed_window, PacketTransport::dctcp, PacketTransport::rdma}) {
     CAPTURE(name_of(transport));

@@ -18,7 +18,7 @@ UdpNode::UdpNode(const Settings& settings, const UdpMap& map, const UdpSocket& s
       pool_(pool),
       outbox_(socket, peers, pool.values()),
       inbox_(socket, pool),
-      random_(settings.mischief.seed * 1'000'003 + static_cast<std::uint64_t>(settings.node)),
+      random_(settings.faults.seed * 1'000'003 + static_cast<std::uint64_t>(settings.node)),
       began_(std::chrono::steady_clock::now()) {}
 
 void UdpNode::begin_round(std::uint32_t round, std::vector<NodeAgents::Seat> seats) {
@@ -91,7 +91,7 @@ void UdpNode::send(Datagram datagram) { forward(datagram); }
 void UdpNode::forward(const Datagram& datagram) {
   const UdpHead head = udp_head(settings_.run, round_, datagram);
   for (const int node : routes_.next(datagram.from, datagram.to)) {
-    const UdpMischief& m = settings_.mischief;
+    const UdpFaults& m = settings_.faults;
     if (chance(m.loss)) {
       ++statistics_.lost;
       continue;

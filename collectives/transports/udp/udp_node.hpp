@@ -15,7 +15,7 @@
 namespace weft {
 
 // What happens to each copy as it is sent, so that recovery can be seen where the network is too good.
-struct UdpMischief {
+struct UdpFaults {
   double loss = 0, duplication = 0, reordering = 0;
   std::uint64_t seed = 1;
 };
@@ -25,7 +25,7 @@ class UdpNode final : private Wire {
   struct Settings {
     int node = 0;
     std::uint64_t run = 0;
-    UdpMischief mischief = {};
+    UdpFaults faults = {};
   };
   struct Statistics {
     std::int64_t received = 0;

@@ -45,16 +45,16 @@ class Threads {
   }
 
   // Returns how many of all sums were wrong.
-  std::int64_t all_reduces(std::uint32_t rounds, UdpMischief mischief) {
+  std::int64_t all_reduces(std::uint32_t rounds, UdpFaults faults) {
     std::barrier together(layout_.workers);
     std::vector<std::thread> threads;
     for (int node = 0; node < layout_.nodes(); ++node)
       threads.emplace_back([&, node] {
         try {
           if (layout_.is_worker(node))
-            work(node, rounds, mischief, together);
+            work(node, rounds, faults, together);
           else
-            answer(node, mischief);
+            answer(node, faults);
         } catch (const std::exception& e) {
           const std::lock_guard lock(mutex_);
           error_ = e.what();
@@ -77,11 +77,11 @@ class Threads {
   const UdpLayout& layout() const { return layout_; }
 
  private:
-  UdpNode::Settings settings(int node, UdpMischief mischief) const { return {.node = node, .run = run, .mischief = mischief}; }
+  UdpNode::Settings settings(int node, UdpFaults faults) const { return {.node = node, .run = run, .faults = faults}; }
 
-  void work(int worker, std::uint32_t rounds, UdpMischief mischief, std::barrier<>& together) {
+  void work(int worker, std::uint32_t rounds, UdpFaults faults, std::barrier<>& together) {
     PayloadPool pool(each);
-    UdpNode node(settings(worker, mischief), deployment_.map, sockets_[static_cast<std::size_t>(worker)], peers_, pool);
+    UdpNode node(settings(worker, faults), deployment_.map, sockets_[static_cast<std::size_t>(worker)], peers_, pool);
     const auto elements = static_cast<std::size_t>(deployment_.elements);
     std::vector<std::int32_t> own(elements), sums(elements);
     std::int64_t wrong = 0;
@@ -109,9 +109,9 @@ class Threads {
     if (failed_) together.arrive_and_drop();
   }
 
-  void answer(int at, UdpMischief mischief) {
+  void answer(int at, UdpFaults faults) {
     PayloadPool pool(each);
-    UdpNode node(settings(at, mischief), deployment_.map, sockets_[static_cast<std::size_t>(at)], peers_, pool);
+    UdpNode node(settings(at, faults), deployment_.map, sockets_[static_cast<std::size_t>(at)], peers_, pool);
     std::unique_ptr<NodeAgents> agents;
     InNetworkStatistics& sum = statistics_[static_cast<std::size_t>(at)];
     node.when_later([&](std::uint32_t round) {
@@ -160,8 +160,8 @@ TEST_CASE("udp: with a tenth lost, doubled and reordered every sum is exact") {
       CAPTURE(protocol_of(settings).name);
       CAPTURE(layout.switches);
       Threads threads(settings, layout, 1000);
-      const UdpMischief mischief{.loss = 0.1, .duplication = 0.1, .reordering = 0.1, .seed = 7};
-      CHECK(threads.all_reduces(4, mischief) == 0);
+      const UdpFaults faults{.loss = 0.1, .duplication = 0.1, .reordering = 0.1, .seed = 7};
+      CHECK(threads.all_reduces(4, faults) == 0);
       CHECK(threads.statistics().resent > 100);
       const UdpNode::Statistics s = threads.udp(layout.switch_node(0));
       CHECK(s.lost > 10);
