@@ -47,10 +47,13 @@ function legend(parent, series) {
   })));
 }
 
-const isLog = values => values.length > 0 && d3.min(values) > 0 && d3.max(values) / d3.min(values) > 12;
+// A logarithmic axis may begin with 0, which stands one step before the least of the others.
+const mayBeLog = values => values.every(v => v >= 0) && values.some(v => v > 0);
+const isLog = values => mayBeLog(values) && d3.max(values) / d3.min(values.filter(v => v > 0)) > 12;
 
 function scaleOf(values, range, log, {zero}) {
   const [low, high] = d3.extent(values);
+  if (log && low === 0) return d3.scaleSymlog().constant(d3.min(values.filter(v => v > 0))).domain([0, high]).range(range);
   if (log) return d3.scaleLog().domain(low === high ? [low / 2, high * 2] : [low, high]).range(range);
   return d3.scaleLinear().domain([zero ? Math.min(0, low) : low, high === low ? high + 1 : high]).range(range);
 }
@@ -72,7 +75,7 @@ function lines(parent, {series, x, y, logX, logY, label}) {
   const sy = scaleOf(points.flatMap(p => [p.low, p.high]), [height - bottom, top], logY, {zero: true});
   sy.nice();
   const xs = Array.from(new Set(points.map(p => p.x))).sort(d3.ascending);
-  const xTicks = xs.length <= 12 ? xs : logX ? logTicks(sx, x, 10) : sx.ticks(8);
+  const xTicks = xs.length <= 12 ? xs : logX && xs[0] > 0 ? logTicks(sx, x, 10) : sx.ticks(8);
   const axisX = d3.axisBottom(sx).tickValues(xTicks).tickFormat(v => shown(v, x)).tickSizeOuter(0);
   const axisY = d3.axisLeft(sy).tickFormat(v => shown(v, y)).tickSizeOuter(0);
   if (logY) axisY.tickValues(logTicks(sy, y === 'size_bytes' ? y : '', 7)); else axisY.ticks(6);

@@ -76,7 +76,7 @@ function drawComparison(to, axes, measures, redraw) {
   to.append(el('div', {class: 'controls'}, select('Vertical', measures.map(m => [m, titleOf(m)]), y, v => set('y', v)),
     select('Horizontal', [['', 'bars, one for each row']].concat(axes.map(a => [a, titleOf(a)])), x, v => set('x', v)),
     filters.map(f => select(titleOf(f), [[undefined, 'all']].concat(valuesOf(f).map(v => [v, shown(v, f)])), choice.filter[f], v => { choice.filter[f] = v; redraw(); })),
-    x ? check('log horizontal', choice.logX === null ? isLog(chosen.map(r => r[x])) : choice.logX, v => { choice.logX = v; redraw(); }, chosen.every(r => r[x] > 0)) : null,
+    x ? check('log horizontal', choice.logX === null ? isLog(chosen.map(r => r[x])) : choice.logX, v => { choice.logX = v; redraw(); }, mayBeLog(chosen.map(r => r[x]))) : null,
     check('log vertical', logOf(chosen), v => { choice.logY = v; redraw(); }, chosen.every(r => r[y] > 0))));
   const field = fieldOf[y], spread = r => y === 'time_us' && r.runs > 1 ? {low: Math.min(r.time_us_p05, r[y]), high: Math.max(r.time_us_p95, r[y])} : {low: r[y], high: r[y]};
   const label = `${titleOf(y)}${x ? ' over ' + titleOf(x) : ' of each row'}. Tab, then arrow keys go through the values.`;
