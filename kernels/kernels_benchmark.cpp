@@ -2,13 +2,13 @@
 // the same run. A copy moves 2 bytes per byte, a sum 3 (two read, one written). A ratio, so noise of the machine
 // cancels best with --benchmark_repetitions=5 --benchmark_enable_random_interleaving.
 #include "kernels/bit_vector.hpp"
-#include "kernels/count_sketch.hpp"
+#include "kernels/compression/count_sketch.hpp"
+#include "kernels/compression/quantise.hpp"
+#include "kernels/compression/sparse.hpp"
+#include "kernels/compression/top_k.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/pack.hpp"
-#include "kernels/quantise.hpp"
 #include "kernels/reduce.hpp"
-#include "kernels/sparse.hpp"
-#include "kernels/top_k.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // What limits a run, on cases whose answer is known beforehand.
+#include "sim/cases/testing.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Compressed all-reduces of scenarios through the whole simulator.
+#include "sim/cases/compression_check.hpp"
+#include "sim/cases/testing.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/compression_check.hpp"
-#include "sim/scenario/testing.hpp"
 
 using namespace weft;
 using namespace weft::literals;

@@ -3,7 +3,7 @@
 // `run`, `calibrate`, `replay`, `validate`, `lab`, `check` and `bench --compare` all simulate through it.
 #pragma once
 
-#include "models/fabric/link_load.hpp"
+#include "models/fabric/analysis/link_load.hpp"
 #include "models/program.hpp"
 #include "sim/network/network_run.hpp"
 #include "sim/network/shared_network.hpp"

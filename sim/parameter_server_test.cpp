@@ -1,8 +1,8 @@
 // Parameter servers through the whole simulator: closed forms on a star, every network, jobs.
+#include "sim/cases/cases.hpp"
+#include "sim/cases/jobs.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/cases.hpp"
-#include "sim/scenario/jobs.hpp"
 #include "sim/scenario/profiles.hpp"
 
 #include <map>

@@ -1,11 +1,11 @@
 #include "sim/placed_job.hpp"
 
+#include "sim/cases/compression_check.hpp"
+#include "sim/cases/describe.hpp"
+#include "sim/cases/jobs.hpp"
+#include "sim/cases/sized.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/compression_check.hpp"
-#include "sim/scenario/describe.hpp"
-#include "sim/scenario/jobs.hpp"
 #include "sim/scenario/networks.hpp"
-#include "sim/scenario/sized.hpp"
 
 #include <algorithm>
 #include <set>

@@ -3,7 +3,7 @@
 
 #include "collectives/in_network/deployment.hpp"
 #include "models/compressed_allreduce.hpp"
-#include "models/fabric/link_load.hpp"
+#include "models/fabric/analysis/link_load.hpp"
 #include "models/fabric/routes.hpp"
 #include "models/hardware.hpp"
 #include "models/program.hpp"

@@ -2,10 +2,10 @@
 
 #include "collectives/algorithms/registry.hpp"
 #include "models/traces/traced_job.hpp"
+#include "sim/cases/sized.hpp"
+#include "sim/cases/trace_check.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/algorithms.hpp"
-#include "sim/scenario/sized.hpp"
-#include "sim/scenario/trace_fields.hpp"
 
 #include <algorithm>
 #include <map>

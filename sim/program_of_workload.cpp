@@ -1,9 +1,9 @@
 #include "sim/program_of_workload.hpp"
 
 #include "collectives/algorithms/registry.hpp"
+#include "sim/cases/program_check.hpp"
+#include "sim/cases/sized.hpp"
 #include "sim/scenario/algorithms.hpp"
-#include "sim/scenario/program_check.hpp"
-#include "sim/scenario/sized.hpp"
 
 #include <algorithm>
 #include <map>

@@ -2,9 +2,9 @@
 #include "sim/program_of_workload.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/cases.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/cases.hpp"
 #include "sim/scenario/profiles.hpp"
 
 #include <doctest/doctest.h>

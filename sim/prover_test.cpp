@@ -1,7 +1,7 @@
 // What a schedule that cannot be proved means for a run, and what a wrong one does.
 #include "collectives/algorithms/ring.hpp"
+#include "sim/cases/testing.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/testing.hpp"
 
 using namespace weft;
 

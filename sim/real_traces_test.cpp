@@ -1,6 +1,6 @@
 // Traces of other projects' test suites (models/traces/data/SOURCE.md), read and simulated on a switch with 100 Gb/s a rank.
+#include "sim/cases/cases.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/cases.hpp"
 
 #include <algorithm>
 #include <filesystem>

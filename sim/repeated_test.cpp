@@ -1,9 +1,9 @@
 #include "sim/repeated.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/repeat_fields.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <algorithm>
 #include <sstream>

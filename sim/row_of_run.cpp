@@ -1,7 +1,7 @@
 #include "sim/row_of_run.hpp"
 
 #include "sim/blame.hpp"
-#include "sim/scenario/describe.hpp"
+#include "sim/cases/describe.hpp"
 
 #include <algorithm>
 

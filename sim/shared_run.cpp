@@ -1,5 +1,6 @@
 #include "sim/shared_run.hpp"
 
+#include "sim/cases/jobs.hpp"
 #include "sim/in_network/cluster.hpp"
 #include "sim/in_network/flow_trees.hpp"
 #include "sim/in_network/packet_agents.hpp"
@@ -10,7 +11,6 @@
 #include "sim/packet/packet_network.hpp"
 #include "sim/reference/ns3_network.hpp"
 #include "sim/reference/s4u_network.hpp"
-#include "sim/scenario/jobs.hpp"
 
 #include <algorithm>
 #include <deque>

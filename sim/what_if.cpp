@@ -1,7 +1,7 @@
 #include "sim/what_if.hpp"
 
 #include "kernels/base/error.hpp"
-#include "models/fabric/faster_links.hpp"
+#include "models/fabric/analysis/faster_links.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/blame.hpp"
 #include "sim/experiment.hpp"

@@ -1,9 +1,9 @@
 // What would be gained, on cases whose answer is known beforehand.
 #include "sim/what_if.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/testing.hpp"
 
 using namespace weft;
 

@@ -1,9 +1,9 @@
 #include "validation/references.hpp"
 
-#include "sim/scenario/fields.hpp"
-#include "sim/scenario/files.hpp"
+#include "sim/files/files.hpp"
+#include "sim/files/shipped.hpp"
+#include "sim/json/fields.hpp"
 #include "sim/scenario/scenario_fields.hpp"
-#include "sim/scenario/shipped.hpp"
 
 #include <algorithm>
 

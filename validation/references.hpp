@@ -1,7 +1,7 @@
 // What Weft is judged against: measured series and published claims, each with the scenario that it is compared with.
 #pragma once
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 #include "validation/fit/fit.hpp"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "validation/refit.hpp"
 
-#include "sim/scenario/files.hpp"
+#include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/validate.hpp"

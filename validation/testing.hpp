@@ -3,7 +3,7 @@
 
 #include "kernels/base/error.hpp"
 #include "kernels/testing/scratch_folder.hpp"
-#include "sim/scenario/files.hpp"
+#include "sim/files/files.hpp"
 
 #include <string>
 #include <vector>

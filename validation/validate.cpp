@@ -2,9 +2,9 @@
 
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
+#include "sim/files/files.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
-#include "sim/scenario/files.hpp"
 #include "validation/classes.hpp"
 #include "validation/refit.hpp"
 #include "validation/validate_text.hpp"

@@ -1,6 +1,6 @@
 #include "validation/validate_text.hpp"
 
-#include "sim/scenario/json_text.hpp"
+#include "sim/json/json_text.hpp"
 
 #include <algorithm>
 #include <cmath>

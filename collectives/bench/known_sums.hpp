@@ -2,8 +2,8 @@
 // period that no packet's length divides, from another place on in each round, so that what belongs elsewhere is seen.
 #pragma once
 
+#include "kernels/compression/quantise.hpp"
 #include "kernels/dtype.hpp"
-#include "kernels/quantise.hpp"
 
 #include <cstddef>
 #include <cstdint>

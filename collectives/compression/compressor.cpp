@@ -1,10 +1,10 @@
 #include "collectives/compression/compressor.hpp"
 
 #include "collectives/compression/meeting.hpp"
-#include "kernels/count_sketch.hpp"
+#include "kernels/compression/count_sketch.hpp"
+#include "kernels/compression/sparse.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/reduce.hpp"
-#include "kernels/sparse.hpp"
 
 #include <algorithm>
 #include <array>

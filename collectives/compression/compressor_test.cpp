@@ -2,7 +2,7 @@
 
 #include "collectives/compression/testing.hpp"
 #include "collectives/transports/tcp.hpp"
-#include "kernels/sparse.hpp"
+#include "kernels/compression/sparse.hpp"
 
 #include <algorithm>
 #include <cmath>

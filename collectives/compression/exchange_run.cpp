@@ -1,7 +1,7 @@
 #include "collectives/compression/exchange_run.hpp"
 
 #include "collectives/executors/blocking.hpp"
-#include "kernels/sparse.hpp"
+#include "kernels/compression/sparse.hpp"
 
 #include <cstring>
 

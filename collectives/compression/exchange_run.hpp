@@ -3,7 +3,7 @@
 
 #include "collectives/compression/plan.hpp"
 #include "collectives/executors/transport.hpp"
-#include "kernels/top_k.hpp"
+#include "kernels/compression/top_k.hpp"
 
 #include <cstddef>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "collectives/compression/plan.hpp"
 
-#include "kernels/top_k.hpp"
+#include "kernels/compression/top_k.hpp"
 
 #include <algorithm>
 #include <array>

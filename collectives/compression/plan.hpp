@@ -4,7 +4,7 @@
 
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/compression/settings.hpp"
-#include "kernels/count_sketch.hpp"
+#include "kernels/compression/count_sketch.hpp"
 #include "kernels/dtype.hpp"
 
 #include <cstddef>

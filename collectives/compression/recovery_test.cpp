@@ -2,7 +2,7 @@
 #include "collectives/compression/exchange_run.hpp"
 #include "collectives/compression/testing.hpp"
 #include "kernels/base/hash.hpp"
-#include "kernels/count_sketch.hpp"
+#include "kernels/compression/count_sketch.hpp"
 
 #include <cmath>
 

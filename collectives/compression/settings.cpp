@@ -1,7 +1,7 @@
 #include "collectives/compression/settings.hpp"
 
 #include "kernels/base/nearest_name.hpp"
-#include "kernels/count_sketch.hpp"
+#include "kernels/compression/count_sketch.hpp"
 
 #include <algorithm>
 #include <array>

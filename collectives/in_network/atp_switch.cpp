@@ -1,6 +1,6 @@
 #include "collectives/in_network/atp_switch.hpp"
 
-#include "kernels/quantise.hpp"
+#include "kernels/compression/quantise.hpp"
 
 #include <algorithm>
 

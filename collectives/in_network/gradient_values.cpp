@@ -1,7 +1,7 @@
 #include "collectives/in_network/gradient_values.hpp"
 
 #include "kernels/base/error.hpp"
-#include "kernels/quantise_ops.hpp"
+#include "kernels/compression/quantise_ops.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "collectives/in_network/atp.hpp"
+#include "kernels/compression/quantise.hpp"
 #include "kernels/dtype.hpp"
-#include "kernels/quantise.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "collectives/in_network/switchml.hpp"
 
-#include "kernels/quantise.hpp"
+#include "kernels/compression/quantise.hpp"
 
 #include <algorithm>
 #include <span>

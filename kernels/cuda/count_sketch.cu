@@ -1,4 +1,4 @@
-#include "kernels/count_sketch_ops.hpp"
+#include "kernels/compression/count_sketch_ops.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/count_sketch.hpp"
 #include "kernels/cuda/reduce.hpp"

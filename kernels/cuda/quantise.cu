@@ -1,6 +1,6 @@
+#include "kernels/compression/quantise_ops.hpp"
 #include "kernels/cuda/quantise.hpp"
 #include "kernels/cuda/transform.cuh"
-#include "kernels/quantise_ops.hpp"
 
 namespace weft::cuda {
 namespace {

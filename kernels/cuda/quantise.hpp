@@ -1,9 +1,9 @@
-// kernels/quantise.hpp on the GPU: the same integers and the same bits back. What did not fit is added to *overflowed, in
+// kernels/compression/quantise.hpp on the GPU: the same integers and the same bits back. What did not fit is added to *overflowed, in
 // device memory, so that nobody has to wait for it.
 #pragma once
 
+#include "kernels/compression/quantise.hpp"
 #include "kernels/cuda/runtime.hpp"
-#include "kernels/quantise.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,9 +2,9 @@
 // so far by their next digit, go to the digit in which the k-th falls. After the first digit the few keys from it on are
 // kept in a list, which is all that is read from then on, unless they are too many for it. In the end all keys from the
 // smallest on are gathered, and only those k are sorted. Nothing waits for the host.
+#include "kernels/compression/top_k_ops.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/top_k.hpp"
-#include "kernels/top_k_ops.hpp"
 
 #include <algorithm>
 

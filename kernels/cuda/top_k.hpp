@@ -1,8 +1,8 @@
-// kernels/top_k.hpp on the GPU: the same entries in the same order.
+// kernels/compression/top_k.hpp on the GPU: the same entries in the same order.
 #pragma once
 
+#include "kernels/compression/top_k.hpp"
 #include "kernels/cuda/runtime.hpp"
-#include "kernels/top_k.hpp"
 
 #include <span>
 

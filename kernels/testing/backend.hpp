@@ -2,12 +2,12 @@
 #pragma once
 
 #include "kernels/bit_vector.hpp"
-#include "kernels/count_sketch.hpp"
+#include "kernels/compression/count_sketch.hpp"
+#include "kernels/compression/quantise.hpp"
+#include "kernels/compression/top_k.hpp"
 #include "kernels/dtype.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/pack.hpp"
-#include "kernels/quantise.hpp"
-#include "kernels/top_k.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "models/fabric/placement.hpp"
 
 #include "collectives/algorithms/halving_doubling.hpp"
+#include "models/fabric/analysis/link_load.hpp"
 #include "models/fabric/fabric_test.hpp"
-#include "models/fabric/link_load.hpp"
 
 #include <algorithm>
 #include <set>

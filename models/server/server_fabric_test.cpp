@@ -1,11 +1,11 @@
 #include "models/server/server_fabric.hpp"
 
 #include "collectives/algorithms/registry.hpp"
-#include "models/fabric/deadlock.hpp"
-#include "models/fabric/drawing.hpp"
-#include "models/fabric/fabric_export.hpp"
+#include "models/fabric/analysis/deadlock.hpp"
+#include "models/fabric/analysis/link_load.hpp"
+#include "models/fabric/drawing/drawing.hpp"
+#include "models/fabric/drawing/fabric_export.hpp"
 #include "models/fabric/fabric_test.hpp"
-#include "models/fabric/link_load.hpp"
 
 #include <sstream>
 

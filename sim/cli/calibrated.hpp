@@ -2,8 +2,8 @@
 // that were held out.
 #pragma once
 
+#include "sim/cases/cases.hpp"
 #include "sim/results/result.hpp"
-#include "sim/scenario/cases.hpp"
 
 #include <functional>
 #include <optional>

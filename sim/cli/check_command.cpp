@@ -1,11 +1,11 @@
 #include "collectives/algorithms/registry.hpp"
-#include "models/fabric/deadlock.hpp"
+#include "models/fabric/analysis/deadlock.hpp"
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/compression_check.hpp"
+#include "sim/cases/describe.hpp"
+#include "sim/cases/plan.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/compression_check.hpp"
-#include "sim/scenario/describe.hpp"
-#include "sim/scenario/plan.hpp"
 
 #include <ostream>
 

@@ -1,11 +1,11 @@
 // What each command of `weft` does. Input that cannot be used is an InputError; the result is the exit status.
 #pragma once
 
+#include "sim/cases/cases.hpp"
+#include "sim/cases/plan.hpp"
 #include "sim/network/timeline.hpp"
 #include "sim/repeated.hpp"
 #include "sim/results/row.hpp"
-#include "sim/scenario/cases.hpp"
-#include "sim/scenario/plan.hpp"
 
 #include <iosfwd>
 #include <optional>

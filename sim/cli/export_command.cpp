@@ -5,8 +5,8 @@
 #include "collectives/interchange/msccl_xml.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "sim/cli/commands.hpp"
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/form.hpp"
+#include "sim/files/files.hpp"
+#include "sim/json/form.hpp"
 
 #include <array>
 #include <ostream>

@@ -1,6 +1,6 @@
 #include "sim/cli/manual.hpp"
 
-#include "sim/scenario/form.hpp"
+#include "sim/json/form.hpp"
 
 #include <string_view>
 

@@ -1,9 +1,9 @@
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/jobs.hpp"
+#include "sim/cases/plan.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/reference/ns3_network.hpp"
 #include "sim/scenario/algorithms.hpp"
-#include "sim/scenario/jobs.hpp"
-#include "sim/scenario/plan.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include "sim/cli/plot_command.hpp"
 
 #include "sim/cli/commands.hpp"
+#include "sim/files/files.hpp"
 #include "sim/results/output_files.hpp"
-#include "sim/scenario/files.hpp"
 
 #include <ostream>
 

@@ -8,8 +8,8 @@
 #include "sim/cli/plot_command.hpp"
 #include "sim/cli/tune_command.hpp"
 #include "sim/farm/job_ranks.hpp"
+#include "sim/json/form.hpp"
 #include "sim/results/version.hpp"
-#include "sim/scenario/form.hpp"
 #include "sim/scenario/networks.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The program as its users meet it: what it prints and its exit status.
+#include "sim/cases/testing.hpp"
 #include "sim/scenario/networks.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 #include "sim/cli/commands.hpp"
+#include "sim/files/files.hpp"
+#include "sim/json/json_text.hpp"
 #include "sim/report/details.hpp"
 #include "sim/report/report.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/json_text.hpp"
 
 #include <filesystem>
 #include <ostream>

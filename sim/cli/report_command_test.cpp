@@ -1,7 +1,7 @@
 // Reports, figures and timelines as their users meet them.
+#include "sim/cases/testing.hpp"
+#include "sim/files/files.hpp"
 #include "sim/results/trace_testing.hpp"
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <cstdio>
 #include <filesystem>

@@ -1,7 +1,7 @@
 // What `weft run -o` writes, from the simulator on: it is as the published schema says, and every field is set by some run.
+#include "sim/cases/testing.hpp"
+#include "sim/files/files.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <cstdlib>
 #include <filesystem>

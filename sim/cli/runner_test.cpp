@@ -1,7 +1,7 @@
 #include "sim/cli/runner.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <algorithm>
 #include <csignal>

@@ -3,9 +3,9 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/job_of_ranks.hpp"
 #include "sim/cli/tune_text.hpp"
+#include "sim/files/files.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/results/progress.hpp"
-#include "sim/scenario/files.hpp"
 #include "sim/tune/tune_cache.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "sim/cli/tune_command.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/cli/tune_run.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <set>
 #include <sstream>

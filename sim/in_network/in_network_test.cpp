@@ -1,9 +1,9 @@
 #include "sim/in_network/in_network.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
 #include "sim/in_network/collisions.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <iterator>
 #include <sstream>

@@ -1,12 +1,12 @@
 #include "sim/library/run_scenario.hpp"
 
-#include "models/fabric/fabric_export.hpp"
+#include "models/fabric/drawing/fabric_export.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
+#include "sim/files/files.hpp"
 #include "sim/results/result_fields.hpp"
 #include "sim/scenario/algorithms.hpp"
-#include "sim/scenario/files.hpp"
 #include "sim/scenario/profiles.hpp"
 
 #include <sstream>

@@ -4,9 +4,9 @@
 
 #include "collectives/schedule/schedule.hpp"
 #include "models/fabric/fabric.hpp"
+#include "sim/cases/cases.hpp"
+#include "sim/json/json_text.hpp"
 #include "sim/results/row.hpp"
-#include "sim/scenario/cases.hpp"
-#include "sim/scenario/json_text.hpp"
 
 #include <filesystem>
 #include <memory>

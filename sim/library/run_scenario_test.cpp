@@ -1,7 +1,7 @@
 #include "sim/library/run_scenario.hpp"
 
 #include "collectives/algorithms/registry.hpp"
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/testing.hpp"
 
 using namespace weft;
 

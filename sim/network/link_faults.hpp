@@ -1,7 +1,7 @@
 // Failures of links and switches on the flow network: at their dates links lose their rate, and routes follow after a time.
 #pragma once
 
-#include "models/fabric/detours.hpp"
+#include "models/fabric/analysis/detours.hpp"
 #include "models/faults.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/network/shared_network.hpp"

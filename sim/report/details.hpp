@@ -2,9 +2,9 @@
 // messages become shares of time, many hosts become one, and of links, queues and windows the ones used most stay.
 #pragma once
 
+#include "sim/json/json_text.hpp"
 #include "sim/network/timeline.hpp"
 #include "sim/results/row.hpp"
-#include "sim/scenario/json_text.hpp"
 
 #include <string>
 #include <string_view>

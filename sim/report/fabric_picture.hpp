@@ -2,9 +2,9 @@
 // too where there are many, and parallel cables are one line.
 #pragma once
 
+#include "sim/json/json_text.hpp"
 #include "sim/network/timeline.hpp"
 #include "sim/results/row.hpp"
-#include "sim/scenario/json_text.hpp"
 
 namespace weft {
 

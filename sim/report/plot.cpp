@@ -1,8 +1,8 @@
 #include "sim/report/plot.hpp"
 
 #include "kernels/base/error.hpp"
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/form.hpp"
+#include "sim/files/files.hpp"
+#include "sim/json/form.hpp"
 
 #include <algorithm>
 #include <array>

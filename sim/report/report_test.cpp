@@ -1,8 +1,8 @@
 #include "sim/report/report.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/report/page.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include "sim/results/comparison.hpp"
 
-#include "sim/scenario/describe.hpp"
+#include "sim/cases/describe.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #include "sim/results/output_files.hpp"
 
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/testing.hpp"
 
 #include <fstream>
 

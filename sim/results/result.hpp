@@ -1,8 +1,8 @@
 // What has become of a row that was asked for.
 #pragma once
 
+#include "sim/cases/plan.hpp"
 #include "sim/results/row.hpp"
-#include "sim/scenario/plan.hpp"
 
 #include <optional>
 #include <string>

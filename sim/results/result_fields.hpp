@@ -4,8 +4,8 @@
 
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
+#include "sim/json/json_text.hpp"
 #include "sim/results/row.hpp"
-#include "sim/scenario/json_text.hpp"
 
 #include <cmath>
 #include <concepts>

@@ -2,8 +2,8 @@
 // them: sim/cli/results_test.cpp.
 #include "sim/results/result_fields.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <functional>
 

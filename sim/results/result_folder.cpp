@@ -1,9 +1,9 @@
 #include "sim/results/result_folder.hpp"
 
+#include "sim/files/files.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/results/row_journal.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/scenario/files.hpp"
 
 #include <algorithm>
 #include <cerrno>

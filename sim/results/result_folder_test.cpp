@@ -1,8 +1,8 @@
 #include "sim/results/result_folder.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/results/trace_events.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <fstream>
 

@@ -1,10 +1,10 @@
+#include "sim/cases/describe.hpp"
+#include "sim/cases/testing.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/row.hpp"
 #include "sim/results/table.hpp"
 #include "sim/results/trace_events.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/scenario/describe.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <set>
 

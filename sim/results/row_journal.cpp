@@ -1,8 +1,8 @@
 #include "sim/results/row_journal.hpp"
 
+#include "sim/files/files.hpp"
+#include "sim/json/json_text.hpp"
 #include "sim/results/row_key.hpp"
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/json_text.hpp"
 
 #include <cerrno>
 #include <cstring>

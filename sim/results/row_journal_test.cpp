@@ -1,9 +1,9 @@
 #include "sim/results/row_journal.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/results/result_folder.hpp"
 #include "sim/results/row_key.hpp"
 #include "sim/results/writers.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -1,7 +1,7 @@
 // What tells a row from all others: two with one key have the same result.
 #pragma once
 
-#include "sim/scenario/plan.hpp"
+#include "sim/cases/plan.hpp"
 
 #include <string>
 #include <string_view>

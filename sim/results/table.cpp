@@ -1,10 +1,10 @@
 #include "sim/results/table.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/describe.hpp"
 #include "sim/results/comparison.hpp"
 #include "sim/results/row_notes.hpp"
 #include "sim/results/version.hpp"
-#include "sim/scenario/describe.hpp"
 #include "sim/scenario/fault_fields.hpp"
 #include "sim/scenario/repeat_fields.hpp"
 

@@ -2,8 +2,8 @@
 // or inside each other, never partly over each other: where they would, a track gets further lanes.
 #pragma once
 
+#include "sim/json/json_text.hpp"
 #include "sim/network/timeline.hpp"
-#include "sim/scenario/json_text.hpp"
 
 #include <compare>
 #include <cstddef>

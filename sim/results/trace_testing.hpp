@@ -1,7 +1,7 @@
 // What Perfetto asks of a trace, as a check.
 #pragma once
 
-#include "sim/scenario/json_text.hpp"
+#include "sim/json/json_text.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // The texts of results.csv, results.json and trace.json.
 #pragma once
 
+#include "sim/json/json_text.hpp"
 #include "sim/results/result.hpp"
-#include "sim/scenario/json_text.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // What a workload says of compression.
 #pragma once
 
-#include "sim/scenario/fields.hpp"
+#include "sim/json/fields.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace weft {

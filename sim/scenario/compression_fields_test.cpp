@@ -1,7 +1,7 @@
 #include "sim/scenario/compression_fields.hpp"
 
-#include "sim/scenario/plan.hpp"
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/plan.hpp"
+#include "sim/cases/testing.hpp"
 
 using namespace weft;
 

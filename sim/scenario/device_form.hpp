@@ -1,7 +1,7 @@
 // A GPU by its name, wherever a scenario names one.
 #pragma once
 
-#include "sim/scenario/form.hpp"
+#include "sim/json/form.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "sim/scenario/files.hpp"
+#include "sim/files/files.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 namespace weft {

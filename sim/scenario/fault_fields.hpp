@@ -1,7 +1,7 @@
 // The key "faults": links, cables and switches that fail or slow down (models/faults.hpp).
 #pragma once
 
-#include "sim/scenario/fields.hpp"
+#include "sim/json/fields.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace weft {

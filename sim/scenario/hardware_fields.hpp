@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/hardware.hpp"
-#include "sim/scenario/fields.hpp"
+#include "sim/json/fields.hpp"
 
 namespace weft {
 

@@ -1,8 +1,8 @@
 // The key "packet": settings of the packet network (sim/packet/settings.hpp).
 #pragma once
 
+#include "sim/json/fields.hpp"
 #include "sim/packet/settings.hpp"
-#include "sim/scenario/fields.hpp"
 
 namespace weft {
 

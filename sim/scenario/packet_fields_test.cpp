@@ -1,6 +1,6 @@
 #include "sim/scenario/packet_fields.hpp"
 
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/testing.hpp"
 
 using namespace weft;
 

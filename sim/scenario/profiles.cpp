@@ -1,8 +1,8 @@
 #include "sim/scenario/profiles.hpp"
 
-#include "sim/scenario/files.hpp"
+#include "sim/files/files.hpp"
+#include "sim/files/shipped.hpp"
 #include "sim/scenario/hardware_fields.hpp"
-#include "sim/scenario/shipped.hpp"
 
 #include <algorithm>
 

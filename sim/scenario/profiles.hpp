@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/hardware.hpp"
-#include "sim/scenario/json_text.hpp"
+#include "sim/json/json_text.hpp"
 
 #include <filesystem>
 #include <map>

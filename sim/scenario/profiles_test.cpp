@@ -1,7 +1,7 @@
 #include "sim/scenario/profiles.hpp"
 
+#include "sim/cases/testing.hpp"
 #include "sim/scenario/hardware_fields.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <fstream>
 

@@ -1,7 +1,7 @@
 // The key "repeat", and the runs that it stands for.
 #pragma once
 
-#include "sim/scenario/fields.hpp"
+#include "sim/json/fields.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <string>

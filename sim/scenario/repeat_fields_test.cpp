@@ -1,6 +1,6 @@
 #include "sim/scenario/repeat_fields.hpp"
 
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/testing.hpp"
 
 #include <set>
 

@@ -1,10 +1,10 @@
 #include "sim/scenario/scenario_fields.hpp"
 
+#include "sim/json/sweep.hpp"
 #include "sim/scenario/fault_fields.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/packet_fields.hpp"
 #include "sim/scenario/repeat_fields.hpp"
-#include "sim/scenario/sweep.hpp"
 
 namespace weft {
 namespace {

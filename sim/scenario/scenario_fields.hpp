@@ -1,7 +1,7 @@
 // Every key of a scenario, declared once.
 #pragma once
 
-#include "sim/scenario/fields.hpp"
+#include "sim/json/fields.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/scenario/server_fields.hpp"

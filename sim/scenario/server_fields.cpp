@@ -2,7 +2,7 @@
 
 #include "models/server/nccl_topology.hpp"
 #include "models/server/server_paths.hpp"
-#include "sim/scenario/files.hpp"
+#include "sim/files/files.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>

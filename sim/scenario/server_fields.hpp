@@ -3,7 +3,7 @@
 
 #include "models/server/host_copies.hpp"
 #include "models/server/server.hpp"
-#include "sim/scenario/fields.hpp"
+#include "sim/json/fields.hpp"
 
 namespace weft {
 

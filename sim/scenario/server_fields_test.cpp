@@ -1,7 +1,7 @@
 #include "sim/scenario/server_fields.hpp"
 
-#include "sim/scenario/jobs.hpp"
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/jobs.hpp"
+#include "sim/cases/testing.hpp"
 
 #include <fstream>
 

@@ -1,7 +1,7 @@
 // The sizes of a workload: one, a list, or every size from one to another by a factor, as nccl-tests has them (-b, -e, -f).
 #pragma once
 
-#include "sim/scenario/fields.hpp"
+#include "sim/json/fields.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/testing.hpp"
 
 using namespace weft;
 

@@ -1,8 +1,8 @@
 #include "sim/scenario/training_fields.hpp"
 
 #include "models/training/read.hpp"
+#include "sim/files/files.hpp"
 #include "sim/scenario/device_form.hpp"
-#include "sim/scenario/files.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 

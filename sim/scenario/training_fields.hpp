@@ -1,7 +1,7 @@
 // What a workload says of training: the model, the device and the gradient engines.
 #pragma once
 
-#include "sim/scenario/fields.hpp"
+#include "sim/json/fields.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace weft {

@@ -1,5 +1,5 @@
+#include "sim/cases/testing.hpp"
 #include "sim/scenario/scenario_fields.hpp"
-#include "sim/scenario/testing.hpp"
 
 using namespace weft;
 

@@ -1,6 +1,6 @@
 #include "models/training/read.hpp"
+#include "sim/cases/testing.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/testing.hpp"
 #include "sim/training/round_sequence.hpp"
 
 using namespace weft;

@@ -1,8 +1,8 @@
 // What a tuning run has tried: the table that is written, and read again when the run goes on.
 #pragma once
 
+#include "sim/json/json_text.hpp"
 #include "sim/results/row.hpp"
-#include "sim/scenario/json_text.hpp"
 
 #include <cmath>
 #include <map>

@@ -1,9 +1,9 @@
 #include "sim/tune/tunable_scenario.hpp"
 
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/pointer.hpp"
+#include "sim/files/files.hpp"
+#include "sim/json/pointer.hpp"
+#include "sim/json/value_range.hpp"
 #include "sim/scenario/profiles.hpp"
-#include "sim/scenario/value_range.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // A scenario with settings to choose: what its sweep sets, and its lists of engines and algorithms, as a space for the tuner.
 #pragma once
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 #include "sim/tune/space.hpp"
 
 #include <filesystem>

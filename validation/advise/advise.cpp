@@ -1,10 +1,10 @@
 #include "validation/advise/advise.hpp"
 
+#include "sim/cases/describe.hpp"
 #include "sim/cli/calibrated.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/files/files.hpp"
 #include "sim/report/plot.hpp"
-#include "sim/scenario/describe.hpp"
-#include "sim/scenario/files.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/advise/advise_files.hpp"
 #include "validation/advise/search.hpp"

@@ -1,7 +1,7 @@
 // `weft advise`: which algorithm is done first at which size, among all that the scenario's collective has.
 #pragma once
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 
 #include <cstdint>
 #include <functional>

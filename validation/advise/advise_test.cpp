@@ -1,7 +1,7 @@
 #include "validation/advise/advise.hpp"
 
 #include "collectives/bench/selection.hpp"
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/advise/advise_files.hpp"
 

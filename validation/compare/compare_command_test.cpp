@@ -1,6 +1,6 @@
 #include "validation/compare/compare_command.hpp"
 
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/testing.hpp"
 #include "validation/measurements/trace.hpp"
 
 #include <array>

@@ -2,10 +2,10 @@
 
 #include "models/server/server_fabric.hpp"
 #include "sim/farm/job_ranks.hpp"
+#include "sim/files/files.hpp"
+#include "sim/json/json_text.hpp"
 #include "sim/results/output_files.hpp"
-#include "sim/scenario/files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
-#include "sim/scenario/json_text.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/measurements/renames.hpp"

@@ -1,7 +1,7 @@
 // `weft calibrate`: a hardware profile from measurements.
 #pragma once
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 
 #include <iosfwd>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "validation/fit/calibrate.hpp"
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/testing.hpp"
 

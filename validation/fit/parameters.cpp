@@ -1,9 +1,9 @@
 #include "validation/fit/parameters.hpp"
 
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/form.hpp"
+#include "sim/cases/training_check.hpp"
+#include "sim/files/files.hpp"
+#include "sim/json/form.hpp"
 #include "sim/scenario/profiles.hpp"
-#include "sim/scenario/training_check.hpp"
 #include "validation/fit/pointers.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // What can be fitted: the parameters of a hardware profile by name, and values of the scenario by JSON pointer.
 #pragma once
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 
 #include <filesystem>
 #include <functional>

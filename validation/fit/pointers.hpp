@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/server/server.hpp"
-#include "sim/scenario/json_text.hpp"
+#include "sim/json/json_text.hpp"
 #include "validation/fit/parameters.hpp"
 
 #include <string>

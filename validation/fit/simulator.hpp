@@ -2,9 +2,9 @@
 // prepared once and run as often as a fit asks.
 #pragma once
 
+#include "sim/cases/sized.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/scenario.hpp"
-#include "sim/scenario/sized.hpp"
 #include "validation/measurements/measurement.hpp"
 #include "validation/measurements/renames.hpp"
 

@@ -1,8 +1,8 @@
 #include "validation/fit/simulator.hpp"
 
+#include "sim/cases/cases.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/scenario/algorithms.hpp"
-#include "sim/scenario/cases.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/testing.hpp"
 

@@ -1,8 +1,8 @@
 #include "validation/lab/in_network.hpp"
 
 #include "collectives/transports/udp/udp_format.hpp"
+#include "sim/cases/jobs.hpp"
 #include "sim/in_network/cluster.hpp"
-#include "sim/scenario/jobs.hpp"
 
 #include <algorithm>
 

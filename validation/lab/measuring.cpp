@@ -1,7 +1,7 @@
 #include "validation/lab/measuring.hpp"
 
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/jobs.hpp"
+#include "sim/cases/jobs.hpp"
+#include "sim/files/files.hpp"
 #include "validation/lab/in_network.hpp"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 #include "validation/lab/steps.hpp"
 
+#include "sim/cases/cases.hpp"
+#include "sim/cases/jobs.hpp"
+#include "sim/cases/sized.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/runner.hpp"
-#include "sim/scenario/cases.hpp"
-#include "sim/scenario/jobs.hpp"
-#include "sim/scenario/sized.hpp"
 #include "validation/lab/measuring.hpp"
 #include "validation/workload/for_real.hpp"
 

@@ -2,7 +2,7 @@
 // that, and run for real then (weft bench --workload).
 #pragma once
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 #include "validation/lab/compare.hpp"
 #include "validation/lab/lab.hpp"
 #include "validation/lab/plan.hpp"

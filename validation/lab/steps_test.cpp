@@ -1,6 +1,6 @@
 #include "validation/lab/steps.hpp"
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 #include "validation/testing.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 #include "validation/measurements/measurement.hpp"
 
-#include "sim/scenario/files.hpp"
+#include "sim/files/files.hpp"
 #include "validation/measurements/lines.hpp"
 
 #include <array>

@@ -1,6 +1,6 @@
 #include "validation/measurements/measurement.hpp"
 
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/testing.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // What nccl-tests writes with -J (file version 3): one JSON object with "results".
-#include "sim/scenario/json_text.hpp"
+#include "sim/json/json_text.hpp"
 #include "validation/measurements/lines.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/testing.hpp"
 #include "validation/measurements/measurement.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 #include "validation/measurements/renames.hpp"
 
 #include "kernels/base/error.hpp"
-#include "sim/scenario/fields.hpp"
+#include "sim/json/fields.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <string_view>

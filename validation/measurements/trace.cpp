@@ -1,8 +1,8 @@
 #include "validation/measurements/trace.hpp"
 
 #include "collectives/schedule/schedule.hpp"
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/json_text.hpp"
+#include "sim/files/files.hpp"
+#include "sim/json/json_text.hpp"
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "validation/measurements/trace.hpp"
 
-#include "sim/scenario/testing.hpp"
+#include "sim/cases/testing.hpp"
 #include "validation/measurements/measurement.hpp"
 
 #include <doctest/doctest.h>

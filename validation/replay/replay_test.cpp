@@ -1,6 +1,6 @@
 #include "validation/replay/replay.hpp"
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 #include "validation/testing.hpp"
 
 #include <sstream>

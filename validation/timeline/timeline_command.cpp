@@ -1,10 +1,10 @@
 #include "validation/timeline/timeline_command.hpp"
 
 #include "sim/cli/commands.hpp"
+#include "sim/files/files.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/results/trace_events.hpp"
 #include "sim/results/version.hpp"
-#include "sim/scenario/files.hpp"
 
 #include <algorithm>
 #include <cmath>

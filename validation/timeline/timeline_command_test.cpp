@@ -1,8 +1,8 @@
 #include "validation/timeline/timeline_command.hpp"
 
+#include "sim/files/files.hpp"
 #include "sim/results/trace_events.hpp"
 #include "sim/results/trace_testing.hpp"
-#include "sim/scenario/files.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -1,7 +1,7 @@
 #include "validation/train/digits.hpp"
 
 #include "kernels/base/error.hpp"
-#include "sim/scenario/files.hpp"
+#include "sim/files/files.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -1,6 +1,6 @@
 #include "validation/train/step_time.hpp"
 
-#include "sim/scenario/cases.hpp"
+#include "sim/cases/cases.hpp"
 
 #include <doctest/doctest.h>
 

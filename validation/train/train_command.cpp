@@ -1,11 +1,11 @@
 #include "validation/train/train_command.hpp"
 
 #include "kernels/base/nearest_name.hpp"
-#include "sim/scenario/cases.hpp"
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/plan.hpp"
-#include "sim/scenario/shipped.hpp"
-#include "sim/scenario/training_check.hpp"
+#include "sim/cases/cases.hpp"
+#include "sim/cases/plan.hpp"
+#include "sim/cases/training_check.hpp"
+#include "sim/files/files.hpp"
+#include "sim/files/shipped.hpp"
 #include "validation/train/model.hpp"
 #include "validation/train/report.hpp"
 

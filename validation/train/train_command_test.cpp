@@ -2,7 +2,7 @@
 
 #include "kernels/base/error.hpp"
 #include "kernels/testing/scratch_folder.hpp"
-#include "sim/scenario/files.hpp"
+#include "sim/files/files.hpp"
 
 #include <algorithm>
 #include <sstream>

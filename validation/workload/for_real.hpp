@@ -3,7 +3,7 @@
 
 #include "collectives/training/real_rank.hpp"
 #include "kernels/base/error.hpp"
-#include "sim/scenario/plan.hpp"
+#include "sim/cases/plan.hpp"
 
 #include <vector>
 

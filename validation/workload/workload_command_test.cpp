@@ -1,7 +1,7 @@
 #include "validation/workload/workload_command.hpp"
 
-#include "sim/scenario/files.hpp"
-#include "sim/scenario/json_text.hpp"
+#include "sim/files/files.hpp"
+#include "sim/json/json_text.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,0 +1,237 @@
+// What is wrong with a scenario is said with place, found and allowed, all of it at once.
+#include "sim/cases/testing.hpp"
+#include "sim/scenario/networks.hpp"
+
+#include <algorithm>
+
+using namespace weft;
+
+TEST_CASE("a good scenario has no problems") { CHECK(lines_for(good_scenario()) == Lines{}); }
+
+TEST_CASE("a bare number where a unit belongs says what to write") {
+  CHECK(lines_for(with("/fabric/link/bandwidth", 100)) == Lines{"f.json: /fabric/link/bandwidth: a bare number has no unit: write a rate "
+                                                                "with bps, Kbps, Mbps, Gbps, MBps or GBps, such as \"100Gbps\"; got 100"});
+  CHECK(
+      lines_for(with("/fabric/link/latency", 0.5)) ==
+      Lines{"f.json: /fabric/link/latency: a bare number has no unit: write a time with s, ms, us, ns or ps, such as \"500ns\"; got 0.5"});
+  CHECK(lines_for(with("/workload/size/1", 1024)) == Lines{"f.json: /workload/size/1: a bare number has no unit: write a size with B, KiB, "
+                                                           "MiB, GiB, KB, MB or GB, such as \"256KiB\"; got 1024"});
+}
+
+TEST_CASE("a wrong unit is refused with those that are known") {
+  CHECK(lines_for(with("/fabric/link/bandwidth", "100Gbit")) ==
+        Lines{"f.json: /fabric/link/bandwidth: \"100Gbit\" has the unknown unit \"Gbit\": write one of Gbps Mbps Kbps bps GBps MBps, for "
+              "example \"100Gbps\""});
+  CHECK(
+      lines_for(with("/fabric/link/latency", "100Gbps")) ==
+      Lines{"f.json: /fabric/link/latency: \"100Gbps\" has the unknown unit \"Gbps\": write one of s ms us ns ps, for example \"100us\""});
+  CHECK(lines_for(with("/fabric/link/bandwidth", "0Gbps")) ==
+        Lines{"f.json: /fabric/link/bandwidth: must be at least \"1bps\", got \"0Gbps\""});
+}
+
+TEST_CASE("an unknown key near a known one is taken for it, and the known one is not also missing") {
+  Json json = good_scenario();
+  json["workload"].erase("algorithm");
+  json["workload"]["algoritm"] = "ring";
+  CHECK(lines_for(json) == Lines{"f.json: /workload/algoritm: unknown key (did you mean \"algorithm\"?)"});
+  CHECK(lines_for(with("/fabric/colour", "red")) ==
+        Lines{"f.json: /fabric/colour: unknown key; allowed here: \"type\", \"switches\", \"nodes_per_switch\", \"priorities\", \"link\", "
+              "\"host_link\", \"fabric_link\", \"ecmp\", \"programmable\""});
+}
+
+TEST_CASE("all errors are reported together, also those of parts that fit badly") {
+  Json json = with("/fabric/nodes_per_switch", 6);
+  json["workload"]["algoritm"] = 1;
+  json["network"] = "flw";
+  json["seed"] = -1;
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /network: unknown network \"flw\" (did you mean \"flow\"?); allowed: \"flow\", \"packet\", \"simgrid\", \"ns3\"",
+              "f.json: /workload/algoritm: unknown key (did you mean \"algorithm\"?)", "f.json: /seed: must be at least 0, got -1",
+              "f.json: /fabric/nodes_per_switch: must be at most switches / 2 = 4 for a balanced BiGraph, got 6"});
+}
+
+TEST_CASE("a missing key says what to write") {
+  CHECK(lines_for("{\"schema\": 1}") ==
+        Lines{"f.json: /fabric: missing: write an object with \"type\": one of \"bigraph\", \"fat_tree\", \"star\", \"torus\", "
+              "\"dragonfly\", \"graph\", \"simgrid\"",
+              "f.json: /workload: missing: write an object"});
+  Json json = good_scenario();
+  json["fabric"].erase("switches");
+  json["fabric"].erase("link");
+  json["fabric"]["host_link"] = {{"bandwidth", "1Gbps"}};
+  CHECK(lines_for(json) == Lines{"f.json: /fabric/switches: missing: write a whole number, at least 2",
+                                 "f.json: /fabric/host_link/latency: missing: write a time such as \"500ns\"",
+                                 "f.json: /fabric/fabric_link: missing: write {\"bandwidth\": \"100Gbps\", \"latency\": \"500ns\"}"});
+  json["fabric"].erase("host_link");
+  json["fabric"]["switches"] = 8;
+  CHECK(
+      lines_for(json) ==
+      Lines{
+          "f.json: /fabric/link: missing: write {\"bandwidth\": \"100Gbps\", \"latency\": \"500ns\"}, or give host_link and fabric_link"});
+}
+
+TEST_CASE("wrong types and other JSON than an object are refused") {
+  CHECK(lines_for("[]") == Lines{"f.json: must be an object, got []"});
+  CHECK(lines_for("null") == Lines{"f.json: must be an object, got null"});
+  CHECK(lines_for(with("/fabric/switches", "8")) == Lines{"f.json: /fabric/switches: must be a whole number, got \"8\""});
+  CHECK(lines_for(with("/fabric/switches", 8.5)) == Lines{"f.json: /fabric/switches: must be a whole number, got 8.5"});
+  CHECK(lines_for(with("/fabric/switches", 8.0)) == Lines{});  // JSON knows one kind of number
+  CHECK(lines_for(with("/fabric/switches", 1e300)) == Lines{"f.json: /fabric/switches: must be a whole number, got 1e+300"});
+  CHECK(lines_for(with("/schema", 2)) == Lines{"f.json: /schema: must be 1, got 2"});
+  CHECK(lines_for(with("/workload/size", Json::array())) ==
+        Lines{"f.json: /workload/size: an empty list asks for nothing: give at least one value"});
+}
+
+TEST_CASE("hdrm is refused on a fabric that is no bigraph") {
+  const Json fat_tree = Json::parse(R"({"type": "fat_tree", "k": 8, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
+  CHECK(lines_for(with("/fabric", fat_tree)) ==
+        Lines{"f.json: /fabric/type: hdrm places ranks on a bigraph; on other fabrics use halving_doubling; got \"fat_tree\""});
+  Json placed = with("/fabric", fat_tree);
+  placed["workload"]["algorithm"] = "halving_doubling";
+  placed["placement"] = "hdrm";
+  CHECK(lines_for(placed).size() == 1);
+  CHECK(lines_for(placed).front().starts_with("f.json: /placement: "));
+}
+
+TEST_CASE("a BiGraph out of balance or of the wrong size for hdrm is refused") {
+  CHECK(lines_for(with("/fabric/nodes_per_switch", 5)) ==
+        Lines{"f.json: /fabric/nodes_per_switch: must be at most switches / 2 = 4 for a balanced BiGraph, got 5"});
+  CHECK(lines_for(with("/fabric/switches", 7)) == Lines{"f.json: /fabric/switches: must be even and at least 2, got 7"});
+  const Lines twelve = lines_for(with("/fabric/switches", 12));
+  REQUIRE(twelve.size() == 1);
+  CHECK(twelve.front() == "f.json: /fabric/switches: must be a power of two (8 or 16), got 12 (for hdrm)");
+  CHECK(lines_for(with("/fabric/nodes_per_switch", 3)).size() == 1);
+}
+
+TEST_CASE("a billion nodes are refused, not built") {
+  const auto star = [](Json nodes) {
+    Json json = with("/fabric", Json::parse(R"({"type": "star", "link": {"bandwidth": "100Gbps", "latency": "1us"}})"));
+    json["fabric"]["nodes"] = std::move(nodes);
+    json["workload"]["algorithm"] = "ring";
+    return json;
+  };
+  CHECK(lines_for(star(1'000'000'000)) == Lines{"f.json: /fabric/nodes: must be between 1 and 1000000, got 1000000000"});
+  CHECK(lines_for(star(10'000'000'000)) == Lines{"f.json: /fabric/nodes: must be at most 2147483647, got 10000000000"});
+  CHECK(lines_for(with("/fabric/switches", 1'000'000'000)) ==
+        Lines{"f.json: /fabric: has 4000000000 endpoints, at most 1000000 are allowed",
+              "f.json: /fabric: has 250000000000000000 cables between switches, at most 4000000 are allowed"});
+}
+
+TEST_CASE("a disconnected graph is refused with two ends that do not meet") {
+  const Json graph = Json::parse(R"({"type": "graph", "nodes": ["a", "b"], "switches": ["s"],
+      "links": [{"from": "a", "to": "s", "bandwidth": "100Gbps", "latency": "1us"}]})");
+  Json json = with("/fabric", graph);
+  json["workload"]["algorithm"] = "ring";
+  CHECK(lines_for(json) == Lines{"f.json: /fabric/links: leave \"b\" without a path to \"a\" (endpoints do not forward)"});
+}
+
+TEST_CASE("the workload must fit the fabric") {
+  CHECK(lines_for(with("/workload/ranks", 33)) ==
+        Lines{"f.json: /workload/ranks: must be at most 32, the endpoints of the fabric, got 33"});
+  CHECK(lines_for(with("/workload/root", 32)) == Lines{"f.json: /workload/root: must be a rank, 0 to 31, got 32"});
+  CHECK(lines_for(with("/workload/size/0", "2B")) ==
+        Lines{"f.json: /workload/size/0: must be a multiple of 4 bytes, the size of a float32, got \"2B\""});
+  CHECK(lines_for(with("/workload/op", "band")) ==
+        Lines{"f.json: /workload/op: \"band\" is not defined on float32; it is on integers only"});
+  CHECK(lines_for(with("/placement", Json::parse(R"({"policy": "list", "nodes": [0, 1]})"))).size() == 1);
+}
+
+TEST_CASE("sizes and jobs have limits that are said before anything runs") {
+  CHECK(lines_for(with("/workload/size/0", "1048577GiB")) ==
+        Lines{"f.json: /workload/size/0: must be at most 1048576GiB, got \"1048577GiB\""});
+  CHECK(lines_for(with("/workload/size/0", "1048576GiB")) == Lines{});
+  CHECK(lines_for(with("/traffic", Json::parse(R"([{"pattern": "pairs", "pairs": [[0, 1]], "size": "8589934591GiB"}])"))) ==
+        Lines{"f.json: /traffic/0/size: must be at most 1048576GiB, got 8589934591GiB"});
+  Json json = with("/workload/ranks", 1);
+  json["workload"]["algorithm"] = "ring";
+  json["fabric"] = Json::parse(R"({"type": "star", "nodes": 64, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
+  json["jobs"] = Json(std::vector<Json>(62, Json::object()));
+  CHECK(lines_for(json) == Lines{"f.json: /jobs: must be at most 60 beside the workload, got 62"});
+}
+
+TEST_CASE("extra servers need endpoints without a rank") {
+  const auto with_servers = [](int servers, int ranks) {
+    Json json = with("/workload/algorithm", Json::array({"ring", {{"name", "parameter_server"}, {"server_hosts", "extra"}}}));
+    json["workload"]["algorithm"][1]["servers"] = servers;
+    if (ranks > 0) json["workload"]["ranks"] = ranks;
+    return json;
+  };
+  CHECK(lines_for(with_servers(2, 30)) == Lines{});
+  CHECK(lines_for(with_servers(3, 30)) ==
+        Lines{"f.json: /workload/algorithm/1/servers: needs 3 endpoints without a rank; 2 of 32 are left"});
+  CHECK(lines_for(with_servers(31, 0)) == Lines{});
+  CHECK(lines_for(with_servers(32, 0)) ==
+        Lines{"f.json: /workload/algorithm/1/servers: must leave one of the 32 endpoints of the fabric to a rank, got 32"});
+  Json json = with_servers(1, 32);
+  json["workload"]["algorithm"][1].erase("servers");
+  CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm/1/server_hosts: needs 1 endpoints without a rank; 0 of 32 are left"});
+  json["workload"]["algorithm"][1]["server_hosts"] = "extr";
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /workload/algorithm/1/server_hosts: unknown place for servers \"extr\" (did you mean \"extra\"?); "
+              "allowed: \"workers\", \"extra\""});
+  json["workload"]["algorithm"] = Json::array({{{"name", "ring"}, {"server_hosts", "extra"}}});
+  CHECK(lines_for(json).front().starts_with("f.json: /workload/algorithm/0/server_hosts: unknown key"));
+}
+
+TEST_CASE("names of algorithms, networks, placements and profiles are suggested") {
+  CHECK(lines_for(with("/workload/algorithm", "hrdm"))
+            .front()
+            .starts_with("f.json: /workload/algorithm/name: unknown name \"hrdm\" (did you mean \"hdrm\"?)"));
+  CHECK(lines_for(with("/placement", "randm"))
+            .front()
+            .starts_with("f.json: /placement/policy: unknown policy \"randm\" (did you mean \"random\"?)"));
+  CHECK(
+      lines_for(with("/hardware", "eflops_simulatr"))
+          .front()
+          .starts_with("f.json: /hardware: unknown hardware profile \"eflops_simulatr\" (did you mean \"eflops_simulator\"?); allowed: "));
+  CHECK(lines_for(with("/hardware", "../../etc/passwd")).size() == 1);
+  Json broadcast = with("/workload/algorithm", "hdrm");
+  broadcast["workload"]["collective"] = "broadcast";
+  CHECK(lines_for(broadcast) ==
+        Lines{"f.json: /workload/algorithm: unknown broadcast algorithm \"hdrm\", must be one of binomial_tree, scatter_allgather, "
+              "chain, neighbour_tree, direct, nccl, msccl"});
+}
+
+TEST_CASE("a network that this build has not is refused with those it has") {
+  std::string available;
+  for (const NetworkTraits& traits : networks())
+    if (traits.in_this_build) available += fmt::format("{}\"{}\"", available.empty() ? "" : ", ", traits.name);
+  for (const NetworkKind kind : {NetworkKind::flow, NetworkKind::packet, NetworkKind::simgrid, NetworkKind::ns3}) {
+    const std::string name(name_of(kind));
+    CAPTURE(name);
+    const bool here = traits_of(kind).in_this_build;
+    CHECK(lines_for(with("/network", name)) ==
+          (here ? Lines{} : Lines{fmt::format("f.json: /network: \"{}\" is not in this build; available: {}", name, available)}));
+  }
+}
+
+TEST_CASE("nothing and zero do not stand for everything: there is a word for that") {
+  Json json = with("/traffic", Json::parse(R"([{"pattern": "incast", "to": 0, "endpoints": [], "size": "64KiB"}])"));
+  CHECK(lines_for(json) == Lines{"f.json: /traffic/0/endpoints: must be a list of at least one value or \"all\", got []"});
+  json["traffic"][0]["endpoints"] = "all";
+  CHECK(lines_for(json) == Lines{});
+  CHECK(lines_for(with("/workload/ranks", 0)) == Lines{"f.json: /workload/ranks: must be a whole number, at least 1, or \"all\", got 0"});
+  CHECK(lines_for(with("/workload/ranks", -1)) == Lines{"f.json: /workload/ranks: must be at least 1, got -1"});
+  CHECK(lines_for(with("/jobs", Json::parse(R"([{"ranks": 0}])"))).front() ==
+        "f.json: /jobs/0/ranks: must be a whole number, at least 1, or \"as_workload\", got 0");
+  CHECK(lines_for(with("/hardware", Json{{"reduce_rate", "0bps"}})) ==
+        Lines{"f.json: /hardware/reduce_rate: must be a rate such as \"100Gbps\" above zero or \"unlimited\", got \"0bps\""});
+  CHECK(lines_for(with("/hardware", Json{{"reduce_rate", "unlimited"}})) == Lines{});
+  CHECK(lines_for(with("/fabric/programmable", Json{{"packets_per_second", 0}})) ==
+        Lines{"f.json: /fabric/programmable/packets_per_second: must be a whole number, at least 1, or \"as_they_come\", got 0"});
+  CHECK(lines_for(with("/fabric/programmable", Json{{"packets_per_second", -1}})) ==
+        Lines{"f.json: /fabric/programmable/packets_per_second: must be at least 1, got -1"});
+  CHECK(lines_for(with("/server", Json{{"gpus", Json::array()}})) ==
+        Lines{"f.json: /server/gpus: has no GPU, and endpoints are GPUs; a node that is an endpoint by itself is the server \"sub_node\""});
+}
+
+TEST_CASE("names have no control characters, which would reach terminals and tables") {
+  CHECK(lines_for(with("/name", "\x1b[31mred")) == Lines{"f.json: /name: must not contain control characters, got \"\\u001b[31mred\""});
+  CHECK(lines_for(with("/description", "two\nlines")) == Lines{});
+}
+
+TEST_CASE("the list of all-reduces has those that switches take part in") {
+  CHECK(lines_for(with("/workload/algorithm", "chain")) ==
+        Lines{"f.json: /workload/algorithm: unknown allreduce algorithm \"chain\", must be one of ring, halving_doubling, hdrm, "
+              "recursive_doubling, hierarchical_ring, double_binary_tree, direct, parameter_server, nccl, msccl, atp, switchml"});
+}

@@ -1,0 +1,229 @@
+#include "sim/cases/compatibility.hpp"
+
+#include "collectives/in_network/atp.hpp"
+#include "models/fabric/programmable.hpp"
+#include "models/server/server_fabric.hpp"
+#include "sim/cases/compression_check.hpp"
+#include "sim/cases/jobs.hpp"
+#include "sim/cases/program_check.hpp"
+#include "sim/cases/trace_check.hpp"
+#include "sim/cases/training_check.hpp"
+#include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/fault_fields.hpp"
+#include "sim/scenario/networks.hpp"
+#include "sim/scenario/repeat_fields.hpp"
+#include "sim/scenario/scenario_fields.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace weft {
+namespace {
+
+bool clean(const Input& in, std::string_view part) {
+  return std::none_of(in.problems.begin(), in.problems.end(), [&](const Problem& p) {
+    return p.where.starts_with(part) && (p.where.size() == part.size() || p.where[part.size()] == '/');
+  });
+}
+
+// The pointer of element i of a key that may hold one value or a list.
+std::string element(const Json& json, const char* pointer, std::size_t i) {
+  const Json::json_pointer at(pointer);
+  return json.contains(at) && json.at(at).is_array() ? fmt::format("{}/{}", pointer, i) : pointer;
+}
+
+void check_workload(const Json& json, const Workload& workload, Input& in) {
+  if (!defined(workload.op, workload.dtype))
+    in.problems.push_back({"/workload/op", fmt::format("\"{}\" is not defined on {}; it is on integers only", name_of(workload.op),
+                                                       name_of(workload.dtype))});
+  const auto element_bytes = static_cast<std::int64_t>(size_of(workload.dtype));
+  for (std::size_t i = 0; i < workload.sizes.size(); ++i)
+    if (workload.sizes[i].count % element_bytes != 0)
+      in.problems.push_back(
+          {element(json, "/workload/size", i), fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", element_bytes,
+                                                           name_of(workload.dtype), to_string(workload.sizes[i]))});
+    else if (workload.sizes[i] > max_message)
+      in.problems.push_back({element(json, "/workload/size", i),
+                             fmt::format("must be at most {}, got \"{}\"", to_string(max_message), to_string(workload.sizes[i]))});
+}
+
+void check_ranks(const Scenario& scenario, Input& in) {
+  const auto places = endpoints(scenario.fabric.spec, scenario.server);
+  const int ranks = ranks_of(scenario);
+  if (ranks > places)
+    in.problems.push_back({"/workload/ranks", fmt::format("must be at most {}, the endpoints of the fabric, got {}", places, ranks)});
+}
+
+void check_server(const Scenario& scenario, Input& in) {
+  if (scenario.server.is_sub_node() || traits_of(scenario.network).servers) return;
+  in.problems.push_back({"/network", fmt::format("\"{}\" knows no PCIe: servers of several devices need {}", name_of(scenario.network),
+                                                 networks_that(&NetworkTraits::servers))});
+}
+
+// Networks of others have no connections of ours.
+void check_connections(const Json& json, const Scenario& scenario, Input& in) {
+  if (traits_of(scenario.network).shared) return;
+  const auto refuse = [&](const char* key, BitsPerSecond rate) {
+    if (rate.count == 0) return;
+    const std::string at = fmt::format("/hardware/{}", key);
+    const bool written = json.contains("hardware") && json.at("hardware").is_object() && json.at("hardware").contains(key);
+    in.problems.push_back(
+        {written ? at : "/hardware", fmt::format("\"{}\" is {}: the networks {} know it, \"{}\" does not", key, to_string(rate),
+                                                 networks_that(&NetworkTraits::shared), name_of(scenario.network))});
+  };
+  refuse("stream_rate", scenario.hardware.stream_rate);
+  refuse("staging_rate", scenario.hardware.staging_rate);
+}
+
+void check_copies(const Scenario& scenario, Input& in) {
+  if (scenario.copies.empty() || !clean(in, "/copies")) return;
+  if (scenario.server.is_sub_node()) in.problems.push_back({"/copies", "need a server with host memory; a sub_node has none"});
+  if (!traits_of(scenario.network).copies)
+    in.problems.push_back(
+        {"/copies", fmt::format("run on {} only, got \"{}\"", networks_that(&NetworkTraits::copies), name_of(scenario.network))});
+  const auto places = endpoints(scenario.fabric.spec, scenario.server);
+  for (std::size_t i = 0; i < scenario.copies.size(); ++i)
+    for (std::size_t k = 0; k < scenario.copies[i].gpus.size(); ++k)
+      if (const int gpu = scenario.copies[i].gpus[k]; gpu < 0 || gpu >= places)
+        in.problems.push_back({fmt::format("/copies/{}/gpus/{}", i, k), fmt::format("must be between 0 and {}, got {}", places - 1, gpu)});
+}
+
+void check_packet(const PacketSettings& packet, const FabricChoice& fabric, const Server& server, bool fabric_good, Input& in) {
+  for (Problem& problem : problems(packet)) in.problems.push_back({"/packet" + problem.where, std::move(problem.what)});
+  const std::vector<LinkFailure>& failures = packet.faults.failures;
+  if (failures.empty() || !fabric_good) return;
+  const auto built = build(fabric.spec, server);
+  std::vector<std::string> names;
+  for (LinkId id = 0; id < built->links(); ++id) names.push_back(built->link_name(id));
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    if (std::find(names.begin(), names.end(), failures[i].link) != names.end()) continue;
+    const auto near = nearest_name(failures[i].link, names);
+    in.problems.push_back(
+        {fmt::format("/packet/faults/failures/{}/link", i),
+         fmt::format("the fabric has no link {}{}", shown(Json(failures[i].link)),
+                     near ? fmt::format(" (did you mean \"{}\"?)", *near) : fmt::format("; it has links such as \"{}\"", names.front()))});
+  }
+}
+
+// A platform says which links a message takes, and not which switches are between them.
+void check_platform(const Scenario& scenario, Input& in) {
+  if (!std::holds_alternative<SimgridFabric>(scenario.fabric.spec)) return;
+  if (scenario.network != NetworkKind::flow && scenario.network != NetworkKind::simgrid)
+    in.problems.push_back({"/network", fmt::format("must be \"flow\" or \"simgrid\" for a fabric of type \"simgrid\", whose links have no "
+                                                   "switches at their ends, got \"{}\"",
+                                                   name_of(scenario.network))});
+  if (scenario.fabric.programmable != ProgrammableSwitches{})
+    in.problems.push_back({"/fabric/programmable", "a SimGrid platform has no switches to program"});
+}
+
+void check_programmable(const FabricChoice& choice, Input& in) {
+  if (choice.programmable == ProgrammableSwitches{}) return;  // nothing to build the fabric for
+  for (Problem& problem : problems(choice.programmable, *build(choice.spec)))
+    in.problems.push_back({"/fabric/programmable" + problem.where, std::move(problem.what)});
+}
+
+// Where "all" ranks are asked for and extra servers leave no endpoint for one, nothing else can be judged.
+bool leaves_ranks(const Json& json, const Scenario& scenario, Input& in) {
+  const auto places = endpoints(scenario.fabric.spec, scenario.server);
+  bool any = true;
+  for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
+    const AlgorithmSettings& settings = scenario.workload.algorithms[i].settings;
+    const int servers = extra_servers(settings);
+    if (scenario.workload.ranks > 0 || servers < places) continue;
+    any = false;
+    in.problems.push_back({element(json, "/workload/algorithm", i) + key_of_servers(settings),
+                           fmt::format("must leave one of the {} endpoints of the fabric to a rank, got {}", places, servers)});
+  }
+  return any;
+}
+
+void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
+  for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
+    const std::string at = element(json, "/workload/algorithm", i);
+    for (Problem& problem : algorithm_problems(scenario, scenario.workload.algorithms[i], at)) in.problems.push_back(std::move(problem));
+  }
+}
+
+// What a packet of ATP has no bits for, wherever the servers are. Where this depends on them, it is found when they are placed.
+void check_fan_in(const Json& json, const Scenario& scenario, Input& in) {
+  std::unique_ptr<Fabric> fabric;
+  std::vector<int> switch_of, programmable;  // by endpoint
+  for (std::size_t row = 0; row < scenario.workload.algorithms.size(); ++row) {
+    const AlgorithmChoice& choice = scenario.workload.algorithms[row];
+    if (choice.name != "atp") continue;
+    if (!fabric) {
+      fabric = build(scenario.fabric.spec, scenario.server);
+      switch_of = edge_switches(*fabric);
+      programmable = programmable_nodes(scenario.fabric.programmable, *fabric);
+    }
+    std::vector<int> workers;
+    for (const int endpoint : placement_of_workload(scenario, choice)) workers.push_back(switch_of[static_cast<std::size_t>(endpoint)]);
+    std::vector<int> servers;
+    for (const int endpoint : choice.atp.server_nodes) servers.push_back(switch_of[static_cast<std::size_t>(endpoint)]);
+    if (servers.empty()) servers = switch_of;
+    std::string why;
+    for (const int server : servers) try {
+        plan_atp_tree(workers, server, programmable);
+        why.clear();
+        break;
+      } catch (const InputError& e) {
+        why = e.what();
+      }
+    if (!why.empty()) in.problems.push_back({element(json, "/workload/algorithm", row), why});
+  }
+}
+
+}  // namespace
+
+void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
+  Scenario scenario = as_read;  // a program without an algorithm of the workload's has the default one
+  if (scenario.workload.has_program() && scenario.workload.algorithms.empty()) scenario.workload.algorithms = {default_algorithm()};
+  const bool fabric_read = clean(in, "/fabric"), workload_read = clean(in, "/workload"), placement_read = clean(in, "/placement");
+  bool fabric_good = fabric_read && clean(in, "/server");
+  if (fabric_read)
+    for (Problem& problem : problems(scenario.fabric.spec, fabric_good ? scenario.server : Server{})) {
+      in.problems.push_back(std::move(problem));
+      fabric_good = false;
+    }
+  if (clean(in, "/network") && !traits_of(scenario.network).in_this_build) {
+    std::vector<std::string> names;
+    for (const NetworkTraits& traits : networks())
+      if (traits.in_this_build) names.emplace_back(traits.name);
+    in.problems.push_back(
+        {"/network", fmt::format("\"{}\" is not in this build; available: {}", name_of(scenario.network), quoted_list(names))});
+  }
+  if (workload_read)
+    for (Problem& problem : training_problems(json, scenario, fabric_good)) in.problems.push_back(std::move(problem));
+  if (workload_read) check_workload(json, scenario.workload, in);
+  if (fabric_good && workload_read && clean(in, "/workload"))
+    for (Problem& problem : compression_problems(json, scenario)) in.problems.push_back(std::move(problem));
+  if (clean(in, "/hardware") && clean(in, "/network")) check_connections(json, scenario, in);
+  if (fabric_good) check_platform(scenario, in);
+  if (fabric_good) check_programmable(scenario.fabric, in);
+  if (fabric_good) check_copies(scenario, in);
+  if (fabric_good) check_server(scenario, in);
+  if (scenario.packet && clean(in, "/packet")) check_packet(*scenario.packet, scenario.fabric, scenario.server, fabric_good, in);
+  if (!fabric_good || !workload_read) return;
+  if (!leaves_ranks(json, scenario, in)) return;
+  check_ranks(scenario, in);
+  if (!clean(in, "/workload/ranks")) return;
+  if (!scenario.workload.has_program())
+    check_algorithms(json, scenario, in);
+  else
+    for (Problem& problem : scenario.workload.trace.given() ? trace_problems(scenario) : program_problems(scenario))
+      in.problems.push_back(std::move(problem));
+  if (placement_read)
+    for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server))
+      in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
+  if (clean(in, "/repeat"))
+    for (Problem& problem : repeat_problems(scenario)) in.problems.push_back(std::move(problem));
+  if (clean(in, "/faults"))
+    for (Problem& problem : fault_problems(scenario)) in.problems.push_back(std::move(problem));
+  if (clean(in, "/traffic"))
+    for (Problem& problem : traffic_problems(scenario)) in.problems.push_back(std::move(problem));
+  if (in.problems.empty())
+    for (Problem& problem : job_problems(scenario)) in.problems.push_back(std::move(problem));
+  if (in.problems.empty()) check_fan_in(json, scenario, in);
+}
+
+}  // namespace weft

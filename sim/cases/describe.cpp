@@ -1,0 +1,158 @@
+#include "sim/cases/describe.hpp"
+
+#include "models/traces/traced_program.hpp"
+#include "sim/scenario/scenario_fields.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace weft {
+namespace {
+
+struct Shape {
+  std::string operator()(const BiGraph& b) const { return fmt::format("bigraph, {} switches x {} nodes", b.switches, b.nodes_per_switch); }
+  std::string operator()(const FatTree& t) const {
+    if (t.three_tiers()) return fmt::format("fat_tree, k = {}", t.k);
+    return fmt::format("fat_tree, {} leaves x {} nodes, {} spines", t.leaves, t.nodes_per_leaf, t.spines);
+  }
+  std::string operator()(const Star& s) const { return fmt::format("star, {} nodes", s.nodes); }
+  std::string operator()(const Torus& t) const { return fmt::format("torus {} x {} nodes", fmt::join(t.dims, "x"), t.nodes_per_switch); }
+  std::string operator()(const Dragonfly& d) const {
+    return fmt::format("dragonfly, {} groups x {} routers x {} nodes", d.groups, d.routers_per_group, d.nodes_per_router);
+  }
+  std::string operator()(const GraphFabric& g) const {
+    return fmt::format("graph, {} nodes, {} switches, {} links", g.nodes.size(), g.switches.size(), g.links.size());
+  }
+  std::string operator()(const SimgridFabric& s) const {
+    return fmt::format("simgrid, {}: {} hosts, {} links", s.file, s.endpoints(), s.platform->links.size());
+  }
+};
+
+std::string text(const LinkSpec& link) { return fmt::format("{} {}", to_string(link.bandwidth), to_string(link.latency)); }
+
+// What no host sends more than: a platform does not say which links are a host's own.
+BitsPerSecond fastest_host(const Platform& platform) {
+  BitsPerSecond most{1};
+  for (const PlatformLink& link : platform.links) most = std::max(most, link.bandwidth);
+  return most;
+}
+
+}  // namespace
+
+std::string describe(const FabricSpec& spec) { return std::visit(Shape{}, spec); }
+
+std::string describe_links(const FabricSpec& spec) {
+  return std::visit(
+      [](const auto& s) {
+        std::string out;
+        if constexpr (requires { s.host_link; }) out += "host_link " + text(s.host_link);
+        if constexpr (requires { s.fabric_link; }) out += ", fabric_link " + text(s.fabric_link);
+        if constexpr (requires { s.global_link; }) out += ", global_link " + text(s.global_link);
+        return out;
+      },
+      spec);
+}
+
+BitsPerSecond slowest_endpoint(const FabricSpec& spec) {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.host_link; }) {
+          return s.host_link.bandwidth;
+        } else if constexpr (requires { s.platform; }) {
+          return fastest_host(*s.platform);
+        } else {
+          std::map<std::string, BitsPerSecond> out_of;
+          for (const std::string& node : s.nodes) out_of[node] = {};
+          for (const GraphLink& link : s.links) {
+            if (const auto from = out_of.find(link.from); from != out_of.end()) from->second.count += link.bandwidth.count;
+            if (const auto to = out_of.find(link.to); to != out_of.end() && link.bidirectional) to->second.count += link.bandwidth.count;
+          }
+          BitsPerSecond least{INT64_MAX};
+          for (const auto& [node, rate] : out_of) least = std::min(least, rate);
+          return least;
+        }
+      },
+      spec);
+}
+
+BitsPerSecond slowest_endpoint(const Scenario& scenario) {
+  const Server& server = scenario.server;
+  const BitsPerSecond port = slowest_endpoint(scenario.fabric.spec);
+  if (server.is_sub_node()) return port;
+  std::map<std::string, double> out_of;
+  for (const ServerLink& link : server.links)
+    for (const std::string& end : {link.from, link.to}) out_of[end] += static_cast<double>(link.spec().bandwidth.count);
+  double slowest = HUGE_VAL;
+  for (const std::string& gpu : server.gpus) slowest = std::min(slowest, out_of[gpu]);
+  const double n = scenario.workload.ranks, servers = std::ceil(n / server.gpu_count());
+  // g ranks of a server share its NICs, and (servers - 1) / servers of their data leaves it, against (n - 1) / n counted.
+  if (servers > 1 && scenario.placement.policy == PlacementPolicy::linear)
+    slowest = std::min(slowest, server.nic_count() * static_cast<double>(port.count) * ((n - 1) / n) / ((servers - 1) / servers));
+  return {static_cast<std::int64_t>(std::min(slowest, 9e18))};
+}
+
+std::string describe(const FabricSpec& spec, const Server& server) {
+  if (server.is_sub_node()) return describe(spec);
+  return fmt::format("{}; servers {}: {} GPUs, {} NIC{}, policy {}{}", describe(spec),
+                     server.preset.empty() ? "as described" : server.preset, server.gpu_count(), server.nic_count(),
+                     server.nic_count() == 1 ? "" : "s", Form<PeerPolicy>::write(server.policy).get<std::string>(),
+                     server.wiring == Wiring::rails ? ", on rails" : "");
+}
+
+std::string describe(const HostCopies& copies) {
+  const std::string gpus = copies.gpus.empty() ? "all GPUs" : fmt::format("GPU {}", fmt::join(copies.gpus, ", "));
+  return fmt::format("{} {} on {}, {}", to_string(copies.bytes), Form<Fabric::Copy>::write(copies.direction).get<std::string>(), gpus,
+                     copies.period.ps == 0 ? "back to back" : "every " + to_string(copies.period));
+}
+
+std::string describe(const TrafficSpec& traffic) {
+  std::string out = fmt::format("{} of {}, {}", Form<TrafficSpec>::write(traffic).at("pattern").get<std::string>(), to_string(traffic.size),
+                                traffic.period.ps == 0 ? "back to back" : "every " + to_string(traffic.period));
+  if (traffic.start.ps > 0) out += ", from " + to_string(traffic.start);
+  if (traffic.stop != SimTime::never()) out += ", to " + to_string(traffic.stop);
+  if (traffic.on.ps > 0) out += fmt::format(", {} on and {} off", to_string(traffic.on), to_string(traffic.off));
+  return out;
+}
+
+std::string describe(const Placement& placement) {
+  switch (placement.policy) {
+    case PlacementPolicy::linear:
+      return "linear";
+    case PlacementPolicy::hdrm:
+      return "hdrm";
+    case PlacementPolicy::random:
+      return fmt::format("random (seed {})", placement.seed);
+    case PlacementPolicy::round_robin:
+      return "round_robin";
+    case PlacementPolicy::list:
+      return "as listed";
+  }
+  return "";
+}
+
+std::string describe(const ProgrammableSwitches& p) {
+  if (p == ProgrammableSwitches{}) return "";
+  std::string out = p.switches == ProgrammableSwitches::edge ? "edge" : fmt::format("[{}]", fmt::join(p.switches, ", "));
+  out += fmt::format(", {} aggregators", p.aggregators);
+  if (p.payload.count > 0) out += fmt::format(", payload up to {}", to_string(p.payload));
+  if (p.packets_per_second > 0) out += fmt::format(", {} packets/s", p.packets_per_second);
+  if (p.delay.ps > 0) out += fmt::format(", {} each", to_string(p.delay));
+  return out;
+}
+
+std::string describe(const Ecmp& ecmp) {
+  const std::string policy = Form<EcmpPolicy>::write(ecmp.policy).get<std::string>();
+  return ecmp.policy == EcmpPolicy::hash ? fmt::format("{} (seed {})", policy, ecmp.seed) : policy;
+}
+
+std::string describe_program(const Workload& workload) {
+  if (!workload.trace.given()) return fmt::format("a program of {} operations", workload.program.size());
+  const TracedProgram& trace = *workload.trace.program;
+  std::size_t operations = 0;
+  for (const TracedRank& rank : trace.ranks) operations += rank.operations.size();
+  return fmt::format("a program of {} operations, traced on {} rank{} ({})", operations, trace.ranks.size(),
+                     trace.ranks.size() == 1 ? "" : "s", trace.format);
+}
+
+}  // namespace weft

@@ -1,0 +1,107 @@
+#include "sim/cases/sized.hpp"
+
+#include "models/fabric/routes.hpp"
+#include "models/nccl_tuning.hpp"
+#include "sim/scenario/algorithms.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+constexpr int most_pieces = 128;        // chosen here; the more, the more messages are simulated
+constexpr int most_segments = 1 << 12;  // asked for
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// The way between two ranks, by a hash of its own: to ask for it counts as no flow.
+struct Way {
+  BitsPerSecond rate;
+  SimTime latency;
+  PathClass kind = PathClass::rail;
+};
+
+Way way_between(const SizedQuestion& q, Rank a, Rank b) {
+  Routes routes(q.fabric, {});
+  const RouteId id = routes.of(q.placement[static_cast<std::size_t>(a)], q.placement[static_cast<std::size_t>(b)]);
+  return {routes.bandwidth(id), routes.latency(id), class_of(q.fabric, routes.hops(id))};
+}
+
+SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
+  AlgorithmSettings& s = choice.settings;
+  const int ranks = ranks_of(q.scenario), gpus = std::max(s.group, 1);
+  NcclQuestion question{
+      .collective = q.scenario.workload.collective, .ranks = ranks, .servers = ranks / gpus, .algorithm = s.nccl, .protocol = s.protocol};
+  if (gpus > 1) {
+    const Way inside = way_between(q, 0, 1);
+    question.nvlink = inside.kind == PathClass::nvlink;
+    question.inside = inside.rate;
+    if (const NvlinkRings rings = rings_of(q.scenario, gpus); !rings.orders.empty()) {
+      question.nvlink = true;
+      question.inside = BitsPerSecond{rings.lane.count * static_cast<std::int64_t>(rings.orders.size())};
+    }
+  }
+  if (question.servers > 1) question.outside = BitsPerSecond{way_between(q, 0, gpus).rate.count * std::max(s.nics, 1)};
+  const Regime regime = nccl_choice(q.hardware, question, q.size);
+  s.nccl = regime.pattern;
+  s.protocol = regime.protocol;
+  const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
+  if (!chain && regime.pattern == NcclAlgorithm::ring) {
+    s.pieces = 0;
+  } else if (s.pieces == 0) {
+    const Bytes part{ceil_div(q.size.count, std::int64_t{channels_of(s)} * (chain ? 1 : 2))};
+    const int hops = chain ? ranks : 2 * (std::bit_width(static_cast<unsigned>(question.servers)) + gpus);
+    const Bytes chunk = s.segment.count > 0 ? s.segment : nccl_chunk(regime.protocol, part, hops);
+    s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, most_pieces));
+  }
+  s.segment = {};
+  return {std::move(choice), regime};
+}
+
+// Pieces that follow one another through `steps` steps of `bytes` each: (steps + pieces - 1) (a + bytes / (pieces b)) is least
+// for the root of (steps - 1) bytes / (a b).
+int pieces_done_first(const SizedQuestion& q, int steps, double bytes) {
+  const int ranks = ranks_of(q.scenario);
+  if (ranks < 2 || bytes <= 0 || steps < 2) return 1;
+  const Way way = way_between(q, 0, ranks - 1);
+  const HardwareProfile& hw = q.hardware;
+  const SimTime each = hw.send_overhead + hw.receive_overhead + way.latency + hw.path_overheads()[static_cast<std::size_t>(way.kind)];
+  const double moved_s = bytes * 8 / (static_cast<double>(way.rate.count) * hw.wire_efficiency * hw.message_efficiency);
+  if (each.ps == 0) return most_pieces;
+  const double best = std::sqrt((steps - 1) * moved_s / each.seconds());
+  return static_cast<int>(std::exp2(std::clamp(std::round(std::log2(std::max(best, 1.0))), 0.0, std::log2(most_pieces))));
+}
+
+}  // namespace
+
+std::string sized_name(const std::string& algorithm, const Regime& regime) {
+  if (regime.protocol == NcclProtocol::automatic) return algorithm;
+  return fmt::format("{}_{}", algorithm, name_of(regime.pattern));
+}
+
+bool depends_on_size(const Scenario& scenario, const AlgorithmChoice& choice) {
+  const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
+  if (!algorithm) return false;
+  return algorithm->cuts_itself || choice.settings.segment.count > 0 || (algorithm->wants_pieces && choice.settings.pieces == 0);
+}
+
+SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
+  AlgorithmChoice choice = with_server_defaults(q.scenario, asked);
+  if (!depends_on_size(q.scenario, choice)) return {std::move(choice)};
+  AlgorithmSettings& s = choice.settings;
+  if (find_algorithm(q.scenario.workload.collective, choice.name)->cuts_itself) return nccl_for_size(q, std::move(choice));
+  Request whole = request_of(q.scenario, choice);
+  whole.settings.pieces = 1;
+  whole.settings.segment = {};
+  const Price one = price(whole);
+  const double chunk_bytes = static_cast<double>(q.size.count) / std::max(one.chunks, 1);
+  s.pieces = s.segment.count > 0
+                 ? static_cast<int>(std::clamp(std::ceil(chunk_bytes / static_cast<double>(s.segment.count)), 1.0, double{most_segments}))
+                 : pieces_done_first(q, one.steps, chunk_bytes);
+  s.segment = {};
+  return {std::move(choice)};
+}
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+#include "sim/cases/sized.hpp"
+
+#include "models/server/server_fabric.hpp"
+#include "sim/cases/testing.hpp"
+#include "sim/experiment.hpp"
+
+#include <numeric>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+const char* const two_servers =
+    R"({"schema": 1, "name": "two", "fabric": {"type": "star", "nodes": 16, "link": {"bandwidth": "200Gbps", "latency": "500ns"}},
+  "server": "dgx_a100", "hardware": "ideal", "workload": {"algorithm": "nccl", "size": "1MiB", "ranks": 16}})";
+
+Scenario scenario_of(const Json& json) { return cases_of(json).front().scenario; }
+
+SizedChoice sized(const Json& json, Bytes size) {
+  const Scenario s = scenario_of(json);
+  const auto fabric = build(s.fabric.spec, s.server);
+  std::vector<int> placement(static_cast<std::size_t>(fabric->endpoints()));
+  std::iota(placement.begin(), placement.end(), 0);
+  return for_size({s, s.hardware, *fabric, placement, size}, s.workload.algorithms.front());
+}
+
+}  // namespace
+
+TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple for large ones, a channel for each NIC") {
+  const Json json = Json::parse(two_servers);
+  Json eight_servers = json;  // between two, a tree sends each byte once each way, and is ahead of a ring
+  eight_servers["workload"]["ranks"] = 64;
+  const SizedChoice small = sized(json, 1_KiB), large = sized(eight_servers, 4_GiB);
+  CHECK(label(small.choice) == "nccl(group=8,algorithm=tree,protocol=ll,nics=8,channels=8,pieces=1)");
+  CHECK(small.regime == Regime{NcclProtocol::ll, NcclAlgorithm::tree, true});
+  CHECK(label(large.choice) == "nccl(group=8,algorithm=ring,protocol=simple,nics=8,channels=8)");
+  CHECK(large.regime == Regime{NcclProtocol::simple, NcclAlgorithm::ring, true});
+}
+
+TEST_CASE("sized: what is given stays, and a tree's pieces follow from the protocol's buffers") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "tree", "protocol": "simple", "channels": 2})");
+  // 64 MiB in 2 channels of 2 trees are 16 MiB each: 128 pieces of 128 KiB, for 2 (2 + 8) hops want 8 chunks each.
+  CHECK(label(sized(json, 64_MiB).choice) == "nccl(group=8,algorithm=tree,protocol=simple,nics=8,channels=2,pieces=128)");
+}
+
+TEST_CASE("sized: segments make pieces, by the size of a chunk, and never less than one") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "ring", "segment": "64KiB"})");
+  CHECK(label(sized(json, 16_MiB).choice) == "ring(pieces=16)");
+  CHECK(label(sized(json, 1_KiB).choice) == "ring(pieces=1)");
+}
+
+TEST_CASE(
+    "sized: trees and chains are cut into as many pieces as Hockney's model says; more than one piece where it was 3.7 times too slow") {
+  Json json = Json::parse(two_servers);
+  json["server"] = "sub_node";
+  json["workload"]["algorithm"] = "double_binary_tree";
+  const SizedChoice choice = sized(json, 64_MiB);
+  CHECK(choice.choice.settings.pieces > 1);
+  const Scenario automatic = scenario_of(json);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "double_binary_tree", "pieces": 1})");
+  const Scenario whole = scenario_of(json);
+  const auto time = [](const Scenario& s) { return Experiment(s, s.workload.algorithms.front()).run(64_MiB).time; };
+  CHECK(time(automatic).ps * 2 < time(whole).ps);
+  CHECK(sized(json, 64_MiB).choice.settings.pieces == 1);
+}
+
+TEST_CASE("sized: a segment and pieces together are refused, and a segment where nothing can be cut") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "ring", "segment": "64KiB", "pieces": 2})");
+  CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm/segment: the pieces follow from it: leave \"pieces\" or it out"});
+}
+
+TEST_CASE("sized: nccl runs on flow and packet alike, and its time is near what its own model expects") {
+  Json json = Json::parse(two_servers);
+  for (const char* network : {"flow", "packet"}) {
+    CAPTURE(network);
+    json["network"] = network;
+    const Scenario s = scenario_of(json);
+    const Row out = Experiment(s, s.workload.algorithms.front()).run(1_MiB);
+    CHECK(out.time > 20_us);
+    CHECK(out.time < 300_us);
+  }
+}
