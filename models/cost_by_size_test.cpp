@@ -1,6 +1,6 @@
 #include "models/cost_by_size.hpp"
 
-#include "models/hardware.hpp"
+#include "models/message_costs.hpp"
 
 #include <cmath>
 
@@ -25,13 +25,27 @@ TEST_CASE("cost by size: factors follow straight lines of logarithms between siz
   CHECK(cost_factor({}, {"allreduce", "ring", 4, 1_KiB}) == 1);
 }
 
-TEST_CASE("cost by size: in a regime that costs twice as much all times double and all rates halve") {
+TEST_CASE("cost by size: in a regime that costs twice as much all times double and all rates halve, of messages by their costs") {
   HardwareProfile profile;
   profile.send_overhead = 1_us, profile.rail_overhead = 3_us, profile.reduce_rate = 8_Gbps;
   const HardwareProfile twice = profile.in({.cost = 2});
+  CHECK(twice.reduce_rate == 4_Gbps);
+  CHECK(MessageCosts(twice).of(twice.send_overhead, 100) == 2_us);
+  CHECK(MessageCosts(twice).wire_bytes(twice, 100) == 200);
+  const HardwareProfile half = profile.in({.cost = 0.5});
+  CHECK(MessageCosts(half).of(half.send_overhead, 100) == 500_ns);
+  CHECK(MessageCosts(half).wire_bytes(half, 100) == 100);  // no faster than the wire
+  // Times what messages of a size cost by themselves.
+  profile.cost_by_size = {{"message", "message", 2, 1_KiB, 3.0}};
+  CHECK(MessageCosts(profile.in({.cost = 2})).factor(1024) == doctest::Approx(6));
+}
+
+TEST_CASE("cost by size: of calls of NCCL overheads and rates themselves") {
+  HardwareProfile profile;
+  profile.send_overhead = 1_us, profile.reduce_rate = 8_Gbps, profile.nccl_base = 0, profile.simple_hops = 0;
+  const HardwareProfile twice = profile.in({.protocol = NcclProtocol::simple, .cost = 2});
   CHECK(twice.send_overhead == 2_us);
-  CHECK(twice.rail_overhead == 6_us);
   CHECK(twice.reduce_rate == 4_Gbps);
   CHECK(twice.wire_bytes(100) == 200);
-  CHECK(profile.in({.cost = 0.5}).wire_bytes(100) == 50);
+  CHECK(MessageCosts(twice).none());
 }

@@ -1,6 +1,7 @@
 #include "models/hardware.hpp"
 
 #include "models/fabric/validation.hpp"
+#include "models/message_costs.hpp"
 #include "models/nccl_tuning.hpp"
 
 #include <algorithm>
@@ -49,14 +50,28 @@ BitsPerSecond HardwareProfile::copy_rate_for(Bytes message) const {
 
 namespace {
 
-void multiply(HardwareProfile& p, double cost) {
-  for (SimTime* time : {&p.send_overhead, &p.receive_overhead, &p.first_use, &p.rendezvous, &p.reduce_launch, &p.call_overhead,
-                        &p.beyond_inline, &p.nvlink_overhead, &p.pcie_overhead, &p.sockets_overhead, &p.rail_overhead, &p.network_overhead})
-    time->ps = std::llround(static_cast<double>(time->ps) * cost);
+// What is not of single messages.
+void multiply_calls(HardwareProfile& p, double cost) {
+  for (SimTime* time : {&p.first_use, &p.reduce_launch, &p.call_overhead}) time->ps = std::llround(static_cast<double>(time->ps) * cost);
   for (BitsPerSecond* rate : {&p.reduce_rate, &p.reduce_rate_beyond_cache, &p.reduce_rate_in_memory, &p.copy_rate,
                               &p.copy_rate_beyond_cache, &p.copy_rate_in_memory, &p.stream_rate, &p.staging_rate})
     rate->count = std::llround(static_cast<double>(rate->count) / cost);
+}
+
+void multiply(HardwareProfile& p, double cost) {
+  multiply_calls(p, cost);
+  for (SimTime* time : {&p.send_overhead, &p.receive_overhead, &p.rendezvous, &p.beyond_inline, &p.nvlink_overhead, &p.pcie_overhead,
+                        &p.sockets_overhead, &p.rail_overhead, &p.network_overhead})
+    time->ps = std::llround(static_cast<double>(time->ps) * cost);
   p.message_efficiency /= cost;  // more than 1 is faster than the other values say
+}
+
+// Those of messages besides: every message costs so many times as much, and what it costs by its size.
+void multiply_messages(std::vector<CostAtSize>& costs, double cost) {
+  bool any = false;
+  for (CostAtSize& known : costs)
+    if (known.collective == name_of_message_costs) known.factor *= cost, any = true;
+  if (!any) costs.push_back({std::string(name_of_message_costs), std::string(name_of_message_costs), 2, Bytes{1}, cost});
 }
 
 void add(HardwareProfile& out, const NcclCosts& costs) {
@@ -74,8 +89,17 @@ void add(HardwareProfile& out, const NcclCosts& costs) {
 
 HardwareProfile HardwareProfile::in(const Regime& regime) const {
   HardwareProfile out = *this;
-  if (regime.protocol != NcclProtocol::automatic) add(out, nccl_costs(*this, regime));
-  if (regime.cost != 1) multiply(out, regime.cost);
+  if (regime.protocol != NcclProtocol::automatic) {
+    add(out, nccl_costs(*this, regime));
+    std::erase_if(out.cost_by_size, [](const CostAtSize& cost) { return cost.collective == name_of_message_costs; });
+  }
+  if (regime.cost == 1) return out;
+  if (regime.protocol != NcclProtocol::automatic) {
+    multiply(out, regime.cost);
+  } else {
+    multiply_calls(out, regime.cost);
+    multiply_messages(out.cost_by_size, regime.cost);
+  }
   return out;
 }
 

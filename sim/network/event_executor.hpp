@@ -9,6 +9,7 @@
 #include "models/fabric/path_class.hpp"
 #include "models/fabric/routes.hpp"
 #include "models/hardware.hpp"
+#include "models/message_costs.hpp"
 #include "models/server/host_copies.hpp"
 #include "sim/network/lane_state.hpp"
 
@@ -63,6 +64,7 @@ class EventExecutor {
         seat_(std::move(seat)),
         layout_{job.elements, job.schedule.chunks},
         hardware_(job.hardware.in(job.regime)),
+        message_costs_(hardware_),
         overheads_(hardware_.path_overheads()),
         reduce_rate_(hardware_.reduce_rate_for(Bytes{job.elements * job.element_bytes})),
         copy_rate_(hardware_.copy_rate_for(Bytes{job.elements * job.element_bytes})) {
@@ -123,12 +125,13 @@ class EventExecutor {
           lane_.path->end(m.recorded, now, lane_.network.model().last_bottleneck(), lane_.network.model().earlier_bottlenecks());
       }
     const std::int64_t here = staged(m.route) ? copy_engine(lane_.from_host, m.to).copy(now, staging_ps(m.bytes)) : now;
-    Work work{.ps = hardware_.receive_overhead.ps};
+    const std::int64_t each = each_of(m.bytes, steps_at(m.channel, m.step));
+    Work work{.ps = message_costs_.of(hardware_.receive_overhead, each).ps};
     if (m.reduces)
       add_reduction(work, m.bytes);
     else
       work.ps = later(work.ps, copy_ps(m.bytes));
-    const std::int64_t handed = later(now, overhead_ps(m.route, m.channel));
+    const std::int64_t handed = later(now, behind_ps(m.route, m.channel, each));
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
       receiver.work += work;
@@ -141,8 +144,7 @@ class EventExecutor {
       early.copied = std::max(early.copied, here);
       early.handed = std::max(early.handed, handed);
     }
-    if (!leaves_at_once(each_of(m.bytes, steps_at(m.channel, m.step))))
-      transfer_done(process(m.channel, m.from), is_ring() ? handed : now, m.recorded);
+    if (!leaves_at_once(each)) transfer_done(process(m.channel, m.from), is_ring() ? handed : now, m.recorded);
   }
 
   std::int64_t messages() const { return messages_; }
@@ -244,6 +246,10 @@ class EventExecutor {
     if (connection == lane_.none) return 0;
     if (is_ring()) return std::max<std::int64_t>(0, ring_hop_ps_[channel] - latency_ahead(connection).ps);
     return is_nccl() ? hop_ps(connection) - latency_ahead(connection).ps : of_class_ps(connection);
+  }
+  // Of a message of this size.
+  std::int64_t behind_ps(std::uint32_t connection, std::uint32_t channel, std::int64_t bytes) const {
+    return message_costs_.behind(latency(connection), SimTime{overhead_ps(connection, channel)}, bytes).ps;
   }
   std::int64_t of_class_ps(std::uint32_t connection) const {
     return overheads_[static_cast<std::size_t>(lane_.connections[connection].path_class)].ps;
@@ -370,9 +376,10 @@ class EventExecutor {
       p.after.waiting_ps += *queue - p.free_at;
       p.free_at = *queue;
     }
-    p.free_at = later(p.free_at, steps_in(p) * hardware_.send_overhead.ps);
-    if (each_of(step.load(i).bytes, steps_in(p)) >= hardware_.inline_threshold.count)
-      p.free_at = later(p.free_at, steps_in(p) * hardware_.beyond_inline.ps);
+    const std::int64_t each = each_of(step.load(i).bytes, steps_in(p));
+    p.free_at = later(p.free_at, steps_in(p) * message_costs_.of(hardware_.send_overhead, each).ps);
+    if (each >= hardware_.inline_threshold.count)
+      p.free_at = later(p.free_at, steps_in(p) * message_costs_.of(hardware_.beyond_inline, each).ps);
     if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, hardware_.first_use.ps);
     if (queue) *queue = p.free_at;
   }
@@ -399,8 +406,9 @@ class EventExecutor {
   void start_rendezvous(const Process& sender, const Process& receiver, const IndexedStep& step, std::uint32_t i) {
     const std::int64_t posted = step.posted[i];
     const bool receiver_is_last = receiver.entered > posted;
+    const SimTime once = message_costs_.of(hardware_.rendezvous, each_of(step.load(i).bytes, steps_in(sender)));
     start(receiver_is_last ? receiver : sender, step, i, posted,
-          later(receiver_is_last ? receiver.entered : posted, steps_in(sender) * hardware_.rendezvous.ps));
+          later(receiver_is_last ? receiver.entered : posted, steps_in(sender) * once.ps));
   }
 
   // `last`: the end that lets the message go.
@@ -409,9 +417,10 @@ class EventExecutor {
     const Load& load = step.load(i);
     const std::uint32_t route = shape.routes[i];
     const int steps = steps_in(last);
+    const std::int64_t each = each_of(load.bytes, steps);
     if (steps > 1) {  // what it costs besides its bytes, as often as it stands for
-      const SimTime once = latency_ahead(route) + SimTime{overhead_ps(route, last.channel)} + hardware_.receive_overhead +
-                           (load.reduces ? hardware_.reduce_launch : SimTime{});
+      const SimTime once = latency_ahead(route) + SimTime{behind_ps(route, last.channel, each)} +
+                           message_costs_.of(hardware_.receive_overhead, each) + (load.reduces ? hardware_.reduce_launch : SimTime{});
       at = later(at, (steps - 1) * once.ps);
     }
     if (staged(route)) at = copy_engine(lane_.to_host, shape.from(i)).copy(at, staging_ps(load.bytes));
@@ -432,8 +441,7 @@ class EventExecutor {
     messages_ += steps;
     if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
     lane_.connections[route].bytes += load.bytes;
-    const std::int64_t each = each_of(load.bytes, steps);
-    lane_.network.start(route, steps * hardware_.wire_bytes(each) + load.bytes - steps * each,
+    lane_.network.start(route, steps * message_costs_.wire_bytes(hardware_, each) + load.bytes - steps * each,
                         SimTime{at} - (latency(route) - latency_ahead(route)), token);
   }
 
@@ -485,6 +493,7 @@ class EventExecutor {
   const Seat seat_;
   ChunkLayout layout_;
   const HardwareProfile hardware_;  // in the job's regime
+  const MessageCosts message_costs_;
   const std::array<SimTime, path_class_count> overheads_;
   const BitsPerSecond reduce_rate_, copy_rate_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;

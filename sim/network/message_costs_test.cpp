@@ -89,6 +89,23 @@ TEST_CASE("message costs: the overhead of a path's class is the receiver's to wa
   CHECK(flow({s, hw}).finish == 16_us);
 }
 
+TEST_CASE("message costs: factors by the size of a message are of all that it costs, its path included") {
+  const Schedule s = one_by_one({{0, 1}, {1, 2}});
+  HardwareProfile hw;
+  hw.send_overhead = 2_us, hw.receive_overhead = 1_us, hw.rail_overhead = 3_us;
+  hw.rendezvous = 4_us, hw.rendezvous_threshold = 1000_B;
+  hw.cost_by_size = {{"message", "message", 2, 1000_B, 1.0}, {"message", "message", 2, 2000_B, 3.0}};
+  // Of 1000 bytes twice 2 + 4 + 2 of path + 1 of transfer + 3 + 1.
+  CHECK(flow({s, hw}).finish == 26_us);
+  // Of 2000 bytes each three times 2 + 4 + 2 + 2 + 3 + 1.
+  CHECK(flow({s, hw, 2000}).finish == 84_us);
+  CHECK(simgrid({s, hw, 2000}) == 84_us);
+  // A factor of one half leaves the path, and bytes cannot go faster than the links: twice 1 + 2 + 2 + 2 + 1.5 + 0.5.
+  hw.cost_by_size[1].factor = 0.5;
+  CHECK(flow({s, hw, 2000}).finish == 18_us);
+  CHECK(simgrid({s, hw, 2000}) == 18_us);
+}
+
 TEST_CASE("message costs: every class of path has its own overhead") {
   const Server dgx = server_preset("dgx_a100"), pcie = server_preset("single_nic"), two_nic = server_preset("two_nic");
   const FabricSpec two = FatTree{.leaves = 2, .nodes_per_leaf = 8, .spines = 1, .host_link = {8_Gbps, 1_us}, .fabric_link = {8_Gbps, 1_us}};

@@ -151,6 +151,7 @@ std::vector<Problem> ns3_problems(const PlacedSchedule& job, const Fabric& fabri
     problems.push_back({"/hardware/rendezvous_threshold", "ns3 has no rendezvous: write \"never\""});
   if (job.hardware.message_efficiency != 1)
     problems.push_back({"/hardware/message_efficiency", "ns3 has headers of its own: write 1, and no protocol of NCCL but simple"});
+  if (!MessageCosts(job.hardware).none()) problems.push_back({"/hardware/cost_by_size", "ns3 has headers of its own: leave it out"});
   if (job.hardware.copy_rate.count > 0 || job.hardware.copy_rate_beyond_cache.count > 0 || job.hardware.copy_rate_in_memory.count > 0)
     problems.push_back({"/hardware/copy_rate", "ns3 has no time for copies: write \"unlimited\""});
   if (const std::int64_t largest = largest_message(job); largest > most_bytes)

@@ -3,6 +3,7 @@
 #include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -24,17 +25,21 @@ void S4uTransport::receive(Rank from, Tag tag, ByteSpan into) {
   simgrid::s4u::Mailbox* box = mailbox(from_peer_[from], from, rank_, meets(into));
   Pending& p = add_pending();
   p.peer = from, p.tag = tag, p.receives = true, p.into = into;
-  const PathNature& nature = directory_.path(from, rank_).nature;
-  p.overhead = std::max(SimTime{}, overheads_[static_cast<std::size_t>(nature.kind)] - nature.within_overhead);
+  const S4uPath& path = directory_.path(from, rank_);
+  const auto bytes = static_cast<std::int64_t>(into.size());
+  p.overhead = message_costs_.behind(
+      SimTime{std::llround(path.latency_s * 1e12)},
+      std::max(SimTime{}, overheads_[static_cast<std::size_t>(path.nature.kind)] - path.nature.within_overhead), bytes);
   p.comm = box->get_async<void>(&p.payload);
-  debt_ += hardware_.receive_overhead;
+  debt_ += message_costs_.of(hardware_.receive_overhead, bytes);
 }
 
 void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {
   pay_debt();
   Mailboxes& boxes = to_peer_[to];
-  SimTime overhead = hardware_.send_overhead;
-  if (static_cast<std::int64_t>(bytes.size()) >= hardware_.inline_threshold.count) overhead += hardware_.beyond_inline;
+  const auto count = static_cast<std::int64_t>(bytes.size());
+  SimTime overhead = message_costs_.of(hardware_.send_overhead, count);
+  if (count >= hardware_.inline_threshold.count) overhead += message_costs_.of(hardware_.beyond_inline, count);
   if (boxes.path == nullptr) {
     boxes.path = &directory_.path(rank_, to);
     if (connection_ < 0 || directory_.connects(connection_, rank_, to)) overhead += hardware_.first_use;

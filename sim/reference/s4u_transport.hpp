@@ -4,6 +4,7 @@
 #include "collectives/executors/transport.hpp"
 #include "models/fabric/path_class.hpp"
 #include "models/hardware.hpp"
+#include "models/message_costs.hpp"
 #include "sim/reference/s4u_world.hpp"
 
 #include <algorithm>
@@ -46,6 +47,7 @@ class S4uTransport final : public Transport {
       : directory_(directory),
         hardware_(hardware),
         overheads_(hardware.path_overheads()),
+        message_costs_(hardware),
         rank_(rank),
         channel_(channel),
         connection_(connection) {}
@@ -89,6 +91,7 @@ class S4uTransport final : public Transport {
   Directory& directory_;
   const HardwareProfile& hardware_;
   const std::array<SimTime, path_class_count> overheads_;
+  const MessageCosts message_costs_;
   Rank rank_;
   int channel_;
   int connection_;  // -1: of its own

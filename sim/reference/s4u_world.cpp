@@ -74,7 +74,7 @@ SimTime now() {
 
 struct S4uWorld::State final : S4uTransport::Directory {
   State(const HardwareProfile& profile, int endpoints, std::span<const BitsPerSecond> goodput)
-      : hardware(profile), engine(configured_engine()) {
+      : hardware(profile), message_costs(profile), engine(configured_engine()) {
     zone = simgrid_compat::add_full_zone(engine, "fabric");
     for (int e = 0; e < endpoints; ++e) hosts.push_back(simgrid_compat::add_host(zone, fmt::format("endpoint{}", e), 1.0));
     for (std::size_t id = 0; id < goodput.size(); ++id)
@@ -141,11 +141,12 @@ struct S4uWorld::State final : S4uTransport::Directory {
       const double bytes = size == static_cast<double>(nothing_to_carry) ? 0.0 : size;
       const bool meets = bytes >= static_cast<double>(hardware.rendezvous_threshold.count);
       const S4uPath& path = paths.at(ends(from, to));
-      return (path.latency_s + (meets ? hardware.rendezvous.seconds() : 0.0)) / claiming_latency_s(path.nature.claim);
+      const SimTime handshake = meets ? message_costs.of(hardware.rendezvous, static_cast<std::int64_t>(bytes)) : SimTime{};
+      return (path.latency_s + handshake.seconds()) / claiming_latency_s(path.nature.claim);
     });
     simgrid_compat::set_bandwidth_factor(zone, [this](double size, const s4u::Host*, const s4u::Host*, const auto&, const auto&) {
       if (size == static_cast<double>(nothing_to_carry)) return 1e30;
-      return size / static_cast<double>(hardware.wire_bytes(static_cast<std::int64_t>(size)));
+      return size / static_cast<double>(message_costs.wire_bytes(hardware, static_cast<std::int64_t>(size)));
     });
   }
 
@@ -177,6 +178,7 @@ struct S4uWorld::State final : S4uTransport::Directory {
   }
 
   HardwareProfile hardware;
+  MessageCosts message_costs;
   s4u::Engine& engine;
   s4u::NetZone* zone = nullptr;
   std::vector<s4u::Host*> hosts;

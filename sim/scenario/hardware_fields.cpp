@@ -20,8 +20,10 @@ Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
   using C = CostAtSize;
   return {
       .doc = "What calls of one size cost over what the other values of the profile say.",
-      .fields = {required("collective", &C::collective, "The name of the collective that the factor is for."),
-                 required("algorithm", &C::algorithm, "The name of its algorithm; of nccl \"nccl_ring\" or \"nccl_tree\", by its pattern."),
+      .fields = {required("collective", &C::collective,
+                          "The name of the collective that the factor is for; \"message\": of every message, whatever it is of."),
+                 required("algorithm", &C::algorithm,
+                          "The name of its algorithm; of nccl \"nccl_ring\" or \"nccl_tree\", by its pattern. Of messages: \"message\"."),
                  required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
                  required("size", &C::size, "The message size that the factor is for."),
                  required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
@@ -128,7 +130,9 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("cost_by_size", &H::cost_by_size,
                    "What calls cost over what the other values say, by collective, algorithm, ranks and size: all their times are "
                    "multiplied by the factor. Between sizes, and between numbers of ranks, it follows a straight line of logarithms, and "
-                   "stays as it is beyond them; 1 where nothing is given for a collective and its algorithm."),
+                   "stays as it is beyond them; 1 where nothing is given for a collective and its algorithm. Factors of \"message\" are of "
+                   "every "
+                   "message of a size (between two ranks: so \"ranks\" is 2), besides those of NCCL."),
       }};
 }
 

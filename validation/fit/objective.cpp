@@ -74,6 +74,14 @@ std::vector<CostAtSize> Objective::calls(const std::vector<double>& values) {
   return out;
 }
 
+std::vector<std::vector<std::int64_t>> Objective::message_sizes(const std::vector<double>& values) {
+  Simulator& simulator = simulators_->at(values);
+  const HardwareProfile hardware = hardware_at(values);
+  std::vector<std::vector<std::int64_t>> out;
+  for (const FitPoint* p : points_) out.push_back(simulator.message_sizes(p->setup, hardware));
+  return out;
+}
+
 std::vector<double> Objective::simulated(const std::vector<double>& values, const std::vector<CostAtSize>& costs) {
   ++evaluations_;
   spent_ += cost();

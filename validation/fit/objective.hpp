@@ -45,6 +45,8 @@ class Objective {
   std::vector<double> simulated(const std::vector<double>& values, const std::vector<CostAtSize>& costs = {});
   // The points as costs by size name them.
   std::vector<CostAtSize> calls(const std::vector<double>& values);
+  // By point, the sizes of the messages that it sends, each once; none of calls of NCCL.
+  std::vector<std::vector<std::int64_t>> message_sizes(const std::vector<double>& values);
   // log(simulated / measured) by point. Behind them what the factors of published values and the biases add, so that they keep to those
   // where the points do not say otherwise.
   std::vector<double> errors(const std::vector<double>& values);

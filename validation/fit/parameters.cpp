@@ -5,6 +5,7 @@
 #include "sim/json/form.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/pointers.hpp"
+#include "validation/fit/simulator.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -122,7 +123,9 @@ std::vector<std::string> default_parameters(const std::vector<AlgorithmChoice>& 
   const auto add = [&](std::initializer_list<const char*> names) { out.insert(out.end(), names.begin(), names.end()); };
   const auto is_nccl = [](const AlgorithmChoice& a) { return a.name == "nccl"; };
   if (!std::ranges::all_of(measured, is_nccl))
-    add({"send_overhead", "receive_overhead", "rendezvous", "rendezvous_threshold", "reduce_rate", "wire_efficiency"});
+    add({"send_overhead", "receive_overhead", "rail_overhead", "network_overhead", "wire_efficiency"});
+  if (std::ranges::any_of(measured, [&](const AlgorithmChoice& a) { return !is_nccl(a) && !is_point_to_point(a.name); }))
+    add({"reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
   if (std::ranges::any_of(measured, is_nccl))
     add({"call_overhead", "nccl_base", "ll_hops", "ll128_hops", "simple_hops", "network_hops", "ll_efficiency", "ll128_efficiency",
          "simple_efficiency", "tree_efficiency", "ll_bias", "ll128_bias", "tree_bias"});

@@ -27,8 +27,8 @@ const HardwareParameter* find_hardware_parameter(std::string_view name);
 // Among the names of what is fitted: costs by size, of what the parameters leave (validation/fit/sized_costs.hpp).
 inline constexpr std::string_view name_of_sized_costs = "cost_by_size";
 
-// What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message; of all of them
-// costs by size.
+// What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message and, where they
+// reduce, of a reduction; of all of them costs by size.
 std::vector<std::string> default_parameters(const std::vector<AlgorithmChoice>& measured);
 
 // "12.5us", "25Gbps", "0.93": as a profile or scenario would write it.

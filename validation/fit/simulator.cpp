@@ -1,5 +1,6 @@
 #include "validation/fit/simulator.hpp"
 
+#include "models/message_costs.hpp"
 #include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
@@ -10,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace weft {
 namespace {
@@ -49,6 +51,9 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
   hardware.call_overhead = {};
   std::vector<double> out{static_cast<double>(regime.protocol), static_cast<double>(regime.pattern), regime.cost};
   for (const HardwareParameter& p : hardware_parameters()) out.push_back(p.get(hardware));
+  if (regime.protocol == NcclProtocol::automatic)
+    for (const CostAtSize& cost : hardware.cost_by_size)
+      if (cost.collective == name_of_message_costs) out.push_back(static_cast<double>(cost.size.count)), out.push_back(cost.factor);
   return out;
 }
 
@@ -146,6 +151,18 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
 std::int64_t Simulator::messages(const MeasuredSetup& e) {
   if (!traits_of(e.network.value_or(scenario_.network)).runs_again) return 1;
   return prepared(e).experiment.run(e.size, {.each_alone = false}).messages;
+}
+
+std::vector<std::int64_t> Simulator::message_sizes(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  if (is_point_to_point(e.collective)) return {e.size.count};
+  Prepared& p = prepared(e);
+  if (!traits_of(e.network.value_or(scenario_.network)).runs_again || regime_of(e, hardware, p).protocol != NcclProtocol::automatic)
+    return {};
+  Timeline timeline;
+  p.experiment.run(e.size, {.hardware = &hardware, .timeline = &timeline, .each_alone = false});
+  std::set<std::int64_t> out;
+  for (const MessageRecord& message : timeline.messages) out.insert(message.bytes);
+  return {out.begin(), out.end()};
 }
 
 CostAtSize Simulator::call_of(const MeasuredSetup& e, const HardwareProfile& hardware) {

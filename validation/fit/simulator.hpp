@@ -55,6 +55,9 @@ class Simulator {
   // The call as a profile's costs by size name it.
   CostAtSize call_of(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
+  // Those of the messages that it sends, each once; none of a call of NCCL, or on a network that runs once.
+  std::vector<std::int64_t> message_sizes(const MeasuredSetup& setup, const HardwareProfile& hardware);
+
   std::int64_t messages(const MeasuredSetup& setup);  // that a simulation of it takes: what it costs
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.

@@ -1,9 +1,9 @@
 #include "validation/fit/sized_costs.hpp"
 
+#include "validation/fit/fitted_message_costs.hpp"
 #include "validation/fit/least_squares.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -11,9 +11,6 @@
 namespace weft {
 namespace {
 
-constexpr double correlation_octaves = 6;                        // sizes so far apart share 1/e of what is left over
-constexpr std::array noises = {0.01, 0.03, 0.1, 0.3, 1.0, 3.0};  // variance of a measurement over that of what is left over
-constexpr double worth_it = 0.9;                                 // factors must lower the loss of sizes left out to this share
 constexpr double least_factor = 0.02, most_factor = 50;
 
 // The left-overs of one series by size; those of equal sizes as their mean.
@@ -40,18 +37,16 @@ std::vector<Series> series_of(const std::vector<LeftOver>& left_over) {
   return out;
 }
 
-double covariance(double octaves) { return std::exp(-std::abs(octaves) / correlation_octaves); }
-
 // K (K + noise I)^-1 r: what a Gaussian process says at the sizes themselves.
 std::vector<double> smooth(const std::vector<double>& x, const std::vector<double>& r, double noise) {
   const std::size_t n = x.size();
   std::vector<std::vector<double>> a(n, std::vector<double>(n));
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) a[i][j] = covariance(x[i] - x[j]) + (i == j ? noise : 0);
+    for (std::size_t j = 0; j < n; ++j) a[i][j] = covariance_of_sizes(x[i] - x[j]) + (i == j ? noise : 0);
   const std::vector<double> weights = solve(std::move(a), r).value_or(std::vector<double>(n));
   std::vector<double> out(n);
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) out[i] += covariance(x[i] - x[j]) * weights[j];
+    for (std::size_t j = 0; j < n; ++j) out[i] += covariance_of_sizes(x[i] - x[j]) * weights[j];
   return out;
 }
 
@@ -61,18 +56,6 @@ double between(const std::vector<double>& x, const std::vector<double>& y, doubl
   if (above == 0) return y.front();
   if (above == x.size()) return y.back();
   return y[above - 1] + (at - x[above - 1]) / (x[above] - x[above - 1]) * (y[above] - y[above - 1]);
-}
-
-// Each size that lies between others, predicted from those.
-double loss_left_out(const std::vector<Series>& all, double noise) {
-  std::vector<double> errors;
-  for (const Series& s : all)
-    for (std::size_t i = 0; i < s.octave.size(); ++i) {
-      std::vector<double> x = s.octave, r = s.log_ratio;
-      x.erase(x.begin() + static_cast<std::ptrdiff_t>(i)), r.erase(r.begin() + static_cast<std::ptrdiff_t>(i));
-      errors.push_back(s.log_ratio[i] - (noise > 0 && !x.empty() ? between(x, smooth(x, r, noise), s.octave[i]) : 0));
-    }
-  return robust_loss(errors, error_knee);
 }
 
 // The series of one collective and algorithm, by rising ranks.
@@ -130,39 +113,64 @@ std::vector<CostAtSize> factors_of(const std::vector<Series>& all, double noise)
   return out;
 }
 
+bool same_call(const CostAtSize& a, const CostAtSize& b) {
+  return std::tie(a.collective, a.algorithm, a.ranks) == std::tie(b.collective, b.algorithm, b.ranks) &&
+         std::max<std::int64_t>(1, a.size.count) == std::max<std::int64_t>(1, b.size.count);
+}
+
+// The factor with which a logarithm of times comes to what is wanted, when this one made it come to `reached` from 0: as much more or
+// less as is missing, by a straight line.
+double nearer(double factor, double wanted, double reached) {
+  constexpr double most_at_once = 4;
+  if (wanted == 0 || factor == 1) return factor;
+  const double share = std::clamp(wanted / reached, 1 / most_at_once, most_at_once);
+  return std::clamp(std::exp(std::log(factor) * (reached * wanted > 0 ? share : most_at_once)), least_factor, most_factor);
+}
+
 }  // namespace
 
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
-  const std::vector<Series> all = series_of(left_over);
-  double best = 0, least = worth_it * loss_left_out(all, 0);
-  for (const double noise : noises)
-    if (const double loss = loss_left_out(all, noise); loss < least) best = noise, least = loss;
-  return best > 0 ? factors_of(all, best) : std::vector<CostAtSize>{};
+  std::vector<Series> all = series_of(left_over);
+  std::erase_if(all, [](const Series& s) { return s.octave.size() < 2; });  // nothing says that another size would be alike
+  std::vector<double> ratios;
+  for (const Series& s : all) ratios.insert(ratios.end(), s.log_ratio.begin(), s.log_ratio.end());
+  const double variance = variance_left_over(ratios);
+  return variance > 0 ? factors_of(all, repeatability * repeatability / variance) : std::vector<CostAtSize>{};
+}
+
+double covariance_of_sizes(double octaves) {
+  constexpr double correlated = 6;  // sizes so far apart share 1/e of what is left over
+  return std::exp(-std::abs(octaves) / correlated);
+}
+
+double variance_left_over(const std::vector<double>& log_ratios) {
+  double squares = 0;
+  for (const double r : log_ratios) squares += r * r;
+  return log_ratios.empty() ? 0 : std::max(0.0, squares / static_cast<double>(log_ratios.size()) - repeatability * repeatability);
 }
 
 std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values) {
   const std::vector<CostAtSize> calls = objective.calls(values);
   std::vector<LeftOver> left_over;
-  const std::vector<double> without = objective.simulated(values);
+  const std::vector<CostAtSize> of_messages = message_costs(objective, values);
+  const std::vector<double> without = objective.simulated(values, of_messages);
   for (std::size_t i = 0; i < calls.size(); ++i)
     left_over.push_back({calls[i], std::log(objective.points()[i]->measured.time_us / std::max(without[i], 1e-6))});
   std::vector<CostAtSize> out = smoothed(left_over);
   const std::vector<CostAtSize> wanted = out;
-  constexpr int rounds = 2;  // what no factor reaches, as cables' latencies, is made up for by the rest
+  constexpr int rounds = 4;  // what no factor reaches, as cables' latencies, is made up for by the rest
   for (int round = 0; round < rounds && !out.empty(); ++round) {
-    const std::vector<double> with = objective.simulated(values, out);
-    for (CostAtSize& cost : out) {
-      double missing = 0, of = 0;
-      for (std::size_t i = 0; i < calls.size(); ++i) {
-        if (std::tie(calls[i].collective, calls[i].algorithm, calls[i].ranks) != std::tie(cost.collective, cost.algorithm, cost.ranks) ||
-            std::max<std::int64_t>(1, calls[i].size.count) != cost.size.count)
-          continue;
-        const auto target = wanted[static_cast<std::size_t>(&cost - out.data())].factor;
-        missing += std::log(target * without[i] / std::max(with[i], 1e-6)), of += 1;
-      }
-      if (of > 0) cost.factor = std::clamp(cost.factor * std::exp(missing / of), least_factor, most_factor);
+    std::vector<CostAtSize> all = of_messages;
+    all.insert(all.end(), out.begin(), out.end());
+    const std::vector<double> with = objective.simulated(values, all);
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      double reached = 0, of = 0;
+      for (std::size_t i = 0; i < calls.size(); ++i)
+        if (same_call(calls[i], out[k])) reached += std::log(std::max(with[i], 1e-6) / std::max(without[i], 1e-6)), of += 1;
+      if (of > 0) out[k].factor = nearer(out[k].factor, std::log(wanted[k].factor), reached / of);
     }
   }
+  out.insert(out.begin(), of_messages.begin(), of_messages.end());
   for (CostAtSize& cost : out) cost.factor = std::round(cost.factor * 1e4) / 1e4;
   return out;
 }

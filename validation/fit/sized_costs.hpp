@@ -14,14 +14,24 @@ struct LeftOver {
   double log_ratio = 0;  // log(measured / simulated)
 };
 
-// The left-overs as factors, each series (collective, algorithm, ranks) smoothed over its sizes (Gaussian process with an exponential
-// covariance). How much is chosen by leaving each size out in turn and predicting it from the others, with no factors at all among the
-// choices: then there is nothing in the data but noise, and the result is empty. Where the factors of the
+// What is left over is of a message as well as of a call, and a measurement, made again, differs by about so much (standard deviation of
+// its logarithm): benchmarks of networks repeat within a few percent.
+inline constexpr double repeatability = 0.02;
+
+// What is left over at one size says of another, so many octaves apart.
+double covariance_of_sizes(double octaves);
+// The variance of what is left over, besides that of measuring; 0: it is nothing but that.
+double variance_left_over(const std::vector<double>& log_ratios);
+
+// The left-overs as factors, each series (collective, algorithm, ranks) of two sizes and more smoothed over its sizes (Gaussian process
+// with the covariance above and the repeatability as its noise): nearly as they are where they are large, less where they are no more
+// than measuring again would make of them. Where the factors of the
 // next number of ranks predict the least and the largest number of ranks worse than no factors do, they fade out beyond those: to 1 at
 // half and at twice as many ranks.
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 
-// Those of these values on the objective's points, so that the simulation comes out as smoothed.
+// Those of these values on the objective's points, so that the simulation comes out as smoothed: first of messages, of what these leave
+// then of calls.
 std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values);
 
 }  // namespace weft

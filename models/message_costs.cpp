@@ -1,0 +1,49 @@
+#include "models/message_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+double log_of(std::int64_t bytes) { return std::log(static_cast<double>(std::max<std::int64_t>(1, bytes))); }
+
+SimTime times(double factor, SimTime t) { return SimTime{std::llround(factor * static_cast<double>(t.ps))}; }
+
+}  // namespace
+
+MessageCosts::MessageCosts(const HardwareProfile& hardware) {
+  for (const CostAtSize& cost : hardware.cost_by_size)
+    if (cost.collective == name_of_message_costs) line_.emplace_back(log_of(cost.size.count), std::log(cost.factor));
+  std::ranges::sort(line_);
+}
+
+double MessageCosts::factor(std::int64_t bytes) const {
+  if (line_.empty()) return 1;
+  const double at = log_of(bytes);
+  const auto above = std::ranges::lower_bound(line_, at, {}, &std::pair<double, double>::first);
+  if (above == line_.begin()) return std::exp(line_.front().second);
+  if (above == line_.end()) return std::exp(line_.back().second);
+  const auto below = std::prev(above);
+  const double share = (at - below->first) / (above->first - below->first);
+  return std::exp(below->second + share * (above->second - below->second));
+}
+
+SimTime MessageCosts::of(SimTime overhead, std::int64_t bytes) const {
+  return line_.empty() || overhead.ps == 0 ? overhead : times(factor(bytes), overhead);
+}
+
+SimTime MessageCosts::behind(SimTime latency, SimTime overhead, std::int64_t bytes) const {
+  if (line_.empty()) return overhead;
+  const double f = factor(bytes);
+  return times(f, overhead) + times(std::max(0.0, f - 1), latency);
+}
+
+std::int64_t MessageCosts::wire_bytes(const HardwareProfile& hardware, std::int64_t bytes) const {
+  const std::int64_t plain = hardware.wire_bytes(bytes);
+  if (line_.empty()) return plain;
+  return std::max(std::llround(factor(bytes) * static_cast<double>(plain)),
+                  std::llround(std::ceil(hardware.wire_efficiency * static_cast<double>(bytes))));
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// What messages cost over what a profile's other values say, by their size: those of its costs by size whose collective is "message".
+#pragma once
+
+#include "models/hardware.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+// The collective and the algorithm of a cost by size that is of every message of that size, whatever collective it is of, besides NCCL's:
+// those are cut by its protocols, whose costs are by protocol.
+inline constexpr std::string_view name_of_message_costs = "message";
+
+class MessageCosts {
+ public:
+  explicit MessageCosts(const HardwareProfile&);
+
+  bool none() const { return line_.empty(); }
+  // Between the sizes that are known along a straight line of logarithms, beyond them as at the last; 1 where none is known.
+  double factor(std::int64_t bytes) const;
+  // An overhead of a message of this size.
+  SimTime of(SimTime overhead, std::int64_t bytes) const;
+  // What comes after the path's latency: more than the profile says multiplies that latency too, less cannot shorten a cable.
+  SimTime behind(SimTime latency, SimTime overhead, std::int64_t bytes) const;
+  // What it asks of its links: never less than its bytes at the links' full rate.
+  std::int64_t wire_bytes(const HardwareProfile&, std::int64_t bytes) const;
+
+ private:
+  std::vector<std::pair<double, double>> line_;  // logarithm of a size, of its factor
+};
+
+}  // namespace weft

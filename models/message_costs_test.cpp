@@ -1,0 +1,52 @@
+#include "models/message_costs.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+HardwareProfile with(std::vector<CostAtSize> costs) {
+  HardwareProfile out;
+  out.cost_by_size = std::move(costs);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "message costs: factors follow straight lines of logarithms between sizes, and end as they are; those of collectives are not theirs") {
+  const MessageCosts costs(
+      with({{"message", "message", 2, 4_KiB, 4.0}, {"message", "message", 2, 1_KiB, 1.0}, {"allreduce", "ring", 2, 1_KiB, 9.0}}));
+  CHECK(costs.factor(1024) == doctest::Approx(1));
+  CHECK(costs.factor(2048) == doctest::Approx(2));
+  CHECK(costs.factor(4096) == doctest::Approx(4));
+  CHECK(costs.factor(1 << 20) == doctest::Approx(4));
+  CHECK(costs.factor(0) == doctest::Approx(1));
+  CHECK(MessageCosts(with({{"allreduce", "ring", 2, 1_KiB, 9.0}})).none());
+  CHECK(MessageCosts(HardwareProfile{}).factor(8) == 1);
+}
+
+TEST_CASE("message costs: more than the profile says multiplies the latency of the path too, less does not shorten it") {
+  const MessageCosts costs(with({{"message", "message", 2, 1_KiB, 0.5}, {"message", "message", 2, 4_KiB, 3.0}}));
+  CHECK(costs.behind(2_us, 1_us, 4096) == 7_us);  // 3 x 1 us, and twice 2 us on top of the path's own
+  CHECK(costs.behind(2_us, 1_us, 1024) == 500_ns);
+  CHECK(costs.of(2_us, 1024) == 1_us);
+}
+
+TEST_CASE("message costs: bytes on links follow the factor, but never go faster than the links") {
+  HardwareProfile profile = with({{"message", "message", 2, 1000_B, 0.5}, {"message", "message", 2, 2000_B, 3.0}});
+  profile.wire_efficiency = 0.8;
+  const MessageCosts costs(profile);
+  CHECK(costs.wire_bytes(profile, 2000) == 6000);
+  CHECK(costs.wire_bytes(profile, 1000) == 800);  // at 0.8 of the rate: as long as 1000 at all of it
+}
+
+TEST_CASE("message costs: a call of NCCL has none") {
+  const HardwareProfile profile = with({{"message", "message", 2, 1_KiB, 3.0}, {"allreduce", "nccl_ring", 8, 1_KiB, 2.0}});
+  CHECK(MessageCosts(profile.in({.protocol = NcclProtocol::simple})).none());
+  CHECK(profile.in({.protocol = NcclProtocol::simple}).cost_by_size.size() == 1);
+  CHECK_FALSE(MessageCosts(profile.in({})).none());
+}
