@@ -26,7 +26,7 @@ Price uncut_price(const Algorithm& a, const Request& q) { return a.price != null
 void fits_file(const Request& q, Problems& problems) {
   const ImportedSchedule& imported = q.settings.imported;
   if (!imported.given()) {
-    problems.push_back({"/file", "msccl needs the file of a schedule: MSCCL XML"});
+    problems.push_back({"/file", "msccl needs the file of a schedule: MSCCL XML or MSCCL++ JSON"});
     return;
   }
   const Schedule& s = *imported.schedule;
@@ -40,7 +40,7 @@ void fits_file(const Request& q, Problems& problems) {
 constexpr Algorithm imported(Collective collective) {
   return {.name = "msccl",
           .collective = collective,
-          .description = "The schedule of a file: MSCCL XML.",
+          .description = "The schedule of a file: MSCCL XML or MSCCL++ JSON.",
           .source = "Cowan et al. 2023 (MSCCLang)",
           .can_be_cut = false,
           .constrain = fits_file,

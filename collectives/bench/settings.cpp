@@ -105,7 +105,7 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   const CLI::Option* const collective =
       app.add_option("--collective", w.collective, names_of(all_collectives()) + "; with --file the collective of the file")
           ->capture_default_str();
-  app.add_option("--file", w.schedule, "The schedule of --algorithm msccl: MSCCL XML")->type_name("SCHEDULE");
+  app.add_option("--file", w.schedule, "The schedule of --algorithm msccl: MSCCL XML or MSCCL++ JSON")->type_name("SCHEDULE");
   const CLI::Option* const only_n =
       app.add_option("-n", w.n, "Number of ranks; refused beside -t, -g or --ranks, where nccl-tests means iterations by it");
   const CLI::Option* const ranks =

@@ -29,6 +29,12 @@ int BufferMap::chunk(Rank rank, BufferKind kind, int offset) const {
 
 int BufferMap::aside(int chunk, int n) const { return scratch_begin() + rounded_up(scratch, chunks) + n * chunks + chunk % chunks; }
 
+std::pair<std::string_view, int> BufferMap::shown(int chunk) const {
+  if (chunk >= scratch_begin()) return {"scratch", chunk - scratch_begin()};
+  return chunk < chunks ? std::pair<std::string_view, int>{output_aside() ? "input" : "message", chunk}
+                        : std::pair<std::string_view, int>{"output", chunk - chunks};
+}
+
 std::vector<std::pair<int, int>> BufferMap::closing_copies(Rank rank) const {
   std::vector<std::pair<int, int>> out;
   const bool exchanged_in_place = collective == Collective::alltoall && in_place;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,8 +16,9 @@ enum class BufferKind : char { input = 'i', output = 'o', scratch = 's' };
 
 // How a program is put into a schedule's memory. The first way that is proved right is taken.
 struct MemoryChoice {
-  bool own_output = false;  // the output is not the input: it has space of its own, and is copied over the message at the end
-  bool sums_aside = false;  // a sum that is only passed on (rrs) leaves the chunk that it adds to as it was
+  bool own_output = false;   // the output is not the input: it has space of its own, and is copied over the message at the end
+  bool sums_aside = false;   // a sum that is only passed on (rrs) leaves the chunk that it adds to as it was
+  bool via_scratch = false;  // what is received in scratch and moved on from there by its receiver stays two transfers
 };
 
 struct BufferMap {
@@ -34,6 +36,8 @@ struct BufferMap {
   int scratch_begin() const { return collective == Collective::alltoall || choice.own_output ? 2 * chunks : chunks; }
   // Space for sums that are passed on; the n-th of one chunk.
   int aside(int chunk, int n) const;
+  // The buffer of a chunk in words, and the chunk's index there.
+  std::pair<std::string_view, int> shown(int chunk) const;
   // Whether what the collective leaves in the output must be copied to where a schedule leaves it, and the chunks of that: from, to.
   std::vector<std::pair<int, int>> closing_copies(Rank rank) const;
 };

@@ -1,6 +1,7 @@
 #include "collectives/interchange/imported.hpp"
 
 #include "collectives/interchange/msccl_xml.hpp"
+#include "collectives/interchange/mscclpp_json.hpp"
 #include "kernels/base/error.hpp"
 
 #include <cerrno>
@@ -28,8 +29,8 @@ std::string read_whole(const std::string& path) {
 
 Schedule read_schedule(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  if (first == std::string_view::npos) throw InputError("line 1: is empty; must be MSCCL XML");
-  if (text[first] == '{') throw InputError("line 1: must be MSCCL XML; plans of MSCCL's successor, in JSON, are not read");
+  if (first == std::string_view::npos) throw InputError("line 1: is empty; must be MSCCL XML or MSCCL++ JSON");
+  if (text[first] == '{') return read_mscclpp_json(text.substr(first));
   return read_msccl_xml(text);
 }
 

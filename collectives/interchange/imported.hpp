@@ -1,4 +1,4 @@
-// A schedule that somebody else wrote, in a file: MSCCL XML. Proved before anything runs it.
+// A schedule that somebody else wrote, in a file: MSCCL XML or MSCCL++ JSON. Proved before anything runs it.
 #pragma once
 
 #include "collectives/schedule/schedule.hpp"
@@ -18,7 +18,7 @@ struct ImportedSchedule {
 
 inline constexpr std::size_t max_schedule_bytes = 256 << 20;
 
-// Throws InputError with a line for each problem, "line 12: ..."; a schedule that does not do what its
+// Throws InputError with a line for each problem, "line 12: ..." or "/gpus/0/threadblocks/1/ops/3: ..."; a schedule that does not do what its
 // collective promises is refused too.
 Schedule read_schedule(std::string_view text);
 

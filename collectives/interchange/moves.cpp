@@ -120,18 +120,19 @@ std::vector<int> joined_channels(const MoveProgram& p) {
   std::vector<int> numbers(at(p.channels), -1), out;
   int next = 0;
   for (const Move& m : p.moves)
-    if (int& number = numbers[at(sets.find(m.channel))]; number < 0) number = next++;
+    if (int& number = numbers[at(sets.find(m.channel))]; number < 0 && m.moves()) number = next++;
   for (int c = 0; c < p.channels; ++c) out.push_back(std::max(0, numbers[at(sets.find(c))]));
   return out;
 }
 
 bool says_steps(const MoveProgram& p) {
-  return !p.moves.empty() && std::ranges::all_of(p.moves, [](const Move& m) { return m.step >= 0; });
+  return std::ranges::any_of(p.moves, &Move::moves) &&
+         std::ranges::all_of(p.moves, [](const Move& m) { return m.step >= 0 || !m.moves(); });
 }
 
 void check_said_steps(const MoveProgram& p) {
   for (const MoveOrder& o : p.orders)
-    if (p.moves[at(o.second)].step < p.moves[at(o.first)].step)
+    if (p.moves[at(o.first)].moves() && p.moves[at(o.second)].moves() && p.moves[at(o.second)].step < p.moves[at(o.first)].step)
       throw InputError(fmt::format("{} is said to be in step {}, and waits for {}, in step {}", p.name(o.second),
                                    p.moves[at(o.second)].step, p.name(o.first), p.moves[at(o.first)].step));
 }
@@ -150,6 +151,7 @@ Schedule scheduled(const MoveProgram& p) {
   std::vector<Placed> placed;
   for (int i = 0; i < static_cast<int>(p.moves.size()); ++i) {
     const Move& m = p.moves[at(i)];
+    if (!m.moves()) continue;
     placed.push_back(said ? Placed{m.channel, m.step, m.position, i} : Placed{channels[at(m.channel)], levels[at(i)], i, i});
   }
   std::ranges::sort(placed);

@@ -13,12 +13,13 @@
 
 namespace weft {
 
-// One transfer, or a local operation, of a schedule to be.
+// One transfer, or a local operation, of a schedule to be; or, of no chunks, a point that comes behind some and before others.
 struct Move {
   Transfer transfer;
   int channel = 0;    // of the program; joined with others where they touch the same
   int step = -1;      // where the program says it, with `position`
   int position = -1;  // in the step
+  bool moves() const { return transfer.count > 0; }
 };
 
 // `second` is in a step at least `gap` after that of `first`: 0 where it may overwrite what the first one reads.

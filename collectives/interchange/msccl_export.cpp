@@ -1,3 +1,4 @@
+#include "collectives/interchange/msccl_words.hpp"
 #include "collectives/interchange/msccl_xml.hpp"
 #include "kernels/base/error.hpp"
 
@@ -71,9 +72,9 @@ class RankProgram {
   }
 
   // With a nop for each further step that one waits for.
-  void write(std::string& out, const std::vector<int>& buffers) const {
-    fmt::format_to(std::back_inserter(out), "  <gpu id=\"{}\" i_chunks=\"{}\" o_chunks=\"{}\" s_chunks=\"{}\">\n", rank_, buffers[0],
-                   buffers[1], buffers[2]);
+  void write(std::string& out, const WrittenBuffers& buffers) const {
+    fmt::format_to(std::back_inserter(out), "  <gpu id=\"{}\" i_chunks=\"{}\" o_chunks=\"{}\" s_chunks=\"{}\">\n", rank_, buffers.input,
+                   buffers.output, buffers.scratch);
     std::vector<std::vector<int>> numbers;  // of the steps, with the nops before them
     for (const Block& block : blocks_) {
       int next = 0;
@@ -117,16 +118,8 @@ class RankProgram {
   }
 
   std::pair<char, int> place(int chunk) const {
-    const int n = schedule_.chunks;
-    switch (schedule_.collective) {
-      case Collective::allgather:
-        return chunk < n ? std::pair{'o', chunk} : std::pair{'s', chunk - n};
-      case Collective::alltoall:
-        if (chunk < n) return {'i', chunk};
-        return chunk < 2 * n ? std::pair{'o', chunk - n} : std::pair{'s', chunk - 2 * n};
-      default:
-        return chunk < n ? std::pair{'i', chunk} : std::pair{'s', chunk - n};
-    }
+    const auto [buffer, index] = written_place(schedule_, chunk);
+    return {static_cast<char>(buffer), index};
   }
 
   void write_block(std::string& out, std::size_t b, const std::vector<std::vector<int>>& numbers) const {
@@ -169,25 +162,6 @@ class RankProgram {
   std::map<int, std::vector<std::pair<int, int>>> last_;  // by channel: the steps of the rank's last one
 };
 
-void refuse_what_has_no_words(const Schedule& s) {
-  std::vector<std::string> problems;
-  if (s.collective == Collective::barrier) problems.push_back("a barrier moves no data: MSCCL has none");
-  if (s.servers > 0) problems.push_back(fmt::format("{} of the ranks are servers beside the collective: MSCCL has none", s.servers));
-  const bool blocks =
-      s.collective == Collective::allgather || s.collective == Collective::reduce_scatter || s.collective == Collective::alltoall;
-  if (blocks && s.chunks % s.ranks != 0)
-    problems.push_back(fmt::format("the {} chunks must be a multiple of the {} ranks for MSCCL", s.chunks, s.ranks));
-  if (!problems.empty()) throw InputError(problems);
-}
-
-// i_chunks, o_chunks, s_chunks
-std::vector<int> buffers_of(const Schedule& s) {
-  const int block = s.chunks / s.ranks;
-  const int scratch = s.extra_chunks - (s.collective == Collective::alltoall ? s.chunks : 0);
-  return {s.collective == Collective::allgather ? block : s.chunks, s.collective == Collective::reduce_scatter ? block : s.chunks,
-          std::max(scratch, 0)};
-}
-
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -200,7 +174,7 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 std::string to_msccl_xml(const Schedule& s, const MscclOptions& options) {
-  refuse_what_has_no_words(s);
+  refuse_what_has_no_words(s, "MSCCL");
   std::vector<RankProgram> ranks;
   for (Rank r = 0; r < s.ranks; ++r) ranks.emplace_back(s, r);
   Step step;
@@ -218,7 +192,7 @@ std::string to_msccl_xml(const Schedule& s, const MscclOptions& options) {
       "outofplace=\"{}\"{}>\n",
       escaped(s.name), options.protocol, s.channels.size(), s.chunks, s.ranks, name_of(s.collective), out_of_place ? 0 : 1,
       out_of_place ? 1 : 0, rooted ? fmt::format(" root=\"{}\"", s.root) : "");
-  const std::vector<int> buffers = buffers_of(s);
+  const WrittenBuffers buffers = written_buffers(s);
   for (const RankProgram& rank : ranks) rank.write(out, buffers);
   return out + "</algo>\n";
 }

@@ -3,6 +3,7 @@
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/interchange/exports.hpp"
 #include "collectives/interchange/msccl_xml.hpp"
+#include "collectives/interchange/mscclpp_json.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/files/files.hpp"
@@ -14,7 +15,7 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 3> formats = {"msccl", "goal", "dot"};
+constexpr std::array<std::string_view, 4> formats = {"msccl", "mscclpp", "goal", "dot"};
 constexpr std::array<std::string_view, 3> protocols = {"Simple", "LL", "LL128"};
 
 template <class Names>
@@ -96,7 +97,7 @@ void declare_export(CLI::App& command, ExportArguments& a) {
   command.add_option("--collective", a.collective, "Collective operation that it does")->capture_default_str();
   command.add_option("-n,--ranks", a.ranks, "Number of ranks; by default those of --file");
   command.add_option("--as", a.format, fmt::format("Format to write: {}", fmt::join(formats, ", ")))->capture_default_str();
-  command.add_option("--file", a.file, "A schedule of MSCCL (XML) instead of an algorithm")->type_name("SCHEDULE");
+  command.add_option("--file", a.file, "A schedule of MSCCL (XML) or MSCCL++ (JSON) instead of an algorithm")->type_name("SCHEDULE");
   command.add_option("--root", a.root, "Root rank of broadcast and reduce")->capture_default_str();
   command.add_option("--channels", a.channels, "Number of channels: parts of the message that run side by side")->capture_default_str();
   command.add_option("--pieces", a.pieces, "Number of pieces into which each part is cut to be pipelined");
@@ -104,7 +105,9 @@ void declare_export(CLI::App& command, ExportArguments& a) {
   command.add_option("--servers", a.servers, "Number of servers of parameter_server");
   command.add_option("--nics", a.nics, "nccl: NICs of a server");
   command.add_option("--switches", a.switches, "hdrm: switches of the BiGraph");
-  command.add_option("--protocol", a.protocol, fmt::format("msccl: protocol, one of {}", fmt::join(protocols, ", ")))
+  command
+      .add_option("--protocol", a.protocol,
+                  fmt::format("msccl, mscclpp: protocol, one of {}; LL128 is only MSCCL's", fmt::join(protocols, ", ")))
       ->capture_default_str();
   command.add_option("--size", a.size, "goal: size of the message")->capture_default_str();
   command.add_option("--dtype", a.dtype, "goal: data type of the elements")->capture_default_str();
@@ -116,6 +119,8 @@ int export_command(const ExportArguments& a, std::ostream& out) {
   std::vector<std::string> problems;
   require_name("--as", a.format, formats, problems);
   require_name("--protocol", a.protocol, protocols, problems);
+  if (a.format == "mscclpp" && a.protocol == "LL128")
+    problems.push_back("weft export: --protocol: must be Simple or LL for mscclpp, got LL128");
   refuse(problems);
   const Schedule schedule = build(request_of(a));
   for (const std::string& problem : verify(schedule)) problems.push_back(fmt::format("weft export: {}", problem));
@@ -123,6 +128,7 @@ int export_command(const ExportArguments& a, std::ostream& out) {
   std::string text;
   noting("--as", problems, [&] {
     if (a.format == "msccl") text = to_msccl_xml(schedule, {.protocol = a.protocol});
+    if (a.format == "mscclpp") text = to_mscclpp_json(schedule, {.protocol = a.protocol});
     if (a.format == "dot") text = to_dot(schedule);
   });
   refuse(problems);

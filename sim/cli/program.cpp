@@ -161,7 +161,7 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   topo->add_flag("--simgrid", a.simgrid, "Print the fabric as a SimGrid platform (XML)");
   topo->add_flag("--nccl", a.nccl, "Print one of its servers as a topology file of NCCL (NCCL_TOPO_FILE)");
   ExportArguments export_arguments;
-  declare_export(*command("export", "Write a schedule for other programs: MSCCL, GOAL, Graphviz",
+  declare_export(*command("export", "Write a schedule for other programs: MSCCL, MSCCL++, GOAL, Graphviz",
                           [&] { return export_command(export_arguments, std::cout); }),
                  export_arguments);
   command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });

@@ -82,7 +82,7 @@ Declaration<HostCost> Declared<HostCost>::declaration() {
 
 // A schedule in a file beside the scenario.
 struct ScheduleFileForm {
-  static std::string wanted() { return "the name of a file: MSCCL XML"; }
+  static std::string wanted() { return "the name of a file: MSCCL XML or MSCCL++ JSON"; }
   static Json schema() { return {{"type", "string"}}; }
   static Json write(const ImportedSchedule& imported) { return imported.file; }
   static bool read(const Json& json, const JsonPath& where, Input& in, ImportedSchedule& out) {
@@ -163,7 +163,7 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
     if (name == imported_algorithms().front().name) {
       doc = imported_algorithms().front().description;
       fields.push_back(required_as<ScheduleFileForm>("file", &Settings::imported,
-                                                     "MSCCL XML, relative to the scenario; for as many ranks as take part."));
+                                                     "MSCCL XML or MSCCL++ JSON, relative to the scenario; for as many ranks as take part."));
     }
     out.alternatives.push_back({.name = name,
                                 .doc = doc,
