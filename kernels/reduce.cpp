@@ -54,10 +54,11 @@ void scale_average(DType type, void* data, std::size_t count, int ranks) {
   check(ranks >= 1, "an average over {} ranks", ranks);
   with_type(type, [&]<class T>() {
     T* d = static_cast<T*>(data);
-    const Average<T> average(ranks);
-    vectorised([=]() WEFT_INLINE {
-      WEFT_INDEPENDENT
-      for (std::size_t i = 0; i < count; ++i) d[i] = average(d[i]);
+    with_average<T>(ranks, [=](auto average) {
+      vectorised([=]() WEFT_INLINE {
+        WEFT_INDEPENDENT
+        for (std::size_t i = 0; i < count; ++i) d[i] = average(d[i]);
+      });
     });
   });
 }

@@ -133,6 +133,35 @@ class Average {
   By by_;
 };
 
+// The same of floating point by a multiplication, where that leaves the bits of the division: powers of two have an exact reciprocal; and
+// a product in float32 is rounded far more finely than bfloat16. A quotient x / n that is not itself in the middle between two bfloat16
+// numbers is apart from the middle m by a multiple of m's last place over n (x - m n is a multiple of that place): by 2^-8 / n of m at
+// least, where the product is off by less than 2^-22 of it; so it is rounded the same way for n < 2^14. In the middle it lies only where
+// the result is subnormal, which the product, a multiple of 2^-149 and off by less than half of that, then hits. float16 has subnormal
+// middles that are normal in float32, and a product misses them: it is divided.
+template <class T>
+class ScaledAverage {
+  using Product = typename Computed<T>::type;
+  static constexpr int least_inexact = std::same_as<T, bfloat16> ? 1 << 14 : 1;
+
+ public:
+  explicit constexpr ScaledAverage(int ranks) : by_(Product{1} / static_cast<Product>(ranks)) {}
+  static constexpr bool exact(int ranks) { return ranks < least_inexact || std::has_single_bit(static_cast<unsigned>(ranks)); }
+
+  [[gnu::always_inline]] WEFT_HOST_DEVICE constexpr T operator()(T sum) const { return narrow<T>(widen(sum) * by_); }
+
+ private:
+  Product by_;
+};
+
+// Calls f with what makes the average of a sum over so many ranks, by the cheapest way that is exact.
+template <class T, class F>
+void with_average(int ranks, F&& f) {
+  if constexpr (HalfFloat<T> || std::floating_point<T>)
+    if (ScaledAverage<T>::exact(ranks)) return f(ScaledAverage<T>(ranks));
+  f(Average<T>(ranks));
+}
+
 // Calls f.template operator()<T>() with the C++ type of `type`.
 template <class F>
 void with_type(DType type, F&& f) {

@@ -1,8 +1,10 @@
 #include "kernels/reduce.hpp"
 
 #include "kernels/half.hpp"
+#include "kernels/reduce_ops.hpp"
 #include "kernels/testing/backend.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -269,6 +271,45 @@ TEST_CASE("an average of integers is the quotient, which is computed without a d
   check_averages<std::int32_t>(DType::int32);
   check_averages<std::int64_t>(DType::int64);
   check_averages<std::uint8_t>(DType::uint8);
+}
+
+namespace {
+
+template <class T>
+void check_quotients(DType type, const std::vector<T>& sums) {
+  std::vector<int> all = {641, 1000, 1023, 2048, 2049, 16'383, 16'385, 65'536, 65'537, (1 << 30) - 1, 1 << 30};
+  for (int ranks = 1; ranks <= 40; ++ranks) all.push_back(ranks);
+  for (const int ranks : all) {
+    CAPTURE(ranks);
+    std::vector<T> expected;
+    using Quotient = typename Computed<T>::type;
+    for (const T sum : sums) expected.push_back(narrow<T>(widen(sum) / static_cast<Quotient>(ranks)));
+    CHECK(averaged<T>(type, sums, ranks) == expected);
+  }
+}
+
+template <class T>
+std::vector<T> all_numbers_of_16_bits() {
+  std::vector<T> all;
+  for (std::uint32_t bits = 0; bits < 65'536; ++bits)
+    if (const T value{static_cast<std::uint16_t>(bits)}; !std::isnan(to_float(value))) all.push_back(value);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("an average of floating point is the quotient, rounded once, also where it is computed by a multiplication") {
+  check_quotients<float16>(DType::float16, all_numbers_of_16_bits<float16>());
+  check_quotients<bfloat16>(DType::bfloat16, all_numbers_of_16_bits<bfloat16>());
+  std::mt19937_64 random(1);
+  std::vector<float> floats = {0.0f, -0.0f, std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()};
+  std::vector<double> doubles = {0.0, std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min()};
+  while (floats.size() < 20'000)
+    if (const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random())); !std::isnan(value)) floats.push_back(value);
+  while (doubles.size() < 2'000)
+    if (const auto value = std::bit_cast<double>(random()); !std::isnan(value)) doubles.push_back(value);
+  check_quotients<float>(DType::float32, floats);
+  check_quotients<double>(DType::float64, doubles);
 }
 
 TEST_CASE("what is not defined is our own bug") {

@@ -2,6 +2,7 @@
 
 #include "collectives/bench/written.hpp"
 #include "kernels/base/error.hpp"
+#include "kernels/base/text_hash.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -295,24 +296,14 @@ int ranks_among(int all, const Settings& s, const char* who_started_them) {
 
 namespace {
 
-// What may be long, and is to be compared: its digest (FNV-1a).
-constexpr std::uint32_t first_digest = 2166136261;
-
+// What may be long, and is to be compared: its digest.
 std::string schedule_of(const ImportedSchedule& imported) {
-  if (!imported.given()) return {};
-  std::uint32_t digest = first_digest;
-  for (const char c : to_string(*imported.schedule)) digest = (digest ^ static_cast<unsigned char>(c)) * 16777619;
-  return fmt::format(" --file {:08x}", digest);
+  return imported.given() ? fmt::format(" --file {:016x}", hash_of(to_string(*imported.schedule))) : "";
 }
 
 std::string places_of(const UdpSettings& n) {
   if (n.below.empty() && n.passing.empty()) return {};
-  std::uint32_t digest = first_digest;
-  const auto add = [&](int value) { digest = (digest ^ static_cast<std::uint32_t>(value)) * 16777619; };
-  std::for_each(n.below.begin(), n.below.end(), add);
-  add(-1);
-  std::for_each(n.passing.begin(), n.passing.end(), add);
-  return fmt::format(" places {:08x}", digest);
+  return fmt::format(" places {:016x}", hash_of(fmt::format("{};{}", fmt::join(n.below, ","), fmt::join(n.passing, ","))));
 }
 
 }  // namespace

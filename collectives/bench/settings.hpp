@@ -2,10 +2,10 @@
 #pragma once
 
 #include "collectives/algorithms/registry.hpp"
-#include "collectives/bench/launch.hpp"
 #include "collectives/bench/selection.hpp"
 #include "collectives/compression/settings.hpp"
 #include "collectives/schedule/schedule.hpp"
+#include "collectives/transports/launch.hpp"
 #include "collectives/transports/udp/udp_node.hpp"
 #include "kernels/dtype.hpp"
 

@@ -275,7 +275,7 @@ class Reader {
       if (const std::string why = not_an_address(s.meeting); !why.empty()) problems_.push_back("--meeting: " + why);
     }
     if (!s.hosts.empty() || s.rank >= 0 || !(nccl || (s.transport == "tcp" && !s.meeting.empty()))) return;
-    s.launch = launched([](const char* variable) { return std::getenv(variable); });
+    s.launch = launched(own_environment());
     if (!s.launch) return;
     const Launch& l = *s.launch;
     if (s.meeting.empty()) s.meeting = l.meeting;

@@ -22,7 +22,9 @@ struct SketchShape {
 };
 
 // values[i] is element first + i of the sketched vector. `table` holds counters() of the shape, row by row, and is added
-// to: start from zeros.
+// to: start from zeros. What one call adds to a counter is summed as integers, exactly but for at most 2^-29 (2^-42 for a million values)
+// of the largest value for each value, and rounded once: the same bits on every machine, whatever it does at once. What is not finite
+// makes its counters infinite or NaN.
 void sketch_insert(const SketchShape&, std::uint64_t first, std::span<const float> values, std::span<float> table);
 
 // The sketch of the sum. Both have the same shape and seed.

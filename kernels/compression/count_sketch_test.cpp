@@ -3,6 +3,7 @@
 #include "kernels/testing/backend.hpp"
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -123,6 +124,66 @@ TEST_CASE("the estimate is the median of the rows, of an even number the mean of
       on.sketch_estimate(shape, table, 0, estimate);
       CHECK(estimate[0] == static_cast<float>(rows - 1) / 2);
     }
+  }
+}
+
+// Of magnitudes far apart, so that sums of floats would depend on their order.
+Floats wide(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Floats values(count);
+  for (float& v : values) v = std::ldexp(normal(random), static_cast<int>(random() % 40) - 20);
+  return values;
+}
+
+TEST_CASE("any values leave the same bits on every backend, and are summed exactly but for units of the largest") {
+  // 5000 columns are more than a block of a GPU keeps for itself.
+  for (const int columns : {1, 37, 4096, 5000}) {
+    const SketchShape shape{.rows = 3, .columns = columns, .seed = 9};
+    const Floats values = wide(30'001, static_cast<unsigned>(columns));
+    const Floats expected = sketched(backends()[0], shape, values);
+    std::vector<double> exact(shape.counters(), 0);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Floats one = columns <= 37 ? sketched(backends()[0], shape, {values[i]}, i) : Floats{};
+      for (std::size_t c = 0; c < one.size(); ++c) exact[c] += double{one[c]};
+    }
+    // 30,001 values of at most 2^-47 of the largest, below 2^23, and one rounding to float32.
+    if (columns <= 37)
+      for (std::size_t c = 0; c < exact.size(); ++c)
+        CHECK(std::abs(double{expected[c]} - exact[c]) <= 30'001 * 0x1p-24 + std::abs(exact[c]) * 0x1p-24);
+    for (const auto& on : backends()) {
+      CAPTURE(on.name);
+      CAPTURE(columns);
+      CHECK(sketched(on, shape, values) == expected);
+    }
+  }
+}
+
+TEST_CASE("one value is inserted as it is, the smallest and the largest too, and nothing for nothing") {
+  const SketchShape shape{.rows = 1, .columns = 2, .seed = 5};
+  for (const auto& on : backends()) {
+    CAPTURE(on.name);
+    for (const float value : {1.0f, 0x1.fffffep127f, 0x1p-149f, 0x1.abcdeep-130f}) {
+      const Floats table = sketched(on, shape, {value});
+      CHECK(std::abs(table[0]) + std::abs(table[1]) == value);
+      const Floats beside = sketched(on, shape, {value, 0.0f});
+      CHECK(std::abs(beside[0]) + std::abs(beside[1]) == value);
+    }
+    CHECK(sketched(on, shape, Floats(100, 0.0f)) == Floats{0, 0});
+  }
+}
+
+TEST_CASE("what is not finite makes its counters infinite or NaN, and no others") {
+  const SketchShape shape{.rows = 2, .columns = 50, .seed = 3};
+  Floats values(2000, 1.0f);
+  values[700] = std::numeric_limits<float>::infinity();
+  values[701] = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& on : backends()) {
+    CAPTURE(on.name);
+    int infinite = 0, nan = 0;
+    for (const float counter : sketched(on, shape, values)) infinite += std::isinf(counter), nan += std::isnan(counter);
+    CHECK(infinite == 2);
+    CHECK(nan == 2);
   }
 }
 

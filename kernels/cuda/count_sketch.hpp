@@ -1,6 +1,4 @@
-// kernels/compression/count_sketch.hpp on the GPU. Insertion adds in whatever order the threads come: a counter into which m values of
-// magnitude up to v went differs from the CPU's by at most m * m * v * 2^-24, and not at all for whole numbers below 2^24.
-// Estimates of one table are the same.
+// kernels/count_sketch.hpp on the GPU: the same bits.
 #pragma once
 
 #include "kernels/compression/count_sketch.hpp"

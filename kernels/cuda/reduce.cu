@@ -11,10 +11,10 @@ struct Combine {
   __device__ T operator()(std::uint32_t&, T a, T b) const { return narrow<T>(combine<op>(widen(a), widen(b))); }
 };
 
-template <class T>
+template <class T, class Averages>
 struct Divide {
   static constexpr bool counts = false;
-  Average<T> average;
+  Averages average;
   __device__ T operator()(std::uint32_t&, T sum) const { return average(sum); }
 };
 
@@ -34,7 +34,10 @@ void reduce(DType type, ReduceOp op, void* into, const void* from, std::size_t c
 void scale_average(DType type, void* data, std::size_t count, int ranks, Stream stream) {
   check(ranks >= 1, "an average over {} ranks", ranks);
   with_type(type, [&]<class T>() {
-    transform("scale_average", Divide<T>{Average<T>(ranks)}, count, nullptr, stream, static_cast<T*>(data), static_cast<const T*>(data));
+    T* const all = static_cast<T*>(data);
+    with_average<T>(ranks, [&]<class Averages>(const Averages& average) {
+      transform("scale_average", Divide<T, Averages>{average}, count, nullptr, stream, all, static_cast<const T*>(all));
+    });
   });
 }
 

@@ -73,6 +73,12 @@ T atomicAdd(T* to, U value) {
   *to = static_cast<T>(before + static_cast<T>(value));
   return before;
 }
+template <class T>
+T atomicMax(T* to, T value) {
+  const T before = *to;
+  *to = std::max(before, value);
+  return before;
+}
 
 // As much of CUB as kernels use.
 namespace cub {

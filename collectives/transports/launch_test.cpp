@@ -1,11 +1,11 @@
-#include "collectives/bench/launch.hpp"
+#include "collectives/transports/launch.hpp"
 
 #include <map>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-using namespace weft::bench;
+using namespace weft;
 
 namespace {
 
@@ -58,4 +58,25 @@ TEST_CASE("launch: the first of Slurm's nodes") {
   CHECK(first_host("gpu[07-09,12],login") == "gpu07");
   CHECK(first_host("gpu[3,5-9]") == "gpu3");
   CHECK(first_host("rack[1-2]gpu[08-09].site,x") == "rack1gpu08.site");
+}
+
+TEST_CASE("launch: a job has a name, and ranks on this machine; who is no job of PyTorch looks past torchrun") {
+  const std::map<std::string, std::string> variables = {{"RANK", "3"},
+                                                        {"WORLD_SIZE", "8"},
+                                                        {"LOCAL_WORLD_SIZE", "4"},
+                                                        {"TORCHELASTIC_RUN_ID", "night"},
+                                                        {"MASTER_ADDR", "a"},
+                                                        {"MASTER_PORT", "1"},
+                                                        {"SLURM_PROCID", "1"},
+                                                        {"SLURM_STEP_NUM_TASKS", "6"},
+                                                        {"SLURM_STEP_TASKS_PER_NODE", "3(x2)"},
+                                                        {"SLURM_JOB_ID", "77"},
+                                                        {"SLURM_STEP_ID", "0"}};
+  const Environment environment = [&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+  const auto said = [](const std::optional<Launch>& l) { return l ? fmt::format("{} {}, {} here", l->by, l->job, l->here) : "none"; };
+  CHECK(said(launched(environment)) == "torchrun night, 4 here");
+  CHECK(said(launched_by_mpirun_or_srun(environment)) == "srun 77.0, 3 here");
 }
