@@ -1,5 +1,7 @@
 #include "models/compressed_allreduce.hpp"
 
+#include "collectives/compression/for_elements.hpp"
+
 #include <algorithm>
 
 namespace weft {
@@ -17,12 +19,6 @@ std::vector<int> reductions_of(const Schedule& schedule) {
       for (const Transfer& t : step.transfers()) out[static_cast<std::size_t>(t.to)] += t.from != t.to;
     }
   return out;
-}
-
-CompressionSettings for_elements(CompressionSettings s, std::int64_t elements) {
-  if (s.k.count > elements) s.k = Amount::exactly(elements);
-  if (s.memory == ErrorMemory::sketch && s.k.of(elements) > s.columns.of(elements)) s.k = Amount::exactly(s.columns.of(elements));
-  return s;
 }
 
 }  // namespace

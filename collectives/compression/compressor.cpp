@@ -42,6 +42,12 @@ void Compressor::set_k(Amount k) {
   make_plan();
 }
 
+void Compressor::remember(std::span<const float> kept) {
+  check(settings_.memory == ErrorMemory::dense && settings_.momentum == 0, "{}: what is kept is not a vector alone", settings_.name);
+  check(static_cast<std::int64_t>(kept.size()) == plan_.elements, "{} elements kept of {}", kept.size(), plan_.elements);
+  error_.assign(kept.begin(), kept.end());
+}
+
 void Compressor::make_plan() {
   plan_ = weft::plan(settings_, total(tensors_), allreduce_);
   exchanges_.clear();
@@ -60,6 +66,8 @@ void Compressor::all_reduce(std::span<float> gradient, Transport& transport) {
   std::size_t exchange = 0;
   for (std::size_t i = 0; i < plan_.phases.size(); ++i) {
     if (const auto* work = std::get_if<LocalWork>(&plan_.phases[i])) {
+      const std::unique_lock core = core_ ? std::unique_lock(*core_) : std::unique_lock<std::mutex>();
+      if (core_) before = std::chrono::steady_clock::now();
       if (!work->root_only || rank_ == 0) run(work->kernel, gradient);
     } else {
       run(exchange++, std::get<Exchange>(plan_.phases[i]), gradient, transport);

@@ -10,6 +10,7 @@
 #include "collectives/executors/transport.hpp"
 
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,12 @@ class Compressor {
 
   // From the next all-reduce on, on all ranks. What was kept stays.
   void set_k(Amount k);
+  // Continues with what was kept elsewhere, of each element; only where it is kept dense, and without momentum.
+  void remember(std::span<const float> kept);
+  // Ranks have compared their settings by other means.
+  void have_met() { met_ = true; }
+  // A kernel runs while nobody else holds `core`, which must outlive this. Merges are part of exchanges and do not wait.
+  void compute_on(std::mutex& core) { core_ = &core; }
 
   const CompressionSettings& settings() const { return settings_; }
   const CompressionPlan& plan() const { return plan_; }
@@ -66,6 +73,7 @@ class Compressor {
   std::vector<ExchangeRun> exchanges_;  // of the phases that are one, in order
   std::vector<double> seconds_;
   bool met_ = false;
+  std::mutex* core_ = nullptr;
 
   std::vector<float> error_, velocity_;              // dense
   std::vector<float> error_table_, velocity_table_;  // in the sketch, at the root

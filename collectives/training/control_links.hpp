@@ -20,6 +20,9 @@ struct RankLinks {
   std::function<Transport&(int channel)> at;            // each is used by one thread
   std::function<void(const std::string& reason)> fail;  // ends the run on all ranks: their waits throw
   std::chrono::milliseconds patience{30'000};           // after which a wait in which nothing moves ends the run
+  int servers = 0;                                      // ranks behind the others, on hosts of parameter servers of their own
+
+  int all() const { return ranks + servers; }
 };
 
 class ControlLinks {

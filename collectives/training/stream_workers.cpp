@@ -47,7 +47,10 @@ void StreamWorkers::work(int stream) {
     const ReduceJob job = std::move(self.queue.front());
     self.queue.pop_front();
     lock.unlock();
-    reduce(job, self.memory, transport);
+    if (job.instead)
+      job.instead(transport);
+    else
+      reduce(job, self.memory, transport);
     ended_(job.id);
   }
 }

@@ -14,7 +14,8 @@ struct ReduceJob {
   std::shared_ptr<const Schedule> schedule;
   DType dtype = DType::float32;
   ReduceOp op = ReduceOp::sum;
-  std::vector<ByteSpan> slices;  // taken together, in this order
+  std::vector<ByteSpan> slices;                  // taken together, in this order
+  std::function<void(Transport&)> instead = {};  // of the schedule
 };
 
 class StreamWorkers {

@@ -1,6 +1,6 @@
 #include "kernels/compression/count_sketch.hpp"
 
-#include "kernels/count_sketch_ops.hpp"
+#include "kernels/compression/count_sketch_ops.hpp"
 #include "kernels/finite_ops.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/simd.hpp"

@@ -1,4 +1,4 @@
-// kernels/count_sketch.hpp on the GPU: the same bits.
+// kernels/compression/count_sketch.hpp on the GPU: the same bits.
 #pragma once
 
 #include "kernels/compression/count_sketch.hpp"

@@ -78,12 +78,14 @@ std::string rates_of(const Fabric& fabric) {
   return low == high ? to_string(low) : to_string(low) + " to " + to_string(high);
 }
 
-void print_cluster(const Scenario& scenario, const Fabric& fabric, const lab::Plan& plan, std::ostream& out) {
+void print_cluster(const Scenario& scenario, const std::vector<CompressionChoice>& compressions, const Fabric& fabric,
+                   const lab::Plan& plan, std::ostream& out) {
   out << fmt::format("# {}: {} hosts and {} switches on this machine, {} links of {}, packets of {} B\n", scenario.name, fabric.endpoints(),
                      static_cast<int>(boost::num_vertices(fabric.graph())) - fabric.endpoints(), fabric.links(), rates_of(fabric),
                      plan.packet_bytes);
-  for (const CompressionChoice& compression : scenario.workload.compressions)
-    out << fmt::format("# compression {}, its kernels predicted at the rates of one core\n", label(compression));
+  for (const CompressionChoice& compression : compressions)
+    if (compression.compresses())
+      out << fmt::format("# compression {}, its kernels predicted at the rates of one core\n", label(compression));
   for (const AlgorithmChoice& algorithm : scenario.workload.algorithms)
     if (is_in_network(algorithm.name))
       out << fmt::format("# {} over UDP with software switches, predicted on the network \"{}\"\n", label(algorithm),
@@ -158,7 +160,7 @@ int lab_command(const LabArguments& a, std::ostream& out, std::ostream& err) {
   const std::vector<FitPoint> points = measure_all(a, scenario, *fabric, network.plan(), err);
   const FitResult result = fit(open, points, {.folds = 0});
 
-  print_cluster(scenario, *fabric, network.plan(), out);
+  print_cluster(scenario, (steps ? *steps : scenario).workload.compressions, *fabric, network.plan(), out);
   print_fit(result, scenario.workload, out);
   std::vector<lab::Compared> rows = compared(scenario, points, result);
   if (steps) {

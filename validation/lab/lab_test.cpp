@@ -29,7 +29,7 @@ std::string namespaces() { return run_tool({"ip", "netns", "list"}).out; }
 bool any_of_process(pid_t process) { return namespaces().find(fmt::format("weft-{}-", process)) != std::string::npos; }
 
 LabArguments small(const std::string& file) {
-  return {.scenario = std::string(WEFT_LAB_DIR) + "/" + file, .set = {"/workload/size=[\"64KiB\", \"256KiB\", \"1MiB\"]"}, .row_s = 0.3};
+  return {.scenario = fmt::format("{}/{}", WEFT_LAB_DIR, file), .set = {"/workload/size=[\"64KiB\", \"256KiB\", \"1MiB\"]"}, .row_s = 0.3};
 }
 
 TEST_CASE("eight hosts on a switch run every algorithm right, as fast as predicted, and nothing is left") {
@@ -76,7 +76,7 @@ TEST_CASE("training steps run in the lab, each connection held to its rate, and 
   if (skipped()) return;
   std::ostringstream out, err;
   const LabArguments arguments{
-      .scenario = std::string(WEFT_LAB_DIR) + "/training_streams.json",
+      .scenario = fmt::format("{}/training_streams.json", WEFT_LAB_DIR),
       .set = {"/fabric/nodes=3", "/fabric/link/bandwidth=400Mbps", "/hardware/stream_rate=100Mbps", "/workload/batch_per_gpu=1",
               R"(/workload/engine=["ddp", "horovod", {"name": "aiacc", "streams": 4, "granularity": "512KiB"}])"},
       .row_s = 0.5};
@@ -91,14 +91,33 @@ TEST_CASE("training steps run in the lab, each connection held to its rate, and 
   CHECK_FALSE(any_of_process(::getpid()));
 }
 
+TEST_CASE("compressed training steps run in the lab, and those of parameter servers behind the workers") {
+  if (skipped()) return;
+  std::ostringstream out, err;
+  const LabArguments compressed{.scenario = fmt::format("{}/training_compression.json", WEFT_LAB_DIR),
+                                .set = {"/fabric/nodes=3", "/fabric/link/bandwidth=200Mbps", "/workload/batch_per_gpu=1",
+                                        R"(/workload/compression=["dense", "gtopk"])", "/workload/engine=none"},
+                                .row_s = 0.3};
+  CHECK(lab_command(compressed, out, err) == 0);
+  const LabArguments servers{.scenario = fmt::format("{}/training_byteps.json", WEFT_LAB_DIR),
+                             .set = {"/fabric/nodes=4", "/workload/ranks=3", "/fabric/link/bandwidth=200Mbps", "/workload/batch_per_gpu=1",
+                                     R"(/workload/engine=["none", {"name": "byteps", "servers": 1, "server_hosts": "extra"}])"},
+                             .row_s = 0.3};
+  CHECK(lab_command(servers, out, err) == 0);
+  INFO(out.str());
+  for (const char* row : {"\n  none, ring, gtopk(kernels=cpu_core) ", "\n  byteps(servers=1,server_hosts=extra), ring "})
+    CHECK(out.str().find(row) != std::string::npos);
+  CHECK(out.str().find("# compression gtopk, its kernels predicted at the rates of one core") != std::string::npos);
+  CHECK_FALSE(any_of_process(::getpid()));
+}
+
 TEST_CASE("training steps that cannot be run for real are refused before anything is built") {
-  const LabArguments arguments{.scenario = std::string(WEFT_LAB_DIR) + "/training.json",
-                               .set = {"/workload/engine=byteps", "/workload/nan_check=true"}};
+  const LabArguments arguments{.scenario = fmt::format("{}/training.json", WEFT_LAB_DIR),
+                               .set = {"/workload/stragglers={\"spread\": 0.1}", "/workload/nan_check=true"}};
   std::ostringstream out, err;
   CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("training.json: /workload/nan_check: is simulated only"),
                        InputError);
-  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("/workload/engine: the engine \"byteps\" is simulated only"),
-                       InputError);
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("/workload/stragglers: every step draws anew"), InputError);
 }
 
 TEST_CASE("what the lab cannot do of a scenario is said at once, before anything is built") {

@@ -25,6 +25,18 @@ std::vector<Host> hosts_of(const Scenario& scenario, const AlgorithmChoice& algo
   return out;
 }
 
+// The ranks of all engines, and behind them the parameter servers of the engine that has most of them.
+std::vector<Host> hosts_of_steps(const Scenario& scenario, const Plan& plan) {
+  std::vector<Host> most;
+  for (const EngineChoice& engine : scenario.workload.training.engines) {
+    Scenario one = scenario;
+    one.workload.training.engines = {engine};
+    if (std::vector<Host> hosts = hosts_of(one, scenario.workload.algorithms.front(), plan); hosts.size() > most.size())
+      most = std::move(hosts);
+  }
+  return most;
+}
+
 }  // namespace
 
 std::string short_label(const Workload& w, const AlgorithmChoice& algorithm) {
@@ -102,19 +114,16 @@ Measurement Measuring::measure(const AlgorithmChoice& algorithm, Bytes size, dou
   return read.rows.front();
 }
 
-std::vector<MeasuredStep> Measuring::measure_steps(double expected_us) const {
+std::vector<MeasuredStep> Measuring::measure_steps(std::size_t rows, double expected_us) const {
   std::vector<std::string> arguments = {"--workload", arguments_.scenario};
   for (const std::string& setting : arguments_.set) arguments.insert(arguments.end(), {"--set", setting});
   add_stream_rate(arguments);
   add_how_often(expected_us, arguments);
-  const Workload& w = scenario_.workload;
-  const std::string table = run_bench(
-      {.program = {"weft", "bench"}, .nodes = hosts_of(scenario_, w.algorithms.front(), plan_), .arguments = std::move(arguments)});
+  const std::string table =
+      run_bench({.program = {"weft", "bench"}, .nodes = hosts_of_steps(scenario_, plan_), .arguments = std::move(arguments)});
   if (!arguments_.output.empty()) write_file(file_of(name_of_steps, ".txt"), table);
   std::vector<MeasuredStep> steps = read_steps(table);
-  if (steps.size() != w.training.engines.size() * w.algorithms.size())
-    throw RunError(
-        fmt::format("weft bench printed {} rows of {}:\n{}", steps.size(), w.training.engines.size() * w.algorithms.size(), table));
+  if (steps.size() != rows) throw RunError(fmt::format("weft bench printed {} rows of {}:\n{}", steps.size(), rows, table));
   return steps;
 }
 

@@ -29,8 +29,8 @@ class Measuring {
   // `expected_us` decides how often it is run.
   Measurement measure(const AlgorithmChoice& algorithm, Bytes size, double expected_us) const;
 
-  // The steps of every row of a scenario that trains, in the order of rows_of(). `expected_us`: of a step, on average.
-  std::vector<MeasuredStep> measure_steps(double expected_us) const;
+  // The steps of all rows of a scenario that trains, in the order of rows_of(). `expected_us`: of a step, on average.
+  std::vector<MeasuredStep> measure_steps(std::size_t rows, double expected_us) const;
 
  private:
   std::string name_of_run(const AlgorithmChoice& algorithm, Bytes size) const;

@@ -17,7 +17,10 @@ namespace {
 
 // The steps of one scenario, as rows of a run.
 struct Rows {
-  explicit Rows(Scenario scenario) : cases{{std::move(scenario), {}}}, requests(rows_of(cases)) {}
+  explicit Rows(Scenario scenario) : cases{{std::move(scenario), {}}} {
+    compress_on_core(cases);
+    requests = rows_of(cases);
+  }
   Rows(const Rows&) = delete;
   Rows& operator=(const Rows&) = delete;
 
@@ -74,6 +77,9 @@ std::vector<Problem> problems_of_steps(const Scenario& scenario) {
   };
   for (const RowRequest& request : rows.requests)
     for (Problem& p : problems_for_real(request)) refuse(std::move(p));
+  if (scenario.workload.training.stragglers.spread > 0)
+    refuse({"/workload/stragglers",
+            "every step draws anew, and the lab compares one step: leave it out, or measure with weft bench --workload"});
   const std::vector<AlgorithmChoice>& algorithms = scenario.workload.algorithms;
   for (std::size_t i = 1; i < algorithms.size() && out.empty(); ++i) {
     if (depends_on_size(scenario, algorithms[i]))
@@ -95,7 +101,7 @@ std::vector<ComparedStep> compare_steps(const LabArguments& arguments, const Sce
   const std::vector<Row> predicted = predict(rows);
   const auto fabric = build(scenario.fabric.spec);
   const Measuring measuring(arguments, scenario, *fabric, plan);
-  const std::vector<MeasuredStep> measured = measuring.measure_steps(mean_us(predicted));
+  const std::vector<MeasuredStep> measured = measuring.measure_steps(predicted.size(), mean_us(predicted));
   std::vector<ComparedStep> out;
   for (std::size_t i = 0; i < predicted.size(); ++i)
     out.push_back({name_of(rows.requests[i]), rows.requests[i].size, measured[i].step_us, measured[i].step_us - measured[i].compute_us,

@@ -55,17 +55,26 @@ def resnet20(channels):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
-def vgg16(channels):
+def vgg16(channels, width=1.0):
     layers, into = [], channels
     for convolutions, out in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
+        out = round(out * width)
         for _ in range(convolutions):
             layers += [nn.Conv2d(into, out, 3, 1, 1), nn.BatchNorm2d(out), nn.ReLU()]
             into = out
         layers.append(nn.MaxPool2d(2))
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(512, 10))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(into, 10))
 
 
 MODELS = {"resnet20": resnet20, "vgg16": vgg16}
+
+
+def model_of(name, channels, width):
+    return vgg16(channels, width) if name == "vgg16" else MODELS[name](channels)
+
+
+def label_of(name, width):
+    return f"{name}(width={width:g})" if name == "vgg16" and width != 1 else name
 
 
 def digits(model):
@@ -103,7 +112,7 @@ def train(rank, a, name, compression, seed):
     (images, labels), test = cifar10(a.cifar10) if a.cifar10 else digits(name)
     images, labels = images[: a.images or None], labels[: a.images or None]
     torch.manual_seed(seed)
-    model = DistributedDataParallel(MODELS[name](images.shape[1]))
+    model = DistributedDataParallel(model_of(name, images.shape[1], a.width))
     state = None
     if compression != "dense":
         state = hooks.Compression(compression, k=f"{100 * density(a.k, 0):g}%", columns=f"{100 * a.columns:g}%", seed=seed)
@@ -127,7 +136,7 @@ def train(rank, a, name, compression, seed):
         mean = torch.tensor([sum(losses) / len(losses)])
         dist.all_reduce(mean)
         rows.append(
-            dict(model=name, data="cifar10" if a.cifar10 else "digits", compression=compression, k="" if not state else f"{density(a.k, epoch):g}",
+            dict(model=label_of(name, a.width), data="cifar10" if a.cifar10 else "digits", compression=compression, k="" if not state else f"{density(a.k, epoch):g}",
                  ranks=a.ranks, batch=a.batch, seed=seed, epoch=epoch + 1, loss=f"{mean.item() / a.ranks:.4f}",
                  accuracy=f"{accuracy(model.module, *test):.4f}" if rank == 0 else "", seconds=f"{seconds:.1f}", torch=torch.__version__,
                  weft=a.weft))
@@ -163,6 +172,7 @@ def arguments():
     p.add_argument("--k", type=float, default=0.01, help="share of the elements of a bucket that a step updates")
     p.add_argument("--columns", type=float, default=0.1, help="of a sketch, a share of the elements")
     p.add_argument("--rate-scale", type=float, default=1.0, help="of all learning rates")
+    p.add_argument("--width", type=float, default=1.0, help="of VGG-16: its channels, as a share of the published ones")
     p.add_argument("--images", type=int, default=0, help="learn from so many only")
     p.add_argument("-o", "--output", required=True)
     a = p.parse_args()

@@ -51,7 +51,8 @@ std::vector<double> run_one(const RanksPlan& plan, Rank rank, const std::vector<
                     .ranks = plan.ranks,
                     .at = [&](int channel) -> Transport& { return world.at(channel); },
                     .fail = [&](const std::string& why) { world.fail(why); },
-                    .patience = plan.patience});
+                    .patience = plan.patience,
+                    .servers = plan.servers});
   } catch (const std::exception& e) {
     world.fail(e.what());
     throw;
@@ -61,19 +62,20 @@ std::vector<double> run_one(const RanksPlan& plan, Rank rank, const std::vector<
 }  // namespace
 
 std::vector<double> run_as_threads(const RanksPlan& plan, const RankProgram& program) {
-  ThreadsWorld world(plan.ranks, plan.channels, {.patience = plan.patience});
+  ThreadsWorld world(plan.all(), plan.channels, {.patience = plan.patience});
   std::vector<double> values;
   std::vector<std::thread> threads;
   std::exception_ptr first;
   std::mutex mutex;
-  for (Rank r = 0; r < plan.ranks; ++r)
+  for (Rank r = 0; r < plan.all(); ++r)
     threads.emplace_back([&, r] {
       try {
         std::vector<double> own = program({.rank = r,
                                            .ranks = plan.ranks,
                                            .at = [&, r](int channel) -> Transport& { return world.at(r, channel); },
                                            .fail = [&](const std::string& why) { world.fail(why); },
-                                           .patience = plan.patience});
+                                           .patience = plan.patience,
+                                           .servers = plan.servers});
         if (r == 0) values = std::move(own);
       } catch (const std::exception& e) {
         {
@@ -96,7 +98,7 @@ std::vector<double> run_over_tcp(const RanksPlan& plan, std::size_t most, const 
   }
   std::vector<TcpListener> listeners;
   std::vector<std::string> addresses, names;
-  for (Rank r = 0; r < plan.ranks; ++r) {
+  for (Rank r = 0; r < plan.all(); ++r) {
     addresses.push_back(listeners.emplace_back("127.0.0.1:0").address());
     names.push_back(fmt::format("rank {}", r));
   }

@@ -13,6 +13,7 @@ using RankProgram = std::function<std::vector<double>(const RankLinks& links)>;
 
 struct RanksPlan {
   int ranks = 1;
+  int servers = 0;  // ranks behind those, on hosts of parameter servers of their own
   int channels = 1;
   std::string job = {};  // the same for all ranks
   std::chrono::milliseconds patience{30'000};
@@ -20,6 +21,8 @@ struct RanksPlan {
   Rank rank = -1;
   std::string secret = {};
   BitsPerSecond stream_rate{0};  // of each connection of tcp; 0: as fast as they go
+
+  int all() const { return ranks + servers; }
 };
 
 // Each rank a thread of this process. Throws RunError with what any rank said.

@@ -29,7 +29,7 @@ TEST_CASE("steps: what a table of real steps says is read again, names with spac
 
 TEST_CASE("steps: a line that is no row is an error, with the line") {
   CHECK_THROWS_WITH_AS(read_steps("  ddp, ring  12.0\n"), "no row of a table of steps:   ddp, ring  12.0", RunError);
-  CHECK_THROWS_WITH_AS(read_steps("ddp, ring a b c d e f\n"), "no row of a table of steps: ddp, ring a b c d e f", RunError);
+  CHECK_THROWS_WITH_AS(read_steps("ddp, ring a b c d e f g\n"), "no row of a table of steps: ddp, ring a b c d e f g", RunError);
 }
 
 }  // namespace weft

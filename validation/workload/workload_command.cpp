@@ -27,7 +27,7 @@
 namespace weft {
 namespace {
 
-// One engine with one algorithm, as a rank runs it.
+// One engine with one algorithm and one way to compress, as a rank runs it.
 struct Candidate {
   ReductionChoice choice;
   RowRequest request;
@@ -44,8 +44,23 @@ Candidate candidate(const Scenario& scenario, const RowRequest& request) {
   const Request of_schedule = request_of(one, *request.algorithm);
   auto schedule = std::make_shared<Schedule>(build(of_schedule));
   Prover().require_correct(*schedule, of_schedule);
-  return {{.engine = request.engine->settings, .schedule = std::move(schedule)}, request};
+  Candidate out{{.engine = request.engine->settings, .schedule = std::move(schedule)}, request};
+  if (request.compression && request.compression->compresses()) out.choice.compression = {request.compression->settings, of_schedule};
+  return out;
 }
+
+// What the ranks of a run must have for all of its rows.
+struct Needs {
+  RankShape shape = {};
+  int servers = 0;  // on hosts of their own
+
+  void add(const RowRequest& request) {
+    shape.streams = std::max(shape.streams, streams_of(request.engine->settings));
+    shape.ranks_per_server = request.scenario->server.gpu_count();
+    shape.pushes |= std::holds_alternative<BytepsSettings>(request.engine->settings);
+    servers = std::max(servers, extra_servers_of_engine(scenario_of(request)));
+  }
+};
 
 std::vector<Setting> settings_of(const WorkloadArguments& a) {
   std::vector<Setting> out;
@@ -81,19 +96,25 @@ void check_arguments(const WorkloadArguments& a) {
   if (!wrong.empty()) throw InputError(wrong);
 }
 
-// For each candidate: median, mean compute, bytes sent, messages, orders.
-constexpr std::size_t numbers_a_row = 5;
+// For each candidate: medians of the step, of compute and of kernels; bytes sent, messages, orders.
+constexpr std::size_t numbers_a_row = 6;
 
 std::vector<double> measure(RealRank& rank, const WorkloadArguments& a) {
-  std::vector<double> seconds, computed;
+  std::vector<double> seconds, computed, kernels;
   StepMeasurement last;
   for (int i = 0; i < a.warmup + a.iterations; ++i) {
     last = rank.step();
     if (i < a.warmup) continue;
     seconds.push_back(last.seconds);
     computed.push_back(last.computed_s);
+    kernels.push_back(last.kernels_s);
   }
-  return {median(seconds), median(computed), static_cast<double>(last.sent_bytes), static_cast<double>(last.messages),
+  rank.check_nothing_lost();
+  return {median(seconds),
+          median(computed),
+          median(kernels),
+          static_cast<double>(last.sent_bytes),
+          static_cast<double>(last.messages),
           static_cast<double>(last.orders)};
 }
 
@@ -101,9 +122,11 @@ std::vector<double> run_ranks(const WorkloadArguments& a, const RanksPlan& plan,
   return a.transport == "tcp" ? run_over_tcp(plan, most, program) : run_as_threads(plan, program);
 }
 
-RanksPlan plan_of(const WorkloadArguments& a, const Scenario& scenario, int streams) {
-  return {.ranks = scenario.workload.ranks,
-          .channels = RealRank::channels(scenario.workload.ranks, streams),
+RanksPlan plan_of(const WorkloadArguments& a, const Scenario& scenario, const Needs& needs) {
+  const RankLinks links{.ranks = scenario.workload.ranks, .at = {}, .fail = {}, .servers = needs.servers};
+  return {.ranks = links.ranks,
+          .servers = links.servers,
+          .channels = RealRank::channels(links, needs.shape),
           .job = fmt::format("training {} of {} -w {} --iterations {} --tune {}", scenario.name,
                              scenario.workload.training.model.table->name, a.warmup, a.iterations, a.tune)
                      .substr(0, 200),
@@ -121,6 +144,8 @@ Row measured_row(const Scenario& scenario, const Candidate& of, const double* nu
   const TrainingChoice& t = scenario.workload.training;
   const StepWork work = step_work(scenario);
   const SimTime time = as_time(numbers[0]), computed = std::min(as_time(numbers[1]), time);
+  std::optional<CompressionResult> compressed;
+  if (of.request.compression) compressed = {.compression = label(*of.request.compression), .kernels = as_time(numbers[2])};
   return {.scenario = scenario.name,
           .fabric = std::string(type_name(scenario.fabric.spec)),
           .network = scenario.network,
@@ -129,33 +154,44 @@ Row measured_row(const Scenario& scenario, const Candidate& of, const double* nu
           .size = of.request.size,
           .dtype = scenario.workload.dtype,
           .time = time,
-          .wire_bytes_per_rank = Bytes{static_cast<std::int64_t>(numbers[2])},
-          .messages = static_cast<std::int64_t>(numbers[3]),
+          .wire_bytes_per_rank = Bytes{static_cast<std::int64_t>(numbers[3])},
+          .messages = static_cast<std::int64_t>(numbers[4]),
           .training = TrainingResult{.model = t.model.table->name,
                                      .engine = label(*of.request.engine),
                                      .batch_per_gpu = t.batch_per_gpu,
                                      .compute = computed,
                                      .exposed = time - computed,
                                      .samples_per_s = static_cast<double>(scenario.workload.ranks) * t.batch_per_gpu / time.seconds(),
-                                     .scaling_efficiency = work.compute().seconds() / time.seconds()}};
+                                     .scaling_efficiency = work.compute().seconds() / time.seconds()},
+          .compressed = std::move(compressed)};
 }
 
 std::string compared_table(const std::vector<Row>& rows, const std::vector<RowRequest>& requests, const std::vector<Case>& cases) {
-  std::string out = fmt::format("# {:<30}  {:>14}  {:>14}  {:>8}\n", "engine", "measured (us)", "simulated (us)", "error");
+  std::size_t width = 30;
+  for (const RowRequest& request : requests) width = std::max(width, name_of(request).size());
+  std::string out = fmt::format("# {:<{}}  {:>14}  {:>14}  {:>8}\n", "engine", width, "measured (us)", "simulated (us)", "error");
   std::vector<double> errors;
   const std::vector<Result> simulated = run_rows(requests, cases, simulated_row, {});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!simulated[i].row) throw RunError(simulated[i].failure);
     const double error = simulated[i].row->time.microseconds() / rows[i].time.microseconds() - 1;
     errors.push_back(std::abs(error));
-    out += fmt::format("  {:<30}  {:>14.2f}  {:>14.2f}  {:>+7.1f}%\n", name_of(requests[i]), rows[i].time.microseconds(),
+    out += fmt::format("  {:<{}}  {:>14.2f}  {:>14.2f}  {:>+7.1f}%\n", name_of(requests[i]), width, rows[i].time.microseconds(),
                        simulated[i].row->time.microseconds(), 100 * error);
   }
   return out + fmt::format("# median error {:.1f} %\n", 100 * median(errors));
 }
 
+Needs needs_of(const std::vector<RowRequest>& requests, std::size_t case_index) {
+  Needs out;
+  for (const RowRequest& request : requests)
+    if (request.case_index == case_index) out.add(request);
+  return out;
+}
+
 int run_measured(const WorkloadArguments& a, std::ostream& out) {
-  const std::vector<Case> cases = load_cases(a.file, settings_of(a));
+  std::vector<Case> cases = load_cases(a.file, settings_of(a));
+  compress_on_core(cases);
   std::set<std::string> wrong;
   const std::vector<RowRequest> requests = rows_of(cases);
   for (const RowRequest& request : requests) {
@@ -163,25 +199,25 @@ int run_measured(const WorkloadArguments& a, std::ostream& out) {
       wrong.insert(fmt::format("{}: /workload/model: missing: --workload runs training steps", a.file));
     else
       for (const Problem& p : problems_for_real(request)) wrong.insert(fmt::format("{}: {}: {}", a.file, p.where, p.what));
-    if (a.rank >= 0 && request.scenario->workload.ranks != static_cast<int>(a.hosts.size()))
-      wrong.insert(fmt::format("--hosts: must have the addresses of {} ranks, got {}", request.scenario->workload.ranks, a.hosts.size()));
   }
+  for (std::size_t c = 0; c < cases.size() && wrong.empty() && a.rank >= 0; ++c)
+    if (const RanksPlan plan = plan_of(a, cases[c].scenario, needs_of(requests, c)); plan.all() != static_cast<int>(a.hosts.size()))
+      wrong.insert(fmt::format("--hosts: must have the addresses of {} ranks{}, got {}", plan.ranks,
+                               plan.servers > 0 ? fmt::format(" and {} servers behind them", plan.servers) : "", a.hosts.size()));
   if (!wrong.empty()) throw InputError(std::vector<std::string>(wrong.begin(), wrong.end()));
   std::vector<Row> rows;
   for (std::size_t c = 0; c < cases.size(); ++c) {
     const Scenario& scenario = cases[c].scenario;
     std::vector<Candidate> candidates;
-    int streams = 1;
-    for (const RowRequest& request : requests) {
-      if (request.case_index != c) continue;
-      candidates.push_back(candidate(scenario, request));
-      streams = std::max(streams, streams_of(request.engine->settings));
-    }
+    for (const RowRequest& request : requests)
+      if (request.case_index == c) candidates.push_back(candidate(scenario, request));
+    const Needs needs = needs_of(requests, c);
     const StepWork work = step_work(scenario);
     const std::vector<double> numbers =
-        run_ranks(a, plan_of(a, scenario, streams), candidates.size() * numbers_a_row, [&](const RankLinks& links) {
-          RealRank rank(links, work, streams, scenario.server.gpu_count());
+        run_ranks(a, plan_of(a, scenario, needs), candidates.size() * numbers_a_row, [&](const RankLinks& links) {
           std::vector<double> all;
+          if (links.rank >= links.ranks) return serve(links, needs.shape), all;
+          RealRank rank(links, work, needs.shape);
           for (const Candidate& one : candidates) {
             rank.use(one.choice);
             const std::vector<double> own = measure(rank, a);
@@ -205,7 +241,7 @@ int run_measured(const WorkloadArguments& a, std::ostream& out) {
 int run_tuned(const WorkloadArguments& a, std::ostream& out) {
   const TunableScenario open = TunableScenario::load(a.file, settings_of(a));
   if (!open.trains()) throw InputError(fmt::format("{}: /workload/model: missing: --workload runs training steps", a.file));
-  int streams = 1;
+  Needs needs;
   std::set<std::string> wrong;
   for (const std::string& pointer : open.pointers())
     if (!pointer.starts_with("/workload/engine") && !pointer.starts_with("/workload/algorithm"))
@@ -218,7 +254,7 @@ int run_tuned(const WorkloadArguments& a, std::ostream& out) {
       const std::vector<Case> one = {open.at(point)};
       for (const RowRequest& request : rows_of(one)) {
         for (const Problem& p : problems_for_real(request)) wrong.insert(fmt::format("{}: {}: {}", a.file, p.where, p.what));
-        streams = std::max(streams, streams_of(request.engine->settings));
+        needs.add(request);
       }
     }
   if (!wrong.empty()) throw InputError(std::vector<std::string>(wrong.begin(), wrong.end()));
@@ -231,10 +267,11 @@ int run_tuned(const WorkloadArguments& a, std::ostream& out) {
   const std::size_t axes = open.choices().size();
   // Of each step: the point and its time; then the best point and what is measured with it.
   const std::size_t most = static_cast<std::size_t>(a.tune) * (axes + 1) + axes + numbers_a_row;
-  const std::vector<double> numbers = run_ranks(a, plan_of(a, scenario, streams), most, [&](const RankLinks& links) {
-    RealRank rank(links, work, streams, scenario.server.gpu_count());
-    Tuner tuner(open.space(), {.method = a.method, .seed = a.seed});
+  const std::vector<double> numbers = run_ranks(a, plan_of(a, scenario, needs), most, [&](const RankLinks& links) {
     std::vector<double> all;
+    if (links.rank >= links.ranks) return serve(links, needs.shape), all;
+    RealRank rank(links, work, needs.shape);
+    Tuner tuner(open.space(), {.method = a.method, .seed = a.seed});
     for (int step = 0; step < a.tune; ++step) {
       const std::vector<Trial> trials = tuner.ask(1);
       if (trials.empty()) break;  // everything has been tried
@@ -280,7 +317,8 @@ int run_tuned(const WorkloadArguments& a, std::ostream& out) {
     out << fmt::format("  step {:>4}  {:>12.2f} us  {}\n", i + 1, least * 1e6, settings_at(step));
   }
   const double* best = numbers.data() + steps * (axes + 1);
-  const std::vector<Case> cases = {open.at(Point(best, best + axes))};
+  std::vector<Case> cases = {open.at(Point(best, best + axes))};
+  compress_on_core(cases);
   const std::vector<RowRequest> requests = rows_of(cases);
   const std::vector<Row> rows = {measured_row(cases.front().scenario, candidate(cases.front().scenario, requests.front()), best + axes)};
   out << "# best: " << settings_at(best) << "\n" << to_table(rows, {a.transport, a.iterations}) << std::flush;

@@ -96,6 +96,79 @@ TEST_CASE("workload: the steps of every engine run for real, over threads and tc
   }
 }
 
+TEST_CASE("workload: compressed steps run for real, and lose nothing; each row says what its kernels took") {
+  const SmallTraining training;
+  for (const char* transport : {"threads", "tcp"}) {
+    CAPTURE(transport);
+    std::ostringstream out;
+    CHECK(run_workload({.file = training.file(),
+                        .set = {R"(/workload/engine=["ddp", {"name": "aiacc", "streams": 2, "granularity": "64KiB"}])",
+                                R"(/workload/compression=["dense", "gtopk", "gs_sgd"])"},
+                        .transport = transport,
+                        .iterations = 2,
+                        .warmup = 1},
+                       out) == 0);  // what was sent and what is kept is compared in it
+    std::istringstream lines(out.str());
+    int rows = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("#")) continue;
+      ++rows;
+      CAPTURE(line);
+      std::istringstream cells(line);
+      std::string engine, algorithm, compression;
+      double step_us = 0, compute_us = 0, exposed_us = 0, kernels_us = 0;
+      for (cells >> engine; engine.back() != ','; engine += algorithm) cells >> algorithm;
+      cells >> algorithm >> compression >> step_us >> compute_us >> exposed_us >> kernels_us;
+      CHECK((kernels_us > 0) == (compression != "dense"));
+      CHECK(step_us >= compute_us);
+    }
+    CHECK(rows == 6);
+  }
+}
+
+TEST_CASE("workload: byteps runs for real, its servers beside the workers and on hosts of their own") {
+  const SmallTraining training;
+  for (const char* transport : {"threads", "tcp"}) {
+    CAPTURE(transport);
+    std::ostringstream out;
+    CHECK(run_workload({.file = training.file(),
+                        .set = {"/fabric/nodes=5", "/workload/ranks=3",
+                                R"(/workload/engine=[{"name": "byteps", "partition": "32KiB"}, "none",
+                                   {"name": "byteps", "servers": 2, "server_hosts": "extra"}])"},
+                        .transport = transport,
+                        .iterations = 2,
+                        .warmup = 0},
+                       out) == 0);
+    CHECK(out.str().find("byteps(servers=2,server_hosts=extra)") != std::string::npos);
+    CHECK(out.str().find("3 ranks over ") != std::string::npos);
+  }
+  CHECK(refused({.file = training.file(),
+                 .set = {"/fabric/nodes=5", "/workload/ranks=3",
+                         R"(/workload/engine={"name": "byteps", "server_hosts": "extra", "servers": 2})"},
+                 .transport = "tcp",
+                 .hosts = {"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"},
+                 .rank = 0}) == std::vector<std::string>{"--hosts: must have the addresses of 3 ranks and 2 servers behind them, got 3"});
+}
+
+TEST_CASE("workload: a straggler's steps take longer, for all ranks") {
+  const SmallTraining training;
+  const auto median_us = [&](const std::string& stragglers) {
+    std::ostringstream out;
+    run_workload(
+        {.file = training.file(), .set = {"/workload/engine=none", "/workload/stragglers=" + stragglers}, .iterations = 3, .warmup = 0},
+        out);
+    std::istringstream lines(out.str());
+    std::string line;
+    while (std::getline(lines, line) && line.starts_with("#")) continue;
+    std::istringstream cells(line);
+    std::string engine, algorithm;
+    double step_us = 0;
+    cells >> engine >> algorithm >> step_us;
+    return step_us;
+  };
+  CHECK(median_us(R"({"spread": 5, "ranks": [1]})") > 1.5 * median_us(R"({"spread": 0})"));
+}
+
 TEST_CASE("workload: settings are chosen by real steps") {
   const SmallTraining training;
   std::ostringstream out;
@@ -131,6 +204,10 @@ TEST_CASE("workload: what cannot be run is refused, all at once") {
                                  "--transport: unknown transport \"mpj\"; allowed: \"threads\", \"tcp\" with --workload",
                                  "--rank: needs --transport tcp and --hosts with the address of every rank, got rank 2 of 0"});
   CHECK(refused({.file = training.file(), .set = {"/workload/dtype=float16"}}).size() == 1);
+  CHECK(refused({.file = training.file(), .set = {R"(/workload/compression={"name": "gs_sgd", "memory": "sketch", "k": "1%"})"}}) ==
+        std::vector<std::string>{training.file() +
+                                 ": /workload/compression: a real run of training steps keeps errors by gradient: \"memory\" must be "
+                                 "\"dense\", got \"sketch\""});
   CHECK(refused({.file = training.file(), .set = {R"(/workload={"algorithm": "ring", "size": "1MiB"})"}}) ==
         std::vector<std::string>{training.file() + ": /workload/model: missing: --workload runs training steps"});
 }

@@ -1,0 +1,112 @@
+#include "collectives/training/peer_links.hpp"
+
+#include "kernels/base/error.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+namespace {
+
+// Stands before each message. A heartbeat keeps waits from ending where there is nothing to say.
+struct Header {
+  std::uint64_t kind, what, size;
+};
+constexpr std::uint64_t heartbeat = 0, message = 1, farewell = 2;
+
+constexpr Tag header_tag = 0, body_tag = 1;
+
+// A channel belongs to one thread on each rank: what two ranks send one another goes over two channels that neither uses with a third.
+int channel_between(Rank from, Rank to, int peers) { return 2 * mod(from + to, peers) + (from < to ? 0 : 1); }
+
+}  // namespace
+
+PeerLinks::PeerLinks(const RankLinks& links, int first_channel, Receiver& receiver, ControlLinks::Broken broken)
+    : links_(links), receiver_(receiver) {
+  const auto start = [&](std::vector<std::thread>& threads, auto run) {
+    threads.emplace_back([run, broken] {
+      try {
+        run();
+      } catch (...) {
+        broken(std::current_exception());
+      }
+    });
+  };
+  for (Rank peer = 0; peer < links_.all(); ++peer) outboxes_.push_back(std::make_unique<Outbox>());
+  for (Rank peer = 0; peer < links_.all(); ++peer) {
+    if (peer == links_.rank || std::min(peer, links_.rank) >= links_.ranks) continue;
+    const int out = first_channel + channel_between(links_.rank, peer, links_.all());
+    const int in = first_channel + channel_between(peer, links_.rank, links_.all());
+    start(senders_, [this, peer, out] { send_all(peer, out); });
+    start(receivers_, [this, peer, in] { receive_all(peer, in); });
+  }
+}
+
+PeerLinks::~PeerLinks() {
+  for (const auto& outbox : outboxes_) {
+    {
+      const std::lock_guard lock(outbox->mutex);
+      outbox->ending = true;
+    }
+    outbox->more.notify_all();
+  }
+  for (std::thread& t : senders_) t.join();
+  hear_all();
+}
+
+void PeerLinks::hear_all() {
+  for (std::thread& t : receivers_)
+    if (t.joinable()) t.join();
+}
+
+void PeerLinks::send(Rank to, Message message) {
+  Outbox& outbox = *outboxes_[static_cast<std::size_t>(to)];
+  {
+    const std::lock_guard lock(outbox.mutex);
+    outbox.queue.push_back(std::move(message));
+  }
+  outbox.more.notify_all();
+}
+
+void PeerLinks::send_all(Rank to, int channel) {
+  Outbox& outbox = *outboxes_[static_cast<std::size_t>(to)];
+  Transport& transport = links_.at(channel);
+  const auto say = [&](const Header& header, ByteView bytes) {
+    transport.send(to, header_tag, std::as_bytes(std::span(&header, 1)));
+    if (!bytes.empty()) transport.send(to, body_tag, bytes);
+    transport.wait();
+  };
+  for (;;) {
+    std::unique_lock lock(outbox.mutex);
+    outbox.more.wait_for(lock, links_.patience / 4, [&] { return outbox.ending || !outbox.queue.empty(); });
+    const bool ends = outbox.ending;
+    std::deque<Message> now = std::exchange(outbox.queue, {});
+    lock.unlock();
+    for (const Message& one : now) {
+      say({message, one.what, one.bytes.size()}, one.bytes);
+      if (one.sent) one.sent();
+    }
+    if (ends) return say({farewell, 0, 0}, {});
+    if (now.empty()) say({heartbeat, 0, 0}, {});
+  }
+}
+
+void PeerLinks::receive_all(Rank from, int channel) {
+  Transport& transport = links_.at(channel);
+  for (;;) {
+    Header header{};
+    transport.receive(from, header_tag, std::as_writable_bytes(std::span(&header, 1)));
+    transport.wait();
+    if (header.kind == farewell) return;
+    if (header.kind == heartbeat) continue;
+    const ByteSpan place = receiver_.place(from, header.what, header.size);
+    check(place.size() == header.size, "a place of {} bytes for a message of {}", place.size(), header.size);
+    if (!place.empty()) {
+      transport.receive(from, body_tag, place);
+      transport.wait();
+    }
+    receiver_.arrived(from, header.what);
+  }
+}
+
+}  // namespace weft
