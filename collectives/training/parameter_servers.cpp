@@ -19,7 +19,7 @@ int order_of(std::uint64_t what) { return static_cast<int>(what / 2); }
 ParameterServers::ParameterServers(const RankLinks& links, int first_channel, Heard heard)
     : links_(links), heard_(std::move(heard)), from_(static_cast<std::size_t>(links.all())) {
   const std::lock_guard lock(mutex_);  // whoever hears of a push at once waits until there is something to answer with
-  peers_.emplace(links_, first_channel, static_cast<PeerLinks::Receiver&>(*this), heard_.broken);
+  peers_.emplace(links_, first_channel, static_cast<MessageLinks::Receiver&>(*this), heard_.broken);
 }
 
 ParameterServers::~ParameterServers() { peers_.reset(); }

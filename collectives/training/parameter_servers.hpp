@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/engines/engine.hpp"
-#include "collectives/training/peer_links.hpp"
+#include "collectives/training/message_links.hpp"
 
 #include <map>
 #include <memory>
@@ -14,7 +14,7 @@
 namespace weft {
 
 // One rank's part: of a worker, of the servers beside it, or of a server on a host of its own, which are the ranks behind the workers.
-class ParameterServers final : private PeerLinks::Receiver {
+class ParameterServers final : private MessageLinks::Receiver {
  public:
   struct Heard {  // called by threads of its own
     std::function<void(int order)> pushed, ended;
@@ -50,7 +50,7 @@ class ParameterServers final : private PeerLinks::Receiver {
   std::map<int, ByteSpan> pulled_;            // of this worker's orders, by id
   std::map<int, std::shared_ptr<Sum>> sums_;  // of those that come to a server here
   std::vector<std::vector<std::byte>> from_;  // what a worker pushes, by worker
-  std::optional<PeerLinks> peers_;            // ends before what its threads use
+  std::optional<MessageLinks> peers_;         // ends before what its threads use
 };
 
 }  // namespace weft

@@ -350,7 +350,7 @@ StepMeasurement RealRank::Run::step() {
 }
 
 int RealRank::channels(const RankLinks& links, const RankShape& shape) {
-  return links.ranks + shape.streams + (shape.pushes ? PeerLinks::channels(links.all()) : 0);
+  return links.ranks + shape.streams + (shape.pushes ? MessageLinks::channels(links.all()) : 0);
 }
 
 RealRank::RealRank(const RankLinks& links, StepWork work, const RankShape& shape)

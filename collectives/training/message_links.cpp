@@ -1,4 +1,4 @@
-#include "collectives/training/peer_links.hpp"
+#include "collectives/training/message_links.hpp"
 
 #include "kernels/base/error.hpp"
 
@@ -21,7 +21,7 @@ int channel_between(Rank from, Rank to, int peers) { return 2 * mod(from + to, p
 
 }  // namespace
 
-PeerLinks::PeerLinks(const RankLinks& links, int first_channel, Receiver& receiver, ControlLinks::Broken broken)
+MessageLinks::MessageLinks(const RankLinks& links, int first_channel, Receiver& receiver, ControlLinks::Broken broken)
     : links_(links), receiver_(receiver) {
   const auto start = [&](std::vector<std::thread>& threads, auto run) {
     threads.emplace_back([run, broken] {
@@ -42,7 +42,7 @@ PeerLinks::PeerLinks(const RankLinks& links, int first_channel, Receiver& receiv
   }
 }
 
-PeerLinks::~PeerLinks() {
+MessageLinks::~MessageLinks() {
   for (const auto& outbox : outboxes_) {
     {
       const std::lock_guard lock(outbox->mutex);
@@ -54,12 +54,12 @@ PeerLinks::~PeerLinks() {
   hear_all();
 }
 
-void PeerLinks::hear_all() {
+void MessageLinks::hear_all() {
   for (std::thread& t : receivers_)
     if (t.joinable()) t.join();
 }
 
-void PeerLinks::send(Rank to, Message message) {
+void MessageLinks::send(Rank to, Message message) {
   Outbox& outbox = *outboxes_[static_cast<std::size_t>(to)];
   {
     const std::lock_guard lock(outbox.mutex);
@@ -68,7 +68,7 @@ void PeerLinks::send(Rank to, Message message) {
   outbox.more.notify_all();
 }
 
-void PeerLinks::send_all(Rank to, int channel) {
+void MessageLinks::send_all(Rank to, int channel) {
   Outbox& outbox = *outboxes_[static_cast<std::size_t>(to)];
   Transport& transport = links_.at(channel);
   const auto say = [&](const Header& header, ByteView bytes) {
@@ -91,7 +91,7 @@ void PeerLinks::send_all(Rank to, int channel) {
   }
 }
 
-void PeerLinks::receive_all(Rank from, int channel) {
+void MessageLinks::receive_all(Rank from, int channel) {
   Transport& transport = links_.at(channel);
   for (;;) {
     Header header{};

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-class PeerLinks {
+class MessageLinks {
  public:
   struct Message {
     std::uint64_t what = 0;           // the receiver's to understand
@@ -27,11 +27,11 @@ class PeerLinks {
   // Channels that it uses from `first_channel` on, where `peers` take part, this one among them.
   static int channels(int peers) { return 2 * peers; }
 
-  PeerLinks(const RankLinks& links, int first_channel, Receiver& receiver, ControlLinks::Broken broken);
+  MessageLinks(const RankLinks& links, int first_channel, Receiver& receiver, ControlLinks::Broken broken);
   // Says farewell and waits for that of all others; after a failure the run must have been ended before.
-  ~PeerLinks();
-  PeerLinks(const PeerLinks&) = delete;
-  PeerLinks& operator=(const PeerLinks&) = delete;
+  ~MessageLinks();
+  MessageLinks(const MessageLinks&) = delete;
+  MessageLinks& operator=(const MessageLinks&) = delete;
 
   void send(Rank to, Message message);
   // Returns when all peers have said farewell, or the run was ended.
