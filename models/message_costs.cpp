@@ -8,8 +8,6 @@ namespace {
 
 double log_of(std::int64_t bytes) { return std::log(static_cast<double>(std::max<std::int64_t>(1, bytes))); }
 
-SimTime times(double factor, SimTime t) { return SimTime{std::llround(factor * static_cast<double>(t.ps))}; }
-
 }  // namespace
 
 MessageCosts::MessageCosts(const HardwareProfile& hardware) {
@@ -29,19 +27,13 @@ double MessageCosts::factor(std::int64_t bytes) const {
   return std::exp(below->second + share * (above->second - below->second));
 }
 
-SimTime MessageCosts::of(SimTime overhead, std::int64_t bytes) const {
-  return line_.empty() || overhead.ps == 0 ? overhead : times(factor(bytes), overhead);
-}
-
-SimTime MessageCosts::behind(SimTime latency, SimTime overhead, std::int64_t bytes) const {
-  if (line_.empty()) return overhead;
+SimTime MessageCosts::behind_known(SimTime latency, SimTime overhead, std::int64_t bytes) const {
   const double f = factor(bytes);
   return times(f, overhead) + times(std::max(0.0, f - 1), latency);
 }
 
-std::int64_t MessageCosts::wire_bytes(const HardwareProfile& hardware, std::int64_t bytes) const {
+std::int64_t MessageCosts::wire_bytes_known(const HardwareProfile& hardware, std::int64_t bytes) const {
   const std::int64_t plain = hardware.wire_bytes(bytes);
-  if (line_.empty()) return plain;
   return std::max(std::llround(factor(bytes) * static_cast<double>(plain)),
                   std::llround(std::ceil(hardware.wire_efficiency * static_cast<double>(bytes))));
 }

@@ -3,6 +3,7 @@
 
 #include "models/hardware.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -22,13 +23,21 @@ class MessageCosts {
   // Between the sizes that are known along a straight line of logarithms, beyond them as at the last; 1 where none is known.
   double factor(std::int64_t bytes) const;
   // An overhead of a message of this size.
-  SimTime of(SimTime overhead, std::int64_t bytes) const;
+  SimTime of(SimTime overhead, std::int64_t bytes) const { return none() || overhead.ps == 0 ? overhead : times(factor(bytes), overhead); }
   // What comes after the path's latency: more than the profile says multiplies that latency too, less cannot shorten a cable.
-  SimTime behind(SimTime latency, SimTime overhead, std::int64_t bytes) const;
+  SimTime behind(SimTime latency, SimTime overhead, std::int64_t bytes) const {
+    return none() ? overhead : behind_known(latency, overhead, bytes);
+  }
   // What it asks of its links: never less than its bytes at the links' full rate.
-  std::int64_t wire_bytes(const HardwareProfile&, std::int64_t bytes) const;
+  std::int64_t wire_bytes(const HardwareProfile& hardware, std::int64_t bytes) const {
+    return none() ? hardware.wire_bytes(bytes) : wire_bytes_known(hardware, bytes);
+  }
 
  private:
+  static SimTime times(double factor, SimTime t) { return SimTime{std::llround(factor * static_cast<double>(t.ps))}; }
+  SimTime behind_known(SimTime latency, SimTime overhead, std::int64_t bytes) const;
+  std::int64_t wire_bytes_known(const HardwareProfile&, std::int64_t bytes) const;
+
   std::vector<std::pair<double, double>> line_;  // logarithm of a size, of its factor
 };
 

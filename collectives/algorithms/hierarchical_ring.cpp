@@ -1,30 +1,45 @@
 #include "collectives/algorithms/hierarchical_ring.hpp"
 
-#include "collectives/algorithms/ring.hpp"
-#include "collectives/schedule/compose.hpp"
+#include "collectives/schedule/repeated_steps.hpp"
 #include "kernels/base/error.hpp"
 
 namespace weft {
+namespace {
+
+// Rings within all groups, of blocks of G chunks: one for each member.
+RepeatedStep within_groups(const Groups& groups, int ahead, bool reduces) {
+  const int n = groups.ranks, g = groups.ranks_per_group, G = n / g;
+  RepeatedStep step{.times = g - 1, .block = n, .turn = -G};
+  for (int first = 0; first < n; first += g)
+    for (int i = 0; i < g; ++i) {
+      const Transfer t{.from = first + i, .to = first + mod(i + 1, g), .chunk = mod(i + ahead, g) * G, .count = G};
+      reduces ? step.first.reduce(t) : step.first.copy(t);
+    }
+  return step;
+}
+
+// Rings of the members that own the same block, one chunk for each group.
+RepeatedStep across_groups(const Groups& groups, int ahead, bool reduces) {
+  const int n = groups.ranks, g = groups.ranks_per_group, G = n / g;
+  RepeatedStep step{.times = G - 1, .block = G, .turn = -1};
+  for (int i = 0; i < g; ++i)
+    for (int group = 0; group < G; ++group) {
+      const Transfer t{.from = group * g + i, .to = mod(group + 1, G) * g + i, .chunk = i * G + mod(group + ahead, G)};
+      reduces ? step.first.reduce(t) : step.first.copy(t);
+    }
+  return step;
+}
+
+}  // namespace
 
 Schedule hierarchical_ring_allreduce(const Groups& groups) {
   const int n = groups.ranks, g = groups.ranks_per_group, G = n / g;
   check(g * G == n, "groups of {} do not divide {} ranks", g, n);
 
-  std::vector<Schedule> scatter, across, gather;
-  for (int group = 0; group < G; ++group) {
-    std::vector<Rank> members;
-    for (int i = 0; i < g; ++i) members.push_back(group * g + i);
-    scatter.push_back(over(ring_reduce_scatter(g), members, n));
-    gather.push_back(over(ring_allgather(g), members, n));
-  }
-  for (int shard = 0; shard < g; ++shard) {
-    std::vector<Rank> owners;
-    for (int group = 0; group < G; ++group) owners.push_back(group * g + shard);
-    across.push_back(within(over(ring_allreduce(G), owners, n), shard * G, n));
-  }
-  Schedule s = then(then(together(scatter), together(across)), together(gather));
-  s.name = "hierarchical_ring_allreduce";
-  s.collective = Collective::allreduce;
+  Schedule s{.name = "hierarchical_ring_allreduce", .collective = Collective::allreduce, .ranks = n, .chunks = n};
+  s.channels = {repeated_steps(
+      n, n,
+      {within_groups(groups, -1, true), across_groups(groups, 0, true), across_groups(groups, 1, false), within_groups(groups, 0, false)})};
 
   // Chunk i * G + j goes around the groups as the j-th of shard i. One group on takes every rank's j one on; one member on
   // within every group takes its shard one on.

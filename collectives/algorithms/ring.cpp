@@ -1,37 +1,40 @@
 #include "collectives/algorithms/ring.hpp"
 
 #include "collectives/schedule/compose.hpp"
+#include "collectives/schedule/repeated_steps.hpp"
 
 namespace weft {
+namespace {
+
+// Every rank passes a chunk on, the first time chunk (rank + ahead), and from then on the one it was handed the time before.
+RepeatedStep once_round(int n, int ahead, bool reduces) {
+  RepeatedStep step{.times = n - 1, .block = n, .turn = -1};
+  for (int r = 0; r < n; ++r) {
+    const Transfer t{.from = r, .to = mod(r + 1, n), .chunk = mod(r + ahead, n)};
+    reduces ? step.first.reduce(t) : step.first.copy(t);
+  }
+  return step;
+}
+
+}  // namespace
 
 Schedule ring_allreduce(int n) {
   Schedule s{.name = "ring_allreduce", .collective = Collective::allreduce, .ranks = n, .chunks = n};
-  s.channels = {Steps(2 * (n - 1), [n](int k, Step& step) {
-    if (k < n - 1) {
-      // Reduce-scatter: every rank passes on the chunk it last touched; rank r ends owning the sum of chunk r + 1.
-      for (int r = 0; r < n; ++r) step.reduce({.from = r, .to = mod(r + 1, n), .chunk = mod(r - k, n)});
-    } else {
-      // All-gather: the same walk, copying.
-      const int passed = k - (n - 1);
-      for (int r = 0; r < n; ++r) step.copy({.from = r, .to = mod(r + 1, n), .chunk = mod(r + 1 - passed, n)});
-    }
-  })};
+  // Reduce-scatter: every rank passes on the chunk it last touched; rank r ends owning the sum of chunk r + 1. All-gather: the same walk,
+  // copying.
+  s.channels = {repeated_steps(n, n, {once_round(n, 0, true), once_round(n, 1, false)})};
   return rotating(s);
 }
 
 Schedule ring_reduce_scatter(int n) {
   Schedule s{.name = "ring_reduce_scatter", .collective = Collective::reduce_scatter, .ranks = n, .chunks = n};
-  s.channels = {Steps(n - 1, [n](int k, Step& step) {
-    for (int r = 0; r < n; ++r) step.reduce({.from = r, .to = mod(r + 1, n), .chunk = mod(r - k - 1, n)});
-  })};
+  s.channels = {repeated_steps(n, n, {once_round(n, -1, true)})};
   return rotating(s);
 }
 
 Schedule ring_allgather(int n) {
   Schedule s{.name = "ring_allgather", .collective = Collective::allgather, .ranks = n, .chunks = n};
-  s.channels = {Steps(n - 1, [n](int k, Step& step) {
-    for (int r = 0; r < n; ++r) step.copy({.from = r, .to = mod(r + 1, n), .chunk = mod(r - k, n)});
-  })};
+  s.channels = {repeated_steps(n, n, {once_round(n, 0, false)})};
   return rotating(s);
 }
 

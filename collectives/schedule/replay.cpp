@@ -1,6 +1,7 @@
 #include "collectives/schedule/replay.hpp"
 
 #include "collectives/schedule/conditions.hpp"
+#include "collectives/schedule/repeated_steps.hpp"
 #include "collectives/schedule/share_trace.hpp"
 
 #include <algorithm>
@@ -34,8 +35,13 @@ class Walk {
     Step step;
     for (channel_ = part_.first_channel; channel_ < part_.last_channel; ++channel_) {
       const Steps& steps = schedule_.channels[channel_];
+      // Repeated steps are in range, and know which of their transfers move a chunk.
+      const auto* repeated = chunks_.size() == 1 ? steps.made_by<RepeatedSteps>() : nullptr;
       for (step_ = 0; step_ < steps.count() && !findings_.enough(); ++step_) {
-        steps.produce(step_, step);
+        if (repeated)
+          repeated->produce_of(step_, chunks_.chunk(0), step);
+        else
+          steps.produce(step_, step);
         if (well_formed(step)) apply(step);
         if (ranges_ > most_ranges_) return false;
       }

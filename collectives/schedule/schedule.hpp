@@ -69,6 +69,12 @@ class Steps {
   Steps() = default;
   Steps(int count, Produce produce) : count_(count), produce_(std::move(produce)) {}
 
+  // What produces them, where it is a P.
+  template <class P>
+  const P* made_by() const {
+    return produce_.target<P>();
+  }
+
   int count() const { return produce_ ? count_ : static_cast<int>(held_.size()); }
   void produce(int step, Step& out) const;  // clears `out`, then fills it
   Step& add() { return held_.emplace_back(); }

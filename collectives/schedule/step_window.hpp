@@ -77,6 +77,13 @@ class StepWindow {
     --window_[static_cast<std::size_t>(step - first_)]->ranks_inside;
     while (!window_.empty() && window_.front()->ranks_inside == 0) drop_front();
   }
+  // Nobody needs the step, which is the first that is left: it is not produced.
+  void skip() { ++first_; }
+  // All of them at once.
+  void leave_for_all(int step) {
+    window_[static_cast<std::size_t>(step - first_)]->ranks_inside = 0;
+    while (!window_.empty() && window_.front()->ranks_inside == 0) drop_front();
+  }
 
  private:
   void produce_next();

@@ -2,6 +2,7 @@
 
 #include "collectives/schedule/conditions.hpp"
 #include "collectives/schedule/fingerprint.hpp"
+#include "collectives/schedule/repeated_steps.hpp"
 #include "collectives/schedule/replay.hpp"
 
 #include <algorithm>
@@ -87,20 +88,36 @@ bool follows_chunks(const Schedule& s, const Step& step) {
   return true;
 }
 
+bool keep_step(const Schedule& s, const Step& step, Renaming& as_they_are, std::vector<Renaming>& symmetries) {
+  if (!follows_chunks(s, step)) return false;
+  as_they_are.clear();
+  for (const Transfer& t : step.transfers()) as_they_are.add(t);
+  for (Renaming& renamed : symmetries) {
+    renamed.clear();
+    for (const Transfer& t : step.transfers()) renamed.add(t);
+    if (renamed.sum() != as_they_are.sum()) return false;
+  }
+  return true;
+}
+
+// A symmetry that keeps the first of repeated steps keeps them all, if it makes no difference whether chunks are renamed or turned first.
+bool keep_repeated(const Schedule& s, const RepeatedStep& repeated, Renaming& as_they_are, std::vector<Renaming>& symmetries) {
+  if (!keep_step(s, repeated.first, as_they_are, symmetries)) return false;
+  for (const Renaming& renamed : symmetries)
+    for (int c = 0; c < s.chunks; ++c)
+      if (renamed.chunk(repeated.turned(c, 1)) != repeated.turned(renamed.chunk(c), 1)) return false;
+  return true;
+}
+
 bool keep_every_step(const Schedule& s, const Steps& steps, std::vector<Renaming>& symmetries) {
   const auto itself = [](int i) { return i; };
   Renaming as_they_are(one_to_one(s.ranks, itself), one_to_one(all_chunks(s), itself));
+  if (const auto* repeated = steps.made_by<RepeatedSteps>(); repeated && s.extra_chunks == 0)
+    return std::ranges::all_of(repeated->all(), [&](const RepeatedStep& each) { return keep_repeated(s, each, as_they_are, symmetries); });
   Step step;
   for (int k = 0; k < steps.count(); ++k) {
     steps.produce(k, step);
-    if (!follows_chunks(s, step)) return false;
-    as_they_are.clear();
-    for (const Transfer& t : step.transfers()) as_they_are.add(t);
-    for (Renaming& renamed : symmetries) {
-      renamed.clear();
-      for (const Transfer& t : step.transfers()) renamed.add(t);
-      if (renamed.sum() != as_they_are.sum()) return false;
-    }
+    if (!keep_step(s, step, as_they_are, symmetries)) return false;
   }
   return true;
 }

@@ -70,6 +70,7 @@ class BackgroundFlows final : public Driver {
 
   void never_ends(std::uint32_t token) override { blocked_ = blocked_ || streams_[token].record.count == 0; }
 
+  bool takes_part() const override { return !streams_.empty(); }
   State state() const override {
     if (awaited_ == Awaited::no || unfinished_ == 0) return State::finished;
     return blocked_ ? State::stuck : State::running;

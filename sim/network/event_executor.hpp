@@ -6,15 +6,13 @@
 
 #include "collectives/schedule/step_window.hpp"
 #include "kernels/base/error.hpp"
-#include "models/fabric/path_class.hpp"
 #include "models/fabric/routes.hpp"
-#include "models/hardware.hpp"
-#include "models/message_costs.hpp"
-#include "models/server/host_copies.hpp"
 #include "sim/network/lane_state.hpp"
+#include "sim/network/placed_schedule.hpp"
+#include "sim/network/schedule_costs.hpp"
+#include "sim/network/uncontended.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -25,70 +23,33 @@
 
 namespace weft {
 
-// A schedule on ranks placed at endpoints, for a message of `elements` elements.
-struct PlacedSchedule {
-  const Schedule& schedule;
-  std::span<const int> placement;  // rank -> endpoint
-  std::int64_t elements = 0;
-  std::int64_t element_bytes = 1;
-  const HardwareProfile& hardware;
-  std::span<const SimTime> start = {};      // when each rank begins; empty: all at 0
-  std::span<const HostCopies> copies = {};  // beside the schedule, on the `flow` network only
-  Regime regime = {};
-  std::span<const std::vector<int>> stands_for = {};  // by channel and step: of how many it is made (merge_steps.hpp); empty: of one
-};
-
-// What an executor is given beside its schedule. Ranks are the schedule's.
-struct Seat {
-  std::uint32_t number = 0;                       // what its messages in the table say
-  std::span<const Rank> members = {};             // what its ranks are called; empty: as they are
-  int stream = 0;                                 // whose connections it uses
-  int first_channel = 0;                          // what its channels are called in the timeline, from this on
-  std::span<PeersMet> met = {};                   // by channel and rank; empty: connections cost nothing
-  std::vector<std::int64_t*> sends_free_at = {};  // by rank, where sends queue up with those of others: when theirs are over
-};
-
-// A rank is done with its part of a schedule.
-struct RankDone {
-  Rank rank = 0;
-  SimTime at;  // not before the network's clock
-  ChainEnd after = {};
-};
-
 template <class Network>
 class EventExecutor {
  public:
   EventExecutor(const PlacedSchedule& job, LaneState<Network>& lane, Seat seat)
-      : job_(job),
-        lane_(lane),
-        seat_(std::move(seat)),
-        layout_{job.elements, job.schedule.chunks},
-        hardware_(job.hardware.in(job.regime)),
-        message_costs_(hardware_),
-        overheads_(hardware_.path_overheads()),
-        reduce_rate_(hardware_.reduce_rate_for(Bytes{job.elements * job.element_bytes})),
-        copy_rate_(hardware_.copy_rate_for(Bytes{job.elements * job.element_bytes})) {
+      : job_(job), lane_(lane), seat_(std::move(seat)), layout_{job.elements, job.schedule.chunks}, costs_(job, lane) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels) {
       const auto channel = static_cast<std::uint32_t>(channels_.size());
       channels_.emplace_back(steps, job.schedule.ranks,
                              [this, channel](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers, channel); });
     }
-    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel)
+    check(channels_.size() <= UINT16_MAX, "{} channels", channels_.size());
+    for (std::uint16_t channel = 0; channel < channels_.size(); ++channel)
       for (Rank rank = 0; rank < job.schedule.ranks; ++rank) processes_.push_back({.channel = channel, .rank = rank});
     ends_.resize(ranks);
     running_.assign(ranks, static_cast<int>(job.schedule.channels.size()));
     unfinished_ = processes_.size();
-    ring_hop_ps_.resize(channels_.size());
   }
 
   // Each rank once. `at` may lie ahead of the network's clock.
   void begin(Rank rank, SimTime at, const ChainEnd& after = {}) {
-    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel) {
-      Process& p = process(channel, rank);
-      p.after = after;
-      enter(p, later(at.ps, hardware_.call_overhead.ps));
-    }
+    if (!seat_.alone) return begin_now(rank, at, after);
+    begun_.push_back({rank, at, after});
+    if (begun_.size() < running_.size()) return;
+    if (!run_uncontended())
+      for (const RankDone& begun : begun_) begin_now(begun.rank, begun.at, begun.after);
+    begun_.clear();
   }
 
   bool finished() const { return unfinished_ == 0; }
@@ -116,7 +77,7 @@ class EventExecutor {
     if (m.kind == UnderWay::Kind::rank_enters) return enter(process(m.channel, m.from), now);
     if (lane_.timeline)
       lane_.timeline->push_back({seat_.first_channel + static_cast<int>(m.channel), m.step, name_of(m.from), name_of(m.to), m.bytes,
-                                 SimTime{m.posted}, SimTime{m.started} + latency_ahead(m.route), SimTime{now}});
+                                 SimTime{m.posted}, SimTime{m.started} + costs_.latency_ahead(m.route), SimTime{now}});
     if constexpr (Network::knows_bottlenecks)
       if (lane_.path) {
         if (m.route == lane_.none)
@@ -124,27 +85,24 @@ class EventExecutor {
         else
           lane_.path->end(m.recorded, now, lane_.network.model().last_bottleneck(), lane_.network.model().earlier_bottlenecks());
       }
-    const std::int64_t here = staged(m.route) ? copy_engine(lane_.from_host, m.to).copy(now, staging_ps(m.bytes)) : now;
+    const std::int64_t here = costs_.staged(m.route) ? copy_engine(lane_.from_host, m.to).copy(now, costs_.staging_ps(m.bytes)) : now;
     const std::int64_t each = each_of(m.bytes, steps_at(m.channel, m.step));
-    Work work{.ps = message_costs_.of(hardware_.receive_overhead, each).ps};
-    if (m.reduces)
-      add_reduction(work, m.bytes);
-    else
-      work.ps = later(work.ps, copy_ps(m.bytes));
-    const std::int64_t handed = later(now, behind_ps(m.route, m.channel, each));
+    const Work work = costs_.work_of(m.bytes, each, m.reduces);
+    const std::int64_t handed = later(now, costs_.behind_ps(m.route, m.channel, each));
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
       receiver.work += work;
       receiver.copied = std::max(receiver.copied, here);
-      transfer_done(receiver, handed, m.recorded);
+      transfer_done(receiver, {handed, m.recorded, LastTransfer::received_from(m.from)});
     } else {
       Early& early = receiver.early.at(receiver.step, m.step);
       ++early.messages;
       early.work += work;
       early.copied = std::max(early.copied, here);
-      early.handed = std::max(early.handed, handed);
+      early.last.take({handed, m.recorded, LastTransfer::received_from(m.from)});
     }
-    if (!leaves_at_once(each)) transfer_done(process(m.channel, m.from), is_ring() ? handed : now, m.recorded);
+    if (!costs_.leaves_at_once(each))
+      transfer_done(process(m.channel, m.from), {costs_.is_ring() ? handed : now, m.recorded, LastTransfer::sent_to(m.to)});
   }
 
   std::int64_t messages() const { return messages_; }
@@ -174,20 +132,11 @@ class EventExecutor {
   }
 
  private:
-  // What a rank has to do after its transfers of a step: receive overheads, reductions.
-  struct Work {
-    std::int64_t ps = 0;
-    std::int64_t reducing_ps = 0;  // of it, what the rate of reductions takes
-    Work& operator+=(const Work& other) {
-      ps = later(ps, other.ps);
-      reducing_ps = later(reducing_ps, other.reducing_ps);
-      return *this;
-    }
-  };
   // Messages that ended before their receiver reached the step.
   struct Early {
     int messages = 0;
-    std::int64_t handed = 0, copied = 0;
+    LastTransfer last = {};
+    std::int64_t copied = 0;
     Work work = {};
   };
   // A rank's early messages by step, in a ring that holds the steps from the rank's own on.
@@ -217,14 +166,14 @@ class EventExecutor {
   };
   // One rank's place in one channel.
   struct alignas(64) Process {
-    std::uint32_t channel = 0;
+    std::uint16_t channel = 0;
+    bool inside = false;  // it has entered the step; messages that end before are early
     Rank rank = 0;
     int step = 0;
-    bool inside = false;  // it has entered the step; messages that end before are early
-    int pending = 0;      // own sends and receives of the step that have not ended
+    int pending = 0;         // own sends and receives of the step that have not ended
+    LastTransfer last = {};  // of those that have
     std::int64_t entered = 0;
     std::int64_t free_at = 0;  // when the overheads of its sends are over
-    std::int64_t handed = 0;   // when the last of its messages is in its hands
     std::int64_t copied = 0;   // when what it received has been copied from host memory
     Work work = {};
     ChainEnd after = {};  // what let it enter the step, and what it has done since
@@ -239,60 +188,35 @@ class EventExecutor {
     return processes_[channel * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(rank)];
   }
 
+  void begin_now(Rank rank, SimTime at, const ChainEnd& after) {
+    for (std::uint32_t channel = 0; channel < channels_.size(); ++channel) {
+      Process& p = process(channel, rank);
+      p.after = after;
+      enter(p, later(at.ps, costs_.hardware().call_overhead.ps));
+    }
+  }
+
+  // Nobody else is on the network, and all ranks have begun. False where events have to tell.
+  bool run_uncontended() {
+    if constexpr (Network::knows_flows_alone) {
+      using Run = UncontendedRun<Network>;
+      if (lane_.timeline || !lane_.network.model().undisturbed() || !Run::may_describe(job_, costs_.hardware())) return false;
+      Run run(job_, lane_, costs_, seat_);
+      const bool none_met = run.run(begun_, [this](IndexedStep& step, std::span<const Transfer> transfers, std::uint32_t channel) {
+        digest(step, transfers, channel);
+      });
+      if (none_met) {
+        run.conclude(done_, messages_);
+        unfinished_ = 0;
+      } else if (lane_.path) {
+        lane_.path->clear();
+      }
+      return none_met;
+    }
+    return false;
+  }
+
   std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }
-
-  // NCCL's table gives the latency of a whole hop, of which the path's own is a part.
-  std::int64_t overhead_ps(std::uint32_t connection, std::uint32_t channel) const {
-    if (connection == lane_.none) return 0;
-    if (is_ring()) return std::max<std::int64_t>(0, ring_hop_ps_[channel] - latency_ahead(connection).ps);
-    return is_nccl() ? hop_ps(connection) - latency_ahead(connection).ps : of_class_ps(connection);
-  }
-  // Of a message of this size.
-  std::int64_t behind_ps(std::uint32_t connection, std::uint32_t channel, std::int64_t bytes) const {
-    return message_costs_.behind(latency(connection), SimTime{overhead_ps(connection, channel)}, bytes).ps;
-  }
-  std::int64_t of_class_ps(std::uint32_t connection) const {
-    return overheads_[static_cast<std::size_t>(lane_.connections[connection].path_class)].ps;
-  }
-  std::int64_t hop_ps(std::uint32_t connection) const {
-    return connection == lane_.none ? 0 : std::max(of_class_ps(connection), lane_.network.latency(connection).ps);
-  }
-
-  // Rings of NCCL take the sum of their hops' latencies and of their bytes' times (as its tuning model has it, and as 16 servers of 4
-  // H100 show: validation/data/pico_mn5_h100_nccl), although ranks beside a slow hop could send their next chunk while the one before is
-  // on its way: the ranks of a ring go step by step. So every hop takes the mean latency of the ring's, and the sender waits for it.
-  bool is_ring() const {
-    const Collective c = job_.schedule.collective;
-    return is_nccl() && job_.regime.pattern == NcclAlgorithm::ring &&
-           (c == Collective::allreduce || c == Collective::reduce_scatter || c == Collective::allgather);
-  }
-  void find_ring_hop(const StepShape& shape, std::uint32_t channel) {
-    Int128 sum = 0;  // of latencies that may each be days
-    for (const std::uint32_t route : shape.routes) sum += hop_ps(route);
-    ring_hop_ps_[channel] = shape.routes.empty() ? 0 : static_cast<std::int64_t>(sum / static_cast<std::int64_t>(shape.routes.size()));
-  }
-
-  bool is_nccl() const { return job_.regime.protocol != NcclProtocol::automatic; }
-
-  // What passes between a message's start and its first byte on the links. NCCL's senders write into buffers of several slots, and so
-  // one message behind the other: the path's latency then comes after the bytes, where only the receiver waits for it.
-  SimTime latency_ahead(std::uint32_t connection) const {
-    return Network::takes_messages_at_links && is_nccl() ? SimTime{} : latency(connection);
-  }
-
-  // The sender waits for nothing but its own overheads.
-  bool leaves_at_once(std::int64_t bytes) const {
-    return bytes < std::min(hardware_.eager_threshold, hardware_.rendezvous_threshold).count;
-  }
-
-  std::int64_t copy_ps(std::int64_t bytes) const { return copy_rate_.count == 0 ? 0 : (Bytes{bytes} / copy_rate_).ps; }
-
-  void add_reduction(Work& work, std::int64_t bytes) {
-    work.ps = later(work.ps, hardware_.reduce_launch.ps);
-    if (reduce_rate_.count == 0) return;
-    if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
-    work += {last_reduction_ps_, last_reduction_ps_};
-  }
 
   // Of the step after the one the rank is in.
   void fetch_next_send(const Process& p) const {
@@ -311,7 +235,7 @@ class EventExecutor {
     StepWindow& window = channels_[p.channel];
     for (;; window.leave(p.step), ++p.step) {
       if (p.step == window.count()) return finish(p, now);
-      p.inside = hardware_.send_queue == SendQueue::channel || now <= lane_.network.now().ps;
+      p.inside = costs_.hardware().send_queue == SendQueue::channel || now <= lane_.network.now().ps;
       if (!p.inside) return enter_later(p, now);
       IndexedStep& step = window.at(p.step);
       const StepShape& shape = *step.shape;
@@ -319,20 +243,20 @@ class EventExecutor {
       p.pending = static_cast<int>(shape.sends_of(p.rank).size() + shape.receives_of(p.rank).size()) - early.messages;
       p.work = early.work;
       p.copied = early.copied;
-      p.handed = early.handed;
+      p.last = early.last;
       p.entered = p.free_at = now;
       for (const std::uint32_t i : shape.locals_of(p.rank))
-        if (step.load(i).reduces) add_reduction(p.work, step.load(i).bytes);
+        if (step.load(i).reduces) costs_.add_reduction(p.work, step.load(i).bytes);
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
         spend_send(p, step, i);
         post(p, step, i);
-        if (leaves_at_once(each_of(step.load(i).bytes, steps_in(p)))) --p.pending;
+        if (costs_.leaves_at_once(each_of(step.load(i).bytes, steps_in(p)))) --p.pending;
       }
       if (!step.posted.empty())
         for (const std::uint32_t i : shape.receives_of(p.rank))
           if (step.posted[i] != not_posted) start_rendezvous(process(p.channel, shape.from(i)), p, step, i);
       if (p.pending > 0) return;
-      now = do_work(p, std::max({p.handed, p.free_at, p.copied}));
+      now = do_work(p);
     }
   }
 
@@ -344,43 +268,40 @@ class EventExecutor {
   void finish(const Process& p, std::int64_t now) {
     require_in_time(now);
     --unfinished_;
-    RankDone& end = ends_[static_cast<std::size_t>(p.rank)];
-    if (SimTime{now} >= end.at) end = {p.rank, SimTime{now}, p.after};
-    if (--running_[static_cast<std::size_t>(p.rank)] == 0) done_.push_back(end);
+    ChannelsDone& end = ends_[static_cast<std::size_t>(p.rank)];
+    end.take({p.rank, SimTime{now}, p.after}, p.channel);
+    if (--running_[static_cast<std::size_t>(p.rank)] == 0) done_.push_back(end.last);
   }
 
   // The last transfer of a step lets its rank go on.
-  void transfer_done(Process& p, std::int64_t now, std::uint32_t recorded) {
-    p.handed = std::max(p.handed, now);
+  void transfer_done(Process& p, const LastTransfer& transfer) {
+    p.last.take(transfer);
     if (--p.pending > 0) return;
-    p.after = {.message = recorded};
     channels_[p.channel].leave(p.step);
     ++p.step;
-    enter(p, do_work(p, std::max({p.handed, p.free_at, p.copied})));
+    enter(p, do_work(p));
   }
 
-  // When the work of its step is done.
-  std::int64_t do_work(Process& p, std::int64_t from) {
+  // When the work of its step is done. What let it enter the step is what it comes from, unless it has waited inside.
+  std::int64_t do_work(Process& p) {
+    if (p.last.date_ps > p.entered) p.after = {.message = p.last.message};
     p.after.rank = name_of(p.rank);
     p.after.reducing_ps = later(p.after.reducing_ps, p.work.reducing_ps);
-    return later(from, p.work.ps);
+    return later(std::max({p.last.date_ps, p.free_at, p.copied}), p.work.ps);
   }
 
   // The overheads of one send, after those before it in the same queue.
   void spend_send(Process& p, const IndexedStep& step, std::uint32_t i) {
     const StepShape& shape = *step.shape;
     std::int64_t* queue = nullptr;
-    if (hardware_.send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
-    if (hardware_.send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
+    if (costs_.hardware().send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
+    if (costs_.hardware().send_queue == SendQueue::nic) queue = queue_of_nic(p, shape.routes[i]);
     if (queue && *queue > p.free_at) {
       p.after.waiting_ps += *queue - p.free_at;
       p.free_at = *queue;
     }
-    const std::int64_t each = each_of(step.load(i).bytes, steps_in(p));
-    p.free_at = later(p.free_at, steps_in(p) * message_costs_.of(hardware_.send_overhead, each).ps);
-    if (each >= hardware_.inline_threshold.count)
-      p.free_at = later(p.free_at, steps_in(p) * message_costs_.of(hardware_.beyond_inline, each).ps);
-    if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, hardware_.first_use.ps);
+    costs_.add_send(p.free_at, each_of(step.load(i).bytes, steps_in(p)), steps_in(p));
+    if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, costs_.hardware().first_use.ps);
     if (queue) *queue = p.free_at;
   }
 
@@ -394,7 +315,7 @@ class EventExecutor {
 
   // The sender is ready with transfer i at its free_at.
   void post(const Process& sender, IndexedStep& step, std::uint32_t i) {
-    if (each_of(step.load(i).bytes, steps_in(sender)) < hardware_.rendezvous_threshold.count)
+    if (!costs_.waits_for_receiver(each_of(step.load(i).bytes, steps_in(sender))))
       return start(sender, step, i, sender.free_at, sender.free_at);
     if (step.posted.empty()) step.posted.assign(step.shape->ends.size(), not_posted);
     step.posted[i] = sender.free_at;
@@ -406,9 +327,9 @@ class EventExecutor {
   void start_rendezvous(const Process& sender, const Process& receiver, const IndexedStep& step, std::uint32_t i) {
     const std::int64_t posted = step.posted[i];
     const bool receiver_is_last = receiver.entered > posted;
-    const SimTime once = message_costs_.of(hardware_.rendezvous, each_of(step.load(i).bytes, steps_in(sender)));
+    const int steps = steps_in(sender);
     start(receiver_is_last ? receiver : sender, step, i, posted,
-          later(receiver_is_last ? receiver.entered : posted, steps_in(sender) * once.ps));
+          later(receiver_is_last ? receiver.entered : posted, steps * costs_.rendezvous_ps(each_of(step.load(i).bytes, steps))));
   }
 
   // `last`: the end that lets the message go.
@@ -418,15 +339,11 @@ class EventExecutor {
     const std::uint32_t route = shape.routes[i];
     const int steps = steps_in(last);
     const std::int64_t each = each_of(load.bytes, steps);
-    if (steps > 1) {  // what it costs besides its bytes, as often as it stands for
-      const SimTime once = latency_ahead(route) + SimTime{behind_ps(route, last.channel, each)} +
-                           message_costs_.of(hardware_.receive_overhead, each) + (load.reduces ? hardware_.reduce_launch : SimTime{});
-      at = later(at, (steps - 1) * once.ps);
-    }
-    if (staged(route)) at = copy_engine(lane_.to_host, shape.from(i)).copy(at, staging_ps(load.bytes));
+    if (steps > 1) at = later(at, (steps - 1) * costs_.once(route, last.channel, each, load.reduces).ps);
+    if (costs_.staged(route)) at = copy_engine(lane_.to_host, shape.from(i)).copy(at, costs_.staging_ps(load.bytes));
     std::uint32_t recorded = PathRecorder::none;
     if constexpr (Network::knows_bottlenecks)
-      if (lane_.path) recorded = lane_.path->begin(last.after, latency_ahead(route).ps > 0 ? route : lane_.none, at);
+      if (lane_.path) recorded = lane_.path->begin(last.after, costs_.latency_ahead(route).ps > 0 ? route : lane_.none, at);
     const std::uint32_t token = lane_.under_way.add({.bytes = load.bytes,
                                                      .posted = posted,
                                                      .started = at,
@@ -441,8 +358,8 @@ class EventExecutor {
     messages_ += steps;
     if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
     lane_.connections[route].bytes += load.bytes;
-    lane_.network.start(route, steps * message_costs_.wire_bytes(hardware_, each) + load.bytes - steps * each,
-                        SimTime{at} - (latency(route) - latency_ahead(route)), token);
+    lane_.network.start(route, steps * costs_.wire_bytes(each) + load.bytes - steps * each,
+                        SimTime{at} - (costs_.latency(route) - costs_.latency_ahead(route)), token);
   }
 
   // Nearly always one: a division would be a tenth of what a message costs.
@@ -454,22 +371,16 @@ class EventExecutor {
     return job_.stands_for.empty() ? 1 : job_.stands_for[channel][static_cast<std::size_t>(step)];
   }
 
-  // Between GPU and host memory, on the way to or from another server.
-  bool staged(std::uint32_t connection) const {
-    return hardware_.staging_rate.count > 0 && connection != lane_.none && lane_.connections[connection].between_servers;
-  }
-  std::int64_t staging_ps(std::int64_t bytes) const { return (Bytes{bytes} / hardware_.staging_rate).ps; }
   CopyEngine& copy_engine(std::vector<CopyEngine>& engines, Rank rank) {
     const auto endpoint = static_cast<std::size_t>(job_.placement[static_cast<std::size_t>(rank)]);
     if (engines.size() <= endpoint) engines.resize(static_cast<std::size_t>(lane_.routes.fabric().endpoints()));
     return engines[endpoint];
   }
-  SimTime latency(std::uint32_t connection) const { return connection == lane_.none ? SimTime{} : lane_.network.latency(connection); }
 
   void digest(IndexedStep& step, std::span<const Transfer> transfers, std::uint32_t channel) {
     if (step.shape->routes.size() != transfers.size()) {
       find_routes(*step.shape, channel);
-      find_ring_hop(*step.shape, channel);
+      costs_.find_ring_hop(*step.shape, channel);
     }
     for (const Transfer& t : transfers) step.loads.push_back({layout_.size(t.chunk, t.count) * job_.element_bytes, t.reduces});
     if (std::ranges::adjacent_find(step.loads, std::not_equal_to{}) == step.loads.end() && !step.loads.empty()) {
@@ -484,7 +395,7 @@ class EventExecutor {
       if (const std::uint32_t ahead = i + Routes::fetch_ahead; ahead < shape.ends.size())
         lane_.routes.fetch(place(shape.from(ahead)), place(shape.to(ahead)));
       shape.routes.push_back(
-          connection_on(lane_, place(shape.from(i)), place(shape.to(i)), hardware_.stream_rate, {seat_.stream, channel}));
+          connection_on(lane_, place(shape.from(i)), place(shape.to(i)), costs_.hardware().stream_rate, {seat_.stream, channel}));
     }
   }
 
@@ -492,17 +403,13 @@ class EventExecutor {
   LaneState<Network>& lane_;
   const Seat seat_;
   ChunkLayout layout_;
-  const HardwareProfile hardware_;  // in the job's regime
-  const MessageCosts message_costs_;
-  const std::array<SimTime, path_class_count> overheads_;
-  const BitsPerSecond reduce_rate_, copy_rate_;
-  std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
+  ScheduleCosts<Network> costs_;
   std::deque<StepWindow> channels_;
-  LargeTable<Process> processes_;          // channel * ranks + rank
-  std::vector<std::int64_t> ring_hop_ps_;  // by channel
-  std::vector<int> running_;               // by rank: its channels that have not ended
-  std::vector<RankDone> ends_;             // by rank: the last of its channels' ends so far
+  LargeTable<Process> processes_;   // channel * ranks + rank
+  std::vector<int> running_;        // by rank: its channels that have not ended
+  std::vector<ChannelsDone> ends_;  // by rank, so far
   std::vector<RankDone> done_;
+  std::vector<RankDone> begun_;  // of ranks that wait for the others to begin, where a call is alone
   std::size_t unfinished_ = 0;
   std::int64_t messages_ = 0;
 };

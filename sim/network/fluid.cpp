@@ -265,8 +265,11 @@ void FluidNetwork::settle() {
     if (i + 2 < loosened_.size()) fetch_first_flow(links_[static_cast<std::size_t>(loosened_[i + 2])]);
     if (link.holds == 0 || link.loosened == problem_) continue;  // the latter where several have left it
     link.loosened = problem_;
-    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
-      if (const std::uint32_t flow = entry / stride_; flows_[flow].rate > 0 && flows_[flow].bottleneck == id) admit(flow);
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
+      const std::uint32_t flow = entry / stride_;
+      const bool newcomer = flows_[flow].updated_ps == now_;  // which has been looked at
+      if (flows_[flow].rate > 0 && !newcomer && flows_[flow].bottleneck == id) admit(flow);
+    }
   }
   loosened_.clear();
   if (members_.empty()) return;

@@ -74,6 +74,19 @@ class FluidNetwork {
   RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {});
   std::size_t routes() const { return routes_.size(); }
 
+  // What a message on the route finds that is alone on its links: its rate, and which of them decides it; -1: its ceiling.
+  std::int64_t rate_alone(RouteIndex route) const { return terms_of(routes_[route]).bits_per_second; }
+  LinkId narrowest(RouteIndex route) const { return narrowest_of(routes_[route]); }
+  std::span<const LinkId> path(RouteIndex route) const { return path_of(routes_[route]); }
+  // One of the link and the opposite one, where flows on either slow down those on the other; or the link.
+  LinkId of_both_ways(LinkId link) const {
+    const LinkId opposite = links_[static_cast<std::size_t>(link)].opposite;
+    return opposite == no_link ? link : std::min(link, opposite);
+  }
+  std::size_t links() const { return links_.size(); }
+  // Whether nothing is under way, nothing can fail, and nobody asks what happens on links.
+  bool undisturbed() const { return queue_.next_date() == EventQueue::never && active_ == 0 && !detour_ && !activity_; }
+
   // `bytes` leave at `at`, use the links of the route from one path latency later (not before now), and end when they
   // have all passed; then `token` is handed to advance()'s `on_end`.
   void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token);

@@ -1,132 +1,18 @@
 // The differential test: our flow network and SimGrid's own model, same fabric, same schedule, same costs.
-#include "collectives/algorithms/registry.hpp"
-#include "models/fabric/fabric_spec.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/network/random_cases.hpp"
 #include "sim/reference/s4u_network.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
-#include <random>
 
 #include <doctest/doctest.h>
 
 using namespace weft;
 
 namespace {
-
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : random_(seed) {}
-  int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
-  bool one_in(int n) { return below(n) == 0; }
-  template <class T>
-  T one_of(std::initializer_list<T> values) {
-    return values.begin()[below(static_cast<int>(values.size()))];
-  }
-  template <class T>
-  void shuffle(std::vector<T>& values) {
-    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[static_cast<std::size_t>(below(static_cast<int>(i)))]);
-  }
-
- private:
-  std::mt19937_64 random_;
-};
-
-LinkSpec any_link(Dice& dice) { return {dice.one_of({10_Gbps, 40_Gbps, 100_Gbps}), dice.one_of({0_ns, 100_ns, 500_ns, 2_us})}; }
-
-FabricSpec any_fabric(Dice& dice) {
-  const LinkSpec host = any_link(dice), inner = any_link(dice);
-  switch (dice.below(6)) {
-    case 0: {
-      const int switches = dice.one_of({4, 8});
-      return BiGraph{.switches = switches, .nodes_per_switch = 1 + dice.below(switches / 2), .host_link = host, .fabric_link = inner};
-    }
-    case 1:
-      return FatTree{.leaves = 2 + dice.below(4),
-                     .nodes_per_leaf = 1 + dice.below(5),
-                     .spines = 1 + dice.below(3),
-                     .host_link = host,
-                     .fabric_link = inner};
-    case 2:
-      return FatTree{.k = 4, .host_link = host, .fabric_link = inner};
-    case 3:
-      return Star{.nodes = 2 + dice.below(20), .host_link = host};
-    case 4:
-      return Torus{.dims = {2 + dice.below(3), 2 + dice.below(3)}, .host_link = host, .fabric_link = inner};
-    default:
-      return Dragonfly{.groups = 3,
-                       .routers_per_group = 2,
-                       .nodes_per_router = 2,
-                       .global_links_per_router = 1,
-                       .host_link = host,
-                       .fabric_link = inner,
-                       .global_link = inner};
-  }
-}
-
-HardwareProfile any_hardware(Dice& dice) {
-  HardwareProfile hw;
-  if (dice.one_in(2)) return hw;
-  hw.send_overhead = dice.one_of({0_us, 1_us, 3'300_ns});
-  hw.receive_overhead = dice.one_of({0_us, 700_ns});
-  hw.first_use = dice.one_of({0_us, 20_us});
-  hw.rendezvous = dice.one_of({0_us, 2_us});
-  hw.rendezvous_threshold = dice.one_of({Bytes{INT64_MAX}, 64_KiB, 1_B});
-  hw.reduce_launch = dice.one_of({0_us, 4_us});
-  hw.reduce_rate = dice.one_of({BitsPerSecond{0}, 200_Gbps});
-  hw.wire_efficiency = dice.one_of({1.0, 0.93});
-  hw.eager_efficiency = dice.one_of({1.0, 0.5});
-  hw.reduce_cache = dice.one_of({Bytes{INT64_MAX}, 100_KB});
-  hw.reduce_rate_beyond_cache = dice.one_of({BitsPerSecond{0}, 70_Gbps});
-  hw.message_efficiency = dice.one_of({1.0, 0.25});
-  hw.call_overhead = dice.one_of({0_us, 9_us});
-  hw.eager_threshold = dice.one_of({0_B, 8_KiB, 1_MiB});
-  hw.inline_threshold = dice.one_of({0_B, 200_B});
-  hw.beyond_inline = dice.one_of({0_us, 300_ns});
-  hw.rail_overhead = dice.one_of({0_us, 2'700_ns});
-  hw.network_overhead = dice.one_of({0_us, 5_us});
-  return hw;
-}
-
-struct Case {
-  FabricSpec fabric;
-  Ecmp ecmp;
-  Request request;
-  std::vector<int> placement;
-  std::int64_t elements = 0;
-  HardwareProfile hardware;
-  std::vector<SimTime> start;
-};
-
-Case any_case(std::uint64_t seed) {
-  Dice dice(seed);
-  for (;;) {
-    Case c;
-    c.fabric = any_fabric(dice);
-    const int endpoints = static_cast<int>(weft::endpoints(c.fabric));
-    c.ecmp = {dice.one_of({EcmpPolicy::hash, EcmpPolicy::d_mod_k, EcmpPolicy::least_loaded}), seed};
-    c.request.ranks = 2 + dice.below(std::max(1, std::min(24, endpoints) - 1));
-    const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(dice.below(static_cast<int>(algorithms().size())))];
-    c.request.collective = algorithm.collective;
-    c.request.algorithm = algorithm.name;
-    if (algorithm.can_be_cut) c.request.settings = {.channels = dice.one_in(4) ? 2 : 1, .pieces = dice.one_in(4) ? 3 : 1};
-    if (algorithm.takes_group) c.request.settings.group = dice.one_of({1, 2, 4});
-    if (c.request.ranks > endpoints || !constraints(c.request).empty()) continue;
-    c.placement.resize(static_cast<std::size_t>(endpoints));
-    std::iota(c.placement.begin(), c.placement.end(), 0);
-    if (!dice.one_in(3)) dice.shuffle(c.placement);
-    c.placement.resize(static_cast<std::size_t>(c.request.ranks));
-    c.elements = dice.one_of<std::int64_t>({0, 1, 1000, 100'003, 4'000'000});
-    if (c.request.collective == Collective::alltoall) c.elements -= c.elements % build(c.request).chunks;
-    c.hardware = any_hardware(dice);
-    if (dice.one_in(2))
-      for (int r = 0; r < c.request.ranks; ++r) c.start.push_back(SimTime{dice.below(300'000) * 1'000});
-    return c;
-  }
-}
 
 std::vector<double> rank_seconds(const NetworkRun& run) {
   std::vector<double> seconds;
@@ -136,7 +22,7 @@ std::vector<double> rank_seconds(const NetworkRun& run) {
 
 // How far each rank's end moves when one rank starts a picosecond later: what rounding may change. A sequence of sharings can
 // turn a picosecond into a thousand where two messages nearly coincide.
-std::vector<double> moved_by_a_picosecond(const Case& c, const Schedule& schedule, const Fabric& fabric, Routes& routes) {
+std::vector<double> moved_by_a_picosecond(const AnyRun& c, const Schedule& schedule, const Fabric& fabric, Routes& routes) {
   const auto run = [&](std::span<const SimTime> start) {
     return rank_seconds(run_flow_bare({schedule, c.placement, c.elements, 4, c.hardware, start}, fabric, routes));
   };
@@ -158,7 +44,7 @@ std::vector<double> moved_by_a_picosecond(const Case& c, const Schedule& schedul
 TEST_CASE("flow and SimGrid's own network agree to a millionth on 400 cases of round numbers") {
   int congested = 0, sensitive = 0;  // these to a picosecond at a start
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
-    const Case c = any_case(seed);
+    const AnyRun c = any_run(seed);
     CAPTURE(seed);
     CAPTURE(type_name(c.fabric));
     CAPTURE(c.request.algorithm);

@@ -38,6 +38,7 @@ class ProgramDriver final : public Driver {
   // What the job points to must outlive the driver. `nic_free_at`: by link, shared by all jobs; for SendQueue::nic.
   ProgramDriver(const PlacedProgram& job, Routes& routes, SharedNetwork<Network>& network, std::span<std::int64_t> nic_free_at = {})
       : job_(job),
+        network_(network),
         lane_{.routes = routes, .network = network.join(*this), .timeline = job.timeline, .nic_free_at = nic_free_at},
         rank_free_at_(static_cast<std::size_t>(job.program.ranks)) {
     check(job.repetition.iterations > 0, "{} iterations", job.repetition.iterations);
@@ -110,8 +111,7 @@ class ProgramDriver final : public Driver {
     std::string text = (job_.name.empty() ? "" : "job " + job_.name + ": ") + std::string("no progress is possible:");
     for (const auto& executor : executors_)
       if (executor && text.size() < most) executor->waiting(text, most);
-    const bool one_operation = job_.program.operations.size() == 1 && job_.program.operations.front().size() == 1;
-    for (Rank rank = 0; !one_operation && rank < job_.program.ranks && text.size() < most; ++rank) waiting(rank, text);
+    for (Rank rank = 0; !is_one_call() && rank < job_.program.ranks && text.size() < most; ++rank) waiting(rank, text);
     return text.size() < most ? text : text + "\n  ...";
   }
 
@@ -199,10 +199,12 @@ class ProgramDriver final : public Driver {
   };
 
   const Graph& graph(Rank rank) const { return graphs_.size() == 1 ? graphs_.front() : graphs_[static_cast<std::size_t>(rank)]; }
+  bool is_one_call() const { return job_.program.operations.size() == 1 && job_.program.operations.front().size() == 1; }
   bool finished() const { return unfinished_ == 0 && iterations_.size() == static_cast<std::size_t>(job_.repetition.iterations) && begun_; }
 
   void begin_iteration(SimTime first, std::span<const SimTime> starts) {
     iterations_.push_back({first, first});
+    last_ = {};
     begun_ = true;
     executors_.clear();
     executors_.resize(job_.program.calls.size());
@@ -261,7 +263,11 @@ class ProgramDriver final : public Driver {
   void open(std::uint32_t c, int stream) {
     const Call& call = job_.program.calls[c];
     const Schedule& schedule = *call.schedule;
-    Seat seat{.number = c, .members = call.members, .stream = stream, .first_channel = first_channels_[c]};
+    Seat seat{.number = c,
+              .members = call.members,
+              .stream = stream,
+              .first_channel = first_channels_[c],
+              .alone = is_one_call() && call.members.empty() && !job_.operations && network_.alone(*this)};
     if (job_.hardware.first_use.ps > 0) {
       std::vector<PeersMet>& met = met_[{stream, schedule.channels.size(), call.members}];
       met.resize(schedule.channels.size() * static_cast<std::size_t>(schedule.ranks));
@@ -305,9 +311,10 @@ class ProgramDriver final : public Driver {
     require_in_time(end.at.ps);
     SimTime& last = rank_end_[static_cast<std::size_t>(end.rank)];
     last = std::max(last, end.at);
-    if (end.at >= iterations_.back().end) {
+    const auto turn = std::tuple(end.at, end.rank, end.operation), before = std::tuple(iterations_.back().end, last_.rank, last_.operation);
+    if (turn >= before) {
       iterations_.back().end = end.at;
-      last_ = end.after;
+      last_ = end;
     }
     if (job_.operations) job_.operations->push_back({end.rank, end.operation, begun, end.at});
     const bool awaited = !graph(end.rank).next(end.operation).empty();
@@ -344,7 +351,7 @@ class ProgramDriver final : public Driver {
     }
     if (!path_) path_.emplace();
     const auto latency = [this](std::uint32_t route) { return route == lane_.none ? SimTime{} : lane_.network.latency(route); };
-    *path_ += recorder_.parts(iterations_.back().begin, iterations_.back().end, last_, latency);
+    *path_ += recorder_.parts(iterations_.back().begin, iterations_.back().end, last_.after, latency);
     recorder_.clear();
   }
 
@@ -359,6 +366,7 @@ class ProgramDriver final : public Driver {
   }
 
   const PlacedProgram job_;
+  const SharedNetwork<Network>& network_;
   LaneState<Lane<Network>> lane_;
   std::vector<Graph> graphs_;                  // of all ranks alike, or rank by rank
   std::map<std::vector<Rank>, Group> groups_;  // by members
@@ -378,7 +386,7 @@ class ProgramDriver final : public Driver {
   std::map<std::pair<Rank, int>, SimTime> unit_free_at_;   // by rank and unit
   std::map<std::pair<Rank, int>, ChainEnd> waiting_ends_;  // of operations that end at a date to come
   PathRecorder recorder_;
-  ChainEnd last_ = {};  // of the iteration under way
+  Turn last_ = {};  // that ended, of the iteration under way; of several at one date that of the highest rank
   std::optional<PathParts> path_;
   std::vector<Iteration> iterations_;
   std::vector<SimTime> rank_end_;

@@ -38,10 +38,11 @@ class Driver {
   virtual void ended(std::uint32_t token) = 0;  // a message of its lane has ended now; may start others
   // A message is likely to end after so many others: after 2, 1 and 0: what its end needs, and what that needs.
   virtual void fetch(int, std::uint32_t) {}
-  virtual void never_ends(std::uint32_t) {}   // this message of its lane stands for ever; may be told again
-  virtual State state() const = 0;            // the run is over when none is running
-  virtual std::string waiting() const = 0;    // who waits for whom, while it has not finished; "" for what another driver says
-  virtual double share() const { return 0; }  // of its work that is done, about, 0 to 1; 0: not known
+  virtual void never_ends(std::uint32_t) {}         // this message of its lane stands for ever; may be told again
+  virtual bool takes_part() const { return true; }  // once it knows what it does: whether that is anything
+  virtual State state() const = 0;                  // the run is over when none is running
+  virtual std::string waiting() const = 0;          // who waits for whom, while it has not finished; "" for what another driver says
+  virtual double share() const { return 0; }        // of its work that is done, about, 0 to 1; 0: not known
 };
 
 // What a driver sees of the network: FluidNetwork's and PacketNetwork's interface.
@@ -78,6 +79,9 @@ class Lane {
     if constexpr (requires { network_.fetch_route(route); }) network_.fetch_route(routes_[route]);
   }
 
+  // What the network calls it.
+  std::uint32_t number(RouteIndex route) const { return routes_[route]; }
+
   SimTime now() const { return network_.now(); }
   SimTime latency(RouteIndex route) const { return network_.latency(routes_[route]); }
 
@@ -86,6 +90,8 @@ class Lane {
 
   // Whether it is known what limits messages: then of the one that ends, its driver's `ended` may ask.
   static constexpr bool knows_bottlenecks = requires(Network & network) { network.record_bottlenecks(); };
+  // Whether it is known how messages travel that meet no other (uncontended.hpp).
+  static constexpr bool knows_flows_alone = requires(const Network& network) { network.rate_alone(std::uint32_t{}); };
   const Network& model() const { return network_; }
   Network& model() { return network_; }
 
@@ -110,6 +116,11 @@ class SharedNetwork final : public EventSource {
     check(!begun_, "a driver joins a network that runs");
     drivers_.push_back(&driver);
     return lanes_.emplace_back(network_, static_cast<std::uint32_t>(lanes_.size()));
+  }
+
+  // Whether nobody else does anything on it.
+  bool alone(const Driver& driver) const {
+    return std::ranges::all_of(drivers_, [&](const Driver* other) { return other == &driver || !other->takes_part(); });
   }
 
   // Call once, before it is advanced.

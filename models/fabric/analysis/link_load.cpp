@@ -1,7 +1,9 @@
 #include "models/fabric/analysis/link_load.hpp"
 
+#include "collectives/schedule/repeated_steps.hpp"
 #include "kernels/base/error.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace weft {
@@ -43,6 +45,13 @@ void append_pairs(const Step& step, std::span<const int> placement, Pairs& pairs
     if (t.from != t.to) pairs.emplace_back(placement[static_cast<std::size_t>(t.from)], placement[static_cast<std::size_t>(t.to)]);
 }
 
+// Whether the channel is known to join the same ranks in step k as in the one before; or to be over in both.
+bool repeats(const Steps& channel, int k) {
+  if (k > channel.count()) return true;
+  const auto* repeated = channel.made_by<RepeatedSteps>();
+  return repeated && k < channel.count() && repeated->repeats(k);
+}
+
 }  // namespace
 
 LinkLoad link_load(const Schedule& schedule, std::span<const int> placement, Routes& routes) {
@@ -52,6 +61,10 @@ LinkLoad link_load(const Schedule& schedule, std::span<const int> placement, Rou
   Pairs pairs, previous;
   Step produced;
   for (int k = 0, steps = schedule.steps(); k < steps; ++k) {
+    if (k > 0 && std::ranges::all_of(schedule.channels, [&](const Steps& channel) { return repeats(channel, k); })) {
+      load.steps.push_back(load.steps.back());
+      continue;
+    }
     pairs.clear();
     for (const Steps& channel : schedule.channels) {
       if (k >= channel.count()) continue;

@@ -1,0 +1,294 @@
+// A schedule whose messages meet on no link needs no events: when each of them starts and ends follows from when its ranks entered the
+// step, rank by rank and step by step. So the whole schedule is walked as if no two messages ever met, and it is checked on the way that
+// none has used a link, or the other direction of one that loses rate two-way, while another was on it. If that holds, this is what the
+// executor of events would have found, to the picosecond: the first message that met another would have been seen. If not, nothing has
+// happened, and the events are gone through.
+//
+// Where a step joins the same ranks as the one before, over the same sizes, and has made everyone later by the same time twice, so will
+// each further one: they are counted, not walked.
+#pragma once
+
+#include "collectives/schedule/repeated_steps.hpp"
+#include "sim/network/schedule_costs.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+template <class Network>
+class UncontendedRun {
+ public:
+  using Digest = std::function<void(IndexedStep& step, std::span<const Transfer> transfers, std::uint32_t channel)>;
+
+  // What costs depend on the order in which ranks come to something they share, only events know.
+  static bool may_describe(const PlacedSchedule& job, const HardwareProfile& hardware) {
+    const bool own_queues =
+        hardware.send_queue == SendQueue::channel || (hardware.send_queue == SendQueue::rank && job.schedule.channels.size() == 1);
+    return own_queues && hardware.staging_rate.count == 0 && job.stands_for.empty();
+  }
+
+  // They must outlive it.
+  UncontendedRun(const PlacedSchedule& job, LaneState<Network>& lane, ScheduleCosts<Network>& costs, const Seat& seat)
+      : job_(job),
+        lane_(lane),
+        costs_(costs),
+        seat_(seat),
+        met_(seat.met.begin(), seat.met.end()),
+        places_(static_cast<std::size_t>(job.schedule.ranks)),
+        after_(places_.size()),
+        done_(places_.size()),
+        busy_until_(lane.network.model().links()) {}
+
+  // Whether no message met another, all ranks beginning as `begun` says. `digest`: the executor's.
+  bool run(std::span<const RankDone> begun, const Digest& digest) {
+    for (std::uint32_t channel = 0; channel < job_.schedule.channels.size(); ++channel) {
+      for (const RankDone& rank : begun) {
+        const auto at = static_cast<std::size_t>(rank.rank);
+        places_[at].entered = later(rank.at.ps, costs_.hardware().call_overhead.ps);
+        after_[at] = rank.after;
+      }
+      if (!walk(channel, digest)) return false;
+      for (std::size_t rank = 0; rank < places_.size(); ++rank) {
+        if (places_[rank].entered == INT64_MAX) return false;
+        done_[rank].take({static_cast<Rank>(rank), SimTime{places_[rank].entered}, after_[rank]}, channel);
+      }
+    }
+    return true;
+  }
+
+  // What has happened, after a run in which none met another: to be called once.
+  void conclude(std::vector<RankDone>& done, std::int64_t& messages) const {
+    for (const ChannelsDone& rank : done_) done.push_back(rank.last);
+    messages += messages_;
+    std::ranges::copy(met_, seat_.met.begin());
+    for (std::size_t connection = 0; connection < bytes_.size(); ++connection) lane_.connections[connection].bytes += bytes_[connection];
+  }
+
+ private:
+  // Of one rank, in the step that is walked.
+  struct Place {
+    std::int64_t entered = 0, free_at = 0;
+    LastTransfer last = {};
+    Work work = {};
+  };
+  // A transfer of the present shape: what does not depend on its size.
+  struct Way {
+    std::int64_t latency_ahead = 0, behind = 0, bits_per_second = 0;
+    std::uint32_t first_link = 0;  // in links_, up to the next one's
+    LinkId narrowest = -1;
+  };
+  // What all messages of this size cost.
+  struct Sized {
+    Load load{.bytes = -1};
+    std::int64_t send_ps = 0, rendezvous_ps = 0, wire_bytes = 0;
+    std::int64_t bits_per_second = 0, alone_ps = 0;  // on a way of this rate
+    Work work = {};
+    bool leaves_at_once = false, waits_for_receiver = false;
+  };
+
+  bool walk(std::uint32_t channel, const Digest& digest) {
+    const Steps& steps = job_.schedule.channels[channel];
+    const auto* repeated = job_.elements % job_.schedule.chunks == 0 ? steps.made_by<RepeatedSteps>() : nullptr;
+    StepWindow window(steps, job_.schedule.ranks,
+                      [&](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers, channel); });
+    shape_.reset();
+    for (int k = 0; k < steps.count(); ++k) {
+      const bool recording = lane_.path && lane_.path->complete(), all_later = alike_ >= 2 && !recording;
+      if (all_later && repeated && repeated->repeats(k)) {
+        ++ahead_;
+        window.skip();
+        continue;
+      }
+      const IndexedStep& step = window.at(k);
+      const bool like_before = step.shape == shape_ && step.loads == loads_;
+      if (like_before && all_later) {
+        ++ahead_;
+        window.leave_for_all(k);
+        continue;
+      }
+      catch_up();
+      if (!like_before && !meet(step, channel)) return false;
+      if (!(recording ? advance<true>(step, channel) : advance<false>(step, channel))) return false;
+      window.leave_for_all(k);
+    }
+    catch_up();
+    return true;
+  }
+
+  // Another step than the one before.
+  bool meet(const IndexedStep& step, std::uint32_t channel) {
+    alike_ = 0;
+    loads_ = step.loads;
+    if (step.shape == shape_) return true;
+    if (costs_.is_ring() && shape_) return false;  // whose mean hop is of one shape
+    shape_ = step.shape;
+    ways_.clear();
+    links_.clear();
+    bytes_.resize(lane_.connections.size());
+    const auto& model = lane_.network.model();
+    for (const std::uint32_t route : shape_->routes) {
+      Way way{.latency_ahead = costs_.latency_ahead(route).ps,
+              .behind = costs_.by_size() ? 0 : costs_.behind_ps(route, channel, 0),
+              .first_link = static_cast<std::uint32_t>(links_.size())};
+      if (route != lane_.none) {
+        const std::uint32_t number = lane_.network.number(route);
+        way.bits_per_second = model.rate_alone(number);
+        way.narrowest = model.narrowest(number);
+        for (const LinkId link : model.path(number)) links_.push_back(model.of_both_ways(link));
+      }
+      ways_.push_back(way);
+    }
+    ways_.push_back({.first_link = static_cast<std::uint32_t>(links_.size())});
+    return true;
+  }
+
+  template <bool recording>
+  bool advance(const IndexedStep& step, std::uint32_t channel) {
+    for (Place& place : places_) place.free_at = place.entered, place.last = {}, place.work = {};
+    new_peers_ = false;
+    const auto transfers = static_cast<std::uint32_t>(shape_->ends.size());
+    for (std::uint32_t i = 0; i < transfers; ++i) {
+      if (i + ahead_of_use < transfers) fetch(i + ahead_of_use);
+      if (!transfer<recording>(step.load(i), i, channel)) return false;
+    }
+    const std::int64_t shift = leave<recording>(0);
+    bool all_alike = shift >= 0;
+    for (std::size_t rank = 1; rank < places_.size(); ++rank) all_alike &= leave<recording>(rank) == shift;
+    alike_ = !all_alike || new_peers_ ? 0 : shift == shift_ ? alike_ + 1 : 1;
+    shift_ = shift;
+    return true;
+  }
+
+  // The rank enters its next step; how much later than this one.
+  template <bool recording>
+  std::int64_t leave(std::size_t rank) {
+    Place& place = places_[rank];
+    if constexpr (recording) {
+      ChainEnd& after = after_[rank];
+      if (place.last.date_ps > place.entered) after = {.message = place.last.message};
+      after.rank = seat_.members.empty() ? static_cast<Rank>(rank) : seat_.members[rank];
+      after.reducing_ps = later(after.reducing_ps, place.work.reducing_ps);
+    }
+    const std::int64_t next = later(std::max(place.last.date_ps, place.free_at), place.work.ps);
+    return next - std::exchange(place.entered, next);
+  }
+
+  // False where it meets another.
+  template <bool recording>
+  bool transfer(const Load& load, std::uint32_t i, std::uint32_t channel) {
+    const Rank from = shape_->from(i), to = shape_->to(i);
+    Place& sender = places_[static_cast<std::size_t>(from)];
+    Place& receiver = places_[static_cast<std::size_t>(to)];
+    if (from == to) {
+      if (load.reduces) costs_.add_reduction(sender.work, load.bytes);
+      return true;
+    }
+    const Sized& sized = sized_for(load, ways_[i].bits_per_second);
+    const Way& way = ways_[i];
+    sender.free_at = later(sender.free_at, sized.send_ps);
+    if (!met_.empty() && met_[channel * places_.size() + static_cast<std::size_t>(from)].meet(to)) {
+      sender.free_at = later(sender.free_at, costs_.hardware().first_use.ps);
+      new_peers_ = true;
+    }
+    const bool receiver_is_last = sized.waits_for_receiver && receiver.entered > sender.free_at;
+    std::int64_t at = receiver_is_last ? receiver.entered : sender.free_at;
+    if (sized.waits_for_receiver) at = later(at, sized.rendezvous_ps);
+
+    const std::int64_t active = later(at, way.latency_ahead), end = later(active, sized.alone_ps);
+    const bool on_links = way.bits_per_second > 0 && sized.wire_bytes > 0;
+    for (std::uint32_t link = way.first_link; on_links && link < ways_[i + 1].first_link; ++link)
+      if (std::exchange(busy_until_[static_cast<std::size_t>(links_[link])], end) > active) return false;
+
+    const std::uint32_t route = shape_->routes[i];
+    std::uint32_t recorded = PathRecorder::none;
+    if constexpr (recording) {
+      recorded =
+          lane_.path->begin(after_[static_cast<std::size_t>(receiver_is_last ? to : from)], way.latency_ahead > 0 ? route : lane_.none, at);
+      lane_.path->end(recorded, end, on_links ? way.narrowest : -1, std::span<const BottleneckSpan>{});
+    }
+    ++messages_;
+    if (route != lane_.none) bytes_[route] += load.bytes;
+    const std::int64_t handed = later(end, costs_.by_size() ? costs_.behind_ps(route, channel, load.bytes) : way.behind);
+    receiver.work += sized.work;
+    receiver.last.take({handed, recorded, LastTransfer::received_from(from)});
+    if (!sized.leaves_at_once) sender.last.take({costs_.is_ring() ? handed : end, recorded, LastTransfer::sent_to(to)});
+    return true;
+  }
+
+  const Sized& sized_for(const Load& load, std::int64_t bits_per_second) {
+    if (sized_.load != load) {
+      sized_ = {.load = load,
+                .rendezvous_ps = costs_.rendezvous_ps(load.bytes),
+                .wire_bytes = costs_.wire_bytes(load.bytes),
+                .work = costs_.work_of(load.bytes, load.bytes, load.reduces),
+                .leaves_at_once = costs_.leaves_at_once(load.bytes),
+                .waits_for_receiver = costs_.waits_for_receiver(load.bytes)};
+      costs_.add_send(sized_.send_ps, load.bytes, 1);
+    }
+    if (sized_.bits_per_second != bits_per_second) {
+      sized_.bits_per_second = bits_per_second;
+      sized_.alone_ps = bits_per_second > 0 ? (Bytes{sized_.wire_bytes} / BitsPerSecond{bits_per_second}).ps : 0;
+    }
+    return sized_;
+  }
+
+  // What a transfer needs stands at places without order.
+  void fetch(std::uint32_t i) const {
+    __builtin_prefetch(&places_[static_cast<std::size_t>(shape_->from(i))], 1);
+    __builtin_prefetch(&places_[static_cast<std::size_t>(shape_->to(i))], 1);
+    for (std::uint32_t link = ways_[i].first_link; link < ways_[i + 1].first_link; ++link)
+      __builtin_prefetch(&busy_until_[static_cast<std::size_t>(links_[link])], 1);
+  }
+
+  // Walks the steps that were only counted.
+  void catch_up() {
+    if (ahead_ == 0) return;
+    const std::int64_t shift = (ahead_ * SimTime{shift_}).ps;
+    for (Place& place : places_) place.entered = later(place.entered, shift);
+    std::vector<LinkId> used = links_;
+    std::ranges::sort(used);
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    for (const LinkId link : used) {
+      std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
+      until = later(until, shift);
+    }
+    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
+      if (shape_->from(i) == shape_->to(i)) continue;
+      messages_ += ahead_;
+      if (shape_->routes[i] != lane_.none) bytes_[shape_->routes[i]] += ahead_ * (loads_.size() == 1 ? loads_.front() : loads_[i]).bytes;
+    }
+    ahead_ = 0;
+  }
+
+  static constexpr std::uint32_t ahead_of_use = 6;
+
+  const PlacedSchedule& job_;
+  LaneState<Network>& lane_;
+  ScheduleCosts<Network>& costs_;
+  const Seat& seat_;
+  std::vector<PeersMet> met_;
+  LargeTable<Place> places_;             // by rank
+  std::vector<ChainEnd> after_;          // by rank: what let it enter the step, where it is recorded
+  std::vector<ChannelsDone> done_;       // by rank
+  LargeTable<std::int64_t> busy_until_;  // by link
+  std::vector<std::int64_t> bytes_;      // by connection
+  std::int64_t messages_ = 0;
+  Sized sized_;
+
+  std::shared_ptr<StepShape> shape_;  // of the present step, and its loads
+  std::vector<Load> loads_;
+  std::vector<Way> ways_;  // by transfer, and one behind
+  std::vector<LinkId> links_;
+  bool new_peers_ = false;   // some rank has met another for the first time
+  int alike_ = 0;            // steps of this shape and load by which all ranks became later by `shift_`, in a row
+  std::int64_t shift_ = -1;  // of the first rank
+  std::int64_t ahead_ = 0;   // steps like it that were only counted
+};
+
+}  // namespace weft

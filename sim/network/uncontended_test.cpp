@@ -1,0 +1,160 @@
+// What is walked without events is held against the events, which a run with a timeline goes through.
+#include "models/fabric/link_load.hpp"
+#include "models/fabric/placement.hpp"
+#include "sim/network/flow_network.hpp"
+#include "sim/network/fluid.hpp"
+#include "sim/network/program_driver.hpp"
+#include "sim/network/random_cases.hpp"
+
+#include <optional>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+struct Ended {
+  NetworkRun run;
+  std::optional<PathParts> path;
+};
+
+enum class By { whatever_suits, events };
+struct Asked {
+  Repetition repetition = {};
+  bool path = true;  // where it is not asked for, steps may be counted without being walked
+};
+
+Ended ended(const AnyRun& c, const Fabric& fabric, const Schedule& schedule, By by, const Asked& asked = {}) {
+  Routes routes(fabric, c.ecmp);
+  link_load(schedule, c.placement, routes);  // chooses them all, as an experiment does: some policies go by the order they are asked for
+  SharedNetwork<FluidNetwork> network(goodput_of_links(fabric, c.hardware));
+  lose_two_way(fabric, network.model());
+  std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(fabric.links()));
+  std::vector<MessageRecord> messages;
+  const Program program = program_of(schedule, c.elements, 4);
+  ProgramDriver driver({.program = program,
+                        .placement = c.placement,
+                        .hardware = c.hardware,
+                        .start = c.start,
+                        .repetition = asked.repetition,
+                        .timeline = by == By::events ? &messages : nullptr,
+                        .find_path = asked.path},
+                       routes, network, nic_free_at);
+  run_to_end(network, Around::nothing);
+  Ended out{driver.result(), driver.critical_path()};
+  out.run.events = network.model().events();
+  return out;
+}
+
+void check_same(const Ended& walked, const Ended& events) {
+  CHECK(walked.run.finish == events.run.finish);
+  CHECK(walked.run.rank_finish == events.run.rank_finish);
+  CHECK(walked.run.bytes_on_link == events.run.bytes_on_link);
+  CHECK(walked.run.messages == events.run.messages);
+  REQUIRE(walked.path.has_value() == events.path.has_value());
+  if (!walked.path) return;
+  CHECK(walked.path->latency == events.path->latency);
+  CHECK(walked.path->overhead == events.path->overhead);
+  CHECK(walked.path->waiting == events.path->waiting);
+  CHECK(walked.path->computing == events.path->computing);
+  CHECK(walked.path->links == events.path->links);
+  CHECK(walked.path->reduce_engines == events.path->reduce_engines);
+}
+
+// Messages that met no other have been walked.
+bool was_walked(const Ended& e) { return e.run.events == 0 && e.run.messages > 0; }
+
+AnyRun ring_of(const FabricSpec& fabric, Bytes size) {
+  AnyRun c;
+  c.fabric = fabric;
+  c.request.algorithm = "ring";
+  c.request.ranks = static_cast<int>(endpoints(fabric));
+  c.placement = place({}, c.request.ranks, fabric);
+  c.elements = size.count / 4;
+  return c;
+}
+
+constexpr LinkSpec wire{100_Gbps, 500_ns};
+
+}  // namespace
+
+TEST_CASE("uncontended: a run without events gives what the events give, to the picosecond and link by link, on 1500 cases") {
+  int walked = 0, contended = 0;
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    const AnyRun c = any_run(seed);
+    CAPTURE(seed);
+    CAPTURE(type_name(c.fabric));
+    CAPTURE(c.request.algorithm);
+    CAPTURE(c.request.ranks);
+    const auto fabric = build(c.fabric);
+    const Schedule schedule = build(c.request);
+    const Asked asked{.repetition = {.iterations = seed % 4 == 0 ? 3 : 1, .compute = 7_us}, .path = seed % 3 > 0};
+    const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, asked);
+    check_same(plain, ended(c, *fabric, schedule, By::events, asked));
+    walked += was_walked(plain);
+    contended += plain.run.events > 0;
+  }
+  CHECK(walked > 400);
+  CHECK(contended > 400);
+}
+
+TEST_CASE("uncontended: steps that are only counted are those that the events go through, whatever the sizes, costs and starts") {
+  const LinkSpec between{100_Gbps, 700_ns};
+  const auto bigraph = [&](int switches, int nodes) {
+    return BiGraph{.switches = switches, .nodes_per_switch = nodes, .host_link = wire, .fabric_link = between};
+  };
+  for (const auto& [fabric, ranks] :
+       {std::pair<FabricSpec, int>{bigraph(16, 4), 64}, {bigraph(16, 4), 57}, {Star{.nodes = 48, .host_link = wire}, 48}})
+    for (const std::int64_t elements : {0, 1, 64 * 57 * 48, 64 * 57 * 48 * 7 + 5})
+      for (const char* algorithm : {"ring", "hierarchical_ring"})
+        for (const bool costs : {false, true}) {
+          AnyRun c = ring_of(fabric, Bytes{4 * elements});
+          c.request.ranks = ranks;
+          c.request.algorithm = algorithm;
+          c.request.settings.group = 3;
+          if (!constraints(c.request).empty()) continue;
+          c.placement.resize(static_cast<std::size_t>(ranks));
+          if (costs) {
+            c.hardware.send_overhead = 1300_ns;
+            c.hardware.reduce_rate = 300_Gbps;
+            c.hardware.first_use = 2_us;
+            c.hardware.rendezvous = 400_ns;
+            c.hardware.rendezvous_threshold = 1_B;
+            for (int r = 0; r < ranks; ++r) c.start.push_back(SimTime{r * 77'777});
+          }
+          CAPTURE(type_name(fabric));
+          CAPTURE(algorithm);
+          CAPTURE(ranks);
+          CAPTURE(elements);
+          CAPTURE(costs);
+          const auto built = build(fabric);
+          const Schedule schedule = build(c.request);
+          const Asked asked{.repetition = {.iterations = 2}, .path = false};
+          check_same(ended(c, *built, schedule, By::whatever_suits, asked), ended(c, *built, schedule, By::events, asked));
+        }
+}
+
+TEST_CASE("uncontended: a ring in lockstep takes its closed form, step by step or counted") {
+  // 2 x 95 steps of 1 us for two cables and 100 x 4 bytes at 100 Gb/s: 32 ns
+  const AnyRun c = ring_of(Star{.nodes = 96, .host_link = wire}, Bytes{96 * 4 * 100});
+  for (const bool path : {true, false}) {
+    const Ended plain = ended(c, *build(c.fabric), build(c.request), By::whatever_suits, {.repetition = {.iterations = 2}, .path = path});
+    CHECK(was_walked(plain));
+    CHECK(plain.path.has_value() == path);
+    CHECK(plain.run.finish == 2 * 2 * 95 * 1032_ns);
+    CHECK(plain.run.messages == std::int64_t{2} * 2 * 96 * 95);
+    CHECK(plain.run.bytes_on_link.front() == std::int64_t{2} * 2 * 95 * 400);
+  }
+}
+
+TEST_CASE("uncontended: messages that share a link go through events") {
+  AnyRun c = ring_of(FatTree{.leaves = 4, .nodes_per_leaf = 4, .spines = 1, .host_link = wire, .fabric_link = wire}, 1_MiB);
+  std::swap(c.placement[1], c.placement[6]);
+  std::swap(c.placement[2], c.placement[9]);
+  const auto fabric = build(c.fabric);
+  const Schedule schedule = build(c.request);
+  const Ended plain = ended(c, *fabric, schedule, By::whatever_suits);
+  CHECK(plain.run.events > 0);
+  check_same(plain, ended(c, *fabric, schedule, By::events));
+}
