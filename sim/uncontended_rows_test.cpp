@@ -1,6 +1,6 @@
 // Rows that need no events are those that events give: a run with a timeline goes through them.
+#include "sim/cases/testing.hpp"
 #include "sim/experiment.hpp"
-#include "sim/scenario/testing.hpp"
 
 #include <random>
 

@@ -1,5 +1,5 @@
 // What is walked without events is held against the events, which a run with a timeline goes through.
-#include "models/fabric/link_load.hpp"
+#include "models/fabric/analysis/link_load.hpp"
 #include "models/fabric/placement.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
