@@ -18,13 +18,13 @@ const std::vector<std::pair<SendQueue, std::string>>& Names<SendQueue>::values()
 
 Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
   using C = CostAtSize;
-  return {
-      .doc = "What calls of one size cost over what the other values of the profile say.",
-      .fields = {required("collective", &C::collective, "The name of the collective that the factor is for."),
-                 required("algorithm", &C::algorithm, "The name of its algorithm; of nccl \"nccl_ring\" or \"nccl_tree\", by its pattern."),
-                 required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
-                 required("size", &C::size, "The message size that the factor is for."),
-                 required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
+  return {.doc = "What calls of one size cost over what the other values of the profile say.",
+          .fields = {required("collective", &C::collective, "The name of the collective that the factor is for."),
+                     required("algorithm", &C::algorithm,
+                              "The name of its algorithm; of nccl \"nccl_ring\", \"nccl_tree\" or \"nccl_nvls\", by its pattern."),
+                     required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
+                     required("size", &C::size, "The message size that the factor is for."),
+                     required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
 }
 
 Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
@@ -116,6 +116,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("simple_efficiency", &H::simple_efficiency, "The goodput of NCCL's protocol Simple over what the links give.",
                    between(0.01, 1.0)),
           optional("tree_efficiency", &H::tree_efficiency, "The goodput of NCCL's trees divided by that of its rings.", between(0.01, 1.0)),
+          optional("nvls_efficiency", &H::nvls_efficiency,
+                   "The goodput of NCCL's NVLS over what links would give to an NVSwitch that adds: each GPU sends and receives (n+1)/n of "
+                   "the message.",
+                   between(0.01, 1.0)),
           optional("ll_bias", &H::ll_bias,
                    "NCCL keeps to protocol LL as long as it is expected to take at most this many times as long as the others.",
                    between(0.0, nccl_most_factor)),
@@ -125,6 +129,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("tree_bias", &H::tree_bias,
                    "NCCL keeps to trees as long as they are expected to take at most this many times as long as rings.",
                    between(0.0, nccl_most_factor)),
+          optional(
+              "nvls_bias", &H::nvls_bias,
+              "NCCL keeps to NVLS, where an NVSwitch adds, as long as it is expected to take at most this many times as long as others.",
+              between(0.0, nccl_most_factor)),
           optional("cost_by_size", &H::cost_by_size,
                    "What calls cost over what the other values say, by collective, algorithm, ranks and size: all their times are "
                    "multiplied by the factor. Between sizes, and between numbers of ranks, it follows a straight line of logarithms, and "

@@ -46,7 +46,7 @@ class Objective {
   // The points as costs by size name them.
   std::vector<CostAtSize> calls(const std::vector<double>& values);
   // log(simulated / measured) by point. Behind them what the factors of published values and the biases add, so that they keep to those
-  // where the points do not say otherwise.
+  // where the points do not say otherwise, and how far behind the best NCCL's choices would be.
   std::vector<double> errors(const std::vector<double>& values);
   double loss(const std::vector<double>& values);
 
@@ -63,6 +63,8 @@ class Objective {
 
  private:
   const std::vector<std::int64_t>& costs();
+  bool fits_nccl() const;
+  double regret(const std::vector<double>& values);  // of all points
   HardwareProfile hardware_at(const std::vector<double>& values) const;
   const OpenScenario& open_;
   std::vector<const FitPoint*> points_;

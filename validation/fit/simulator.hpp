@@ -2,6 +2,7 @@
 // prepared once and run as often as a fit asks.
 #pragma once
 
+#include "models/nccl_tuning.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/scenario/sized.hpp"
@@ -55,6 +56,10 @@ class Simulator {
   // The call as a profile's costs by size name it.
   CostAtSize call_of(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
+  // How far behind the best of its choices NCCL's is, by the profile's own factors (nccl_regret), at this size and at twice of it;
+  // 0 where it has no choice.
+  double regret(const MeasuredSetup& setup, const HardwareProfile& hardware);
+
   std::int64_t messages(const MeasuredSetup& setup);  // that a simulation of it takes: what it costs
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
@@ -67,6 +72,7 @@ class Simulator {
     AlgorithmChoice algorithm = {};
     std::map<std::vector<double>, double> known_us = {};
     std::map<std::vector<double>, double> of_whole = {};  // time over that in fewer pieces, by size and regime
+    std::optional<NcclQuestion> question = {};            // once asked
   };
   Prepared& prepared(const MeasuredSetup& setup);
   double besides_overhead_us(const MeasuredSetup& setup, const HardwareProfile& hardware, const Regime& regime, Prepared& of);

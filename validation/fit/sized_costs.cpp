@@ -63,12 +63,45 @@ double between(const std::vector<double>& x, const std::vector<double>& y, doubl
   return y[above - 1] + (at - x[above - 1]) / (x[above] - x[above - 1]) * (y[above] - y[above - 1]);
 }
 
-// Each size that lies between others, predicted from those.
-double loss_left_out(const std::vector<Series>& all, double noise) {
+// The largest distance of a size from the line between its neighbours, and where; with the median of these distances.
+struct Farthest {
+  std::size_t at = 0;
+  double from_line = 0, median = 0;
+};
+
+Farthest farthest(const Series& s) {
+  Farthest out;
+  std::vector<double> distances;
+  for (std::size_t i = 1; i + 1 < s.octave.size(); ++i) {
+    const double line = between({s.octave[i - 1], s.octave[i + 1]}, {s.log_ratio[i - 1], s.log_ratio[i + 1]}, s.octave[i]);
+    distances.push_back(std::abs(s.log_ratio[i] - line));
+    if (distances.back() > out.from_line) out.at = i, out.from_line = distances.back();
+  }
+  std::ranges::sort(distances);
+  if (!distances.empty()) out.median = distances[distances.size() / 2];
+  return out;
+}
+
+// Accidents of a measurement lie far from the line between their neighbours where few others do; there the line is put in their place.
+std::vector<Series> without_accidents(std::vector<Series> all) {
+  constexpr double far = 2 * error_knee, times_median = 4;
+  constexpr std::size_t others = 6;  // sizes for each accident
+  for (Series& s : all)
+    for (std::size_t left = s.octave.size() / (others + 1); left > 0; --left) {
+      const Farthest f = farthest(s);
+      if (f.from_line < std::max(far, times_median * f.median)) break;
+      s.log_ratio[f.at] = between({s.octave[f.at - 1], s.octave[f.at + 1]}, {s.log_ratio[f.at - 1], s.log_ratio[f.at + 1]}, s.octave[f.at]);
+    }
+  return all;
+}
+
+// Each size that lies between others, predicted from those as `known` has them.
+double loss_left_out(const std::vector<Series>& all, const std::vector<Series>& known, double noise) {
   std::vector<double> errors;
-  for (const Series& s : all)
-    for (std::size_t i = 0; i < s.octave.size(); ++i) {
-      std::vector<double> x = s.octave, r = s.log_ratio;
+  for (std::size_t k = 0; k < all.size(); ++k)
+    for (std::size_t i = 0; i < all[k].octave.size(); ++i) {
+      const Series& s = all[k];
+      std::vector<double> x = known[k].octave, r = known[k].log_ratio;
       x.erase(x.begin() + static_cast<std::ptrdiff_t>(i)), r.erase(r.begin() + static_cast<std::ptrdiff_t>(i));
       errors.push_back(s.log_ratio[i] - (noise > 0 && !x.empty() ? between(x, smooth(x, r, noise), s.octave[i]) : 0));
     }
@@ -134,10 +167,13 @@ std::vector<CostAtSize> factors_of(const std::vector<Series>& all, double noise)
 
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
   const std::vector<Series> all = series_of(left_over);
-  double best = 0, least = worth_it * loss_left_out(all, 0);
-  for (const double noise : noises)
-    if (const double loss = loss_left_out(all, noise); loss < least) best = noise, least = loss;
-  return best > 0 ? factors_of(all, best) : std::vector<CostAtSize>{};
+  const std::vector<Series> cleaned = without_accidents(all);
+  const std::vector<Series>* known = nullptr;
+  double best = 0, least = worth_it * loss_left_out(all, all, 0);
+  for (const std::vector<Series>* series : {&all, &cleaned})
+    for (const double noise : noises)
+      if (const double loss = loss_left_out(all, *series, noise); loss < least) known = series, best = noise, least = loss;
+  return known ? factors_of(*known, best) : std::vector<CostAtSize>{};
 }
 
 std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values) {
