@@ -144,6 +144,7 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   factor("/ll_bias", profile.ll_bias);
   factor("/ll128_bias", profile.ll128_bias);
   factor("/tree_bias", profile.tree_bias);
+  factor("/nvls_bias", profile.nvls_bias);
   const auto efficiency = [&](const char* where, double value) {
     // Written so that not-a-number fails too.
     found.require(value > 0 && value <= 1, where, "must be more than 0 and at most 1, got {}", value);
@@ -155,6 +156,7 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   efficiency("/ll128_efficiency", profile.ll128_efficiency);
   efficiency("/simple_efficiency", profile.simple_efficiency);
   efficiency("/tree_efficiency", profile.tree_efficiency);
+  efficiency("/nvls_efficiency", profile.nvls_efficiency);
   for (std::size_t i = 0; i < profile.cost_by_size.size(); ++i) {
     const CostAtSize& cost = profile.cost_by_size[i];
     const std::string where = fmt::format("/cost_by_size/{}", i);

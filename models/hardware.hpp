@@ -26,7 +26,9 @@ struct Regime {
   NcclProtocol protocol = NcclProtocol::automatic;
   NcclAlgorithm pattern = NcclAlgorithm::ring;
   bool between_servers = false;
-  double cost = 1;  // of everything, over what the profile says
+  SimTime longer = {};  // a hop between servers, than those of NCCL's table
+  int gpus = 0;         // of each server that take part; 0: many, of rings and trees
+  double cost = 1;      // of everything, over what the profile says
   friend bool operator==(const Regime&, const Regime&) = default;
 };
 
@@ -75,8 +77,9 @@ struct HardwareProfile {
   double network_hops = 1.0;  // besides, of hops between servers
   double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;
   double tree_efficiency = 0.92;
-  // NCCL keeps to LL, to LL128, to trees as long as they are expected to take at most so many times as long as the others.
-  double ll_bias = 1.0, ll128_bias = 1.0, tree_bias = 1.0;
+  double nvls_efficiency = 0.85;  // of what an NVSwitch that adds would give
+  // NCCL keeps to LL, to LL128, to trees, to NVLS as long as they are expected to take at most so many times as long as the others.
+  double ll_bias = 1.0, ll128_bias = 1.0, tree_bias = 1.0, nvls_bias = 1.0;
   std::vector<CostAtSize> cost_by_size = {};
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
 

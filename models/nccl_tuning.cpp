@@ -13,11 +13,31 @@ using OfProtocol = std::array<double, 3>;  // LL, LL128, Simple
 struct Table {
   OfProtocol base, nvlink, pcie, network;  // microseconds
 };
-constexpr Table tree = {{6.8, 14.0, 0.0}, {0.6, 1.25, 4.0}, {1.0, 1.9, 6.0}, {5.0, 8.5, 14.0}};
+constexpr Table tree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}};
 constexpr Table ring = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
+constexpr double nvls_us = 25;  // to the switch and back: half of it is a hop
 
-// Where servers are joined, hops inside them take so much longer with LL.
-constexpr double ll_inside_servers = 1.8;
+// Between servers a ring's ranks each launch as many network operations as it has steps: hops inside take at least so long, and three
+// times as long with Simple (Intel; AMD twice of it).
+constexpr double network_launch_us = 1.0;
+
+// Rings between servers take so many times their latency with Simple, where they carry more than a few bytes (since Ampere; before 1.9).
+constexpr double ring_plateau = 1.4;
+
+// The table's hops between servers are of InfiniBand, from GPU to GPU some 2 us. Of a longer way Simple waits twice: for the data, and
+// until what was written to the GPU is flushed (latencyInter).
+constexpr SimTime way_in_table = 2_us;
+
+SimTime longer_hop(const NcclQuestion& q, NcclProtocol protocol) {
+  if (q.servers == 1 || q.way <= way_in_table) return {};
+  return (protocol == NcclProtocol::simple ? 2 : 1) * (q.way - way_in_table);
+}
+
+// Threads of a channel, and bytes for each of them before NCCL takes another channel.
+struct Work {
+  int threads, bytes_each;
+};
+constexpr std::array<Work, 3> work_of_channel = {{{512, 8}, {640, 8}, {512, 64}}};  // LL, LL128, Simple
 
 // LL gets this part of a ring's rate in a tree, where the ring gets profile.ll_efficiency of 1/4.
 constexpr double tree_ll = 4.0 / 3.8;
@@ -51,6 +71,7 @@ bool is_chain(Collective collective) { return collective == Collective::broadcas
 }  // namespace
 
 NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
+  if (regime.pattern == NcclAlgorithm::nvls) return {profile.simple_hops, profile.network_hops, profile.nvls_efficiency};
   double efficiency = efficiency_of(profile, regime.protocol);
   if (regime.pattern == NcclAlgorithm::tree) efficiency *= profile.tree_efficiency * (regime.protocol == NcclProtocol::ll ? tree_ll : 1.0);
   return {hops_factor(profile, regime.protocol), profile.network_hops, efficiency};
@@ -59,22 +80,39 @@ NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
 HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime, const NcclFactors& factors) {
   hops_factor(profile, regime.protocol) = factors.hops;
   profile.network_hops = factors.network;
+  if (regime.pattern == NcclAlgorithm::nvls) {
+    profile.nvls_efficiency = factors.efficiency;
+    return profile;
+  }
   const double rest = nccl_factors(profile, regime).efficiency / efficiency_of(profile, regime.protocol);
   efficiency_of(profile, regime.protocol) = factors.efficiency / rest;
   return profile;
 }
 
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
+  const NcclFactors factors = nccl_factors(profile, regime);
+  const double efficiency = std::min(1.0, factors.efficiency);
+  if (regime.pattern == NcclAlgorithm::nvls) {
+    const SimTime hop = microseconds(factors.hops * nvls_us / 2);
+    return {.base = {}, .nvlink = hop, .pcie = hop, .network = {}, .efficiency = efficiency * nvls_gain(std::max(2, regime.gpus))};
+  }
   const bool is_tree = regime.pattern == NcclAlgorithm::tree;
   const Table& table = is_tree ? tree : ring;
   const std::size_t i = index_of(regime.protocol);
-  const double hops = hops_factor(profile, regime.protocol);
-  const double inside = hops * (regime.between_servers && regime.protocol == NcclProtocol::ll ? ll_inside_servers : 1.0);
+  const double launch = is_tree || !regime.between_servers ? 0 : network_launch_us * (regime.protocol == NcclProtocol::simple ? 3 : 1);
+  const double network = (regime.gpus == 1 ? tree : table).network[i];  // nothing hides it from a server's only GPU
   return {.base = microseconds(profile.nccl_base * table.base[i]),
-          .nvlink = microseconds(inside * table.nvlink[i]),
-          .pcie = microseconds(inside * table.pcie[i]),
-          .network = microseconds(hops * profile.network_hops * table.network[i]),
-          .efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency)};
+          .nvlink = microseconds(factors.hops * std::max(launch, table.nvlink[i])),
+          .pcie = microseconds(factors.hops * std::max(launch, table.pcie[i])),
+          .network = microseconds(factors.hops * factors.network * network) + regime.longer,
+          .efficiency = efficiency};
+}
+
+int nccl_channels(const Regime& regime, int ranks, Bytes size) {
+  const Work& work = work_of_channel[index_of(regime.protocol)];
+  const bool by_rank = regime.protocol == NcclProtocol::ll && regime.pattern == NcclAlgorithm::ring;
+  const std::int64_t each = std::int64_t{work.threads} * work.bytes_each * (by_rank ? ranks : 1);
+  return static_cast<int>(std::clamp<std::int64_t>(size.count / each, 1, INT32_MAX));
 }
 
 SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
@@ -86,8 +124,11 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
   double share_inside = 0, share_outside = 0;  // of the message, that cross a link
   if (is_tree) {
     inner = 2.0 * (q.ranks / q.servers - 1);
-    outer = 2.0 * std::bit_width(static_cast<unsigned>(q.servers - 1));
+    outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
     share_inside = 2, share_outside = q.servers == 2 ? 1 : 2;
+  } else if (regime.pattern == NcclAlgorithm::nvls) {
+    inner = 2;
+    share_inside = 2.0 * (q.ranks - 1) / q.ranks;
   } else if (q.collective == Collective::alltoall) {  // every pair at once
     (q.servers > 1 ? outer : inner) = 1;
     const double others = q.ranks - 1.0, of_server = q.ranks / q.servers;
@@ -105,30 +146,70 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
   const auto log_size = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size.count >> 6)));
   if (is_tree && log_size > 0 && log_size <= tree_correction.front().size())
     a_byte /= tree_correction[index_of(regime.protocol)][log_size - 1];
-  const double us = costs.base.microseconds() + inner * inside.microseconds() + outer * costs.network.microseconds() +
-                    1e6 * a_byte * static_cast<double>(size.count);
+  double latency = costs.base.microseconds() + inner * inside.microseconds() + outer * costs.network.microseconds();
+  if (outer > 0 && regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::simple && rounds == 2) latency *= ring_plateau;
+  const double us = latency + 1e6 * a_byte * static_cast<double>(size.count);
   return microseconds(std::min(us, 1e12));
 }
+
+namespace {
+
+bool is_possible(const NcclQuestion& q, const Regime& regime) {
+  if (q.algorithm != NcclAlgorithm::automatic && q.algorithm != regime.pattern) return false;
+  if (q.protocol != NcclProtocol::automatic && q.protocol != regime.protocol) return false;
+  if (q.protocol == NcclProtocol::automatic && regime.protocol == NcclProtocol::ll128 && !(q.nvlink && q.ll128)) return false;
+  if (regime.pattern == NcclAlgorithm::ring) return true;
+  if (q.collective != Collective::allreduce) return false;
+  if (regime.pattern == NcclAlgorithm::tree) return true;
+  constexpr int too_few = 2;  // for NCCL to use NVLS, unless it is told to
+  return regime.protocol == NcclProtocol::simple && q.servers == 1 &&
+         (q.algorithm == NcclAlgorithm::nvls || (q.switch_adds && q.ranks > too_few));
+}
+
+template <class Function>
+void for_each_regime(const NcclQuestion& q, Function&& function) {
+  for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls})
+    for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
+      const Regime regime{.protocol = protocol,
+                          .pattern = pattern,
+                          .between_servers = q.servers > 1,
+                          .longer = longer_hop(q, protocol),
+                          .gpus = q.ranks / q.servers};
+      if (is_possible(q, regime)) function(regime);
+    }
+}
+
+double bias_of(const HardwareProfile& profile, const Regime& regime) {
+  double bias = 1;
+  if (regime.protocol == NcclProtocol::ll) bias *= std::max(profile.ll_bias, least_bias);
+  if (regime.protocol == NcclProtocol::ll128) bias *= std::max(profile.ll128_bias, least_bias);
+  if (regime.pattern == NcclAlgorithm::tree) bias *= std::max(profile.tree_bias, least_bias);
+  if (regime.pattern == NcclAlgorithm::nvls) bias *= std::max(profile.nvls_bias, least_bias);
+  return bias;
+}
+
+}  // namespace
 
 Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
   static const HardwareProfile as_published;
   Regime best;
   double least = 0;
-  for (const NcclAlgorithm algorithm : {NcclAlgorithm::ring, NcclAlgorithm::tree}) {
-    if (q.algorithm != NcclAlgorithm::automatic && q.algorithm != algorithm) continue;
-    if (algorithm == NcclAlgorithm::tree && q.collective != Collective::allreduce) continue;
-    for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
-      if (q.protocol != NcclProtocol::automatic && q.protocol != protocol) continue;
-      if (q.protocol == NcclProtocol::automatic && protocol == NcclProtocol::ll128 && !q.nvlink) continue;
-      const Regime regime{protocol, algorithm, q.servers > 1};
-      double estimate = nccl_estimate(as_published, q, regime, size).microseconds();
-      if (protocol == NcclProtocol::ll) estimate /= std::max(profile.ll_bias, least_bias);
-      if (protocol == NcclProtocol::ll128) estimate /= std::max(profile.ll128_bias, least_bias);
-      if (algorithm == NcclAlgorithm::tree) estimate /= std::max(profile.tree_bias, least_bias);
-      if (best.protocol == NcclProtocol::automatic || estimate < least) best = regime, least = estimate;
-    }
-  }
+  for_each_regime(q, [&](const Regime& regime) {
+    const double estimate = nccl_estimate(as_published, q, regime, size).microseconds() / bias_of(profile, regime);
+    if (best.protocol == NcclProtocol::automatic || estimate < least) best = regime, least = estimate;
+  });
   return best;
+}
+
+double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
+  const Regime chosen = nccl_choice(profile, q, size);
+  const auto expected = [&](const Regime& regime) {
+    return (profile.call_overhead + nccl_estimate(profile, q, regime, size)).microseconds();
+  };
+  double least = expected(chosen);
+  const double taken = least;
+  for_each_regime(q, [&](const Regime& regime) { least = std::min(least, expected(regime)); });
+  return least > 0 ? std::log(taken / least) : 0;
 }
 
 }  // namespace weft

@@ -1,7 +1,9 @@
 // NCCL's own model of what its algorithms cost: latencies of a call and of a hop, by protocol, algorithm and what the hop is of,
 // the part of the links' rate that each gets, and the choice that NCCL makes by them.
 //
-// Source: NVIDIA NCCL 2.19, src/graph/tuning.cc (baseLat, hwLat, the factors of busBw in ncclTopoTuneModel, treeCorrectionFactor).
+// Source: NVIDIA NCCL 2.28, src/graph/tuning.cc (baseLatencies, hwLatencies, nvlsEfficiency, getNetOverhead, treeCorrectionFactor, and
+// ncclTopoTuneModel, which puts them together), and 2.19 for the rate of LL (1/4 of a ring's); enqueue.cc for the channels that a call
+// takes.
 #pragma once
 
 #include "models/hardware.hpp"
@@ -38,12 +40,18 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
 struct NcclQuestion {
   Collective collective = Collective::allreduce;
   int ranks = 1, servers = 1;
-  bool nvlink = false;                                 // between the GPUs of a server; without it there is no LL128
+  bool nvlink = false;                                 // between the GPUs of a server
+  bool ll128 = true;                                   // all ways are such that 128 bytes arrive in order
+  bool switch_adds = false;                            // an NVSwitch: NVLS
   BitsPerSecond inside = {0};                          // a GPU's links in its server; 0: it is alone there
   BitsPerSecond outside = {0};                         // a server's NICs together; 0: there is one server
+  SimTime way = {};                                    // the latency of the links between two GPUs of different servers
   NcclAlgorithm algorithm = NcclAlgorithm::automatic;  // what is not automatic is given
   NcclProtocol protocol = NcclProtocol::automatic;
 };
+
+// How many channels a call of so many bytes takes at most, so that each thread has enough to do.
+int nccl_channels(const Regime& regime, int ranks, Bytes size);
 
 // What NCCL expects a call to take on links of these rates. Between two servers a tree sends every byte once each way, between more
 // of them twice, as the inner servers have two children.
@@ -52,5 +60,9 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& questi
 // The regime of the least estimate, divided by the profile's bias. NCCL chooses before it has measured anything, so the estimates are
 // those of its own table, without the factors that were fitted to what calls really cost. Never `automatic`.
 Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
+
+// What the choice costs over the best one when calls cost what the profile says: the logarithm of the ratio of their estimates. NCCL's
+// choices are seldom much worse than the best, so a profile in which they are is not likely to be right.
+double nccl_regret(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 #include "models/nccl_tuning.hpp"
 
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 namespace weft {
@@ -8,33 +10,41 @@ namespace {
 // 4 servers of 4 GPUs on NVLink, 100 GB/s of NICs each.
 constexpr NcclQuestion four_servers = {.ranks = 16, .servers = 4, .nvlink = true, .outside = 800_Gbps};
 
+Regime of_four(NcclProtocol protocol, NcclAlgorithm pattern) {
+  return {.protocol = protocol, .pattern = pattern, .between_servers = true, .gpus = 4};
+}
+
+// 8 H100 on an NVSwitch.
+constexpr NcclQuestion one_server = {.ranks = 8, .nvlink = true, .switch_adds = true, .inside = BitsPerSecond{8 * 370'800'000'000}};
+
 }  // namespace
 
 TEST_CASE("nccl tuning: the estimate is the table's latencies plus the bytes at the protocol's part of the rate") {
-  // Ring, Simple: 8.4 + 24 hops of 3.4 and 6 of 14 us = 174 us; 2 * 15/16 * 512 MiB at 100 GB/s = 10066.32960 us.
+  // Ring, Simple: 8.4 + 24 hops of 3.4 and 6 of 14 us = 174 us, 1.4 times; 2 * 15/16 * 512 MiB at 100 GB/s = 10066.32960 us.
   const SimTime ring = nccl_estimate({}, four_servers, {NcclProtocol::simple, NcclAlgorithm::ring, true}, 512_MiB);
-  CHECK(ring.microseconds() == doctest::Approx(174 + 10066.3296).epsilon(1e-9));
-  // Ring, LL: 6.6 + 24 * 0.6 * 1.8 + 6 * 2.7 = 48.72; 2 * 15/16 * 256 B at 25 GB/s = 0.0192.
+  CHECK(ring.microseconds() == doctest::Approx(1.4 * 174 + 10066.3296).epsilon(1e-9));
+  // Ring, LL: 6.6 + 24 * 1.0 (to launch) + 6 * 2.7 = 46.8; 2 * 15/16 * 256 B at 25 GB/s = 0.0192.
   const SimTime small = nccl_estimate({}, four_servers, {NcclProtocol::ll, NcclAlgorithm::ring, true}, 256_B);
-  CHECK(small.microseconds() == doctest::Approx(48.72 + 0.0192).epsilon(1e-6));
-  // Tree, LL: 6.8 + 2 (3 * 0.6 * 1.8 + 2 * 5.0) = 33.28; 2 * 256 B at 0.25 * 0.92 * 4/3.8 of it.
+  CHECK(small.microseconds() == doctest::Approx(46.8 + 0.0192).epsilon(1e-6));
+  // Tree, LL: 6.8 + 2 (3 * 0.6 + 2 * 5.0) = 30.4; 2 * 256 B at 0.25 * 0.92 * 4/3.8 of it.
   const SimTime tree = nccl_estimate({}, four_servers, {NcclProtocol::ll, NcclAlgorithm::tree, true}, 256_B);
-  CHECK(tree.microseconds() == doctest::Approx(33.28 + 512 / (100e3 * 0.25 * 0.92 * 4 / 3.8)).epsilon(1e-6));
+  CHECK(tree.microseconds() == doctest::Approx(30.4 + 512 / (100e3 * 0.25 * 0.92 * 4 / 3.8)).epsilon(1e-6));
 }
 
 TEST_CASE("nccl tuning: small messages take LL and trees, large ones Simple and rings; LL128 needs NVLink") {
-  CHECK(nccl_choice({}, four_servers, 256_B) == Regime{NcclProtocol::ll, NcclAlgorithm::tree, true});
-  CHECK(nccl_choice({}, four_servers, 1_GiB) == Regime{NcclProtocol::simple, NcclAlgorithm::ring, true});
-  const auto protocols = [](bool nvlink) {
+  CHECK(nccl_choice({}, four_servers, 256_B) == of_four(NcclProtocol::ll, NcclAlgorithm::tree));
+  CHECK(nccl_choice({}, four_servers, 1_GiB) == of_four(NcclProtocol::simple, NcclAlgorithm::ring));
+  const auto protocols = [](bool nvlink, bool in_order = true) {
     bool ll128 = false;
     NcclQuestion q = four_servers;
-    q.nvlink = nvlink;
+    q.nvlink = nvlink, q.ll128 = in_order;
     for (std::int64_t bytes = 8; bytes <= (1_GiB).count; bytes *= 2)
       ll128 |= nccl_choice({}, q, Bytes{bytes}).protocol == NcclProtocol::ll128;
     return ll128;
   };
   CHECK(protocols(true));
   CHECK_FALSE(protocols(false));
+  CHECK_FALSE(protocols(true, false));  // through a socket, say
 }
 
 TEST_CASE("nccl tuning: what is fitted to calls changes what they cost, not what NCCL chooses; a bias does") {
@@ -63,10 +73,79 @@ TEST_CASE("nccl tuning: factors that are taken from a profile and given to anoth
   CHECK(got.efficiency == doctest::Approx(want.efficiency));
 }
 
+TEST_CASE("nccl tuning: the published table regrets no choice, a profile in which the chosen protocol is slow does") {
+  for (std::int64_t bytes = 8; bytes <= (1_GiB).count; bytes *= 4) CHECK(nccl_regret({}, four_servers, Bytes{bytes}) == 0);
+  HardwareProfile slow;
+  slow.ll_hops = 20;  // 8 B: a tree with LL, 6.8 + 20 * 23.6 us; with LL128 it would be 14 + 2 (3 * 1.25 + 2 * 8.5) = 55.5
+  const double bytes_us = 16 / (100e3 * 0.25 * 0.92 * 4 / 3.8), of_ll128 = 16 / (100e3 * 0.92 * 0.92);
+  CHECK(nccl_regret(slow, four_servers, 8_B) == doctest::Approx(std::log((478.8 + bytes_us) / (55.5 + of_ll128))).epsilon(1e-4));
+  slow.ll_bias = 0.05;
+  CHECK(nccl_regret(slow, four_servers, 8_B) == 0);
+  slow.ll_bias = 1, slow.call_overhead = 1_ms;  // which is the same whatever is chosen
+  CHECK(nccl_regret(slow, four_servers, 8_B) < 0.5);
+}
+
+TEST_CASE("nccl tuning: a server's only GPU waits for the whole hop between servers, in rings too") {
+  Regime ring = of_four(NcclProtocol::ll, NcclAlgorithm::ring);
+  CHECK(nccl_costs({}, ring).network == 2700_ns);
+  ring.gpus = 1;
+  CHECK(nccl_costs({}, ring).network == 5_us);
+}
+
+TEST_CASE("nccl tuning: a ring's hops inside servers take as long as launching those between them, a tree's and a single server's do not") {
+  CHECK(nccl_costs({}, of_four(NcclProtocol::ll, NcclAlgorithm::ring)).nvlink == 1_us);
+  CHECK(nccl_costs({}, of_four(NcclProtocol::simple, NcclAlgorithm::ring)).nvlink == 3400_ns);
+  CHECK(nccl_costs({}, of_four(NcclProtocol::ll, NcclAlgorithm::tree)).nvlink == 600_ns);
+  CHECK(nccl_costs({}, {.protocol = NcclProtocol::ll, .pattern = NcclAlgorithm::ring, .gpus = 8}).nvlink == 600_ns);
+}
+
+TEST_CASE("nccl tuning: what a way is longer than InfiniBand's 2 us comes on top of a hop, twice with Simple") {
+  NcclQuestion q = four_servers;
+  q.way = 16_us, q.algorithm = NcclAlgorithm::tree, q.protocol = NcclProtocol::ll;
+  CHECK(nccl_costs({}, nccl_choice({}, q, 8_B)).network == 5_us + 14_us);
+  q.protocol = NcclProtocol::simple;
+  CHECK(nccl_costs({}, nccl_choice({}, q, 8_B)).network == 14_us + 28_us);
+  q.way = 1500_ns;
+  CHECK(nccl_costs({}, nccl_choice({}, q, 8_B)).network == 14_us);
+}
+
+TEST_CASE("nccl tuning: an NVSwitch that adds is used within a server, for large messages, by more than two GPUs") {
+  CHECK(nccl_choice({}, one_server, 8_B).pattern == NcclAlgorithm::ring);
+  const Regime large = nccl_choice({}, one_server, 256_MiB);
+  CHECK(large.pattern == NcclAlgorithm::nvls);
+  // 2 * 7/8 of the message on a ring's links, 9/8 with the switch: 14/9 times as much at 85 %.
+  CHECK(nccl_costs({}, large).efficiency == doctest::Approx(0.85 * 14 / 9));
+  CHECK(nccl_estimate({}, one_server, large, 256_MiB).microseconds() ==
+        doctest::Approx(25 + 256 * 1024 * 1.024 * 9 / 8 / 0.85 / 370.8 * 1.024).epsilon(1e-6));
+  NcclQuestion q = one_server;
+  q.ranks = 2;
+  CHECK(nccl_choice({}, q, 256_MiB).pattern != NcclAlgorithm::nvls);
+  q = one_server, q.switch_adds = false;
+  CHECK(nccl_choice({}, q, 256_MiB).pattern != NcclAlgorithm::nvls);
+  q = one_server, q.collective = Collective::allgather;
+  CHECK(nccl_choice({}, q, 256_MiB).pattern == NcclAlgorithm::ring);
+  HardwareProfile without;
+  without.nvls_bias = 0;
+  CHECK(nccl_choice(without, one_server, 256_MiB).pattern != NcclAlgorithm::nvls);
+  const NcclFactors factors{.hops = 2, .network = 1, .efficiency = 0.5};
+  CHECK(nccl_costs(with_nccl_factors({}, large, factors), large).nvlink == 25_us);
+  CHECK(nccl_costs(with_nccl_factors({}, large, factors), large).efficiency == doctest::Approx(0.5 * 14 / 9));
+}
+
+TEST_CASE("nccl tuning: small messages take few channels, so that each thread has work") {
+  const auto channels = [](NcclProtocol protocol, NcclAlgorithm pattern, Bytes size) {
+    return nccl_channels({protocol, pattern, true}, 64, size);
+  };
+  CHECK(channels(NcclProtocol::ll, NcclAlgorithm::ring, 128_KiB) == 1);  // 512 threads, 8 bytes for each of 64 ranks
+  CHECK(channels(NcclProtocol::ll, NcclAlgorithm::ring, 1_MiB) == 4);
+  CHECK(channels(NcclProtocol::ll, NcclAlgorithm::tree, 128_KiB) == 32);
+  CHECK(channels(NcclProtocol::simple, NcclAlgorithm::ring, 128_KiB) == 4);  // 512 threads, 64 bytes
+}
+
 TEST_CASE("nccl tuning: what is given is kept, and other collectives have rings only") {
   NcclQuestion q = four_servers;
   q.algorithm = NcclAlgorithm::ring, q.protocol = NcclProtocol::ll;
-  CHECK(nccl_choice({}, q, 1_GiB) == Regime{NcclProtocol::ll, NcclAlgorithm::ring, true});
+  CHECK(nccl_choice({}, q, 1_GiB) == of_four(NcclProtocol::ll, NcclAlgorithm::ring));
   q = four_servers;
   q.collective = Collective::allgather;
   CHECK(nccl_choice({}, q, 8_B).pattern == NcclAlgorithm::ring);

@@ -55,10 +55,10 @@ Classes classes_of(const std::vector<Reference>& references) {
   return out;
 }
 
-// What stands for systems: the profile of one of them, or their middle.
+// What stands for systems: the profile of one of them, their middle, or what lies between that and what is published.
 struct Representative {
   HardwareProfile profile;
-  std::string of;  // a system; empty: the middle
+  std::string what;
 };
 
 // How well profiles of a class predict its systems, each asked for once.
@@ -75,22 +75,30 @@ class Losses {
 
   const HardwareProfile& profile(std::size_t i) const { return profiles_[i]; }
 
-  // Of the systems without one: whichever of their profiles, or of their middle, predicts best those that it is not of, all systems
-  // counting the same.
+  // Of the systems without one: whichever of their profiles, of their middle and of half of its way from NCCL's table predicts best those
+  // that it is not of, all systems counting the same. Of one system there is nothing to judge by: half of the way.
   Representative representative_without(std::size_t left_out) {
     std::vector<std::size_t> systems;
     std::vector<HardwareProfile> profiles;
     for (std::size_t i = 0; i < members_.size(); ++i)
       if (i != left_out) systems.push_back(i), profiles.push_back(profiles_[i]);
-    Representative best{middle_of(profiles), ""};
+    const HardwareProfile middle = middle_of(profiles);
+    Representative best{halfway_from_published(middle), "half of the way from NCCL's table to the middle of its systems"};
     if (systems.size() < 2) return best;
-    double least = 0;
-    for (const std::size_t on : systems) least += members_[on].loss(best.profile) / static_cast<double>(systems.size());
+    const auto on_all = [&](const HardwareProfile& profile) {
+      double sum = 0;
+      for (const std::size_t on : systems) sum += members_[on].loss(profile) / static_cast<double>(systems.size());
+      return sum;
+    };
+    double least = on_all(best.profile);
+    if (const double loss = on_all(middle); loss <= least)
+      least = loss, best = {middle, "parameter by parameter the middle one of its systems"};
     for (const std::size_t of : systems) {
       double sum = 0;
       for (const std::size_t on : systems)
         if (on != of) sum += loss(of, on) / static_cast<double>(systems.size() - 1);
-      if (sum < least) least = sum, best = {profiles_[of], members_[of].reference->name};
+      if (sum < least)
+        least = sum, best = {profiles_[of], fmt::format("that of {}, which predicts the others best", members_[of].reference->name)};
     }
     return best;
   }
@@ -148,6 +156,14 @@ HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles) {
   return out;
 }
 
+HardwareProfile halfway_from_published(HardwareProfile profile) {
+  const HardwareProfile published;
+  for (const HardwareParameter& p : hardware_parameters())
+    if (p.unit == HardwareParameter::Unit::factor || p.unit == HardwareParameter::Unit::bias)
+      p.set(profile, std::round(1e4 * std::sqrt(p.get(profile) * p.get(published))) / 1e4);
+  return profile;
+}
+
 std::vector<JudgedClass> judge_classes(const std::vector<Reference>& references) {
   std::vector<JudgedClass> out;
   for (const auto& [name, of_class] : classes_of(references)) {
@@ -172,14 +188,11 @@ std::vector<std::pair<std::filesystem::path, std::string>> class_profiles(const 
       names.push_back(r->name);
     }
     const Representative chosen = Losses(members).representative();
-    const std::string what = chosen.of.empty()
-                                 ? fmt::format("parameter by parameter the middle one of {}", fmt::join(names, ", "))
-                                 : fmt::format("of {} that of {}, which predicts the others best", fmt::join(names, ", "), chosen.of);
     const Json values = HardwareForm::write(chosen.profile);
     Json text = {{"schema", 1},
-                 {"description", fmt::format("Systems of the class \"{}\", for those that nobody has measured: {}.", judged.name, what)}};
-    const std::string source = chosen.of.empty() ? fmt::format("the middle one of the class \"{}\"", judged.name)
-                                                 : fmt::format("that of {}, for the class \"{}\"", chosen.of, judged.name);
+                 {"description", fmt::format("Systems of the class \"{}\", for those that nobody has measured: of {} {}.", judged.name,
+                                             fmt::join(names, ", "), chosen.what)}};
+    const std::string source = fmt::format("of the class \"{}\": {}", judged.name, chosen.what);
     for (const auto& [key, value] : values.items())
       if (key != "profile") text[key] = {{"value", value}, {"source", source}};
     text["calibration"] = {{"command", "weft validate --renew"},

@@ -99,7 +99,7 @@ TEST_CASE("validate: a reference is fitted again as it says, and the profile is 
         std::string::npos);
 }
 
-TEST_CASE("validate: a class is the middle of its systems, each of which is predicted from the others") {
+TEST_CASE("validate: a class is the middle of its systems, or half-way to it, each of which is predicted from the others") {
   HardwareProfile a, b, c;
   a.send_overhead = 1_us, b.send_overhead = 5_us, c.send_overhead = 2_us;
   a.wire_efficiency = 0.5;
@@ -107,6 +107,11 @@ TEST_CASE("validate: a class is the middle of its systems, each of which is pred
   CHECK(middle_of({a, b}).send_overhead == 1_us);  // the lower of two
   CHECK(middle_of({a, b, c}).wire_efficiency == 1);
   CHECK_THROWS_AS(middle_of({}), InputError);
+
+  a.nccl_base = 4, a.ll128_bias = 0.25;
+  CHECK(halfway_from_published(a).nccl_base == 2);
+  CHECK(halfway_from_published(a).ll128_bias == 0.5);
+  CHECK(halfway_from_published(a).send_overhead == 1_us);  // of which nothing is published
 
   const Made made;
   std::string text = reference_text;

@@ -114,22 +114,29 @@ void fits_servers(const Request& q, Problems& problems) {
     problems.push_back({"/group", fmt::format("must divide the {} ranks ({}), got {}", q.ranks, divisors_of(q.ranks), g)});
   else if (nics < 0 || nics > std::max(g, 1))
     problems.push_back({"/nics", fmt::format("must be 1 to {}, the GPUs of a server, got {}", std::max(g, 1), nics)});
-  if (q.settings.nccl == NcclAlgorithm::ring && pieces_of(q.settings) > 1 && q.collective != Collective::broadcast &&
-      q.collective != Collective::reduce)
-    problems.push_back({"/pieces", fmt::format("must be 1 for rings, whose chunks follow one another already, got {}", q.settings.pieces)});
+  if (q.settings.nccl == NcclAlgorithm::nvls && std::max(g, 1) != q.ranks)
+    problems.push_back({"/algorithm", fmt::format("nvls adds in the NVSwitch of one server; these are {} ranks in servers of {}", q.ranks,
+                                                  std::max(g, 1))});
+  if (q.settings.nccl != NcclAlgorithm::tree && q.settings.nccl != NcclAlgorithm::automatic && pieces_of(q.settings) > 1 &&
+      q.collective != Collective::broadcast && q.collective != Collective::reduce)
+    problems.push_back(
+        {"/pieces", fmt::format("must be 1 for rings and nvls, whose chunks follow one another already, got {}", q.settings.pieces)});
 }
 
 void trees_reduce_everywhere(const Request& q, Problems& problems) {
   fits_servers(q, problems);
-  if (q.settings.nccl == NcclAlgorithm::tree)
-    problems.push_back({"/algorithm", fmt::format("NCCL's trees are of allreduce; {} is done by a ring", name_of(q.collective))});
+  if (q.settings.nccl == NcclAlgorithm::tree || q.settings.nccl == NcclAlgorithm::nvls)
+    problems.push_back(
+        {"/algorithm", fmt::format("NCCL's {} is of allreduce; {} is done by a ring", name_of(q.settings.nccl), name_of(q.collective))});
 }
 
 Schedule nccl_allreduce(const Request& q) {
+  if (q.settings.nccl == NcclAlgorithm::nvls) return nccl_nvls_allreduce(nccl_shape(q));
   return q.settings.nccl == NcclAlgorithm::tree ? nccl_tree_allreduce(nccl_shape(q)) : nccl_ring_allreduce(nccl_shape(q));
 }
 
 Price nccl_allreduce_price(const Request& q) {
+  if (q.settings.nccl == NcclAlgorithm::nvls) return nccl_nvls_allreduce_price(nccl_shape(q));
   return q.settings.nccl == NcclAlgorithm::tree ? nccl_tree_allreduce_price(nccl_shape(q)) : nccl_ring_allreduce_price(nccl_shape(q));
 }
 
@@ -204,7 +211,9 @@ const std::array built_in = {
         .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
     Algorithm{.name = "nccl",
               .collective = Collective::allreduce,
-              .description = "As NCCL does it: rings on the rails of the NICs, or trees between servers with a chain inside each.",
+              .description =
+                  "As NCCL does it: rings on the rails of the NICs, trees between servers with a chain inside each, or sums in an "
+                  "NVSwitch (NVLS).",
               .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
               .takes_group = true,
               .cuts_itself = true,

@@ -1,5 +1,6 @@
 #include "collectives/algorithms/nccl.hpp"
 
+#include "collectives/algorithms/direct.hpp"
 #include "collectives/algorithms/double_binary_tree.hpp"
 #include "collectives/algorithms/fold.hpp"
 #include "collectives/algorithms/nccl_reduce.hpp"
@@ -22,6 +23,8 @@ std::string_view name_of(NcclAlgorithm algorithm) {
       return "ring";
     case NcclAlgorithm::tree:
       return "tree";
+    case NcclAlgorithm::nvls:
+      return "nvls";
   }
   return "";
 }
@@ -242,6 +245,14 @@ Price nccl_tree_allreduce_price(const NcclShape& shape) {
   price.max_chunks_sent = *std::ranges::max_element(sent) * shape.pieces;
   return price;
 }
+
+Schedule nccl_nvls_allreduce(const NcclShape& shape) {
+  Schedule s = direct_allreduce(shape.ranks);
+  s.name = "nccl_nvls_allreduce";
+  return s;
+}
+Price nccl_nvls_allreduce_price(const NcclShape& shape) { return direct_allreduce_price(shape.ranks); }
+double nvls_gain(int gpus) { return 2.0 * (gpus - 1) / (gpus + 1); }
 
 namespace {
 

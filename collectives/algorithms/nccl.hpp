@@ -13,7 +13,7 @@
 namespace weft {
 
 // `automatic`: the one that is expected to be done first (models/nccl_tuning.hpp); where no size is known, ring and simple.
-enum class NcclAlgorithm : std::uint8_t { automatic, ring, tree };
+enum class NcclAlgorithm : std::uint8_t { automatic, ring, tree, nvls };
 enum class NcclProtocol : std::uint8_t { automatic, ll, ll128, simple };
 std::string_view name_of(NcclAlgorithm);
 std::string_view name_of(NcclProtocol);
@@ -46,6 +46,14 @@ Price nccl_ring_allreduce_price(const NcclShape&);
 // pieces - 1) steps.
 Schedule nccl_tree_allreduce(const NcclShape&);
 Price nccl_tree_allreduce_price(const NcclShape&);
+
+// NVLink SHARP, where the NVSwitch of a server adds: of every chunk one rank gets the sum from the switch, and the switch copies it
+// to all. As messages between the ranks, of which each sends its part of every chunk to the rank that the chunk is of, and then
+// its chunk to all: 2 steps of n(n-1) messages, and 2(n-1)/n of the message on each rank's links, where the switch makes (n+1)/n of it.
+Schedule nccl_nvls_allreduce(const NcclShape&);
+Price nccl_nvls_allreduce_price(const NcclShape&);
+// How much less that is.
+double nvls_gain(int gpus);
 
 // Rings once round. Blocks belong to ranks, so each is cut among the channels.
 Schedule nccl_ring_reduce_scatter(const NcclShape&);

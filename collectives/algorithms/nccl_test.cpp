@@ -55,6 +55,15 @@ void prove(const Request& request) {
 
 }  // namespace
 
+TEST_CASE("nccl: NVLS is an all-reduce within a server, and refused between them") {
+  for (const int ranks : {2, 3, 8}) prove(request_of({.ranks = ranks, .gpus = ranks}, Collective::allreduce, NcclAlgorithm::nvls));
+  const Request two = request_of({.ranks = 16, .gpus = 8}, Collective::allreduce, NcclAlgorithm::nvls);
+  CHECK(constraints(two) ==
+        std::vector<Problem>{{"/algorithm", "nvls adds in the NVSwitch of one server; these are 16 ranks in servers of 8"}});
+  // Of 8 GPUs a ring's links carry 14/8 of the message, and 9/8 with a switch that adds.
+  CHECK(nvls_gain(8) == doctest::Approx(14.0 / 9));
+}
+
 TEST_CASE("nccl: every collective is right on any servers, and takes what its formula says") {
   for (const NcclShape& shape : shapes) {
     for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather})

@@ -152,6 +152,13 @@ NvlinkRings nvlink_rings(const Server& server, int gpus) {
   return out;
 }
 
+bool switch_adds(const Server& server) {
+  return std::ranges::any_of(server.links, [&](const ServerLink& link) {
+    const auto is_switch = [&](const std::string& device) { return std::ranges::count(server.nvswitches, device) > 0; };
+    return (is_switch(link.from) || is_switch(link.to)) && link.spec().bandwidth > 300_GBps;
+  });
+}
+
 std::vector<int> nvlink_relays(const Server& server) { return relays_of(Lanes(server, static_cast<int>(server.gpus.size()))); }
 
 }  // namespace weft

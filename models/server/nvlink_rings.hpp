@@ -21,6 +21,9 @@ struct NvlinkRings {
 // meshes that nobody builds cost no more.
 NvlinkRings nvlink_rings(const Server& server, int gpus);
 
+// Whether an NVSwitch adds what its GPUs send (NVLS): from the third generation on, whose GPUs have more than NVLink 3's 300 GB/s.
+bool switch_adds(const Server& server);
+
 // By pair of GPUs (from * GPUs + to): the GPU that NVLinks join to both, over the fastest links, of equal ones the first. -1: there is
 // none, or NVLinks join the two.
 std::vector<int> nvlink_relays(const Server& server);

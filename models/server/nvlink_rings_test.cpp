@@ -29,6 +29,12 @@ Server all_to_all(int gpus) {
 
 }  // namespace
 
+TEST_CASE("nvlink rings: NVSwitches add from the third generation on") {
+  CHECK(switch_adds(server_preset("dgx_h100")));
+  CHECK_FALSE(switch_adds(server_preset("dgx_a100")));
+  CHECK_FALSE(switch_adds(server_preset("v100_nvlink")));
+}
+
 TEST_CASE("nvlink rings: the hybrid cube mesh has as many as NCCL finds on it") {
   // Measured plateaus of 22.6, 45, 85, 37, 46, 87 and 135 GB/s for 2 to 8 V100 (vtrain_nvlink_allreduce) are 1, 2, 4, 2, 2, 4 and 6
   // rings over lanes of 22.5 GB/s. Of five GPUs the fifth has two lanes to GPU 0 alone: rings exist through GPU 0 only.

@@ -1,7 +1,7 @@
 #include "sim/cases/sized.hpp"
 
 #include "models/fabric/routes.hpp"
-#include "models/nccl_tuning.hpp"
+#include "sim/cases/nccl_question.hpp"
 #include "sim/scenario/algorithms.hpp"
 
 #include <algorithm>
@@ -21,34 +21,30 @@ struct Way {
   BitsPerSecond rate;
   SimTime latency;
   PathClass kind = PathClass::rail;
+  bool beside_sockets = false;  // PCIe switches pass it on, and no socket does
 };
 
 Way way_between(const SizedQuestion& q, Rank a, Rank b) {
   Routes routes(q.fabric, {});
   const RouteId id = routes.of(q.placement[static_cast<std::size_t>(a)], q.placement[static_cast<std::size_t>(b)]);
-  return {routes.bandwidth(id), routes.latency(id), class_of(q.fabric, routes.hops(id))};
+  const auto passes = [&](DeviceKind kind) {
+    return std::ranges::any_of(routes.hops(id), [&](const Hop& hop) { return q.fabric.device(q.fabric.to(hop.link)).kind == kind; });
+  };
+  return {routes.bandwidth(id), routes.latency(id), class_of(q.fabric, routes.hops(id)),
+          passes(DeviceKind::pcie_switch) && !passes(DeviceKind::socket)};
 }
 
-SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
+SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, AlgorithmChoice choice) {
   AlgorithmSettings& s = choice.settings;
   const int ranks = ranks_of(q.scenario), gpus = std::max(s.group, 1);
-  NcclQuestion question{
-      .collective = q.scenario.workload.collective, .ranks = ranks, .servers = ranks / gpus, .algorithm = s.nccl, .protocol = s.protocol};
-  if (gpus > 1) {
-    const Way inside = way_between(q, 0, 1);
-    question.nvlink = inside.kind == PathClass::nvlink;
-    question.inside = inside.rate;
-    if (const NvlinkRings rings = rings_of(q.scenario, gpus); !rings.orders.empty()) {
-      question.nvlink = true;
-      question.inside = BitsPerSecond{rings.lane.count * static_cast<std::int64_t>(rings.orders.size())};
-    }
-  }
-  if (question.servers > 1) question.outside = BitsPerSecond{way_between(q, 0, gpus).rate.count * std::max(s.nics, 1)};
+  const NcclQuestion question = nccl_question(q, s);
   const Regime regime = nccl_choice(q.hardware, question, q.size);
   s.nccl = regime.pattern;
   s.protocol = regime.protocol;
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
-  if (!chain && regime.pattern == NcclAlgorithm::ring) {
+  if (asked.settings.channels == 0) s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
+  if (regime.pattern == NcclAlgorithm::nvls) s.channels = 1;
+  if (!chain && regime.pattern != NcclAlgorithm::tree) {
     s.pieces = 0;
   } else if (s.pieces == 0) {
     const Bytes part{ceil_div(q.size.count, std::int64_t{channels_of(s)} * (chain ? 1 : 2))};
@@ -76,6 +72,30 @@ int pieces_done_first(const SizedQuestion& q, int steps, double bytes) {
 
 }  // namespace
 
+NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
+  const int ranks = ranks_of(q.scenario), gpus = std::max(s.group, 1);
+  NcclQuestion question{
+      .collective = q.scenario.workload.collective, .ranks = ranks, .servers = ranks / gpus, .algorithm = s.nccl, .protocol = s.protocol};
+  if (gpus > 1) {
+    const Way inside = way_between(q, 0, 1);
+    question.nvlink = inside.kind == PathClass::nvlink;
+    question.inside = inside.rate;
+    if (const NvlinkRings rings = rings_of(q.scenario, gpus); !rings.orders.empty()) {
+      question.nvlink = true;
+      question.inside = BitsPerSecond{rings.lane.count * static_cast<std::int64_t>(rings.orders.size())};
+    }
+  }
+  question.switch_adds = switch_adds(q.scenario.server);
+  if (question.servers > 1) {
+    const Way outside = way_between(q, 0, gpus);
+    question.outside = BitsPerSecond{outside.rate.count * std::max(s.nics, 1)};
+    question.way = outside.latency;
+    question.ll128 = outside.beside_sockets;
+    question.nvlink |= gpus == 1;  // nothing else joins a server's only GPU
+  }
+  return question;
+}
+
 std::string sized_name(const std::string& algorithm, const Regime& regime) {
   if (regime.protocol == NcclProtocol::automatic) return algorithm;
   return fmt::format("{}_{}", algorithm, name_of(regime.pattern));
@@ -91,7 +111,7 @@ SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
   AlgorithmChoice choice = with_server_defaults(q.scenario, asked);
   if (!depends_on_size(q.scenario, choice)) return {std::move(choice)};
   AlgorithmSettings& s = choice.settings;
-  if (find_algorithm(q.scenario.workload.collective, choice.name)->cuts_itself) return nccl_for_size(q, std::move(choice));
+  if (find_algorithm(q.scenario.workload.collective, choice.name)->cuts_itself) return nccl_for_size(q, asked, std::move(choice));
   Request whole = request_of(q.scenario, choice);
   whole.settings.pieces = 1;
   whole.settings.segment = {};

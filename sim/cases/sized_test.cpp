@@ -33,10 +33,10 @@ TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple f
   Json eight_servers = json;  // between two, a tree sends each byte once each way, and is ahead of a ring
   eight_servers["workload"]["ranks"] = 64;
   const SizedChoice small = sized(json, 1_KiB), large = sized(eight_servers, 4_GiB);
-  CHECK(label(small.choice) == "nccl(group=8,algorithm=tree,protocol=ll,nics=8,channels=8,pieces=1)");
-  CHECK(small.regime == Regime{NcclProtocol::ll, NcclAlgorithm::tree, true});
+  CHECK(label(small.choice) == "nccl(group=8,algorithm=tree,protocol=ll,nics=8,pieces=1)");  // of one channel
+  CHECK(small.regime == Regime{.protocol = NcclProtocol::ll, .pattern = NcclAlgorithm::tree, .between_servers = true, .gpus = 8});
   CHECK(label(large.choice) == "nccl(group=8,algorithm=ring,protocol=simple,nics=8,channels=8)");
-  CHECK(large.regime == Regime{NcclProtocol::simple, NcclAlgorithm::ring, true});
+  CHECK(large.regime == Regime{.protocol = NcclProtocol::simple, .pattern = NcclAlgorithm::ring, .between_servers = true, .gpus = 8});
 }
 
 TEST_CASE("sized: what is given stays, and a tree's pieces follow from the protocol's buffers") {
@@ -44,6 +44,37 @@ TEST_CASE("sized: what is given stays, and a tree's pieces follow from the proto
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "tree", "protocol": "simple", "channels": 2})");
   // 64 MiB in 2 channels of 2 trees are 16 MiB each: 128 pieces of 128 KiB, for 2 (2 + 8) hops want 8 chunks each.
   CHECK(label(sized(json, 64_MiB).choice) == "nccl(group=8,algorithm=tree,protocol=simple,nics=8,channels=2,pieces=128)");
+}
+
+TEST_CASE("sized: in a server of H100 the NVSwitch adds, and each GPU's links carry 9/8 of the message") {
+  Json json = Json::parse(two_servers);
+  json["server"] = "dgx_h100", json["fabric"]["nodes"] = 1, json["workload"]["ranks"] = 8;
+  CHECK(label(sized(json, 1_GiB).choice) == "nccl(group=8,algorithm=nvls,protocol=simple,nics=1)");
+  const Scenario s = scenario_of(json);
+  const Row out = Experiment(s, s.workload.algorithms.front()).run(1_GiB);
+  const double links_us = 1.073741824e9 * 9 / 8 / 370.8e9 / 0.85 * 1e6;
+  CHECK(out.time.microseconds() == doctest::Approx(links_us + 25).epsilon(0.01));
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls"})");
+  json["fabric"]["nodes"] = 2, json["workload"]["ranks"] = 16;
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /workload/algorithm/algorithm: nvls adds in the NVSwitch of one server; these are 16 ranks in servers of 8"});
+}
+
+TEST_CASE("sized: LL128 is not used between servers where the way to the NIC goes through a socket") {
+  Json json = Json::parse(two_servers);
+  const auto uses_ll128 = [&](const char* nic_at) {
+    json["server"] = Json::parse(R"({"sockets": ["s"], "pcie_switches": ["p"], "gpus": ["a", "b"], "nics": ["n"], "nvswitches": ["v"],
+      "links": [{"from": "s", "to": "p", "pcie": {"generation": 4}}, {"from": "p", "to": "a", "pcie": {"generation": 4}},
+                {"from": "p", "to": "b", "pcie": {"generation": 4}}, {"from": "a", "to": "v", "bandwidth": "240GBps"},
+                {"from": "b", "to": "v", "bandwidth": "240GBps"}]})");
+    json["server"]["links"].push_back({{"from", nic_at}, {"to", "n"}, {"pcie", {{"generation", 4}}}});
+    bool out = false;
+    for (std::int64_t bytes = 1024; bytes <= (64_MiB).count; bytes *= 2)
+      out |= sized(json, Bytes{bytes}).regime.protocol == NcclProtocol::ll128;
+    return out;
+  };
+  CHECK(uses_ll128("p"));
+  CHECK_FALSE(uses_ll128("s"));
 }
 
 TEST_CASE("sized: segments make pieces, by the size of a chunk, and never less than one") {

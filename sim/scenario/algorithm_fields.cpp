@@ -155,7 +155,8 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
       nics.write = not_zero(&Settings::nics);
       fields.push_back(nics);
       fields.push_back(optional("algorithm", &Settings::nccl,
-                                "ring, tree, or auto: the one that NCCL's tuning model expects to be done first at the size."));
+                                "ring, tree, nvls (the NVSwitch of one server adds), or auto: the one that NCCL's tuning model expects to "
+                                "be done first at the size."));
       fields.push_back(optional("protocol", &Settings::protocol,
                                 "ll (8 bytes at a time, half of them flags), ll128 (120 of 128 bytes are data, over NVLink), simple, or "
                                 "auto: the one that NCCL's tuning model expects to be done first at the size."));

@@ -23,7 +23,7 @@ Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
       .fields = {required("collective", &C::collective,
                           "The name of the collective that the factor is for; \"message\": of every message, whatever it is of."),
                  required("algorithm", &C::algorithm,
-                          "The name of its algorithm; of nccl \"nccl_ring\" or \"nccl_tree\", by its pattern. Of messages: \"message\"."),
+                          "The name of its algorithm; of nccl \"nccl_ring\", \"nccl_tree\" or \"nccl_nvls\", by its pattern. Of messages: \"message\"."),
                  required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
                  required("size", &C::size, "The message size that the factor is for."),
                  required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
@@ -118,6 +118,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("simple_efficiency", &H::simple_efficiency, "The goodput of NCCL's protocol Simple over what the links give.",
                    between(0.01, 1.0)),
           optional("tree_efficiency", &H::tree_efficiency, "The goodput of NCCL's trees divided by that of its rings.", between(0.01, 1.0)),
+          optional("nvls_efficiency", &H::nvls_efficiency,
+                   "The goodput of NCCL's NVLS over what links would give to an NVSwitch that adds: each GPU sends and receives (n+1)/n of "
+                   "the message.",
+                   between(0.01, 1.0)),
           optional("ll_bias", &H::ll_bias,
                    "NCCL keeps to protocol LL as long as it is expected to take at most this many times as long as the others.",
                    between(0.0, nccl_most_factor)),
@@ -127,6 +131,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("tree_bias", &H::tree_bias,
                    "NCCL keeps to trees as long as they are expected to take at most this many times as long as rings.",
                    between(0.0, nccl_most_factor)),
+          optional(
+              "nvls_bias", &H::nvls_bias,
+              "NCCL keeps to NVLS, where an NVSwitch adds, as long as it is expected to take at most this many times as long as others.",
+              between(0.0, nccl_most_factor)),
           optional("cost_by_size", &H::cost_by_size,
                    "What calls cost over what the other values say, by collective, algorithm, ranks and size: all their times are "
                    "multiplied by the factor. Between sizes, and between numbers of ranks, it follows a straight line of logarithms, and "

@@ -271,6 +271,28 @@ TEST_CASE("fit: the profile that made the measurements is found again, a protoco
   CHECK(result.cross_validated.median < 0.02);
 }
 
+TEST_CASE("fit: protocols that a network does not allow are found, though leaving out either of them alone fits no better") {
+  const ScratchFolder folder;
+  std::string text = pair_scenario;
+  text.replace(text.find("\"ring\""), 6, "\"nccl\"");
+  const OpenScenario open(folder.file("pair.json", text), {},
+                          {"nccl_base", "ll_hops", "ll128_hops", "simple_hops", "ll_bias", "ll128_bias"});
+  Simulator simulator(open.scenario());
+  HardwareProfile truth;
+  truth.ll_bias = truth.ll128_bias = 0;
+  std::vector<FitPoint> points;
+  for (const std::int64_t size : powers_of_two(3, 20)) {
+    FitPoint point{.measured = {.ranks = 2, .collective = "allreduce", .size_bytes = size},
+                   .setup = {"allreduce", parse_algorithm("nccl"), 2, Bytes{size}}};
+    point.measured.time_us = simulator.time_us(point.setup, truth);
+    points.push_back(point);
+  }
+  const FitResult result = fit(open, points, {.folds = 0, .starts = 1, .budget = 2'000'000});
+  CHECK(named(result, "ll_bias").value < 0.5);
+  CHECK(named(result, "simple_hops").value == doctest::Approx(1).epsilon(0.1));
+  CHECK(result.fitted.p95 < 0.05);
+}
+
 TEST_CASE("fit: the same seed gives the same answer") {
   HardwareProfile truth;
   truth.send_overhead = 3_us;

@@ -10,9 +10,13 @@
 namespace weft {
 namespace {
 
+using Unit = HardwareParameter::Unit;
+
 constexpr std::int64_t cost_of_a_run = 30;       // what starts and ends it, as many messages as take that long
 constexpr std::int64_t cost_of_building = 3000;  // what places and proves it, where a pointer has changed the cluster
-constexpr double weight_of_published = 0.1;      // twice or half of it counts as an error of 7 %
+constexpr double weight_of_published = 0.3;      // of factors of it: a quarter more counts as an error of 7 %
+constexpr double weight_of_bias = 0.1;           // of when NCCL changes its protocol, which its versions see differently
+constexpr double weight_of_choice = 0.3;         // twice the time of the best choice counts as an error of 21 %
 constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
 
 // Nothing is faster out of the cache than in it.
@@ -34,7 +38,7 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
   double largest = 1;
   for (const FitPoint* p : points_) largest = std::max(largest, static_cast<double>(p->measured.size_bytes));
   for (FitParameter& p : parameters_)  // a threshold outside of what was measured makes no difference
-    if (p.unit == HardwareParameter::Unit::bytes) p.low = 16, p.high = 2 * std::max(16.0, largest);
+    if (p.unit == Unit::bytes) p.low = 16, p.high = 2 * std::max(16.0, largest);
 }
 
 Simulator& Simulators::at(const std::vector<double>& values) {
@@ -97,11 +101,26 @@ std::vector<double> Objective::simulated(const std::vector<double>& values, cons
 std::vector<double> Objective::errors(const std::vector<double>& values) {
   std::vector<double> out = simulated(values);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->measured.time_us);
-  for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].unit == HardwareParameter::Unit::factor || parameters_[i].unit == HardwareParameter::Unit::bias)
-      out.push_back(weight_of_published *
-                    std::log(values[i] / std::clamp(parameters_[i].initial, parameters_[i].low, parameters_[i].high)));
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const FitParameter& p = parameters_[i];
+    const bool is_bias = p.unit == Unit::bias;
+    if (is_bias || p.unit == Unit::factor)
+      out.push_back((is_bias ? weight_of_bias : weight_of_published) * std::log(values[i] / std::clamp(p.initial, p.low, p.high)));
+  }
+  if (fits_nccl()) out.push_back(weight_of_choice * regret(values));
   return out;
+}
+
+bool Objective::fits_nccl() const {
+  return std::ranges::any_of(parameters_, [](const FitParameter& p) { return p.unit == Unit::factor || p.unit == Unit::bias; });
+}
+
+double Objective::regret(const std::vector<double>& values) {
+  Simulator& simulator = simulators_->at(values);
+  const HardwareProfile hardware = hardware_at(values);
+  double sum = 0;
+  for (const FitPoint* p : points_) sum = std::hypot(sum, simulator.regret(p->setup, hardware));
+  return sum;
 }
 
 double Objective::loss(const std::vector<double>& values) { return robust_loss(errors(values), error_knee); }

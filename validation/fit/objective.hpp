@@ -48,7 +48,7 @@ class Objective {
   // By point, the sizes of the messages that it sends, each once; none of calls of NCCL.
   std::vector<std::vector<std::int64_t>> message_sizes(const std::vector<double>& values);
   // log(simulated / measured) by point. Behind them what the factors of published values and the biases add, so that they keep to those
-  // where the points do not say otherwise.
+  // where the points do not say otherwise, and how far behind the best NCCL's choices would be.
   std::vector<double> errors(const std::vector<double>& values);
   double loss(const std::vector<double>& values);
 
@@ -65,6 +65,8 @@ class Objective {
 
  private:
   const std::vector<std::int64_t>& costs();
+  bool fits_nccl() const;
+  double regret(const std::vector<double>& values);  // of all points
   HardwareProfile hardware_at(const std::vector<double>& values) const;
   const OpenScenario& open_;
   std::vector<const FitPoint*> points_;

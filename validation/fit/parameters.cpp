@@ -106,9 +106,11 @@ const std::vector<HardwareParameter>& hardware_parameters() {
                                                      factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
                                                      factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
                                                      factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1),
+                                                     factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),
                                                      factor_parameter<&H::ll_bias>("ll_bias", 0.2, 5, Unit::bias),
                                                      factor_parameter<&H::ll128_bias>("ll128_bias", 0.2, 5, Unit::bias),
-                                                     factor_parameter<&H::tree_bias>("tree_bias", 0.2, 5, Unit::bias)};
+                                                     factor_parameter<&H::tree_bias>("tree_bias", 0.2, 5, Unit::bias),
+                                                     factor_parameter<&H::nvls_bias>("nvls_bias", 0.2, 5, Unit::bias)};
   return all;
 }
 
@@ -128,7 +130,7 @@ std::vector<std::string> default_parameters(const std::vector<AlgorithmChoice>& 
     add({"reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
   if (std::ranges::any_of(measured, is_nccl))
     add({"call_overhead", "nccl_base", "ll_hops", "ll128_hops", "simple_hops", "network_hops", "ll_efficiency", "ll128_efficiency",
-         "simple_efficiency", "tree_efficiency", "ll_bias", "ll128_bias", "tree_bias"});
+         "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias"});
   out.emplace_back(name_of_sized_costs);
   return out;
 }

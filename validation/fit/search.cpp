@@ -35,7 +35,7 @@ Candidate Search::start(const std::vector<double>& base, const Moving& moving, s
   Candidate best;
   if (number == 0) best = descend_on(cheap_, at(cheap_, base), moving, 12);
   for (int i = 0; i < kept; ++i) keep_better(best, descend_on(cheap_, drawn[static_cast<std::size_t>(i)], moving, 12));
-  best = scan_on(cheap_, std::move(best), moving, 1);
+  best = scan_on(cheap_, with_fewer_protocols(cheap_, std::move(best), moving), moving, 1);
   best = descend({best.values, objective_.loss(best.values)}, moving, 12);
   return descend(scan(std::move(best), moving), moving, 12);
 }
@@ -115,6 +115,23 @@ Candidate Search::scan(Candidate best, const Moving& moving) {
   return budget_ / each / 2 > tries ? scan_on(objective_, std::move(best), moving, 1) : scan_on(objective_, std::move(best), moving, 0);
 }
 
+// Networks and versions of NCCL differ in the protocols that they allow, and one that is not allowed is not seen by leaving out the
+// others one by one.
+Candidate Search::with_fewer_protocols(Objective& objective, Candidate best, const Moving& moving) const {
+  std::vector<std::size_t> protocols;
+  for (std::size_t i = 0; i < moving.size(); ++i)
+    if (moving[i] && (objective.parameters()[i].name == "ll_bias" || objective.parameters()[i].name == "ll128_bias"))
+      protocols.push_back(i);
+  const Candidate from = best;
+  for (unsigned without = 1; without < 1U << protocols.size(); ++without) {
+    std::vector<double> values = from.values;
+    for (std::size_t k = 0; k < protocols.size(); ++k)
+      if ((without >> k & 1U) != 0) values[protocols[k]] = objective.parameters()[protocols[k]].low;
+    keep_better(best, descend_on(objective, at(objective, std::move(values)), moving, 6));
+  }
+  return best;
+}
+
 // At every power of two between the sizes measured, the others adapting a little where it looks as if it could help; 0 octaves: only one
 // to either side, and none of them adapts.
 Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& moving, int octaves) const {
@@ -156,11 +173,24 @@ double Search::edge(const Candidate& best, std::size_t i, double ratio) {
   return best.values[i];  // no end: the data says nothing about it
 }
 
+// Between the biases that were tried lie others, at which the choice is more sensible for the sizes between those measured.
+void Search::refine(Candidate& best, std::size_t i) {
+  const Candidate from = best;
+  constexpr int finer = 8, steps = 5;  // to an octave; to either side, beyond the next that was tried
+  for (int step = -steps; step <= steps; ++step) {
+    std::vector<double> values = from.values;
+    values[i] *= std::exp2(static_cast<double>(step) / finer);
+    if (values[i] >= objective_.parameters()[i].low && values[i] <= objective_.parameters()[i].high)
+      keep_better(best, at(objective_, std::move(values)));
+  }
+}
+
 void Search::center_sizes(Candidate& best, const Moving& moving) {
   const std::int64_t each = std::max<std::int64_t>(1, objective_.cost());
   const double ratio = budget_ / each > 2000 ? 1.04 : 1.2;
   for (std::size_t i = 0; i < moving.size(); ++i) {
     if (!moving[i] || !is_threshold(objective_, i)) continue;
+    if (objective_.parameters()[i].unit == Unit::bias) refine(best, i);
     const double low = edge(best, i, 1 / ratio), high = edge(best, i, ratio);
     const double power = std::exp2(std::round(std::log2(low * high) / 2));
     best.values[i] = power > low && power < high ? power : std::sqrt(low * high);

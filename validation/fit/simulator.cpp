@@ -3,6 +3,7 @@
 #include "models/message_costs.hpp"
 #include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/nccl_question.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
 #include "validation/fit/parameters.hpp"
@@ -40,12 +41,15 @@ Schedule point_to_point(std::string_view collective, std::int64_t bytes) {
 std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
   if (regime.protocol != NcclProtocol::automatic) {
     const HardwareProfile none;
-    hardware = hardware.in({regime.protocol, regime.pattern, regime.between_servers});
+    Regime plain = regime;
+    plain.cost = 1;
+    hardware = hardware.in(plain);
     hardware.nccl_base = none.nccl_base;
     hardware.ll_hops = none.ll_hops, hardware.ll128_hops = none.ll128_hops, hardware.simple_hops = none.simple_hops;
     hardware.network_hops = none.network_hops;
     hardware.ll_efficiency = none.ll_efficiency, hardware.ll128_efficiency = none.ll128_efficiency;
     hardware.simple_efficiency = none.simple_efficiency, hardware.tree_efficiency = none.tree_efficiency;
+    hardware.nvls_efficiency = none.nvls_efficiency, hardware.nvls_bias = none.nvls_bias;
     hardware.ll_bias = none.ll_bias, hardware.ll128_bias = none.ll128_bias, hardware.tree_bias = none.tree_bias;
   }
   hardware.call_overhead = {};
@@ -237,12 +241,25 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   return hardware.in(regime).call_overhead.microseconds() + std::exp(log_us);
 }
 
+double Simulator::regret(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  if (is_point_to_point(e.collective)) return 0;
+  Prepared& p = prepared(e);
+  const Scenario& asked = p.experiment.scenario();
+  const Algorithm* algorithm = find_algorithm(asked.workload.collective, p.algorithm.name);
+  if (!algorithm || !algorithm->cuts_itself) return 0;
+  if (!p.question)
+    p.question = nccl_question({asked, hardware, *p.experiment.cluster(), p.experiment.placement(), e.size},
+                               with_server_defaults(asked, p.algorithm).settings);
+  return std::hypot(nccl_regret(hardware, *p.question, e.size), nccl_regret(hardware, *p.question, 2 * e.size));
+}
+
 double Simulator::wire_limit_us(const MeasuredSetup& e) const {
   const double n = e.ranks;
   double share = 1;  // of the message, that some rank must send or receive
   if (e.collective == "allreduce" && extra_servers(e.algorithm.settings) == 0) share = 2 * (n - 1) / n;
   if (e.collective == "reduce_scatter" || e.collective == "allgather" || e.collective == "alltoall") share = (n - 1) / n;
   if (e.collective == "bidirectional_bandwidth") share = 0.5;
+  if (e.collective == "allreduce" && e.algorithm.name == "nccl" && switch_adds(scenario_.server)) share = (n + 1) / n;
   if (e.ranks < 2 || e.collective == "barrier") return 0;
   // The fastest way out of the slowest endpoint.
   double slowest = std::numeric_limits<double>::infinity();

@@ -2,6 +2,7 @@
 // prepared once and run as often as a fit asks.
 #pragma once
 
+#include "models/nccl_tuning.hpp"
 #include "sim/cases/sized.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -58,6 +59,10 @@ class Simulator {
   // Those of the messages that it sends, each once; none of a call of NCCL, or on a network that runs once.
   std::vector<std::int64_t> message_sizes(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
+  // How far behind the best of its choices NCCL's is, by the profile's own factors (nccl_regret), at this size and at twice of it;
+  // 0 where it has no choice.
+  double regret(const MeasuredSetup& setup, const HardwareProfile& hardware);
+
   std::int64_t messages(const MeasuredSetup& setup);  // that a simulation of it takes: what it costs
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
@@ -70,6 +75,7 @@ class Simulator {
     AlgorithmChoice algorithm = {};
     std::map<std::vector<double>, double> known_us = {};
     std::map<std::vector<double>, double> of_whole = {};  // time over that in fewer pieces, by size and regime
+    std::optional<NcclQuestion> question = {};            // once asked
   };
   Prepared& prepared(const MeasuredSetup& setup);
   double besides_overhead_us(const MeasuredSetup& setup, const HardwareProfile& hardware, const Regime& regime, Prepared& of);

@@ -58,6 +58,51 @@ double between(const std::vector<double>& x, const std::vector<double>& y, doubl
   return y[above - 1] + (at - x[above - 1]) / (x[above] - x[above - 1]) * (y[above] - y[above - 1]);
 }
 
+// The largest distance of a size from the line between its neighbours, and where; with the median of these distances.
+struct Farthest {
+  std::size_t at = 0;
+  double from_line = 0, median = 0;
+};
+
+Farthest farthest(const Series& s) {
+  Farthest out;
+  std::vector<double> distances;
+  for (std::size_t i = 1; i + 1 < s.octave.size(); ++i) {
+    const double line = between({s.octave[i - 1], s.octave[i + 1]}, {s.log_ratio[i - 1], s.log_ratio[i + 1]}, s.octave[i]);
+    distances.push_back(std::abs(s.log_ratio[i] - line));
+    if (distances.back() > out.from_line) out.at = i, out.from_line = distances.back();
+  }
+  std::ranges::sort(distances);
+  if (!distances.empty()) out.median = distances[distances.size() / 2];
+  return out;
+}
+
+// Accidents of a measurement lie far from the line between their neighbours where few others do; there the line is put in their place.
+std::vector<Series> without_accidents(std::vector<Series> all) {
+  constexpr double far = 2 * error_knee, times_median = 4;
+  constexpr std::size_t others = 6;  // sizes for each accident
+  for (Series& s : all)
+    for (std::size_t left = s.octave.size() / (others + 1); left > 0; --left) {
+      const Farthest f = farthest(s);
+      if (f.from_line < std::max(far, times_median * f.median)) break;
+      s.log_ratio[f.at] = between({s.octave[f.at - 1], s.octave[f.at + 1]}, {s.log_ratio[f.at - 1], s.log_ratio[f.at + 1]}, s.octave[f.at]);
+    }
+  return all;
+}
+
+// Each size that lies between others, predicted from those as `known` has them.
+double loss_left_out(const std::vector<Series>& all, const std::vector<Series>& known, double noise) {
+  std::vector<double> errors;
+  for (std::size_t k = 0; k < all.size(); ++k)
+    for (std::size_t i = 0; i < all[k].octave.size(); ++i) {
+      const Series& s = all[k];
+      std::vector<double> x = known[k].octave, r = known[k].log_ratio;
+      x.erase(x.begin() + static_cast<std::ptrdiff_t>(i)), r.erase(r.begin() + static_cast<std::ptrdiff_t>(i));
+      errors.push_back(s.log_ratio[i] - (x.empty() ? 0 : between(x, smooth(x, r, noise), s.octave[i])));
+    }
+  return robust_loss(errors, error_knee);
+}
+
 // The series of one collective and algorithm, by rising ranks.
 using Scales = std::vector<const Series*>;
 
@@ -135,7 +180,10 @@ std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
   std::vector<double> ratios;
   for (const Series& s : all) ratios.insert(ratios.end(), s.log_ratio.begin(), s.log_ratio.end());
   const double variance = variance_left_over(ratios);
-  return variance > 0 ? factors_of(all, repeatability * repeatability / variance) : std::vector<CostAtSize>{};
+  if (variance <= 0) return {};
+  const double noise = repeatability * repeatability / variance;
+  const std::vector<Series> cleaned = without_accidents(all);
+  return factors_of(loss_left_out(all, cleaned, noise) < loss_left_out(all, all, noise) ? cleaned : all, noise);
 }
 
 double covariance_of_sizes(double octaves) {
