@@ -62,6 +62,15 @@ int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
 }
 #endif
 
+// One rank of tcp or mpi, `local_rank` of those of this machine.
+int run_host_rank(World& world, const Settings& settings, int local_rank) {
+#if WEFT_HAVE_CUDA
+  if (settings.on_gpu) return run_on_devices(*staged_rank(world, local_rank), settings);
+#endif
+  static_cast<void>(local_rank);
+  return run(world, settings);
+}
+
 #if WEFT_HAVE_NCCL
 int run_nccl(const Settings& settings) {
   if (!settings.one_of_several()) return run_on_gpus(nccl_world(settings), settings);
@@ -76,6 +85,13 @@ int run_nccl(const Settings& settings) {
   const Met met = meet_by_tcp(settings);
   const bool said = settings.launch && settings.launch->local_rank >= 0;
   return run_rank(*met.world, settings, said ? settings.launch->local_rank : met.local_rank);
+}
+#endif
+
+#if WEFT_HAVE_MPI
+int run_mpi_rank(World& world, const Settings& settings) {
+  const auto launch = launched_by_mpirun_or_srun(own_environment());
+  return run_host_rank(world, settings, launch && launch->local_rank >= 0 ? launch->local_rank : world.here().front());
 }
 #endif
 
@@ -96,7 +112,7 @@ int run_transport(const Settings& settings) {
   if (settings.transport == "udp") return run_udp(settings);
   if (settings.transport == "threads") return run(*threads_world(settings), settings);
 #if WEFT_HAVE_MPI
-  if (settings.transport == "mpi") return run_mpi(settings, run<World>);
+  if (settings.transport == "mpi") return run_mpi(settings, run_mpi_rank);
 #endif
 #if WEFT_HAVE_CUDA
   if (settings.transport == "cuda") return run_on_gpus(cuda_world(settings), settings);
@@ -104,9 +120,12 @@ int run_transport(const Settings& settings) {
 #if WEFT_HAVE_NCCL
   if (settings.transport == "nccl") return run_nccl(settings);
 #endif
-  if (settings.one_of_several()) return run(*meet_by_tcp(settings).world, settings);
+  if (settings.one_of_several()) {
+    const Met met = meet_by_tcp(settings);
+    return run_host_rank(*met.world, settings, met.local_rank);
+  }
   return run_local_processes(settings, [&](Rank rank, const std::vector<std::string>& addresses, const TcpListener& own) {
-    return run(*tcp_world(settings, rank, addresses, own), settings);
+    return run_host_rank(*tcp_world(settings, rank, addresses, own), settings, rank);
   });
 }
 

@@ -18,6 +18,7 @@ Operation operation_of(MarkedOperation::What what) {
 
 void DeviceRun::prepare(const Buffer& data, Marks marks) {
   device_.prepare({.schedule = algorithm_.schedule,
+                   .algorithm = algorithm_.name,
                    .library = algorithm_.library,
                    .elements = data.layout.elements,
                    .dtype = settings_.dtype,

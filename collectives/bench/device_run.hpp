@@ -24,8 +24,8 @@ class DeviceRun {
   // Returns the microseconds it took, by the device's clock.
   double run() { return device_.run(); }
 
-  // The library scales an average before it sums.
-  bool scales_first() const { return algorithm_.library; }
+  // NCCL scales an average before it sums.
+  bool scales_first() const { return algorithm_.name == "nccl"; }
   // Of the last run with marks, by now_us(), and by how much that may be wrong.
   std::vector<Record> records() const;
   double clock_error_us() const { return device_.clock_began().error_us; }

@@ -17,14 +17,16 @@ int visible_devices() {
   const int devices = cuda::device_count();
   if (devices == 0)
     throw InputError(
-        "no CUDA device is visible: --transport cuda and nccl need a GPU with its driver, and CUDA_VISIBLE_DEVICES not to hide it");
+        "no CUDA device is visible: --transport cuda and nccl, and --device gpu, need a GPU with its driver, and CUDA_VISIBLE_DEVICES not "
+        "to hide it");
   return devices;
 }
 
 DeviceWorld::DeviceWorld(const Settings& s, std::vector<int> devices, cuda::Messenger* messenger)
     : devices_(std::move(devices)),
       carriage_(messenger == nullptr ? StreamPlanSettings::Carriage::pull : StreamPlanSettings::Carriage::messages),
-      executor_({.devices = devices_, .messenger = messenger, .patience = s.patience}) {}
+      executor_({.devices = devices_, .messenger = messenger, .patience = s.patience}),
+      graph_(s.graph) {}
 
 int DeviceWorld::gpus() const {
   std::set<int> all(devices_.begin(), devices_.end());
@@ -49,6 +51,31 @@ void DeviceWorld::prepare(const StreamJob& job) {
                                                 .marks = job.marks});
   marked_ = plan.marked;
   executor_.prepare(std::move(plan));
+  one_launch_.reset();
+  if (is_one_launch(job.algorithm)) prepare_one_launch(job);
+}
+
+bool DeviceWorld::is_one_launch(std::string_view algorithm) const {
+  return carriage_ == StreamPlanSettings::Carriage::pull && (algorithm == "one_shot" || algorithm == "two_shot");
+}
+
+bool DeviceWorld::library_runs(Collective collective, DType, ReduceOp op) const {
+  return collective == Collective::allreduce && (op == ReduceOp::sum || op == ReduceOp::avg);
+}
+
+void DeviceWorld::prepare_one_launch(const StreamJob& job) {
+  if (const std::string why = cuda::OneLaunchWorld::obstacle(devices_, executor_); !why.empty())
+    throw InputError(fmt::format("--algorithm {}: {}", job.algorithm, why));
+  if (graph_ && gpus() < ranks())
+    throw InputError(
+        fmt::format("--graph: kernels of {} wait for each other, and a graph need not run those of one GPU at once: needs a "
+                    "GPU for each of {} ranks, got {}",
+                    job.algorithm, ranks(), gpus()));
+  one_launch_.emplace(devices_, static_cast<std::size_t>(job.elements) * size_of(job.dtype));
+  const Shots shots = job.algorithm == "one_shot" ? Shots::one : Shots::two;
+  executor_.replace([this, shots, dtype = job.dtype, op = job.op, elements = job.elements] {
+    one_launch_->enqueue(shots, dtype, op, elements, executor_);
+  });
 }
 
 std::vector<ClockOffset> DeviceWorld::clocks() const {

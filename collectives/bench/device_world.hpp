@@ -4,8 +4,11 @@
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/stream_world.hpp"
 #include "collectives/transports/cuda/executor.hpp"
+#include "collectives/transports/cuda/one_launch.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,8 @@ class DeviceWorld : public StreamWorld {
   int ranks() const override { return static_cast<int>(devices_.size()); }
   int gpus() const override;
   std::string about() const override;
+  bool has_own(std::string_view algorithm) const override { return is_one_launch(algorithm) || StreamWorld::has_own(algorithm); }
+  bool library_runs(Collective collective, DType dtype, ReduceOp op) const override;
   std::string name() const { return cuda::describe_devices(devices_); }
   void prepare(const StreamJob&) override;
   void write(Rank rank, ByteView bytes) override { executor_.write(rank, bytes); }
@@ -37,9 +42,14 @@ class DeviceWorld : public StreamWorld {
   cuda::Executor& executor() { return executor_; }
 
  private:
+  bool is_one_launch(std::string_view algorithm) const;
+  void prepare_one_launch(const StreamJob&);
+
   const std::vector<int> devices_;
   const StreamPlanSettings::Carriage carriage_;
   cuda::Executor executor_;
+  std::optional<cuda::OneLaunchWorld> one_launch_;  // of the job
+  const bool graph_;
   std::vector<MarkedOperation> marked_;
 };
 

@@ -56,6 +56,7 @@ class StreamRun {
  private:
   void prepare(bool marks) {
     world_.prepare({.schedule = algorithm_.schedule,
+                    .algorithm = algorithm_.name,
                     .library = algorithm_.library,
                     .elements = elements_,
                     .dtype = settings_.dtype,
@@ -77,7 +78,7 @@ class StreamRun {
     fill_all();
     world_.run();
     TestData data = test_data(settings_);
-    data.scaled_first = algorithm_.library;
+    data.scaled_first = algorithm_.name == "nccl";
     std::vector<Verdict> verdicts(static_cast<std::size_t>(settings_.with_servers()));
     for_ranks([&](Rank r, const Buffer& buffer) {
       world_.read(r, {buffer.data, bytes_});

@@ -17,6 +17,9 @@ class Mpi final : public World {
   std::vector<Rank> here() const override { return {mpi_.rank()}; }
   Transport& at(Rank, int channel) override { return mpi_.at(channel); }
   void fail(const std::string& reason) override { mpi_.fail(reason); }
+  void tell_waiting(const std::string& what) override { mpi_.tell_waiting(what); }
+  std::string others() override { return mpi_.others(); }
+  bool takes_device_memory() const override { return MpiWorld::takes_device_memory(); }
   std::string_view library() const override { return "mpi"; }
   bool library_runs(Collective collective, DType dtype, ReduceOp op) const override { return MpiWorld::has(collective, dtype, op); }
   void run_library(const Schedule& s, ReduceOp op, Rank, const Buffer& b) override { mpi_.run(s, b.dtype, op, b.data, b.layout.elements); }

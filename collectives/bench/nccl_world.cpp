@@ -68,7 +68,9 @@ class NcclRank final : public World {
                .device = device,
                .id = shared_id(meeting, rank_),
                .patience = s.patience,
-               .look = [&meeting] { meeting.look(); }}),
+               .look = [&meeting] { meeting.look(); },
+               .tell_waiting = [&meeting](const std::string& what) { meeting.tell_waiting(what); },
+               .others = [&meeting] { return meeting.others(); }}),
         device_(s, only(rank_, meeting.ranks(), device), nccl_) {}
 
   int ranks() const override { return meeting_.ranks(); }
@@ -89,6 +91,8 @@ class NcclRank final : public World {
   std::string report() const override { return meeting_.report(); }
   bool one_clock() const override { return meeting_.one_clock(); }
   void look() override { meeting_.look(); }
+  void tell_waiting(const std::string& what) override { meeting_.tell_waiting(what); }
+  std::string others() override { return meeting_.others(); }
   StreamWorld* device() override { return &device_; }
 
  private:

@@ -38,6 +38,12 @@ std::vector<std::int64_t> sizes(const Settings& s, const PlannedAlgorithm& plann
 
 namespace {
 
+// Of the algorithms that are no schedules; "" of all others.
+std::string_view transport_of(std::string_view algorithm) {
+  if (algorithm == "mpi" || algorithm == "nccl") return algorithm;
+  return algorithm == "one_shot" || algorithm == "two_shot" ? "cuda" : "";
+}
+
 std::string label_of(const Selected& selected) {
   const AlgorithmSettings& s = selected.settings;
   std::string out = selected.algorithm;
@@ -85,10 +91,11 @@ std::vector<PlannedAlgorithm> plan(const Settings& s, const Medium& medium) {
   std::vector<PlannedAlgorithm> all;
   std::vector<std::string> problems;
   for (const std::string& name : s.algorithms) {
-    PlannedAlgorithm planned{
-        .name = name, .schedule = {}, .library = name == medium.library() || name == "mpi" || name == "nccl", .elements = {}};
-    if (planned.library && medium.library() != name) {
-      problems.push_back(fmt::format("--algorithm: \"{}\" is the library's own and needs --transport {}", name, name));
+    const std::string_view home = transport_of(name);
+    PlannedAlgorithm planned{.name = name, .schedule = {}, .library = medium.has_own(name) || !home.empty(), .elements = {}};
+    if (planned.library && !medium.has_own(name)) {
+      problems.push_back(fmt::format("--algorithm: \"{}\" is {} own and needs --transport {}", name,
+                                     name == home ? "the library's" : "a transport's", home));
     } else if (planned.library && extra_servers(s.cut) > 0) {
       problems.push_back(fmt::format("--algorithm: \"{}\" has no servers; leave out --server-hosts", name));
     } else if (planned.library && !medium.library_runs(s.collective, s.dtype, s.op)) {

@@ -99,6 +99,7 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   app.add_option(
          "--algorithm", w.algorithms,
          "One algorithm or several, run in this order (ring); \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name; "
+         "\"one_shot\" and \"two_shot\", over cuda, all-reduce in one launch a rank; "
          "udp runs atp and switchml; \"auto\" takes for each size the one in --selection")
       ->delimiter(',');
   app.add_option("--selection", w.selection, "With --algorithm auto: the table of weft advise with the algorithm for each size")
@@ -173,6 +174,10 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   app.add_option("--secret-file", w.secret_file,
                  "With --hosts: a file with the secret that all processes of the run share; by default the value of WEFT_JOB_SECRET");
   app.add_option("--patience", w.patience_s, "Timeout: seconds without progress after which a run ends")->capture_default_str();
+  app.add_option("--device", w.device,
+                 "tcp, mpi: where the data lie, host or gpu: messages then go from device memory where MPI takes it, else through "
+                 "page-locked memory of the host (builds with CUDA)")
+      ->capture_default_str();
   app.add_flag("--graph", s.graph, "cuda, nccl: capture the collective in a CUDA graph and replay it, instead of enqueueing it");
   app.add_option("-G,--cudagraph", w.graphs, "As in nccl-tests: --graph where it is more than 0")->check(CLI::NonNegativeNumber);
   app.add_option("--trace", s.trace, "Write every operation of one more run of each size into this file");
@@ -250,7 +255,7 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
 bool runs_out_of_place(const Settings& s) {
   const bool copied = s.collective != Collective::alltoall && s.collective != Collective::barrier;
   const bool blocking = s.transport == "threads" || s.transport == "tcp" || s.transport == "mpi";
-  return copied && blocking && !s.only_in_place && !s.compression;
+  return copied && blocking && !s.on_gpu && !s.only_in_place && !s.compression;
 }
 
 UdpLayout layout_of(const Settings& s) {
@@ -324,7 +329,8 @@ std::string job_of(const Settings& s) {
                          ? fmt::format(" --servers {} --server-hosts {}", s.cut.servers, name_of(s.cut.server_hosts))
                          : "",
                      s.trace.empty() ? "" : " --trace") +
-         (s.graph ? " --graph" : "") + schedule_of(s.cut.imported) + (s.compression ? " --compression " + label(*s.compression) : "");
+         (s.graph ? " --graph" : "") + (s.on_gpu ? " --device gpu" : "") + schedule_of(s.cut.imported) +
+         (s.compression ? " --compression " + label(*s.compression) : "");
 }
 
 }  // namespace weft::bench

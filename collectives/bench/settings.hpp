@@ -60,6 +60,7 @@ struct Settings {
   bool check = true;
   std::string trace = {};
   std::string compare = {};  // a scenario; for the program that holds the simulator
+  bool on_gpu = false;       // tcp, mpi: the data lie on GPUs
   bool graph = false;        // cuda, nccl: replay a graph instead of enqueueing
   std::chrono::milliseconds patience{30'000};
   int connections = 1;                  // tcp

@@ -7,13 +7,15 @@
 #include "collectives/executors/transport.hpp"
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace weft::bench {
 
 struct StreamJob {
   const Schedule& schedule;
-  bool library = false;  // the library's own collective instead, on the memory of the schedule
+  std::string_view algorithm = {};
+  bool library = false;  // the medium's own of that name instead, on the memory of the schedule
   std::int64_t elements = 0;
   DType dtype = DType::float32;
   ReduceOp op = ReduceOp::sum;

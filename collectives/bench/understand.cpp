@@ -74,6 +74,7 @@ class Reader {
     refuse_if(settings_.transport == "nccl" && settings_.collective == Collective::barrier,
               "--collective barrier: carries no data, and NCCL nothing else");
     interpret_compression();
+    interpret_device();
     interpret_ranks();
     interpret_secret();
     if (udp)
@@ -195,6 +196,19 @@ class Reader {
     for (const std::string& name : settings_.algorithms)
       refuse_if(name == "mpi" || name == "nccl", "--algorithm: \"{}\" is the library's own, which compresses nothing", name);
     settings_.compression = std::move(c);
+  }
+  void interpret_device() {
+    refuse_if(written_.device != "host" && written_.device != "gpu", "--device: must be host or gpu, got \"{}\"", written_.device);
+    settings_.on_gpu = written_.device == "gpu";
+    if (!settings_.on_gpu) return;
+    const std::string& transport = settings_.transport;
+    refuse_if(!WEFT_HAVE_CUDA, "--device gpu: {}", left_out("cuda"));
+    refuse_if(transport != "tcp" && transport != "mpi",
+              "--device gpu: only for --transport tcp and mpi (cuda and nccl have their data on GPUs)");
+    refuse_if(settings_.cut.channels != 1, "--channels: must be 1 with --device gpu, got {}", settings_.cut.channels);
+    refuse_if(settings_.aggregated != 1, "-m: must be 1 with --device gpu, got {}", settings_.aggregated);
+    refuse_if(settings_.compression.has_value(), "--compression: works on the host's memory, not with --device gpu");
+    refuse_if(!settings_.trace.empty(), "--trace: has no times of devices over tcp and mpi; leave out --device gpu");
   }
   void interpret_secret() {
     if (settings_.hosts.empty() && settings_.meeting.empty()) {

@@ -22,6 +22,8 @@ class Medium {
 
   // The collectives that the medium's library has itself, as a yardstick: its name, and what it can.
   virtual std::string_view library() const { return {}; }
+  // Whether an algorithm of this name is the medium's, not a schedule: the library's, or one of its own.
+  virtual bool has_own(std::string_view algorithm) const { return !algorithm.empty() && algorithm == library(); }
   virtual bool library_runs(Collective, DType, ReduceOp) const { return false; }
 };
 
@@ -38,6 +40,11 @@ class World : public Medium {
   virtual void run_library(const Schedule&, ReduceOp, Rank, const Buffer&) {}
   // Throws RunError where another rank has ended the run, or is lost: for who waits for something else.
   virtual void look() {}
+  // For who waits for something else than messages: tells the other ranks what for, "" for no longer; and what they have told.
+  virtual void tell_waiting(const std::string&) {}
+  virtual std::string others() { return {}; }
+  // Whether send() and receive() take addresses on a device.
+  virtual bool takes_device_memory() const { return false; }
   // What runs collectives where the data of the one rank here are on a device; null where the host does.
   virtual StreamWorld* device() { return nullptr; }
 };

@@ -51,6 +51,8 @@ class Tcp final : public World {
   Transport& at(Rank, int channel) override { return world_.at(channel); }
   void fail(const std::string& reason) override { world_.fail(reason); }
   void look() override { static_cast<void>(world_.test()); }
+  void tell_waiting(const std::string& what) override { world_.tell_waiting(what); }
+  std::string others() override { return world_.others(); }
 
  private:
   int ranks_;

@@ -31,6 +31,9 @@ std::unique_ptr<StreamWorld> nccl_world(const Settings&);
 // fewer GPUs than ranks on this machine, unless each process is shown but one.
 std::unique_ptr<World> nccl_rank(const Settings&, World& meeting, int local_rank);
 
+// One rank of tcp or mpi whose data lie on a GPU of this machine, of which ranks take one after another; `world` must stay.
+std::unique_ptr<World> staged_rank(World& world, int local_rank);
+
 // Starts MPI, runs this process's rank and ends MPI. If the run fails, prints why and ends all ranks.
 int run_mpi(const Settings&, const std::function<int(World&, const Settings&)>& run);
 

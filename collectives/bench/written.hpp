@@ -31,7 +31,7 @@ struct Written {
   std::vector<std::string> algorithms = {};  // none: the transport's usual one
   std::vector<std::string> in_network = {};  // flags that only udp has
   std::vector<std::string> tcp = {};         // flags that only tcp has
-  std::string stream_rate = {};
+  std::string device = "host", stream_rate = {};
   std::string secret_file = {};
   std::string schedule = {};  // the file of msccl
   std::string datatype = {};  // as nccl-tests names it

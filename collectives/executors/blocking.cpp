@@ -4,29 +4,32 @@
 #include "kernels/reduce.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace weft {
 namespace {
 
 constexpr std::size_t scratch_alignment = 64;
 
-// Memory for what a step must hold aside. Grows to the largest step and is then reused.
+// Memory for what a step must hold aside: of the medium's kind where that has its own. Grows to the largest step and is then reused.
 class Scratch {
  public:
-  void reset(std::size_t bytes) {
+  void reset(std::size_t bytes, Transport& transport) {
     used_ = 0;
-    if (bytes > memory_.size()) memory_.resize(bytes);
+    memory_ = transport.aside(bytes);
+    if (memory_ != nullptr) return;
+    if (bytes > own_.size()) own_.resize(bytes);
+    memory_ = own_.data();
   }
   static std::size_t rounded(std::size_t bytes) { return (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment; }
   ByteSpan take(std::size_t bytes) {
-    const ByteSpan piece(memory_.data() + used_, bytes);
+    const ByteSpan piece(memory_ + used_, bytes);
     used_ += rounded(bytes);
     return piece;
   }
 
  private:
-  std::vector<std::byte> memory_;
+  std::vector<std::byte> own_;
+  std::byte* memory_ = nullptr;
   std::size_t used_ = 0;
 };
 
@@ -64,7 +67,7 @@ class RankRun {
     std::size_t bytes = 0;
     for (const auto i : s.receives) bytes += Scratch::rounded(destination(s.transfers[i]).size());
     for (const auto i : s.locals) bytes += Scratch::rounded(source(s.transfers[i]).size());
-    scratch_.reset(bytes);
+    scratch_.reset(bytes, transport_);
   }
 
   void start_receive(const RankStep& s, std::uint32_t i) {
@@ -89,7 +92,7 @@ class RankRun {
     ByteView from = source(s.transfers[i]);
     if (!from.empty() && from.data() != nullptr && !overlaps_.reads_alone(i)) {
       const ByteSpan aside = scratch_.take(from.size());
-      std::memcpy(aside.data(), from.data(), from.size());
+      transport_.copy(aside, from);
       from = aside;
     }
     pending_.push_back({i, from});
@@ -98,7 +101,7 @@ class RankRun {
   void apply(const Transfer& t, ByteView from) {
     const ByteSpan into = destination(t);
     if (t.reduces) return transport_.reduce(buffer_.dtype, op_, into, from);
-    if (!into.empty() && into.data() != nullptr) std::memcpy(into.data(), from.data(), into.size());
+    transport_.copy(into, from);
   }
 
   int channel_;

@@ -2,6 +2,8 @@
 
 #include "kernels/base/error.hpp"
 
+#include <cstring>
+
 #include <fmt/format.h>
 
 namespace weft {
@@ -24,6 +26,10 @@ MessageName name_of(Tag tag) {
   return {.channel = static_cast<int>(tag >> (step_bits + position_bits)),
           .step = static_cast<int>(low_bits(tag >> position_bits, step_bits)),
           .position = static_cast<std::uint32_t>(low_bits(tag, position_bits))};
+}
+
+void Transport::copy(ByteSpan into, ByteView from) {
+  if (!into.empty() && into.data() != nullptr) std::memcpy(into.data(), from.data(), into.size());
 }
 
 std::string to_string(MessageName m) {

@@ -42,6 +42,11 @@ class Transport {
   virtual void wait() = 0;
   // into = into op from, on this rank. Reductions of a step are applied in its order, so results are reproducible.
   virtual void reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView from) = 0;
+
+  // Messages lie in the host's memory, unless these say otherwise. into = from, in order with what is received and reduced.
+  virtual void copy(ByteSpan into, ByteView from);
+  // At least so many bytes beside them, for what a step holds aside, until the next call; null: the caller's own will do.
+  virtual std::byte* aside(std::size_t bytes) { return static_cast<void>(bytes), nullptr; }
 };
 
 }  // namespace weft

@@ -115,8 +115,9 @@ Bytes frames(Random& random) {
 
 Bytes reason(Random& random) {
   if (!random.one_in(3)) return {};
-  const auto size = static_cast<std::uint32_t>(random.below(20)), said = random.one_in(3) ? 0 : size;
-  Bytes out(sizeof said + size, std::byte{'x'});
+  const auto size = static_cast<std::uint32_t>(random.below(20));
+  const std::uint32_t said = (random.one_in(3) ? 0 : size) | (random.one_in(2) ? std::uint32_t{1} << 31 : 0);  // that it waits, or ends
+  Bytes out(sizeof said + size, random.one_in(2) ? std::byte{'x'} : std::byte{});
   std::memcpy(out.data(), &said, sizeof said);
   random.disturb(out);
   return out;

@@ -5,8 +5,11 @@
 #include <atomic>
 #include <climits>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,6 +19,9 @@
 #include "kernels/reduce.hpp"
 
 #include <mpi.h>
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 
 namespace weft {
 namespace {
@@ -23,6 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int polls_before_yield = 2000;
+constexpr std::chrono::milliseconds longest_grace{1000};
 
 std::string text_of(int error) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
@@ -93,6 +100,62 @@ MPI_Op op_of(ReduceOp op) {
 
 }  // namespace
 
+namespace {
+
+// What the ranks wait for, told to each other over a communicator of its own. One thread at a time.
+class Waits {
+ public:
+  Waits(Rank rank, int ranks) : rank_(rank), said_by_(static_cast<std::size_t>(ranks)) { MPI_Comm_dup(MPI_COMM_WORLD, &communicator_); }
+
+  void tell(const std::string& what) {
+    if (what == told_) return;
+    told_ = what;
+    const std::string& text = texts_.emplace_back(what);  // until the end: nobody may take it before
+    for (Rank r = 0; r < static_cast<Rank>(said_by_.size()); ++r) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (r != rank_) MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_CHAR, r, 0, communicator_, &request);
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+  }
+  void hear() {
+    for (int there = 1; there != 0;) {
+      MPI_Status status;
+      MPI_Iprobe(MPI_ANY_SOURCE, 0, communicator_, &there, &status);
+      if (there == 0) break;
+      int size = 0;
+      MPI_Get_count(&status, MPI_CHAR, &size);
+      std::string& said = said_by_[static_cast<std::size_t>(status.MPI_SOURCE)];
+      said.resize(static_cast<std::size_t>(size));
+      MPI_Recv(said.data(), size, MPI_CHAR, status.MPI_SOURCE, 0, communicator_, MPI_STATUS_IGNORE);
+    }
+  }
+  // Hears for a while longer where somebody has not said anything: he may have begun to wait a little later.
+  std::string others(std::chrono::milliseconds grace) {
+    const auto everybody_has_said = [&] {
+      for (std::size_t r = 0; r < said_by_.size(); ++r)
+        if (static_cast<Rank>(r) != rank_ && said_by_[r].empty()) return false;
+      return true;
+    };
+    for (const auto deadline = Clock::now() + grace; hear(), !everybody_has_said() && Clock::now() < deadline;) std::this_thread::yield();
+    std::string all;
+    for (std::size_t r = 0; r < said_by_.size(); ++r) {
+      if (static_cast<Rank>(r) == rank_) continue;
+      all += said_by_[r].empty() ? fmt::format("\nrank {} does not say that it waits: it has not come so far, or hangs", r)
+                                 : fmt::format("\nrank {} waits for {}", r, said_by_[r]);
+    }
+    return all;
+  }
+
+ private:
+  const Rank rank_;
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  std::string told_;
+  std::deque<std::string> texts_;
+  std::vector<std::string> said_by_;
+};
+
+}  // namespace
+
 struct MpiWorld::Shared {
   MpiSettings settings;
   Rank rank = 0;
@@ -101,6 +164,16 @@ struct MpiWorld::Shared {
   std::atomic<bool> failed = false;
   std::mutex mutex;
   std::string reason;
+  std::unique_ptr<Waits> waits;
+
+  void tell_waiting(const std::string& what) {
+    const std::lock_guard lock(mutex);
+    waits->tell(what);
+  }
+  std::string others() {
+    const std::lock_guard lock(mutex);
+    return waits->others(std::min<std::chrono::milliseconds>(settings.patience / 4, longest_grace));
+  }
 };
 
 class MpiWorld::Endpoint final : public Transport {
@@ -137,7 +210,7 @@ class MpiWorld::Endpoint final : public Transport {
       if (error != MPI_ERR_IN_STATUS) expect(error);
       open -= static_cast<std::size_t>(done);
       if (done > 0)
-        last_progress = Clock::now(), polls = 0;
+        last_progress = Clock::now(), polls = 0, go_on();
       else if (polls % polls_before_yield == 0)
         give_way(last_progress);
     }
@@ -188,17 +261,28 @@ class MpiWorld::Endpoint final : public Transport {
                                to_string(name_of(m.tag))));
   }
 
-  void give_way(Clock::time_point last_progress) const {
+  void give_way(Clock::time_point last_progress) {
     std::this_thread::yield();
-    if (Clock::now() - last_progress < shared_.settings.patience) return;
+    const auto waited = Clock::now() - last_progress;
+    if (waited < shared_.settings.patience / 2) return;
+    if (!std::exchange(told_, true)) shared_.tell_waiting(what_is_missing());
+    if (waited < shared_.settings.patience) return;
+    throw RunError(fmt::format("no progress for {} ms\nrank {} waits for {}{}", shared_.settings.patience.count(), shared_.rank,
+                               what_is_missing(), shared_.others()));
+  }
+  void go_on() {
+    if (std::exchange(told_, false)) shared_.tell_waiting("");
+  }
+  std::string what_is_missing() const {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       const Message& m = messages_[i];
       if (requests_[i] == MPI_REQUEST_NULL) continue;
-      throw RunError(fmt::format(
-          "no progress for {} ms\nrank {} waits for {} ({})", shared_.settings.patience.count(), shared_.rank,
+      return fmt::format(
+          "{} ({})",
           m.receives ? fmt::format("{} bytes from rank {}", m.size, m.peer) : fmt::format("rank {} to take {} bytes", m.peer, m.size),
-          to_string(name_of(m.tag))));
+          to_string(name_of(m.tag)));
     }
+    return {};
   }
 
   Shared& shared_;
@@ -207,6 +291,7 @@ class MpiWorld::Endpoint final : public Transport {
   std::vector<MPI_Request> requests_;
   std::vector<MPI_Status> statuses_;
   std::vector<int> completed_;
+  bool told_ = false;  // the others, that this channel waits
 };
 
 MpiWorld::MpiWorld(MpiSettings settings) : shared_(std::make_unique<Shared>()) {
@@ -217,6 +302,7 @@ MpiWorld::MpiWorld(MpiSettings settings) : shared_(std::make_unique<Shared>()) {
   shared_->settings = settings;
   MPI_Comm_rank(MPI_COMM_WORLD, &shared_->rank);
   MPI_Comm_size(MPI_COMM_WORLD, &shared_->ranks);
+  shared_->waits = std::make_unique<Waits>(shared_->rank, shared_->ranks);
   for (int c = 0; c < settings.channels; ++c) shared_->endpoints.push_back(std::make_unique<Endpoint>(*shared_));
 }
 
@@ -247,6 +333,20 @@ void MpiWorld::fail(const std::string& reason) {
 void MpiWorld::abort() {
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::_Exit(1);
+}
+
+void MpiWorld::tell_waiting(const std::string& what) { shared_->tell_waiting(what); }
+std::string MpiWorld::others() { return shared_->others(); }
+
+bool MpiWorld::takes_device_memory() {
+#if defined(MPIX_CUDA_AWARE_SUPPORT)  // Open MPI
+  return MPIX_Query_cuda_support() == 1;
+#elif defined(MPIX_GPU_SUPPORT_CUDA)  // MPICH
+  int supported = 0;
+  return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &supported) == MPI_SUCCESS && supported != 0;
+#else
+  return false;
+#endif
 }
 
 bool MpiWorld::has(Collective collective, DType dtype, ReduceOp) {

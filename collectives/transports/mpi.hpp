@@ -30,6 +30,14 @@ class MpiWorld {
   // Makes every wait of this process throw. The other ranks hear of it by abort(), which ends them all with status 1.
   void fail(const std::string& reason);
   [[noreturn]] void abort();
+  // For who waits for something else than messages: tells the others what for, "" for no longer. Whoever waits for half its patience
+  // does so too.
+  void tell_waiting(const std::string& what);
+  // What the other ranks have said that they wait for, and which have said nothing: a line for each.
+  std::string others();
+
+  // Whether the library takes addresses of device memory, as it says itself. MPI must have been started.
+  static bool takes_device_memory();
 
   // MPI's own collectives, to compare with. Data lie as schedules have them, in place; avg is summed only.
   static bool has(Collective, DType, ReduceOp);

@@ -11,6 +11,7 @@
 #include <deque>
 #include <exception>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -33,7 +34,9 @@ constexpr std::size_t piece_unit = 64;             // pieces begin at whole elem
 constexpr std::size_t longest_reason = 64 * 1024;  // why a run ended, as far as it is listened to
 constexpr std::size_t bounce_size = 128 * 1024;    // what is reduced on arrival passes through a cache-sized window
 constexpr std::string_view no_progress = "no progress";
-constexpr std::chrono::milliseconds longest_sleep{100};  // then look whether another channel's thread ended the run
+constexpr std::uint32_t waiting_bit = std::uint32_t{1} << 31;  // in the length of what is said: a rank waits, and goes on
+constexpr int beside_channels = -1;                            // waits for something else than messages
+constexpr std::chrono::milliseconds longest_sleep{100};        // then look whether another channel's thread ended the run
 
 // Stands before every piece of a message.
 struct Frame {
@@ -88,6 +91,8 @@ struct Peer {
   std::vector<std::byte> heard;
   std::atomic<bool> silent;  // nothing more will be heard
   std::atomic<bool> finished = false;
+  std::map<std::int32_t, std::string> waits;  // by channel: what for
+  bool jammed = false;                        // something said has not gone out whole: nothing can follow it
 };
 
 }  // namespace
@@ -106,15 +111,38 @@ struct TcpWorld::Shared {
     if (failed) return;
     reason = why;
     failed = true;
-    for (const Peer& p : peers) tell(p, why);
+    for (Peer& p : peers) tell(p, why);
   }
   // A length and so much text; nothing but a length of 0 is the farewell.
-  static void tell(const Peer& p, const std::string& text) {
-    if (!p.control.open()) return;
-    const auto size = static_cast<std::uint32_t>(text.size());
-    static_cast<void>(p.control.write_some(std::as_bytes(std::span(&size, 1)), std::as_bytes(std::span(text))));
+  static void tell(Peer& p, std::string_view text, std::uint32_t kind = 0) {
+    if (!p.control.open() || p.jammed) return;
+    const auto size = static_cast<std::uint32_t>(text.size()) | kind;
+    const auto put = p.control.write_some(std::as_bytes(std::span(&size, 1)), std::as_bytes(std::span(text)));
+    p.jammed = !put || *put < sizeof size + text.size();
+  }
+  void tell_waiting(std::int32_t channel, const std::string& what) {
+    const std::lock_guard lock(mutex);
+    std::string text(reinterpret_cast<const char*>(&channel), sizeof channel);
+    text += what;
+    for (Peer& p : peers)
+      if (!p.finished) tell(p, text, waiting_bit);
+  }
+  std::string others() {
+    const std::lock_guard lock(mutex);
+    std::string all;
+    for (std::size_t r = 0; r < peers.size(); ++r) {
+      const Peer& p = peers[r];
+      if (static_cast<Rank>(r) == rank || p.finished) continue;
+      for (const auto& [channel, what] : p.waits) all += fmt::format("\n{} waits for {}", settings.name(static_cast<Rank>(r)), what);
+      if (p.waits.empty())
+        all += fmt::format("\n{} does not say that it waits: it has not come so far, or hangs", settings.name(static_cast<Rank>(r)));
+    }
+    return all;
   }
   void listen(Rank from);
+
+ private:
+  std::string take_in(Peer& p) const;
 };
 
 // Called by whichever channel's thread sees something to read.
@@ -128,25 +156,45 @@ void TcpWorld::Shared::listen(Rank from) {
     std::optional<std::size_t> got;
     while (p.heard.size() <= sizeof(std::uint32_t) + longest_reason && (got = p.control.read_some(some)) && *got > 0)
       p.heard.insert(p.heard.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(*got));
-    std::uint32_t size = 0;
-    const bool begun = p.heard.size() >= sizeof size;
-    if (begun) std::memcpy(&size, p.heard.data(), sizeof size);
-    const std::size_t here = std::min<std::size_t>(size, longest_reason);
-    const bool complete = begun && p.heard.size() >= sizeof size + here;
-    if (complete && size > 0)
-      news.assign(reinterpret_cast<const char*>(p.heard.data()) + sizeof size, here);
-    else if (complete)
-      p.finished = true;
-    else if (!got)
+    news = take_in(p);
+    if (!p.silent && !got) {
       news = fmt::format("{} is gone: its connection ended without a farewell", settings.name(from));
-    if (!got || complete) p.silent = true;
+      p.silent = true;
+    }
   }
   if (!news.empty()) end_run(news);
 }
 
+// Reads what a peer has said, as far as it is all there. Returns why it ended the run, if it did.
+std::string TcpWorld::Shared::take_in(Peer& p) const {
+  std::uint32_t word = 0;
+  while (!p.silent && p.heard.size() >= sizeof word) {
+    std::memcpy(&word, p.heard.data(), sizeof word);
+    const std::size_t here = std::min<std::size_t>(word & ~waiting_bit, longest_reason);
+    if (p.heard.size() < sizeof word + here) break;
+    std::string text(reinterpret_cast<const char*>(p.heard.data()) + sizeof word, here);
+    p.heard.erase(p.heard.begin(), p.heard.begin() + static_cast<std::ptrdiff_t>(sizeof word + here));
+    std::int32_t channel = 0;
+    if ((word & waiting_bit) == 0) {
+      p.silent = true;
+      p.finished = text.empty();
+      return text;
+    }
+    if (text.size() < sizeof channel) continue;
+    std::memcpy(&channel, text.data(), sizeof channel);
+    if (channel < beside_channels || channel >= settings.channels) continue;
+    text.erase(0, sizeof channel);
+    if (text.empty())
+      p.waits.erase(channel);
+    else
+      p.waits[channel] = text;
+  }
+  return {};
+}
+
 class TcpWorld::Endpoint final : public Transport {
  public:
-  Endpoint(Shared& shared, std::vector<std::vector<Socket>> sockets) : shared_(shared) {
+  Endpoint(Shared& shared, int channel, std::vector<std::vector<Socket>> sockets) : shared_(shared), channel_(channel) {
     for (std::size_t peer = 0; peer < sockets.size(); ++peer)
       for (std::size_t k = 0; k < sockets[peer].size(); ++k) {
         Connection& c = connections_.emplace_back();
@@ -175,9 +223,10 @@ class TcpWorld::Endpoint final : public Transport {
     deliver_early();
     last_progress_ = Clock::now();
     while (!done()) {
-      sleep_until_something_moves(std::min(longest_sleep, shared_.settings.patience));
+      sleep_until_something_moves(std::min(longest_sleep, shared_.settings.patience / 4));
       if (!shared_.failed) insist_on_progress();
     }
+    tell_waiting("");
     posted_.clear();
   }
   bool test() {
@@ -396,10 +445,19 @@ class TcpWorld::Endpoint final : public Transport {
   void insist_on_progress() {
     refuse_to_wait_for_the_finished();
     const auto now = Clock::now();
-    if (std::exchange(something_moved_, false))
+    if (std::exchange(something_moved_, false)) {
       last_progress_ = now;
-    else if (now - last_progress_ >= shared_.settings.patience)
-      fail(fmt::format("{} for {} ms\n{}", no_progress, shared_.settings.patience.count(), what_is_missing()));
+      tell_waiting("");
+    } else if (now - last_progress_ >= shared_.settings.patience) {
+      fail(fmt::format("{} for {} ms\n{}{}", no_progress, shared_.settings.patience.count(), what_is_missing(), shared_.others()));
+    } else if (now - last_progress_ >= shared_.settings.patience / 2) {
+      tell_waiting(wait_of_this_rank());
+    }
+  }
+  void tell_waiting(const std::string& what) {
+    if (what == told_) return;
+    shared_.tell_waiting(channel_, what);
+    told_ = what;
   }
 
   void refuse_to_wait_for_the_finished() {
@@ -413,13 +471,15 @@ class TcpWorld::Endpoint final : public Transport {
 
   std::string name(Rank rank) const { return shared_.settings.name(rank); }
   std::string what_is_missing() const {
+    const std::string wait = wait_of_this_rank();
+    return wait.empty() ? "" : fmt::format("{} waits for {}", name(shared_.rank), wait);
+  }
+  std::string wait_of_this_rank() const {
     for (const Posted& p : posted_)
-      if (p.missing_pieces > 0)
-        return fmt::format("{} waits for {} bytes from {} ({})", name(shared_.rank), p.into.size(), name(p.from),
-                           to_string(name_of(p.tag)));
+      if (p.missing_pieces > 0) return fmt::format("{} bytes from {} ({})", p.into.size(), name(p.from), to_string(name_of(p.tag)));
     for (const Connection& c : connections_)
       if (!c.out.empty())
-        return fmt::format("{} waits for {} to take {} bytes ({})", name(shared_.rank), name(c.peer), c.out.front().bytes.size(),
+        return fmt::format("{} to take {} bytes ({})", name(c.peer), c.out.front().bytes.size(),
                            to_string(name_of(c.out.front().frame.tag)));
     return {};
   }
@@ -436,6 +496,7 @@ class TcpWorld::Endpoint final : public Transport {
   }
 
   Shared& shared_;
+  const int channel_;
   std::deque<Connection> connections_;
   std::deque<Posted> posted_;  // connections point into it while more are posted
   std::size_t missing_ = 0;    // receives
@@ -443,6 +504,7 @@ class TcpWorld::Endpoint final : public Transport {
   std::vector<pollfd> polled_;
   bool something_moved_ = false;  // bytes, since it was last asked
   Clock::time_point last_progress_;
+  std::string told_;  // to the others, of what this channel waits for
 };
 
 TcpWorld::TcpWorld(Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener, TcpSettings settings)
@@ -452,12 +514,13 @@ TcpWorld::TcpWorld(Rank rank, TcpMesh mesh, TcpSettings settings) : shared_(std:
   shared_->rank = rank;
   shared_->settings = std::move(settings);
   for (Socket& s : mesh.control) shared_->peers.emplace_back(std::move(s));
-  for (auto& channel : mesh.data) shared_->endpoints.push_back(std::make_unique<Endpoint>(*shared_, std::move(channel)));
+  for (auto& channel : mesh.data)
+    shared_->endpoints.push_back(std::make_unique<Endpoint>(*shared_, static_cast<int>(shared_->endpoints.size()), std::move(channel)));
 }
 
 TcpWorld::~TcpWorld() {
   if (shared_->failed || std::uncaught_exceptions() > 0) return;
-  for (const Peer& p : shared_->peers) Shared::tell(p, "");
+  for (Peer& p : shared_->peers) Shared::tell(p, "");
 }
 
 Transport& TcpWorld::at(int channel) { return *shared_->endpoints[static_cast<std::size_t>(channel)]; }
@@ -467,5 +530,12 @@ bool TcpWorld::test(int channel) { return shared_->endpoints[static_cast<std::si
 bool TcpWorld::has_finished(Rank rank) const { return shared_->peers[static_cast<std::size_t>(rank)].finished; }
 
 void TcpWorld::fail(const std::string& reason) { shared_->end_run(reason); }
+
+void TcpWorld::tell_waiting(const std::string& what) { shared_->tell_waiting(beside_channels, what); }
+
+std::string TcpWorld::others() const {
+  for (std::size_t r = 0; r < shared_->peers.size(); ++r) shared_->listen(static_cast<Rank>(r));
+  return shared_->others();
+}
 
 }  // namespace weft

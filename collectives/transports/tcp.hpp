@@ -4,7 +4,8 @@
 // a wrong number of ranks or job is found before any data.
 //
 // One more connection per peer carries no data: over it a rank that fails tells all others why, and its end without a
-// farewell tells them that the rank is gone. So every rank ends, with the same message.
+// farewell tells them that the rank is gone. So every rank ends, with the same message. A rank that has waited for half its patience tells
+// the others what for: the message then says who waits for whom, and names those that say nothing.
 #pragma once
 
 #include "collectives/executors/transport.hpp"
@@ -50,6 +51,10 @@ class TcpWorld {
   bool has_finished(Rank) const;
   // Ends the run on all ranks: their waits throw RunError with this reason.
   void fail(const std::string& reason);
+  // For who waits for something else than messages: tells the others what for, "" for no longer.
+  void tell_waiting(const std::string& what);
+  // What the other ranks have said that they wait for, and which have said nothing: a line for each.
+  std::string others() const;
 
  private:
   class Endpoint;

@@ -230,6 +230,39 @@ TEST_CASE("tcp: a process that may open nothing more says so at once") {
   CHECK_THROWS_WITH_AS(tcp_connect("127.0.0.1:1", later), ("cannot connect to 127.0.0.1:1: " + why).c_str(), RunError);
 }
 
+TEST_CASE("tcp: of a rank that hangs the others say that it does not wait, and who waits for whom") {
+  const TcpSettings settings{.patience = 400ms};
+  const auto waits_for = [&](Rank me, Rank from) {
+    return [=](const std::vector<std::string>& addresses, const TcpListener& own) {
+      TcpWorld world(me, addresses, own, settings);
+      std::array<std::byte, 4> in{};
+      world.at().receive(from, tag_of({.step = 1}), in);
+      world.at().wait();
+    };
+  };
+  const auto until_told = [](TcpWorld& world) {
+    std::this_thread::sleep_for(600ms);
+    for (int looks = 0; looks < 1000; ++looks) world.test(), std::this_thread::sleep_for(10ms);
+  };
+  const auto hangs = [&](const std::vector<std::string>& addresses, const TcpListener& own) {
+    TcpWorld world(2, addresses, own, settings);
+    until_told(world);
+  };
+  const auto busy = [&](const std::vector<std::string>& addresses, const TcpListener& own) {
+    TcpWorld world(3, addresses, own, settings);
+    world.tell_waiting("its disk");
+    until_told(world);
+  };
+  for (const std::string& e : errors_of({waits_for(0, 1), waits_for(1, 2), hangs, busy})) {
+    CAPTURE(e);
+    CHECK(e.starts_with("no progress for 400 ms\n"));
+    CHECK(e.find("rank 0 waits for 4 bytes from rank 1 (step 1, message 0)") != std::string::npos);
+    CHECK(e.find("rank 1 waits for 4 bytes from rank 2 (step 1, message 0)") != std::string::npos);
+    CHECK(e.find("rank 2 does not say that it waits: it has not come so far, or hangs") != std::string::npos);
+    CHECK(e.find("rank 3 waits for its disk") != std::string::npos);
+  }
+}
+
 TEST_CASE("tcp: addresses that are none are refused") {
   CHECK_THROWS_WITH_AS(TcpListener("nowhere"), "address \"nowhere\" must be written host:port", InputError);
   for (const char* address : {"127.0.0.1:99999", "127.0.0.1:http", "127.0.0.1:-1", "127.0.0.1:80x"})

@@ -5,7 +5,7 @@
 #     -b  the folder of the build, build/default by default
 #     -o  where the results go, build/gpu-results by default
 #     -e  the largest message, 1G by default; all ranks' messages share the device's memory
-#   PART: tests kernels enqueue graph collectives trace nccl sanitizer; all of them by default, in this order
+#   PART: tests kernels enqueue graph collectives one_launch staged trace nccl sanitizer; all of them by default, in this order
 # Exit status: 0 if everything ran and no result was wrong, else 1, with what failed at the end.
 set -uo pipefail
 
@@ -24,7 +24,7 @@ while getopts b:o:e:h option; do
   esac
 done
 shift $((OPTIND - 1))
-all=(tests kernels enqueue graph collectives trace nccl sanitizer)
+all=(tests kernels enqueue graph collectives one_launch staged trace nccl sanitizer)
 parts=("$@")
 if ((${#parts[@]} == 0)); then parts=("${all[@]}"); fi
 for name in "${parts[@]}"; do
@@ -131,6 +131,18 @@ run_part() {
       for dtype in float16 bfloat16 float64 int32 int64 uint8; do
         keep "$bin/weft_bench" --transport cuda -n 4 --dtype "$dtype" --algorithm ring,halving_doubling -b 1K -e 16M -f 16
       done
+      ;;
+    one_launch)
+      for ranks in 2 4 8; do
+        keep "$bin/weft_bench" --transport cuda -n "$ranks" --algorithm one_shot,two_shot,ring,recursive_doubling -b 8 -e 4M -f 4
+      done
+      keep "$bin/weft_bench" --transport cuda -n "$(nvidia-smi -L | wc -l)" --algorithm one_shot,two_shot,ring -b 8 -e 4M -f 4 --graph
+      ;;
+    staged)
+      keep "$bin/weft_bench" --transport tcp --device gpu -n 4 --algorithm ring,halving_doubling -b 4K -e 256M -f 4
+      if command -v mpirun >/dev/null; then
+        keep mpirun -n 4 "$bin/weft_bench" --transport mpi --device gpu --algorithm ring -b 4K -e 256M -f 4
+      fi
       ;;
     trace)
       for ranks in 2 4 8; do

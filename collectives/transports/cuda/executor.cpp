@@ -134,6 +134,7 @@ class Executor::Work {
   }
 
   double run() {
+    ++runs_;
     if (plan_.marks > 0) compare_clocks();
     use_device(origin_device());
     if (graph_.get() != nullptr) {
@@ -318,17 +319,26 @@ class Executor::Work {
 
   void await(const OwnedEvent& event) {
     const auto begin = HostClock::now();
+    bool told = false;
     for (auto next_look = begin + between_looks;;) {
       const cudaError_t error = cudaEventQuery(event.get());
-      if (error == cudaSuccess) return;
+      if (error == cudaSuccess) {
+        if (told) settings_.messenger->tell_waiting("");
+        return;
+      }
       if (error != cudaErrorNotReady) check_cuda(error, "a collective on the device");
       static_cast<void>(cudaGetLastError());  // "not ready" would be reported by the next launch
       const auto now = HostClock::now();
       if (now < next_look) continue;
       if (settings_.messenger != nullptr) look();
+      if (settings_.messenger != nullptr && !told && now - begin > settings_.patience / 2) {
+        settings_.messenger->tell_waiting(fmt::format("its device to end run {}", runs_));
+        told = true;
+      }
       if (now - begin > settings_.patience) {
         stuck_ = true;
-        throw StuckError(fmt::format("the devices have not ended their work after {} ms", settings_.patience.count()));
+        throw StuckError(fmt::format("the devices have not ended their work (run {}) after {} ms{}", runs_, settings_.patience.count(),
+                                     settings_.messenger != nullptr ? settings_.messenger->others() : ""));
       }
       next_look = now + between_looks;
       std::this_thread::yield();
@@ -357,6 +367,7 @@ class Executor::Work {
   std::function<void()> replacement_;
   OwnedGraphExec graph_;
   Hold hold_;
+  int runs_ = 0;
   bool capturing_ = false;
   bool stuck_ = false;
 };

@@ -27,6 +27,9 @@ class Messenger {
   virtual void end_group() = 0;
   // Called while the host waits for the devices. Throws RunError if the messenger knows that they will not end.
   virtual void look() {}
+  // For who has waited for half its patience: tells other processes what for, "" for no longer; and what they have told, a line for each.
+  virtual void tell_waiting(const std::string&) {}
+  virtual std::string others() { return {}; }
 };
 
 // The devices had made no end of their work when patience did. They may never: whoever catches this ends the process without

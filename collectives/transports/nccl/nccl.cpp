@@ -183,12 +183,15 @@ struct NcclWorld::Communicators {
   }
   // False where it is still working after so long.
   bool settled_within(std::chrono::milliseconds patience) const {
-    const auto deadline = Clock::now() + patience;
+    const auto begin = Clock::now();
+    bool told = false;
     while (state() == ncclInProgress) {
       member->look();
-      if (Clock::now() >= deadline) return false;
+      if (!told && Clock::now() - begin >= patience / 2) member->tell_waiting("NCCL to reach the other ranks"), told = true;
+      if (Clock::now() - begin >= patience) return false;
       std::this_thread::yield();
     }
+    if (told) member->tell_waiting("");
     return true;
   }
   // NCCL hears of a rank's end as an error of the network; who it was the others may say a little later.
@@ -250,8 +253,8 @@ void NcclWorld::settle(const char* what) {
   if (!all.member) return;
   try {
     if (!all.settled_within(all.member->patience))
-      throw RunError(
-          fmt::format("nccl: {}: rank {} has waited {} ms for the other ranks", what, all.member->rank, all.member->patience.count()));
+      throw RunError(fmt::format("nccl: {}: rank {} has waited {} ms for the other ranks{}", what, all.member->rank,
+                                 all.member->patience.count(), all.member->others()));
   } catch (...) {
     all.abort();
     throw;
@@ -273,6 +276,11 @@ void NcclWorld::end_group() {
   check_nccl(library().group_end(), "ncclGroupEnd");
   settle("ncclGroupEnd");
 }
+
+void NcclWorld::tell_waiting(const std::string& what) {
+  if (communicators_->member) communicators_->member->tell_waiting(what);
+}
+std::string NcclWorld::others() { return communicators_->member ? communicators_->member->others() : ""; }
 
 void NcclWorld::look() {
   Communicators& all = *communicators_;

@@ -24,6 +24,9 @@ struct NcclMember {
   std::chrono::milliseconds patience{30'000};  // for each call of NCCL that needs the other ranks
   // Asked while NCCL works and, longer, when it has failed: throws RunError where a rank is lost, and names it, which NCCL does not.
   std::function<void()> look = [] {};
+  // As of Messenger: what this rank waits for, and what the others do.
+  std::function<void(const std::string&)> tell_waiting = [](const std::string&) {};
+  std::function<std::string()> others = [] { return std::string(); };
 };
 
 class NcclWorld final : public cuda::Messenger {
@@ -40,6 +43,8 @@ class NcclWorld final : public cuda::Messenger {
   void receive(Rank at, Rank from, void* into, std::size_t bytes, cuda::Stream) override;
   void end_group() override;
   void look() override;  // an error of any rank aborts all communicators
+  void tell_waiting(const std::string& what) override;
+  std::string others() override;
   // Ends what NCCL does on the devices, which may wait for a rank that is lost; the world is of no use afterwards.
   void abort();
 

@@ -4,6 +4,7 @@
 // the wrong way.
 //   WEFT_FAKE_DEVICES=n   that many devices, 1 by default          WEFT_FAKE_PEERS=0   none can read another's memory
 //   WEFT_FAKE_DRIVER=v    a driver that is too old, 0: none at all  WEFT_FAKE_STUCK=1   work never ends
+//   WEFT_FAKE_PINNED=0    the host has no page-locked memory     WEFT_FAKE_GUARD=1   the host that touches device memory is ended
 #include "kernels/testing/fake_cuda/runtime.hpp"
 
 #include <algorithm>
@@ -11,12 +12,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 namespace {
 
@@ -27,15 +31,22 @@ int environment(const char* name, int otherwise) {
   return value == nullptr ? otherwise : std::atoi(value);
 }
 
+// Threads call at once; a device's work runs in whichever asks.
+std::recursive_mutex everything;
+using Lock = std::lock_guard<std::recursive_mutex>;
+
 int device_count() { return environment("WEFT_FAKE_DEVICES", 1); }
 
 thread_local int current_device = 0;
 double now_us = 0;  // every operation takes 1 us
 
+using Nodes = std::vector<std::size_t>;  // of a graph
+
 struct FakeStream {
   int device = 0;
   bool captured = false;
   bool joined = true;  // within a capture: nothing was enqueued since the last event that leads back to the origin
+  Nodes last = {};     // within a capture: what must have run before what is enqueued next
   std::deque<Work> work = {};
 };
 struct Event {
@@ -43,16 +54,57 @@ struct Event {
   int recorded = 0, reached = 0;  // how often it was enqueued, and how many of these have run
   double time_us = -1;
   FakeStream* captured_in = nullptr;
+  Nodes captured_after = {};
   int polls = 0;
 };
+struct Node {
+  Work work;
+  Nodes after;
+};
 struct Graph {
-  std::vector<Work> work;
+  std::vector<Node> nodes;
 };
 
 FakeStream legacy;
 std::vector<FakeStream*> streams = {&legacy};
 Graph* capturing = nullptr;
 FakeStream* capture_origin = nullptr;
+
+// Memory of devices, in pages of its own where it is guarded: open only while a device works.
+std::map<void*, std::size_t> guarded;
+int working = 0;
+
+void protect_all(int protection) {
+  for (const auto& [data, bytes] : guarded) ::mprotect(data, bytes, protection);
+}
+struct Working {
+  Working() {
+    if (working++ == 0) protect_all(PROT_READ | PROT_WRITE);
+  }
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
+  ~Working() {
+    if (--working == 0) protect_all(PROT_NONE);
+  }
+};
+
+void* allocate(std::size_t bytes) {
+  const Lock lock(everything);
+  if (environment("WEFT_FAKE_GUARD", 0) == 0) return std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  constexpr std::size_t page = 4096;
+  const std::size_t whole = (bytes / page + 1) * page;
+  void* const data = ::mmap(nullptr, whole, working > 0 ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) return nullptr;
+  guarded[data] = whole;
+  return data;
+}
+void release(void* data) {
+  const Lock lock(everything);
+  const auto found = guarded.find(data);
+  if (found == guarded.end()) return std::free(data);
+  ::munmap(data, found->second);
+  guarded.erase(found);
+}
 
 void require(bool ok, const char* what) {
   if (ok) return;
@@ -65,6 +117,8 @@ Event* of(cudaEvent_t e) { return reinterpret_cast<Event*>(e); }
 
 // Whether anything has ended.
 bool advance(FakeStream& s) {
+  const Lock lock(everything);
+  const Working open;
   bool moved = false;
   while (!s.work.empty() && s.work.front()()) {
     s.work.pop_front();
@@ -77,21 +131,23 @@ bool advance(FakeStream& s) {
 // Runs what can run now.
 void advance_all() {
   bool moved = false;
-  for (bool again = true; again; moved |= again) {
-    again = false;
-    for (FakeStream* s : streams) again |= advance(*s);
+  {
+    const Lock lock(everything);
+    for (bool again = true; again; moved |= again) {
+      again = false;
+      for (FakeStream* s : streams) again |= advance(*s);
+    }
   }
   if (!moved) ::sched_yield();
 }
 
 void enqueue_waiting(cudaStream_t stream, Work work) {
+  const Lock lock(everything);
   FakeStream* s = of(stream);
   require(capturing == nullptr || s->captured, "work on a stream that is not part of the capture");
   s->joined = s == capture_origin;
-  if (capturing != nullptr)
-    capturing->work.push_back(std::move(work));
-  else
-    s->work.push_back(std::move(work));
+  if (capturing == nullptr) return s->work.push_back(std::move(work));
+  capturing->nodes.push_back({std::move(work), std::exchange(s->last, {capturing->nodes.size()})});
 }
 
 template <class Do>
@@ -154,18 +210,28 @@ const char* cudaGetErrorName(cudaError_t) { return "fake"; }
 
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   not_in_capture();
-  *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *data = allocate(bytes);
   return *data == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 cudaError_t cudaFree(void* data) {
   not_in_capture();
   while (advance(legacy)) continue;
+  release(data);
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
+  if (environment("WEFT_FAKE_PINNED", 1) == 0) return cudaErrorMemoryAllocation;
+  not_in_capture();
+  *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return *data == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* data) {
   std::free(data);
   return cudaSuccess;
 }
 cudaError_t cudaMallocAsync(void** data, size_t bytes, cudaStream_t) { return cudaMalloc(data, bytes); }
 cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
-  enqueue(stream, [=] { std::free(data); });
+  enqueue(stream, [=] { release(data); });
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t*, int) { return cudaSuccess; }
@@ -180,12 +246,14 @@ cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t st
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const Lock lock(everything);
   auto* made = new FakeStream{.device = current_device};
   streams.push_back(made);
   *stream = reinterpret_cast<cudaStream_t>(made);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const Lock lock(everything);
   std::erase(streams, of(stream));
   delete of(stream);
   return cudaSuccess;
@@ -198,7 +266,11 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   not_in_capture();
-  while (!of(stream)->work.empty()) advance_all();
+  const auto idle = [&] {
+    const Lock lock(everything);
+    return of(stream)->work.empty();
+  };
+  while (!idle()) advance_all();
   return cudaSuccess;
 }
 
@@ -215,6 +287,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   require(e->device == of(stream)->device, "an event recorded on a stream of another device");
   if (capturing != nullptr && of(stream)->captured && flags == cudaEventRecordDefault) {
     e->captured_in = of(stream);
+    e->captured_after = of(stream)->last;
     return cudaSuccess;
   }
   e->captured_in = nullptr;
@@ -235,6 +308,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   FakeStream* from = of(event)->captured_in;
   require(from != nullptr && from->captured, "a wait within a capture for an event outside of it");
   s->captured = true;
+  s->last.insert(s->last.end(), of(event)->captured_after.begin(), of(event)->captured_after.end());
   if (s == capture_origin)
     from->joined = true;
   else
@@ -249,6 +323,12 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (of(event)->reached < of(event)->recorded) return cudaErrorNotReady;
   return of(event)->polls++ == 0 ? cudaErrorNotReady : cudaSuccess;
 }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  not_in_capture();
+  require(of(event)->recorded > 0, "a wait for an event that was never recorded");
+  while (of(event)->reached < of(event)->recorded) advance_all();
+  return cudaSuccess;
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   require(of(start)->device == of(end)->device, "a time between events of two devices");
   require(of(start)->time_us >= 0 && of(end)->time_us >= 0, "a time between events that were not both recorded");
@@ -261,6 +341,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   capturing = new Graph;
   capture_origin = of(stream);
   capture_origin->captured = capture_origin->joined = true;
+  capture_origin->last.clear();
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
@@ -269,6 +350,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     require(!s->captured || s->joined, "a stream has not joined the capture's origin at its end");
     s->captured = false;
     s->joined = true;
+    s->last.clear();
   }
   *graph = reinterpret_cast<cudaGraph_t>(capturing);
   capturing = nullptr;
@@ -280,9 +362,17 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  enqueue_waiting(stream, [graph = reinterpret_cast<Graph*>(executable), done = std::size_t{0}]() mutable {
-    for (; done < graph->work.size() && graph->work[done](); ++done) now_us += 1;
-    return done == graph->work.size();
+  // Whatever has no open node before it runs, as on a device that does all branches at once.
+  enqueue_waiting(stream, [graph = reinterpret_cast<Graph*>(executable), ended = std::vector<bool>(), left = std::size_t{0}]() mutable {
+    if (ended.empty()) ended.resize(left = graph->nodes.size());
+    for (std::size_t i = 0; i < ended.size(); ++i) {
+      const Node& node = graph->nodes[i];
+      if (ended[i] || !std::ranges::all_of(node.after, [&](std::size_t before) { return ended[before]; }) || !node.work()) continue;
+      ended[i] = true;
+      --left;
+      now_us += 1;
+    }
+    return left == 0;
   });
   return cudaSuccess;
 }

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# weft bench with data on GPUs over tcp and mpi, and what is said of a rank that hangs, on the stand-in for CUDA's runtime: the host that
+# touched device memory would be ended. Every result is checked by the program itself. $2, where it is given, is the stand-in for NCCL,
+# $3 mpirun.
+set -euo pipefail
+bench=$(realpath "$1")
+nccl=${2:-} mpirun=${3:-}
+[[ -z $nccl ]] || export WEFT_NCCL_LIBRARY=$(realpath "$nccl")
+export WEFT_FAKE_DEVICES=3
+folder=$(mktemp -d)
+export WEFT_STAND_IN_NCCL_FOLDER=$folder
+trap 'kill -KILL $(jobs -p) 2>/dev/null || true; rm -rf "$folder"' EXIT
+cd "$folder"
+
+fail() {
+  echo "$1"
+  tail -n +1 "$folder"/out* "$folder"/err* || true
+  exit 1
+}
+right() { grep -q 'Out of bounds values : 0 OK' out || fail "$1: no table, or a wrong one"; }
+sizes=(-b 4 -e 4M -f 1024 -w 1 --iterations 2)
+
+export WEFT_FAKE_GUARD=1
+"$bench" --transport tcp --device gpu -n 4 --algorithm ring,recursive_doubling,direct --op avg "${sizes[@]}" >out 2>err || fail "tcp"
+right tcp
+grep -q 'through page-locked memory of the host' out || fail "tcp: the table does not say how messages go"
+"$bench" --transport tcp --device gpu -n 3 --collective alltoall --algorithm pairwise --dtype uint8 "${sizes[@]}" >out 2>err || fail "alltoall"
+right alltoall
+if [[ -n $mpirun ]]; then
+  "$mpirun" -n 3 "$bench" --transport mpi --device gpu --algorithm ring,halving_doubling --dtype float16 "${sizes[@]}" >out 2>err || fail "mpi"
+  right mpi
+fi
+WEFT_FAKE_PINNED=0 "$bench" --transport tcp --device gpu -n 2 -b 1K >out 2>err && fail "no page-locked memory, and no error"
+grep -q 'cudaHostAlloc' err || fail "what is missing is not said"
+unset WEFT_FAKE_GUARD
+
+for wrong in "--transport threads" "--transport tcp --channels 2" "--transport tcp --compression topk_allgather" "--transport tcp --trace t.json"; do
+  status=0
+  "$bench" $wrong --device gpu -n 2 >out 2>err || status=$?
+  [[ $status == 2 ]] || fail "$wrong --device gpu ended with $status, not 2"
+done
+
+# All-reduces of one launch, and a launch a step beside them.
+"$bench" --transport cuda -n 3 --algorithm one_shot,two_shot,ring --op avg "${sizes[@]}" >out 2>err || fail "one launch"
+right "one launch"
+"$bench" --transport cuda -n 3 --algorithm one_shot,two_shot --graph "${sizes[@]}" >out 2>err || fail "one launch, graph"
+right "one launch, graph"
+refused() {
+  status=0
+  "$bench" "${@:2}" >out 2>err || status=$?
+  [[ $status == 2 ]] && grep -q -- "$1" err || fail "${*:2}: ended with $status, and not for: $1"
+}
+refused 'needs a GPU for each of 4 ranks, got 3' --transport cuda -n 4 --algorithm one_shot --graph
+refused 'has no allreduce of float32 max' --transport cuda -n 2 --algorithm two_shot --op max
+refused 'needs --transport cuda' --transport threads -n 2 --algorithm one_shot
+WEFT_FAKE_PEERS=0 refused 'needs peer access between all GPUs' --transport cuda -n 2 --algorithm one_shot
+
+# A rank that hangs: the others end in time, and name it.
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+hangs() {
+  local port=$(free_port) pids=() r status
+  for r in 0 1 2; do
+    WEFT_JOB_SECRET=sesame "$bench" --meeting 127.0.0.1:$port --ranks 3 --rank $r --algorithm ring -b 64K --iterations 100000000 --patience 3 \
+      "$@" >out.$r 2>err.$r &
+    pids+=($!)
+  done
+  for ((i = 0; i < 300; i++)); do
+    [[ -s out.0 ]] && break
+    sleep 0.1
+  done
+  sleep 0.5
+  kill -STOP ${pids[2]}
+  for r in 0 1; do
+    status=0
+    wait ${pids[r]} || status=$?
+    [[ $status == 1 ]] || fail "$*: rank $r ended with $status, not 1"
+    grep -q 'rank 2 does not say that it waits' err.$r || fail "$*: rank $r does not name the rank that hangs"
+  done
+  kill -KILL ${pids[2]}
+  wait ${pids[2]} 2>/dev/null || true
+}
+hangs --transport tcp
+[[ -z $nccl ]] || hangs --transport nccl
+if [[ -n $mpirun ]]; then
+  "$mpirun" -n 3 bash -c '[[ $OMPI_COMM_WORLD_RANK != 2 ]] || (sleep 3; kill -STOP $$) & exec "$@"' _ \
+    "$bench" --transport mpi --algorithm ring -b 64K --iterations 100000000 --patience 3 >out 2>err && fail "mpi: a rank hangs, and the run does not end"
+  grep -q 'rank 2 does not say that it waits' err || fail "mpi: the rank that hangs is not named"
+fi
+echo "device memory over the host's transports, and ranks that hang: all as expected"

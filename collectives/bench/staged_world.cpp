@@ -1,0 +1,122 @@
+#include "collectives/bench/device_world.hpp"
+#include "collectives/bench/stream_world.hpp"
+#include "collectives/bench/worlds.hpp"
+#include "collectives/executors/blocking.hpp"
+#include "collectives/transports/cuda/device_transport.hpp"
+#include "kernels/base/error.hpp"
+#include "kernels/cuda/reduce.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace weft::bench {
+namespace {
+
+// The rank's data and work on its device; messages go over the host's transport, by the thread that calls.
+class StagedRun final : public StreamWorld {
+ public:
+  StagedRun(World& world, int device)
+      : world_(world),
+        rank_(world.here().front()),
+        device_(device),
+        carriage_(world.takes_device_memory() ? cuda::Carriage::direct : cuda::Carriage::staged),
+        transport_(world.at(rank_, 0), {.device = device, .carriage = carriage_}) {}
+
+  int ranks() const override { return world_.ranks(); }
+  std::string about() const override {
+    return fmt::format("{} ranks, rank {} on: {}; messages {}", ranks(), rank_, cuda::describe_devices({device_}),
+                       direct() ? "from device memory" : "through page-locked memory of the host");
+  }
+  bool direct() const { return carriage_ == cuda::Carriage::direct; }
+
+  void prepare(const StreamJob& job) override {
+    const cuda::KeptDevice callers;
+    cuda::use_device(device_);
+    memory_ = {};  // before more is asked for
+    memory_ = cuda::DeviceMemory(buffer_bytes(job.schedule, job.elements, job.dtype));
+    job_.emplace(job);
+  }
+  void write(Rank, ByteView bytes) override { copy(memory_.data(), bytes.data(), bytes.size()); }
+  void read(Rank, ByteSpan bytes) const override { copy(bytes.data(), memory_.data(), bytes.size()); }
+
+  double run() override {
+    const Schedule& schedule = job_->schedule;
+    const Buffer buffer{{.elements = job_->elements, .chunks = schedule.chunks}, job_->dtype, memory_.as<std::byte>()};
+    const double start = now_us();
+    if (job_->library) {
+      world_.run_library(schedule, job_->op, rank_, buffer);
+    } else {
+      FilteredSteps steps(schedule.channels.front(), rank_);
+      run_blocking(steps, 0, job_->op, buffer, transport_);
+    }
+    if (job_->op == ReduceOp::avg) average(buffer);
+    transport_.finish();
+    return now_us() - start;
+  }
+
+  void capture() override { check(false, "a graph of what the host does"); }
+  std::vector<MarkedOperation> marked() const override { return {}; }
+  std::vector<double> marks_us() const override { return {}; }
+  std::vector<ClockOffset> clocks() const override { return {}; }
+
+ private:
+  void copy(void* to, const void* from, std::size_t bytes) const {
+    const cuda::KeptDevice callers;
+    cuda::use_device(device_);
+    cuda::copy(to, from, bytes);
+    cuda::synchronise();
+  }
+  void average(const Buffer& buffer) {
+    const auto [first, end] = averaged_chunks(job_->schedule, rank_);
+    const ByteSpan part = buffer.chunks(first, end - first);
+    transport_.finish();
+    const cuda::KeptDevice callers;
+    cuda::use_device(device_);
+    cuda::scale_average(job_->dtype, part.data(), part.size() / size_of(job_->dtype), job_->schedule.workers(), transport_.stream());
+    cuda::synchronise(transport_.stream());
+  }
+
+  World& world_;
+  const Rank rank_;
+  const int device_;
+  const cuda::Carriage carriage_;
+  cuda::DeviceTransport transport_;
+  cuda::DeviceMemory memory_;
+  std::optional<StreamJob> job_;
+};
+
+class StagedRank final : public World {
+ public:
+  StagedRank(World& world, int device) : world_(world), run_(world, device) {}
+
+  int ranks() const override { return world_.ranks(); }
+  int gpus() const override { return std::min(ranks(), cuda::device_count()); }
+  std::string about() const override { return run_.about(); }
+  std::string_view library() const override { return world_.library(); }
+  bool library_runs(Collective collective, DType dtype, ReduceOp op) const override {
+    return run_.direct() && world_.library_runs(collective, dtype, op);
+  }
+  std::vector<Rank> here() const override { return world_.here(); }
+  Transport& at(Rank rank, int channel) override { return world_.at(rank, channel); }
+  void fail(const std::string& reason) override { world_.fail(reason); }
+  std::string report() const override { return world_.report(); }
+  bool one_clock() const override { return world_.one_clock(); }
+  void look() override { world_.look(); }
+  void tell_waiting(const std::string& what) override { world_.tell_waiting(what); }
+  std::string others() override { return world_.others(); }
+  StreamWorld* device() override { return &run_; }
+
+ private:
+  World& world_;
+  StagedRun run_;
+};
+
+}  // namespace
+
+std::unique_ptr<World> staged_rank(World& world, int local_rank) {
+  return std::make_unique<StagedRank>(world, local_rank % visible_devices());
+}
+
+}  // namespace weft::bench
