@@ -190,7 +190,9 @@ class MpiWorld::Endpoint final : public Transport {
 
   void give_way(Clock::time_point last_progress) const {
     std::this_thread::yield();
-    if (Clock::now() - last_progress < shared_.settings.patience) return;
+    const auto idle = Clock::now() - last_progress;
+    if (idle > std::chrono::milliseconds(1) && shared_.settings.rest.count() > 0) std::this_thread::sleep_for(shared_.settings.rest);
+    if (idle < shared_.settings.patience) return;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       const Message& m = messages_[i];
       if (requests_[i] == MPI_REQUEST_NULL) continue;
