@@ -1,8 +1,8 @@
 #include "collectives/bench/start.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/base/program_folder.hpp"
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -15,10 +15,7 @@
 namespace weft::bench {
 
 int start_bench(int argc, char** argv) {
-  std::array<char, 4096> self{};
-  const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size());
-  const std::string path(self.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-  const std::string program = path.substr(0, path.rfind('/') + 1) + "weft_bench";
+  const std::string program = program_folder() + "weft_bench";
   std::vector<char*> arguments(argv, argv + argc);
   arguments.push_back(nullptr);
   ::execv(program.c_str(), arguments.data());

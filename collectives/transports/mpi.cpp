@@ -264,6 +264,7 @@ class MpiWorld::Endpoint final : public Transport {
   void give_way(Clock::time_point last_progress) {
     std::this_thread::yield();
     const auto waited = Clock::now() - last_progress;
+    if (waited > std::chrono::milliseconds(1) && shared_.settings.rest.count() > 0) std::this_thread::sleep_for(shared_.settings.rest);
     if (waited < shared_.settings.patience / 2) return;
     if (!std::exchange(told_, true)) shared_.tell_waiting(what_is_missing());
     if (waited < shared_.settings.patience) return;

@@ -14,7 +14,10 @@ namespace weft {
 struct MpiSettings {
   int channels = 1;                            // each a communicator and a thread of its own
   std::chrono::milliseconds patience{30'000};  // a wait in which nothing is completed for this long ends the run
-  std::size_t largest_part_bytes = 1 << 30;    // a larger message goes in parts; at most INT_MAX
+  // Between polls of a wait in which nothing was completed for a millisecond; 0: polls go on, giving way to other threads. For many
+  // channels.
+  std::chrono::microseconds rest{0};
+  std::size_t largest_part_bytes = 1 << 30;  // a larger message goes in parts; at most INT_MAX
 };
 
 // Starts MPI in this process and ends it. One object per process.

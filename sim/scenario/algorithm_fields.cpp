@@ -163,8 +163,8 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
     }
     if (name == imported_algorithms().front().name) {
       doc = imported_algorithms().front().description;
-      fields.push_back(required_as<ScheduleFileForm>("file", &Settings::imported,
-                                                     "MSCCL XML or MSCCL++ JSON, relative to the scenario; for as many ranks as take part."));
+      fields.push_back(required_as<ScheduleFileForm>(
+          "file", &Settings::imported, "MSCCL XML or MSCCL++ JSON, relative to the scenario; for as many ranks as take part."));
     }
     out.alternatives.push_back({.name = name,
                                 .doc = doc,

@@ -1,5 +1,7 @@
 #include "validation/lab/ranks.hpp"
 
+#include "kernels/base/program_folder.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -18,14 +20,6 @@ namespace weft::lab {
 namespace {
 
 constexpr int first_port = 5201;  // a host may have a rank and servers
-
-// The folder of this program, with a slash.
-std::string own_folder() {
-  std::array<char, 4096> self{};
-  const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size());
-  const std::string path(self.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-  return path.substr(0, path.rfind('/') + 1);
-}
 
 class Pipe {
  public:
@@ -98,7 +92,7 @@ class Processes {
 pid_t start_node(const BenchRun& run, int node, const std::string& addresses, const Pipe& out, const Pipe& err) {
   const std::string space = "/run/netns/" + run.nodes[static_cast<std::size_t>(node)].in;
   std::vector<std::string> words = run.program;
-  words.front() = own_folder() + words.front();
+  words.front() = program_folder() + words.front();
   words.insert(words.end(), {"--transport", run.transport, "--hosts", addresses, "--rank", std::to_string(node)});
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
   std::vector<char*> arguments;

@@ -5,6 +5,7 @@
 #include "collectives/transports/threads.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <thread>
 
@@ -60,6 +61,20 @@ std::vector<double> run_one(const RanksPlan& plan, Rank rank, const std::vector<
 }
 
 }  // namespace
+
+std::vector<double> run_over_mpi(const RanksPlan& plan, MpiModule& mpi, const RankProgram& program) {
+  try {
+    return program({.rank = mpi.rank(),
+                    .ranks = plan.ranks,
+                    .at = [&](int channel) -> Transport& { return mpi.at(channel); },
+                    .fail = [&](const std::string& why) { mpi.fail(why); },
+                    .patience = plan.patience,
+                    .servers = plan.servers});
+  } catch (const std::exception& e) {
+    std::fputs(fmt::format("weft bench: {}\n", e.what()).c_str(), stderr);
+    mpi.abort();
+  }
+}
 
 std::vector<double> run_as_threads(const RanksPlan& plan, const RankProgram& program) {
   ThreadsWorld world(plan.all(), plan.channels, {.patience = plan.patience});

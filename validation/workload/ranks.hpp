@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/training/real_rank.hpp"
+#include "collectives/transports/mpi_module.hpp"
 
 #include <string>
 #include <vector>
@@ -30,5 +31,8 @@ std::vector<double> run_as_threads(const RanksPlan& plan, const RankProgram& pro
 // Each rank a process of this machine, over TCP; or this one rank, to be met by those of `hosts`: then only rank 0's values are known,
 // and those of others are empty. `most`: values.
 std::vector<double> run_over_tcp(const RanksPlan& plan, std::size_t most, const RankProgram& program);
+// The one rank of this process, among those that mpirun started; the values of rank 0 are known to rank 0 only. Ends all ranks, and this
+// process, where the program throws.
+std::vector<double> run_over_mpi(const RanksPlan& plan, MpiModule& mpi, const RankProgram& program);
 
 }  // namespace weft

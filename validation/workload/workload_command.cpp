@@ -1,6 +1,7 @@
 #include "validation/workload/workload_command.hpp"
 
 #include "collectives/algorithms/registry.hpp"
+#include "collectives/bench/launch.hpp"
 #include "collectives/bench/settings.hpp"
 #include "kernels/base/statistics.hpp"
 #include "sim/cases/describe.hpp"
@@ -18,9 +19,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <ostream>
 #include <set>
+#include <span>
 
 #include <CLI/CLI.hpp>
 
@@ -34,7 +37,7 @@ struct Candidate {
 };
 
 const std::vector<std::string>& real_transports() {
-  static const std::vector<std::string> all = {"threads", "tcp"};
+  static const std::vector<std::string> all = {"threads", "tcp", "mpi"};
   return all;
 }
 
@@ -118,9 +121,32 @@ std::vector<double> measure(RealRank& rank, const WorkloadArguments& a) {
           static_cast<double>(last.orders)};
 }
 
-std::vector<double> run_ranks(const WorkloadArguments& a, const RanksPlan& plan, std::size_t most, const RankProgram& program) {
-  return a.transport == "tcp" ? run_over_tcp(plan, most, program) : run_as_threads(plan, program);
-}
+// Where ranks of the command's transport run.
+class Ranks {
+ public:
+  // `plans`: of everything that is to be run.
+  Ranks(const WorkloadArguments& a, std::span<const RanksPlan> plans) : over_tcp_(a.transport == "tcp"), rank_(a.rank) {
+    if (a.transport != "mpi") return;
+    MpiSettings settings{.patience = plans.front().patience, .rest = std::chrono::microseconds(50)};
+    for (const RanksPlan& plan : plans) settings.channels = std::max(settings.channels, plan.channels);
+    mpi_ = load_mpi(settings);
+    rank_ = mpi_->rank();
+    for (const RanksPlan& plan : plans)
+      if (plan.all() != mpi_->ranks())
+        throw InputError(fmt::format("-n: mpirun started {} ranks, but the steps have {} ranks and {} servers behind them", mpi_->ranks(),
+                                     plan.ranks, plan.servers));
+  }
+  bool prints() const { return rank_ <= 0; }
+  std::vector<double> run(const RanksPlan& plan, std::size_t most, const RankProgram& program) const {
+    if (mpi_) return run_over_mpi(plan, *mpi_, program);
+    return over_tcp_ ? run_over_tcp(plan, most, program) : run_as_threads(plan, program);
+  }
+
+ private:
+  bool over_tcp_;
+  Rank rank_;
+  std::unique_ptr<MpiModule> mpi_;
+};
 
 RanksPlan plan_of(const WorkloadArguments& a, const Scenario& scenario, const Needs& needs) {
   const RankLinks links{.ranks = scenario.workload.ranks, .at = {}, .fail = {}, .servers = needs.servers};
@@ -205,6 +231,9 @@ int run_measured(const WorkloadArguments& a, std::ostream& out) {
       wrong.insert(fmt::format("--hosts: must have the addresses of {} ranks{}, got {}", plan.ranks,
                                plan.servers > 0 ? fmt::format(" and {} servers behind them", plan.servers) : "", a.hosts.size()));
   if (!wrong.empty()) throw InputError(std::vector<std::string>(wrong.begin(), wrong.end()));
+  std::vector<RanksPlan> plans;
+  for (std::size_t c = 0; c < cases.size(); ++c) plans.push_back(plan_of(a, cases[c].scenario, needs_of(requests, c)));
+  const Ranks ranks(a, plans);
   std::vector<Row> rows;
   for (std::size_t c = 0; c < cases.size(); ++c) {
     const Scenario& scenario = cases[c].scenario;
@@ -213,27 +242,26 @@ int run_measured(const WorkloadArguments& a, std::ostream& out) {
       if (request.case_index == c) candidates.push_back(candidate(scenario, request));
     const Needs needs = needs_of(requests, c);
     const StepWork work = step_work(scenario);
-    const std::vector<double> numbers =
-        run_ranks(a, plan_of(a, scenario, needs), candidates.size() * numbers_a_row, [&](const RankLinks& links) {
-          std::vector<double> all;
-          if (links.rank >= links.ranks) return serve(links, needs.shape), all;
-          RealRank rank(links, work, needs.shape);
-          for (const Candidate& one : candidates) {
-            rank.use(one.choice);
-            const std::vector<double> own = measure(rank, a);
-            all.insert(all.end(), own.begin(), own.end());
-          }
-          rank.end();
-          return all;
-        });
-    if (a.rank > 0) continue;  // rank 0 has the table
+    const std::vector<double> numbers = ranks.run(plans[c], candidates.size() * numbers_a_row, [&](const RankLinks& links) {
+      std::vector<double> all;
+      if (links.rank >= links.ranks) return serve(links, needs.shape), all;
+      RealRank rank(links, work, needs.shape);
+      for (const Candidate& one : candidates) {
+        rank.use(one.choice);
+        const std::vector<double> own = measure(rank, a);
+        all.insert(all.end(), own.begin(), own.end());
+      }
+      rank.end();
+      return all;
+    });
+    if (!ranks.prints()) continue;  // rank 0 has the table
     for (std::size_t i = 0; i < candidates.size(); ++i)
       rows.push_back(measured_row(scenario, candidates[i], numbers.data() + i * numbers_a_row));
     const std::vector<Row> of_case(rows.end() - static_cast<std::ptrdiff_t>(candidates.size()), rows.end());
     if (const std::string axes = axes_label(cases[c]); !axes.empty()) out << "# case: " << axes << "\n";
     out << to_table(of_case, {a.transport, a.iterations}) << std::flush;
   }
-  if (a.compare && a.rank <= 0) out << compared_table(rows, requests, cases) << std::flush;
+  if (a.compare && ranks.prints()) out << compared_table(rows, requests, cases) << std::flush;
   return exit_ok;
 }
 
@@ -267,7 +295,9 @@ int run_tuned(const WorkloadArguments& a, std::ostream& out) {
   const std::size_t axes = open.choices().size();
   // Of each step: the point and its time; then the best point and what is measured with it.
   const std::size_t most = static_cast<std::size_t>(a.tune) * (axes + 1) + axes + numbers_a_row;
-  const std::vector<double> numbers = run_ranks(a, plan_of(a, scenario, needs), most, [&](const RankLinks& links) {
+  const RanksPlan plan = plan_of(a, scenario, needs);
+  const Ranks ranks(a, std::span(&plan, 1));
+  const std::vector<double> numbers = ranks.run(plan, most, [&](const RankLinks& links) {
     std::vector<double> all;
     if (links.rank >= links.ranks) return serve(links, needs.shape), all;
     RealRank rank(links, work, needs.shape);
@@ -297,7 +327,7 @@ int run_tuned(const WorkloadArguments& a, std::ostream& out) {
     rank.end();
     return all;
   });
-  if (a.rank > 0) return exit_ok;
+  if (!ranks.prints()) return exit_ok;
   const auto settings_at = [&](const double* point) {
     const std::vector<Json> values = open.values(Point(point, point + axes));
     const std::vector<std::string> pointers = open.pointers();
@@ -341,7 +371,7 @@ int workload_command(int argc, const char* const* argv, std::ostream& out) {
   WorkloadArguments a;
   CLI::App app("Runs the training steps of a scenario for real: timed compute, real gradients, real streams.", "weft bench");
   app.add_option("--workload", a.file, "A scenario that trains (JSON)")->required()->type_name("FILE");
-  app.add_option("--transport", a.transport, "threads, or tcp with a process for each rank")->type_name("NAME");
+  app.add_option("--transport", a.transport, "threads, tcp with a process for each rank, or mpi under mpirun")->type_name("NAME");
   app.add_option("-n,--ranks", a.ranks, "Ranks; those of the scenario when not given")->type_name("N");
   app.add_option("--set", a.set, "Set a key of the scenario: /pointer=value (may be repeated)")
       ->allow_extra_args(false)
@@ -367,7 +397,14 @@ int workload_command(int argc, const char* const* argv, std::ostream& out) {
   } catch (const CLI::ParseError& error) {
     throw InputError(std::string("weft bench --workload: ") + error.what());
   }
-  return run_workload(a, out);
+  const auto job = a.transport == "mpi" ? bench::launched([](const char* name) { return std::getenv(name); }) : std::nullopt;
+  if (job && a.ranks == 0) a.ranks = job->ranks;
+  try {
+    return run_workload(a, out);
+  } catch (const InputError&) {  // every rank finds the same
+    if (!job || job->rank == 0) throw;
+    return exit_bad_input;
+  }
 }
 
 }  // namespace weft

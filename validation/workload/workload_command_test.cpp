@@ -199,9 +199,9 @@ TEST_CASE("workload: a rank that is killed is named, and the run ends with statu
 
 TEST_CASE("workload: what cannot be run is refused, all at once") {
   const SmallTraining training;
-  CHECK(refused({.file = training.file(), .transport = "mpj", .iterations = 0, .timeout_s = 0, .rank = 2}) ==
+  CHECK(refused({.file = training.file(), .transport = "nccl", .iterations = 0, .timeout_s = 0, .rank = 2}) ==
         std::vector<std::string>{"--iterations: must be at least 1, got 0", "--timeout: must be above 0, got 0",
-                                 "--transport: unknown transport \"mpj\"; allowed: \"threads\", \"tcp\" with --workload",
+                                 "--transport: unknown transport \"nccl\"; allowed: \"threads\", \"tcp\", \"mpi\" with --workload",
                                  "--rank: needs --transport tcp and --hosts with the address of every rank, got rank 2 of 0"});
   CHECK(refused({.file = training.file(), .set = {"/workload/dtype=float16"}}).size() == 1);
   CHECK(refused({.file = training.file(), .set = {R"(/workload/compression={"name": "gs_sgd", "memory": "sketch", "k": "1%"})"}}) ==
