@@ -1,7 +1,7 @@
 #include "validation/workload/workload_command.hpp"
 
 #include "collectives/algorithms/registry.hpp"
-#include "collectives/bench/launch.hpp"
+#include "collectives/transports/launch.hpp"
 #include "collectives/bench/settings.hpp"
 #include "kernels/base/statistics.hpp"
 #include "sim/cases/describe.hpp"
@@ -397,7 +397,7 @@ int workload_command(int argc, const char* const* argv, std::ostream& out) {
   } catch (const CLI::ParseError& error) {
     throw InputError(std::string("weft bench --workload: ") + error.what());
   }
-  const auto job = a.transport == "mpi" ? bench::launched([](const char* name) { return std::getenv(name); }) : std::nullopt;
+  const auto job = a.transport == "mpi" ? launched(own_environment()) : std::nullopt;
   if (job && a.ranks == 0) a.ranks = job->ranks;
   try {
     return run_workload(a, out);
