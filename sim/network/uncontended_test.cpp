@@ -4,7 +4,7 @@
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/network/program_driver.hpp"
-#include "sim/network/random_cases.hpp"
+#include "sim/network/testing.hpp"
 
 #include <optional>
 
