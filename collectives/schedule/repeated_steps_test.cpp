@@ -91,13 +91,13 @@ TEST_CASE("repeated steps: the proof and the count are those of the same steps o
 }
 
 TEST_CASE("repeated steps: one time too few, or chunks that turn the other way, are not proved") {
-  for (const auto& [times, turn] : {std::pair{2, -1}, {3, 1}}) {
+  for (const auto& wrong : {std::pair{2, -1}, {3, 1}}) {
     RepeatedStep step = four_in_a_ring();
-    step.times = times, step.turn = turn;
+    step.times = wrong.first, step.turn = wrong.second;
     Schedule s{.name = "wrong", .collective = Collective::reduce_scatter, .ranks = 4, .chunks = 4};
     for (Transfer& t : step.first.mutable_transfers()) t.chunk = t.into = mod(t.chunk - 1, 4);
     s.channels = {repeated_steps(4, 4, {step})};
-    CAPTURE(times);
+    CAPTURE(wrong.first);
     CHECK(!verify(rotating(s)).empty());
     CHECK(verify(rotating(s)) == verify(as_steps_only(rotating(s))));
   }

@@ -1,7 +1,7 @@
 // The differential test: our flow network and SimGrid's own model, same fabric, same schedule, same costs.
 #include "sim/engine/in_child.hpp"
 #include "sim/network/flow_network.hpp"
-#include "sim/network/random_cases.hpp"
+#include "sim/network/testing.hpp"
 #include "sim/reference/s4u_network.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/network/program_driver.hpp"
-#include "sim/network/random_cases.hpp"
+#include "sim/network/testing.hpp"
 
 #include <optional>
 
@@ -104,11 +104,13 @@ TEST_CASE("uncontended: steps that are only counted are those that the events go
   const auto bigraph = [&](int switches, int nodes) {
     return BiGraph{.switches = switches, .nodes_per_switch = nodes, .host_link = wire, .fabric_link = between};
   };
-  for (const auto& [fabric, ranks] :
+  for (const auto& cluster :
        {std::pair<FabricSpec, int>{bigraph(16, 4), 64}, {bigraph(16, 4), 57}, {Star{.nodes = 48, .host_link = wire}, 48}})
     for (const std::int64_t elements : {0, 1, 64 * 57 * 48, 64 * 57 * 48 * 7 + 5})
       for (const char* algorithm : {"ring", "hierarchical_ring"})
         for (const bool costs : {false, true}) {
+          const FabricSpec& fabric = cluster.first;
+          const int ranks = cluster.second;
           AnyRun c = ring_of(fabric, Bytes{4 * elements});
           c.request.ranks = ranks;
           c.request.algorithm = algorithm;

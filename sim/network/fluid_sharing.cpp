@@ -1,0 +1,270 @@
+// How flows share links: which of them a date's comings and goings can change, and the max-min fair rates of these.
+#include "sim/network/fluid.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+
+// From now on the flow's rate is decided by that link.
+void FluidNetwork::hold_back(Flow& flow, LinkId bottleneck) {
+  if (flow.bottleneck == bottleneck) return;
+  if (flow.bottleneck != no_link) --links_[static_cast<std::size_t>(flow.bottleneck)].holds;
+  if (bottleneck != no_link) ++links_[static_cast<std::size_t>(bottleneck)].holds;
+  flow.bottleneck = bottleneck;
+}
+
+void FluidNetwork::change_capacities() {
+  for (const LinkId id : two_way_) {
+    change_capacity(id);
+    change_capacity(links_[static_cast<std::size_t>(id)].opposite);
+  }
+  two_way_.clear();
+}
+
+void FluidNetwork::change_capacity(LinkId id) {
+  LinkState& link = links_[static_cast<std::size_t>(id)];
+  const std::uint32_t opposite = links_[static_cast<std::size_t>(link.opposite)].flows;
+  const double capacity = link.flows > 0 && opposite > 0 ? std::min(link.alone, link.two_way / (link.flows + opposite)) : link.alone;
+  if (capacity == link.capacity) return;
+  link.capacity = capacity;
+  for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) admit(entries_[entry].flow);
+}
+
+// Gives every flow that this date's comings and goings change its new rate.
+void FluidNetwork::settle() {
+  ++problem_;
+  members_.clear();
+  member_links_.clear();
+  with_links_ = 0;
+  change_capacities();
+  for (const LinkId id : touched_)
+    for (std::uint32_t entry = links_[static_cast<std::size_t>(id)].head; entry != none; entry = entries_[entry].next)
+      admit(entries_[entry].flow);
+  touched_.clear();
+  const auto alone_on_its_links = [&](std::uint32_t flow) {
+    bool alone = true;
+    for_links_of(flow, [&](const LinkState& link, LinkId) {
+      alone = alone && link.flows == 1 && (link.opposite == no_link || link.capacity == link.alone);
+    });
+    return alone;
+  };
+  for (std::size_t i = 0; i < joined_.size(); ++i) {
+    const std::uint32_t flow = joined_[i];
+    if (i + 2 < joined_.size()) fetch_flow(joined_[i + 2]);
+    if (i + 1 < joined_.size()) {
+      fetch_links(joined_[i + 1]);
+      fetch_route(flows_[joined_[i + 1]].route);
+    }
+    Flow& f = flows_[flow];
+    if (!f.active) continue;
+    if (altered_ == 0 && !f.settled && alone_on_its_links(flow)) {
+      const Route& route = routes_[f.route];
+      const std::int64_t bits_per_second = terms_of(route).bits_per_second;
+      f.rate = static_cast<double>(bits_per_second);
+      hold_back(f, narrowest_of(route));
+      if (recording_) decisions_[flow].link = f.bottleneck;
+      f.settled = 1;
+      f.end_ps = later(now_, alone_ps(f.bytes, bits_per_second));
+      expect_end(flow);
+    } else {
+      admit(flow);
+    }
+  }
+  for (std::size_t i = 0, joined = members_.size(); i < joined; ++i) admit_slowed_by(members_[i]);
+  joined_.clear();
+  for (std::size_t i = 0; i < loosened_.size(); ++i) {
+    const LinkId id = loosened_[i];
+    LinkState& link = links_[static_cast<std::size_t>(id)];
+    if (i + 2 < loosened_.size()) fetch_first_flow(links_[static_cast<std::size_t>(loosened_[i + 2])]);
+    if (link.holds == 0 || link.loosened == problem_) continue;  // the latter where several have left it
+    link.loosened = problem_;
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
+      const std::uint32_t flow = entries_[entry].flow;
+      const bool newcomer = flows_[flow].updated_ps == now_;  // which has been looked at
+      if (flows_[flow].rate > 0 && !newcomer && flows_[flow].bottleneck == id) admit(flow);
+    }
+  }
+  loosened_.clear();
+  if (members_.empty()) return;
+
+  ++solves_;
+  claims_ ? solve<true>() : solve<false>();
+  for (const std::uint32_t flow : members_) set_rate(flow, flows_[flow].next_rate);
+}
+
+template <bool claims>
+void FluidNetwork::solve() {
+  for (int round = 0;; ++round) {
+    share_out<claims>();
+    if (!admit_unsettled<claims>()) break;
+    // Changes that keep spreading are followed a whole neighbourhood at a time.
+    if (round >= 4) admit_neighbours();
+  }
+}
+
+void FluidNetwork::admit(std::uint32_t flow) {
+  Flow& f = flows_[flow];
+  if (f.problem == problem_) return;
+  f.problem = problem_;
+  members_.push_back(flow);
+}
+
+// Not at once as each is admitted: so what the next ones need can be asked for.
+void FluidNetwork::add_links_of_members() {
+  const std::size_t ahead = flows_.size() > flows_in_cache ? 2 : 0;
+  for (std::size_t i = with_links_; i < std::min(with_links_ + ahead, members_.size()); ++i) fetch_links(members_[i]);
+  for (; with_links_ < members_.size(); ++with_links_) {
+    if (ahead > 0 && with_links_ + ahead < members_.size()) fetch_links(members_[with_links_ + ahead]);
+    for_links_of(members_[with_links_], [&](LinkState& link, LinkId id) {
+      if (link.flows == 1 || link.problem == problem_) return;
+      link.problem = problem_;
+      member_links_.push_back(id);
+    });
+  }
+}
+
+// Flows that a newcomer is likely to slow down: those above an equal share of a link it uses. Only a head start.
+void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
+  for_links_of(newcomer, [&](LinkState& link, LinkId) {
+    if (link.searched == problem_) return;
+    link.searched = problem_;
+    const double equal_share = link.capacity / link.flows;
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
+      if (const std::uint32_t flow = entries_[entry].flow; flows_[flow].rate > equal_share) admit(flow);
+  });
+}
+
+void FluidNetwork::admit_neighbours() {
+  add_links_of_members();
+  for (std::size_t i = 0, before = member_links_.size(); i < before; ++i)
+    for (std::uint32_t entry = links_[static_cast<std::size_t>(member_links_[i])].head; entry != none; entry = entries_[entry].next)
+      admit(entries_[entry].flow);
+}
+
+// Progressive filling of what non-members leave of each link: the link with the smallest share fixes the rate of its
+// members, which lowers what is left to others. Shares only grow while that goes on, so an outdated one in the heap is
+// found out when it comes up. All shares are for each unit of weight.
+template <bool claims>
+void FluidNetwork::share_out() {
+  add_links_of_members();
+  solved_flows_ += members_.size();
+  bottlenecks_.clear();
+  others_.clear();
+  for (const LinkId id : member_links_) {
+    LinkState& link = links_[static_cast<std::size_t>(id)];
+    link.left = link.capacity;
+    link.unfrozen = 0;
+    double weight = 0;
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
+      const Flow& flow = flows_[entries_[entry].flow];
+      if (flow.problem != problem_) {
+        link.left -= flow.rate;
+        continue;
+      }
+      ++link.unfrozen;
+      if constexpr (claims) weight += weight_of<claims>(flow);
+    }
+    link.left = std::max(0.0, link.left);
+    others_.push_back(link.flows - link.unfrozen);
+    if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] = weight;
+    bottlenecks_.push_back({link.left / unfrozen_weight<claims>(id), id, none});
+  }
+  for (const std::uint32_t flow : members_) {
+    flows_[flow].frozen = 0;
+    Bottleneck alone{HUGE_VAL, 0, flow};
+    double most = HUGE_VAL;  // that its shared links can give it
+    for_links_of(flow, [&](const LinkState& link, LinkId id) {
+      if (link.flows > 1)
+        most = std::min(most, link.left);
+      else if (link.capacity < alone.share)
+        alone.share = link.capacity, alone.link = id;
+    });
+    if constexpr (claims) {
+      const RouteTerms& terms = terms_of(routes_[flows_[flow].route]);
+      if (terms.ceiling < alone.share) alone.share = terms.ceiling, alone.link = no_link;
+      if (alone.share >= most) continue;
+      alone.share /= terms.weight;
+      bottlenecks_.push_back(alone);
+    } else if (alone.share < most) {
+      bottlenecks_.push_back(alone);
+    }
+  }
+  std::ranges::make_heap(bottlenecks_, LargerShare{});
+  for (std::size_t to_freeze = members_.size(); to_freeze > 0;) {
+    std::ranges::pop_heap(bottlenecks_, LargerShare{});
+    const Bottleneck least = bottlenecks_.back();
+    bottlenecks_.pop_back();
+    if (least.flow != none) {
+      if (flows_[least.flow].frozen) continue;
+      give<claims>(least.flow, least.share, least.link);
+      --to_freeze;
+      continue;
+    }
+    const LinkState& link = links_[static_cast<std::size_t>(least.link)];
+    if (link.unfrozen == 0) continue;
+    const double share = link.left / unfrozen_weight<claims>(least.link);
+    if (share > least.share) {
+      bottlenecks_.push_back({share, least.link, none});
+      std::ranges::push_heap(bottlenecks_, LargerShare{});
+      continue;
+    }
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
+      const std::uint32_t flow = entries_[entry].flow;
+      if (flows_[flow].problem != problem_ || flows_[flow].frozen) continue;
+      give<claims>(flow, least.share, least.link);
+      --to_freeze;
+    }
+  }
+}
+
+template <bool claims>
+void FluidNetwork::give(std::uint32_t flow, double share, LinkId bottleneck) {
+  Flow& f = flows_[flow];
+  const double rate = share * weight_of<claims>(f);
+  f.frozen = 1;
+  f.next_rate = rate;
+  hold_back(f, bottleneck);
+  for_links_of(flow, [&](LinkState& link, [[maybe_unused]] LinkId id) {
+    link.left = std::max(0.0, link.left - rate);
+    --link.unfrozen;
+    if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] -= weight_of<claims>(f);
+  });
+}
+
+// Admits the non-members that the members' next rates leave without a bottleneck, or faster than a member on the
+// member's bottleneck. False if there are none: then all rates together are max-min fair. With weights it is rates for each
+// unit of weight that are compared.
+template <bool claims>
+bool FluidNetwork::admit_unsettled() {
+  const std::size_t before = members_.size();
+  for (std::size_t i = 0, links = member_links_.size(); i < links; ++i) {
+    const LinkId id = member_links_[i];
+    const LinkState& link = links_[static_cast<std::size_t>(id)];
+    if (others_[i] == 0 || link.holds == 0) continue;  // it holds back none of them, and no member for whom they could be too fast
+    double load = 0, fastest_member = 0, slowest_held = HUGE_VAL;
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
+      const Flow& flow = flows_[entries_[entry].flow];
+      if (flow.problem != problem_) {
+        load += flow.rate;
+        continue;
+      }
+      load += flow.next_rate;
+      const double share = flow.next_rate / weight_of<claims>(flow);
+      fastest_member = std::max(fastest_member, share);
+      if (flow.bottleneck == id) slowest_held = std::min(slowest_held, share);
+    }
+    const bool saturated = load >= link.capacity * (1 - tolerance);
+    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
+      const Flow& flow = flows_[entries_[entry].flow];
+      if (flow.problem == problem_) continue;
+      const double share = flow.rate / weight_of<claims>(flow);
+      const bool freed = flow.bottleneck == id && (!saturated || fastest_member > share * (1 + tolerance));
+      const bool too_fast = share > slowest_held * (1 + tolerance);
+      if (freed || too_fast) admit(entries_[entry].flow);
+    }
+  }
+  return members_.size() > before;
+}
+
+}  // namespace weft
