@@ -1,5 +1,6 @@
 #include "collectives/transports/cuda/executor.hpp"
 
+#include "collectives/transports/cuda/device_graphs.hpp"
 #include "collectives/transports/cuda/handles.hpp"
 #include "kernels/cuda/reduce.hpp"
 
@@ -100,7 +101,7 @@ class Executor::Work {
 
   void prepare(StreamPlan plan) {
     check(index(plan.ranks) == settings_.devices.size(), "a plan of {} ranks on devices of {}", plan.ranks, settings_.devices.size());
-    graph_ = {};
+    forget_graphs();
     replacement_ = nullptr;
     const bool same_streams = plan.streams_per_rank == plan_.streams_per_rank && !streams_.empty();
     plan_ = std::move(plan);
@@ -109,7 +110,7 @@ class Executor::Work {
     prepare_events();
   }
   void replace(std::function<void()> enqueue) {
-    graph_ = {};
+    forget_graphs();
     replacement_ = std::move(enqueue);
   }
 
@@ -129,7 +130,9 @@ class Executor::Work {
     check_cuda(cudaStreamEndCapture(origin_.get(), &captured), "cudaStreamEndCapture");
     const OwnedGraph graph(captured);
     cudaGraphExec_t executable = nullptr;
-    check_cuda(cudaGraphInstantiate(&executable, captured, 0), "cudaGraphInstantiate");
+    const cudaError_t error = cudaGraphInstantiate(&executable, captured, 0);
+    if (error == cudaErrorNotSupported && devices_.size() > 1 && !replacement_) return capture_for_each_device();
+    check_cuda(error, "cudaGraphInstantiate");
     graph_ = OwnedGraphExec(executable);
   }
 
@@ -142,6 +145,14 @@ class Executor::Work {
       const LetGo at_the_end(hold_);
       record(began_, origin_);
       check_cuda(cudaGraphLaunch(graph_.get(), origin_.get()), "cudaGraphLaunch");
+      record(ended_, origin_);
+    } else if (device_graphs_) {
+      hold_.put_on(origin_);
+      const LetGo at_the_end(hold_);
+      record(began_, origin_);
+      record(start_, origin_);
+      device_graphs_->launch(start_, origin_);
+      use_device(origin_device());
       record(ended_, origin_);
     } else {
       record(began_, origin_);
@@ -196,6 +207,23 @@ class Executor::Work {
 
   int origin_device() const { return *std::find_if(settings_.devices.begin(), settings_.devices.end(), is_here); }
   int device_of_stream(int s) const { return device_of(plan_.rank_of_stream(s)); }
+
+  void forget_graphs() {
+    graph_ = {};
+    device_graphs_.reset();
+  }
+  void capture_for_each_device() {
+    static_cast<void>(cudaGetLastError());  // it would be reported by the next launch
+    capturing_ = true;
+    const struct Captured {
+      bool& capturing;
+      ~Captured() { capturing = false; }
+    } captured{capturing_};
+    device_graphs_.emplace(DeviceGraphs::Source{.plan = plan_,
+                                                .device_of = [this](int s) { return device_of_stream(s); },
+                                                .stream = [this](int s) -> const OwnedStream& { return streams_[index(s)]; },
+                                                .enqueue = [this](const StreamOperation& o) { enqueue(o); }});
+  }
 
   void prepare_memories() {
     memories_.resize(plan_.memories.size());
@@ -366,6 +394,7 @@ class Executor::Work {
   std::map<int, Base> bases_;  // by device
   std::function<void()> replacement_;
   OwnedGraphExec graph_;
+  std::optional<DeviceGraphs> device_graphs_;  // where one graph over all devices is not to be had
   Hold hold_;
   int runs_ = 0;
   bool capturing_ = false;

@@ -77,6 +77,34 @@ TEST_CASE("fake cuda: a graph's time is that of its work, 1 us an operation, and
   CHECK(executor.run() <= enqueued);
 }
 
+TEST_CASE("fake cuda: where a graph is of one device only, each device has its own, and the results are the same") {
+  if (cuda::device_count() < 2) return;
+  const Variable graphs("WEFT_FAKE_GRAPHS", "1");
+  for (const char* algorithm : {"ring", "recursive_doubling", "halving_doubling", "direct"})
+    for (const bool marks : {false, true}) {
+      CAPTURE(algorithm);
+      const Schedule s = build({.algorithm = algorithm, .ranks = 4});
+      cuda::Executor executor({.devices = cuda::devices_of_ranks(4, cuda::device_count())});
+      std::vector<std::byte> memory(buffer_bytes(s, 1003, DType::int32));
+      const Buffer buffer{{.elements = 1003, .chunks = s.chunks}, DType::int32, memory.data()};
+      executor.prepare(plan_streams(s, {.elements = 1003,
+                                        .dtype = DType::int32,
+                                        .reads = [&](Rank reader, Rank owner) { return executor.reads(reader, owner); },
+                                        .marks = marks}));
+      executor.run();
+      executor.capture();
+      for (int again = 0; again < 2; ++again) {
+        for (Rank r = 0; r < 4; ++r) fill(s, ReduceOp::sum, {}, r, buffer), executor.write(r, memory);
+        CHECK(executor.run() > 0);
+        for (Rank r = 0; r < 4; ++r) {
+          executor.read(r, memory);
+          const RankResult result{r, buffer};
+          CHECK(verify(s, ReduceOp::sum, {}, std::span(&result, 1)).first_wrong == "");
+        }
+      }
+    }
+}
+
 TEST_CASE("fake cuda: what the messenger hears while devices hang ends the wait, and nothing that they use is freed") {
   const Variable hang("WEFT_FAKE_STUCK", "1");
   LosesPeer messenger;

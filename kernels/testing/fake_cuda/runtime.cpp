@@ -4,6 +4,7 @@
 // the wrong way.
 //   WEFT_FAKE_DEVICES=n   that many devices, 1 by default          WEFT_FAKE_PEERS=0   none can read another's memory
 //   WEFT_FAKE_DRIVER=v    a driver that is too old, 0: none at all  WEFT_FAKE_STUCK=1   work never ends
+//   WEFT_FAKE_GRAPHS=1    graphs are of one device only
 //   WEFT_FAKE_PINNED=0    the host has no page-locked memory     WEFT_FAKE_GUARD=1   the host that touches device memory is ended
 #include "kernels/testing/fake_cuda/runtime.hpp"
 
@@ -60,6 +61,7 @@ struct Event {
 struct Node {
   Work work;
   Nodes after;
+  int device;
 };
 struct Graph {
   std::vector<Node> nodes;
@@ -147,7 +149,7 @@ void enqueue_waiting(cudaStream_t stream, Work work) {
   require(capturing == nullptr || s->captured, "work on a stream that is not part of the capture");
   s->joined = s == capture_origin;
   if (capturing == nullptr) return s->work.push_back(std::move(work));
-  capturing->nodes.push_back({std::move(work), std::exchange(s->last, {capturing->nodes.size()})});
+  capturing->nodes.push_back({std::move(work), std::exchange(s->last, {capturing->nodes.size()}), s->device});
 }
 
 template <class Do>
@@ -358,7 +360,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
-  *executable = reinterpret_cast<cudaGraphExec_t>(new Graph(*reinterpret_cast<Graph*>(graph)));
+  const std::vector<Node>& nodes = reinterpret_cast<Graph*>(graph)->nodes;
+  const auto elsewhere = [&](const Node& node) { return node.device != nodes.front().device; };
+  if (environment("WEFT_FAKE_GRAPHS", 0) != 0 && std::ranges::any_of(nodes, elsewhere)) return cudaErrorNotSupported;
+  *executable = reinterpret_cast<cudaGraphExec_t>(new Graph{nodes});
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
