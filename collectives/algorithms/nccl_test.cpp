@@ -122,9 +122,10 @@ TEST_CASE("nccl: what does not fit is refused: GPUs that do not divide the ranks
   request.settings = {.group = 2, .nics = 3};
   CHECK(places(request) == std::vector<std::string>{"/nics: must be 1 to 2, the GPUs of a server, got 3"});
   request.settings = {.pieces = 4, .nccl = NcclAlgorithm::ring};
-  CHECK(places(request) == std::vector<std::string>{"/pieces: must be 1 for rings, whose chunks follow one another already, got 4"});
+  CHECK(places(request) ==
+        std::vector<std::string>{"/pieces: must be 1 for rings and nvls, whose chunks follow one another already, got 4"});
   request = {.collective = Collective::allgather, .algorithm = "nccl", .ranks = 4, .settings = {.nccl = NcclAlgorithm::tree}};
-  CHECK(places(request) == std::vector<std::string>{"/algorithm: NCCL's trees are of allreduce; allgather is done by a ring"});
+  CHECK(places(request) == std::vector<std::string>{"/algorithm: NCCL's tree is of allreduce; allgather is done by a ring"});
 }
 
 }  // namespace weft

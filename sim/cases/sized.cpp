@@ -42,7 +42,8 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
   s.nccl = regime.pattern;
   s.protocol = regime.protocol;
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
-  if (asked.settings.channels == 0) s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
+  if (without_server_defaults(q.scenario, asked).settings.channels == 0)
+    s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
   if (regime.pattern == NcclAlgorithm::nvls) s.channels = 1;
   if (!chain && regime.pattern != NcclAlgorithm::tree) {
     s.pieces = 0;

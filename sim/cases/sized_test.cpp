@@ -57,7 +57,7 @@ TEST_CASE("sized: in a server of H100 the NVSwitch adds, and each GPU's links ca
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls"})");
   json["fabric"]["nodes"] = 2, json["workload"]["ranks"] = 16;
   CHECK(lines_for(json) ==
-        Lines{"f.json: /workload/algorithm/algorithm: nvls adds in the NVSwitch of one server; these are 16 ranks in servers of 8"});
+        Lines{"f.json: /workload/algorithm: nvls adds in the NVSwitch of one server; these are 16 ranks in servers of 8"});
 }
 
 TEST_CASE("sized: LL128 is not used between servers where the way to the NIC goes through a socket") {

@@ -16,7 +16,7 @@ constexpr std::int64_t cost_of_a_run = 30;       // what starts and ends it, as 
 constexpr std::int64_t cost_of_building = 3000;  // what places and proves it, where a pointer has changed the cluster
 constexpr double weight_of_published = 0.3;      // of factors of it: a quarter more counts as an error of 7 %
 constexpr double weight_of_bias = 0.1;           // of when NCCL changes its protocol, which its versions see differently
-constexpr double weight_of_choice = 0.3;         // twice the time of the best choice counts as an error of 21 %
+constexpr double weight_of_choice = 1;           // the time over that of the best choice counts as an error
 constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
 
 // Nothing is faster out of the cache than in it.

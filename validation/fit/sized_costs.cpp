@@ -58,35 +58,34 @@ double between(const std::vector<double>& x, const std::vector<double>& y, doubl
   return y[above - 1] + (at - x[above - 1]) / (x[above] - x[above - 1]) * (y[above] - y[above - 1]);
 }
 
-// The largest distance of a size from the line between its neighbours, and where; with the median of these distances.
-struct Farthest {
-  std::size_t at = 0;
-  double from_line = 0, median = 0;
-};
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t n = values.size();
+  return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
 
-Farthest farthest(const Series& s) {
-  Farthest out;
-  std::vector<double> distances;
-  for (std::size_t i = 1; i + 1 < s.octave.size(); ++i) {
-    const double line = between({s.octave[i - 1], s.octave[i + 1]}, {s.log_ratio[i - 1], s.log_ratio[i + 1]}, s.octave[i]);
-    distances.push_back(std::abs(s.log_ratio[i] - line));
-    if (distances.back() > out.from_line) out.at = i, out.from_line = distances.back();
+// At each size the median of it and of two sizes to either side.
+std::vector<double> medians_around(const std::vector<double>& r) {
+  constexpr std::size_t reach = 2;
+  std::vector<double> out;
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    const std::size_t first = i - std::min(i, reach), last = std::min(i + reach, r.size() - 1);
+    out.push_back(median_of({r.begin() + static_cast<std::ptrdiff_t>(first), r.begin() + static_cast<std::ptrdiff_t>(last) + 1}));
   }
-  std::ranges::sort(distances);
-  if (!distances.empty()) out.median = distances[distances.size() / 2];
   return out;
 }
 
-// Accidents of a measurement lie far from the line between their neighbours where few others do; there the line is put in their place.
+// Accidents of a measurement lie far from the median of the sizes around them, where most do not (Hampel); it is put in their place.
 std::vector<Series> without_accidents(std::vector<Series> all) {
   constexpr double far = 2 * error_knee, times_median = 4;
-  constexpr std::size_t others = 6;  // sizes for each accident
-  for (Series& s : all)
-    for (std::size_t left = s.octave.size() / (others + 1); left > 0; --left) {
-      const Farthest f = farthest(s);
-      if (f.from_line < std::max(far, times_median * f.median)) break;
-      s.log_ratio[f.at] = between({s.octave[f.at - 1], s.octave[f.at + 1]}, {s.log_ratio[f.at - 1], s.log_ratio[f.at + 1]}, s.octave[f.at]);
-    }
+  for (Series& s : all) {
+    const std::vector<double> medians = medians_around(s.log_ratio);
+    std::vector<double> distances;
+    for (std::size_t i = 0; i < medians.size(); ++i) distances.push_back(std::abs(s.log_ratio[i] - medians[i]));
+    const double limit = std::max(far, times_median * median_of(distances));
+    for (std::size_t i = 0; i < medians.size(); ++i)
+      if (distances[i] > limit) s.log_ratio[i] = medians[i];
+  }
   return all;
 }
 

@@ -74,6 +74,6 @@ TEST_CASE("sized costs: an accident of the measurement does not move the sizes b
   for (const int octave : {21, 23}) {
     CAPTURE(octave);
     const double factor = cost_factor(costs, {"allreduce", "ring", 8, Bytes{std::int64_t{1} << octave}});
-    CHECK(std::abs(std::log(factor) - hump(octave)) < 0.05);
+    CHECK(std::abs(std::log(factor) - hump(octave)) < 0.1);  // half of 0.8 if the accident counted
   }
 }
