@@ -23,9 +23,8 @@ std::vector<std::string> seeds() {
       "source,nodes,ranks,collective,algorithm,size_bytes,time_us\npaper,2,4,allreduce,ring,1024,12.5\npaper,2,4,allreduce,tree,2048,20\n",
       "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n   D\\D     0      1\n     0 1529.83  12.18\n     1  11.99 "
       "1541.90\n",
-      R"({"format": "weft trace", "version": 1, "ranks": 2}
-{"rank": 0, "op": "allreduce", "bytes": 1048576, "algorithm": "ring", "start_us": 0, "end_us": 260}
-{"rank": 1, "op": "allreduce", "bytes": 1048576, "algorithm": "ring", "start_us": 15, "end_us": 261.5}
+      R"({"format": "weft trace", "version": 1, "system": "s", "ranks": 2, "collective": "allreduce", "clocks": [{"offset_us": 0}, {"offset_us": 1}]}
+{"run": 0, "algorithm": "ring", "size_bytes": 1024, "times_us": [9, 7, 8]}
 )",
   };
 }
