@@ -185,6 +185,13 @@ TEST_CASE("MSCCL++ has no words for servers, barriers and blocks of several size
   CHECK_THROWS_WITH_AS(to_mscclpp_json(build(barrier)), "a barrier moves no data: MSCCL++ has none", InputError);
 }
 
+TEST_CASE("steps that are said for some transfers only are not taken") {
+  const Schedule ring = build({.algorithm = "ring", .ranks = 3});
+  const Schedule read = read_mscclpp_json(changed(changed(to_mscclpp_json(ring), ",\"weft\":[0,0,0]", ""), "[0,1,", "[9,1,"));
+  CHECK(read.channels.size() == 1);
+  CHECK(read.messages() == ring.messages());
+}
+
 TEST_CASE("a ring's all-gather is put straight to where it belongs, and only sums go by way of scratch") {
   // n - 1 chunks of a ring of n are added on each rank: with signals, those alone need scratch; with packets, all 2(n - 1).
   const Schedule ring = build({.algorithm = "ring", .ranks = 4});
