@@ -208,7 +208,9 @@ TEST_CASE("bench: out of place, each collective begins with each rank's own data
   for (const char* collective : {"allreduce", "reduce_scatter", "allgather", "broadcast", "reduce"})
     for (const char* op : {"sum", "avg"})
       for (const char* channels : {"1", "3"})
-        for (const auto& [together, each] : {std::pair{"1", "1"}, {"4", "1"}, {"1", "0"}, {"3", "0"}}) {
+        for (const auto& timing : {std::pair{"1", "1"}, {"4", "1"}, {"1", "0"}, {"3", "0"}}) {
+          const char* const together = timing.first;
+          const char* const each = timing.second;
           CAPTURE(collective);
           CAPTURE(op);
           CAPTURE(channels);
