@@ -191,8 +191,8 @@ TEST_CASE("bench: what an algorithm forbids is bad input") {
 }
 
 TEST_CASE("bench: every algorithm and size becomes a row with right data") {
-  const Heard heard = measured_on_threads(
-      {"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3", "-w", "1", "--channels", "2"});
+  const Heard heard = measured_on_threads({"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3",
+                                           "-I", "1", "-w", "1", "--channels", "2"});
   REQUIRE(heard.rows.size() == 6);
   for (const Row& r : heard.rows) {
     CHECK(r.wrong == 0);
@@ -208,21 +208,25 @@ TEST_CASE("bench: out of place, each collective begins with each rank's own data
   for (const char* collective : {"allreduce", "reduce_scatter", "allgather", "broadcast", "reduce"})
     for (const char* op : {"sum", "avg"})
       for (const char* channels : {"1", "3"})
-        for (const char* together : {"1", "4"}) {
+        for (const auto& timing : {std::pair{"1", "1"}, {"4", "1"}, {"1", "0"}, {"3", "0"}}) {
+          const char* const together = timing.first;
+          const char* const each = timing.second;
           CAPTURE(collective);
           CAPTURE(op);
           CAPTURE(channels);
           CAPTURE(together);
+          CAPTURE(each);
+          const std::size_t times = std::string_view(each) == "1" ? 2 : 1;  // back to back there is one for all
           const bool rooted = std::string_view(collective) == "broadcast" || std::string_view(collective) == "reduce";
           const Heard heard =
               measured_on_threads({"-n",           "3",   "--collective", collective, "--algorithm", rooted ? "chain" : "ring",
                                    "--op",         op,    "--channels",   channels,   "-m",          together,
                                    "-b",           "400", "-i",           "100",      "-e",          "700",
-                                   "--iterations", "2",   "-w",           "1"});
+                                   "--iterations", "2",   "-w",           "1",        "-I",          each});
           REQUIRE(heard.rows.size() == 4);
           for (const Row& row : heard.rows) {
-            CHECK(row.out_of_place_us.size() == 2);
-            CHECK(row.times_us.size() == 2);
+            CHECK(row.out_of_place_us.size() == times);
+            CHECK(row.times_us.size() == times);
             CHECK(row.wrong == 0);
             CHECK(row.out_of_place_wrong == 0);
           }
@@ -243,7 +247,7 @@ TEST_CASE("bench: steps between sizes and collectives back to back are refused w
 }
 
 TEST_CASE("bench: a table has both buffers, and -J writes them with their runs as nccl-tests does") {
-  const Settings s = settings_of({"-n", "4", "-b", "1M", "-i", "1M", "-e", "2M", "--dtype", "float16"});
+  const Settings s = settings_of({"-n", "4", "-b", "1M", "-i", "1M", "-e", "2M", "--dtype", "float16", "-I", "1"});
   std::ostringstream out;
   Table table(out, s);
   table.row(
@@ -340,8 +344,26 @@ TEST_CASE("bench: servers on extra hosts run beside the ranks, which alone are c
 TEST_CASE("bench: parameter servers over tcp, on the hosts of workers and on extra ones") {
   for (const char* hosts : {"workers", "extra"}) {
     CAPTURE(hosts);
-    const Settings s = settings_of({"-n", "3", "--transport", "tcp", "--algorithm", "parameter_server", "--servers", "2", "--server-hosts",
-                                    hosts, "-b", "300K", "--iterations", "2", "-w", "1", "--pieces", "2"});
+    const Settings s = settings_of({"-n",
+                                    "3",
+                                    "--transport",
+                                    "tcp",
+                                    "--algorithm",
+                                    "parameter_server",
+                                    "--servers",
+                                    "2",
+                                    "--server-hosts",
+                                    hosts,
+                                    "-b",
+                                    "300K",
+                                    "--iterations",
+                                    "2",
+                                    "-I",
+                                    "1",
+                                    "-w",
+                                    "1",
+                                    "--pieces",
+                                    "2"});
     const auto run = [&](Rank rank, const std::vector<std::string>& addresses, const TcpListener& own) {
       Heard heard;
       const auto world = tcp_world(s, rank, addresses, own);
@@ -374,8 +396,28 @@ TEST_CASE("bench: busbw factors are those of nccl-tests") {
   CHECK(bus_factor(Collective::broadcast, 4) == 1);
 }
 
+TEST_CASE("bench: back to back a row has the 13 fields of nccl-tests, and the header says what its time is") {
+  const Settings s = settings_of({"-n", "4", "-b", "1M", "--iters", "7"});
+  std::ostringstream out;
+  Table table(out, s);
+  table.begin("ring");
+  table.row({.algorithm = "ring", .size_bytes = 1'000'000, .count = 250'000, .times_us = {100}, .out_of_place_us = {200}});
+  std::istringstream lines(out.str());
+  std::vector<std::string> last;
+  for (std::string line; std::getline(lines, line);) last = tokens(line);
+  CHECK(last == std::vector<std::string>{"1000000", "250000", "float32", "sum", "-1", "200.00", "5.00", "7.50", "0", "100.00", "10.00",
+                                         "15.00", "0"});
+  CHECK(out.str().find("i_min") == std::string::npos);
+  const auto json = nlohmann::json::parse(table.json());
+  CHECK(json["config"]["per_iter_timing"] == "false");
+  CHECK(!json["results"].at(0).contains("in_place_per_iter"));
+  CHECK(times_each_iteration(settings_of({"-b", "1M", "--trace", "unused.json"})));
+  CHECK(!times_each_iteration(s));
+  CHECK(timed_runs(s) == 1);
+}
+
 TEST_CASE("bench: a row reads like nccl-tests' with -I 1, and wrong data make the footer fail") {
-  const Settings s = settings_of({"-n", "4", "-b", "1M"});
+  const Settings s = settings_of({"-n", "4", "-b", "1M", "-I", "1"});
   std::ostringstream out;
   Table table(out, s);
   table.row(

@@ -3,12 +3,15 @@
 #include "kernels/base/error.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 
 #include <unistd.h>
 
 namespace weft::bench {
 namespace {
+
+constexpr std::size_t page = 4096;
 
 double gibibytes(double bytes) { return bytes / (1 << 30); }
 
@@ -30,6 +33,13 @@ void require_memory(int ranks, std::int64_t bytes_each, std::int64_t machine_byt
                                ranks == 1 ? "" : "s", ranks == 1 ? "s" : "", gibibytes(wanted),
                                ranks == 1 ? "" : fmt::format(", {:.1f} GiB each", gibibytes(static_cast<double>(bytes_each))),
                                gibibytes(static_cast<double>(machine_bytes))));
+}
+
+void TouchedMemory::resize(std::size_t size) {
+  const std::size_t pages = (size / page + 1) * page;
+  if (pages > size_) bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(page, size_ = pages)));
+  if (!bytes_) throw RunError(fmt::format("no memory for the {} bytes of data of a rank", size));
+  std::memset(bytes_.get(), 0, size_);
 }
 
 }  // namespace weft::bench

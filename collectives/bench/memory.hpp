@@ -1,9 +1,12 @@
-// How much memory a run may ask for, said before it is asked for.
+// The memory of a run: how much it may ask for, said before it is asked for, and what it gets.
 #pragma once
 
 #include "collectives/bench/settings.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 
 namespace weft::bench {
 
@@ -15,5 +18,19 @@ int ranks_of_this_machine(const Settings&, int all);
 
 // Throws InputError where so many ranks with so many bytes of data each are more than this machine can hold.
 void require_memory(int ranks, std::int64_t bytes_each, std::int64_t machine_bytes = memory_bytes());
+
+// Page-aligned memory, touched so that no run pays for its first use.
+class TouchedMemory {
+ public:
+  std::byte* data() { return bytes_.get(); }
+  void resize(std::size_t size);  // all of it is 0 then
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte[], Free> bytes_;
+  std::size_t size_ = 0;
+};
 
 }  // namespace weft::bench

@@ -82,6 +82,7 @@ Json result_of(const Settings& s, const Row& row) {
   out["in_place"] = block(s, row, row.times_us, row.wrong);
   out["actual_iterations"] = s.iterations;
   out["experiment_name"] = row.algorithm;
+  if (!times_each_iteration(s)) return out;
   if (!row.out_of_place_us.empty()) out["out_of_place_per_iter"] = per_iteration(row.out_of_place_us);
   out["in_place_per_iter"] = per_iteration(row.times_us);
   return out;
@@ -111,7 +112,7 @@ Json config_of(const Settings& s, const RunWritten& written) {
               {"validation", s.check ? 1 : 0},
               {"graph", s.graph ? 1 : 0},
               {"blocking_collectives", yes_or_no(false)},
-              {"per_iter_timing", yes_or_no(true)},
+              {"per_iter_timing", yes_or_no(times_each_iteration(s))},
               {"per_iter_skip", 0},
               {"parallel_init", yes_or_no(false)},
               {"devices", std::move(devices)}});

@@ -125,10 +125,14 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   const CLI::Option* const step =
       app.add_option("-i,--stepbytes", w.step, "Bytes from one message size to the next, added instead of multiplied by -f");
   app.add_option("-w,--warmup", s.warmup, "Runs of each size that are not timed, before those that are")->capture_default_str();
-  app.add_option("--iterations,--iters", s.iterations, "Timed runs of each size")->capture_default_str();
-  app.add_option("-m,--agg_iters", s.aggregated,
-                 "Collectives of one timed run, back to back, of which the time is the mean; --iterations 1 -m 20 times as nccl-tests does "
-                 "with -n 20")
+  app.add_option("--iterations,--iters", s.iterations, "Timed iterations of each size, back to back: the time is their mean")
+      ->capture_default_str();
+  app.add_option("-I,--per_iter_timing", w.per_iteration,
+                 "1 times each iteration by itself, from a barrier on: the time is their median, with smallest, largest and spread beside "
+                 "it; always so with --trace, --compare, --compression and over cuda, nccl and udp")
+      ->check(CLI::Range(0, 1))
+      ->capture_default_str();
+  app.add_option("-m,--agg_iters", s.aggregated, "Collectives of one iteration, back to back, of which the time is the mean")
       ->capture_default_str();
   app.add_flag("--in-place", s.only_in_place, "Leave out the out-of-place runs");
   app.add_option("-J,--output_json", s.json, "Write the results into this file, as nccl-tests does")->type_name("FILE");
@@ -258,6 +262,13 @@ bool runs_out_of_place(const Settings& s) {
   return copied && blocking && !s.on_gpu && !s.only_in_place && !s.compression;
 }
 
+bool times_each_iteration(const Settings& s) {
+  const bool back_to_back = s.transport == "threads" || s.transport == "tcp" || s.transport == "mpi";
+  return s.per_iteration || !back_to_back || s.compression || !s.trace.empty() || !s.compare.empty();
+}
+
+int timed_runs(const Settings& s) { return times_each_iteration(s) ? s.iterations : 1; }
+
 UdpLayout layout_of(const Settings& s) {
   return {
       .workers = s.ranks, .servers = s.cut.servers, .switches = s.switches, .below = s.in_network.below, .passing = s.in_network.passing};
@@ -321,10 +332,10 @@ std::string job_of(const Settings& s) {
         fmt::join(s.algorithms, ","), name_of(s.dtype), s.first_bytes, s.last_bytes, s.factor, s.step_bytes, s.warmup, s.iterations,
         s.check ? 1 : 0, s.ranks, s.cut.servers, s.switches, n.atp.aggregators, n.switchml.slots, n.payload_bytes, n.packet_bytes,
         n.atp.initial_window, n.atp.largest_window, n.atp.mtu.count, n.timeout_ms, places_of(n));
-  return fmt::format("{} {} {} {} -b {} -e {} -f {} -i {} -w {} --iterations {} -m {}{} -c {} --channels {} --pieces {} --root {}{}{}",
+  return fmt::format("{} {} {} {} -b {} -e {} -f {} -i {} -w {} --iterations {}{} -m {}{} -c {} --channels {} --pieces {} --root {}{}{}",
                      name_of(s.collective), fmt::join(s.algorithms, ","), name_of(s.dtype), name_of(s.op), s.first_bytes, s.last_bytes,
-                     s.factor, s.step_bytes, s.warmup, s.iterations, s.aggregated, s.only_in_place ? " --in-place" : "", s.check ? 1 : 0,
-                     s.cut.channels, s.cut.pieces, s.root,
+                     s.factor, s.step_bytes, s.warmup, s.iterations, times_each_iteration(s) ? " -I" : "", s.aggregated,
+                     s.only_in_place ? " --in-place" : "", s.check ? 1 : 0, s.cut.channels, s.cut.pieces, s.root,
                      s.cut.servers > 0 || extra_servers(s.cut) > 0
                          ? fmt::format(" --servers {} --server-hosts {}", s.cut.servers, name_of(s.cut.server_hosts))
                          : "",

@@ -53,7 +53,8 @@ struct Settings {
   ReduceOp op = ReduceOp::sum;
   int iterations = 20;
   int warmup = 5;
-  int aggregated = 1;                       // collectives of a run, back to back
+  int aggregated = 1;                       // collectives of an iteration, back to back
+  bool per_iteration = false;               // a time for each iteration, which begins at a barrier, instead of one for all back to back
   bool only_in_place = false;               // no runs out of place
   std::vector<std::string> arguments = {};  // as they were given
   std::string json = {};                    // file for what nccl-tests writes with -J
@@ -96,6 +97,12 @@ BitsPerSecond parse_stream_rate(std::string_view text);
 
 // Whether each size is also run with its data in a second buffer, from where each rank's own is copied first.
 bool runs_out_of_place(const Settings&);
+
+// Whether each iteration is timed by itself: where it is asked for, where a trace or a simulation is compared with it, and where no two
+// are back to back (devices, compression, udp).
+bool times_each_iteration(const Settings&);
+// How many times there are of each size.
+int timed_runs(const Settings&);
 
 // Of a udp run.
 UdpLayout layout_of(const Settings&);

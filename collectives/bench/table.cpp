@@ -58,9 +58,9 @@ void Table::header(const Medium& medium) {
               medium.gpus(), s.first_bytes, s.last_bytes,
               s.step_bytes > 0 ? fmt::format("{}(bytes)", s.step_bytes) : fmt::format("{}(factor)", s.factor), s.warmup, s.iterations,
               s.aggregated, s.check ? 1 : 0, s.graph ? 1 : 0)
-       << fmt::format("# {} ranks{}, channels {}, pieces {}; time is the median over the iterations of the slowest rank's\n", s.ranks,
+       << fmt::format("# {} ranks{}, channels {}, pieces {}; time is the {} of the slowest rank's iterations{}\n", s.ranks,
                       extra_servers(s.cut) > 0 ? fmt::format(" and {} servers beside them", extra_servers(s.cut)) : "", s.cut.channels,
-                      s.cut.pieces)
+                      s.cut.pieces, times_each_iteration(s) ? "median" : "mean", times_each_iteration(s) ? "" : ", which are back to back")
        << (s.compression
                ? fmt::format("# compression {}: #wrong compares what is sent with what is kept added to it\n", label(*s.compression))
                : "")
@@ -73,23 +73,28 @@ void Table::begin(const std::string& algorithm) {
   const int blocks = runs_out_of_place(settings_) ? 2 : 1;
   std::string names = fmt::format("# {:>10} {:>12} {:>9} {:>7} {:>6}", "size", "count", "type", "redop", "root");
   std::string units = fmt::format("# {:>10} {:>12} {:>9} {:>7} {:>6}", "(B)", "(elements)", "", "", "");
+  const bool spread = times_each_iteration(settings_);
   for (int i = 0; i < blocks; ++i) {
-    names += fmt::format(" {:>9} {:>7} {:>7} {:>6} {:>9} {:>9} {:>9} {:>6}", "time", "algbw", "busbw", "#wrong", "i_min", "i_max", "i_p99",
-                         "i_cv%");
-    units += fmt::format(" {:>9} {:>7} {:>7} {:>6} {:>9} {:>9} {:>9} {:>6}", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(us)", "(us)", "");
+    names += fmt::format(" {:>9} {:>7} {:>7} {:>6}", "time", "algbw", "busbw", "#wrong");
+    units += fmt::format(" {:>9} {:>7} {:>7} {:>6}", "(us)", "(GB/s)", "(GB/s)", "");
+    if (!spread) continue;
+    names += fmt::format(" {:>9} {:>9} {:>9} {:>6}", "i_min", "i_max", "i_p99", "i_cv%");
+    units += fmt::format(" {:>9} {:>9} {:>9} {:>6}", "(us)", "(us)", "(us)", "");
   }
   out_ << fmt::format("#\n# algorithm {}\n#\n", algorithm);
-  if (blocks == 2) out_ << fmt::format("# {:>76}{:>69}\n", "out-of-place", "in-place");
+  if (blocks == 2) out_ << fmt::format("# {:>{}}{:>{}}\n", "out-of-place", spread ? 76 : 71, "in-place", spread ? 69 : 33);
   units.erase(units.find_last_not_of(' ') + 1);
   out_ << names << '\n' << units << '\n';
 }
 
 std::string Table::block(std::int64_t size_bytes, const std::vector<double>& times_us, std::int64_t wrong) const {
   const double algbw = algbw_of(size_bytes, times_us);
-  return fmt::format(" {:>9} {:>7.2f} {:>7.2f} {:>6} {:>9} {:>9} {:>9} {:>6.1f}", number(quantile_of(times_us, 0.5)), algbw,
-                     algbw * bus_factor(settings_.collective, settings_.ranks), settings_.check ? std::to_string(wrong) : "N/A",
-                     number(quantile_of(times_us, 0)), number(quantile_of(times_us, 1)),
-                     times_us.size() < 100 ? "N/A" : number(quantile_of(times_us, 0.99)), variation_percent(times_us));
+  std::string out = fmt::format(" {:>9} {:>7.2f} {:>7.2f} {:>6}", number(quantile_of(times_us, 0.5)), algbw,
+                                algbw * bus_factor(settings_.collective, settings_.ranks), settings_.check ? std::to_string(wrong) : "N/A");
+  if (times_each_iteration(settings_))
+    out += fmt::format(" {:>9} {:>9} {:>9} {:>6.1f}", number(quantile_of(times_us, 0)), number(quantile_of(times_us, 1)),
+                       times_us.size() < 100 ? "N/A" : number(quantile_of(times_us, 0.99)), variation_percent(times_us));
+  return out;
 }
 
 void Table::row(const Row& r) {
@@ -138,9 +143,10 @@ std::string Table::json() const {
   return nccl_json(settings_, rows_, written);
 }
 
-// The median times of all algorithms side by side.
+// The times of all algorithms side by side.
 void Table::compare() const {
-  out_ << "#\n# time (us) side by side: median / smallest\n#\n" << fmt::format("# {:>10}", "size");
+  const bool spread = times_each_iteration(settings_);
+  out_ << fmt::format("#\n# time (us) side by side{}\n#\n", spread ? ": median / smallest" : "") << fmt::format("# {:>10}", "size");
   for (const std::string& a : settings_.algorithms) out_ << fmt::format(" {:>22}", a);
   out_ << '\n';
   std::vector<std::int64_t> sizes;
@@ -150,7 +156,8 @@ void Table::compare() const {
     out_ << fmt::format("# {:>10}", size);
     for (const std::string& a : settings_.algorithms) {
       const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& r) { return r.size_bytes == size && r.algorithm == a; });
-      out_ << fmt::format(" {:>22}", row == rows_.end() ? "" : number(row->median_us()) + " / " + number(row->quantile_us(0)));
+      out_ << fmt::format(" {:>22}",
+                          row == rows_.end() ? "" : number(row->median_us()) + (spread ? " / " + number(row->quantile_us(0)) : ""));
     }
     out_ << '\n';
   }

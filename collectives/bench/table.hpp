@@ -1,5 +1,5 @@
-// The table of nccl-tests as `-I 1` prints it: out of place and in place, or in place only where nothing else ran; `time` is the
-// median over the runs. Whatever reads nccl-tests reads this.
+// The table of nccl-tests: out of place and in place, or in place only where nothing else ran. With a time for each iteration as its
+// `-I 1` prints it, where `time` is their median. Whatever reads nccl-tests reads this.
 #pragma once
 
 #include "collectives/bench/measure.hpp"

@@ -37,6 +37,7 @@ class Reader {
     if (settings_.algorithms.empty()) settings_.algorithms = {udp ? "atp" : "ring"};
     interpret_selection();
     settings_.check = written_.check != 0;
+    settings_.per_iteration = written_.per_iteration != 0;
     interpret_patience();
     size("-b", written_.first, settings_.first_bytes);
     size("-e", written_.last.empty() ? written_.first : written_.last, settings_.last_bytes);

@@ -45,6 +45,7 @@ struct Written {
   bool ranks = false, switches = false, servers = false;  // said at all
   double patience_s = 30;
   int check = 1;
+  int per_iteration = 0;
 };
 
 // Writes what the flags mean into the settings, which have those that need no understanding. Returns all that is wrong, a line each.

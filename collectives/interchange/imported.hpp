@@ -18,8 +18,8 @@ struct ImportedSchedule {
 
 inline constexpr std::size_t max_schedule_bytes = 256 << 20;
 
-// Throws InputError with a line for each problem, "line 12: ..." or "/gpus/0/threadblocks/1/ops/3: ..."; a schedule that does not do what its
-// collective promises is refused too.
+// Throws InputError with a line for each problem, "line 12: ..." or "/gpus/0/threadblocks/1/ops/3: ..."; a schedule that does not do what
+// its collective promises is refused too.
 Schedule read_schedule(std::string_view text);
 
 // The same for a file, with its name before each problem.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 namespace weft {
 namespace {
@@ -60,16 +61,12 @@ class Lowering {
     out_.moves.push_back({.transfer = transfer, .channel = block});
     events_of_moves_.push_back(event);
     placed_at_.push_back(event);
+    said_.emplace_back();
     return static_cast<int>(out_.moves.size()) - 1;
   }
 
-  // The step that Weft wrote beside the operation.
-  void say(int move, const PlanEvent& event) {
-    const auto& said = plan_.blocks[at(event.block)].operations[at(event.operation)].said;
-    if (!said) return;
-    Move& m = out_.moves[at(move)];
-    m.channel = said->channel, m.step = said->step, m.position = said->position;
-  }
+  // The step that Weft wrote beside the operation: to be taken where all have one.
+  void say(int move, const PlanEvent& event) { said_[at(move)] = plan_.blocks[at(event.block)].operations[at(event.operation)].said; }
 
   void move(int i) {
     const PlanEvent& event = events_[at(i)];
@@ -179,14 +176,30 @@ class Lowering {
   }
 
   void find_frame() {
-    int end = map_.scratch_begin(), said = 0;
-    for (const Move& m : out_.moves) {
+    int end = map_.scratch_begin();
+    bool all_said = true;
+    for (std::size_t i = 0; i < out_.moves.size(); ++i) {
+      const Move& m = out_.moves[i];
       if (!m.moves()) continue;
       end = std::max({end, m.transfer.chunk + m.transfer.count, m.transfer.into + m.transfer.count});
-      said = m.step < 0 || said < 0 ? none : std::max(said, m.channel + 1);
+      all_said &= said_[i].has_value();
     }
     out_.frame.extra_chunks = end - map_.chunks;
-    out_.channels = said > 0 ? said : std::max(1, static_cast<int>(blocks_.size()));
+    out_.channels = std::max(1, static_cast<int>(blocks_.size()));
+    if (all_said) take_said_steps();
+  }
+
+  void take_said_steps() {
+    out_.channels = 1;
+    for (std::size_t i = 0; i < out_.moves.size(); ++i) {
+      Move& m = out_.moves[i];
+      if (!m.moves()) {
+        m.channel = 0;
+        continue;
+      }
+      m.channel = said_[i]->channel, m.step = said_[i]->step, m.position = said_[i]->position;
+      out_.channels = std::max(out_.channels, m.channel + 1);
+    }
   }
 
   // Transfers of a step are applied in the order of their numbers: when they are received, not when they are sent.
@@ -213,9 +226,10 @@ class Lowering {
   std::vector<PlanEvent> events_;
   std::vector<std::vector<StagedPart>> parts_;
   MoveProgram out_;
-  std::vector<int> events_of_moves_, placed_at_;  // of each move: what it is named after, and where it is applied
-  std::vector<int> point_of_;                     // of each event
-  std::map<int, int> received_;                   // the move that an event receives
+  std::vector<int> events_of_moves_, placed_at_;   // of each move: what it is named after, and where it is applied
+  std::vector<std::optional<PlanPosition>> said_;  // of each move
+  std::vector<int> point_of_;                      // of each event
+  std::map<int, int> received_;                    // the move that an event receives
   std::vector<BlockState> blocks_;
   std::map<Cell, CellState> cells_;
 };

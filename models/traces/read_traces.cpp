@@ -25,6 +25,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// LICENSE, README.md and the like, which lie beside traces in a folder.
+bool is_about_others(const fs::path& file) {
+  const std::string name = file.filename().string(), end = file.extension().string();
+  const bool in_capitals = std::ranges::all_of(name, [](unsigned char c) { return std::isupper(c) || c == '_' || c == '-'; });
+  return name.starts_with(".") || in_capitals || end == ".md" || end == ".rst" || end == ".log";
+}
+
 std::vector<fs::path> files_of(const std::vector<fs::path>& given) {
   std::vector<fs::path> out;
   for (const fs::path& file : given) {
@@ -35,8 +42,8 @@ std::vector<fs::path> files_of(const std::vector<fs::path>& given) {
     }
     std::vector<fs::path> inside;
     for (const fs::directory_entry& entry : fs::directory_iterator(file))
-      if (entry.is_regular_file() && !entry.path().filename().string().starts_with(".")) inside.push_back(entry.path());
-    if (inside.empty()) throw InputError(fmt::format("{}: holds no file", file.string()));
+      if (entry.is_regular_file() && !is_about_others(entry.path())) inside.push_back(entry.path());
+    if (inside.empty()) throw InputError(fmt::format("{}: holds no trace", file.string()));
     std::ranges::sort(inside);
     out.insert(out.end(), inside.begin(), inside.end());
   }

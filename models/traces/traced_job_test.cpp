@@ -1,6 +1,7 @@
 #include "models/traces/traced_job.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 #include "models/traces/goal.hpp"
 #include "models/traces/read_traces.hpp"
 
@@ -100,6 +101,18 @@ TEST_CASE("ranks that take part in different numbers of collectives are missing 
   ranks[1].operations[0].collective = TracedCollective::alltoall;
   CHECK_THROWS_WITH_AS(traced_job(program_of(ranks), 2), "f1: node 0: rank 1 is in a alltoall where rank 0 is in a allreduce (f0: node 0)",
                        InputError);
+}
+
+TEST_CASE("a folder stands for the traces in it, not for the licence beside them") {
+  const ScratchFolder folder;
+  folder.file("LICENSE", "MIT");
+  folder.file("README.md", "# Traces");
+  const auto only = folder / "";
+  CHECK_THROWS_WITH_AS(read_traces({only}), doctest::Contains(": holds no trace"), InputError);
+  folder.file("a.goal", "num_ranks 1\nrank 0 {\nl1: calc 5\n}\n");
+  CHECK(read_traces({only}).ranks.size() == 1);
+  folder.file("b.goal", "nothing of the kind");
+  CHECK_THROWS_WITH_AS(read_traces({only}), doctest::Contains("b.goal: is no trace of a known format"), InputError);
 }
 
 TEST_CASE("names of files say their ranks") {

@@ -10,27 +10,30 @@ using namespace weft;
 
 TEST_CASE("measurements: what weft bench prints and writes with -J is read as what nccl-tests prints and writes") {
   const ScratchFolder folder;
-  const std::string text = folder / "table.txt", json = folder / "result.json";
-  const std::string command =
-      fmt::format("{}_bench --collective reduce_scatter --algorithm ring -t 3 -b 1200 -i 600 -e 2400 --iters 2 -m 3 -J {} > {} 2>/dev/null",
-                  WEFT_BINARY, json, text);
-  REQUIRE(std::system(command.c_str()) == 0);
-  const Measurements printed = read_measurements(text), written = read_measurements(json);
-  CHECK(printed.format == "an nccl-tests table");
-  REQUIRE(printed.rows.size() == 6);  // three sizes, out of place and in place
-  REQUIRE(written.rows.size() == 6);
-  for (std::size_t i = 0; i < 6; ++i) {
-    CAPTURE(i);
-    for (const Measurement& row : {printed.rows[i], written.rows[i]}) {
-      CHECK(row.collective == "reduce_scatter");
-      CHECK(row.algorithm == "ring");
-      CHECK(row.ranks == 3);
-      CHECK(row.size_bytes == 1200 + 600 * static_cast<std::int64_t>(i / 2));
-      CHECK(row.in_place == (i % 2 == 1));
+  for (const char* each : {"0", "1"}) {  // one time for all iterations back to back, and one for each
+    CAPTURE(each);
+    const std::string text = folder / "table.txt", json = folder / "result.json";
+    const std::string command = fmt::format(
+        "{}_bench --collective reduce_scatter --algorithm ring -t 3 -b 1200 -i 600 -e 2400 --iters 2 -m 3 -I {} -J {} > {} 2>/dev/null",
+        WEFT_BINARY, each, json, text);
+    REQUIRE(std::system(command.c_str()) == 0);
+    const Measurements printed = read_measurements(text), written = read_measurements(json);
+    CHECK(printed.format == "an nccl-tests table");
+    REQUIRE(printed.rows.size() == 6);  // three sizes, out of place and in place
+    REQUIRE(written.rows.size() == 6);
+    for (std::size_t i = 0; i < 6; ++i) {
+      CAPTURE(i);
+      for (const Measurement& row : {printed.rows[i], written.rows[i]}) {
+        CHECK(row.collective == "reduce_scatter");
+        CHECK(row.algorithm == "ring");
+        CHECK(row.ranks == 3);
+        CHECK(row.size_bytes == 1200 + 600 * static_cast<std::int64_t>(i / 2));
+        CHECK(row.in_place == (i % 2 == 1));
+      }
+      CHECK(printed.rows[i].time_us == doctest::Approx(written.rows[i].time_us).epsilon(0.01));  // printed with fewer digits
     }
-    CHECK(printed.rows[i].time_us == doctest::Approx(written.rows[i].time_us).epsilon(0.01));  // printed with fewer digits
+    const ReadOptions out_of_place{.select = RowSelection{}};
+    CHECK(read_measurements(text, out_of_place).rows.size() == 3);
+    CHECK(read_measurements(json, out_of_place).rows.size() == 3);
   }
-  const ReadOptions out_of_place{.select = RowSelection{}};
-  CHECK(read_measurements(text, out_of_place).rows.size() == 3);
-  CHECK(read_measurements(json, out_of_place).rows.size() == 3);
 }
