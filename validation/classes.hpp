@@ -23,8 +23,8 @@ struct JudgedClass {
   ErrorSummary error = {};  // of all points of all members
 };
 
-// Parameter by parameter the middle one of the profiles (of an even number the lower of the two in the middle); what is no parameter
-// is the first's. Throws InputError where there is none.
+// Parameter by parameter the middle one of the profiles (of an even number the lower of the two in the middle), and size by size of their
+// messages' costs; what is neither is the first's. Throws InputError where there is none.
 HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles);
 
 // The classes of these references, in the order of their names. Of one with a single system nothing can be said.
