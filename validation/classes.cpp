@@ -1,5 +1,6 @@
 #include "validation/classes.hpp"
 
+#include "models/message_costs.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/least_squares.hpp"
@@ -55,6 +56,28 @@ Classes classes_of(const std::vector<Reference>& references) {
   return out;
 }
 
+// The rest are of the calls that were measured.
+void keep_costs_of_messages(HardwareProfile& profile) {
+  std::erase_if(profile.cost_by_size, [](const CostAtSize& cost) { return cost.collective != name_of_message_costs; });
+}
+
+// At each size that one of them knows the middle one of their factors.
+std::vector<CostAtSize> middle_costs(const std::vector<HardwareProfile>& profiles) {
+  std::map<std::int64_t, CostAtSize> by_size;
+  for (const HardwareProfile& p : profiles)
+    for (const CostAtSize& cost : p.cost_by_size)
+      if (cost.collective == name_of_message_costs) by_size[cost.size.count] = cost;
+  std::vector<CostAtSize> out;
+  for (auto& [size, cost] : by_size) {
+    std::vector<double> factors;
+    for (const HardwareProfile& p : profiles) factors.push_back(MessageCosts(p).factor(size));
+    std::ranges::sort(factors);
+    cost.factor = factors[(factors.size() - 1) / 2];
+    out.push_back(cost);
+  }
+  return out;
+}
+
 // What stands for systems: the profile of one of them, their middle, or what lies between that and what is published.
 struct Representative {
   HardwareProfile profile;
@@ -67,7 +90,7 @@ class Losses {
   explicit Losses(std::vector<Member>& members) : members_(members) {
     for (Member& of : members) {
       HardwareProfile profile = of.profile;
-      profile.cost_by_size.clear();
+      keep_costs_of_messages(profile);
       profiles_.push_back(std::move(profile));
     }
     known_.resize(members.size() * members.size(), -1);
@@ -146,7 +169,7 @@ Json error_in(const ErrorSummary& e) {
 HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles) {
   if (profiles.empty()) throw InputError("a class without a profile");
   HardwareProfile out = profiles.front();
-  out.cost_by_size.clear();  // of that one system
+  out.cost_by_size = middle_costs(profiles);
   for (const HardwareParameter& parameter : hardware_parameters()) {
     std::vector<double> values;
     for (const HardwareProfile& p : profiles) values.push_back(parameter.get(p));

@@ -23,8 +23,8 @@ struct JudgedClass {
   ErrorSummary error = {};  // of all points of all members
 };
 
-// Parameter by parameter the middle one of the profiles (of an even number the lower of the two in the middle); what is no parameter
-// is the first's. Throws InputError where there is none.
+// Parameter by parameter the middle one of the profiles (of an even number the lower of the two in the middle), and size by size of their
+// messages' costs; what is neither is the first's. Throws InputError where there is none.
 HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles);
 
 // Factors of NCCL's table and biases become the geometric mean of what they are and of what they are where nothing is fitted. Few

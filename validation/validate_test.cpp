@@ -107,6 +107,11 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   CHECK(middle_of({a, b}).send_overhead == 1_us);  // the lower of two
   CHECK(middle_of({a, b, c}).wire_efficiency == 1);
   CHECK_THROWS_AS(middle_of({}), InputError);
+  a.cost_by_size = {{"message", "message", 2, 1_KiB, 4.0}, {"allreduce", "ring", 2, 1_KiB, 9.0}};
+  b.cost_by_size = {{"message", "message", 2, 4_KiB, 2.0}};
+  const HardwareProfile middle = middle_of({a, b, c});
+  REQUIRE(middle.cost_by_size.size() == 2);                    // of messages; those of calls are of one system
+  CHECK(middle.cost_by_size[0].factor == doctest::Approx(2));  // of 4, 2 and 1
 
   a.nccl_base = 4, a.ll128_bias = 0.25;
   CHECK(halfway_from_published(a).nccl_base == 2);
@@ -124,6 +129,7 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   CHECK(classes[0].members[0].error.points == 2);
   CHECK(classes[0].error.p95 == doctest::Approx(0.1));
   CHECK(judge_classes({one})[0].error.points == 0);
+  CHECK(table_of(judge_classes({one})).find("one system only") != std::string::npos);
 }
 
 TEST_CASE("validate: a bad reference is refused with every place") {

@@ -76,8 +76,10 @@ std::string summary(const std::vector<JudgedClass>& classes) {
       "\n| class | system, predicted without its measurements | from | points | median, 95th percentile |\n|---|---|---|---:|---:|\n";
   for (const JudgedClass& c : classes) {
     for (const JudgedMember& m : c.members)
-      out += fmt::format("| {} | {} | {} | {} | {}, {} |\n", c.name, m.reference, fmt::join(m.from, ", "), m.error.points,
-                         percent(m.error, &ErrorSummary::median), percent(m.error, &ErrorSummary::p95));
+      out += m.from.empty() ? fmt::format("| {} | {} | one system only: its own profile | | |\n", c.name, m.reference)
+                            : fmt::format("| {} | {} | {} | {} | {}, {} |\n", c.name, m.reference, fmt::join(m.from, ", "), m.error.points,
+                                          percent(m.error, &ErrorSummary::median), percent(m.error, &ErrorSummary::p95));
+    if (c.error.points == 0) continue;
     out += fmt::format("| {} | **all** | | {} | **{}**, {} |\n", c.name, c.error.points, percent(c.error, &ErrorSummary::median),
                        percent(c.error, &ErrorSummary::p95));
   }
@@ -149,8 +151,10 @@ std::string table_of(const std::vector<JudgedClass>& classes) {
   for (const JudgedClass& c : classes) {
     out += fmt::format("#\n# class {}: each system predicted from the profiles of the others\n", c.name);
     for (const JudgedMember& m : c.members)
-      out += fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", m.reference, m.error.points, percent(m.error, &ErrorSummary::median),
-                         percent(m.error, &ErrorSummary::p95));
+      out += m.from.empty() ? fmt::format("  {:<26} one system only: its own profile\n", m.reference)
+                            : fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", m.reference, m.error.points,
+                                          percent(m.error, &ErrorSummary::median), percent(m.error, &ErrorSummary::p95));
+    if (c.error.points == 0) continue;
     out += fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", "all", c.error.points, percent(c.error, &ErrorSummary::median),
                        percent(c.error, &ErrorSummary::p95));
   }

@@ -189,8 +189,8 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   const std::vector<Measurement> rows = read_all(a, err);
   Simulator simulator(asked.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);
-  std::vector<AlgorithmChoice> measured;
-  for (const FitPoint& p : used.points) measured.push_back(p.setup.algorithm);
+  std::vector<MeasuredSetup> measured;
+  for (const FitPoint& p : used.points) measured.push_back(p.setup);
   const OpenScenario open = a.fit.empty() ? OpenScenario(a.scenario, settings, default_parameters(measured)) : asked;
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
   constexpr std::size_t most_lines = 8;

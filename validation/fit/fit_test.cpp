@@ -125,6 +125,17 @@ TEST_CASE("points: repeated measurements are one, their mean with its spread") {
   CHECK(!used.points[1].fitted);
 }
 
+TEST_CASE("points: latencies that the cables alone exceed are told once a file") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows;
+  for (const double us : {0.7, 0.8, 1.2})
+    rows.push_back(
+        {.ranks = 2, .collective = "latency", .size_bytes = 1 + static_cast<std::int64_t>(rows.size()), .time_us = us, .where = "f:1"});
+  const UsedMeasurements used = usable(rows, simulator, {});
+  CHECK(used.points.size() == 3);
+  CHECK(used.assumed == Lines{"f: has latencies below the 1 us that the scenario's cables alone take: give /fabric lower latencies"});
+}
+
 TEST_CASE("points: ranks that the file does not say are the scenario's, or those of its nodes, aloud") {
   Simulator simulator(open_pair({}).scenario());
   std::vector<Measurement> rows = measured_on({}, {64, 1024});

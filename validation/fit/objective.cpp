@@ -38,7 +38,7 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
   double largest = 1;
   for (const FitPoint* p : points_) largest = std::max(largest, static_cast<double>(p->measured.size_bytes));
   for (FitParameter& p : parameters_)  // a threshold outside of what was measured makes no difference
-    if (p.unit == Unit::bytes) p.low = 16, p.high = 2 * std::max(16.0, largest);
+    if (p.unit == Unit::bytes) p.low = std::max(16.0, p.low), p.high = 2 * std::max(p.low, largest);
 }
 
 Simulator& Simulators::at(const std::vector<double>& values) {

@@ -9,11 +9,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace weft {
 namespace {
 
 using Unit = HardwareParameter::Unit;
+
+constexpr double smallest_cache = 32 << 10;  // the first level's, of processors of servers
 
 template <SimTime HardwareProfile::*member>
 HardwareParameter time_parameter(std::string name) {
@@ -35,11 +38,11 @@ HardwareParameter rate_parameter(std::string name) {
           [](HardwareProfile& p, double rate) { (p.*member).count = rate >= 0.999 * unlimited ? 0 : std::llround(rate); }};
 }
 template <Bytes HardwareProfile::*member>
-HardwareParameter size_parameter(std::string name) {
+HardwareParameter size_parameter(std::string name, double least = 1) {
   static constexpr double never = 1e12;
   return {std::move(name),
           Unit::bytes,
-          1,
+          least,
           never,
           [](const HardwareProfile& p) { return std::min(never, static_cast<double>((p.*member).count)); },
           [](HardwareProfile& p, double bytes) { (p.*member).count = bytes >= 0.999 * never ? INT64_MAX : std::llround(bytes); }};
@@ -76,7 +79,7 @@ const std::vector<HardwareParameter>& hardware_parameters() {
                                                      size_parameter<&H::rendezvous_threshold>("rendezvous_threshold"),
                                                      time_parameter<&H::reduce_launch>("reduce_launch"),
                                                      rate_parameter<&H::reduce_rate>("reduce_rate"),
-                                                     size_parameter<&H::reduce_cache>("reduce_cache"),
+                                                     size_parameter<&H::reduce_cache>("reduce_cache", smallest_cache),
                                                      rate_parameter<&H::reduce_rate_beyond_cache>("reduce_rate_beyond_cache"),
                                                      fraction_parameter<&H::wire_efficiency>("wire_efficiency"),
                                                      fraction_parameter<&H::eager_efficiency>("eager_efficiency"),
@@ -92,7 +95,7 @@ const std::vector<HardwareParameter>& hardware_parameters() {
                                                      time_parameter<&H::sockets_overhead>("sockets_overhead"),
                                                      time_parameter<&H::rail_overhead>("rail_overhead"),
                                                      time_parameter<&H::network_overhead>("network_overhead"),
-                                                     size_parameter<&H::last_level_cache>("last_level_cache"),
+                                                     size_parameter<&H::last_level_cache>("last_level_cache", smallest_cache),
                                                      rate_parameter<&H::reduce_rate_in_memory>("reduce_rate_in_memory"),
                                                      rate_parameter<&H::copy_rate>("copy_rate"),
                                                      rate_parameter<&H::copy_rate_beyond_cache>("copy_rate_beyond_cache"),
@@ -120,17 +123,29 @@ const HardwareParameter* find_hardware_parameter(std::string_view name) {
   return nullptr;
 }
 
-std::vector<std::string> default_parameters(const std::vector<AlgorithmChoice>& measured) {
+std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& measured) {
   std::vector<std::string> out;
-  const auto add = [&](std::initializer_list<const char*> names) { out.insert(out.end(), names.begin(), names.end()); };
-  const auto is_nccl = [](const AlgorithmChoice& a) { return a.name == "nccl"; };
-  if (!std::ranges::all_of(measured, is_nccl))
-    add({"send_overhead", "receive_overhead", "rail_overhead", "network_overhead", "wire_efficiency"});
-  if (std::ranges::any_of(measured, [&](const AlgorithmChoice& a) { return !is_nccl(a) && !is_point_to_point(a.name); }))
-    add({"reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
-  if (std::ranges::any_of(measured, is_nccl))
-    add({"call_overhead", "nccl_base", "ll_hops", "ll128_hops", "simple_hops", "network_hops", "ll_efficiency", "ll128_efficiency",
-         "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias"});
+  const auto add = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (std::ranges::find(out, name) == out.end()) out.emplace_back(name);
+  };
+  std::set<std::pair<std::string, int>> numbers_of_steps;  // as algorithms and ranks
+  for (const MeasuredSetup& e : measured) {
+    if (e.algorithm.name == "nccl") {
+      add({"call_overhead", "nccl_base", "ll_hops", "ll128_hops", "simple_hops", "network_hops", "ll_efficiency", "ll128_efficiency",
+           "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias"});
+      continue;
+    }
+    add({"send_overhead", "receive_overhead", "wire_efficiency"});
+    if (e.nodes != 1) add({"rail_overhead", "network_overhead"});
+    if (e.nodes > 0 && e.ranks > e.nodes) add({"nvlink_overhead", "pcie_overhead"});
+    if (is_point_to_point(e.collective)) continue;
+    if (e.collective == "allreduce" || e.collective == "reduce_scatter" || e.collective == "reduce")
+      add({"reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
+    numbers_of_steps.emplace(e.algorithm.name, e.ranks);
+  }
+  // What a call costs is told from what its messages cost by calls of more of them and of fewer.
+  if (numbers_of_steps.size() > 1) add({"call_overhead"});
   out.emplace_back(name_of_sized_costs);
   return out;
 }

@@ -11,6 +11,8 @@
 
 namespace weft {
 
+struct MeasuredSetup;
+
 // A parameter of a profile as one number, between bounds within which it is searched.
 struct HardwareParameter {
   // A bias is a factor at which a choice changes, as a size may be a threshold.
@@ -27,9 +29,10 @@ const HardwareParameter* find_hardware_parameter(std::string_view name);
 // Among the names of what is fitted: costs by size, of what the parameters leave (validation/fit/sized_costs.hpp).
 inline constexpr std::string_view name_of_sized_costs = "cost_by_size";
 
-// What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message and, where they
-// reduce, of a reduction; of all of them costs by size.
-std::vector<std::string> default_parameters(const std::vector<AlgorithmChoice>& measured);
+// What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message on the classes
+// of paths that were measured, and of a reduction where they reduce, of a call where several algorithms or numbers of ranks tell it from
+// its messages; of all of them costs by size.
+std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& measured);
 
 // "12.5us", "25Gbps", "0.93": as a profile or scenario would write it.
 std::string shown(HardwareParameter::Unit unit, double value);

@@ -77,6 +77,9 @@ class Points {
                     .of_each_node = seats->of_each_node,
                     .from = seats->from,
                     .to = seats->to}};
+    if (const double cables = simulator_.path_latency_us(point.setup); row.time_us < cables)
+      assume(row,
+             fmt::format("has latencies below the {:.3g} us that the scenario's cables alone take: give /fabric lower latencies", cables));
     const double limit = selection_.wire_is_known ? simulator_.wire_limit_us(point.setup) : 0;
     if (row.time_us < tolerance * limit)
       too_fast_.push_back(fmt::format(

@@ -1,5 +1,6 @@
 #include "validation/fit/simulator.hpp"
 
+#include "models/fabric/routes.hpp"
 #include "models/message_costs.hpp"
 #include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
@@ -270,6 +271,13 @@ double Simulator::wire_limit_us(const MeasuredSetup& e) const {
     slowest = std::min(slowest, out);
   }
   return share * static_cast<double>(e.size.count) / slowest * 1e6;
+}
+
+double Simulator::path_latency_us(const MeasuredSetup& e) const {
+  const int from = std::max(e.from, 0), to = e.from < 0 ? 1 : e.to;
+  if (e.collective != "latency" || std::max(from, to) >= fabric_->endpoints()) return 0;
+  Routes routes(*fabric_, {});
+  return routes.latency(routes.of(from, to)).microseconds();
 }
 
 std::optional<AlgorithmChoice> algorithm_measured(const Measurement& m, const Renames& renames,

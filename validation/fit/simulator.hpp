@@ -67,6 +67,8 @@ class Simulator {
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
   double wire_limit_us(const MeasuredSetup& setup) const;
+  // What the cables alone take for the message of a latency; 0 of anything else.
+  double path_latency_us(const MeasuredSetup& setup) const;
 
  private:
   // An experiment, the algorithm that it runs, and the times that were simulated already, by size and all that they depend on.

@@ -60,6 +60,8 @@ std::string unknown_osu_benchmark(std::string_view found);
 void read_nccl_text(std::string_view text, RowSink& sink);
 void read_nccl_json(std::string_view text, RowSink& sink);
 void read_osu(std::string_view text, RowSink& sink);
+void read_imb(std::string_view text, RowSink& sink);
+bool holds_imb(std::string_view text);
 void read_csv(std::string_view text, RowSink& sink);
 void read_pairs(std::string_view text, RowSink& sink);
 bool holds_pairs(std::string_view text);

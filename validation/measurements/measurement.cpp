@@ -27,6 +27,7 @@ constexpr std::array formats = {
            read_trace_times},
     Format{"nccl-tests JSON", [](std::string_view t) { return t.starts_with('{'); }, read_nccl_json},
     Format{"an OSU table", [](std::string_view t) { return t.find("# OSU") != t.npos; }, read_osu},
+    Format{"Intel MPI Benchmarks", holds_imb, read_imb},
     Format{"an nccl-tests table",
            [](std::string_view t) {
              return t.find("busbw") != t.npos &&
@@ -50,7 +51,8 @@ Measurements parse_measurements(std::string_view text, const std::string& file, 
     return sink.finish(std::string(format.name));
   }
   throw InputError(
-      fmt::format("{}: is none of: nccl-tests table or JSON, OSU table, matrices of p2pBandwidthLatencyTest, CSV with size_bytes and "
+      fmt::format("{}: is none of: nccl-tests table or JSON, OSU table, Intel MPI Benchmarks, matrices of p2pBandwidthLatencyTest, CSV "
+                  "with size_bytes and "
                   "time_us, Weft trace",
                   file));
 }

@@ -209,7 +209,8 @@ TEST_CASE("measurements: a table of in-place times alone has none of the others,
 TEST_CASE("measurements: files of no known format, and empty ones") {
   CHECK(problems_of("") == Lines{"f: is empty"});
   CHECK(problems_of(" \n\n") == Lines{"f: is empty"});
-  CHECK(problems_of("hello\nworld\n") == Lines{"f: is none of: nccl-tests table or JSON, OSU table, matrices of p2pBandwidthLatencyTest, "
-                                               "CSV with size_bytes and time_us, Weft trace"});
+  CHECK(problems_of("hello\nworld\n") ==
+        Lines{"f: is none of: nccl-tests table or JSON, OSU table, Intel MPI Benchmarks, matrices of p2pBandwidthLatencyTest, "
+              "CSV with size_bytes and time_us, Weft trace"});
   CHECK(problems_of("collective,size_bytes,time_us\n") == Lines{"f: holds no measurement (read as CSV)"});
 }

@@ -1,0 +1,92 @@
+// The tables of the Intel MPI Benchmarks, MPI-1 part: "# Benchmarking Allreduce", "# #processes = 8", a line of column names that begins
+// with "#bytes", then rows. Of collectives the mean over the ranks is taken, as OSU's is; what they take for no bytes says nothing.
+#include "validation/measurements/lines.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace weft {
+namespace {
+
+struct ImbBenchmark {
+  std::string_view name, collective;
+  bool size_of_a_rank = false;
+};
+constexpr std::array benchmarks = {
+    ImbBenchmark{"PingPong", "latency"},        ImbBenchmark{"Allreduce", "allreduce"}, ImbBenchmark{"Allgather", "allgather", true},
+    ImbBenchmark{"Alltoall", "alltoall", true}, ImbBenchmark{"Reduce", "reduce"},       ImbBenchmark{"Reduce_scatter", "reduce_scatter"},
+    ImbBenchmark{"Bcast", "broadcast"},         ImbBenchmark{"Barrier", "barrier"}};
+
+// One table, and where its columns are.
+struct Table {
+  const ImbBenchmark* benchmark = nullptr;
+  int ranks = 0;
+  std::optional<std::size_t> size, time;
+};
+
+void begin(Table& table, std::string_view name, std::size_t line, RowSink& sink) {
+  const auto found = std::ranges::find(benchmarks, name, &ImbBenchmark::name);
+  table = {.benchmark = found == benchmarks.end() ? nullptr : &*found, .ranks = 0, .size = {}, .time = {}};
+  if (table.benchmark) return;
+  std::vector<std::string_view> known;
+  for (const ImbBenchmark& b : benchmarks) known.push_back(b.name);
+  sink.problem(line, fmt::format("\"{}\" is none of the Intel MPI Benchmarks that Weft simulates: {}", name, fmt::join(known, ", ")));
+}
+
+void read_columns(Table& table, const std::vector<std::string_view>& names, std::size_t line, RowSink& sink) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == "#bytes") table.size = i;
+    if (names[i] == "t[usec]" || names[i] == "t_avg[usec]") table.time = i;
+  }
+  if (table.time) return;
+  sink.problem(line, fmt::format("must have a column t[usec] or t_avg[usec], the columns are \"{}\"", fmt::join(names, " ")));
+  table.benchmark = nullptr;
+}
+
+void read_row(const Table& table, const std::vector<std::string_view>& words, std::size_t line, RowSink& sink) {
+  Measurement row{.ranks = table.ranks, .collective = std::string(table.benchmark->collective)};
+  row.size_of_a_rank = table.benchmark->size_of_a_rank;
+  if (!number_in(words[0]) || !sink.wants(line, row)) return;  // no number: what MPI prints in between
+  const auto size = !table.size                  ? std::optional<std::int64_t>{0}
+                    : *table.size < words.size() ? whole_number_in(words[*table.size])
+                                                 : std::nullopt;
+  const auto time = *table.time < words.size() ? number_in(words[*table.time]) : std::nullopt;
+  if (!size || !time) return sink.problem(line, fmt::format("must be a size in bytes and times, got \"{}\"", fmt::join(words, " ")));
+  if (*size == 0 && table.size && row.collective != "latency") return;
+  row.size_bytes = *size;
+  row.time_us = *time;
+  sink.add(line, std::move(row));
+}
+
+}  // namespace
+
+bool holds_imb(std::string_view text) { return text.find("# Benchmarking ") != text.npos && text.find("#repetitions") != text.npos; }
+
+void read_imb(std::string_view text, RowSink& sink) {
+  constexpr std::string_view title = "# Benchmarking ", processes = "# #processes =";
+  Table table;
+  const auto lines = lines_in(text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string_view line = trimmed(lines[i]);
+    const auto words = words_in(line);
+    if (line.starts_with(title)) {
+      begin(table, trimmed(line.substr(title.size())), i + 1, sink);
+    } else if (!table.benchmark || words.empty()) {
+      continue;
+    } else if (line.starts_with(processes)) {
+      const auto ranks = whole_number_in(trimmed(line.substr(processes.size())));
+      if (ranks && *ranks > 0 && *ranks < 1 << 20)
+        table.ranks = static_cast<int>(*ranks);
+      else
+        sink.problem(i + 1, fmt::format("must be a number of processes, got \"{}\"", line));
+    } else if (line.starts_with("#bytes") || line.starts_with("#repetitions")) {
+      read_columns(table, words, i + 1, sink);
+    } else if (line.starts_with('#') || !table.time) {
+      continue;
+    } else {
+      read_row(table, words, i + 1, sink);
+    }
+  }
+}
+
+}  // namespace weft
