@@ -1,8 +1,8 @@
 #include "validation/workload/workload_command.hpp"
 
 #include "collectives/algorithms/registry.hpp"
-#include "collectives/transports/launch.hpp"
 #include "collectives/bench/settings.hpp"
+#include "collectives/transports/launch.hpp"
 #include "kernels/base/statistics.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/cli/runner.hpp"
