@@ -105,7 +105,7 @@ TEST_CASE("what cannot be printed fails the command, whichever it is") {
   for (const std::string& command :
        {"run " + file, "show " + file, "check " + file, "topo " + file, std::string("schema"), std::string("list")}) {
     CAPTURE(command);
-    const Ran ran = shell(std::string(WEFT_BINARY) + " " + command + " 2>&1 >/dev/full");
+    const Ran ran = shell(fmt::format("{} {} 2>&1 >/dev/full", WEFT_BINARY, command));
     CHECK(ran.status == 1);
     CHECK(ran.printed == "weft: standard output: cannot be written (is the disk full?)\n");
   }

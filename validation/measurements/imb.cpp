@@ -47,9 +47,8 @@ void read_row(const Table& table, const std::vector<std::string_view>& words, st
   Measurement row{.ranks = table.ranks, .collective = std::string(table.benchmark->collective)};
   row.size_of_a_rank = table.benchmark->size_of_a_rank;
   if (!number_in(words[0]) || !sink.wants(line, row)) return;  // no number: what MPI prints in between
-  const auto size = !table.size                  ? std::optional<std::int64_t>{0}
-                    : *table.size < words.size() ? whole_number_in(words[*table.size])
-                                                 : std::nullopt;
+  std::optional<std::int64_t> size = 0;
+  if (table.size) size = *table.size < words.size() ? whole_number_in(words[*table.size]) : std::nullopt;
   const auto time = *table.time < words.size() ? number_in(words[*table.time]) : std::nullopt;
   if (!size || !time) return sink.problem(line, fmt::format("must be a size in bytes and times, got \"{}\"", fmt::join(words, " ")));
   if (*size == 0 && table.size && row.collective != "latency") return;

@@ -37,7 +37,7 @@ TEST_CASE("one training prints its epochs, several a summary, and both are writt
   TrainArguments a = quick();
   const ScratchFolder folder;
   a.output = (folder / "training.csv").string();
-  a.scenario = std::string(WEFT_SCENARIOS) + "/this_machine.json";
+  a.scenario = fmt::format("{}/this_machine.json", WEFT_SCENARIOS);
   const std::string one = output(a);
   CHECK(
       one.starts_with("# mlp 64-8-10, 610 parameters; 4 ranks over threads, 8 images of each in a step; 1438 images to learn from, 359 to "
@@ -77,7 +77,7 @@ TEST_CASE("flags that cannot be are refused, all at once") {
   a.set = {"/network=flow"};
   CHECK(refused(a) == "--set: there is no --scenario to set keys of");
   a = quick();
-  a.scenario = std::string(WEFT_SCENARIOS) + "/this_machine.json";
+  a.scenario = fmt::format("{}/this_machine.json", WEFT_SCENARIOS);
   a.ranks = 5;
   CHECK(refused(a) == "--ranks: must be at most 4, the endpoints of the scenario's fabric, got 5");
 }

@@ -17,8 +17,8 @@ StepWork step_work(const Scenario& scenario) {
   StepWork work{.forward = step.forward, .optimizer = step.optimizer, .backward = {}, .gradients = step.gradients};
   for (const TrainingStep::Backward& layer : step.backward) work.backward.push_back({layer.duration, layer.gradients});
   if (const Stragglers& s = t.stragglers; s.spread > 0)
-    work.slowdown = [s](Rank rank, int step) {
-      return s.ranks.empty() || std::ranges::find(s.ranks, rank) != s.ranks.end() ? slowdown(s.seed, rank, step, s.spread) : 1.0;
+    work.slowdown = [s](Rank rank, int of_step) {
+      return s.ranks.empty() || std::ranges::find(s.ranks, rank) != s.ranks.end() ? slowdown(s.seed, rank, of_step, s.spread) : 1.0;
     };
   return work;
 }

@@ -73,6 +73,7 @@ std::vector<double> run_over_mpi(const RanksPlan& plan, MpiModule& mpi, const Ra
   } catch (const std::exception& e) {
     std::fputs(fmt::format("weft bench: {}\n", e.what()).c_str(), stderr);
     mpi.abort();
+    throw;  // it does not return, but g++ does not believe that of virtual functions
   }
 }
 
