@@ -12,7 +12,7 @@ namespace {
 struct Header {
   std::uint64_t kind, what, size;
 };
-constexpr std::uint64_t heartbeat = 0, message = 1, farewell = 2;
+constexpr std::uint64_t heartbeat = 0, content = 1, farewell = 2;
 
 constexpr Tag header_tag = 0, body_tag = 1;
 
@@ -83,7 +83,7 @@ void MessageLinks::send_all(Rank to, int channel) {
     std::deque<Message> now = std::exchange(outbox.queue, {});
     lock.unlock();
     for (const Message& one : now) {
-      say({message, one.what, one.bytes.size()}, one.bytes);
+      say({content, one.what, one.bytes.size()}, one.bytes);
       if (one.sent) one.sent();
     }
     if (ends) return say({farewell, 0, 0}, {});

@@ -173,24 +173,11 @@ double Search::edge(const Candidate& best, std::size_t i, double ratio) {
   return best.values[i];  // no end: the data says nothing about it
 }
 
-// Between the biases that were tried lie others, at which the choice is more sensible for the sizes between those measured.
-void Search::refine(Candidate& best, std::size_t i) {
-  const Candidate from = best;
-  constexpr int finer = 8, steps = 5;  // to an octave; to either side, beyond the next that was tried
-  for (int step = -steps; step <= steps; ++step) {
-    std::vector<double> values = from.values;
-    values[i] *= std::exp2(static_cast<double>(step) / finer);
-    if (values[i] >= objective_.parameters()[i].low && values[i] <= objective_.parameters()[i].high)
-      keep_better(best, at(objective_, std::move(values)));
-  }
-}
-
 void Search::center_sizes(Candidate& best, const Moving& moving) {
   const std::int64_t each = std::max<std::int64_t>(1, objective_.cost());
   const double ratio = budget_ / each > 2000 ? 1.04 : 1.2;
   for (std::size_t i = 0; i < moving.size(); ++i) {
     if (!moving[i] || !is_threshold(objective_, i)) continue;
-    if (objective_.parameters()[i].unit == Unit::bias) refine(best, i);
     const double low = edge(best, i, 1 / ratio), high = edge(best, i, ratio);
     const double power = std::exp2(std::round(std::log2(low * high) / 2));
     best.values[i] = power > low && power < high ? power : std::sqrt(low * high);

@@ -40,7 +40,6 @@ class Search {
   Candidate descend_on(Objective& objective, const Candidate& from, const Moving& moving, int rounds) const;
   Candidate with_fewer_protocols(Objective& objective, Candidate best, const Moving& moving) const;
   Candidate scan_on(Objective& objective, Candidate best, const Moving& moving, int octaves) const;
-  void refine(Candidate& best, std::size_t i);
   double edge(const Candidate& best, std::size_t i, double ratio);
 
   Objective& objective_;

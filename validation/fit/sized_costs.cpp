@@ -58,50 +58,6 @@ double between(const std::vector<double>& x, const std::vector<double>& y, doubl
   return y[above - 1] + (at - x[above - 1]) / (x[above] - x[above - 1]) * (y[above] - y[above - 1]);
 }
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t n = values.size();
-  return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
-// At each size the median of it and of two sizes to either side.
-std::vector<double> medians_around(const std::vector<double>& r) {
-  constexpr std::size_t reach = 2;
-  std::vector<double> out;
-  for (std::size_t i = 0; i < r.size(); ++i) {
-    const std::size_t first = i - std::min(i, reach), last = std::min(i + reach, r.size() - 1);
-    out.push_back(median_of({r.begin() + static_cast<std::ptrdiff_t>(first), r.begin() + static_cast<std::ptrdiff_t>(last) + 1}));
-  }
-  return out;
-}
-
-// Accidents of a measurement lie far from the median of the sizes around them, where most do not (Hampel); it is put in their place.
-std::vector<Series> without_accidents(std::vector<Series> all) {
-  constexpr double far = 2 * error_knee, times_median = 4;
-  for (Series& s : all) {
-    const std::vector<double> medians = medians_around(s.log_ratio);
-    std::vector<double> distances;
-    for (std::size_t i = 0; i < medians.size(); ++i) distances.push_back(std::abs(s.log_ratio[i] - medians[i]));
-    const double limit = std::max(far, times_median * median_of(distances));
-    for (std::size_t i = 0; i < medians.size(); ++i)
-      if (distances[i] > limit) s.log_ratio[i] = medians[i];
-  }
-  return all;
-}
-
-// Each size that lies between others, predicted from those as `known` has them.
-double loss_left_out(const std::vector<Series>& all, const std::vector<Series>& known, double noise) {
-  std::vector<double> errors;
-  for (std::size_t k = 0; k < all.size(); ++k)
-    for (std::size_t i = 0; i < all[k].octave.size(); ++i) {
-      const Series& s = all[k];
-      std::vector<double> x = known[k].octave, r = known[k].log_ratio;
-      x.erase(x.begin() + static_cast<std::ptrdiff_t>(i)), r.erase(r.begin() + static_cast<std::ptrdiff_t>(i));
-      errors.push_back(s.log_ratio[i] - (x.empty() ? 0 : between(x, smooth(x, r, noise), s.octave[i])));
-    }
-  return robust_loss(errors, error_knee);
-}
-
 // The series of one collective and algorithm, by rising ranks.
 using Scales = std::vector<const Series*>;
 
@@ -179,10 +135,7 @@ std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
   std::vector<double> ratios;
   for (const Series& s : all) ratios.insert(ratios.end(), s.log_ratio.begin(), s.log_ratio.end());
   const double variance = variance_left_over(ratios);
-  if (variance <= 0) return {};
-  const double noise = repeatability * repeatability / variance;
-  const std::vector<Series> cleaned = without_accidents(all);
-  return factors_of(loss_left_out(all, cleaned, noise) < loss_left_out(all, all, noise) ? cleaned : all, noise);
+  return variance > 0 ? factors_of(all, repeatability * repeatability / variance) : std::vector<CostAtSize>{};
 }
 
 double covariance_of_sizes(double octaves) {

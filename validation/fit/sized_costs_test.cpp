@@ -67,13 +67,3 @@ TEST_CASE("sized costs: beyond the ranks that were measured they hold where they
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 2) == doctest::Approx(1));
   CHECK(std::log(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 16)) == doctest::Approx(0.3).epsilon(0.1));
 }
-
-TEST_CASE("sized costs: an accident of the measurement does not move the sizes beside it") {
-  const auto hump = [](double octave) { return 0.4 * std::exp(-std::pow((octave - 17) / 5, 2)); };
-  const std::vector<CostAtSize> costs = smoothed(series([&](double octave) { return hump(octave) + (octave == 22 ? 0.8 : 0); }));
-  for (const int octave : {21, 23}) {
-    CAPTURE(octave);
-    const double factor = cost_factor(costs, {"allreduce", "ring", 8, Bytes{std::int64_t{1} << octave}});
-    CHECK(std::abs(std::log(factor) - hump(octave)) < 0.1);  // half of 0.8 if the accident counted
-  }
-}
