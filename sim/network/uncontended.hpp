@@ -132,6 +132,7 @@ class UncontendedRun {
     links_.clear();
     bytes_.resize(lane_.connections.size());
     const auto& model = lane_.network.model();
+    busy_until_.resize(model.links());  // the caps of streams are links too, which come with the step's routes
     for (const std::uint32_t route : shape_->routes) {
       Way way{.latency_ahead = costs_.latency_ahead(route).ps,
               .behind = costs_.by_size() ? 0 : costs_.behind_ps(route, channel, 0),

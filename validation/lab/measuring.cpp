@@ -198,8 +198,9 @@ void Measuring::add_how_often(double expected_us, std::vector<std::string>& out)
   if (!has_flag(arguments_.bench, "-w") && !has_flag(arguments_.bench, "--warmup")) add({"-w", "1"});
   if (!has_flag(arguments_.bench, "--iterations"))
     add({"--iterations", fmt::format("{:.0f}", std::clamp(arguments_.row_s * 1e6 / expected_us, fewest_runs, most_runs))});
-  // What is simulated is one collective by itself.
-  if (!has_flag(arguments_.bench, "-I") && !has_flag(arguments_.bench, "--per_iter_timing")) add({"-I", "1"});
+  // What is simulated is one collective by itself; training steps are timed one by one anyway.
+  const bool of_steps = !out.empty() && out.front() == "--workload";
+  if (!of_steps && !has_flag(arguments_.bench, "-I") && !has_flag(arguments_.bench, "--per_iter_timing")) add({"-I", "1"});
   out.insert(out.end(), arguments_.bench.begin(), arguments_.bench.end());
 }
 
