@@ -76,7 +76,7 @@ class Levels {
       for (const MoveOrder& o : followers_.of(move)) {
         if (!raise(o)) continue;
         if (steps_[at(o.second)] > highest)
-          throw InputError(fmt::format("{} waits for itself: its thread blocks would stand for ever", program_.name(o.second)));
+          throw InputError(fmt::format("{} waits for itself: its thread blocks would deadlock", program_.name(o.second)));
         if (!queued[at(o.second)]) changed.push_back(o.second), queued[at(o.second)] = true;
       }
     }

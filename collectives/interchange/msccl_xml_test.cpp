@@ -122,7 +122,7 @@ TEST_CASE("thread blocks that wait for one another are refused, with who waits")
     read_msccl_xml(text);
     FAIL("was read");
   } catch (const InputError& e) {
-    CHECK(std::string(e.what()).find("waits for itself: its thread blocks would stand for ever") != std::string::npos);
+    CHECK(std::string(e.what()).find("waits for itself: its thread blocks would deadlock") != std::string::npos);
   }
 }
 

@@ -223,7 +223,7 @@ class Execution {
     std::vector<std::string> problems;
     for (int b = 0; b < static_cast<int>(plan_.blocks.size()) && problems.size() < 8; ++b)
       if (next_[at(b)] < plan_.blocks[at(b)].operations.size())
-        problems.push_back(fmt::format("{} stands for ever: it waits for {}", here(b), awaited(current(b))));
+        problems.push_back(fmt::format("{} deadlocks: it waits for {}", here(b), awaited(current(b))));
     if (!problems.empty()) throw InputError(problems);
   }
 

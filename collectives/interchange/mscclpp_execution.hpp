@@ -17,7 +17,7 @@ struct PlanEvent {
   bool moves() const { return transfer.count > 0; }
 };
 
-// Throws InputError where thread blocks stand for ever, with who waits for what, and where two of them touch a chunk, one of them writing
+// Throws InputError where thread blocks deadlock, with who waits for what, and where two of them touch a chunk, one of them writing
 // it, without an order between them.
 std::vector<PlanEvent> execute(const MscclppPlan& plan, const BufferMap& map);
 

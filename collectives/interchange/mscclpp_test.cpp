@@ -118,18 +118,18 @@ TEST_CASE("thread blocks that touch a chunk without an order between them are re
         "too: nothing says which comes first");
 }
 
-TEST_CASE("thread blocks that stand for ever are said, with what they wait for") {
+TEST_CASE("thread blocks in a deadlock are named, with what they wait for") {
   CHECK(refused(exchange(hear + "," + add_scratch)) ==
-        "gpu 1, thread block 0, operation 2 (wait) stands for ever: it waits for a signal of gpu 0");
+        "gpu 1, thread block 0, operation 2 (wait) deadlocks: it waits for a signal of gpu 0");
   const auto alone = [](const std::string& operation) { return plan({gpu(0, operation, {})}); };
   CHECK(refused(alone(R"({"name": "barrier", "barrier_id": 0, "num_threadblocks": 2})")) ==
-        "gpu 0, thread block 0, operation 0 (barrier) stands for ever: it waits for 2 thread blocks at its barrier, and 1 came");
+        "gpu 0, thread block 0, operation 0 (barrier) deadlocks: it waits for 2 thread blocks at its barrier, and 1 came");
   CHECK(refused(alone(R"({"name": "sem_acquire", "semaphore_ids": [0]})")) ==
-        "gpu 0, thread block 0, operation 0 (sem_acquire) stands for ever: it waits for a semaphore that is not released");
+        "gpu 0, thread block 0, operation 0 (sem_acquire) deadlocks: it waits for a semaphore that is not released");
   CHECK(
       refused(alone(
           R"({"name": "upkt", "src_buff": [{"type": "s", "index": 0, "size": 1}], "dst_buff": [{"type": "i", "index": 0, "size": 1}]})")) ==
-      "gpu 0, thread block 0, operation 0 (upkt) stands for ever: it waits for packets that are not sent");
+      "gpu 0, thread block 0, operation 0 (upkt) deadlocks: it waits for packets that are not sent");
 }
 
 TEST_CASE("a semaphore and a barrier put the thread blocks of a GPU in order") {
