@@ -1,9 +1,11 @@
 #include "collectives/transports/tcp.hpp"
 
 #include "collectives/transports/conformance.hpp"
+#include "collectives/transports/tcp_mesh.hpp"
 #include "collectives/transports/test_task.hpp"
 #include "kernels/base/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <functional>
@@ -13,6 +15,7 @@
 #include <doctest/doctest.h>
 #include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +44,16 @@ auto meeting_with(Rank rank, TcpSettings settings) {
   settings.meeting = 2s;
   return [=](const std::vector<std::string>& addresses, const TcpListener& own) { TcpWorld world(rank, addresses, own, settings); };
 }
+
+// A connection with both of its ends in this process.
+struct Pair {
+  Pair() {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    ours = Socket(ends[0]), theirs = Socket(ends[1]);
+  }
+  Socket ours, theirs;
+};
 
 }  // namespace
 
@@ -107,6 +120,53 @@ TEST_CASE("tcp: waiting for a rank that has finished is an error, its last messa
                                  }});
   CHECK(errors[0] == "rank 1 has finished, but rank 0 waits for 1 bytes from rank 1 (step 1, message 0)");
   CHECK(errors[1] == "");
+}
+
+TEST_CASE("tcp: what a finished rank has sent over one connection may come after its other connections have ended") {
+  constexpr std::size_t size = 256 * 1024, half = size / 2;
+  struct Frame {
+    Tag tag;
+    std::uint64_t size;
+  };
+  const Frame frame{.tag = 0, .size = size};
+  const std::vector<std::byte> bytes(half, std::byte{7});
+  const auto send_half = [&](const Socket& to) {
+    const Deadline soon = std::chrono::steady_clock::now() + 10s;
+    CHECK(to.write_all(std::as_bytes(std::span(&frame, 1)), soon));
+    CHECK(to.write_all(bytes, soon));
+  };
+  for (const bool all_comes : {true, false}) {
+    CAPTURE(all_comes);
+    // The peer is played by hand: rank 0 has sent, has said farewell, and only one of its two connections is read to its end so far.
+    Pair control, first, second;
+    send_half(second.theirs);
+    second.theirs.close();
+    CHECK(control.theirs.write_all(std::vector<std::byte>(4), std::chrono::steady_clock::now() + 10s));
+    const TestTask rest_of_the_peer([&] {
+      std::this_thread::sleep_for(100ms);
+      if (all_comes) send_half(first.theirs);
+      first.theirs.close();
+    });
+
+    TcpMesh mesh;
+    mesh.control.push_back(std::move(control.ours));
+    mesh.control.emplace_back();
+    mesh.data.resize(1);
+    mesh.data[0].resize(2);
+    mesh.data[0][0].push_back(std::move(first.ours));
+    mesh.data[0][0].push_back(std::move(second.ours));
+    mesh.data[0][1].resize(2);
+    TcpWorld world(1, std::move(mesh), {.connections = 2, .patience = 10s});
+    std::vector<std::byte> in(size);
+    world.at().receive(0, 0, in);
+    if (all_comes) {
+      world.at().wait();
+      CHECK(std::ranges::count(in, std::byte{7}) == size);
+    } else {
+      CHECK_THROWS_WITH_AS(world.at().wait(), "rank 0 has finished, but rank 1 waits for 262144 bytes from rank 0 (step 0, message 0)",
+                           RunError);
+    }
+  }
 }
 
 TEST_CASE("tcp: receives may be posted between a test() and a wait(), while a message arrives") {
