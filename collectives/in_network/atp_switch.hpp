@@ -68,7 +68,7 @@ class AtpSwitch final : public InNetworkAgent {
   std::vector<AtpWalk> walks_;  // by flow
   std::vector<Address> attached_;
   std::vector<Aggregator> aggregators_;
-  std::vector<Address> origins_;         // by flow: whom whole sums are said to be from
+  std::vector<Address> origins_;         // by flow: the source address that full sums carry
   std::vector<std::uint32_t> finished_;  // by flow: nobody needs an aggregate of a sequence below this
   const std::int64_t timeout_ps_;        // of an aggregator
   std::int64_t now_ps_ = 0;              // when a datagram last came

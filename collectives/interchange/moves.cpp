@@ -133,8 +133,8 @@ bool says_steps(const MoveProgram& p) {
 void check_said_steps(const MoveProgram& p) {
   for (const MoveOrder& o : p.orders)
     if (p.moves[at(o.first)].moves() && p.moves[at(o.second)].moves() && p.moves[at(o.second)].step < p.moves[at(o.first)].step)
-      throw InputError(fmt::format("{} is said to be in step {}, and waits for {}, in step {}", p.name(o.second),
-                                   p.moves[at(o.second)].step, p.name(o.first), p.moves[at(o.first)].step));
+      throw InputError(fmt::format("{} has step {}, but waits for {}, which has step {}", p.name(o.second), p.moves[at(o.second)].step,
+                                   p.name(o.first), p.moves[at(o.first)].step));
 }
 
 }  // namespace

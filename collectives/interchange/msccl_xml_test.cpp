@@ -1,25 +1,14 @@
 #include "collectives/interchange/msccl_xml.hpp"
 
-#include "collectives/interchange/imported.hpp"
+#include "collectives/interchange/testing.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "collectives/transports/run_on_threads.hpp"
 #include "kernels/base/hash.hpp"
-#include "kernels/testing/mutations.hpp"
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <doctest/doctest.h>
 
 namespace weft {
 namespace {
-
-std::string example(const std::string& name) {
-  std::ifstream in(std::filesystem::path(WEFT_INTERCHANGE_EXAMPLES) / name);
-  REQUIRE(in.good());
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // Two GPUs exchange their message in place: each overwrites what it sends.
 std::string exchange(const std::string& step = R"(type="rrc" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1")") {
@@ -33,12 +22,6 @@ std::string exchange(const std::string& step = R"(type="rrc" srcbuf="i" srcoff="
     out += fmt::format("<step s=\"1\" {} depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n</tb>\n</gpu>\n", step);
   }
   return out + "</algo>\n";
-}
-
-std::string changed(std::string text, const std::string& what, const std::string& into) {
-  const std::size_t at = text.find(what);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, what.size(), into);
 }
 
 }  // namespace
@@ -81,14 +64,6 @@ TEST_CASE("algorithms of msccl-scheduler are read, proved and right on real memo
 }
 
 TEST_CASE("what a schedule lacks is said with its line") {
-  const auto refused = [](const std::string& text) -> std::string {
-    try {
-      read_msccl_xml(text);
-      return "was read";
-    } catch (const InputError& e) {
-      return e.what();
-    }
-  };
   const std::string right = exchange();
   CHECK(refused("<algo/>") == "line 1: <algo> has no attribute \"ngpus\"\nline 1: <algo> has no attribute \"coll\"");
   CHECK(refused("<topology/>") == "line 1: must be <algo>, got <topology>");
@@ -128,16 +103,7 @@ TEST_CASE("thread blocks that wait for one another are refused, with who waits")
 
 TEST_CASE("whatever bytes a file has, it is read or refused") {
   const int rounds = mutation_rounds(4000);
-  Mutations mutations({exchange(), example("ring_by_hand.xml"), example("all_pairs_by_hand.xml")}, 20260101);
-  int read = 0;
-  for (int round = 0; round < rounds; ++round) {
-    try {
-      const Schedule s = read_schedule(mutations.next());
-      CHECK(s.ranks >= 1);
-      ++read;
-    } catch (const InputError&) {
-    }
-  }
+  const int read = read_of_mutations({exchange(), example("ring_by_hand.xml"), example("all_pairs_by_hand.xml")}, 20260101, rounds);
   CHECK(read > rounds / 20);
 }
 

@@ -1,33 +1,13 @@
 #include "collectives/algorithms/registry.hpp"
-#include "collectives/interchange/imported.hpp"
 #include "collectives/interchange/mscclpp_json.hpp"
+#include "collectives/interchange/testing.hpp"
 #include "collectives/schedule/price.hpp"
 #include "collectives/transports/run_on_threads.hpp"
-#include "kernels/testing/mutations.hpp"
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <doctest/doctest.h>
 
 namespace weft {
 namespace {
-
-std::string example(const std::string& name) {
-  std::ifstream in(std::filesystem::path(WEFT_INTERCHANGE_EXAMPLES) / name);
-  REQUIRE(in.good());
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::string refused(const std::string& text) {
-  try {
-    read_schedule(text);
-    return "was read";
-  } catch (const InputError& e) {
-    return e.what();
-  }
-}
 
 // One thread block of a GPU, with one channel to each of `peers` and their input and scratch as remote buffers 0, 1, ...
 std::string gpu(int id, const std::string& operations, const std::vector<int>& peers, const std::string& more_blocks = "") {
@@ -65,12 +45,6 @@ const std::string add_scratch =
 // Two GPUs put their message into each other's scratch and add what came.
 std::string exchange(const std::string& first = put_to_scratch + "," + tell + "," + hear + "," + add_scratch) {
   return plan({gpu(0, first, {1}), gpu(1, put_to_scratch + "," + tell + "," + hear + "," + add_scratch, {0})});
-}
-
-std::string changed(std::string text, const std::string& what, const std::string& into) {
-  const std::size_t at = text.find(what);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, what.size(), into);
 }
 
 }  // namespace
@@ -201,18 +175,9 @@ TEST_CASE("a ring's all-gather is put straight to where it belongs, and only sum
 
 TEST_CASE("whatever bytes a plan has, it is read or refused") {
   const int rounds = mutation_rounds(2000);
-  Mutations mutations({exchange(), example("allreduce_packet.json"), example("transfer_pack.json"), example("reduce.json"),
-                       to_mscclpp_json(build({.algorithm = "ring", .ranks = 3}))},
-                      20260202);
-  int read = 0;
-  for (int round = 0; round < rounds; ++round) {
-    try {
-      const Schedule s = read_schedule(mutations.next());
-      CHECK(s.ranks >= 1);
-      ++read;
-    } catch (const InputError&) {
-    }
-  }
+  const int read = read_of_mutations({exchange(), example("allreduce_packet.json"), example("transfer_pack.json"), example("reduce.json"),
+                                      to_mscclpp_json(build({.algorithm = "ring", .ranks = 3}))},
+                                     20260202, rounds);
   CHECK(read > rounds / 50);
 }
 

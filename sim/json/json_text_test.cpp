@@ -14,14 +14,14 @@ Lines problems_in(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("an empty text is said to be empty") {
+TEST_CASE("an empty text is refused as empty") {
   for (const char* text : {"", " ", "\n\t\r\n"}) {
     CAPTURE(text);
     CHECK(problems_in(text) == Lines{"f.json: the text is empty; a JSON object was expected"});
   }
 }
 
-TEST_CASE("a truncated text is said to be truncated, wherever it is cut") {
+TEST_CASE("a truncated text is refused as truncated, wherever it is cut") {
   const std::string whole = good_scenario().dump(2);
   for (std::size_t length = 1; length < whole.size(); ++length) {
     CAPTURE(whole.substr(0, length));

@@ -96,7 +96,7 @@ TEST_CASE("failures: a link that is slow keeps its routes, and others get what i
   CHECK(shared.of_messages[1].microseconds() == doctest::Approx(2 + 80.0 / 0.75).epsilon(0.01));
 }
 
-TEST_CASE("failures: what stands for ever is an error that names the link, also beside traffic that goes on") {
+TEST_CASE("failures: a message that can never arrive is an error that names the link, also beside traffic that goes on") {
   const auto fabric = build(two_spines);
   const std::string up = fabric->link_name(way_up(*fabric));
   CHECK_THROWS_WITH_AS(run(*fabric, of({.link = up, .at = 44_us}, SimTime::never()), {{0, 2}}),

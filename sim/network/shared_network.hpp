@@ -38,7 +38,7 @@ class Driver {
   virtual void ended(std::uint32_t token) = 0;  // a message of its lane has ended now; may start others
   // A message is likely to end after so many others: after 2, 1 and 0: what its end needs, and what that needs.
   virtual void fetch(int, std::uint32_t) {}
-  virtual void never_ends(std::uint32_t) {}         // this message of its lane stands for ever; may be told again
+  virtual void never_ends(std::uint32_t) {}         // this message of its lane can never arrive; may be called more than once
   virtual bool takes_part() const { return true; }  // once it knows what it does: whether that is anything
   virtual State state() const = 0;                  // the run is over when none is running
   virtual std::string waiting() const = 0;          // who waits for whom, while it has not finished; "" for what another driver says

@@ -35,7 +35,7 @@ void PacketNetwork::forward(Packet packet, std::uint32_t hop_index) {
 void PacketNetwork::wait(Packet packet, const HopEntry& hop) {
   Port& port = ports_[hop.link];
   Queue& queue = queues_[queue_index(hop.link, hop.priority)];
-  // What an agent gives to a queue that stands for ever would pile up there.
+  // What an agent gives to a queue that is stuck would pile up there.
   const bool in_vain = port.standing != 0 && (port.standing >> hop.priority & 1) != 0 && packet.is() == PacketKind::datagram;
   if (port.down || in_vain || !admits(port, hop, packet.bytes)) {
     ++queue.dropped;

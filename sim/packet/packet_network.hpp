@@ -82,7 +82,7 @@ class PacketNetwork {
   std::int64_t packet_hops() const { return packet_hops_; }
   PacketReport report() const;
 
-  // Finds what stands for ever while other things move: queues in a deadlock, links that failed for good. never_ends(token)
+  // Finds what is stuck while other things move: queues in a deadlock, links that failed for good. never_ends(token)
   // is called for every message that needs them. Goes through all that waits in paused queues, so ask when look_due() says.
   bool look_due() const { return events_ >= look_at_; }
   template <class NeverEnds>

@@ -17,7 +17,7 @@ struct QueueReport {
   int priority = 0;
   Bytes high_water;          // most bytes that waited
   std::int64_t marked = 0;   // packets
-  std::int64_t dropped = 0;  // for want of buffer, or because the link had failed
+  std::int64_t dropped = 0;  // because the buffer was full or the link had failed
   std::int64_t pauses = 0;   // times the far end stopped it
   SimTime paused;            // how long in all
   bool quiet() const { return high_water.count == 0 && marked == 0 && dropped == 0 && pauses == 0; }

@@ -66,7 +66,7 @@ TEST_CASE("a profile beside the scenario comes before the project's") {
   CHECK(library.load("eflops_testbed").first_use > SimTime{});
 }
 
-TEST_CASE("a profile that is there and cannot be read is said to be unreadable, not unknown") {
+TEST_CASE("a profile that exists and cannot be read is called unreadable, not unknown") {
   const Folder folder;
   std::filesystem::create_directories(folder.path() / "hardware");
   std::filesystem::create_symlink("p_loop.json", folder.path() / "hardware/p_loop.json");

@@ -375,7 +375,7 @@ TEST_CASE("fit: a wrong pointer with a star is told") {
         Lines{"--fit /fabric/links/*/latency: there is nothing at this place of the scenario; `weft show` prints what is"});
 }
 
-TEST_CASE("fit: what would go beyond its bound is said to be there") {
+TEST_CASE("fit: what would go beyond its bound is reported at the bound") {
   HardwareProfile truth;
   truth.wire_efficiency = 0.5;
   const OpenScenario open = open_pair({"wire_efficiency"});

@@ -53,7 +53,7 @@ class UdpOutbox {
   void put(const UdpHead& head, const Payload& payload, int peer);
   void flush();
   std::int64_t sent() const { return sent_; }
-  std::int64_t refused() const { return refused_; }  // by the kernel, for want of room: lost
+  std::int64_t refused() const { return refused_; }  // by the kernel, whose buffer was full: lost
 
  private:
   static constexpr std::size_t capacity = 64;
