@@ -132,8 +132,10 @@ struct Value<std::optional<T>> {
   static Json show(const std::optional<T>& value) { return value ? Value<T>::show(*value) : Json(); }
   static Json send(const std::optional<T>& value) { return value ? Value<T>::send(*value) : Json(); }
   static void receive(const Json& json, std::optional<T>& value) {
-    value.reset();
-    if (!json.is_null()) Value<T>::receive(json, value.emplace());
+    if (json.is_null()) return value.reset();
+    T received{};
+    Value<T>::receive(json, received);
+    value = std::move(received);
   }
 };
 template <class T>

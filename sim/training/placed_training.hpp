@@ -74,8 +74,9 @@ class Agenda {
   explicit Agenda(LaneState<Network>& lane) : lane_(lane) {}
 
   // At once where the date has come, but not before whoever asks has returned.
-  void at_date(SimTime at, StepEvent what, UnderWay entry) {
+  void at_date(SimTime at, StepEvent what, const UnderWay& whom) {
     require_in_time(at.ps);
+    UnderWay entry = whom;
     entry.kind = UnderWay::Kind::operation_ends;
     entry.channel = static_cast<std::uint32_t>(what);
     if (at > lane_.network.now())
@@ -83,7 +84,7 @@ class Agenda {
     else
       due_.push_back(entry);
   }
-  void at_once(StepEvent what, UnderWay entry) { at_date(lane_.network.now(), what, entry); }
+  void at_once(StepEvent what, const UnderWay& whom) { at_date(lane_.network.now(), what, whom); }
 
   // What is due is handled, and what becomes due meanwhile.
   template <class Handle>
