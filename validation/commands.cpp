@@ -2,6 +2,7 @@
 
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/start.hpp"
+#include "sim/cli/tune_command.hpp"
 #include "validation/advise/advise.hpp"
 #include "validation/compare/compare_command.hpp"
 #include "validation/fit/calibrate.hpp"
@@ -165,6 +166,12 @@ std::function<int()> declare_train(CLI::App& command) {
   return [a] { return train_command(*a, std::cout); };
 }
 
+std::function<int()> declare_tuning(CLI::App& command) {
+  const auto a = std::make_shared<TuneArguments>();
+  declare_tune(command, *a);
+  return [a] { return tune_command(*a, std::cout, std::cerr); };
+}
+
 std::function<int()> declare_validate(CLI::App& command) {
   const auto a = std::make_shared<ValidateArguments>();
   command.add_option("REFERENCE", a->references, "Reference files (JSON); without any, all that ship");
@@ -212,6 +219,7 @@ std::span<const Command> validation_commands() {
       Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},
       Command{"timeline", "Show measured and simulated traces one above the other, in Perfetto", declare_timeline},
       Command{"train", "Train a small model for real with compressed all-reduces", declare_train},
+      Command{"tune", "Choose what a scenario sweeps: the settings that are best", declare_tuning},
       Command{"validate", "Simulate everything measured or published that ships, and say how wrong we are", declare_validate},
   };
   return commands;

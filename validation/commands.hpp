@@ -1,4 +1,4 @@
-// The commands of this folder, for the program: calibrate, lab, replay, timeline, train, validate.
+// The commands of weft_tools that weft has not: what measures, fits, compares, tunes and trains.
 #pragma once
 
 #include "sim/cli/program.hpp"

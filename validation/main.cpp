@@ -1,5 +1,5 @@
-// The program `weft`: the commands of sim/cli and those of this folder.
+// The program `weft_tools`: the commands of sim/cli and those of this folder. `weft` starts it.
 #include "sim/cli/program.hpp"
 #include "validation/commands.hpp"
 
-int main(int argc, char** argv) { return weft::run_program(argc, argv, weft::validation_commands()); }
+int main(int argc, char** argv) { return weft::run_weft_tools(argc, argv, weft::validation_commands()); }

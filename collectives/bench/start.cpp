@@ -14,14 +14,7 @@
 
 namespace weft::bench {
 
-int start_bench(int argc, char** argv) {
-  const std::string program = program_folder() + "weft_bench";
-  std::vector<char*> arguments(argv, argv + argc);
-  arguments.push_back(nullptr);
-  ::execv(program.c_str(), arguments.data());
-  std::fputs(fmt::format("weft bench: cannot start {}: {}\n", program, std::strerror(errno)).c_str(), stderr);
-  return 2;
-}
+int start_bench(int argc, char** argv) { return become_program("weft_bench", argc, argv); }
 
 int run_bench(const std::vector<std::string>& arguments) {
   std::string bench = "bench";

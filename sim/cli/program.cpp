@@ -1,12 +1,12 @@
 #include "sim/cli/program.hpp"
 
 #include "kernels/base/nearest_name.hpp"
+#include "kernels/base/program_folder.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/completion.hpp"
 #include "sim/cli/export_command.hpp"
 #include "sim/cli/manual.hpp"
 #include "sim/cli/plot_command.hpp"
-#include "sim/cli/tune_command.hpp"
 #include "sim/farm/job_ranks.hpp"
 #include "sim/json/form.hpp"
 #include "sim/results/version.hpp"
@@ -100,8 +100,11 @@ void refuse_unknown(const CLI::App& app) {
   throw InputError("weft: " + unknown_name("command", left.front(), command_names(app)));
 }
 
-int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
-  for (const Command& more : more_commands)
+// Of weft_tools: its further commands. Of weft: none, and what it has no command for, help included, is the other program's to answer.
+using MoreCommands = std::optional<std::span<const Command>>;
+
+int run_chosen(int argc, char** argv, MoreCommands more_commands) {
+  for (const Command& more : more_commands.value_or(std::span<const Command>()))
     if (more.run && argc > 1 && std::string_view(argv[1]) == more.name) return more.run(argc - 1, argv + 1);
 
   CLI::App app("Weft simulates collective operations on GPU clusters.", "weft");
@@ -145,10 +148,6 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   PlotArguments plot_arguments;
   declare_plot(*command("plot", "Draw a figure from results, for a paper", [&] { return plot_command(plot_arguments, std::cout); }),
                plot_arguments);
-  TuneArguments tune_arguments;
-  declare_tune(*command("tune", "Choose what a scenario sweeps: the settings that are best",
-                        [&] { return tune_command(tune_arguments, std::cout, std::cerr); }),
-               tune_arguments);
   CLI::App* check = command("check", "Prove schedules correct, count flows on links, look for deadlock",
                             [&] { return check_command(scenarios, std::cout); });
   add_scenarios(check, scenarios, false);
@@ -170,7 +169,9 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   schema->add_flag("--results", a.results_schema, "Print the schema of results.json instead of the scenario's");
   CLI::App* show = command("show", "Print the fully resolved scenario", [&] { return show_command(scenarios, std::cout); });
   add_scenarios(show, scenarios);
-  for (const Command& more : more_commands) {
+  const auto has_command = [&](std::string_view name) { return name == "--version" || std::ranges::count(command_names(app), name) > 0; };
+  if (!more_commands && (argc < 2 || !has_command(argv[1]))) return become_program("weft_tools", argc, argv);
+  for (const Command& more : more_commands.value_or(std::span<const Command>())) {
     CLI::App* added = app.add_subcommand(more.name, more.does);
     if (more.describe) more.describe(*added);
     if (more.run) continue;
@@ -196,9 +197,7 @@ int run_chosen(int argc, char** argv, std::span<const Command> more_commands) {
   return chosen();
 }
 
-}  // namespace
-
-int run_program(int argc, char** argv, std::span<const Command> more_commands) {
+int run_program(int argc, char** argv, MoreCommands more_commands) {
   int status = exit_ok;
   try {
     status = run_chosen(argc, argv, more_commands);
@@ -215,5 +214,11 @@ int run_program(int argc, char** argv, std::span<const Command> more_commands) {
   std::cerr << "weft: standard output: cannot be written (is the disk full?)\n";
   return std::max<int>(status, exit_run_failed);
 }
+
+}  // namespace
+
+int run_weft(int argc, char** argv) { return run_program(argc, argv, std::nullopt); }
+
+int run_weft_tools(int argc, char** argv, std::span<const Command> more_commands) { return run_program(argc, argv, more_commands); }
 
 }  // namespace weft

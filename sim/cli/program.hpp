@@ -1,5 +1,5 @@
-// The `weft` program, less main(): arguments in, exit status out, and the one place that prints errors. Commands of folders
-// above this one are handed in.
+// The `weft` program, less main(): arguments in, exit status out, and the one place that prints errors. It is two programs, so that
+// who simulates need not build the rest first: `weft` has the commands declared here, and becomes `weft_tools` for all others.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,9 @@ struct Command {
   std::function<void(CLI::App&)> describe = {};
 };
 
-int run_program(int argc, char** argv, std::span<const Command> more_commands);
+// The program `weft`.
+int run_weft(int argc, char** argv);
+// The program `weft_tools`: all commands, those of folders above this one handed in.
+int run_weft_tools(int argc, char** argv, std::span<const Command> more_commands);
 
 }  // namespace weft

@@ -62,6 +62,19 @@ Json but_for_wall_time(const std::filesystem::path& file) {
 
 }  // namespace
 
+TEST_CASE("what is more than simulating is another program, and without it only that is missing") {
+  const Folder folder;
+  const std::string alone = (folder / "weft").string();
+  std::filesystem::copy_file(WEFT_BINARY, alone);
+  const std::string scenario = folder.write("small.json", small_scenario());
+  CHECK(shell(alone + " run --quiet " + scenario + " 2>&1").status == 0);
+  CHECK(shell(alone + " --version").printed == weft_program("--version").printed);
+  const Ran calibrate = shell(alone + " calibrate 2>&1");
+  CHECK(calibrate.status == 2);
+  CHECK(calibrate.printed == fmt::format("weft: cannot start {}_tools: No such file or directory\n", alone));
+  CHECK(weft_program("calibrat").printed.find("did you mean \"calibrate\"") != std::string::npos);
+}
+
 TEST_CASE("run prints a table, writes the files and exits with 0") {
   const Folder folder;
   const std::string file = folder.write("small.json", small_scenario());
