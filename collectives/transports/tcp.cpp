@@ -337,7 +337,7 @@ class TcpWorld::Endpoint final : public Transport {
         put = written->bytes;
         if (written->bytes > 0 && !written->copied) ++c.unfinished;
       }
-      if (!put) return c.socket.close(), false;
+      if (!put) return end(c), false;
       if (*put == 0) return false;
       moved();
       c.written += *put;
@@ -346,6 +346,12 @@ class TcpWorld::Endpoint final : public Transport {
       c.out.pop_front();
     }
     return true;
+  }
+
+  // The peer has closed it and reads nothing more. News of writes without copy may be lost with it: nobody waits for them.
+  static void end(Connection& c) {
+    c.socket.close();
+    c.unfinished = 0;
   }
 
   void finish_writes(Connection& c) {
@@ -360,7 +366,7 @@ class TcpWorld::Endpoint final : public Transport {
     for (;;) {
       if (c.frame_read < sizeof(Frame)) {
         const auto got = c.socket.read_some(std::as_writable_bytes(std::span(&c.frame, 1)).subspan(c.frame_read));
-        if (!got) return c.socket.close();
+        if (!got) return end(c);
         if (*got == 0) return;
         moved();
         c.frame_read += *got;
@@ -369,7 +375,7 @@ class TcpWorld::Endpoint final : public Transport {
       }
       while (c.read < c.into.size()) {
         const auto got = c.socket.read_some(landing(c));
-        if (!got) return c.socket.close();
+        if (!got) return end(c);
         if (*got == 0) return;
         moved();
         landed(c, *got);
