@@ -161,8 +161,10 @@ const traced = r => (weft.networks.find(n => n.name === r.network) || {}).timeli
 function packets(to, r) {
   const lists = (title, list, header, cells) => { if (list && list.length) to.append(el('h3', {}, title), table(header, list.map(cells), {caption: title})); };
   if (r.packet) {
-    const p = r.packet, facts = Object.entries(p).filter(([, v]) => typeof v === 'number' || typeof v === 'string');
-    to.append(el('h3', {}, 'Packets'), factList(facts.map(([k, v]) => [k.replace(/_bytes$/, '').replace(/_/g, ' '), /bytes$/.test(k) ? scaled(v, 'B') : typeof v === 'number' ? grouped(v) : v || '–']), 3));
+    // Packets of in-network all-reduces are in the tables of jobs and switches; where there are no others, nothing is said of others.
+    const ofSchedules = {packets: 'packets of schedules', resent: 'of these retransmitted', timeouts: 'timeouts', notifications: 'congestion notifications'};
+    const p = r.packet, facts = Object.entries(p).filter(([k, v]) => (typeof v === 'number' || typeof v === 'string') && (p.packets > 0 || !(k in ofSchedules)));
+    to.append(el('h3', {}, 'Packets'), factList(facts.map(([k, v]) => [ofSchedules[k] || k.replace(/_bytes$/, '').replace(/_/g, ' '), /bytes$/.test(k) ? scaled(v, 'B') : typeof v === 'number' ? grouped(v) : v || '–']), 3));
     lists('The longest queues', p.longest_queues, ['queue at', 'priority', 'longest', 'marked', 'dropped', 'pauses', 'paused'], q => [q.link, String(q.priority), scaled(q.high_water_bytes, 'B'), grouped(q.marked), grouped(q.dropped), grouped(q.pauses), scaled(q.paused_us, 'us')]);
   }
   if (r.in_network) {
