@@ -1,23 +1,20 @@
 #include "collectives/transports/tcp.hpp"
 
+#include "collectives/transports/tcp_control.hpp"
 #include "collectives/transports/tcp_mesh.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <deque>
 #include <exception>
 #include <list>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,15 +25,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t spread_from = 256 * 1024;    // smaller messages use one connection
-constexpr std::size_t zero_copy_from = 64 * 1024;  // below that, pinning pages costs more than copying them
-constexpr std::size_t piece_unit = 64;             // pieces begin at whole elements, aligned
-constexpr std::size_t longest_reason = 64 * 1024;  // why a run ended, as far as it is listened to
-constexpr std::size_t bounce_size = 128 * 1024;    // what is reduced on arrival passes through a cache-sized window
-constexpr std::string_view no_progress = "no progress";
-constexpr std::uint32_t waiting_bit = std::uint32_t{1} << 31;  // in the length of what is said: a rank waits, and goes on
-constexpr int beside_channels = -1;                            // waits for something else than messages
-constexpr std::chrono::milliseconds longest_sleep{100};        // then look whether another channel's thread ended the run
+constexpr std::size_t spread_from = 256 * 1024;          // smaller messages use one connection
+constexpr std::size_t zero_copy_from = 64 * 1024;        // below that, pinning pages costs more than copying them
+constexpr std::size_t piece_unit = 64;                   // pieces begin at whole elements, aligned
+constexpr std::size_t bounce_size = 128 * 1024;          // what is reduced on arrival passes through a cache-sized window
+constexpr std::chrono::milliseconds longest_sleep{100};  // then look whether another channel's thread ended the run
 
 // Stands before every piece of a message.
 struct Frame {
@@ -84,125 +77,19 @@ struct Outgoing {
   ByteView bytes;
 };
 
-// What is known of a peer by the connection that carries no data.
-struct Peer {
-  explicit Peer(Socket s) : control(std::move(s)), silent(!control.open()) {}
-  const Socket control;
-  std::vector<std::byte> heard;
-  std::atomic<bool> silent;  // nothing more will be heard
-  std::atomic<bool> finished = false;
-  std::map<std::int32_t, std::string> waits;  // by channel: what for
-  bool jammed = false;                        // something said has not gone out whole: nothing can follow it
-};
-
 }  // namespace
-
-struct TcpWorld::Shared {
-  Rank rank = 0;
-  TcpSettings settings;
-  std::deque<Peer> peers;
-  std::vector<std::unique_ptr<Endpoint>> endpoints;
-  std::mutex mutex;
-  std::string reason;
-  std::atomic<bool> failed = false;
-
-  void end_run(const std::string& why) {
-    const std::lock_guard lock(mutex);
-    if (failed) return;
-    reason = why;
-    failed = true;
-    for (Peer& p : peers) tell(p, why);
-  }
-  // A length and so much text; nothing but a length of 0 is the farewell.
-  static void tell(Peer& p, std::string_view text, std::uint32_t kind = 0) {
-    if (!p.control.open() || p.jammed) return;
-    const auto size = static_cast<std::uint32_t>(text.size()) | kind;
-    const auto put = p.control.write_some(std::as_bytes(std::span(&size, 1)), std::as_bytes(std::span(text)));
-    p.jammed = !put || *put < sizeof size + text.size();
-  }
-  void tell_waiting(std::int32_t channel, const std::string& what) {
-    const std::lock_guard lock(mutex);
-    std::string text(reinterpret_cast<const char*>(&channel), sizeof channel);
-    text += what;
-    for (Peer& p : peers)
-      if (!p.finished) tell(p, text, waiting_bit);
-  }
-  std::string others() {
-    const std::lock_guard lock(mutex);
-    std::string all;
-    for (std::size_t r = 0; r < peers.size(); ++r) {
-      const Peer& p = peers[r];
-      if (static_cast<Rank>(r) == rank || p.finished) continue;
-      for (const auto& [channel, what] : p.waits) all += fmt::format("\n{} waits for {}", settings.name(static_cast<Rank>(r)), what);
-      if (p.waits.empty())
-        all += fmt::format("\n{} does not say that it waits: it has not come so far, or hangs", settings.name(static_cast<Rank>(r)));
-    }
-    return all;
-  }
-  void listen(Rank from);
-
- private:
-  std::string take_in(Peer& p) const;
-};
-
-// Called by whichever channel's thread sees something to read.
-void TcpWorld::Shared::listen(Rank from) {
-  std::string news;
-  {
-    const std::lock_guard lock(mutex);
-    Peer& p = peers[static_cast<std::size_t>(from)];
-    if (p.silent) return;
-    std::array<std::byte, 4096> some;
-    std::optional<std::size_t> got;
-    while (p.heard.size() <= sizeof(std::uint32_t) + longest_reason && (got = p.control.read_some(some)) && *got > 0)
-      p.heard.insert(p.heard.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(*got));
-    news = take_in(p);
-    if (!p.silent && !got) {
-      news = fmt::format("{} is gone: its connection ended without a farewell", settings.name(from));
-      p.silent = true;
-    }
-  }
-  if (!news.empty()) end_run(news);
-}
-
-// Reads what a peer has said, as far as it is all there. Returns why it ended the run, if it did.
-std::string TcpWorld::Shared::take_in(Peer& p) const {
-  std::uint32_t word = 0;
-  while (!p.silent && p.heard.size() >= sizeof word) {
-    std::memcpy(&word, p.heard.data(), sizeof word);
-    const std::size_t here = std::min<std::size_t>(word & ~waiting_bit, longest_reason);
-    if (p.heard.size() < sizeof word + here) break;
-    std::string text(reinterpret_cast<const char*>(p.heard.data()) + sizeof word, here);
-    p.heard.erase(p.heard.begin(), p.heard.begin() + static_cast<std::ptrdiff_t>(sizeof word + here));
-    std::int32_t channel = 0;
-    if ((word & waiting_bit) == 0) {
-      p.silent = true;
-      p.finished = text.empty();
-      return text;
-    }
-    if (text.size() < sizeof channel) continue;
-    std::memcpy(&channel, text.data(), sizeof channel);
-    if (channel < beside_channels || channel >= settings.channels) continue;
-    text.erase(0, sizeof channel);
-    if (text.empty())
-      p.waits.erase(channel);
-    else
-      p.waits[channel] = text;
-  }
-  return {};
-}
 
 class TcpWorld::Endpoint final : public Transport {
  public:
-  Endpoint(Shared& shared, int channel, std::vector<std::vector<Socket>> sockets) : shared_(shared), channel_(channel) {
+  Endpoint(TcpControl& control, int channel, std::vector<std::vector<Socket>> sockets) : control_(control), channel_(channel) {
     for (std::size_t peer = 0; peer < sockets.size(); ++peer)
       for (std::size_t k = 0; k < sockets[peer].size(); ++k) {
         Connection& c = connections_.emplace_back();
         c.socket = std::move(sockets[peer][k]);
         c.peer = static_cast<Rank>(peer);
         c.index = static_cast<int>(k);
-        if (c.socket.open() && shared.settings.stream_rate.count > 0) c.socket.pace(shared.settings.stream_rate);
-        c.zero_copy = shared.settings.zero_copy && c.socket.open() && c.socket.allow_zero_copy();
+        if (c.socket.open() && control.settings().stream_rate.count > 0) c.socket.pace(control.settings().stream_rate);
+        c.zero_copy = control.settings().zero_copy && c.socket.open() && c.socket.allow_zero_copy();
       }
   }
 
@@ -212,7 +99,7 @@ class TcpWorld::Endpoint final : public Transport {
     return true;
   }
   void send(Rank to, Tag tag, ByteView bytes) override {
-    const int pieces = pieces_of(bytes.size(), shared_.settings.connections);
+    const int pieces = pieces_of(bytes.size(), control_.settings().connections);
     for (int k = 0; k < pieces; ++k) {
       const Range part = piece(bytes.size(), k, pieces);
       connection(to, k).out.push_back({to, {tag, bytes.size()}, bytes.subspan(part.begin, part.size)});
@@ -223,8 +110,8 @@ class TcpWorld::Endpoint final : public Transport {
     deliver_early();
     last_progress_ = Clock::now();
     while (!done()) {
-      sleep_until_something_moves(std::min(longest_sleep, shared_.settings.patience / 4));
-      if (!shared_.failed) insist_on_progress();
+      sleep_until_something_moves(std::min(longest_sleep, control_.settings().patience / 4));
+      if (!control_.failed()) insist_on_progress();
     }
     tell_waiting("");
     posted_.clear();
@@ -272,18 +159,18 @@ class TcpWorld::Endpoint final : public Transport {
 
   // Writes what can be written. Throws if the run has been ended.
   bool done() {
-    if (shared_.failed) give_up();
+    if (control_.failed()) give_up();
     bool sending = false;
     for (Connection& c : connections_) sending |= !write(c) || c.unfinished > 0;
     return !sending && missing_ == 0;
   }
 
   Connection& connection(Rank peer, int index) {
-    return connections_[static_cast<std::size_t>(peer * shared_.settings.connections + index)];
+    return connections_[static_cast<std::size_t>(peer * control_.settings().connections + index)];
   }
 
   void post(Rank from, Tag tag, ByteSpan into, std::optional<Reduction> reduction) {
-    const int pieces = pieces_of(into.size(), shared_.settings.connections);
+    const int pieces = pieces_of(into.size(), control_.settings().connections);
     posted_.push_back({from, tag, into, reduction, pieces});
     ++missing_;
   }
@@ -293,9 +180,9 @@ class TcpWorld::Endpoint final : public Transport {
     for (Posted& p : posted_) {
       const std::uint64_t bit = std::uint64_t{1} << index;
       if (p.from != from || p.tag != frame.tag || (p.claimed & bit) != 0) continue;
-      if (index >= pieces_of(p.into.size(), shared_.settings.connections)) continue;
+      if (index >= pieces_of(p.into.size(), control_.settings().connections)) continue;
       if (p.into.size() != frame.size)
-        fail(fmt::format("{} sent {} bytes to {} which expects {} ({})", name(from), frame.size, name(shared_.rank), p.into.size(),
+        fail(fmt::format("{} sent {} bytes to {} which expects {} ({})", name(from), frame.size, name(control_.rank()), p.into.size(),
                          to_string(name_of(frame.tag))));
       p.claimed |= bit;
       return &p;
@@ -310,7 +197,7 @@ class TcpWorld::Endpoint final : public Transport {
   bool deliver(const Early& e) {
     Posted* const p = claim(e.from, e.connection, e.frame);
     if (p == nullptr) return false;
-    const Range part = piece(p->into.size(), e.connection, pieces_of(p->into.size(), shared_.settings.connections));
+    const Range part = piece(p->into.size(), e.connection, pieces_of(p->into.size(), control_.settings().connections));
     const ByteSpan into = p->into.subspan(part.begin, part.size);
     if (p->reduction)
       reduce(p->reduction->dtype, p->reduction->op, into, {e.bytes.get(), e.size});
@@ -387,10 +274,10 @@ class TcpWorld::Endpoint final : public Transport {
   void begin_piece(Connection& c) {
     c.read = 0;
     c.in_bounce = 0;
-    const int pieces = pieces_of(c.frame.size, shared_.settings.connections);
-    if (c.index >= pieces || c.frame.size > shared_.settings.largest_message)
-      fail(fmt::format("{} sent what is no message to {}: {} bytes on connection {} ({})", name(c.peer), name(shared_.rank), c.frame.size,
-                       c.index, to_string(name_of(c.frame.tag))));
+    const int pieces = pieces_of(c.frame.size, control_.settings().connections);
+    if (c.index >= pieces || c.frame.size > control_.settings().largest_message)
+      fail(fmt::format("{} sent what is no message to {}: {} bytes on connection {} ({})", name(c.peer), name(control_.rank()),
+                       c.frame.size, c.index, to_string(name_of(c.frame.tag))));
     const Range part = piece(c.frame.size, c.index, pieces);
     c.posted = claim(c.peer, c.index, c.frame);
     if (c.posted != nullptr) {
@@ -400,7 +287,7 @@ class TcpWorld::Endpoint final : public Transport {
     }
     std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[part.size]);
     if (bytes == nullptr)
-      fail(fmt::format("{} has no memory for {} bytes that {} sent before they were waited for ({})", name(shared_.rank), part.size,
+      fail(fmt::format("{} has no memory for {} bytes that {} sent before they were waited for ({})", name(control_.rank()), part.size,
                        name(c.peer), to_string(name_of(c.frame.tag))));
     c.early = {c.peer, c.index, c.frame, part.size, std::move(bytes)};
     c.into = {c.early.bytes.get(), part.size};
@@ -436,13 +323,13 @@ class TcpWorld::Endpoint final : public Transport {
     polled_.clear();
     for (const Connection& c : connections_)
       polled_.push_back({c.socket.descriptor(), static_cast<short>(c.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
-    for (const Peer& p : shared_.peers) polled_.push_back({p.silent ? -1 : p.control.descriptor(), POLLIN, 0});
+    for (Rank r = 0; r < control_.ranks(); ++r) polled_.push_back({control_.descriptor(r), POLLIN, 0});
     ::poll(polled_.data(), polled_.size(), static_cast<int>(at_most.count()));
     for (std::size_t i = 0; i < polled_.size(); ++i) {
       if (polled_[i].revents == 0) continue;
       if (i < connections_.size() && connections_[i].unfinished > 0) finish_writes(connections_[i]);
       if (i >= connections_.size())
-        shared_.listen(static_cast<Rank>(i - connections_.size()));
+        control_.listen(static_cast<Rank>(i - connections_.size()));
       else if ((polled_[i].revents & ~POLLOUT) != 0)
         read(connections_[i]);
     }
@@ -454,22 +341,23 @@ class TcpWorld::Endpoint final : public Transport {
     if (std::exchange(something_moved_, false)) {
       last_progress_ = now;
       tell_waiting("");
-    } else if (now - last_progress_ >= shared_.settings.patience) {
-      fail(fmt::format("{} for {} ms\n{}{}", no_progress, shared_.settings.patience.count(), what_is_missing(), shared_.others()));
-    } else if (now - last_progress_ >= shared_.settings.patience / 2) {
+    } else if (now - last_progress_ >= control_.settings().patience) {
+      fail(fmt::format("{} for {} ms\n{}{}", TcpControl::no_progress, control_.settings().patience.count(), what_is_missing(),
+                       control_.others()));
+    } else if (now - last_progress_ >= control_.settings().patience / 2) {
       tell_waiting(wait_of_this_rank());
     }
   }
   void tell_waiting(const std::string& what) {
     if (what == told_) return;
-    shared_.tell_waiting(channel_, what);
+    control_.tell_waiting(channel_, what);
     told_ = what;
   }
 
   // A finished peer's other connections may still hold what it sent, so each is asked about its own piece alone.
   void refuse_to_wait_for_the_finished() {
     for (const Connection& c : connections_) {
-      if (c.socket.open() || c.peer == shared_.rank || !shared_.peers[static_cast<std::size_t>(c.peer)].finished) continue;
+      if (c.socket.open() || c.peer == control_.rank() || !control_.has_finished(c.peer)) continue;
       const auto lacks_its_piece = [&](const Posted& p) { return p.from == c.peer && lacks_piece(c, p); };
       if (!c.out.empty() || std::ranges::any_of(posted_, lacks_its_piece))
         fail(fmt::format("{} has finished, but {}", name(c.peer), what_is_missing()));
@@ -477,15 +365,15 @@ class TcpWorld::Endpoint final : public Transport {
   }
   // Whether this connection's piece of the message has not come, or not whole.
   bool lacks_piece(const Connection& c, const Posted& p) const {
-    if (c.index >= pieces_of(p.into.size(), shared_.settings.connections)) return false;
+    if (c.index >= pieces_of(p.into.size(), control_.settings().connections)) return false;
     const bool coming = c.posted == &p && c.frame_read == sizeof(Frame);
     return coming || (p.claimed & (std::uint64_t{1} << c.index)) == 0;
   }
 
-  std::string name(Rank rank) const { return shared_.settings.name(rank); }
+  std::string name(Rank rank) const { return control_.name(rank); }
   std::string what_is_missing() const {
     const std::string wait = wait_of_this_rank();
-    return wait.empty() ? "" : fmt::format("{} waits for {}", name(shared_.rank), wait);
+    return wait.empty() ? "" : fmt::format("{} waits for {}", name(control_.rank()), wait);
   }
   std::string wait_of_this_rank() const {
     for (const Posted& p : posted_)
@@ -500,15 +388,16 @@ class TcpWorld::Endpoint final : public Transport {
   // The rank whose patience ended first may wait for one that waits itself: then what this one waits for says more.
   [[noreturn]] void give_up() const {
     const std::string wait = what_is_missing();
-    const bool stuck = shared_.reason.starts_with(no_progress) && !wait.empty() && shared_.reason.find(wait) == std::string::npos;
-    throw RunError(stuck ? shared_.reason + "\n" + wait : shared_.reason);
+    const bool stuck =
+        control_.reason().starts_with(TcpControl::no_progress) && !wait.empty() && control_.reason().find(wait) == std::string::npos;
+    throw RunError(stuck ? control_.reason() + "\n" + wait : control_.reason());
   }
   [[noreturn]] void fail(const std::string& why) {
-    shared_.end_run(why);
-    throw RunError(shared_.reason);
+    control_.end_run(why);
+    throw RunError(control_.reason());
   }
 
-  Shared& shared_;
+  TcpControl& control_;
   const int channel_;
   std::deque<Connection> connections_;
   std::deque<Posted> posted_;  // connections point into it while more are posted
@@ -523,32 +412,29 @@ class TcpWorld::Endpoint final : public Transport {
 TcpWorld::TcpWorld(Rank rank, const std::vector<std::string>& addresses, const TcpListener& listener, TcpSettings settings)
     : TcpWorld(rank, tcp_meet(rank, addresses, listener, settings), settings) {}
 
-TcpWorld::TcpWorld(Rank rank, TcpMesh mesh, TcpSettings settings) : shared_(std::make_unique<Shared>()) {
-  shared_->rank = rank;
-  shared_->settings = std::move(settings);
-  for (Socket& s : mesh.control) shared_->peers.emplace_back(std::move(s));
+TcpWorld::TcpWorld(Rank rank, TcpMesh mesh, TcpSettings settings)
+    : control_(std::make_unique<TcpControl>(rank, std::move(mesh.control), std::move(settings))) {
   for (auto& channel : mesh.data)
-    shared_->endpoints.push_back(std::make_unique<Endpoint>(*shared_, static_cast<int>(shared_->endpoints.size()), std::move(channel)));
+    endpoints_.push_back(std::make_unique<Endpoint>(*control_, static_cast<int>(endpoints_.size()), std::move(channel)));
 }
 
 TcpWorld::~TcpWorld() {
-  if (shared_->failed || std::uncaught_exceptions() > 0) return;
-  for (Peer& p : shared_->peers) Shared::tell(p, "");
+  if (!control_->failed() && std::uncaught_exceptions() == 0) control_->say_farewell();
 }
 
-Transport& TcpWorld::at(int channel) { return *shared_->endpoints[static_cast<std::size_t>(channel)]; }
+Transport& TcpWorld::at(int channel) { return *endpoints_[static_cast<std::size_t>(channel)]; }
 
-bool TcpWorld::test(int channel) { return shared_->endpoints[static_cast<std::size_t>(channel)]->test(); }
+bool TcpWorld::test(int channel) { return endpoints_[static_cast<std::size_t>(channel)]->test(); }
 
-bool TcpWorld::has_finished(Rank rank) const { return shared_->peers[static_cast<std::size_t>(rank)].finished; }
+bool TcpWorld::has_finished(Rank rank) const { return control_->has_finished(rank); }
 
-void TcpWorld::fail(const std::string& reason) { shared_->end_run(reason); }
+void TcpWorld::fail(const std::string& reason) { control_->end_run(reason); }
 
-void TcpWorld::tell_waiting(const std::string& what) { shared_->tell_waiting(beside_channels, what); }
+void TcpWorld::tell_waiting(const std::string& what) { control_->tell_waiting(TcpControl::beside_channels, what); }
 
 std::string TcpWorld::others() const {
-  for (std::size_t r = 0; r < shared_->peers.size(); ++r) shared_->listen(static_cast<Rank>(r));
-  return shared_->others();
+  for (Rank r = 0; r < control_->ranks(); ++r) control_->listen(r);
+  return control_->others();
 }
 
 }  // namespace weft

@@ -33,6 +33,7 @@ struct TcpSettings {
   std::string name(Rank rank) const;
 };
 
+class TcpControl;
 struct TcpMesh;
 
 class TcpWorld {
@@ -58,8 +59,8 @@ class TcpWorld {
 
  private:
   class Endpoint;
-  struct Shared;
-  std::unique_ptr<Shared> shared_;
+  std::unique_ptr<TcpControl> control_;
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;
 };
 
 }  // namespace weft
