@@ -79,13 +79,6 @@ Servers servers_of(const Request& q) {
   return {.workers = q.ranks, .servers = std::max(q.settings.servers, 1), .hosts = q.settings.server_hosts};
 }
 
-Price nccl_alltoall_price(const Request& q) {
-  const int n = channels_of(q.settings);
-  Price out = direct_alltoall_price(q.ranks);
-  out.messages *= n, out.max_chunks_sent *= n, out.chunks *= n;
-  return out;
-}
-
 void servers_are_few(const Request& q, Problems& problems) {
   const Servers s = servers_of(q);
   if (q.settings.servers < 0)
@@ -104,7 +97,8 @@ NcclShape nccl_shape(const Request& q) {
           .nics = s.nics == 0 ? 1 : s.nics,
           .channels = channels_of(s),
           .pieces = pieces_of(s),
-          .orders = q.orders};
+          .orders = q.orders,
+          .pxn = s.pxn.value_or(false)};
 }
 
 void fits_servers(const Request& q, Problems& problems) {
@@ -372,14 +366,14 @@ const std::array built_in = {
               WEFT_OF_RANKS(bruck_alltoall)},
     Algorithm{.name = "nccl",
               .collective = Collective::alltoall,
-              .description = "As NCCL does it: sends and receives between all pairs at once.",
+              .description = "As NCCL does it: sends and receives between all pairs at once, by way of GPUs on the receivers' rails (PXN).",
               .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
               .takes_group = true,
               .cuts_itself = true,
               .most_ranks = most_in_one_step,
               .constrain = trees_reduce_everywhere,
-              .build = [](const Request& q) { return channels(direct_alltoall(q.ranks), channels_of(q.settings)); },
-              .price = nccl_alltoall_price},
+              .build = [](const Request& q) { return nccl_alltoall(nccl_shape(q)); },
+              .price = [](const Request& q) { return nccl_alltoall_price(nccl_shape(q)); }},
     Algorithm{.name = "dissemination",
               .collective = Collective::barrier,
               .description = "Every rank tells the rank 1, 2, 4, ... further on what it has heard.",

@@ -27,6 +27,7 @@ struct NcclShape {
   int pieces = 1;                             // of each channel's part, one behind the other: of trees and of chains
   std::vector<std::vector<int>> orders = {};  // in which a channel goes through the GPUs of a server, as NVLinks join them, in turn;
                                               // none: in the order of their numbers
+  bool pxn = false;                           // NVLinks join the GPUs of a server, and relay what leaves by another GPU's NIC
   int servers() const { return ranks / gpus; }
 };
 
@@ -63,5 +64,11 @@ Price nccl_ring_once_price(const NcclShape&);
 // The ring as a chain from the root on.
 Schedule nccl_ring_broadcast(const NcclShape&, Rank root);
 Price nccl_ring_broadcast_price(const NcclShape&);
+
+// Sends and receives between all pairs at once. With PXN what goes to another rail's GPU of another server goes first to the GPU of this
+// server that is on that rail, and from there in one message with what the other GPUs have for it (where the message is not cut into
+// channels): 2 steps, and no message between servers leaves its rail (NCCL 2.12).
+Schedule nccl_alltoall(const NcclShape&);
+Price nccl_alltoall_price(const NcclShape&);
 
 }  // namespace weft

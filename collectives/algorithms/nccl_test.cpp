@@ -3,7 +3,9 @@
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 
+#include <map>
 #include <set>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -62,6 +64,36 @@ TEST_CASE("nccl: NVLS is an all-reduce within a server, and refused between them
         std::vector<Problem>{{"/algorithm", "nvls adds in the NVSwitch of one server; these are 16 ranks in servers of 8"}});
   // Of 8 GPUs a ring's links carry 14/8 of the message, and 9/8 with a switch that adds.
   CHECK(nvls_gain(8) == doctest::Approx(14.0 / 9));
+}
+
+TEST_CASE("nccl: with PXN an all-to-all is right on any servers, and no message between servers leaves its rail") {
+  for (NcclShape shape : shapes) {
+    if (!shape.orders.empty()) continue;
+    for (const bool pxn : {false, true}) {
+      CAPTURE(pxn);
+      Request request = request_of(shape, Collective::alltoall, NcclAlgorithm::automatic);
+      request.settings.pieces = 0, request.settings.pxn = pxn;
+      prove(request);
+    }
+  }
+  const NcclShape shape{.ranks = 24, .gpus = 8, .nics = 4, .pxn = true};
+  const auto server_of = [](Rank r) { return r / 8; };
+  const auto rail_of = [](Rank r) { return r % 8 / 2; };
+  const Schedule s = nccl_alltoall(shape);
+  Step step;
+  std::map<std::pair<Rank, Rank>, int> between;
+  for (int k = 0; k < s.steps(); ++k) {
+    s.channels.front().produce(k, step);
+    for (const Transfer& t : step.transfers()) {
+      if (server_of(t.from) == server_of(t.to)) continue;
+      CHECK(rail_of(t.from) == rail_of(t.to));
+      between[{t.from, t.to}] += t.count;
+    }
+  }
+  // To each GPU of another server: 7 blocks by way of its rail's relay, and one from the other GPU of that NIC itself.
+  CHECK(between.at({0, 8}) == 7);
+  CHECK(between.at({1, 8}) == 1);
+  CHECK(between.count({2, 8}) == 0);
 }
 
 TEST_CASE("nccl: every collective is right on any servers, and takes what its formula says") {

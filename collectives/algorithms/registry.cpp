@@ -159,6 +159,8 @@ std::vector<Problem> constraints(const Request& request) {
   if (request.settings.nics != 0 && a->name != "nccl")
     problems.push_back(
         {"/nics", fmt::format("{} {} asks nothing of NICs, got {}", a->name, name_of(a->collective), request.settings.nics)});
+  if (request.settings.pxn && (a->name != "nccl" || a->collective != Collective::alltoall))
+    problems.push_back({"/pxn", fmt::format("is of nccl alltoall, got it for {} {}", a->name, name_of(a->collective))});
   if (request.settings.imported.given() && a->name != "msccl")
     problems.push_back(
         {"/file", fmt::format("{} {} is not read from a file, got {}", a->name, name_of(a->collective), request.settings.imported.file)});

@@ -28,6 +28,7 @@ struct AlgorithmSettings {
   int nics = 0;      // of a server, for nccl; 0 is not given: 1
   NcclAlgorithm nccl = NcclAlgorithm::automatic;
   NcclProtocol protocol = NcclProtocol::automatic;
+  std::optional<bool> pxn = {};    // of nccl's alltoall; not given: no
   ImportedSchedule imported = {};  // of msccl
   friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
 };

@@ -152,6 +152,20 @@ NvlinkRings nvlink_rings(const Server& server, int gpus) {
   return out;
 }
 
+bool nvlinks_join_all(const Server& server) {
+  const auto linked = [&](const std::string& a, const std::string& b) {
+    return std::ranges::any_of(
+        server.links, [&](const ServerLink& link) { return (link.from == a && link.to == b) || (link.from == b && link.to == a); });
+  };
+  const auto joined = [&](const std::string& a, const std::string& b) {
+    return a == b || linked(a, b) ||
+           std::ranges::any_of(server.nvswitches, [&](const std::string& nvswitch) { return linked(a, nvswitch) && linked(b, nvswitch); });
+  };
+  return std::ranges::all_of(server.gpus, [&](const std::string& a) {
+    return std::ranges::all_of(server.gpus, [&](const std::string& b) { return joined(a, b); });
+  });
+}
+
 bool switch_adds(const Server& server) {
   return std::ranges::any_of(server.links, [&](const ServerLink& link) {
     const auto is_switch = [&](const std::string& device) { return std::ranges::count(server.nvswitches, device) > 0; };

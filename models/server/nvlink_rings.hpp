@@ -21,6 +21,9 @@ struct NvlinkRings {
 // meshes that nobody builds cost no more.
 NvlinkRings nvlink_rings(const Server& server, int gpus);
 
+// Whether every GPU reaches every other over NVLink alone, through an NVSwitch or a link of their own.
+bool nvlinks_join_all(const Server& server);
+
 // Whether an NVSwitch adds what its GPUs send (NVLS): from the third generation on, whose GPUs have more than NVLink 3's 300 GB/s.
 bool switch_adds(const Server& server);
 

@@ -35,6 +35,13 @@ TEST_CASE("nvlink rings: NVSwitches add from the third generation on") {
   CHECK_FALSE(switch_adds(server_preset("v100_nvlink")));
 }
 
+TEST_CASE("nvlink rings: an NVSwitch or links of all pairs join all GPUs, a cube mesh and PCIe do not") {
+  CHECK(nvlinks_join_all(server_preset("dgx_a100")));
+  CHECK(nvlinks_join_all(all_to_all(4)));
+  CHECK_FALSE(nvlinks_join_all(server_preset("v100_nvlink")));
+  CHECK_FALSE(nvlinks_join_all(server_preset("congestionless")));
+}
+
 TEST_CASE("nvlink rings: the hybrid cube mesh has as many as NCCL finds on it") {
   // Measured plateaus of 22.6, 45, 85, 37, 46, 87 and 135 GB/s for 2 to 8 V100 (vtrain_nvlink_allreduce) are 1, 2, 4, 2, 2, 4 and 6
   // rings over lanes of 22.5 GB/s. Of five GPUs the fifth has two lanes to GPU 0 alone: rings exist through GPU 0 only.

@@ -28,6 +28,17 @@ SizedChoice sized(const Json& json, Bytes size) {
 
 }  // namespace
 
+TEST_CASE("sized: nccl's all-to-all relays what leaves the rail where NVLinks join all GPUs, and not where it is told otherwise") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["collective"] = "alltoall";
+  CHECK(label(sized(json, 64_MiB).choice).find("pxn=true") != std::string::npos);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "pxn": false})");
+  CHECK(label(sized(json, 64_MiB).choice).find("pxn=false") != std::string::npos);
+  json["workload"]["algorithm"] = "nccl";
+  json["server"] = "v100_nvlink";  // a cube mesh, and one NIC
+  CHECK(label(sized(json, 64_MiB).choice).find("pxn") == std::string::npos);
+}
+
 TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple for large ones, a channel for each NIC") {
   const Json json = Json::parse(two_servers);
   Json eight_servers = json;  // between two, a tree sends each byte once each way, and is ahead of a ring

@@ -154,6 +154,10 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
           optional("nics", &Settings::nics, "NICs of a server, whose rails the rings stay on; the server's when not given.", at_least(1));
       nics.write = not_zero(&Settings::nics);
       fields.push_back(nics);
+      fields.push_back(
+          optional("pxn", &Settings::pxn,
+                   "Of an all-to-all: whether what goes to another rail leaves by the NIC of the GPU on that rail, over NVLink "
+                   "(PXN); when not given: where NVLinks join all GPUs of a server with several NICs."));
       fields.push_back(optional("algorithm", &Settings::nccl,
                                 "ring, tree, nvls (the NVSwitch of one server adds), or auto: the one that NCCL's tuning model expects to "
                                 "be done first at the size."));

@@ -20,6 +20,7 @@ std::string label(const AlgorithmChoice& choice) {
   if (choice.settings.nccl != plain.nccl) add_name("algorithm", name_of(choice.settings.nccl));
   if (choice.settings.protocol != plain.protocol) add_name("protocol", name_of(choice.settings.protocol));
   add("nics", choice.settings.nics, plain.nics);
+  if (choice.settings.pxn) add_name("pxn", *choice.settings.pxn ? "true" : "false");
   if (choice.settings.channels > 0) add("channels", choice.settings.channels, plain.channels);
   add("pieces", choice.settings.pieces, plain.pieces);
   if (choice.settings.imported.given()) add_name("file", choice.settings.imported.file);

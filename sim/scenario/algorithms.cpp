@@ -52,6 +52,9 @@ AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
   if (s.group == 0 && gpus > 1 && ranks % gpus == 0) s.group = gpus;
   const int of_server = std::max(s.group, 1);
   if (s.nics == 0) s.nics = ranks > of_server ? std::clamp(scenario.server.nic_count(), 1, of_server) : 1;
+  const bool can_relay = s.nics > 1 && ranks > of_server && of_server == gpus && nvlinks_join_all(scenario.server);
+  if (scenario.workload.collective == Collective::alltoall && !s.pxn && can_relay) s.pxn = true;
+  if (s.channels == 0 && s.pxn.value_or(false)) s.channels = 1;  // what it relays goes on in one message
   if (s.channels == 0 && ranks == of_server) s.channels = static_cast<int>(rings_of(scenario, of_server).orders.size());
   if (s.channels == 0) s.channels = s.nics;
   return s;
@@ -90,11 +93,12 @@ AlgorithmChoice without_server_defaults(const Scenario& scenario, AlgorithmChoic
   AlgorithmChoice open = choice;
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   AlgorithmSettings& s = open.settings;
-  s.group = 0, s.nics = 0;
+  s.group = 0, s.nics = 0, s.pxn.reset();
   if (algorithm && algorithm->cuts_itself) s.channels = 0;
   const AlgorithmSettings of_server = with_server_defaults(scenario, open).settings;
   if (s = choice.settings; s.group == of_server.group) s.group = 0;
   if (s.nics == of_server.nics) s.nics = 0;
+  if (s.pxn == of_server.pxn) s.pxn.reset();
   if (algorithm && algorithm->cuts_itself && s.channels == of_server.channels) s.channels = 0;
   return open;
 }
