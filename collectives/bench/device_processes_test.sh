@@ -1,23 +1,9 @@
 #!/usr/bin/env bash
 # weft bench with data on GPUs over tcp and mpi, and what is said of a rank that hangs, on the stand-in for CUDA's runtime: the host that
-# touched device memory would be ended. Every result is checked by the program itself. $2, where it is given, is the stand-in for NCCL,
-# $3 mpirun.
-set -euo pipefail
-bench=$(realpath "$1")
-nccl=${2:-} mpirun=${3:-}
-[[ -z $nccl ]] || export WEFT_NCCL_LIBRARY=$(realpath "$nccl")
+# touched device memory would be ended. $2, where it is given, is the stand-in for NCCL, $3 mpirun.
+source "${BASH_SOURCE%/*}/stand_in_test.sh" "$1" "${2:-}"
+mpirun=${3:-}
 export WEFT_FAKE_DEVICES=3
-folder=$(mktemp -d)
-export WEFT_STAND_IN_NCCL_FOLDER=$folder
-trap 'kill -KILL $(jobs -p) 2>/dev/null || true; rm -rf "$folder"' EXIT
-cd "$folder"
-
-fail() {
-  echo "$1"
-  tail -n +1 "$folder"/out* "$folder"/err* || true
-  exit 1
-}
-right() { grep -q 'Out of bounds values : 0 OK' out || fail "$1: no table, or a wrong one"; }
 sizes=(-b 4 -e 4M -f 1024 -w 1 --iterations 2)
 
 export WEFT_FAKE_GUARD=1
@@ -32,9 +18,36 @@ if [[ -n $mpirun ]]; then
 fi
 WEFT_FAKE_PINNED=0 "$bench" --transport tcp --device gpu -n 2 -b 1K >out 2>err && fail "no page-locked memory, and no error"
 grep -q 'cudaHostAlloc' err || fail "what is missing is not said"
-unset WEFT_FAKE_GUARD
 
-for wrong in "--transport threads" "--transport tcp --channels 2" "--transport tcp --compression topk_allgather" "--transport tcp --trace t.json"; do
+# Compressed all-reduces, whose exchanges go over tcp, mpi and nccl.
+small=(-b 4K -e 1M -f 16 -w 1 --iterations 2)
+for ranks in 2 3 5; do
+  for compression in gs_sgd gtopk topk_allgather sketched_sgd; do
+    "$bench" --transport tcp --device gpu -n $ranks --compression $compression "${small[@]}" >out 2>err || fail "$compression over tcp"
+    right "$compression over tcp"
+  done
+done
+"$bench" --transport tcp --device gpu -n 4 --compression dense --algorithm ring "${small[@]}" >out 2>err || fail "dense over tcp"
+right "dense over tcp"
+if [[ -n $mpirun ]]; then
+  "$mpirun" -n 3 "$bench" --transport mpi --device gpu --compression gtopk "${small[@]}" >out 2>err || fail "gtopk over mpi"
+  right "gtopk over mpi"
+fi
+unset WEFT_FAKE_GUARD
+if [[ -n $nccl ]]; then
+  for compression in gs_sgd gtopk topk_allgather sketched_sgd dense; do
+    "$bench" --transport nccl --compression $compression "${small[@]}" >out 2>err || fail "$compression over nccl"
+    right "$compression over nccl"
+    grep -q '# 3 ranks, a process and a GPU for each' out || fail "$compression over nccl: not a rank on each GPU"
+  done
+  status=0
+  WEFT_STAND_IN_NCCL_FAULT=exit:2:5 "$bench" --transport nccl -n 3 --compression gtopk -b 64K >out 2>err || status=$?
+  [[ $status == 1 ]] && grep -q 'rank 2 is gone' err || fail "gtopk over nccl: ended with $status where rank 2 is lost, or does not name it"
+fi
+refused 'runs over nccl, or over tcp and mpi with --device gpu' --transport cuda -n 2 --compression gtopk
+refused 'takes no --compression' --transport nccl -n 2 --compression gtopk --graph
+
+for wrong in "--transport threads" "--transport tcp --channels 2" "--transport tcp --trace t.json"; do
   status=0
   "$bench" $wrong --device gpu -n 2 >out 2>err || status=$?
   [[ $status == 2 ]] || fail "$wrong --device gpu ended with $status, not 2"
@@ -45,18 +58,12 @@ done
 right "one launch"
 "$bench" --transport cuda -n 3 --algorithm one_shot,two_shot --graph "${sizes[@]}" >out 2>err || fail "one launch, graph"
 right "one launch, graph"
-refused() {
-  status=0
-  "$bench" "${@:2}" >out 2>err || status=$?
-  [[ $status == 2 ]] && grep -q -- "$1" err || fail "${*:2}: ended with $status, and not for: $1"
-}
 refused 'needs a GPU for each of 4 ranks, got 3' --transport cuda -n 4 --algorithm one_shot --graph
 refused 'has no allreduce of float32 max' --transport cuda -n 2 --algorithm two_shot --op max
 refused 'needs --transport cuda' --transport threads -n 2 --algorithm one_shot
 WEFT_FAKE_PEERS=0 refused 'needs peer access between all GPUs' --transport cuda -n 2 --algorithm one_shot
 
 # A rank that hangs: the others end in time, and name it.
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 hangs() {
   local port=$(free_port) pids=() r status
   for r in 0 1 2; do

@@ -21,6 +21,7 @@ class DeviceRun {
   void prepare(const Buffer& data, Marks);
   void write(const Buffer& data) { device_.write(rank_, bytes_of(data)); }
   void read(const Buffer& data) const { device_.read(rank_, bytes_of(data)); }
+  std::vector<float> kept() const { return device_.kept(rank_); }
   // Returns the microseconds it took, by the device's clock.
   double run() { return device_.run(); }
 

@@ -1,9 +1,19 @@
+#include "collectives/bench/compressed_device.hpp"
 #include "collectives/bench/device_world.hpp"
+#include "collectives/bench/processes.hpp"
 #include "collectives/bench/worlds.hpp"
 #include "collectives/transports/nccl/nccl.hpp"
+#include "collectives/transports/nccl/nccl_transport.hpp"
 #include "kernels/base/error.hpp"
 
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace weft::bench {
 namespace {
@@ -71,7 +81,11 @@ class NcclRank final : public World {
                .look = [&meeting] { meeting.look(); },
                .tell_waiting = [&meeting](const std::string& what) { meeting.tell_waiting(what); },
                .others = [&meeting] { return meeting.others(); }}),
-        device_(s, only(rank_, meeting.ranks(), device), nccl_) {}
+        device_(s, only(rank_, meeting.ranks(), device), nccl_) {
+    if (!s.compression) return;
+    transport_.emplace(nccl_, rank_, device, s.patience);
+    compressed_.emplace(s, rank_, *transport_, meeting.at(rank_, 0));
+  }
 
   int ranks() const override { return meeting_.ranks(); }
   int gpus() const override { return meeting_.ranks(); }
@@ -93,16 +107,42 @@ class NcclRank final : public World {
   void look() override { meeting_.look(); }
   void tell_waiting(const std::string& what) override { meeting_.tell_waiting(what); }
   std::string others() override { return meeting_.others(); }
-  StreamWorld* device() override { return &device_; }
+  StreamWorld* device() override {
+    if (compressed_) return &*compressed_;
+    return &device_;
+  }
 
  private:
   World& meeting_;
   const Rank rank_;
   NcclWorld nccl_;
   NcclStreams device_;
+  std::optional<NcclTransport> transport_;
+  std::optional<CompressedOnDevice> compressed_;
 };
 
 }  // namespace
+
+int devices_seen_by_a_child() {
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) throw RunError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  int devices = 0;
+  const auto close = [&] {
+    for (const int end : pipe) ::close(end);
+  };
+  try {
+    const int status = run_processes({"the process that counts GPUs"}, std::chrono::seconds{10}, [&](int) {
+      const int seen = visible_devices();
+      return ::write(pipe[1], &seen, sizeof seen) == sizeof seen ? 0 : 1;
+    });
+    if (status != 0 || ::read(pipe[0], &devices, sizeof devices) != sizeof devices) throw RunError("the number of GPUs cannot be told");
+  } catch (...) {
+    close();
+    throw;
+  }
+  close();
+  return devices;
+}
 
 std::unique_ptr<World> nccl_rank(const Settings& s, World& meeting, int local_rank) {
   const int devices = visible_devices();

@@ -57,6 +57,7 @@ class RankRun {
   void run_collective(const Case& c, int channel, Transport& transport_of_channel);
   void wait_for_all_ranks();
   void check_result(const Case& c, int channel, Runs runs, Verdict& verdict);
+  void add_kept();
   void trace(const Case& c, int channel);
   void report(const Case& c);
 

@@ -1,3 +1,4 @@
+#include "collectives/bench/compressed_device.hpp"
 #include "collectives/bench/device_world.hpp"
 #include "collectives/bench/stream_world.hpp"
 #include "collectives/bench/worlds.hpp"
@@ -29,6 +30,7 @@ class StagedRun final : public StreamWorld {
     return fmt::format("{} ranks, rank {} on: {}; messages {}", ranks(), rank_, cuda::describe_devices({device_}),
                        direct() ? "from device memory" : "through page-locked memory of the host");
   }
+  cuda::DeviceTransport& transport() { return transport_; }
   bool direct() const { return carriage_ == cuda::Carriage::direct; }
 
   void prepare(const StreamJob& job) override {
@@ -89,7 +91,10 @@ class StagedRun final : public StreamWorld {
 
 class StagedRank final : public World {
  public:
-  StagedRank(World& world, int device) : world_(world), run_(world, device) {}
+  StagedRank(const Settings& s, World& world, int device) : world_(world), run_(world, device) {
+    const Rank rank = world.here().front();
+    if (s.compression) compressed_.emplace(s, rank, run_.transport(), world.at(rank, 0));
+  }
 
   int ranks() const override { return world_.ranks(); }
   int gpus() const override { return std::min(ranks(), cuda::device_count()); }
@@ -106,17 +111,21 @@ class StagedRank final : public World {
   void look() override { world_.look(); }
   void tell_waiting(const std::string& what) override { world_.tell_waiting(what); }
   std::string others() override { return world_.others(); }
-  StreamWorld* device() override { return &run_; }
+  StreamWorld* device() override {
+    if (compressed_) return &*compressed_;
+    return &run_;
+  }
 
  private:
   World& world_;
   StagedRun run_;
+  std::optional<CompressedOnDevice> compressed_;
 };
 
 }  // namespace
 
-std::unique_ptr<World> staged_rank(World& world, int local_rank) {
-  return std::make_unique<StagedRank>(world, local_rank % visible_devices());
+std::unique_ptr<World> staged_rank(const Settings& s, World& world, int local_rank) {
+  return std::make_unique<StagedRank>(s, world, local_rank % visible_devices());
 }
 
 }  // namespace weft::bench

@@ -34,6 +34,9 @@ class StreamWorld : public Medium {
   // Returns the microseconds it took, by the devices' clock.
   virtual double run() = 0;
 
+  // Of compressed all-reduces: what the rank has not sent, empty where it keeps nothing.
+  virtual std::vector<float> kept(Rank) const { return {}; }
+
   // Of the last run of a job with marks: what they enclose, the time of each by the clock of its rank, and these clocks.
   virtual std::vector<MarkedOperation> marked() const = 0;
   virtual std::vector<double> marks_us() const = 0;

@@ -186,8 +186,11 @@ class Reader {
     for (const Problem& p : problems(c, settings_.first_bytes / static_cast<std::int64_t>(sizeof(float))))
       problems_.push_back(fmt::format("{}: {}", p.where == "/name" ? "--compression" : "--" + p.where.substr(1), p.what));
     const std::string& transport = settings_.transport;
-    refuse_if(transport != "threads" && transport != "tcp" && transport != "mpi", "--compression: runs over threads, tcp and mpi, not {}",
-              transport);
+    refuse_if(transport == "cuda",
+              "--compression: runs over nccl, or over tcp and mpi with --device gpu, where data lie on GPUs, not cuda");
+    refuse_if(transport == "udp", "--compression: runs over threads, tcp, mpi and nccl, not udp");
+    refuse_if(settings_.graph, "--graph: takes no --compression: what is sent follows from the data");
+    refuse_if(!settings_.trace.empty() && transport == "nccl", "--trace: has no times of compressed all-reduces over nccl");
     refuse_if(settings_.collective != Collective::allreduce, "--compression: compresses allreduce, not {}", name_of(settings_.collective));
     refuse_if(settings_.dtype != DType::float32, "--compression: compresses float32, not {}", name_of(settings_.dtype));
     refuse_if(settings_.op != ReduceOp::sum, "--compression: compresses sums, not {}", name_of(settings_.op));
@@ -208,7 +211,6 @@ class Reader {
               "--device gpu: only for --transport tcp and mpi (cuda and nccl have their data on GPUs)");
     refuse_if(settings_.cut.channels != 1, "--channels: must be 1 with --device gpu, got {}", settings_.cut.channels);
     refuse_if(settings_.aggregated != 1, "-m: must be 1 with --device gpu, got {}", settings_.aggregated);
-    refuse_if(settings_.compression.has_value(), "--compression: works on the host's memory, not with --device gpu");
     refuse_if(!settings_.trace.empty(), "--trace: has no times of devices over tcp and mpi; leave out --device gpu");
   }
   void interpret_secret() {

@@ -2,6 +2,7 @@
 
 #include "collectives/transports/cuda/device_graphs.hpp"
 #include "collectives/transports/cuda/handles.hpp"
+#include "collectives/transports/cuda/waiting.hpp"
 #include "kernels/cuda/reduce.hpp"
 
 #include <algorithm>
@@ -17,8 +18,6 @@ namespace {
 using Kind = StreamOperation::Kind;
 using Location = StreamOperation::Location;
 using HostClock = std::chrono::steady_clock;
-
-constexpr std::chrono::milliseconds between_looks{1};
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -346,38 +345,10 @@ class Executor::Work {
   }
 
   void await(const OwnedEvent& event) {
-    const auto begin = HostClock::now();
-    bool told = false;
-    for (auto next_look = begin + between_looks;;) {
-      const cudaError_t error = cudaEventQuery(event.get());
-      if (error == cudaSuccess) {
-        if (told) settings_.messenger->tell_waiting("");
-        return;
-      }
-      if (error != cudaErrorNotReady) check_cuda(error, "a collective on the device");
-      static_cast<void>(cudaGetLastError());  // "not ready" would be reported by the next launch
-      const auto now = HostClock::now();
-      if (now < next_look) continue;
-      if (settings_.messenger != nullptr) look();
-      if (settings_.messenger != nullptr && !told && now - begin > settings_.patience / 2) {
-        settings_.messenger->tell_waiting(fmt::format("its device to end run {}", runs_));
-        told = true;
-      }
-      if (now - begin > settings_.patience) {
-        stuck_ = true;
-        throw StuckError(fmt::format("the devices have not ended their work (run {}) after {} ms{}", runs_, settings_.patience.count(),
-                                     settings_.messenger != nullptr ? settings_.messenger->others() : ""));
-      }
-      next_look = now + between_looks;
-      std::this_thread::yield();
-    }
-  }
-
-  void look() {
     try {
-      settings_.messenger->look();
+      cuda::await(event, {settings_.messenger, settings_.patience}, fmt::format("run {}", runs_));
     } catch (...) {
-      stuck_ = true;  // what waits for a message that will not come
+      stuck_ = true;  // the devices may still use all there is
       throw;
     }
   }
