@@ -17,7 +17,8 @@ void CompressedOnDevice::prepare(const StreamJob& job) {
   memory_ = cuda::DeviceMemory(std::max(compressor_->gradient_bytes(), buffer_bytes(job.schedule, job.elements, job.dtype)));
 }
 
-double CompressedOnDevice::run() {
+double CompressedOnDevice::run(std::int64_t count) {
+  check(count == 1, "{} compressed all-reduces of one gradient", count);
   const double start = now_us();
   compressor_->all_reduce(memory_.as<float>(), transport_, host_);
   transport_.finish();

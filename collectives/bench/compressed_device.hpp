@@ -23,7 +23,7 @@ class CompressedOnDevice final : public StreamWorld {
   void prepare(const StreamJob&) override;
   void write(Rank, ByteView bytes) override { copy(memory_.data(), bytes.data(), bytes.size()); }
   void read(Rank, ByteSpan bytes) const override { copy(bytes.data(), memory_.data(), bytes.size()); }
-  double run() override;
+  double run(std::int64_t count) override;
   std::vector<float> kept(Rank) const override { return compressor_->kept(transport_); }
 
   void capture() override { check(false, "a graph of what the host does"); }

@@ -21,11 +21,9 @@ grep -q 'cudaHostAlloc' err || fail "what is missing is not said"
 
 # Compressed all-reduces, whose exchanges go over tcp, mpi and nccl.
 small=(-b 4K -e 1M -f 16 -w 1 --iterations 2)
-for ranks in 2 3 5; do
-  for compression in gs_sgd gtopk topk_allgather sketched_sgd; do
-    "$bench" --transport tcp --device gpu -n $ranks --compression $compression "${small[@]}" >out 2>err || fail "$compression over tcp"
-    right "$compression over tcp"
-  done
+for case in 2:gtopk 3:gs_sgd 3:topk_allgather 3:sketched_sgd 5:gs_sgd 5:gtopk; do
+  "$bench" --transport tcp --device gpu -n ${case%:*} --compression ${case#*:} "${small[@]}" >out 2>err || fail "$case over tcp"
+  right "$case over tcp"
 done
 "$bench" --transport tcp --device gpu -n 4 --compression dense --algorithm ring "${small[@]}" >out 2>err || fail "dense over tcp"
 right "dense over tcp"
@@ -63,11 +61,35 @@ refused 'has no allreduce of float32 max' --transport cuda -n 2 --algorithm two_
 refused 'needs --transport cuda' --transport threads -n 2 --algorithm one_shot
 WEFT_FAKE_PEERS=0 refused 'needs peer access between all GPUs' --transport cuda -n 2 --algorithm one_shot
 
+# The same where each rank has a process: memory that processes share.
+for ranks in 1 2 3; do
+  WEFT_FAKE_GUARD=1 "$bench" --transport tcp --device gpu -n $ranks --algorithm one_shot,two_shot,ring --op avg "${sizes[@]}" >out 2>err ||
+    fail "one launch, $ranks processes"
+  right "one launch, $ranks processes"
+done
+"$bench" --transport tcp --device gpu -n 3 --algorithm two_shot,one_shot --dtype float16 -b 2 -e 64K -f 3 -w 1 --iterations 100 -m 2 >out 2>err ||
+  fail "one launch, many runs"
+right "one launch, many runs"
+refused 'needs a GPU for each rank, and ranks 0 and 3 both have 0000:01:00.0' --transport tcp --device gpu -n 4 --algorithm one_shot
+WEFT_FAKE_PEERS=0 refused 'needs peer access between all GPUs, and rank' --transport tcp --device gpu -n 2 --algorithm one_shot
+WEFT_FAKE_IPC=0 refused 'needs memory that processes share, and rank' --transport tcp --device gpu -n 2 --algorithm two_shot
+refused 'has no allreduce of float32 max' --transport tcp --device gpu -n 2 --algorithm two_shot --op max
+if [[ -n $nccl ]]; then
+  "$bench" --transport nccl -n 3 --algorithm one_shot,nccl,two_shot "${sizes[@]}" >out 2>err || fail "one launch beside nccl"
+  right "one launch beside nccl"
+fi
+if [[ -n $mpirun ]]; then
+  "$mpirun" -n 3 "$bench" --transport mpi --device gpu --algorithm one_shot,two_shot "${sizes[@]}" >out 2>err || fail "one launch, mpirun"
+  right "one launch, mpirun"
+fi
+
 # A rank that hangs: the others end in time, and name it.
 hangs() {
+  local algorithm=$1
+  shift
   local port=$(free_port) pids=() r status
   for r in 0 1 2; do
-    WEFT_JOB_SECRET=sesame "$bench" --meeting 127.0.0.1:$port --ranks 3 --rank $r --algorithm ring -b 64K --iterations 100000000 --patience 3 \
+    WEFT_JOB_SECRET=sesame "$bench" --meeting 127.0.0.1:$port --ranks 3 --rank $r --algorithm $algorithm -b 64K --iterations 100000000 --patience 3 \
       "$@" >out.$r 2>err.$r &
     pids+=($!)
   done
@@ -86,8 +108,30 @@ hangs() {
   kill -KILL ${pids[2]}
   wait ${pids[2]} 2>/dev/null || true
 }
-hangs --transport tcp
-[[ -z $nccl ]] || hangs --transport nccl
+hangs ring --transport tcp
+hangs two_shot --transport tcp --device gpu
+[[ -z $nccl ]] || hangs ring --transport nccl
+
+# A rank that is killed while the others' kernels wait for it: they end, and name it.
+port=$(free_port) pids=()
+for r in 0 1 2; do
+  WEFT_JOB_SECRET=sesame "$bench" --meeting 127.0.0.1:$port --ranks 3 --rank $r --transport tcp --device gpu --algorithm one_shot -b 64K \
+    --iterations 100000000 >out.$r 2>err.$r &
+  pids+=($!)
+done
+for ((i = 0; i < 300; i++)); do
+  [[ -s out.0 ]] && break
+  sleep 0.1
+done
+sleep 0.5
+kill -KILL ${pids[2]}
+wait ${pids[2]} 2>/dev/null || true
+for r in 0 1; do
+  status=0
+  wait ${pids[r]} || status=$?
+  [[ $status == 1 ]] || fail "one launch: rank $r ended with $status, not 1, where rank 2 was killed"
+  grep -q 'rank 2' err.$r || fail "one launch: rank $r does not name the rank that was killed"
+done
 if [[ -n $mpirun ]]; then
   "$mpirun" -n 3 bash -c '[[ $OMPI_COMM_WORLD_RANK != 2 ]] || (sleep 3; kill -STOP $$) & exec "$@"' _ \
     "$bench" --transport mpi --algorithm ring -b 64K --iterations 100000000 --patience 3 >out 2>err && fail "mpi: a rank hangs, and the run does not end"

@@ -40,16 +40,16 @@ class StreamRun {
   Row measure() {
     Row row = row_of(settings_, algorithm_.name, elements_);
     prepare(false);
-    for (int i = -settings_.warmup; i < settings_.iterations; ++i) {
-      const double time_us = world_.run();
-      if (i >= 0) row.times_us.push_back(time_us);
-    }
+    const std::int64_t together = settings_.aggregated;
+    for (int i = 0; i < settings_.warmup; ++i) world_.run(together);
+    const int runs = timed_runs(settings_);
+    for (int i = 0; i < runs; ++i) row.times_us.push_back(world_.run(together * (settings_.iterations / runs)));
     if (settings_.check) check(row);
     return row;
   }
   TracedRun trace(const Row& row) {
     prepare(true);
-    world_.run();
+    world_.run(1);
     return {algorithm_.name, row.size_bytes, row.times_us, records_of(world_)};
   }
 
@@ -64,7 +64,7 @@ class StreamRun {
                     .marks = marks});
     fill_all();
     if (!settings_.graph) return;
-    world_.run();
+    world_.run(1);
     world_.capture();
   }
 
@@ -76,7 +76,7 @@ class StreamRun {
   }
   void check(Row& row) {
     fill_all();
-    world_.run();
+    world_.run(1);
     TestData data = test_data(settings_);
     data.scaled_first = algorithm_.name == "nccl";
     std::vector<Verdict> verdicts(static_cast<std::size_t>(settings_.with_servers()));

@@ -38,14 +38,9 @@ class HostWorld final : public StreamWorld {
   void write(Rank r, ByteView bytes) override { std::memcpy(memory_[static_cast<std::size_t>(r)].data(), bytes.data(), bytes.size()); }
   void read(Rank r, ByteSpan bytes) const override { std::memcpy(bytes.data(), memory_[static_cast<std::size_t>(r)].data(), bytes.size()); }
   void capture() override { captured = true; }
-  double run() override {
-    ++(captured ? replayed : enqueued);
-    std::vector<std::byte*> messages;
-    for (auto& m : memory_) messages.push_back(m.data());
-    PlanOnHost host(plan_, messages);
-    CHECK(host.run() == "");
-    marks_ = {host.marks().begin(), host.marks().end()};
-    if (spoil) memory_[1][4] ^= std::byte{1};
+  double run(std::int64_t count) override {
+    counts.push_back(count);
+    for (std::int64_t i = 0; i < count; ++i) run_once();
     return static_cast<double>(plan_.operations.size());
   }
   std::vector<MarkedOperation> marked() const override { return plan_.marked; }
@@ -63,8 +58,19 @@ class HostWorld final : public StreamWorld {
 
   int enqueued = 0, replayed = 0;
   bool captured = false, spoil = false;
+  std::vector<std::int64_t> counts;  // of runs back to back
 
  private:
+  void run_once() {
+    ++(captured ? replayed : enqueued);
+    std::vector<std::byte*> messages;
+    for (auto& m : memory_) messages.push_back(m.data());
+    PlanOnHost host(plan_, messages);
+    CHECK(host.run() == "");
+    marks_ = {host.marks().begin(), host.marks().end()};
+    if (spoil) memory_[1][4] ^= std::byte{1};
+  }
+
   const int ranks_;
   StreamPlan plan_;
   std::vector<std::vector<std::byte>> memory_;
@@ -97,7 +103,7 @@ std::string problem_of(std::vector<const char*> flags) {
 TEST_CASE("bench on streams: every algorithm and size becomes a row with right data") {
   HostWorld world(3);
   Heard heard;
-  heard.measure_on(world, {"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3", "-w", "2"});
+  heard.measure_on(world, {"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3", "-w", "2", "-I", "1"});
   REQUIRE(heard.rows.size() == 6);
   for (const Row& r : heard.rows) {
     CHECK(r.wrong == 0);
@@ -107,6 +113,18 @@ TEST_CASE("bench on streams: every algorithm and size becomes a row with right d
   CHECK(heard.rows[5].algorithm == "direct");
   CHECK(world.enqueued == 6 * (2 + 3 + 1));
   CHECK(world.replayed == 0);
+}
+
+TEST_CASE("bench on streams: iterations are one run back to back, and -m makes each of several collectives") {
+  HostWorld world(2);
+  Heard heard;
+  heard.measure_on(world, {"-n", "2", "-b", "64", "--iterations", "5", "-w", "2", "-m", "3"});
+  REQUIRE(heard.rows.size() == 1);
+  CHECK(heard.rows[0].times_us.size() == 1);
+  CHECK(world.counts == std::vector<std::int64_t>{3, 3, 3 * 5, 1});
+  world.counts.clear();
+  heard.measure_on(world, {"-n", "2", "-b", "64", "--iterations", "2", "-w", "0", "-m", "3", "-I", "1"});
+  CHECK(world.counts == std::vector<std::int64_t>{3, 3, 1});
 }
 
 TEST_CASE("bench on streams: wrong data are counted") {

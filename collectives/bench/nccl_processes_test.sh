@@ -35,6 +35,10 @@ ranks 0 4 "$bench" --transport nccl --algorithm nccl,double_binary_tree --channe
 right graph out.0
 grep -q '"rank":3' trace.json || fail "the trace lacks rank 3"
 
+port=$(free_port)
+ranks 0 4 "$bench" --transport nccl --algorithm one_shot,nccl,two_shot --graph "${sizes[@]}"
+right "one launch, torchrun, graph" out.0
+
 environment() { echo SLURM_PROCID=$1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=$1 SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=$$ SLURM_STEP_ID=0; }
 ranks 0 2 "$bench" --transport nccl --collective alltoall --algorithm nccl,pairwise "${sizes[@]}"
 right srun out.0

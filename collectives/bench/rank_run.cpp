@@ -84,8 +84,9 @@ void RankRun::begin_compression(const Case& c) {
 }
 
 void RankRun::begin_on_device(const Case& c) {
-  if (b_.world.device() == nullptr) return;
-  device_.emplace(*b_.world.device(), b_.settings, c.algorithm, rank_);
+  StreamWorld* const device = b_.world.device(c.algorithm.name);
+  if (device == nullptr) return;
+  device_.emplace(*device, b_.settings, c.algorithm, rank_);
   wait_for_all_ranks();
   device_->prepare(buffer_, DeviceRun::Marks::off);
 }
@@ -96,7 +97,7 @@ double RankRun::run_once(const Case& c, int channel, Transport& transport_of_cha
   if (device_) {
     if (compressed_) device_->write(buffer_);
     wait_for_all_ranks();
-    return device_->run();  // one at a time: -m is refused
+    return device_->run(runs.count);
   }
   if (channel == 0) wait_for_all_ranks();
   team_.sync();

@@ -24,7 +24,7 @@ struct Benchmark {
   TestData data;
 
   // Of each rank: one alone enqueues on a device.
-  int threads() const { return world.device() != nullptr ? 1 : settings.cut.channels; }
+  int threads() const { return world.device("") != nullptr ? 1 : settings.cut.channels; }
 };
 
 // One rank, run by one thread per channel, or by one where a device does the work. Channel 0's thread also talks to the other ranks.

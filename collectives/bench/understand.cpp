@@ -70,7 +70,6 @@ class Reader {
     refuse_if(missing.empty() && std::find(known.begin(), known.end(), settings_.transport) == known.end(),
               "--transport: must be one of {}, got \"{}\"", fmt::join(known, ", "), settings_.transport);
     const bool streams = settings_.transport == "cuda" || settings_.transport == "nccl";
-    refuse_if(settings_.aggregated != 1 && streams, "-m: must be 1 over cuda and nccl, got {}", settings_.aggregated);
     refuse_if(settings_.graph && !streams, "--graph: only for --transport cuda and nccl");
     refuse_if(settings_.transport == "nccl" && settings_.collective == Collective::barrier,
               "--collective barrier: carries no data, and NCCL nothing else");
@@ -210,7 +209,6 @@ class Reader {
     refuse_if(transport != "tcp" && transport != "mpi",
               "--device gpu: only for --transport tcp and mpi (cuda and nccl have their data on GPUs)");
     refuse_if(settings_.cut.channels != 1, "--channels: must be 1 with --device gpu, got {}", settings_.cut.channels);
-    refuse_if(settings_.aggregated != 1, "-m: must be 1 with --device gpu, got {}", settings_.aggregated);
     refuse_if(!settings_.trace.empty(), "--trace: has no times of devices over tcp and mpi; leave out --device gpu");
   }
   void interpret_secret() {

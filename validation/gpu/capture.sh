@@ -137,6 +137,7 @@ run_part() {
         keep "$bin/weft_bench" --transport cuda -n "$ranks" --algorithm one_shot,two_shot,ring,recursive_doubling -b 8 -e 4M -f 4
       done
       keep "$bin/weft_bench" --transport cuda -n "$(nvidia-smi -L | wc -l)" --algorithm one_shot,two_shot,ring -b 8 -e 4M -f 4 --graph
+      keep "$bin/weft_bench" --transport tcp --device gpu -n "$(nvidia-smi -L | wc -l)" --algorithm one_shot,two_shot -b 8 -e 4M -f 4
       ;;
     compression)
       for compression in gs_sgd gtopk topk_allgather sketched_sgd; do

@@ -1,6 +1,7 @@
 #include "collectives/transports/cuda/device_transport.hpp"
 
 #include "collectives/transports/cuda/device_side.hpp"
+#include "collectives/transports/cuda/pinned_memory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,25 +14,6 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-// Of the host, page-locked: devices copy from and to it while the host goes on, and their kernels read it.
-class PinnedMemory {
- public:
-  PinnedMemory() = default;
-  explicit PinnedMemory(std::size_t bytes) { check_cuda(cudaHostAlloc(&data_, bytes, cudaHostAllocPortable), "cudaHostAlloc"); }
-  PinnedMemory(PinnedMemory&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
-  PinnedMemory& operator=(PinnedMemory&& other) noexcept {
-    std::swap(data_, other.data_);
-    return *this;
-  }
-  ~PinnedMemory() {
-    if (data_ != nullptr) cudaFreeHost(data_);  // fails only after another call has failed
-  }
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-
- private:
-  void* data_ = nullptr;
-};
 
 struct Reduction {
   DType dtype;

@@ -20,24 +20,24 @@ bool has_come(const OwnedEvent& event) {
 }  // namespace
 
 void await(const OwnedEvent& event, const Waiting& waiting, const std::string& work) {
-  Messenger* const messenger = waiting.messenger;
+  Lookout* const lookout = waiting.lookout;
   const auto begin = Clock::now();
   bool told = false;
   for (auto next_look = begin + between_looks; !has_come(event);) {
     const auto now = Clock::now();
     if (now < next_look) continue;
-    if (messenger != nullptr) messenger->look();
-    if (messenger != nullptr && !told && now - begin > waiting.patience / 2) {
-      messenger->tell_waiting("its device to end " + work);
+    if (lookout != nullptr) lookout->look();
+    if (lookout != nullptr && !told && now - begin > waiting.patience / 2) {
+      lookout->tell_waiting("its device to end " + work);
       told = true;
     }
     if (now - begin > waiting.patience)
       throw StuckError(fmt::format("the devices have not ended their work ({}) after {} ms{}", work, waiting.patience.count(),
-                                   messenger != nullptr ? messenger->others() : ""));
+                                   lookout != nullptr ? lookout->others() : ""));
     next_look = now + between_looks;
     std::this_thread::yield();
   }
-  if (told) messenger->tell_waiting("");
+  if (told) lookout->tell_waiting("");
 }
 
 }  // namespace weft::cuda

@@ -10,12 +10,12 @@
 namespace weft::cuda {
 
 struct Waiting {
-  Messenger* messenger = nullptr;  // who is asked and told
+  Lookout* lookout = nullptr;  // who is asked and told
   std::chrono::milliseconds patience{30'000};
 };
 
 // Returns when the event has come. `work` is what the devices do until then, as others are told: "run 17". Throws StuckError when patience
-// ends, and RunError for what the messenger or CUDA knows.
+// ends, and RunError for what the lookout or CUDA knows.
 void await(const OwnedEvent& event, const Waiting&, const std::string& work);
 
 }  // namespace weft::cuda
