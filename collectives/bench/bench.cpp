@@ -30,12 +30,16 @@ template <class AnyWorld>
 int run(AnyWorld& world, const Settings& settings) {
   Table table(std::cout, settings);
   bool begun = false;
-  const auto begin = [&](const std::string& algorithm) {
+  const auto begin_once = [&] {
     if (!std::exchange(begun, true)) table.header(world);
+  };
+  const auto begin = [&](const std::string& algorithm) {
+    begin_once();
     table.begin(algorithm);
   };
   measure(world, settings,
-          {.begin = begin,
+          {.note = [&](const std::string& text) { begin_once(), table.note(text); },
+           .begin = begin,
            .row = [&](const Row& row) { table.row(row); },
            .traces = [&](const auto& clocks, const auto& runs) { write_trace(settings.trace, settings, clocks, runs); }});
   if (begun) table.footer();

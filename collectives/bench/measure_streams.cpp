@@ -1,4 +1,5 @@
 #include "collectives/bench/device_run.hpp"
+#include "collectives/bench/fastest.hpp"
 #include "collectives/bench/measure.hpp"
 #include "collectives/bench/plan.hpp"
 
@@ -46,6 +47,11 @@ class StreamRun {
     for (int i = 0; i < runs; ++i) row.times_us.push_back(world_.run(together * (settings_.iterations / runs)));
     if (settings_.check) check(row);
     return row;
+  }
+  double time_us() {
+    prepare(false);
+    world_.run(1);
+    return world_.run(runs_to_choose_by);
   }
   TracedRun trace(const Row& row) {
     prepare(true);
@@ -132,7 +138,17 @@ class StreamRun {
 void measure(StreamWorld& world, const Settings& settings, const Hear& hear) {
   std::vector<ClockOffset> clocks(static_cast<std::size_t>(settings.with_servers()));
   std::vector<TracedRun> traced;
-  for (const PlannedAlgorithm& algorithm : plan(settings, world)) {
+  std::vector<PlannedAlgorithm> algorithms;
+  if (chooses_by_measuring(settings)) {
+    Fastest fastest = fastest_algorithms(settings, world, [&](const PlannedAlgorithm& algorithm, std::int64_t elements) {
+      return StreamRun(world, settings, algorithm, elements).time_us();
+    });
+    hear.note(note_of(fastest));
+    algorithms = std::move(fastest.algorithms);
+  } else {
+    algorithms = plan(settings, world);
+  }
+  for (const PlannedAlgorithm& algorithm : algorithms) {
     hear.begin(algorithm.name);
     for (const std::int64_t elements : algorithm.elements) {
       StreamRun run(world, settings, algorithm, elements);

@@ -100,7 +100,8 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
          "--algorithm", w.algorithms,
          "One algorithm or several, run in this order (ring); \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name; "
          "\"one_shot\" and \"two_shot\", on GPUs, all-reduce in one launch a rank; "
-         "udp runs atp and switchml; \"auto\" takes for each size the one in --selection")
+         "udp runs atp and switchml; \"auto\" takes for each size the one in --selection, or on GPUs the "
+         "fastest, measured before")
       ->delimiter(',');
   app.add_option("--selection", w.selection, "With --algorithm auto: the table of weft advise with the algorithm for each size")
       ->type_name("FILE");

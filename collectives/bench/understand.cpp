@@ -145,10 +145,12 @@ class Reader {
     const std::vector<std::string>& names = settings_.algorithms;
     const bool automatic = std::find(names.begin(), names.end(), "auto") != names.end();
     refuse_if(automatic && names.size() > 1, "--algorithm: \"auto\" stands alone, got {}", fmt::join(names, ", "));
-    refuse_if(automatic && written_.selection.empty(), "--algorithm auto: needs --selection FILE, the table that weft advise -o writes");
+    const bool on_gpus = settings_.transport == "cuda" || settings_.transport == "nccl" || written_.device == "gpu";
+    refuse_if(automatic && written_.selection.empty() && !on_gpus,
+              "--algorithm auto: needs --selection FILE, the table that weft advise -o writes, where data are not on GPUs");
     refuse_if(!automatic && !written_.selection.empty(), "--selection: goes with --algorithm auto");
     refuse_if(automatic && !written_.compression.empty(), "--algorithm auto: has no compression");
-    if (!problems_.empty() || !automatic) return;
+    if (!problems_.empty() || !automatic || written_.selection.empty()) return;
     refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0,
               "--channels, --pieces, --group: follow from --selection");
     const std::string& transport = settings_.transport;

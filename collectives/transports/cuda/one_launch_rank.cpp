@@ -1,9 +1,11 @@
 #include "collectives/transports/cuda/one_launch_rank.hpp"
 
 #include "collectives/transports/cuda/pinned_memory.hpp"
+#include "kernels/base/error.hpp"
 #include "kernels/cuda/one_launch.hpp"
 
 #include <atomic>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -18,21 +20,24 @@ class OneLaunchRank::Work {
 
   std::string make_room(std::size_t message_bytes) {
     if (ranks_ > most_one_launch_ranks) return fmt::format("has at most {} ranks, got {}", most_one_launch_ranks, ranks_);
-    if (message_bytes <= capacity_bytes_ && !memory_.places().empty()) return {};
-    capacity_bytes_ = message_bytes;
-    return memory_.make_room(one_launch_staging_bytes(capacity_bytes_) + one_launch_flags * sizeof(std::uint32_t));
+    if (capacity_bytes_ && message_bytes <= *capacity_bytes_) return {};
+    capacity_bytes_.reset();
+    std::string why = memory_.make_room(one_launch_staging_bytes(message_bytes) + one_launch_flags * sizeof(std::uint32_t));
+    if (why.empty()) capacity_bytes_ = message_bytes;
+    return why;
   }
   void enqueue(Shots shots, DType dtype, ReduceOp op, std::int64_t elements, void* message, Stream stream) {
+    check(capacity_bytes_.has_value(), "one launch without room");
     OneLaunchCall call{};
     for (std::size_t r = 0; r < memory_.places().size(); ++r) {
       std::byte* const place = memory_.places()[r];
-      call.place[r] = {place, reinterpret_cast<std::uint32_t*>(place + one_launch_staging_bytes(capacity_bytes_))};
+      call.place[r] = {place, reinterpret_cast<std::uint32_t*>(place + one_launch_staging_bytes(*capacity_bytes_))};
     }
     call.rank = rank_;
     call.ranks = ranks_;
     call.message = message;
     call.count = static_cast<std::size_t>(elements);
-    call.capacity_bytes = capacity_bytes_;
+    call.capacity_bytes = *capacity_bytes_;
     call.given_up = &given_up();
     use_device(device_);
     one_launch_allreduce(call, shots, dtype, op, stream);
@@ -49,7 +54,7 @@ class OneLaunchRank::Work {
   const int ranks_, device_;
   PinnedMemory given_up_;
   SharedMemory memory_;
-  std::size_t capacity_bytes_ = 0;
+  std::optional<std::size_t> capacity_bytes_;  // none before there is room, and where there can be none
 };
 
 OneLaunchRank::OneLaunchRank(Rank rank, int ranks, int device, Transport& host) {
