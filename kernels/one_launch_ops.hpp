@@ -36,10 +36,14 @@ struct OneLaunchCall {
   void* message;  // of this rank, in place; aligned to 16 bytes
   std::size_t count;
   std::size_t capacity_bytes;  // of the largest message: staging is laid out by it
+  // Of the host, which makes it other than 0 where a rank is lost: nobody waits any longer, and results are of no use. Null where all ranks
+  // end together.
+  const std::uint32_t* given_up;
 };
 
 // One block. `Block` has thread() of threads(), sync() for them all, raise(flag, value), which lets whoever sees the flag see all that
-// the block wrote before, and wait_for(flag, value), which returns when the flag has that value or a later one.
+// the block wrote before, and wait_for(flag, value, given_up), which returns when the flag has that value or a later one, or *given_up is
+// not 0.
 template <class T, class Block>
 class OneLaunch {
  public:
@@ -126,7 +130,7 @@ class OneLaunch {
     block_.sync();
     const auto threads = static_cast<int>(block_.threads()), thread = static_cast<int>(block_.thread());
     for (int peer = thread; peer < call_.ranks; peer += threads) block_.raise(flags_at(peer) + call_.rank, barriers_);
-    for (int peer = thread; peer < call_.ranks; peer += threads) block_.wait_for(own_flags() + peer, barriers_);
+    for (int peer = thread; peer < call_.ranks; peer += threads) block_.wait_for(own_flags() + peer, barriers_, call_.given_up);
     block_.sync();
   }
 

@@ -31,8 +31,8 @@ class Machine {
     streams_[static_cast<std::size_t>(rank)].kernels.push_back(std::move(kernel));
   }
   // Whether all came to their end.
-  bool run() {
-    for (long turns = 0; turns < 2'000'000; ++turns) {
+  bool run(long most_turns = 2'000'000) {
+    for (long turns = 0; turns < most_turns; ++turns) {
       for (Stream& s : streams_) s.start();
       std::vector<Stream*> working;
       for (Stream& s : streams_)
@@ -122,4 +122,43 @@ TEST_CASE("one launch: sums are right in whatever order blocks run, call after c
       CAPTURE(seed);
       CHECK(several_calls(ranks, seed) == "");
     }
+}
+
+TEST_CASE("one launch: where a rank is lost the others wait until they have given up, and end") {
+  constexpr int ranks = 3;
+  constexpr std::size_t count = 100;
+  std::vector<std::vector<std::byte>> staging(ranks);
+  std::vector<std::vector<std::uint32_t>> flags(ranks);
+  std::vector<std::vector<std::int32_t>> messages(ranks);
+  std::uint32_t given_up = 0;
+  std::vector<OneLaunchCall> calls(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    staging[r].resize(one_launch_staging_bytes(count * sizeof(std::int32_t)));
+    flags[r].resize(one_launch_flags);
+    messages[r].resize(count);
+  }
+  for (std::size_t r = 0; r < ranks; ++r) {
+    OneLaunchCall& call = calls[r];
+    for (std::size_t other = 0; other < ranks; ++other) call.place[other] = {staging[other].data(), flags[other].data()};
+    call.rank = static_cast<int>(r), call.ranks = ranks;
+    call.message = messages[r].data();
+    call.count = count;
+    call.capacity_bytes = count * sizeof(std::int32_t);
+    call.given_up = &given_up;
+  }
+  for (const Shots shots : {Shots::one, Shots::two}) {
+    given_up = 0;
+    const auto enqueue_all_but_the_last = [&](Machine& machine) {
+      for (int r = 0; r + 1 < ranks; ++r)
+        machine.enqueue(r, [&calls, r, shots](FiberBlock& block, unsigned number) {
+          OneLaunch<std::int32_t, FiberBlock>(block, calls[static_cast<std::size_t>(r)], number)
+              .template run<ReduceOp::sum>(shots, [](std::int32_t sum) { return sum; });
+        });
+    };
+    Machine waiting(1);
+    enqueue_all_but_the_last(waiting);
+    CHECK_FALSE(waiting.run(20'000));
+    given_up = 1;
+    CHECK(waiting.run());
+  }
 }

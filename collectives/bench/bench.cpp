@@ -30,12 +30,16 @@ template <class AnyWorld>
 int run(AnyWorld& world, const Settings& settings) {
   Table table(std::cout, settings);
   bool begun = false;
-  const auto begin = [&](const std::string& algorithm) {
+  const auto begin_once = [&] {
     if (!std::exchange(begun, true)) table.header(world);
+  };
+  const auto begin = [&](const std::string& algorithm) {
+    begin_once();
     table.begin(algorithm);
   };
   measure(world, settings,
-          {.begin = begin,
+          {.note = [&](const std::string& text) { begin_once(), table.note(text); },
+           .begin = begin,
            .row = [&](const Row& row) { table.row(row); },
            .traces = [&](const auto& clocks, const auto& runs) { write_trace(settings.trace, settings, clocks, runs); }});
   if (begun) table.footer();
@@ -65,7 +69,7 @@ int run_on_gpus(std::unique_ptr<StreamWorld> world, Settings settings) {
 // One rank of tcp or mpi, `local_rank` of those of this machine.
 int run_host_rank(World& world, const Settings& settings, int local_rank) {
 #if WEFT_HAVE_CUDA
-  if (settings.on_gpu) return run_on_devices(*staged_rank(world, local_rank), settings);
+  if (settings.on_gpu) return run_on_devices(*staged_rank(settings, world, local_rank), settings);
 #endif
   static_cast<void>(local_rank);
   return run(world, settings);
@@ -73,11 +77,19 @@ int run_host_rank(World& world, const Settings& settings, int local_rank) {
 
 #if WEFT_HAVE_NCCL
 int run_nccl(const Settings& settings) {
-  if (!settings.one_of_several()) return run_on_gpus(nccl_world(settings), settings);
-  const auto run_rank = [&](World& meeting, const Settings& s, int local_rank) {
+  const auto run_rank = [](World& meeting, const Settings& s, int local_rank) {
     const std::unique_ptr<World> world = nccl_rank(s, meeting, local_rank);
     return run_on_devices(*world, s);
   };
+  if (!settings.one_of_several()) {
+    if (!settings.compression) return run_on_gpus(nccl_world(settings), settings);
+    // What is sent follows from the data, so each rank's host goes along: in a process of its own.
+    Settings s = settings;
+    if (s.ranks == 0) s.ranks = devices_seen_by_a_child();
+    return run_local_processes(s, [&](Rank rank, const std::vector<std::string>& addresses, const TcpListener& own) {
+      return run_rank(*tcp_world(s, rank, addresses, own), s, rank);
+    });
+  }
 #if WEFT_HAVE_MPI
   if (settings.hosts.empty() && settings.meeting.empty())
     return run_mpi(settings, [&](World& meeting, const Settings& s) { return run_rank(meeting, s, settings.launch->local_rank); });

@@ -12,12 +12,12 @@ void CompressedRun::run(const Buffer& buffer, Transport& transport) {
   compressor_.all_reduce({reinterpret_cast<float*>(buffer.data), static_cast<std::size_t>(buffer.layout.elements)}, transport);
 }
 
-void CompressedRun::add_kept(const Buffer& buffer, Transport& transport) {
-  std::vector<float> kept(compressor_.kept().begin(), compressor_.kept().end());
+void CompressedRun::add_kept(std::span<const float> kept, const Buffer& buffer, Transport& transport) {
   if (kept.empty()) return;  // dense
+  std::vector<float> sum(kept.begin(), kept.end());
   std::vector<Entry> none;
-  sum_.run(reinterpret_cast<std::byte*>(kept.data()), none, transport);
-  reduce(DType::float32, ReduceOp::sum, buffer.data, kept.data(), kept.size());
+  sum_.run(reinterpret_cast<std::byte*>(sum.data()), none, transport);
+  reduce(DType::float32, ReduceOp::sum, buffer.data, sum.data(), sum.size());
 }
 
 }  // namespace weft::bench

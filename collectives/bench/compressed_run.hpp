@@ -5,6 +5,9 @@
 #include "collectives/compression/compressor.hpp"
 #include "collectives/executors/blocking.hpp"
 
+#include <span>
+#include <string>
+
 namespace weft::bench {
 
 class CompressedRun {
@@ -13,8 +16,10 @@ class CompressedRun {
 
   // `buffer` becomes the sum of what all ranks sent.
   void run(const Buffer& buffer, Transport& transport);
-  // Adds to it what all ranks have kept, so that it is the sum of their gradients; after one run from the beginning.
-  void add_kept(const Buffer& buffer, Transport& transport);
+  std::span<const float> kept() const { return compressor_.kept(); }
+  // Adds to it what all ranks have kept, so that it is the sum of their gradients; after one run from the beginning. `kept` is empty where
+  // nothing is.
+  void add_kept(std::span<const float> kept, const Buffer& buffer, Transport& transport);
 
  private:
   Compressor compressor_;

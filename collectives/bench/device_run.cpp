@@ -26,7 +26,7 @@ void DeviceRun::prepare(const Buffer& data, Marks marks) {
                    .marks = marks == Marks::on});
   write(data);
   if (!settings_.graph) return;
-  device_.run();
+  device_.run(1);
   device_.capture();
 }
 

@@ -21,8 +21,9 @@ class DeviceRun {
   void prepare(const Buffer& data, Marks);
   void write(const Buffer& data) { device_.write(rank_, bytes_of(data)); }
   void read(const Buffer& data) const { device_.read(rank_, bytes_of(data)); }
-  // Returns the microseconds it took, by the device's clock.
-  double run() { return device_.run(); }
+  std::vector<float> kept() const { return device_.kept(rank_); }
+  // Runs it so many times, back to back. Returns the microseconds of one, by the device's clock.
+  double run(std::int64_t count) { return device_.run(count); }
 
   // NCCL scales an average before it sums.
   bool scales_first() const { return algorithm_.name == "nccl"; }

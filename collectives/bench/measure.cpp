@@ -1,11 +1,14 @@
 #include "collectives/bench/measure.hpp"
 
+#include "collectives/bench/device_run.hpp"
+#include "collectives/bench/fastest.hpp"
 #include "collectives/bench/memory.hpp"
 #include "collectives/bench/rank_run.hpp"
 #include "collectives/transports/on_threads.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -69,13 +72,41 @@ void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
   std::rethrow_exception(first);
 }
 
-}  // namespace
+// The slowest rank's time, on all ranks.
+double slowest(World& world, Rank rank, double own) {
+  const Schedule schedule = build({.algorithm = "recursive_doubling", .ranks = world.ranks()});
+  std::vector<std::byte> memory(buffer_bytes(schedule, 1, DType::float64));
+  std::memcpy(memory.data(), &own, sizeof own);
+  FilteredSteps steps(schedule.channels.front(), rank);
+  run_blocking(steps, 0, ReduceOp::max, {{.elements = 1, .chunks = schedule.chunks}, DType::float64, memory.data()}, world.at(rank, 0));
+  std::memcpy(&own, memory.data(), sizeof own);
+  return own;
+}
 
-void measure(World& world, const Settings& settings, const Hear& hear) {
+// By the rank of this process, with those of the others.
+std::vector<PlannedAlgorithm> measured_algorithms(World& world, const Settings& settings, const Hear& hear) {
+  const Rank rank = world.here().front();
+  Fastest fastest = fastest_algorithms(settings, world, [&](const PlannedAlgorithm& algorithm, std::int64_t elements) {
+    TouchedMemory memory;
+    memory.resize(buffer_bytes(algorithm.schedule, elements, settings.dtype));
+    const Buffer buffer{{.elements = elements, .chunks = algorithm.schedule.chunks}, settings.dtype, memory.data()};
+    fill(algorithm.schedule, settings.op, test_data(settings), rank, buffer);
+    slowest(world, rank, 0);  // all ranks have come
+    DeviceRun run(*world.device(algorithm.name), settings, algorithm, rank);
+    run.prepare(buffer, DeviceRun::Marks::off);
+    run.run(1);
+    slowest(world, rank, 0);
+    return slowest(world, rank, run.run(runs_to_choose_by));
+  });
+  if (rank == 0) hear.note(note_of(fastest));
+  return std::move(fastest.algorithms);
+}
+
+void run_to_the_end(World& world, const Settings& settings, const Hear& hear) {
   const Benchmark benchmark{
       .world = world,
       .settings = settings,
-      .algorithms = plan(settings, world),
+      .algorithms = chooses_by_measuring(settings) ? measured_algorithms(world, settings, hear) : plan(settings, world),
       .barrier = build({.collective = Collective::barrier, .algorithm = "dissemination", .ranks = settings.with_servers()}),
       .hear = hear,
       .data = test_data(settings)};
@@ -87,6 +118,18 @@ void measure(World& world, const Settings& settings, const Hear& hear) {
   std::deque<RankRun> ranks;
   for (const Rank r : world.here()) ranks.emplace_back(benchmark, r);
   run_all(world, ranks, benchmark.threads());
+}
+
+}  // namespace
+
+void measure(World& world, const Settings& settings, const Hear& hear) {
+  if (!chooses_by_measuring(settings)) return run_to_the_end(world, settings, hear);
+  try {
+    run_to_the_end(world, settings, hear);
+  } catch (const std::exception& e) {
+    world.fail(e.what());  // the others wait
+    throw;
+  }
 }
 
 }  // namespace weft::bench

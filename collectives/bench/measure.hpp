@@ -14,6 +14,7 @@
 namespace weft::bench {
 
 struct Hear {
+  std::function<void(const std::string& text)> note = {};  // before the first algorithm
   std::function<void(const std::string& algorithm)> begin;
   std::function<void(const Row&)> row;
   std::function<void(const std::vector<ClockOffset>&, const std::vector<TracedRun>&)> traces;

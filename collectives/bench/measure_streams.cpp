@@ -1,4 +1,5 @@
 #include "collectives/bench/device_run.hpp"
+#include "collectives/bench/fastest.hpp"
 #include "collectives/bench/measure.hpp"
 #include "collectives/bench/plan.hpp"
 
@@ -40,16 +41,21 @@ class StreamRun {
   Row measure() {
     Row row = row_of(settings_, algorithm_.name, elements_);
     prepare(false);
-    for (int i = -settings_.warmup; i < settings_.iterations; ++i) {
-      const double time_us = world_.run();
-      if (i >= 0) row.times_us.push_back(time_us);
-    }
+    const std::int64_t together = settings_.aggregated;
+    for (int i = 0; i < settings_.warmup; ++i) world_.run(together);
+    const int runs = timed_runs(settings_);
+    for (int i = 0; i < runs; ++i) row.times_us.push_back(world_.run(together * (settings_.iterations / runs)));
     if (settings_.check) check(row);
     return row;
   }
+  double time_us() {
+    prepare(false);
+    world_.run(1);
+    return world_.run(runs_to_choose_by);
+  }
   TracedRun trace(const Row& row) {
     prepare(true);
-    world_.run();
+    world_.run(1);
     return {algorithm_.name, row.size_bytes, row.times_us, records_of(world_)};
   }
 
@@ -64,7 +70,7 @@ class StreamRun {
                     .marks = marks});
     fill_all();
     if (!settings_.graph) return;
-    world_.run();
+    world_.run(1);
     world_.capture();
   }
 
@@ -76,7 +82,7 @@ class StreamRun {
   }
   void check(Row& row) {
     fill_all();
-    world_.run();
+    world_.run(1);
     TestData data = test_data(settings_);
     data.scaled_first = algorithm_.name == "nccl";
     std::vector<Verdict> verdicts(static_cast<std::size_t>(settings_.with_servers()));
@@ -132,7 +138,17 @@ class StreamRun {
 void measure(StreamWorld& world, const Settings& settings, const Hear& hear) {
   std::vector<ClockOffset> clocks(static_cast<std::size_t>(settings.with_servers()));
   std::vector<TracedRun> traced;
-  for (const PlannedAlgorithm& algorithm : plan(settings, world)) {
+  std::vector<PlannedAlgorithm> algorithms;
+  if (chooses_by_measuring(settings)) {
+    Fastest fastest = fastest_algorithms(settings, world, [&](const PlannedAlgorithm& algorithm, std::int64_t elements) {
+      return StreamRun(world, settings, algorithm, elements).time_us();
+    });
+    hear.note(note_of(fastest));
+    algorithms = std::move(fastest.algorithms);
+  } else {
+    algorithms = plan(settings, world);
+  }
+  for (const PlannedAlgorithm& algorithm : algorithms) {
     hear.begin(algorithm.name);
     for (const std::int64_t elements : algorithm.elements) {
       StreamRun run(world, settings, algorithm, elements);

@@ -9,7 +9,9 @@
 #endif
 
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -24,7 +26,8 @@ Settings settings_of(std::vector<const char*> flags) {
   return *parse(static_cast<int>(flags.size()), flags.data());
 }
 
-// A run takes 1 us for each operation, and rank r's clock shows 100 r us more than rank 0's.
+// A run takes 1 us for each operation, or what a test says; rank r's clock shows 100 r us more than
+// rank 0's.
 class HostWorld final : public StreamWorld {
  public:
   explicit HostWorld(int ranks) : ranks_(ranks) {}
@@ -34,19 +37,16 @@ class HostWorld final : public StreamWorld {
     plan_ = plan_streams(job.schedule, {.elements = job.elements, .dtype = job.dtype, .op = job.op, .marks = job.marks});
     memory_.assign(static_cast<std::size_t>(ranks_), std::vector<std::byte>(static_cast<std::size_t>(plan_.memories[0])));
     captured = false;
+    algorithm_ = job.algorithm;
+    elements_ = job.elements;
   }
   void write(Rank r, ByteView bytes) override { std::memcpy(memory_[static_cast<std::size_t>(r)].data(), bytes.data(), bytes.size()); }
   void read(Rank r, ByteSpan bytes) const override { std::memcpy(bytes.data(), memory_[static_cast<std::size_t>(r)].data(), bytes.size()); }
   void capture() override { captured = true; }
-  double run() override {
-    ++(captured ? replayed : enqueued);
-    std::vector<std::byte*> messages;
-    for (auto& m : memory_) messages.push_back(m.data());
-    PlanOnHost host(plan_, messages);
-    CHECK(host.run() == "");
-    marks_ = {host.marks().begin(), host.marks().end()};
-    if (spoil) memory_[1][4] ^= std::byte{1};
-    return static_cast<double>(plan_.operations.size());
+  double run(std::int64_t count) override {
+    counts.push_back(count);
+    for (std::int64_t i = 0; i < count; ++i) run_once();
+    return time_us ? time_us(algorithm_, elements_) : static_cast<double>(plan_.operations.size());
   }
   std::vector<MarkedOperation> marked() const override { return plan_.marked; }
   std::vector<double> marks_us() const override {
@@ -63,10 +63,24 @@ class HostWorld final : public StreamWorld {
 
   int enqueued = 0, replayed = 0;
   bool captured = false, spoil = false;
+  std::function<double(const std::string& algorithm, std::int64_t elements)> time_us = {};
+  std::vector<std::int64_t> counts;  // of runs back to back
 
  private:
+  void run_once() {
+    ++(captured ? replayed : enqueued);
+    std::vector<std::byte*> messages;
+    for (auto& m : memory_) messages.push_back(m.data());
+    PlanOnHost host(plan_, messages);
+    CHECK(host.run() == "");
+    marks_ = {host.marks().begin(), host.marks().end()};
+    if (spoil) memory_[1][4] ^= std::byte{1};
+  }
+
   const int ranks_;
   StreamPlan plan_;
+  std::string algorithm_;
+  std::int64_t elements_ = 0;
   std::vector<std::vector<std::byte>> memory_;
   std::vector<double> marks_;
 };
@@ -75,9 +89,12 @@ struct Heard {
   std::vector<Row> rows;
   std::vector<TracedRun> traces;
   std::vector<ClockOffset> clocks;
-  void measure_on(HostWorld& world, std::vector<const char*> flags) {
-    measure(world, settings_of(std::move(flags)),
-            {.begin = [](const std::string&) {},
+  std::string note;
+  void measure_on(HostWorld& world, std::vector<const char*> flags) { measure_on(world, settings_of(std::move(flags))); }
+  void measure_on(HostWorld& world, const Settings& settings) {
+    measure(world, settings,
+            {.note = [this](const std::string& text) { note = text; },
+             .begin = [](const std::string&) {},
              .row = [this](const Row& r) { rows.push_back(r); },
              .traces = [this](const auto& c, const auto& t) { clocks = c, traces = t; }});
   }
@@ -97,7 +114,8 @@ std::string problem_of(std::vector<const char*> flags) {
 TEST_CASE("bench on streams: every algorithm and size becomes a row with right data") {
   HostWorld world(3);
   Heard heard;
-  heard.measure_on(world, {"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3", "-w", "2"});
+  heard.measure_on(world,
+                   {"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3", "-w", "2", "-I", "1"});
   REQUIRE(heard.rows.size() == 6);
   for (const Row& r : heard.rows) {
     CHECK(r.wrong == 0);
@@ -107,6 +125,37 @@ TEST_CASE("bench on streams: every algorithm and size becomes a row with right d
   CHECK(heard.rows[5].algorithm == "direct");
   CHECK(world.enqueued == 6 * (2 + 3 + 1));
   CHECK(world.replayed == 0);
+}
+
+TEST_CASE("bench on streams: iterations are one run back to back, and -m makes each of several collectives") {
+  HostWorld world(2);
+  Heard heard;
+  heard.measure_on(world, {"-n", "2", "-b", "64", "--iterations", "5", "-w", "2", "-m", "3"});
+  REQUIRE(heard.rows.size() == 1);
+  CHECK(heard.rows[0].times_us.size() == 1);
+  CHECK(world.counts == std::vector<std::int64_t>{3, 3, 3 * 5, 1});
+  world.counts.clear();
+  heard.measure_on(world, {"-n", "2", "-b", "64", "--iterations", "2", "-w", "0", "-m", "3", "-I", "1"});
+  CHECK(world.counts == std::vector<std::int64_t>{3, 3, 1});
+}
+
+TEST_CASE("bench on streams: auto takes for each size the fastest of all algorithms, and says so") {
+  HostWorld world(4);
+  // direct is faster up to 90 / (1/11 - 1/1024) = 1000.8 elements
+  world.time_us = [](const std::string& algorithm, std::int64_t elements) {
+    const auto count = static_cast<double>(elements);
+    return algorithm == "ring" ? 100 + count / 1024 : algorithm == "direct" ? 10 + count / 11 : 1e6;
+  };
+  Settings settings = settings_of({"-n", "4", "-b", "1K", "-e", "16K", "-f", "2"});
+  settings.algorithms = {"auto"};  // of GPUs, which not every build has
+  Heard heard;
+  heard.measure_on(world, settings);
+  REQUIRE(heard.rows.size() == 5);
+  for (const Row& row : heard.rows) {
+    CHECK(row.wrong == 0);
+    CHECK(row.algorithm == (row.count < 1000 ? "direct" : "ring"));  // 256, 512; 1024, 2048, 4096
+  }
+  CHECK(heard.note == "auto: the fastest of 5 runs of each algorithm that can run: direct to 2048 B, ring to 16384 B");
 }
 
 TEST_CASE("bench on streams: wrong data are counted") {

@@ -21,7 +21,9 @@ class Mpi final : public World {
   std::string others() override { return mpi_.others(); }
   bool takes_device_memory() const override { return MpiWorld::takes_device_memory(); }
   std::string_view library() const override { return "mpi"; }
-  bool library_runs(Collective collective, DType dtype, ReduceOp op) const override { return MpiWorld::has(collective, dtype, op); }
+  bool runs_own(std::string_view, Collective collective, DType dtype, ReduceOp op) const override {
+    return MpiWorld::has(collective, dtype, op);
+  }
   void run_library(const Schedule& s, ReduceOp op, Rank, const Buffer& b) override { mpi_.run(s, b.dtype, op, b.data, b.layout.elements); }
 
  private:

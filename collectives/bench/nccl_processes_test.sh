@@ -1,22 +1,8 @@
 #!/usr/bin/env bash
 # weft bench --transport nccl with a process for each rank, as torchrun, mpirun and srun start it and by hand, on stand-ins for CUDA and
-# NCCL. Every result is checked by the program itself; here: exit statuses, who prints, and what is said of a rank that is lost.
-set -euo pipefail
-bench=$(realpath "$1")
-export WEFT_NCCL_LIBRARY=$(realpath "$2") WEFT_FAKE_DEVICES=4
-folder=$(mktemp -d)
-export WEFT_STAND_IN_NCCL_FOLDER=$folder
-trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$folder"' EXIT
-cd "$folder"
-
-fail() {
-  echo "$1"
-  tail -n +1 "$folder"/out.* "$folder"/err.* || true
-  exit 1
-}
-
-# A port that was free a moment ago.
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+# NCCL: exit statuses, who prints, and what is said of a rank that is lost.
+source "${BASH_SOURCE%/*}/stand_in_test.sh" "$1" "$2"
+export WEFT_FAKE_DEVICES=4
 
 # ranks STATUS COUNT COMMAND...: runs the command once for each rank, with what `environment RANK` prints, and compares the statuses
 # (ranks that the variable `lost` names may have any other).
@@ -40,18 +26,22 @@ sizes=(-b 4 -e 64K -f 64 -w 1 --iterations 3)
 port=$(free_port)
 environment() { echo RANK=$1 WORLD_SIZE=4 LOCAL_RANK=$1 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port; }
 ranks 0 4 "$bench" --transport nccl --algorithm nccl,ring,halving_doubling "${sizes[@]}"
-grep -q 'Out of bounds values : 0 OK' out.0 || fail "torchrun: rank 0 has no table"
+right torchrun out.0
 grep -q '# 4 ranks, a process and a GPU for each' out.0 || fail "torchrun: the table does not say how ranks run"
 [[ ! -s out.1 ]] || fail "torchrun: rank 1 prints too"
 
 port=$(free_port)
 ranks 0 4 "$bench" --transport nccl --algorithm nccl,double_binary_tree --channels 2 --op avg --dtype bfloat16 --graph "${sizes[@]}" --trace trace.json
-grep -q 'Out of bounds values : 0 OK' out.0 || fail "graph: wrong"
+right graph out.0
 grep -q '"rank":3' trace.json || fail "the trace lacks rank 3"
+
+port=$(free_port)
+ranks 0 4 "$bench" --transport nccl --algorithm one_shot,nccl,two_shot --graph "${sizes[@]}"
+right "one launch, torchrun, graph" out.0
 
 environment() { echo SLURM_PROCID=$1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=$1 SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=$$ SLURM_STEP_ID=0; }
 ranks 0 2 "$bench" --transport nccl --collective alltoall --algorithm nccl,pairwise "${sizes[@]}"
-grep -q 'Out of bounds values : 0 OK' out.0 || fail "srun: rank 0 has no table"
+right srun out.0
 
 environment() { echo WEFT_JOB_SECRET=sesame; }
 port=$(free_port)

@@ -1,9 +1,19 @@
+#include "collectives/bench/compressed_device.hpp"
 #include "collectives/bench/device_world.hpp"
+#include "collectives/bench/processes.hpp"
 #include "collectives/bench/worlds.hpp"
 #include "collectives/transports/nccl/nccl.hpp"
+#include "collectives/transports/nccl/nccl_transport.hpp"
 #include "kernels/base/error.hpp"
 
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace weft::bench {
 namespace {
@@ -11,15 +21,19 @@ namespace {
 // The streams of the ranks here, whose messages NCCL carries.
 class NcclStreams : public DeviceWorld {
  public:
-  NcclStreams(const Settings& s, const std::vector<int>& devices, NcclWorld& nccl) : DeviceWorld(s, devices, &nccl), nccl_(nccl) {}
+  // `host` where the other ranks have processes of their own.
+  NcclStreams(const Settings& s, const std::vector<int>& devices, NcclWorld& nccl, Transport* host = nullptr)
+      : DeviceWorld(s, devices, {.messenger = &nccl, .host = host}), nccl_(nccl) {}
 
   std::string about() const override { return fmt::format("{}, NCCL {}", DeviceWorld::about(), NcclWorld::version()); }
   std::string_view library() const override { return "nccl"; }
-  bool library_runs(Collective collective, DType dtype, ReduceOp op) const override { return NcclWorld::has(collective, dtype, op); }
+  bool runs_own(std::string_view algorithm, Collective collective, DType dtype, ReduceOp op) const override {
+    return is_one_launch(algorithm) ? DeviceWorld::runs_own(algorithm, collective, dtype, op) : NcclWorld::has(collective, dtype, op);
+  }
 
   void prepare(const StreamJob& job) override {
     DeviceWorld::prepare(job);
-    if (!job.library) return;
+    if (!job.library || is_one_launch(job.algorithm)) return;
     executor().replace([this, &schedule = job.schedule, dtype = job.dtype, op = job.op, elements = job.elements] {
       nccl_.run(schedule, dtype, op, elements, executor());
     });
@@ -51,12 +65,6 @@ std::string shared_id(World& meeting, Rank rank) {
   return id;
 }
 
-std::vector<int> only(Rank rank, int ranks, int device) {
-  std::vector<int> devices(static_cast<std::size_t>(ranks), cuda::elsewhere);
-  devices[static_cast<std::size_t>(rank)] = device;
-  return devices;
-}
-
 // A job's one rank here, on its GPU.
 class NcclRank final : public World {
  public:
@@ -71,7 +79,11 @@ class NcclRank final : public World {
                .look = [&meeting] { meeting.look(); },
                .tell_waiting = [&meeting](const std::string& what) { meeting.tell_waiting(what); },
                .others = [&meeting] { return meeting.others(); }}),
-        device_(s, only(rank_, meeting.ranks(), device), nccl_) {}
+        device_(s, only(rank_, meeting.ranks(), device), nccl_, &meeting.at(rank_, 0)) {
+    if (!s.compression) return;
+    transport_.emplace(nccl_, rank_, device, s.patience);
+    compressed_.emplace(s, rank_, *transport_, meeting.at(rank_, 0));
+  }
 
   int ranks() const override { return meeting_.ranks(); }
   int gpus() const override { return meeting_.ranks(); }
@@ -80,12 +92,16 @@ class NcclRank final : public World {
                        NcclWorld::version());
   }
   std::string_view library() const override { return "nccl"; }
-  bool library_runs(Collective collective, DType dtype, ReduceOp op) const override { return NcclWorld::has(collective, dtype, op); }
+  bool has_own(std::string_view algorithm) const override { return device_.has_own(algorithm); }
+  bool runs_own(std::string_view algorithm, Collective collective, DType dtype, ReduceOp op) const override {
+    return device_.runs_own(algorithm, collective, dtype, op);
+  }
 
   std::vector<Rank> here() const override { return {rank_}; }
   Transport& at(Rank rank, int channel) override { return meeting_.at(rank, channel); }
   void fail(const std::string& reason) override {
     nccl_.abort();  // what waits on the device for ranks that will not come
+    device_.give_up();
     meeting_.fail(reason);
   }
   std::string report() const override { return meeting_.report(); }
@@ -93,16 +109,42 @@ class NcclRank final : public World {
   void look() override { meeting_.look(); }
   void tell_waiting(const std::string& what) override { meeting_.tell_waiting(what); }
   std::string others() override { return meeting_.others(); }
-  StreamWorld* device() override { return &device_; }
+  StreamWorld* device(std::string_view) override {
+    if (compressed_) return &*compressed_;
+    return &device_;
+  }
 
  private:
   World& meeting_;
   const Rank rank_;
   NcclWorld nccl_;
   NcclStreams device_;
+  std::optional<NcclTransport> transport_;
+  std::optional<CompressedOnDevice> compressed_;
 };
 
 }  // namespace
+
+int devices_seen_by_a_child() {
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) throw RunError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  int devices = 0;
+  const auto close = [&] {
+    for (const int end : pipe) ::close(end);
+  };
+  try {
+    const int status = run_processes({"the process that counts GPUs"}, std::chrono::seconds{10}, [&](int) {
+      const int seen = visible_devices();
+      return ::write(pipe[1], &seen, sizeof seen) == sizeof seen ? 0 : 1;
+    });
+    if (status != 0 || ::read(pipe[0], &devices, sizeof devices) != sizeof devices) throw RunError("the number of GPUs cannot be told");
+  } catch (...) {
+    close();
+    throw;
+  }
+  close();
+  return devices;
+}
 
 std::unique_ptr<World> nccl_rank(const Settings& s, World& meeting, int local_rank) {
   const int devices = visible_devices();

@@ -41,7 +41,7 @@ namespace {
 // Of the algorithms that are no schedules; "" of all others.
 std::string_view transport_of(std::string_view algorithm) {
   if (algorithm == "mpi" || algorithm == "nccl") return algorithm;
-  return algorithm == "one_shot" || algorithm == "two_shot" ? "cuda" : "";
+  return algorithm == "one_shot" || algorithm == "two_shot" ? "cuda or nccl, or --device gpu over tcp and mpi" : "";
 }
 
 std::string label_of(const Selected& selected) {
@@ -98,7 +98,7 @@ std::vector<PlannedAlgorithm> plan(const Settings& s, const Medium& medium) {
                                      name == home ? "the library's" : "a transport's", home));
     } else if (planned.library && extra_servers(s.cut) > 0) {
       problems.push_back(fmt::format("--algorithm: \"{}\" has no servers; leave out --server-hosts", name));
-    } else if (planned.library && !medium.library_runs(s.collective, s.dtype, s.op)) {
+    } else if (planned.library && !medium.runs_own(name, s.collective, s.dtype, s.op)) {
       problems.push_back(fmt::format("--algorithm: \"{}\" has no {} of {} {} to compare with", name, name_of(s.collective),
                                      name_of(s.dtype), name_of(s.op)));
     } else if (planned.library) {

@@ -84,16 +84,21 @@ void RankRun::begin_compression(const Case& c) {
 }
 
 void RankRun::begin_on_device(const Case& c) {
-  if (b_.world.device() == nullptr) return;
-  device_.emplace(*b_.world.device(), b_.settings, c.algorithm, rank_);
+  StreamWorld* const device = b_.world.device(c.algorithm.name);
+  if (device == nullptr) return;
+  device_.emplace(*device, b_.settings, c.algorithm, rank_);
   wait_for_all_ranks();
   device_->prepare(buffer_, DeviceRun::Marks::off);
 }
 
 // Returns the microseconds that one collective took.
 double RankRun::run_once(const Case& c, int channel, Transport& transport_of_channel, Runs runs) {
-  if (device_) return wait_for_all_ranks(), device_->run();                              // one at a time: -m is refused
   if (compressed_) fill(c.algorithm.schedule, b_.settings.op, b_.data, rank_, buffer_);  // sums of sums would grow without end
+  if (device_) {
+    if (compressed_) device_->write(buffer_);
+    wait_for_all_ranks();
+    return device_->run(runs.count);
+  }
   if (channel == 0) wait_for_all_ranks();
   team_.sync();
   const double start = now_us();
@@ -132,15 +137,21 @@ void RankRun::check_result(const Case& c, int channel, Runs runs, Verdict& verdi
   const Schedule& schedule = c.algorithm.schedule;
   if (channel == 0) fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
   if (channel == 0) begin_compression(c);
+  if (device_ && compressed_) device_->prepare(buffer_, DeviceRun::Marks::off);  // what is kept begins with nothing, too
   if (device_) device_->write(buffer_);
   run_once(c, channel, b_.world.at(rank_, channel), runs);
   if (channel != 0) return;
   if (device_) device_->read(buffer_);
-  if (compressed_) compressed_->add_kept(buffer_, transport());
+  if (compressed_) add_kept();
   const RankResult result{rank_, buffer_};
   TestData data = b_.data;
   data.scaled_first = device_ && device_->scales_first();
   verdict = verify(schedule, b_.settings.op, data, std::span(&result, 1));
+}
+
+void RankRun::add_kept() {
+  if (!device_) return compressed_->add_kept(compressed_->kept(), buffer_, transport());
+  compressed_->add_kept(device_->kept(), buffer_, transport());
 }
 
 void RankRun::trace(const Case& c, int channel) {

@@ -24,7 +24,7 @@ struct Benchmark {
   TestData data;
 
   // Of each rank: one alone enqueues on a device.
-  int threads() const { return world.device() != nullptr ? 1 : settings.cut.channels; }
+  int threads() const { return world.device("") != nullptr ? 1 : settings.cut.channels; }
 };
 
 // One rank, run by one thread per channel, or by one where a device does the work. Channel 0's thread also talks to the other ranks.
@@ -57,6 +57,7 @@ class RankRun {
   void run_collective(const Case& c, int channel, Transport& transport_of_channel);
   void wait_for_all_ranks();
   void check_result(const Case& c, int channel, Runs runs, Verdict& verdict);
+  void add_kept();
   void trace(const Case& c, int channel);
   void report(const Case& c);
 

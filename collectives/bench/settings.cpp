@@ -99,8 +99,9 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   app.add_option(
          "--algorithm", w.algorithms,
          "One algorithm or several, run in this order (ring); \"mpi\" and \"nccl\" are the libraries' own, on the transport of that name; "
-         "\"one_shot\" and \"two_shot\", over cuda, all-reduce in one launch a rank; "
-         "udp runs atp and switchml; \"auto\" takes for each size the one in --selection")
+         "\"one_shot\" and \"two_shot\", on GPUs, all-reduce in one launch a rank; "
+         "udp runs atp and switchml; \"auto\" takes for each size the one in --selection, or on GPUs the "
+         "fastest, measured before")
       ->delimiter(',');
   app.add_option("--selection", w.selection, "With --algorithm auto: the table of weft advise with the algorithm for each size")
       ->type_name("FILE");
@@ -129,7 +130,7 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
       ->capture_default_str();
   app.add_option("-I,--per_iter_timing", w.per_iteration,
                  "1 times each iteration by itself, from a barrier on: the time is their median, with smallest, largest and spread beside "
-                 "it; always so with --trace, --compare, --compression and over cuda, nccl and udp")
+                 "it; always so with --trace, --compare, --compression and over udp")
       ->check(CLI::Range(0, 1))
       ->capture_default_str();
   app.add_option("-m,--agg_iters", s.aggregated, "Collectives of one iteration, back to back, of which the time is the mean")
@@ -263,8 +264,7 @@ bool runs_out_of_place(const Settings& s) {
 }
 
 bool times_each_iteration(const Settings& s) {
-  const bool back_to_back = s.transport == "threads" || s.transport == "tcp" || s.transport == "mpi";
-  return s.per_iteration || !back_to_back || s.compression || !s.trace.empty() || !s.compare.empty();
+  return s.per_iteration || s.transport == "udp" || s.compression || !s.trace.empty() || !s.compare.empty();
 }
 
 int timed_runs(const Settings& s) { return times_each_iteration(s) ? s.iterations : 1; }

@@ -99,7 +99,7 @@ BitsPerSecond parse_stream_rate(std::string_view text);
 bool runs_out_of_place(const Settings&);
 
 // Whether each iteration is timed by itself: where it is asked for, where a trace or a simulation is compared with it, and where no two
-// are back to back (devices, compression, udp).
+// are back to back (compression, udp).
 bool times_each_iteration(const Settings&);
 // How many times there are of each size.
 int timed_runs(const Settings&);

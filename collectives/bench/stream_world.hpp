@@ -31,8 +31,11 @@ class StreamWorld : public Medium {
   virtual void read(Rank, ByteSpan) const = 0;
   // Makes a graph of the job, which run() then replays. It must have run before.
   virtual void capture() = 0;
-  // Returns the microseconds it took, by the devices' clock.
-  virtual double run() = 0;
+  // Runs it so many times, back to back. Returns the microseconds of one, by the devices' clock.
+  virtual double run(std::int64_t count) = 0;
+
+  // Of compressed all-reduces: what the rank has not sent, empty where it keeps nothing.
+  virtual std::vector<float> kept(Rank) const { return {}; }
 
   // Of the last run of a job with marks: what they enclose, the time of each by the clock of its rank, and these clocks.
   virtual std::vector<MarkedOperation> marked() const = 0;

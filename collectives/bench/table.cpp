@@ -69,6 +69,8 @@ void Table::header(const Medium& medium) {
   if (!about_.empty()) out_ << fmt::format("# {}\n", about_);
 }
 
+void Table::note(const std::string& text) { out_ << fmt::format("# {}\n", text); }
+
 void Table::begin(const std::string& algorithm) {
   const int blocks = runs_out_of_place(settings_) ? 2 : 1;
   std::string names = fmt::format("# {:>10} {:>12} {:>9} {:>7} {:>6}", "size", "count", "type", "redop", "root");

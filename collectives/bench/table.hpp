@@ -17,6 +17,7 @@ class Table {
   Table(std::ostream& out, const Settings& settings);
 
   void header(const Medium&);
+  void note(const std::string& text);
   void begin(const std::string& algorithm);
   void row(const Row&);
   void footer();  // and the file of -J

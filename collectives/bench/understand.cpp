@@ -70,7 +70,6 @@ class Reader {
     refuse_if(missing.empty() && std::find(known.begin(), known.end(), settings_.transport) == known.end(),
               "--transport: must be one of {}, got \"{}\"", fmt::join(known, ", "), settings_.transport);
     const bool streams = settings_.transport == "cuda" || settings_.transport == "nccl";
-    refuse_if(settings_.aggregated != 1 && streams, "-m: must be 1 over cuda and nccl, got {}", settings_.aggregated);
     refuse_if(settings_.graph && !streams, "--graph: only for --transport cuda and nccl");
     refuse_if(settings_.transport == "nccl" && settings_.collective == Collective::barrier,
               "--collective barrier: carries no data, and NCCL nothing else");
@@ -146,10 +145,12 @@ class Reader {
     const std::vector<std::string>& names = settings_.algorithms;
     const bool automatic = std::find(names.begin(), names.end(), "auto") != names.end();
     refuse_if(automatic && names.size() > 1, "--algorithm: \"auto\" stands alone, got {}", fmt::join(names, ", "));
-    refuse_if(automatic && written_.selection.empty(), "--algorithm auto: needs --selection FILE, the table that weft advise -o writes");
+    const bool on_gpus = settings_.transport == "cuda" || settings_.transport == "nccl" || written_.device == "gpu";
+    refuse_if(automatic && written_.selection.empty() && !on_gpus,
+              "--algorithm auto: needs --selection FILE, the table that weft advise -o writes, where data are not on GPUs");
     refuse_if(!automatic && !written_.selection.empty(), "--selection: goes with --algorithm auto");
     refuse_if(automatic && !written_.compression.empty(), "--algorithm auto: has no compression");
-    if (!problems_.empty() || !automatic) return;
+    if (!problems_.empty() || !automatic || written_.selection.empty()) return;
     refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0,
               "--channels, --pieces, --group: follow from --selection");
     const std::string& transport = settings_.transport;
@@ -186,8 +187,11 @@ class Reader {
     for (const Problem& p : problems(c, settings_.first_bytes / static_cast<std::int64_t>(sizeof(float))))
       problems_.push_back(fmt::format("{}: {}", p.where == "/name" ? "--compression" : "--" + p.where.substr(1), p.what));
     const std::string& transport = settings_.transport;
-    refuse_if(transport != "threads" && transport != "tcp" && transport != "mpi", "--compression: runs over threads, tcp and mpi, not {}",
-              transport);
+    refuse_if(transport == "cuda",
+              "--compression: runs over nccl, or over tcp and mpi with --device gpu, where data lie on GPUs, not cuda");
+    refuse_if(transport == "udp", "--compression: runs over threads, tcp, mpi and nccl, not udp");
+    refuse_if(settings_.graph, "--graph: takes no --compression: what is sent follows from the data");
+    refuse_if(!settings_.trace.empty() && transport == "nccl", "--trace: has no times of compressed all-reduces over nccl");
     refuse_if(settings_.collective != Collective::allreduce, "--compression: compresses allreduce, not {}", name_of(settings_.collective));
     refuse_if(settings_.dtype != DType::float32, "--compression: compresses float32, not {}", name_of(settings_.dtype));
     refuse_if(settings_.op != ReduceOp::sum, "--compression: compresses sums, not {}", name_of(settings_.op));
@@ -207,8 +211,6 @@ class Reader {
     refuse_if(transport != "tcp" && transport != "mpi",
               "--device gpu: only for --transport tcp and mpi (cuda and nccl have their data on GPUs)");
     refuse_if(settings_.cut.channels != 1, "--channels: must be 1 with --device gpu, got {}", settings_.cut.channels);
-    refuse_if(settings_.aggregated != 1, "-m: must be 1 with --device gpu, got {}", settings_.aggregated);
-    refuse_if(settings_.compression.has_value(), "--compression: works on the host's memory, not with --device gpu");
     refuse_if(!settings_.trace.empty(), "--trace: has no times of devices over tcp and mpi; leave out --device gpu");
   }
   void interpret_secret() {

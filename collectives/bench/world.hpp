@@ -20,11 +20,11 @@ class Medium {
   // What belongs beside every result, as the device; "" where there is nothing to say.
   virtual std::string about() const { return {}; }
 
-  // The collectives that the medium's library has itself, as a yardstick: its name, and what it can.
+  // The collectives that the medium's library has itself, as a yardstick: its name.
   virtual std::string_view library() const { return {}; }
-  // Whether an algorithm of this name is the medium's, not a schedule: the library's, or one of its own.
+  // Whether an algorithm of this name is the medium's, not a schedule: the library's, or one of its own; and what that can.
   virtual bool has_own(std::string_view algorithm) const { return !algorithm.empty() && algorithm == library(); }
-  virtual bool library_runs(Collective, DType, ReduceOp) const { return false; }
+  virtual bool runs_own(std::string_view algorithm, Collective, DType, ReduceOp) const { return static_cast<void>(algorithm), false; }
 };
 
 class StreamWorld;
@@ -45,8 +45,8 @@ class World : public Medium {
   virtual std::string others() { return {}; }
   // Whether send() and receive() take addresses on a device.
   virtual bool takes_device_memory() const { return false; }
-  // What runs collectives where the data of the one rank here are on a device; null where the host does.
-  virtual StreamWorld* device() { return nullptr; }
+  // What runs an algorithm where the data of the one rank here are on a device; null where the host does, whatever the algorithm.
+  virtual StreamWorld* device(std::string_view algorithm) { return static_cast<void>(algorithm), nullptr; }
 };
 
 }  // namespace weft::bench

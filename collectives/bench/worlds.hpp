@@ -30,9 +30,12 @@ std::unique_ptr<StreamWorld> nccl_world(const Settings&);
 // One rank of NCCL on its GPU; the ranks find each other, and talk, by `meeting`, which must stay. Throws InputError where there are
 // fewer GPUs than ranks on this machine, unless each process is shown but one.
 std::unique_ptr<World> nccl_rank(const Settings&, World& meeting, int local_rank);
+// How many GPUs are visible, asked for by a process of its own: one that has used CUDA may start no others that do. Throws InputError if
+// none is.
+int devices_seen_by_a_child();
 
-// One rank of tcp or mpi whose data lie on a GPU of this machine, of which ranks take one after another; `world` must stay.
-std::unique_ptr<World> staged_rank(World& world, int local_rank);
+// One rank of tcp or mpi whose data lie on a GPU of this machine, of which ranks take one after another; `world` and settings must stay.
+std::unique_ptr<World> staged_rank(const Settings&, World& world, int local_rank);
 
 // Starts MPI, runs this process's rank and ends MPI. If the run fails, prints why and ends all ranks.
 int run_mpi(const Settings&, const std::function<int(World&, const Settings&)>& run);

@@ -1,9 +1,9 @@
 #include "collectives/compression/compressor.hpp"
 
 #include "collectives/compression/meeting.hpp"
+#include "collectives/compression/nonfinite.hpp"
 #include "kernels/compression/count_sketch.hpp"
 #include "kernels/compression/sparse.hpp"
-#include "kernels/finite.hpp"
 #include "kernels/reduce.hpp"
 
 #include <algorithm>
@@ -14,17 +14,9 @@
 namespace weft {
 namespace {
 
-std::int64_t total(const std::vector<TensorShape>& tensors) {
-  std::int64_t elements = 0;
-  for (const TensorShape& t : tensors) elements += t.elements;
-  return elements;
-}
-
 void scale(std::vector<float>& values, double by) {
   for (float& v : values) v *= static_cast<float>(by);
 }
-
-std::string counted(std::size_t count, const char* one, const char* many) { return fmt::format("{} {}", count, count == 1 ? one : many); }
 
 }  // namespace
 
@@ -49,7 +41,7 @@ void Compressor::remember(std::span<const float> kept) {
 }
 
 void Compressor::make_plan() {
-  plan_ = weft::plan(settings_, total(tensors_), allreduce_);
+  plan_ = weft::plan(settings_, total_elements(tensors_), allreduce_);
   exchanges_.clear();
   for (const Phase& phase : plan_.phases)
     if (const auto* exchange = std::get_if<Exchange>(&phase)) exchanges_.emplace_back(*exchange, rank_);
@@ -135,16 +127,8 @@ void Compressor::run(std::size_t number, const Exchange& exchange, std::span<flo
 }
 
 void Compressor::check_finite(std::span<const float> gradient) const {
-  if (count_nonfinite(DType::float32, gradient.data(), gradient.size()) == NonFinite{}) return;
-  std::size_t begin = 0;
-  for (const TensorShape& tensor : tensors_) {
-    const auto size = static_cast<std::size_t>(tensor.elements);
-    const NonFinite bad = count_nonfinite(DType::float32, gradient.data() + begin, size);
-    if (bad != NonFinite{})
-      throw RunError(fmt::format("rank {}: tensor \"{}\" of the gradient has {} and {} among its {} elements", rank_, tensor.name,
-                                 counted(bad.nans, "NaN", "NaNs"), counted(bad.infinities, "infinity", "infinities"), size));
-    begin += size;
-  }
+  require_finite(tensors_, rank_,
+                 [&](std::size_t begin, std::size_t size) { return count_nonfinite(DType::float32, gradient.data() + begin, size); });
 }
 
 // With momentum, it is the velocity that is compressed (momentum correction of Lin et al. 2018).
@@ -221,7 +205,8 @@ void Compressor::apply_gtopk(std::span<float> gradient) {
       if (survivor != entries_.end() && survivor->index == e.index) act(e);
     }
   };
-  sort_by_index(dropped_);
+  // Merges drop an element more than once: in the order of the merges it is added back.
+  std::stable_sort(dropped_.begin(), dropped_.end(), [](const Entry& a, const Entry& b) { return a.index < b.index; });
   for_each_survivor(own_, [this](const Entry& e) { forget(e.index); });
   for_each_survivor(dropped_, [this](const Entry& e) { error_[e.index] += e.value; });
   std::fill(gradient.begin(), gradient.end(), 0.0f);

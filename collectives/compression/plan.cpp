@@ -136,7 +136,7 @@ std::optional<Kernel> kernel_named(std::string_view name) {
 }
 
 std::string_view name_of(Operand operand) {
-  constexpr std::array<std::string_view, 5> names = {"gradient", "table", "indices", "values", "entries"};
+  constexpr std::array<std::string_view, operand_count> names = {"gradient", "table", "indices", "values", "entries"};
   return names.at(static_cast<std::size_t>(operand));
 }
 

@@ -42,6 +42,7 @@ struct LocalWork {
 
 // What travels in an exchange.
 enum class Operand { gradient, table, indices, values, entries };
+constexpr std::size_t operand_count = static_cast<std::size_t>(Operand::entries) + 1;
 std::string_view name_of(Operand);
 
 // A collective of the registry over `elements` elements of `dtype`. A merge is a reduce over lists of (index, value) entries of

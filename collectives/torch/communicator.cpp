@@ -1,7 +1,7 @@
 #include "collectives/torch/communicator.hpp"
 
 #include "kernels/base/error.hpp"
-#include "kernels/base/hash.hpp"
+#include "kernels/base/text_hash.hpp"
 
 #include <algorithm>
 
@@ -20,9 +20,7 @@ Communicator::Communicator(KeyStore& store, GroupSettings settings, std::string_
 // Ranks that do not run the same operation do not take each other's messages for their own: they wait, and the one whose
 // patience ends says what it runs.
 int Communicator::next_label(std::string_view what) {
-  std::uint64_t hash = operations_++;
-  for (const char c : what) hash = mixed(hash ^ static_cast<unsigned char>(c));
-  return static_cast<int>(hash % labels);
+  return static_cast<int>(mixed(hash_of(what) ^ operations_++) % labels);
 }
 
 void Communicator::run(const Operation& o, std::byte* data) {

@@ -1,5 +1,7 @@
 #include "kernels/compression/sparse.hpp"
 
+#include "kernels/testing/backend.hpp"
+
 #include <algorithm>
 #include <map>
 #include <random>
@@ -41,42 +43,70 @@ Entries merged_by_definition(const Entries& a, const Entries& b, Entries& droppe
 }  // namespace
 
 TEST_CASE("what is gathered and scattered again is where it was") {
-  const Floats values = {10, 11, 12, 13, 14};
-  const std::vector<std::uint32_t> indices = {3, 0, 4};
-  Floats some(3), again(5, 0);
-  gather(values, indices, some);
-  CHECK(some == Floats{13, 10, 14});
-  scatter(indices, some, again);
-  CHECK(again == Floats{10, 0, 0, 13, 14});
-  scatter_add(Entries{{1, 5}, {3, -3}, {1, 1}}, again);
-  CHECK(again == Floats{10, 6, 0, 10, 14});
+  for (const test::Backend& on : test::backends()) {
+    CAPTURE(on.name);
+    const Floats values = {10, 11, 12, 13, 14};
+    const std::vector<std::uint32_t> indices = {3, 0, 4};
+    Floats some(3), again(5, 0);
+    on.gather(values, indices, some);
+    CHECK(some == Floats{13, 10, 14});
+    on.scatter(indices, some, again);
+    CHECK(again == Floats{10, 0, 0, 13, 14});
+    on.scatter_add(Entries{{1, 5}, {3, -3}}, again);
+    CHECK(again == Floats{10, 5, 0, 10, 14});
+  }
+}
+
+TEST_CASE("entries of one index are added one after the other") {
+  Floats values(2, 0);
+  scatter_add(Entries{{1, 5}, {0, -3}, {1, 1}}, values);
+  CHECK(values == Floats{-3, 6});
+}
+
+TEST_CASE("entries are sorted by index, the largest index there is among them") {
+  std::mt19937 random(5);
+  for (const test::Backend& on : test::backends()) {
+    CAPTURE(on.name);
+    Entries entries = random_entries(777, 100'000, random);
+    entries.push_back({0xffffffffu, -0.5f});
+    const Entries sorted = entries;
+    std::shuffle(entries.begin(), entries.end(), random);
+    on.sort_by_index(entries);
+    CHECK(entries == sorted);
+  }
 }
 
 TEST_CASE("two lists are merged by adding, and the largest magnitudes stay, ties by index") {
-  Entries into = {{1, 5}, {4, -3}, {9, 2}}, dropped;
-  merge_top_k(into, Entries{{2, 3}, {4, -4}, {9, -2}}, dropped);
-  CHECK(into == Entries{{1, 5}, {2, 3}, {4, -7}});
-  CHECK(dropped == Entries{{9, 0}});
-  Entries equal = {{5, 1}, {6, 1}};
-  dropped.clear();
-  merge_top_k(equal, Entries{{2, -1}, {7, 1}}, dropped);
-  CHECK(equal == Entries{{2, -1}, {5, 1}});
-  CHECK(dropped == Entries{{6, 1}, {7, 1}});
-  Entries none;
-  merge_top_k(none, {}, dropped);
-  CHECK(none.empty());
+  for (const test::Backend& on : test::backends()) {
+    CAPTURE(on.name);
+    Entries into = {{1, 5}, {4, -3}, {9, 2}}, dropped;
+    on.merge_top_k(into, Entries{{2, 3}, {4, -4}, {9, -2}}, dropped);
+    CHECK(into == Entries{{1, 5}, {2, 3}, {4, -7}});
+    CHECK(dropped == Entries{{9, 0}});
+    Entries equal = {{5, 1}, {6, 1}};
+    dropped.clear();
+    on.merge_top_k(equal, Entries{{2, -1}, {7, 1}}, dropped);
+    CHECK(equal == Entries{{2, -1}, {5, 1}});
+    CHECK(dropped == Entries{{6, 1}, {7, 1}});
+    Entries none;
+    on.merge_top_k(none, {}, dropped);
+    CHECK(none.empty());
+  }
 }
 
 TEST_CASE("any two lists are merged as by definition") {
-  std::mt19937 random(3);
-  for (int round = 0; round < 300; ++round) {
-    const std::size_t k = 1 + random() % 40;
-    const auto size = static_cast<std::uint32_t>(k + random() % 80);
-    const Entries a = random_entries(k, size, random), b = random_entries(k, size, random);
-    Entries merged = a, dropped, expected_dropped;
-    merge_top_k(merged, b, dropped);
-    CHECK(merged == merged_by_definition(a, b, expected_dropped));
-    CHECK(dropped == expected_dropped);
+  for (const test::Backend& on : test::backends()) {
+    CAPTURE(on.name);
+    std::mt19937 random(3);
+    for (int round = 0; round < 300; ++round) {
+      const std::size_t k = 1 + random() % 40;
+      const auto size = static_cast<std::uint32_t>(k + random() % 80);
+      const Entries a = random_entries(k, size, random), b = random_entries(k, size, random);
+      Entries merged = a, dropped, expected_dropped;
+      on.merge_top_k(merged, b, dropped);
+      CHECK(merged == merged_by_definition(a, b, expected_dropped));
+      CHECK(dropped == expected_dropped);
+    }
   }
 }
 

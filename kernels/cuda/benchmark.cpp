@@ -7,6 +7,7 @@
 #include "kernels/cuda/pack.hpp"
 #include "kernels/cuda/quantise.hpp"
 #include "kernels/cuda/reduce.hpp"
+#include "kernels/cuda/sparse.hpp"
 #include "kernels/cuda/top_k.hpp"
 
 #include <algorithm>
@@ -104,6 +105,12 @@ void measure(std::size_t bytes) {
 
   const std::span<Entry> entries(c.as<Entry>(), count / 1000);
   line("top_k, k = n / 1000", 1, [&] { top_k(values, entries, nullptr); });
+  const std::size_t k = count / 100;
+  const std::span<Entry> list(c.as<Entry>(), k), other_list(b.as<Entry>(), k), dropped(b.as<Entry>() + k, k);
+  top_k(values, list, nullptr);
+  sort_by_index(list, nullptr);
+  copy(other_list.data(), list.data(), list.size_bytes());
+  line("merge_top_k, k = n / 100", 0.04, [&] { merge_top_k(list, other_list, dropped, nullptr); });
   const SketchShape shape{.rows = 5, .columns = 1 << 16};
   const std::span<float> table(c.as<float>(), shape.counters());
   line("sketch_insert, 5 x 65536", 1, [&] { sketch_insert(shape, 0, values, table, nullptr); });

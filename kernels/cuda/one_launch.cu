@@ -5,6 +5,7 @@ namespace weft::cuda {
 namespace {
 
 constexpr unsigned threads = 512;
+constexpr unsigned looks_at_own = 4096;  // memory for one at the host's, which is far away
 
 struct Block {
   __device__ unsigned thread() const { return threadIdx.x; }
@@ -13,10 +14,13 @@ struct Block {
   __device__ void raise(std::uint32_t* flag, std::uint32_t value) const {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
   }
-  __device__ void wait_for(const std::uint32_t* flag, std::uint32_t value) const {
-    std::uint32_t seen;
-    do asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
-    while (static_cast<std::int32_t>(seen - value) < 0);
+  __device__ void wait_for(const std::uint32_t* flag, std::uint32_t value, const volatile std::uint32_t* given_up) const {
+    for (unsigned looks = 1;; ++looks) {
+      std::uint32_t seen;
+      asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+      if (static_cast<std::int32_t>(seen - value) >= 0) return;
+      if (looks % looks_at_own == 0 && given_up != nullptr && *given_up != 0) return;
+    }
   }
 };
 

@@ -4,12 +4,12 @@
 // smallest on are gathered, and only those k are sorted. Nothing waits for the host.
 #include "kernels/compression/top_k_ops.hpp"
 #include "kernels/cuda/check.hpp"
+#include "kernels/cuda/sort_keys.hpp"
 #include "kernels/cuda/top_k.hpp"
 
 #include <algorithm>
 
 #include <cub/block/block_scan.cuh>
-#include <cub/device/device_radix_sort.cuh>
 
 namespace weft::cuda {
 namespace {
@@ -230,14 +230,7 @@ void top_k(std::span<const float> values, std::span<Entry> largest, Stream strea
   collect_kernel<Collects::gathered><<<collecting, threads, 0, stream>>>(state.as<State>(), source, unsorted, k);
   check_launch("top_k: gather");
 
-  std::size_t sort_bytes = 0;
-  const auto sort = [&](void* scratch) {
-    check_cuda(cub::DeviceRadixSort::SortKeysDescending(scratch, sort_bytes, unsorted, sorted, k, 0, key_bits, stream),
-               "cub::DeviceRadixSort::SortKeysDescending");
-  };
-  sort(nullptr);
-  const Scratch sorting(sort_bytes, stream);
-  sort(sorting.as<void>());
+  sort_keys_descending(unsorted, sorted, k, {.first = 0, .end = key_bits}, stream);
   entries_kernel<<<blocks_for(k), threads, 0, stream>>>(sorted, values.data(), largest.data(), k);
   check_launch("top_k: entries");
 }

@@ -25,7 +25,12 @@ std::span<const Backend> backends() {
                                 .count_nonfinite = &weft::count_nonfinite,
                                 .sketch_insert = &weft::sketch_insert,
                                 .sketch_estimate = &weft::sketch_estimate,
-                                .top_k = &weft::top_k}};
+                                .top_k = &weft::top_k,
+                                .sort_by_index = &weft::sort_by_index,
+                                .gather = &weft::gather,
+                                .scatter = &weft::scatter,
+                                .scatter_add = &weft::scatter_add,
+                                .merge_top_k = &weft::merge_top_k}};
 #if WEFT_CUDA
     if (cuda_missing().empty()) found.push_back(cuda_backend());
 #endif

@@ -4,6 +4,7 @@
 #include "kernels/bit_vector.hpp"
 #include "kernels/compression/count_sketch.hpp"
 #include "kernels/compression/quantise.hpp"
+#include "kernels/compression/sparse.hpp"
 #include "kernels/compression/top_k.hpp"
 #include "kernels/dtype.hpp"
 #include "kernels/finite.hpp"
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace weft::test {
 
@@ -31,6 +33,11 @@ struct Backend {
   void (*sketch_insert)(const SketchShape&, std::uint64_t first, std::span<const float> values, std::span<float> table);
   void (*sketch_estimate)(const SketchShape&, std::span<const float> table, std::uint64_t first, std::span<float> values);
   void (*top_k)(std::span<const float> values, std::span<Entry> largest);
+  void (*sort_by_index)(std::span<Entry>);
+  void (*gather)(std::span<const float> values, std::span<const std::uint32_t> indices, std::span<float> out);
+  void (*scatter)(std::span<const std::uint32_t> indices, std::span<const float> values, std::span<float> into);
+  void (*scatter_add)(std::span<const Entry>, std::span<float> into);  // each index once
+  void (*merge_top_k)(std::span<Entry> into, std::span<const Entry> from, std::vector<Entry>& dropped);
 };
 
 // The CPU, and CUDA where it was built and there is a device.

@@ -7,8 +7,11 @@
 #include "kernels/cuda/quantise.hpp"
 #include "kernels/cuda/reduce.hpp"
 #include "kernels/cuda/runtime.hpp"
+#include "kernels/cuda/sparse.hpp"
 #include "kernels/cuda/top_k.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <deque>
 #include <vector>
 
@@ -179,6 +182,58 @@ void top_k(std::span<const float> values, std::span<Entry> largest) {
   entries.fetch();
 }
 
+// A host's span on the device, only to be read.
+template <class T>
+struct Input {
+  Copy copy;
+  std::size_t count;
+  explicit Input(std::span<const T> host) : copy(host.data(), host.size_bytes()), count(host.size()) {}
+  std::span<const T> device() const { return {copy.as<T>(), count}; }
+};
+
+void sort_by_index(std::span<Entry> entries) {
+  const Mirror<Entry> mirror(entries);
+  cuda::sort_by_index(mirror.device(), nullptr);
+  mirror.fetch();
+}
+
+void gather(std::span<const float> values, std::span<const std::uint32_t> indices, std::span<float> out) {
+  const Input<float> from(values);
+  const Input<std::uint32_t> at(indices);
+  const Mirror<float> mirror(out);
+  cuda::gather(from.device(), at.device(), mirror.device(), nullptr);
+  mirror.fetch();
+}
+
+void scatter(std::span<const std::uint32_t> indices, std::span<const float> values, std::span<float> into) {
+  const Input<float> from(values);
+  const Input<std::uint32_t> at(indices);
+  const Mirror<float> mirror(into);
+  cuda::scatter(at.device(), from.device(), mirror.device(), nullptr);
+  mirror.fetch();
+}
+
+void scatter_add(std::span<const Entry> entries, std::span<float> into) {
+  const Input<Entry> from(entries);
+  const Mirror<float> mirror(into);
+  cuda::scatter_add(from.device(), mirror.device(), nullptr);
+  mirror.fetch();
+}
+
+// What the device leaves of a fixed length becomes what the CPU appends: entries by index, without those that add nothing.
+void merge_top_k(std::span<Entry> into, std::span<const Entry> from, std::vector<Entry>& dropped) {
+  const Input<Entry> other(from);
+  const Mirror<Entry> mirror(into);
+  std::vector<Entry> all(into.size());
+  const Mirror<Entry> all_dropped{std::span(all)};
+  cuda::merge_top_k(mirror.device(), other.device(), all_dropped.device(), nullptr);
+  mirror.fetch();
+  all_dropped.fetch();
+  std::erase_if(all, [](const Entry& e) { return e.index == 0 && std::bit_cast<std::uint32_t>(e.value) == 0x80000000u; });
+  std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.index < b.index; });
+  dropped.insert(dropped.end(), all.begin(), all.end());
+}
+
 }  // namespace
 
 Backend cuda_backend() {
@@ -195,7 +250,12 @@ Backend cuda_backend() {
           .count_nonfinite = &count_nonfinite,
           .sketch_insert = &sketch_insert,
           .sketch_estimate = &sketch_estimate,
-          .top_k = &top_k};
+          .top_k = &top_k,
+          .sort_by_index = &sort_by_index,
+          .gather = &gather,
+          .scatter = &scatter,
+          .scatter_add = &scatter_add,
+          .merge_top_k = &merge_top_k};
 }
 
 }  // namespace weft::test

@@ -1,6 +1,7 @@
 // For tests: functions that take turns on one thread, each until it lets another run.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -57,12 +58,15 @@ struct FiberBlock {
   template <class Word>
   void raise(Word* flag, Word value) const {
     Fiber::let_others_run();
-    *flag = value;
+    std::atomic_ref(*flag).store(value, std::memory_order_release);  // others may be in another process
     Fiber::let_others_run();
   }
   template <class Word>
-  void wait_for(const Word* flag, Word value) const {
-    while (static_cast<int>(*flag - value) < 0) Fiber::let_others_run();
+  void wait_for(Word* flag, Word value, const Word* given_up) const {
+    while (static_cast<int>(std::atomic_ref(*flag).load(std::memory_order_acquire) - value) < 0) {
+      if (given_up != nullptr && *given_up != 0) return;
+      Fiber::let_others_run();
+    }
   }
 };
 

@@ -5,7 +5,7 @@
 #     -b  the folder of the build, build/default by default
 #     -o  where the results go, build/gpu-results by default
 #     -e  the largest message, 1G by default; all ranks' messages share the device's memory
-#   PART: tests kernels enqueue graph collectives one_launch staged trace nccl sanitizer; all of them by default, in this order
+#   PART: tests kernels enqueue graph collectives one_launch compression staged trace nccl sanitizer; all of them by default, in this order
 # Exit status: 0 if everything ran and no result was wrong, else 1, with what failed at the end.
 set -uo pipefail
 
@@ -24,7 +24,7 @@ while getopts b:o:e:h option; do
   esac
 done
 shift $((OPTIND - 1))
-all=(tests kernels enqueue graph collectives one_launch staged trace nccl sanitizer)
+all=(tests kernels enqueue graph collectives one_launch compression staged trace nccl sanitizer)
 parts=("$@")
 if ((${#parts[@]} == 0)); then parts=("${all[@]}"); fi
 for name in "${parts[@]}"; do
@@ -137,6 +137,15 @@ run_part() {
         keep "$bin/weft_bench" --transport cuda -n "$ranks" --algorithm one_shot,two_shot,ring,recursive_doubling -b 8 -e 4M -f 4
       done
       keep "$bin/weft_bench" --transport cuda -n "$(nvidia-smi -L | wc -l)" --algorithm one_shot,two_shot,ring -b 8 -e 4M -f 4 --graph
+      keep "$bin/weft_bench" --transport tcp --device gpu -n "$(nvidia-smi -L | wc -l)" --algorithm one_shot,two_shot -b 8 -e 4M -f 4
+      ;;
+    compression)
+      for compression in gs_sgd gtopk topk_allgather sketched_sgd; do
+        keep "$bin/weft_bench" --transport nccl --compression "$compression" -b 1M -e 256M -f 16
+        for ranks in 2 4; do
+          keep "$bin/weft_bench" --transport tcp --device gpu -n "$ranks" --compression "$compression" -b 1M -e 256M -f 16
+        done
+      done
       ;;
     staged)
       keep "$bin/weft_bench" --transport tcp --device gpu -n 4 --algorithm ring,halving_doubling -b 4K -e 256M -f 4

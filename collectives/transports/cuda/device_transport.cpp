@@ -1,7 +1,7 @@
 #include "collectives/transports/cuda/device_transport.hpp"
 
-#include "collectives/transports/cuda/handles.hpp"
-#include "kernels/cuda/reduce.hpp"
+#include "collectives/transports/cuda/device_side.hpp"
+#include "collectives/transports/cuda/pinned_memory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,25 +14,6 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-// Of the host, page-locked: devices copy from and to it while the host goes on, and their kernels read it.
-class PinnedMemory {
- public:
-  PinnedMemory() = default;
-  explicit PinnedMemory(std::size_t bytes) { check_cuda(cudaHostAlloc(&data_, bytes, cudaHostAllocPortable), "cudaHostAlloc"); }
-  PinnedMemory(PinnedMemory&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
-  PinnedMemory& operator=(PinnedMemory&& other) noexcept {
-    std::swap(data_, other.data_);
-    return *this;
-  }
-  ~PinnedMemory() {
-    if (data_ != nullptr) cudaFreeHost(data_);  // fails only after another call has failed
-  }
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-
- private:
-  void* data_ = nullptr;
-};
 
 struct Reduction {
   DType dtype;
@@ -53,16 +34,19 @@ struct Message {
 
 class DeviceTransport::Staging {
  public:
-  Staging(Transport& inner, DeviceCarriage carriage) : inner_(inner), carriage_(carriage) {
+  Staging(Transport& inner, DeviceCarriage carriage) : inner_(inner), carriage_(carriage), side_(carriage.device) {
     check(carriage.piece_bytes > 0 && carriage.piece_bytes % alignment == 0, "pieces of {} bytes", carriage.piece_bytes);
     use_device(carriage_.device);
     out_ = make_stream();
-    work_ = make_stream();
     for (OwnedEvent& e : landed_) e = make_event(Timing::off);
   }
 
   bool direct() const { return carriage_.carriage == Carriage::direct; }
-  Stream stream() const { return work_.get(); }
+  int device() const { return carriage_.device; }
+  Stream stream() {
+    unfinished_ = true;  // what the caller enqueues on it
+    return side_.stream().get();
+  }
 
   void receive(Rank from, Tag tag, ByteSpan into, std::optional<Reduction> reduction) {
     if (direct()) return finish(), inner_.receive(from, tag, into);
@@ -95,28 +79,19 @@ class DeviceTransport::Staging {
   }
 
   void reduce(DType dtype, ReduceOp op, void* into, const void* from, std::size_t bytes) {
-    if (bytes == 0) return;
-    use_device(carriage_.device);
-    cuda::reduce(dtype, op, into, from, bytes / size_of(dtype), work_.get());
+    side_.reduce(dtype, op, into, from, bytes);
     unfinished_ = true;
   }
   void copy(void* into, const void* from, std::size_t bytes) {
-    use_device(carriage_.device);
-    cuda::copy(into, from, bytes, work_.get());
+    side_.copy(into, from, bytes);
     unfinished_ = true;
   }
   void finish() {
     use_device(carriage_.device);
-    if (std::exchange(unfinished_, false)) synchronise(work_.get());
+    if (std::exchange(unfinished_, false)) synchronise(side_.stream().get());
   }
-
   std::byte* aside(std::size_t bytes) {
-    if (bytes <= aside_bytes_) return aside_.as<std::byte>();
-    finish();  // it may still be read
-    aside_ = {};
-    aside_ = DeviceMemory(bytes);
-    aside_bytes_ = bytes;
-    return aside_.as<std::byte>();
+    return side_.aside(bytes, [this] { finish(); });
   }
 
  private:
@@ -160,19 +135,18 @@ class DeviceTransport::Staging {
       else
         copy(m.data + begin, piece.data(), piece.size());
     });
-    check_cuda(cudaEventRecord(landed_[k % 2].get(), work_.get()), "cudaEventRecord");
+    check_cuda(cudaEventRecord(landed_[k % 2].get(), side_.stream().get()), "cudaEventRecord");
   }
 
   Transport& inner_;
   const DeviceCarriage carriage_;
-  OwnedStream out_, work_;
+  DeviceSide side_;
+  OwnedStream out_;
   std::array<OwnedEvent, 2> landed_;  // of each half: what came there has been taken in
   std::vector<Message> receives_, sends_;
   PinnedMemory staging_;  // two halves, for every other round
   std::size_t half_bytes_ = 0;
-  DeviceMemory aside_;
-  std::size_t aside_bytes_ = 0;
-  bool unfinished_ = false;  // something on work_ that nobody has waited for
+  bool unfinished_ = false;  // something on its stream that nobody has waited for
 };
 
 DeviceTransport::DeviceTransport(Transport& inner, DeviceCarriage carriage) {
@@ -210,7 +184,8 @@ std::byte* DeviceTransport::aside(std::size_t bytes) {
   const KeptDevice callers;
   return staging_->aside(bytes);
 }
-Stream DeviceTransport::stream() const { return staging_->stream(); }
+int DeviceTransport::device() const { return staging_->device(); }
+Stream DeviceTransport::stream() { return staging_->stream(); }
 void DeviceTransport::finish() {
   const KeptDevice callers;
   staging_->finish();

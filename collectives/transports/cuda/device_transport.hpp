@@ -3,8 +3,7 @@
 // use it.
 #pragma once
 
-#include "collectives/executors/transport.hpp"
-#include "kernels/cuda/runtime.hpp"
+#include "collectives/transports/cuda/stream_transport.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -19,9 +18,9 @@ struct DeviceCarriage {
   std::size_t piece_bytes = std::size_t{1} << 19;  // of a message that is staged; the same on all ranks
 };
 
-// All addresses are of the device's memory. Used by one thread. Staged, a message goes as pieces of one tag, the n-th of every message of
+// Staged, a message goes as pieces of one tag, the n-th of every message of
 // a step in the n-th round; so both ends of a message have a DeviceTransport.
-class DeviceTransport final : public Transport {
+class DeviceTransport final : public StreamTransport {
  public:
   // `inner` must stay. Throws RunError for what CUDA refuses.
   DeviceTransport(Transport& inner, DeviceCarriage);
@@ -35,10 +34,9 @@ class DeviceTransport final : public Transport {
   void copy(ByteSpan into, ByteView from) override;
   std::byte* aside(std::size_t bytes) override;
 
-  // On which reductions and copies are enqueued: for more of the same on this rank.
-  Stream stream() const;
-  // Returns when these are done.
-  void finish();
+  int device() const override;
+  Stream stream() override;
+  void finish() override;
 
  private:
   class Staging;

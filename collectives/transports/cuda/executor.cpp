@@ -1,113 +1,61 @@
 #include "collectives/transports/cuda/executor.hpp"
 
+#include "collectives/transports/cuda/device_clocks.hpp"
 #include "collectives/transports/cuda/device_graphs.hpp"
 #include "collectives/transports/cuda/handles.hpp"
+#include "collectives/transports/cuda/hold.hpp"
+#include "collectives/transports/cuda/plan_resources.hpp"
+#include "collectives/transports/cuda/waiting.hpp"
 #include "kernels/cuda/reduce.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <map>
+#include <array>
 #include <optional>
 #include <set>
-#include <thread>
 
 namespace weft::cuda {
 namespace {
 
 using Kind = StreamOperation::Kind;
 using Location = StreamOperation::Location;
-using HostClock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds between_looks{1};
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
+// Runs that are enqueued before the host waits for those before them: enough that devices never wait for the host, and few enough for
+// CUDA's queues of launches, so that a hold can be put on the first of them.
+constexpr std::int64_t runs_ahead = 32;
 
 bool is_here(int device) { return device != elsewhere; }
-
-std::set<int> devices_here(const std::vector<int>& of_ranks) {
-  std::set<int> here(of_ranks.begin(), of_ranks.end());
-  here.erase(elsewhere);
-  return here;
-}
-
-double host_us() { return std::chrono::duration<double, std::micro>(HostClock::now().time_since_epoch()).count(); }
-
-// Between every two devices that can.
-std::set<std::pair<int, int>> enable_peer_access(const std::set<int>& devices) {
-  std::set<std::pair<int, int>> enabled;
-  for (const int reader : devices)
-    for (const int owner : devices) {
-      int can = 0;
-      if (reader != owner) check_cuda(cudaDeviceCanAccessPeer(&can, reader, owner), "cudaDeviceCanAccessPeer");
-      if (can == 0) continue;
-      use_device(reader);
-      const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);
-      if (error != cudaErrorPeerAccessAlreadyEnabled) check_cuda(error, "cudaDeviceEnablePeerAccess");
-      static_cast<void>(cudaGetLastError());  // it would be reported by the next launch
-      enabled.emplace(reader, owner);
-    }
-  return enabled;
-}
-
-// Holds back what is enqueued on a stream until it is let go: what follows starts together, however long enqueuing takes.
-class Hold {
- public:
-  void put_on(const OwnedStream& stream) {
-    let_go_ = false;
-    check_cuda(cudaLaunchHostFunc(stream.get(), &Hold::wait, this), "cudaLaunchHostFunc");
-  }
-  void let_go() { let_go_ = true; }
-
- private:
-  static void CUDART_CB wait(void* hold) {
-    while (!static_cast<const Hold*>(hold)->let_go_) std::this_thread::yield();
-  }
-  std::atomic<bool> let_go_ = true;
-};
-
-// Lets go at the end of a block, whatever happens in it.
-struct LetGo {
-  Hold& hold;
-  explicit LetGo(Hold& h) : hold(h) {}
-  LetGo(const LetGo&) = delete;
-  LetGo& operator=(const LetGo&) = delete;
-  ~LetGo() { hold.let_go(); }
-};
 
 }  // namespace
 
 class Executor::Work {
  public:
   explicit Work(ExecutorSettings settings)
-      : settings_(std::move(settings)), devices_(devices_here(settings_.devices)), peers_(enable_peer_access(devices_)) {
+      : settings_(std::move(settings)),
+        devices_(devices_here(settings_.devices)),
+        peers_(devices_),
+        resources_(settings_.devices),
+        clocks_(devices_) {
     check(!devices_.empty(), "an executor of no rank");
     use_device(origin_device());
     origin_ = make_stream();
     start_ = make_event(Timing::off);
     began_ = make_event(Timing::on);
     ended_ = make_event(Timing::on);
-    for (const int d : devices_) {
-      use_device(d);
-      bases_[d].event = make_event(Timing::on);
-    }
+    for (OwnedEvent& e : passed_) e = make_event(Timing::off);
   }
 
   bool stuck() const { return stuck_; }
 
   bool reads(Rank reader, Rank owner) const {
-    if (device_of(reader) == elsewhere || device_of(owner) == elsewhere) return false;
-    return device_of(reader) == device_of(owner) || peers_.contains({device_of(reader), device_of(owner)});
+    return is_here(device_of(reader)) && is_here(device_of(owner)) && peers_.reads(device_of(reader), device_of(owner));
   }
 
   void prepare(StreamPlan plan) {
-    check(index(plan.ranks) == settings_.devices.size(), "a plan of {} ranks on devices of {}", plan.ranks, settings_.devices.size());
+    check(static_cast<std::size_t>(plan.ranks) == settings_.devices.size(), "a plan of {} ranks on devices of {}", plan.ranks,
+          settings_.devices.size());
     forget_graphs();
     replacement_ = nullptr;
-    const bool same_streams = plan.streams_per_rank == plan_.streams_per_rank && !streams_.empty();
-    plan_ = std::move(plan);
-    prepare_memories();
-    if (!same_streams) prepare_streams();
-    prepare_events();
+    resources_.prepare(std::move(plan));
   }
   void replace(std::function<void()> enqueue) {
     forget_graphs();
@@ -136,77 +84,59 @@ class Executor::Work {
     graph_ = OwnedGraphExec(executable);
   }
 
-  double run() {
-    ++runs_;
-    if (plan_.marks > 0) compare_clocks();
+  double run(std::int64_t count) {
+    if (plan().marks > 0) compare_clocks();
     use_device(origin_device());
-    if (graph_.get() != nullptr) {
-      hold_.put_on(origin_);  // the host's time for the launch is no time of the collective
-      const LetGo at_the_end(hold_);
-      record(began_, origin_);
-      check_cuda(cudaGraphLaunch(graph_.get(), origin_.get()), "cudaGraphLaunch");
-      record(ended_, origin_);
-    } else if (device_graphs_) {
-      hold_.put_on(origin_);
-      const LetGo at_the_end(hold_);
-      record(began_, origin_);
-      record(start_, origin_);
-      device_graphs_->launch(start_, origin_);
+    const bool graphs = graph_.get() != nullptr || device_graphs_;
+    if (graphs) hold_.put_on(origin_);  // the host's time for the first launches is no time of the collective
+    const LetGo at_the_end(hold_);
+    record(began_, origin_);
+    for (std::int64_t i = 0; i < count; ++i) {
+      ++runs_;
+      enqueue_run();
       use_device(origin_device());
-      record(ended_, origin_);
-    } else {
-      record(began_, origin_);
-      enqueue();
-      use_device(origin_device());
-      record(ended_, origin_);
+      if ((i + 1) % runs_ahead == 0 && i + 1 < count) pass(i / runs_ahead);
     }
+    record(ended_, origin_);
+    hold_.let_go();
     await(ended_);
-    return microseconds_between(began_, ended_);
+    return microseconds_between(began_, ended_) / static_cast<double>(count);
   }
 
   std::vector<double> marks_us() const {
-    std::vector<double> times(index(plan_.marks));
-    for (const StreamOperation& o : plan_.operations)
-      if (o.kind == Kind::mark && marks_[index(o.event)].get() != nullptr)
-        times[index(o.event)] = microseconds_between(bases_.at(device_of_stream(o.stream)).event, marks_[index(o.event)]);
+    std::vector<double> times(static_cast<std::size_t>(plan().marks));
+    for (const StreamOperation& o : plan().operations) {
+      if (o.kind != Kind::mark || resources_.mark(o.event).get() == nullptr) continue;
+      const DeviceClocks::Began& began = clocks_.of(resources_.device_of_stream(o.stream));
+      times[static_cast<std::size_t>(o.event)] = microseconds_between(began.event, resources_.mark(o.event));
+    }
     return times;
   }
   std::vector<Clock> clocks() const {
-    const Base& origin = bases_.at(origin_device());
+    const DeviceClocks::Began& origin = clocks_.of(origin_device());
     std::vector<Clock> all;
     for (const int d : settings_.devices) {
       if (d == origin_device() || d == elsewhere) {
         all.push_back({});
         continue;
       }
-      const Base& base = bases_.at(d);
-      all.push_back({origin.host_us - base.host_us, origin.error_us + base.error_us});
+      const DeviceClocks::Began& own = clocks_.of(d);
+      all.push_back({origin.host_us - own.host_us, origin.error_us + own.error_us});
     }
     return all;
   }
   Start start() const {
-    const Base& origin = bases_.at(origin_device());
+    const DeviceClocks::Began& origin = clocks_.of(origin_device());
     return {origin.host_us, origin.error_us};
   }
 
-  void* message(Rank r) const { return memories_[index(r)].memory.data(); }
-  Stream stream(Rank r) const { return streams_[index(r * plan_.streams_per_rank)].get(); }
-  int device_of(Rank r) const { return settings_.devices[index(r)]; }
+  void* message(Rank r) const { return resources_.memory(r); }
+  Stream stream(Rank r) const { return resources_.first_stream_of(r).get(); }
+  int device_of(Rank r) const { return settings_.devices[static_cast<std::size_t>(r)]; }
 
  private:
-  struct Memory {
-    DeviceMemory memory;
-    int device = -1;
-    std::int64_t bytes = 0;
-  };
-  // Where a device's clock starts, and when that was on the host.
-  struct Base {
-    OwnedEvent event;
-    double host_us = 0, error_us = 0;
-  };
-
+  const StreamPlan& plan() const { return resources_.plan(); }
   int origin_device() const { return *std::find_if(settings_.devices.begin(), settings_.devices.end(), is_here); }
-  int device_of_stream(int s) const { return device_of(plan_.rank_of_stream(s)); }
 
   void forget_graphs() {
     graph_ = {};
@@ -219,104 +149,84 @@ class Executor::Work {
       bool& capturing;
       ~Captured() { capturing = false; }
     } captured{capturing_};
-    device_graphs_.emplace(DeviceGraphs::Source{.plan = plan_,
-                                                .device_of = [this](int s) { return device_of_stream(s); },
-                                                .stream = [this](int s) -> const OwnedStream& { return streams_[index(s)]; },
+    device_graphs_.emplace(DeviceGraphs::Source{.plan = plan(),
+                                                .device_of = [this](int s) { return resources_.device_of_stream(s); },
+                                                .stream = [this](int s) -> const OwnedStream& { return resources_.stream(s); },
                                                 .enqueue = [this](const StreamOperation& o) { enqueue(o); }});
   }
 
-  void prepare_memories() {
-    memories_.resize(plan_.memories.size());
-    for (std::size_t m = 0; m < memories_.size(); ++m) {
-      Memory& own = memories_[m];
-      const int device = device_of(plan_.rank_of_memory(static_cast<int>(m)));
-      if (device == elsewhere || (own.device == device && own.bytes >= plan_.memories[m])) continue;
-      own = {};  // before more is asked for
-      use_device(device);
-      own = {DeviceMemory(static_cast<std::size_t>(plan_.memories[m])), device, plan_.memories[m]};
+  void enqueue_run() {
+    if (graph_.get() != nullptr) {
+      check_cuda(cudaGraphLaunch(graph_.get(), origin_.get()), "cudaGraphLaunch");
+    } else if (device_graphs_) {
+      record(start_, origin_);
+      device_graphs_->launch(start_, origin_);
+    } else {
+      enqueue();
     }
   }
-  void prepare_streams() {
-    streams_.clear();
-    ends_.clear();
-    streams_.resize(index(plan_.streams()));
-    ends_.resize(index(plan_.streams()));
-    for (int s = 0; s < plan_.streams(); ++s) {
-      if (device_of_stream(s) == elsewhere) continue;
-      use_device(device_of_stream(s));
-      streams_[index(s)] = make_stream();
-      ends_[index(s)] = make_event(Timing::off);
-    }
-  }
-  void prepare_events() {
-    events_.clear();
-    events_.resize(index(plan_.events));
-    marks_.clear();
-    marks_.resize(index(plan_.marks));
-    for (const StreamOperation& o : plan_.operations) {
-      if ((o.kind != Kind::record && o.kind != Kind::mark) || device_of_stream(o.stream) == elsewhere) continue;
-      use_device(device_of_stream(o.stream));
-      if (o.kind == Kind::record)
-        events_[index(o.event)] = make_event(Timing::off);
-      else
-        marks_[index(o.event)] = make_event(Timing::on);
-    }
+  // Between runs: waits until those before the last `runs_ahead` have ended.
+  void pass(std::int64_t times) {
+    hold_.let_go();
+    record(passed_[static_cast<std::size_t>(times % 2)], origin_);
+    if (times > 0) await(passed_[static_cast<std::size_t>((times + 1) % 2)]);
   }
 
   // All streams start after the origin's and are awaited by it: the shape that a capture asks for, too.
   void enqueue() {
     use_device(origin_device());
     record(start_, origin_);
-    for (const OwnedStream& s : streams_)
+    for (const OwnedStream& s : resources_.streams())
       if (s.get() != nullptr) wait(s, start_);
     if (replacement_)
       replacement_();
     else
-      for (const StreamOperation& o : plan_.operations) enqueue(o);
-    for (int s = 0; s < plan_.streams(); ++s) {
-      if (device_of_stream(s) == elsewhere) continue;
-      use_device(device_of_stream(s));
-      record(ends_[index(s)], streams_[index(s)]);
-      wait(origin_, ends_[index(s)]);
+      for (const StreamOperation& o : plan().operations) enqueue(o);
+    for (int s = 0; s < plan().streams(); ++s) {
+      if (resources_.device_of_stream(s) == elsewhere) continue;
+      use_device(resources_.device_of_stream(s));
+      record(resources_.end(s), resources_.stream(s));
+      wait(origin_, resources_.end(s));
     }
   }
 
   void enqueue(const StreamOperation& o) {
     if (o.kind == Kind::begin_group) return messenger().begin_group();
     if (o.kind == Kind::end_group) return messenger().end_group();
-    if (device_of_stream(o.stream) == elsewhere) return;
-    const OwnedStream& stream = streams_[index(o.stream)];
+    if (resources_.device_of_stream(o.stream) == elsewhere) return;
+    const OwnedStream& stream = resources_.stream(o.stream);
     const auto bytes = static_cast<std::size_t>(o.bytes);
-    const auto count = bytes / size_of(plan_.dtype);
-    use_device(device_of_stream(o.stream));
+    const auto count = bytes / size_of(plan().dtype);
+    use_device(resources_.device_of_stream(o.stream));
     switch (o.kind) {
       case Kind::copy:
         return copy(at(o.into), at(o.from), bytes, stream.get());
       case Kind::reduce:
-        return reduce(plan_.dtype, plan_.op, at(o.into), at(o.from), count, stream.get());
+        return reduce(plan().dtype, plan().op, at(o.into), at(o.from), count, stream.get());
       case Kind::reduce_many: {
         std::vector<const void*> sources;
-        for (int s = o.first_source; s < o.first_source + o.sources; ++s) sources.push_back(at(plan_.sources[index(s)]));
-        return reduce_many(plan_.dtype, plan_.op, at(o.into), sources, count, stream.get());
+        for (int s = o.first_source; s < o.first_source + o.sources; ++s)
+          sources.push_back(at(plan().sources[static_cast<std::size_t>(s)]));
+        return reduce_many(plan().dtype, plan().op, at(o.into), sources, count, stream.get());
       }
       case Kind::divide:
-        return scale_average(plan_.dtype, at(o.into), count, plan_.workers, stream.get());
+        return scale_average(plan().dtype, at(o.into), count, plan().workers, stream.get());
       case Kind::record:
-        return record(events_[index(o.event)], stream);
+        return record(resources_.event(o.event), stream);
       case Kind::wait:
-        return wait(stream, events_[index(o.event)]);
+        return wait(stream, resources_.event(o.event));
       case Kind::mark:
         // Within a capture an event is an edge only, unless it is called external.
-        return check_cuda(cudaEventRecordWithFlags(marks_[index(o.event)].get(), stream.get(),
+        return check_cuda(cudaEventRecordWithFlags(resources_.mark(o.event).get(), stream.get(),
                                                    capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault),
                           "cudaEventRecordWithFlags");
       case Kind::begin_group:
       case Kind::end_group:
         break;  // of no stream
       case Kind::send:
-        return messenger().send(plan_.rank_of_stream(o.stream), o.peer, at(o.from), bytes, stream.get());
+        return messenger().send(plan().rank_of_stream(o.stream), o.peer, at(o.from), bytes, stream.get());
       case Kind::receive:
-        return messenger().receive(plan_.rank_of_stream(o.stream), o.peer, at(o.into), bytes, stream.get());
+        return messenger().receive(plan().rank_of_stream(o.stream), o.peer, at(o.into), bytes, stream.get());
     }
   }
 
@@ -324,7 +234,8 @@ class Executor::Work {
     check(settings_.messenger != nullptr, "a plan with messages, and no messenger");
     return *settings_.messenger;
   }
-  std::byte* at(Location p) const { return memories_[index(p.memory)].memory.as<std::byte>() + p.offset; }
+  Lookout* lookout() const { return settings_.messenger != nullptr ? settings_.messenger : settings_.lookout; }
+  std::byte* at(Location p) const { return resources_.memory(p.memory) + p.offset; }
   static void record(const OwnedEvent& event, const OwnedStream& stream) {
     check_cuda(cudaEventRecord(event.get(), stream.get()), "cudaEventRecord");
   }
@@ -333,80 +244,38 @@ class Executor::Work {
   }
 
   void compare_clocks() {
-    for (auto& [device, base] : bases_) {
-      use_device(device);
+    const auto stream_of = [this](int device) -> const OwnedStream& {
       const auto rank = std::find(settings_.devices.begin(), settings_.devices.end(), device) - settings_.devices.begin();
-      const double before = host_us();
-      record(base.event, streams_[static_cast<std::size_t>(rank * plan_.streams_per_rank)]);
-      await(base.event);
-      const double after = host_us();
-      base.host_us = (before + after) / 2;
-      base.error_us = (after - before) / 2;
-    }
+      return resources_.first_stream_of(static_cast<Rank>(rank));
+    };
+    clocks_.compare(stream_of, [this](const OwnedEvent& e) { await(e); });
   }
 
   void await(const OwnedEvent& event) {
-    const auto begin = HostClock::now();
-    bool told = false;
-    for (auto next_look = begin + between_looks;;) {
-      const cudaError_t error = cudaEventQuery(event.get());
-      if (error == cudaSuccess) {
-        if (told) settings_.messenger->tell_waiting("");
-        return;
-      }
-      if (error != cudaErrorNotReady) check_cuda(error, "a collective on the device");
-      static_cast<void>(cudaGetLastError());  // "not ready" would be reported by the next launch
-      const auto now = HostClock::now();
-      if (now < next_look) continue;
-      if (settings_.messenger != nullptr) look();
-      if (settings_.messenger != nullptr && !told && now - begin > settings_.patience / 2) {
-        settings_.messenger->tell_waiting(fmt::format("its device to end run {}", runs_));
-        told = true;
-      }
-      if (now - begin > settings_.patience) {
-        stuck_ = true;
-        throw StuckError(fmt::format("the devices have not ended their work (run {}) after {} ms{}", runs_, settings_.patience.count(),
-                                     settings_.messenger != nullptr ? settings_.messenger->others() : ""));
-      }
-      next_look = now + between_looks;
-      std::this_thread::yield();
-    }
-  }
-
-  void look() {
     try {
-      settings_.messenger->look();
+      cuda::await(event, {lookout(), settings_.patience}, fmt::format("run {}", runs_));
     } catch (...) {
-      stuck_ = true;  // what waits for a message that will not come
+      stuck_ = true;  // the devices may still use all there is
       throw;
     }
   }
 
   const ExecutorSettings settings_;
   const std::set<int> devices_;
-  const std::set<std::pair<int, int>> peers_;  // (reader, owner)
-  StreamPlan plan_;
-  std::vector<Memory> memories_;
+  const PeerAccess peers_;
+  PlanResources resources_;
+  DeviceClocks clocks_;
   OwnedStream origin_;  // of rank 0's device
-  std::vector<OwnedStream> streams_;
   OwnedEvent start_, began_, ended_;
-  std::vector<OwnedEvent> ends_, events_, marks_;
-  std::map<int, Base> bases_;  // by device
+  std::array<OwnedEvent, 2> passed_;  // of runs that are enqueued in one go, in turn
   std::function<void()> replacement_;
   OwnedGraphExec graph_;
   std::optional<DeviceGraphs> device_graphs_;  // where one graph over all devices is not to be had
   Hold hold_;
-  int runs_ = 0;
+  std::int64_t runs_ = 0;
   bool capturing_ = false;
   bool stuck_ = false;
 };
-
-std::vector<int> devices_of_ranks(int ranks, int devices) {
-  std::vector<int> all;
-  const int used = std::min(ranks, devices);
-  for (Rank r = 0; r < ranks; ++r) all.push_back(static_cast<int>(static_cast<std::int64_t>(r) * used / ranks));
-  return all;
-}
 
 Executor::Executor(ExecutorSettings settings) {
   const KeptDevice callers;
@@ -431,9 +300,9 @@ void Executor::capture() {
   work_->capture();
 }
 
-double Executor::run() {
+double Executor::run(std::int64_t count) {
   const KeptDevice callers;
-  return work_->run();
+  return work_->run(count);
 }
 
 std::vector<double> Executor::marks_us() const { return work_->marks_us(); }
@@ -454,17 +323,6 @@ void Executor::read(Rank r, ByteSpan into) const {
   use_device(work_->device_of(r));
   copy(into.data(), work_->message(r), into.size());
   synchronise();
-}
-
-std::string describe_devices(const std::vector<int>& devices) {
-  std::map<std::string, std::set<int>> by_name;
-  for (const int d : devices_here(devices)) by_name[device_name(d)].insert(d);
-  std::vector<std::string> names;
-  for (const auto& [name, of_name] : by_name) names.push_back(of_name.size() == 1 ? name : fmt::format("{} x {}", of_name.size(), name));
-  int driver = 0, runtime = 0;
-  check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-  check_cuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  return fmt::format("{}, CUDA driver {}, runtime {}", fmt::join(names, ", "), version_text(driver), version_text(runtime));
 }
 
 }  // namespace weft::cuda

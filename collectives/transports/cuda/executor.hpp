@@ -4,11 +4,13 @@
 
 #include "collectives/executors/stream/plan.hpp"
 #include "collectives/executors/transport.hpp"
-#include "kernels/base/error.hpp"
+#include "collectives/transports/cuda/devices.hpp"
+#include "collectives/transports/cuda/messenger.hpp"
 #include "kernels/cuda/runtime.hpp"
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,39 +18,12 @@
 
 namespace weft::cuda {
 
-// Carries the sends and receives of a plan; the cuda executor has none, NCCL is one.
-class Messenger {
- public:
-  virtual ~Messenger() = default;
-  virtual void begin_group() = 0;
-  // `stream` is of the rank's device; the work is enqueued there by the end of the group at the latest.
-  virtual void send(Rank from, Rank to, const void* data, std::size_t bytes, Stream) = 0;
-  virtual void receive(Rank at, Rank from, void* into, std::size_t bytes, Stream) = 0;
-  virtual void end_group() = 0;
-  // Called while the host waits for the devices. Throws RunError if the messenger knows that they will not end.
-  virtual void look() {}
-  // For who has waited for half its patience: tells other processes what for, "" for no longer; and what they have told, a line for each.
-  virtual void tell_waiting(const std::string&) {}
-  virtual std::string others() { return {}; }
-};
-
-// The devices had made no end of their work when patience did. They may never: whoever catches this ends the process without
-// freeing what they use.
-class StuckError : public RunError {
- public:
-  using RunError::RunError;
-};
-
-constexpr int elsewhere = -1;  // the device of a rank of another process
-
 struct ExecutorSettings {
   std::vector<int> devices;  // of each rank; several ranks may share one. What `elsewhere` ranks do is left to their processes.
   Messenger* messenger = nullptr;
+  Lookout* lookout = nullptr;  // where no messenger is one
   std::chrono::milliseconds patience{30'000};
 };
-
-// Ranks in contiguous blocks, as even as can be, on the first `devices` devices.
-std::vector<int> devices_of_ranks(int ranks, int devices);
 
 class Executor {
  public:
@@ -67,8 +42,9 @@ class Executor {
   // Turns it into a graph of CUDA, which run() then replays. It must have run once: libraries prepare on first use.
   void capture();
 
-  // Runs it. Returns the microseconds from when the devices began until all had ended, by the clock of the first rank's device.
-  double run();
+  // Runs it so many times, one after the other: the host waits for none of them. Returns the microseconds of one, from when the devices
+  // began until all had ended, by the clock of the first rank's device.
+  double run(std::int64_t count = 1);
 
   // What a plan with marks noted in the last run: the microseconds of each mark, by the clock of its device.
   std::vector<double> marks_us() const;
@@ -95,8 +71,5 @@ class Executor {
   class Work;
   std::unique_ptr<Work> work_;
 };
-
-// "NVIDIA H200, CUDA driver 13.0, runtime 13.0", for each device that differs.
-std::string describe_devices(const std::vector<int>& devices);
 
 }  // namespace weft::cuda

@@ -118,6 +118,26 @@ TEST_CASE("cuda: one executor runs plans of all sizes") {
   }
 }
 
+TEST_CASE("cuda: many runs back to back leave what each leaves, and their time is that of one") {
+  if (test::no_gpu()) return;
+  const Schedule s = build({.algorithm = "recursive_doubling", .ranks = 4});
+  cuda::Executor executor({.devices = devices(4)});
+  Case c(executor, s, 1'003, DType::int32, ReduceOp::max);  // a maximum of maxima is the same
+  c.prepare();
+  for (const bool graph : {false, true})
+    for (const std::int64_t count : {1, 2, 100}) {
+      CAPTURE(graph);
+      CAPTURE(count);
+      c.fill_all();
+      const double one = executor.run();
+      if (graph) executor.capture();
+      const double mean = executor.run(count);
+      CHECK(mean > 0);
+      if (count == 100 && !graph) CHECK(mean < 20 * one);
+      CHECK(c.fault() == "");
+    }
+}
+
 TEST_CASE("cuda: marks are in order, replayed too") {
   if (test::no_gpu()) return;
   const Schedule s = build({.algorithm = "recursive_doubling", .ranks = 4});

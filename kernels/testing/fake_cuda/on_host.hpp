@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <vector>
 
@@ -57,6 +58,7 @@ T exchanged(T value, unsigned from_lane) {
 using weft::fake_cuda::blockDim, weft::fake_cuda::blockIdx, weft::fake_cuda::gridDim, weft::fake_cuda::threadIdx;
 
 inline void __syncthreads() { weft::fake_cuda::wait_for_block(); }
+inline void __trap() { std::abort(); }
 inline bool __any_sync(unsigned, bool mine) {
   bool any = false;
   for (unsigned lane = 0; lane < 32; ++lane) any |= weft::fake_cuda::exchanged<unsigned>(mine, lane) != 0;

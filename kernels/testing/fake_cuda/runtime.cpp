@@ -6,6 +6,8 @@
 //   WEFT_FAKE_DRIVER=v    a driver that is too old, 0: none at all  WEFT_FAKE_STUCK=1   work never ends
 //   WEFT_FAKE_GRAPHS=1    graphs are of one device only
 //   WEFT_FAKE_PINNED=0    the host has no page-locked memory     WEFT_FAKE_GUARD=1   the host that touches device memory is ended
+//   WEFT_FAKE_IPC=0       memory cannot be shared with other processes
+// Processes that share memory are of one machine, whose devices they all see.
 #include "kernels/testing/fake_cuda/runtime.hpp"
 
 #include <algorithm>
@@ -19,9 +21,10 @@
 #include <vector>
 
 #include <cuda_runtime.h>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace {
 
@@ -72,41 +75,59 @@ std::vector<FakeStream*> streams = {&legacy};
 Graph* capturing = nullptr;
 FakeStream* capture_origin = nullptr;
 
-// Memory of devices, in pages of its own where it is guarded: open only while a device works.
-std::map<void*, std::size_t> guarded;
+// Memory of devices in pages of its own, where it is large or guarded: then open only while a device works. What other processes may
+// read, too, has a file.
+struct Pages {
+  std::size_t bytes = 0;
+  int file = -1;
+  bool of_another = false;  // process
+};
+constexpr std::size_t large = std::size_t{2} << 20;
+std::map<void*, Pages> pages;
 int working = 0;
 
-void protect_all(int protection) {
-  for (const auto& [data, bytes] : guarded) ::mprotect(data, bytes, protection);
+bool guards() { return environment("WEFT_FAKE_GUARD", 0) != 0; }
+int protection_now() { return guards() && working == 0 ? PROT_NONE : PROT_READ | PROT_WRITE; }
+void protect_all() {
+  if (!guards()) return;
+  for (const auto& [data, of] : pages) ::mprotect(data, of.bytes, protection_now());
 }
 struct Working {
   Working() {
-    if (working++ == 0) protect_all(PROT_READ | PROT_WRITE);
+    if (working++ == 0) protect_all();
   }
   Working(const Working&) = delete;
   Working& operator=(const Working&) = delete;
   ~Working() {
-    if (--working == 0) protect_all(PROT_NONE);
+    if (--working == 0) protect_all();
   }
 };
 
 void* allocate(std::size_t bytes) {
   const Lock lock(everything);
-  if (environment("WEFT_FAKE_GUARD", 0) == 0) return std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (!guards() && bytes < large) return std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   constexpr std::size_t page = 4096;
   const std::size_t whole = (bytes / page + 1) * page;
-  void* const data = ::mmap(nullptr, whole, working > 0 ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const data = ::mmap(nullptr, whole, protection_now(), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return nullptr;
-  guarded[data] = whole;
+  pages[data] = {.bytes = whole};
   return data;
 }
 void release(void* data) {
   const Lock lock(everything);
-  const auto found = guarded.find(data);
-  if (found == guarded.end()) return std::free(data);
-  ::munmap(data, found->second);
-  guarded.erase(found);
+  const auto found = pages.find(data);
+  if (found == pages.end()) return std::free(data);
+  ::munmap(data, found->second.bytes);
+  if (found->second.file >= 0) ::close(found->second.file);
+  pages.erase(found);
 }
+
+// What a handle says: by which file of which process the memory can be opened.
+struct SharedPages {
+  pid_t process;
+  int file;
+  std::size_t bytes;
+};
 
 void require(bool ok, const char* what) {
   if (ok) return;
@@ -140,7 +161,7 @@ void advance_all() {
       for (FakeStream* s : streams) again |= advance(*s);
     }
   }
-  if (!moved) ::sched_yield();
+  if (!moved) ::usleep(20);  // what is waited for is done by others, who are to have the processor
 }
 
 void enqueue_waiting(cudaStream_t stream, Work work) {
@@ -218,6 +239,49 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
 cudaError_t cudaFree(void* data) {
   not_in_capture();
   while (advance(legacy)) continue;
+  release(data);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* place, int length, int device) {
+  std::snprintf(place, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);
+  return cudaSuccess;
+}
+// The memory goes to a file, and stays where it is.
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* data) {
+  const Lock lock(everything);
+  if (environment("WEFT_FAKE_IPC", 1) == 0) return cudaErrorNotSupported;
+  const auto found = pages.find(data);
+  require(found != pages.end() && !found->second.of_another, "a handle for memory that is no allocation of whole pages");
+  Pages& own = found->second;
+  if (own.file < 0) {
+    const Working open;
+    own.file = ::memfd_create("fake_cuda", MFD_CLOEXEC);
+    require(own.file >= 0 && ::write(own.file, data, own.bytes) == static_cast<ssize_t>(own.bytes), "no file for memory of a device");
+    require(::mmap(data, own.bytes, protection_now(), MAP_SHARED | MAP_FIXED, own.file, 0) == data, "memory cannot be shared");
+  }
+  const SharedPages shared{::getpid(), own.file, own.bytes};
+  static_assert(sizeof shared <= sizeof *handle);
+  std::memcpy(handle, &shared, sizeof shared);
+  return cudaSuccess;
+}
+cudaError_t cudaIpcOpenMemHandle(void** data, cudaIpcMemHandle_t handle, unsigned) {
+  const Lock lock(everything);
+  SharedPages shared{};
+  std::memcpy(&shared, &handle, sizeof shared);
+  require(shared.process != ::getpid(), "a process opens its own memory");
+  if (environment("WEFT_FAKE_PEERS", 1) == 0) return cudaErrorPeerAccessUnsupported;
+  const int file = ::open(fmt::format("/proc/{}/fd/{}", shared.process, shared.file).c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return cudaErrorMapBufferObjectFailed;
+  void* const place = ::mmap(nullptr, shared.bytes, protection_now(), MAP_SHARED, file, 0);
+  ::close(file);
+  if (place == MAP_FAILED) return cudaErrorMapBufferObjectFailed;
+  pages[place] = {.bytes = shared.bytes, .of_another = true};
+  *data = place;
+  return cudaSuccess;
+}
+cudaError_t cudaIpcCloseMemHandle(void* data) {
+  const Lock lock(everything);
+  require(pages.contains(data) && pages[data].of_another, "memory is closed that was not opened");
   release(data);
   return cudaSuccess;
 }
