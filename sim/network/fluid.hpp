@@ -151,6 +151,9 @@ class FluidNetwork {
   // Flows are on their links, and all of them would end only beyond the time that can be simulated.
   bool beyond_time() const;
 
+  // Of the grids at which flows were let end so far, in picoseconds: a power of two, as all are. 1: at none.
+  std::int64_t coarsest_grid() const { return coarsest_grid_; }
+
   std::uint64_t events() const { return events_; }
   std::uint64_t solves() const { return solves_; }
   std::uint64_t solved_flows() const { return solved_flows_; }
@@ -356,6 +359,7 @@ class FluidNetwork {
   std::vector<LinkId> loosened_;       // links that a flow left at this date while others stay
   std::vector<LinkId> two_way_;        // links that flows joined or left at this date, whose capacity depends on how many they are
   std::size_t active_ = 0;             // flows on their links
+  std::int64_t coarsest_grid_ = 1;
   std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
   std::size_t with_links_ = 0;          // members whose links are among these:
