@@ -5,28 +5,29 @@ namespace {
 
 // Counting sort of the transfers that `keep` selects by the rank that `key` gives.
 template <class Keep, class Key>
-void index_by(std::span<const Transfer> transfers, int ranks, std::vector<std::uint32_t>& begin, std::vector<std::uint32_t>& out, Keep keep,
-              Key key) {
-  begin.assign(static_cast<std::size_t>(ranks) + 1, 0);
+void index_by(std::span<const Transfer> transfers, std::vector<StepShape::Begins>& begins, std::uint32_t StepShape::Begins::*list,
+              std::vector<std::uint32_t>& out, Keep keep, Key key) {
   std::uint32_t kept = 0;
   for (const Transfer& t : transfers)
-    if (keep(t)) ++begin[static_cast<std::size_t>(key(t)) + 1], ++kept;
-  for (std::size_t r = 1; r < begin.size(); ++r) begin[r] += begin[r - 1];
+    if (keep(t)) ++(begins[static_cast<std::size_t>(key(t)) + 1].*list), ++kept;
+  for (std::size_t r = 1; r < begins.size(); ++r) begins[r].*list += begins[r - 1].*list;
   out.resize(kept);
-  std::vector<std::uint32_t> next(begin.begin(), begin.end() - 1);
+  std::vector<std::uint32_t> next(begins.size());
+  for (std::size_t r = 0; r < begins.size(); ++r) next[r] = begins[r].*list;
   for (std::uint32_t i = 0; i < transfers.size(); ++i)
     if (keep(transfers[i])) out[next[static_cast<std::size_t>(key(transfers[i]))]++] = i;
 }
 
 std::shared_ptr<StepShape> shape_of(std::span<const Transfer> transfers, int ranks, const std::vector<std::uint64_t>& ends) {
   auto shape = std::make_shared<StepShape>();
+  shape->begins.resize(static_cast<std::size_t>(ranks) + 1);
   const auto wire = [](const Transfer& t) { return t.from != t.to; };
   const auto local = [](const Transfer& t) { return t.from == t.to; };
   const auto from = [](const Transfer& t) { return t.from; };
   const auto to = [](const Transfer& t) { return t.to; };
-  index_by(transfers, ranks, shape->send_begin, shape->sends, wire, from);
-  index_by(transfers, ranks, shape->receive_begin, shape->receives, wire, to);
-  index_by(transfers, ranks, shape->local_begin, shape->locals, local, from);
+  index_by(transfers, shape->begins, &StepShape::Begins::sends, shape->sends, wire, from);
+  index_by(transfers, shape->begins, &StepShape::Begins::receives, shape->receives, wire, to);
+  index_by(transfers, shape->begins, &StepShape::Begins::locals, shape->locals, local, from);
   shape->ends = ends;
   return shape;
 }

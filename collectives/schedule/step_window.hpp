@@ -16,22 +16,25 @@ namespace weft {
 // Which transfers of a step each rank sends and receives. Steps whose transfers join the same ranks in the same order
 // share one shape. Local transfers (from == to) are in neither list; they are in `locals`.
 struct StepShape {
-  std::vector<std::uint32_t> send_begin, sends;  // rank r sends transfers sends[send_begin[r] .. send_begin[r + 1])
-  std::vector<std::uint32_t> receive_begin, receives;
-  std::vector<std::uint32_t> local_begin, locals;
+  // Where a rank's part of each list begins; they are asked for together.
+  struct Begins {
+    std::uint32_t sends = 0, receives = 0, locals = 0;
+  };
+  std::vector<Begins> begins;  // by rank, and one behind: rank r sends transfers sends[begins[r].sends .. begins[r + 1].sends)
+  std::vector<std::uint32_t> sends, receives, locals;
   std::vector<std::uint64_t> ends;    // (from, to) of each transfer, to recognise an equal step
   std::vector<std::uint32_t> routes;  // the executor's: the route of each transfer, empty until it fills it
 
   Rank from(std::uint32_t transfer) const { return static_cast<Rank>(ends[transfer] >> 32); }
   Rank to(std::uint32_t transfer) const { return static_cast<Rank>(ends[transfer] & 0xffffffffu); }
-  std::span<const std::uint32_t> sends_of(Rank r) const { return slice(send_begin, sends, r); }
-  std::span<const std::uint32_t> receives_of(Rank r) const { return slice(receive_begin, receives, r); }
-  std::span<const std::uint32_t> locals_of(Rank r) const { return slice(local_begin, locals, r); }
+  std::span<const std::uint32_t> sends_of(Rank r) const { return slice(&Begins::sends, sends, r); }
+  std::span<const std::uint32_t> receives_of(Rank r) const { return slice(&Begins::receives, receives, r); }
+  std::span<const std::uint32_t> locals_of(Rank r) const { return slice(&Begins::locals, locals, r); }
 
  private:
-  static std::span<const std::uint32_t> slice(const std::vector<std::uint32_t>& begin, const std::vector<std::uint32_t>& all, Rank r) {
+  std::span<const std::uint32_t> slice(std::uint32_t Begins::*list, const std::vector<std::uint32_t>& all, Rank r) const {
     const auto i = static_cast<std::size_t>(r);
-    return {all.data() + begin[i], all.data() + begin[i + 1]};
+    return {all.data() + begins[i].*list, all.data() + begins[i + 1].*list};
   }
 };
 

@@ -88,7 +88,7 @@ class EventExecutor {
     const std::int64_t here = costs_.staged(m.route) ? copy_engine(lane_.from_host, m.to).copy(now, costs_.staging_ps(m.bytes)) : now;
     const std::int64_t each = each_of(m.bytes, steps_at(m.channel, m.step));
     const Work work = costs_.work_of(m.bytes, each, m.reduces);
-    const std::int64_t handed = later(now, costs_.behind_ps(m.route, m.channel, each));
+    const std::int64_t handed = later(now, m.behind);
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
       receiver.work += work;
@@ -347,6 +347,7 @@ class EventExecutor {
     const std::uint32_t token = lane_.under_way.add({.bytes = load.bytes,
                                                      .posted = posted,
                                                      .started = at,
+                                                     .behind = costs_.behind_ps(route, last.channel, each),
                                                      .executor = seat_.number,
                                                      .channel = last.channel,
                                                      .step = last.step,

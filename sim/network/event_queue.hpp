@@ -21,7 +21,7 @@ class EventQueue {
 
   EventQueue() : heap_(before_root) { recent_.fill({-1, none}); }
 
-  std::int64_t next_date() const { return items() == 0 ? never : heap_[before_root].date; }
+  std::int64_t next_date() const { return near_begin_ == near_end_ ? never : near_[near_begin_].date; }
 
   void push(std::int64_t date, std::uint32_t payload) {
     require_in_time(date);
@@ -30,8 +30,7 @@ class EventQueue {
     const std::uint32_t bucket = new_bucket(date);
     recent = {date, bucket};
     append(bucket, payload);
-    heap_.push_back({date, next_sequence_++, bucket});
-    sift_up(items() - 1);
+    add({date, next_sequence_++, bucket});
   }
 
   // Hands every event of the first date to `handle`, those pushed for that same date meanwhile included.
@@ -44,8 +43,8 @@ class EventQueue {
   template <class Handle, class Fetch>
   void pop_date(Handle&& handle, Fetch&& fetch) {
     const std::int64_t date = next_date();
-    while (items() > 0 && heap_[before_root].date == date) {
-      const std::uint32_t bucket = heap_[before_root].bucket;
+    while (near_begin_ < near_end_ && near_[near_begin_].date == date) {
+      const std::uint32_t bucket = near_[near_begin_].bucket;
       // The bucket stays findable while it is emptied: what is pushed for this date goes to its end.
       Reader reader{bucket};
       std::array<std::uint32_t, 8> ahead{};  // events read, by their number modulo 8
@@ -62,14 +61,17 @@ class EventQueue {
       remove(bucket);
     }
   }
-  // Hands the first events of the next date to `fetch` as pop_date() would, at that stage: where a date has few events, nothing stands
-  // before them in it. Stage 0 is the last.
+  // Hands the first events of the dates after the next one to `fetch`, as pop_date() would: the same stages, dates instead of events
+  // standing before them. Where dates have few events, that is most of them.
   template <class Fetch>
-  void announce_next(int stage, Fetch&& fetch) const {
-    if (items() == 0) return;
-    if (stage == 0) fetch_children_of_root();
-    const Bucket& bucket = buckets_[heap_[before_root].bucket];
-    for (std::uint32_t i = 0; i < std::min<std::uint32_t>(bucket.count, firsts); ++i) fetch(stage, bucket.first[i]);
+  void announce_later(Fetch&& fetch) const {
+    if (near_begin_ + farthest_date < near_end_) __builtin_prefetch(&buckets_[near_[near_begin_ + farthest_date].bucket]);
+    for (int stage = stages; stage-- > 0;) {
+      const std::uint32_t at = near_begin_ + dates_before[static_cast<std::size_t>(stage)];
+      if (at >= near_end_) continue;
+      const Bucket& bucket = buckets_[near_[at].bucket];
+      for (std::uint32_t i = 0; i < std::min<std::uint32_t>(bucket.count, firsts); ++i) fetch(stage, bucket.first[i]);
+    }
   }
 
  private:
@@ -78,6 +80,8 @@ class EventQueue {
   static constexpr int stages = 4;
   static constexpr std::array<std::uint32_t, stages> distance{1, 2, 4, 6};  // 1: the one that is handed out next
   static constexpr std::uint32_t furthest = distance.back();
+  static constexpr std::array<std::uint32_t, stages> dates_before{1, 2, 3, 5};
+  static constexpr std::uint32_t farthest_date = 8;
   static constexpr std::uint32_t firsts = 3, in_chunk = 15;
 
   // The events of a date: the first ones here, the others in a chain of chunks.
@@ -109,7 +113,10 @@ class EventQueue {
   std::uint32_t next(Reader& reader) const {
     const std::uint32_t i = reader.number++;
     if (i < firsts) return buckets_[reader.bucket].first[i];
-    if ((i - firsts) % in_chunk == 0) reader.chunk = reader.chunk == none ? buckets_[reader.bucket].head : chunks_[reader.chunk].next;
+    if ((i - firsts) % in_chunk == 0) {
+      reader.chunk = reader.chunk == none ? buckets_[reader.bucket].head : chunks_[reader.chunk].next;
+      if (const std::uint32_t later = chunks_[reader.chunk].next; later != none) __builtin_prefetch(&chunks_[later]);
+    }
     return chunks_[reader.chunk].events[(i - firsts) % in_chunk];
   }
 
@@ -158,20 +165,55 @@ class EventQueue {
     if (Recent& recent = recent_of(bucket.date); recent.bucket == index) recent = {-1, none};
     if (bucket.head != none) chunks_[bucket.tail].next = std::exchange(free_chunk_, bucket.head);
     free_buckets_.push_back(index);
-    heap_[before_root] = heap_.back();
-    heap_.pop_back();
-    if (items() > 0) sift_down(0);
+    ++near_begin_;
+    if (near_end_ - near_begin_ <= farthest_date) refill();
+  }
+
+  // None of those that are near comes after one in the heap.
+  void add(const Item& item) {
+    if (near_end_ - near_begin_ < few_near && items() == 0) {
+      insert(item);
+    } else if (near_begin_ < near_end_ && item.before(near_[near_end_ - 1])) {
+      if (near_end_ - near_begin_ == most_near) to_heap(near_[--near_end_]);
+      insert(item);
+    } else {
+      to_heap(item);
+    }
+  }
+
+  void insert(const Item& item) {
+    if (near_end_ == near_.size()) move_to_front();
+    std::uint32_t at = near_end_++;
+    for (; at > near_begin_ && item.before(near_[at - 1]); --at) near_[at] = near_[at - 1];
+    near_[at] = item;
+  }
+
+  void move_to_front() {
+    std::copy(near_.begin() + near_begin_, near_.begin() + near_end_, near_.begin());
+    near_end_ -= near_begin_;
+    near_begin_ = 0;
+  }
+
+  void refill() {
+    if (items() == 0) return;
+    move_to_front();
+    while (near_end_ < few_near && items() > 0) {
+      near_[near_end_++] = heap_[before_root];
+      heap_[before_root] = heap_.back();
+      heap_.pop_back();
+      if (items() > 0) sift_down(0);
+    }
+  }
+
+  void to_heap(const Item& item) {
+    heap_.push_back(item);
+    sift_up(items() - 1);
   }
 
   // The heap stands so that the four children of an item share a cache line.
   static constexpr std::size_t before_root = 3;
   std::size_t items() const { return heap_.size() - before_root; }
   Item& item_at(std::size_t i) { return heap_[before_root + i]; }
-  // One of them is likely to be next.
-  void fetch_children_of_root() const {
-    for (std::size_t i = 1; i < std::min<std::size_t>(5, items()); ++i) __builtin_prefetch(&buckets_[heap_[before_root + i].bucket]);
-  }
-
   void sift_up(std::size_t i) {
     const Item item = item_at(i);
     while (i > 0) {
@@ -189,6 +231,7 @@ class EventQueue {
       const std::size_t first = 4 * i + 1;
       if (first >= items()) break;
       const std::size_t last = std::min(first + 4, items());
+      for (std::size_t child = first; 4 * child + 1 < items() && child < last; ++child) __builtin_prefetch(&item_at(4 * child + 1));
       std::size_t least = first;
       for (std::size_t child = first + 1; child < last; ++child)
         if (item_at(child).before(item_at(least))) least = child;
@@ -202,6 +245,10 @@ class EventQueue {
   LargeTable<Bucket> buckets_;
   LargeTable<Chunk> chunks_;
   std::vector<std::uint32_t> free_buckets_;
+  // The next dates in their order, so that it is known what comes; the others in a heap.
+  static constexpr std::uint32_t few_near = 16, most_near = 32;
+  std::array<Item, std::size_t{2} * most_near> near_{};
+  std::uint32_t near_begin_ = 0, near_end_ = 0;
   LargeTable<Item> heap_;
   std::array<Recent, std::size_t{1} << recent_bits> recent_;  // by hash of their date; -1: none
   std::uint32_t free_chunk_ = none;

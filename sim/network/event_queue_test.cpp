@@ -61,6 +61,14 @@ TEST_CASE("event queue: events of a date are announced before they are handed ou
   CHECK(seen == std::vector<std::pair<int, std::uint32_t>>{{0, 1}, {1, 2}, {-1, 0}, {0, 2}, {-1, 1}, {-1, 2}});
 }
 
+TEST_CASE("event queue: events of later dates are announced, the further a date is ahead the earlier the stage") {
+  EventQueue queue;
+  for (const std::uint32_t event : {4U, 1U, 0U, 5U, 2U, 3U, 6U}) queue.push(10 * (event + 1), event);  // event 0 at the next date
+  std::vector<std::pair<int, std::uint32_t>> seen;
+  queue.announce_later([&](int stage, std::uint32_t event) { seen.emplace_back(stage, event); });
+  CHECK(seen == std::vector<std::pair<int, std::uint32_t>>{{3, 5}, {2, 3}, {1, 2}, {0, 1}});
+}
+
 TEST_CASE("event queue: agrees with a multimap over random pushes, many more dates at once than it remembers") {
   std::mt19937_64 random(7);
   for (const std::int64_t spread : {3, 1000, 1'000'000'000}) {

@@ -20,7 +20,7 @@ FluidNetwork::FluidNetwork(std::vector<BitsPerSecond> capacity_of_link) {
 }
 
 LinkId FluidNetwork::add_link(BitsPerSecond capacity) {
-  links_.push_back({.capacity = static_cast<double>(capacity.count), .head = none, .flows = 0, .left = 0, .unfrozen = 0});
+  links_.push_back({.capacity = static_cast<double>(capacity.count)});
   if (detour_) nominal_.push_back(static_cast<double>(capacity.count)), remaining_.push_back(1), carried_.push_back(0);
   if (claims_) unfrozen_weight_.resize(links_.size());
   return static_cast<LinkId>(links_.size() - 1);
@@ -31,8 +31,8 @@ void FluidNetwork::lose_two_way(LinkId id, TwoWayLoad load) {
   for (const auto& [one, other] : {std::pair{id, load.opposite}, std::pair{load.opposite, id}}) {
     LinkState& link = links_[static_cast<std::size_t>(one)];
     link.opposite = other;
-    link.two_way = static_cast<double>(load.rate.count);
-    link.alone = link.capacity;
+    two_ways_.resize(std::max(two_ways_.size(), static_cast<std::size_t>(one) + 1));
+    two_ways_[static_cast<std::size_t>(one)] = {.load = static_cast<double>(load.rate.count), .alone = link.capacity};
   }
 }
 
@@ -98,11 +98,8 @@ void FluidNetwork::hold_path(Route& route, std::span<const LinkId> path) {
 
 // Entries are addressed by flow and hop; a longer route than any before moves them all.
 void FluidNetwork::widen_stride(std::uint32_t hops) {
-  const auto moved = [&](std::uint32_t entry) { return entry == none ? none : entry / stride_ * hops + entry % stride_; };
   LargeTable<Entry> wider(flows_.size() * hops);
-  for (std::uint32_t entry = 0; entry < entries_.size(); ++entry)
-    wider[moved(entry)] = {entries_[entry].link, moved(entries_[entry].next), moved(entries_[entry].previous), entries_[entry].flow};
-  for (LinkState& link : links_) link.head = moved(link.head);
+  for (std::uint32_t entry = 0; entry < entries_.size(); ++entry) wider[entry / stride_ * hops + entry % stride_] = entries_[entry];
   entries_ = std::move(wider);
   stride_ = hops;
 }
@@ -161,10 +158,7 @@ void FluidNetwork::enter_links(std::uint32_t flow) {
   for_hops_of(flow, [&](std::uint32_t entry) {
     const LinkId id = entries_[entry].link;
     LinkState& link = links_[static_cast<std::size_t>(id)];
-    entries_[entry] = {.link = id, .next = link.head, .previous = none, .flow = flow};
-    if (link.head != none) entries_[link.head].previous = entry;
-    link.head = entry;
-    ++link.flows;
+    entries_[entry].place = lists_.add(link.flows, flow);
     if (link.opposite != no_link) two_way_.push_back(id);
   });
   joined_.push_back(flow);
@@ -177,9 +171,12 @@ void FluidNetwork::leave_links(std::uint32_t flow) {
   for_hops_of(flow, [&](std::uint32_t entry) {
     const Entry e = entries_[entry];
     LinkState& link = links_[static_cast<std::size_t>(e.link)];
-    (e.previous == none ? link.head : entries_[e.previous].next) = e.next;
-    if (e.next != none) entries_[e.next].previous = e.previous;
-    if (--link.flows > 0) loosened_.push_back(e.link);
+    lists_.remove(link.flows, e.place, [&](std::uint32_t other, std::uint32_t from, std::uint32_t to) {
+      for_hops_of(other, [&](std::uint32_t hop) {  // a link may stand among them twice
+        if (entries_[hop].link == e.link && entries_[hop].place == from) entries_[hop].place = to;
+      });
+    });
+    if (link.flows.size() > 0) loosened_.push_back(e.link);
     if (link.opposite != no_link) two_way_.push_back(e.link);
   });
 }
@@ -215,7 +212,10 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   if (active_ > exact_up_to) {
     const double grid =
         std::ldexp(1.0, std::ilogb(8.0 * static_cast<double>(f.bytes) / rate * 1e12 * coarseness * static_cast<double>(active_)));
-    if (grid > 1) f.end_ps = whole_ps(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
+    if (grid > 1) {
+      f.end_ps = whole_ps(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
+      coarsest_grid_ = std::max(coarsest_grid_, whole_ps(grid));
+    }
   }
   expect_end(flow);
 }

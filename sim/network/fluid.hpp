@@ -16,6 +16,7 @@
 #include "models/fabric/fabric.hpp"
 #include "sim/network/critical_path.hpp"
 #include "sim/network/event_queue.hpp"
+#include "sim/network/flow_lists.hpp"
 #include "sim/network/large_table.hpp"
 #include "sim/network/timeline.hpp"
 
@@ -130,12 +131,9 @@ class FluidNetwork {
       queue_.pop_date(handle);
       return settle();
     }
-    queue_.announce_next(1, fetch);
-    queue_.announce_next(0, fetch);
+    queue_.announce_later(fetch);
     queue_.pop_date(handle, fetch);
-    queue_.announce_next(3, fetch);
     settle();
-    queue_.announce_next(2, fetch);
   }
 
   // From now on it is known of every flow which links decided its rate, and until when: for those who ask while it ends.
@@ -152,6 +150,9 @@ class FluidNetwork {
 
   // Flows are on their links, and all of them would end only beyond the time that can be simulated.
   bool beyond_time() const;
+
+  // Of the grids at which flows were let end so far, in picoseconds: a power of two, as all are. 1: at none.
+  std::int64_t coarsest_grid() const { return coarsest_grid_; }
 
   std::uint64_t events() const { return events_; }
   std::uint64_t solves() const { return solves_; }
@@ -209,8 +210,7 @@ class FluidNetwork {
   // stands no_link, unless it has stride_ hops.
   struct Entry {
     LinkId link = no_link;
-    std::uint32_t next = none, previous = none;
-    std::uint32_t flow = 0;
+    std::uint32_t place = 0;
   };
   // A link that decided a flow's rate before; free ones are chained too.
   struct Change {
@@ -218,18 +218,21 @@ class FluidNetwork {
     std::uint32_t before;
   };
   struct alignas(cache_line) LinkState {
-    double capacity;     // now
-    std::uint32_t head;  // of its list of entries
-    std::uint32_t flows;
-    double left;                 // while solving: capacity not yet given away
-    std::uint32_t unfrozen;      // while solving: members without a rate
+    double capacity;  // now
+    double left = 0;  // while solving: capacity not yet given away
+    FlowLists::List flows = {};
+    std::uint32_t unfrozen = 0;  // while solving: members without a rate
     std::uint32_t problem = 0;   // the last sharing problem it was part of
     std::uint32_t searched = 0;  // the last for which flows that newcomers slow down were looked for
     std::uint32_t loosened = 0;  // the last for which flows that it held back were looked for
     std::uint32_t holds = 0;     // flows whose bottleneck it is
     LinkId opposite = no_link;   // it loses capacity while flows cross that one too
-    double two_way = 0;          // what the flows of both leave each, times their number
-    double alone = 0;            // its capacity while none crosses the opposite one
+  };
+  static_assert(sizeof(LinkState) == cache_line);
+  // Of a link that has an opposite one.
+  struct TwoWay {
+    double load = 0;   // what the flows of both leave each, times their number
+    double alone = 0;  // its capacity while none crosses the opposite one
   };
   struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its ceiling
     double share;      // for each unit of weight
@@ -255,21 +258,27 @@ class FluidNetwork {
     for_hops_of(flow, [&](std::uint32_t entry) { each(links_[static_cast<std::size_t>(entries_[entry].link)], entries_[entry].link); });
   }
 
+  // each(flow) for each flow on the link, the newest first.
+  template <class Each>
+  void for_flows_on(const LinkState& link, const Each& each) const {
+    if (flows_.size() <= flows_in_cache) return lists_.for_each(link.flows, each);
+    lists_.for_each(link.flows, each, [this](std::uint32_t flow) { __builtin_prefetch(&flows_[flow], 1); });
+  }
+
   // The events of a date are at places without order in memory, which is most of what they cost in large networks: what an event needs
   // is asked for while those before it are handled.
   void fetch_flow(std::uint32_t flow) const {
     __builtin_prefetch(&flows_[flow], 1);
     __builtin_prefetch(&entries_[flow * stride_], 1);
     __builtin_prefetch(&entries_[flow * stride_ + stride_ - 1], 1);
+    if (recording_) __builtin_prefetch(&decisions_[flow], 1);
   }
   void fetch_links(std::uint32_t flow) const {
     for_hops_of(flow, [&](std::uint32_t entry) { __builtin_prefetch(&links_[static_cast<std::size_t>(entries_[entry].link)], 1); });
   }
 
-  void fetch_first_flow(const LinkState& link) const {
-    if (link.head == none) return;
-    __builtin_prefetch(&entries_[link.head]);
-    __builtin_prefetch(&flows_[link.head / stride_], 1);
+  void fetch_newest_flow(const LinkState& link) const {
+    if (link.flows.size() > 0) __builtin_prefetch(&flows_[lists_.newest(link.flows)], 1);
   }
 
   template <class OnEnd>
@@ -339,6 +348,8 @@ class FluidNetwork {
   std::vector<RouteTerms> terms_;
   std::map<RouteTerms, std::uint32_t> known_terms_;  // in terms_
   LargeTable<LinkState> links_;
+  FlowLists lists_;               // of links
+  std::vector<TwoWay> two_ways_;  // by link, up to the last that has an opposite one
   LargeTable<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;
   LargeTable<Entry> entries_;
@@ -348,6 +359,7 @@ class FluidNetwork {
   std::vector<LinkId> loosened_;       // links that a flow left at this date while others stay
   std::vector<LinkId> two_way_;        // links that flows joined or left at this date, whose capacity depends on how many they are
   std::size_t active_ = 0;             // flows on their links
+  std::int64_t coarsest_grid_ = 1;
   std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
   std::size_t with_links_ = 0;          // members whose links are among these:

@@ -12,7 +12,8 @@ void FluidNetwork::expect_faults(int changes, Detour detour, LinkName name) {
   changes_ahead_ = changes;
   detour_ = std::move(detour);
   name_of_link_ = std::move(name);
-  for (const LinkState& link : links_) nominal_.push_back(link.opposite == no_link ? link.capacity : link.alone);
+  for (std::size_t id = 0; id < links_.size(); ++id)
+    nominal_.push_back(links_[id].opposite == no_link ? links_[id].capacity : two_ways_[id].alone);
   remaining_.assign(links_.size(), 1);
   carried_.assign(links_.size(), 0);
 }
@@ -25,7 +26,7 @@ void FluidNetwork::set_remaining(LinkId id, double share) {
   remaining_[at] = share;
   LinkState& link = links_[at];
   if (link.opposite != no_link) {
-    link.alone = nominal_[at] * share;
+    two_ways_[at].alone = nominal_[at] * share;
     two_way_.push_back(id);
   } else {
     link.capacity = nominal_[at] * share;

@@ -24,11 +24,12 @@ void FluidNetwork::change_capacities() {
 
 void FluidNetwork::change_capacity(LinkId id) {
   LinkState& link = links_[static_cast<std::size_t>(id)];
-  const std::uint32_t opposite = links_[static_cast<std::size_t>(link.opposite)].flows;
-  const double capacity = link.flows > 0 && opposite > 0 ? std::min(link.alone, link.two_way / (link.flows + opposite)) : link.alone;
+  const std::uint32_t flows = link.flows.size(), opposite = links_[static_cast<std::size_t>(link.opposite)].flows.size();
+  const TwoWay& two_way = two_ways_[static_cast<std::size_t>(id)];
+  const double capacity = flows > 0 && opposite > 0 ? std::min(two_way.alone, two_way.load / (flows + opposite)) : two_way.alone;
   if (capacity == link.capacity) return;
   link.capacity = capacity;
-  for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) admit(entries_[entry].flow);
+  for_flows_on(link, [&](std::uint32_t flow) { admit(flow); });
 }
 
 // Gives every flow that this date's comings and goings change its new rate.
@@ -38,14 +39,13 @@ void FluidNetwork::settle() {
   member_links_.clear();
   with_links_ = 0;
   change_capacities();
-  for (const LinkId id : touched_)
-    for (std::uint32_t entry = links_[static_cast<std::size_t>(id)].head; entry != none; entry = entries_[entry].next)
-      admit(entries_[entry].flow);
+  for (const LinkId id : touched_) for_flows_on(links_[static_cast<std::size_t>(id)], [&](std::uint32_t flow) { admit(flow); });
   touched_.clear();
   const auto alone_on_its_links = [&](std::uint32_t flow) {
     bool alone = true;
-    for_links_of(flow, [&](const LinkState& link, LinkId) {
-      alone = alone && link.flows == 1 && (link.opposite == no_link || link.capacity == link.alone);
+    for_links_of(flow, [&](const LinkState& link, LinkId id) {
+      alone =
+          alone && link.flows.size() == 1 && (link.opposite == no_link || link.capacity == two_ways_[static_cast<std::size_t>(id)].alone);
     });
     return alone;
   };
@@ -76,21 +76,24 @@ void FluidNetwork::settle() {
   for (std::size_t i = 0; i < loosened_.size(); ++i) {
     const LinkId id = loosened_[i];
     LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (i + 2 < loosened_.size()) fetch_first_flow(links_[static_cast<std::size_t>(loosened_[i + 2])]);
+    if (i + 3 < loosened_.size()) lists_.fetch(links_[static_cast<std::size_t>(loosened_[i + 3])].flows);
+    if (i + 1 < loosened_.size()) fetch_newest_flow(links_[static_cast<std::size_t>(loosened_[i + 1])]);
     if (link.holds == 0 || link.loosened == problem_) continue;  // the latter where several have left it
     link.loosened = problem_;
-    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
-      const std::uint32_t flow = entries_[entry].flow;
+    for_flows_on(link, [&](std::uint32_t flow) {
       const bool newcomer = flows_[flow].updated_ps == now_;  // which has been looked at
       if (flows_[flow].rate > 0 && !newcomer && flows_[flow].bottleneck == id) admit(flow);
-    }
+    });
   }
   loosened_.clear();
   if (members_.empty()) return;
 
   ++solves_;
   claims_ ? solve<true>() : solve<false>();
-  for (const std::uint32_t flow : members_) set_rate(flow, flows_[flow].next_rate);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (recording_ && i + 4 < members_.size()) __builtin_prefetch(&decisions_[members_[i + 4]], 1);
+    set_rate(members_[i], flows_[members_[i]].next_rate);
+  }
 }
 
 template <bool claims>
@@ -117,8 +120,9 @@ void FluidNetwork::add_links_of_members() {
   for (; with_links_ < members_.size(); ++with_links_) {
     if (ahead > 0 && with_links_ + ahead < members_.size()) fetch_links(members_[with_links_ + ahead]);
     for_links_of(members_[with_links_], [&](LinkState& link, LinkId id) {
-      if (link.flows == 1 || link.problem == problem_) return;
+      if (link.flows.size() == 1 || link.problem == problem_) return;
       link.problem = problem_;
+      lists_.fetch(link.flows);
       member_links_.push_back(id);
     });
   }
@@ -129,17 +133,17 @@ void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
   for_links_of(newcomer, [&](LinkState& link, LinkId) {
     if (link.searched == problem_) return;
     link.searched = problem_;
-    const double equal_share = link.capacity / link.flows;
-    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next)
-      if (const std::uint32_t flow = entries_[entry].flow; flows_[flow].rate > equal_share) admit(flow);
+    const double equal_share = link.capacity / link.flows.size();
+    for_flows_on(link, [&](std::uint32_t flow) {
+      if (flows_[flow].rate > equal_share) admit(flow);
+    });
   });
 }
 
 void FluidNetwork::admit_neighbours() {
   add_links_of_members();
   for (std::size_t i = 0, before = member_links_.size(); i < before; ++i)
-    for (std::uint32_t entry = links_[static_cast<std::size_t>(member_links_[i])].head; entry != none; entry = entries_[entry].next)
-      admit(entries_[entry].flow);
+    for_flows_on(links_[static_cast<std::size_t>(member_links_[i])], [&](std::uint32_t flow) { admit(flow); });
 }
 
 // Progressive filling of what non-members leave of each link: the link with the smallest share fixes the rate of its
@@ -151,22 +155,24 @@ void FluidNetwork::share_out() {
   solved_flows_ += members_.size();
   bottlenecks_.clear();
   others_.clear();
-  for (const LinkId id : member_links_) {
+  for (std::size_t i = 0; i < member_links_.size(); ++i) {
+    if (i + 1 < member_links_.size()) fetch_newest_flow(links_[static_cast<std::size_t>(member_links_[i + 1])]);
+    const LinkId id = member_links_[i];
     LinkState& link = links_[static_cast<std::size_t>(id)];
-    link.left = link.capacity;
-    link.unfrozen = 0;
-    double weight = 0;
-    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
-      const Flow& flow = flows_[entries_[entry].flow];
+    double left = link.capacity, weight = 0;
+    std::uint32_t unfrozen = 0;
+    for_flows_on(link, [&](std::uint32_t number) {
+      const Flow& flow = flows_[number];
       if (flow.problem != problem_) {
-        link.left -= flow.rate;
-        continue;
+        left -= flow.rate;
+        return;
       }
-      ++link.unfrozen;
+      ++unfrozen;
       if constexpr (claims) weight += weight_of<claims>(flow);
-    }
-    link.left = std::max(0.0, link.left);
-    others_.push_back(link.flows - link.unfrozen);
+    });
+    link.left = std::max(0.0, left);
+    link.unfrozen = unfrozen;
+    others_.push_back(link.flows.size() - unfrozen);
     if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] = weight;
     bottlenecks_.push_back({link.left / unfrozen_weight<claims>(id), id, none});
   }
@@ -175,7 +181,7 @@ void FluidNetwork::share_out() {
     Bottleneck alone{HUGE_VAL, 0, flow};
     double most = HUGE_VAL;  // that its shared links can give it
     for_links_of(flow, [&](const LinkState& link, LinkId id) {
-      if (link.flows > 1)
+      if (link.flows.size() > 1)
         most = std::min(most, link.left);
       else if (link.capacity < alone.share)
         alone.share = link.capacity, alone.link = id;
@@ -209,12 +215,11 @@ void FluidNetwork::share_out() {
       std::ranges::push_heap(bottlenecks_, LargerShare{});
       continue;
     }
-    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
-      const std::uint32_t flow = entries_[entry].flow;
-      if (flows_[flow].problem != problem_ || flows_[flow].frozen) continue;
+    for_flows_on(link, [&](std::uint32_t flow) {
+      if (flows_[flow].problem != problem_ || flows_[flow].frozen) return;
       give<claims>(flow, least.share, least.link);
       --to_freeze;
-    }
+    });
   }
 }
 
@@ -243,26 +248,26 @@ bool FluidNetwork::admit_unsettled() {
     const LinkState& link = links_[static_cast<std::size_t>(id)];
     if (others_[i] == 0 || link.holds == 0) continue;  // it holds back none of them, and no member for whom they could be too fast
     double load = 0, fastest_member = 0, slowest_held = HUGE_VAL;
-    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
-      const Flow& flow = flows_[entries_[entry].flow];
+    for_flows_on(link, [&](std::uint32_t number) {
+      const Flow& flow = flows_[number];
       if (flow.problem != problem_) {
         load += flow.rate;
-        continue;
+        return;
       }
       load += flow.next_rate;
       const double share = flow.next_rate / weight_of<claims>(flow);
       fastest_member = std::max(fastest_member, share);
       if (flow.bottleneck == id) slowest_held = std::min(slowest_held, share);
-    }
+    });
     const bool saturated = load >= link.capacity * (1 - tolerance);
-    for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) {
-      const Flow& flow = flows_[entries_[entry].flow];
-      if (flow.problem == problem_) continue;
+    for_flows_on(link, [&](std::uint32_t number) {
+      const Flow& flow = flows_[number];
+      if (flow.problem == problem_) return;
       const double share = flow.rate / weight_of<claims>(flow);
       const bool freed = flow.bottleneck == id && (!saturated || fastest_member > share * (1 + tolerance));
       const bool too_fast = share > slowest_held * (1 + tolerance);
-      if (freed || too_fast) admit(entries_[entry].flow);
-    }
+      if (freed || too_fast) admit(number);
+    });
   }
   return members_.size() > before;
 }

@@ -20,6 +20,7 @@ namespace weft {
 struct alignas(64) UnderWay {
   enum class Kind : std::uint8_t { message, rank_enters, operation_ends };
   std::int64_t bytes = 0, posted = 0, started = 0;
+  std::int64_t behind = 0;  // what comes after its bytes, before the receiver has it: picoseconds
   std::uint32_t executor = 0, channel = 0;
   int step = 0;  // of operation_ends: the operation
   Rank from = 0, to = 0;
@@ -28,6 +29,7 @@ struct alignas(64) UnderWay {
   Kind kind = Kind::message;
   bool reduces = false, ended = false;
 };
+static_assert(sizeof(UnderWay) == 64);
 
 // Asks for the memory of a value that is soon to be changed.
 template <class T>

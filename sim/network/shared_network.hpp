@@ -59,14 +59,19 @@ class Lane {
 
   // Numbered from 0 in the order they are added, whatever other lanes add.
   RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {}) {
-    routes_.push_back(network_.add_route(hops, latency, claim, rate));
-    return static_cast<RouteIndex>(routes_.size() - 1);
+    const std::uint32_t number = network_.add_route(hops, latency, claim, rate);
+    if (count_ == 0) first_ = number;
+    if (!numbers_.empty() || number != first_ + count_) {
+      while (numbers_.size() < count_) numbers_.push_back(first_ + static_cast<std::uint32_t>(numbers_.size()));
+      numbers_.push_back(number);
+    }
+    return count_++;
   }
-  std::size_t routes() const { return routes_.size(); }
+  std::size_t routes() const { return count_; }
 
   void start(RouteIndex route, std::int64_t bytes, SimTime at, std::uint32_t token) {
     check(token < 1u << token_bits, "{} messages of one driver under way", token);
-    network_.start(routes_[route], bytes, at, tag_ | token);
+    network_.start(number(route), bytes, at, tag_ | token);
   }
 
   void wake(SimTime at, std::uint32_t token) {
@@ -76,14 +81,14 @@ class Lane {
 
   // A message will soon take the route.
   void fetch(RouteIndex route) const {
-    if constexpr (requires { network_.fetch_route(route); }) network_.fetch_route(routes_[route]);
+    if constexpr (requires { network_.fetch_route(route); }) network_.fetch_route(number(route));
   }
 
   // What the network calls it.
-  std::uint32_t number(RouteIndex route) const { return routes_[route]; }
+  std::uint32_t number(RouteIndex route) const { return numbers_.empty() ? first_ + route : numbers_[route]; }
 
   SimTime now() const { return network_.now(); }
-  SimTime latency(RouteIndex route) const { return network_.latency(routes_[route]); }
+  SimTime latency(RouteIndex route) const { return network_.latency(number(route)); }
 
   // Whether messages may start before now, as long as they reach their links not before now.
   static constexpr bool takes_messages_at_links = requires { Network::reaches_links_after_latency; };
@@ -98,7 +103,8 @@ class Lane {
  private:
   Network& network_;
   const std::uint32_t tag_;
-  std::vector<std::uint32_t> routes_;  // the network's, by ours
+  std::uint32_t count_ = 0, first_ = 0;  // of its routes; what the network calls the first one
+  std::vector<std::uint32_t> numbers_;   // what it calls each; empty where they follow one another
 };
 
 template <NetworkModel Network>

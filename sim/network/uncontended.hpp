@@ -6,9 +6,14 @@
 //
 // Where a step joins the same ranks as the one before, over the same sizes, and has made everyone later by the same time twice, so will
 // each further one: they are counted, not walked.
+//
+// In a step that is repeated, messages may share links with one another (the GPUs of a server its NIC), where all before have ended when
+// its first rank enters it: then it is simulated for itself (lone_step.hpp), and as long as all ranks leave it alike, the next one is the
+// same again, later. Elsewhere one message would be late for another's sake, and events have to tell what comes of that.
 #pragma once
 
 #include "collectives/schedule/repeated_steps.hpp"
+#include "sim/network/lone_step.hpp"
 #include "sim/network/schedule_costs.hpp"
 
 #include <algorithm>
@@ -83,6 +88,11 @@ class UncontendedRun {
     std::uint32_t first_link = 0;  // in links_, up to the next one's
     LinkId narrowest = -1;
   };
+  // When a message leaves, and reaches its links.
+  struct Departure {
+    std::int64_t at = 0, active = 0;
+    bool receiver_is_last = false;  // it is the receiver that lets it go
+  };
   // What all messages of this size cost.
   struct Sized {
     Load load{.bytes = -1};
@@ -99,8 +109,9 @@ class UncontendedRun {
                       [&](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers, channel); });
     shape_.reset();
     for (int k = 0; k < steps.count(); ++k) {
-      const bool recording = lane_.path && lane_.path->complete(), all_later = alike_ >= 2 && !recording;
-      if (all_later && repeated && repeated->repeats(k)) {
+      const bool recording = lane_.path && lane_.path->complete(), all_later = alike_ >= 2 && !recording && lone_.is_multiple(shift_);
+      const bool repeats = repeated && repeated->repeats(k);
+      if (all_later && repeats) {
         ++ahead_;
         window.skip();
         continue;
@@ -114,7 +125,9 @@ class UncontendedRun {
       }
       catch_up();
       if (!like_before && !meet(step, channel)) return false;
-      if (!(recording ? advance<true>(step, channel) : advance<false>(step, channel))) return false;
+      const bool is_repeated = repeats || (repeated && k + 1 < steps.count() && repeated->repeats(k + 1));
+      const bool alone = is_repeated && may_be_alone();
+      if (!(recording ? advance<true>(step, channel, alone) : advance<false>(step, channel, alone))) return false;
       window.leave_for_all(k);
     }
     catch_up();
@@ -125,6 +138,7 @@ class UncontendedRun {
   bool meet(const IndexedStep& step, std::uint32_t channel) {
     alike_ = 0;
     loads_ = step.loads;
+    lone_.forget_ends();
     if (step.shape == shape_) return true;
     if (costs_.is_ring() && shape_) return false;  // whose mean hop is of one shape
     shape_ = step.shape;
@@ -146,23 +160,92 @@ class UncontendedRun {
       ways_.push_back(way);
     }
     ways_.push_back({.first_link = static_cast<std::uint32_t>(links_.size())});
+    lone_.forget();
+    std::vector<LinkId> used = links_;
+    std::ranges::sort(used);
+    links_shared_ = std::ranges::adjacent_find(used) != used.end();
     return true;
   }
 
+  // Whether messages of the step are likely to meet one another, and can meet no others.
+  bool may_be_alone() const {
+    return links_shared_ && job_.schedule.channels.size() == 1 &&
+           std::ranges::all_of(places_, [this](const Place& place) { return place.entered >= last_end_; });
+  }
+
   template <bool recording>
-  bool advance(const IndexedStep& step, std::uint32_t channel) {
+  bool advance(const IndexedStep& step, std::uint32_t channel, bool alone) {
     for (Place& place : places_) place.free_at = place.entered, place.last = {}, place.work = {};
     new_peers_ = false;
-    const auto transfers = static_cast<std::uint32_t>(shape_->ends.size());
-    for (std::uint32_t i = 0; i < transfers; ++i) {
-      if (i + ahead_of_use < transfers) fetch(i + ahead_of_use);
-      if (!transfer<recording>(step.load(i), i, channel)) return false;
-    }
+    bool met = false;
+    if (alone ? !transfer_alone<recording>(step, channel, met) : !transfer_all<recording>(step, channel)) return false;
     const std::int64_t shift = leave<recording>(0);
     bool all_alike = shift >= 0;
     for (std::size_t rank = 1; rank < places_.size(); ++rank) all_alike &= leave<recording>(rank) == shift;
+    if (met && !all_alike) return false;
+    if (!all_alike || new_peers_) lone_.forget_ends();
     alike_ = !all_alike || new_peers_ ? 0 : shift == shift_ ? alike_ + 1 : 1;
     shift_ = shift;
+    return true;
+  }
+
+  // False where two messages meet.
+  template <bool recording>
+  bool transfer_all(const IndexedStep& step, std::uint32_t channel) {
+    const auto transfers = static_cast<std::uint32_t>(shape_->ends.size());
+    lone_.forget_ends();
+    for (std::uint32_t i = 0; i < transfers; ++i) {
+      if (i + ahead_of_use < transfers) fetch(i + ahead_of_use);
+      const Load& load = step.load(i);
+      if (is_local(load, i)) continue;
+      const Sized& sized = sized_for(load, ways_[i].bits_per_second);
+      const Departure departure = depart(sized, i, channel);
+      const std::int64_t end = later(departure.active, sized.alone_ps);
+      const bool on_links = is_on_links(sized, i);
+      for (std::uint32_t link = ways_[i].first_link; on_links && link < ways_[i + 1].first_link; ++link)
+        if (std::exchange(busy_until_[static_cast<std::size_t>(links_[link])], end) > departure.active) return false;
+      arrive<recording>(sized, i, channel, departure, {end, on_links ? ways_[i].narrowest : -1, std::span<const BottleneckSpan>{}});
+    }
+    return true;
+  }
+
+  // False where some message never ends. `met`: two have shared a link at the same time.
+  template <bool recording>
+  bool transfer_alone(const IndexedStep& step, std::uint32_t channel, bool& met) {
+    const auto transfers = static_cast<std::uint32_t>(shape_->ends.size());
+    const bool repeat = alike_ > 0 && lone_.repeats_after(shift_);
+    departures_.resize(transfers);
+    if (!repeat) lone_.begin(lane_.network.model(), transfers);
+    for (std::uint32_t i = 0; i < transfers; ++i) {
+      const Load& load = step.load(i);
+      if (is_local(load, i)) {
+        lone_.has_ended(i, places_[static_cast<std::size_t>(shape_->from(i))].entered);
+        continue;
+      }
+      const Sized& sized = sized_for(load, ways_[i].bits_per_second);
+      departures_[i] = depart(sized, i, channel);
+      if (repeat) continue;
+      const std::uint32_t route = shape_->routes[i];
+      if (is_on_links(sized, i))
+        lone_.start(i, lane_.network.number(route), sized.wire_bytes, SimTime{departures_[i].active} - costs_.latency(route));
+      else
+        lone_.has_ended(i, departures_[i].active);
+    }
+    if (repeat)
+      lone_.repeat(shift_);
+    else if (!lone_.run(recording))
+      return false;
+    met = lone_.met();
+    for (std::uint32_t i = 0; i < transfers; ++i) {
+      if (shape_->from(i) == shape_->to(i)) continue;
+      const Sized& sized = sized_for(step.load(i), ways_[i].bits_per_second);
+      const auto& end = lone_.end(i);
+      for (std::uint32_t link = ways_[i].first_link; link < ways_[i + 1].first_link; ++link) {
+        std::int64_t& until = busy_until_[static_cast<std::size_t>(links_[link])];
+        until = std::max(until, end.ended_ps);
+      }
+      arrive<recording>(sized, i, channel, departures_[i], {end.ended_ps, end.bottleneck, lone_.earlier(end)});
+    }
     return true;
   }
 
@@ -180,18 +263,18 @@ class UncontendedRun {
     return next - std::exchange(place.entered, next);
   }
 
-  // False where it meets another.
-  template <bool recording>
-  bool transfer(const Load& load, std::uint32_t i, std::uint32_t channel) {
+  // Within one rank: it takes no time but that of reducing.
+  bool is_local(const Load& load, std::uint32_t i) {
+    if (shape_->from(i) != shape_->to(i)) return false;
+    if (load.reduces) costs_.add_reduction(places_[static_cast<std::size_t>(shape_->from(i))].work, load.bytes);
+    return true;
+  }
+  bool is_on_links(const Sized& sized, std::uint32_t i) const { return ways_[i].bits_per_second > 0 && sized.wire_bytes > 0; }
+
+  Departure depart(const Sized& sized, std::uint32_t i, std::uint32_t channel) {
     const Rank from = shape_->from(i), to = shape_->to(i);
     Place& sender = places_[static_cast<std::size_t>(from)];
-    Place& receiver = places_[static_cast<std::size_t>(to)];
-    if (from == to) {
-      if (load.reduces) costs_.add_reduction(sender.work, load.bytes);
-      return true;
-    }
-    const Sized& sized = sized_for(load, ways_[i].bits_per_second);
-    const Way& way = ways_[i];
+    const Place& receiver = places_[static_cast<std::size_t>(to)];
     sender.free_at = later(sender.free_at, sized.send_ps);
     if (!met_.empty() && met_[channel * places_.size() + static_cast<std::size_t>(from)].meet(to)) {
       sender.free_at = later(sender.free_at, costs_.hardware().first_use.ps);
@@ -200,26 +283,36 @@ class UncontendedRun {
     const bool receiver_is_last = sized.waits_for_receiver && receiver.entered > sender.free_at;
     std::int64_t at = receiver_is_last ? receiver.entered : sender.free_at;
     if (sized.waits_for_receiver) at = later(at, sized.rendezvous_ps);
+    return {at, later(at, ways_[i].latency_ahead), receiver_is_last};
+  }
 
-    const std::int64_t active = later(at, way.latency_ahead), end = later(active, sized.alone_ps);
-    const bool on_links = way.bits_per_second > 0 && sized.wire_bytes > 0;
-    for (std::uint32_t link = way.first_link; on_links && link < ways_[i + 1].first_link; ++link)
-      if (std::exchange(busy_until_[static_cast<std::size_t>(links_[link])], end) > active) return false;
-
+  // When the bytes of a message had passed, and what limited them: last, and before.
+  struct Passed {
+    std::int64_t end;
+    LinkId bottleneck;
+    std::span<const BottleneckSpan> earlier;
+  };
+  template <bool recording>
+  void arrive(const Sized& sized, std::uint32_t i, std::uint32_t channel, const Departure& departure, const Passed& passed) {
+    const Rank from = shape_->from(i), to = shape_->to(i);
+    const Way& way = ways_[i];
     const std::uint32_t route = shape_->routes[i];
     std::uint32_t recorded = PathRecorder::none;
     if constexpr (recording) {
-      recorded =
-          lane_.path->begin(after_[static_cast<std::size_t>(receiver_is_last ? to : from)], way.latency_ahead > 0 ? route : lane_.none, at);
-      lane_.path->end(recorded, end, on_links ? way.narrowest : -1, std::span<const BottleneckSpan>{});
+      recorded = lane_.path->begin(after_[static_cast<std::size_t>(departure.receiver_is_last ? to : from)],
+                                   way.latency_ahead > 0 ? route : lane_.none, departure.at);
+      lane_.path->end(recorded, passed.end, passed.bottleneck, passed.earlier);
     }
     ++messages_;
+    last_end_ = std::max(last_end_, passed.end);
+    const Load& load = sized.load;
     if (route != lane_.none) bytes_[route] += load.bytes;
-    const std::int64_t handed = later(end, costs_.by_size() ? costs_.behind_ps(route, channel, load.bytes) : way.behind);
+    const std::int64_t handed = later(passed.end, costs_.by_size() ? costs_.behind_ps(route, channel, load.bytes) : way.behind);
+    Place& receiver = places_[static_cast<std::size_t>(to)];
     receiver.work += sized.work;
     receiver.last.take({handed, recorded, LastTransfer::received_from(from)});
-    if (!sized.leaves_at_once) sender.last.take({costs_.is_ring() ? handed : end, recorded, LastTransfer::sent_to(to)});
-    return true;
+    if (!sized.leaves_at_once)
+      places_[static_cast<std::size_t>(from)].last.take({costs_.is_ring() ? handed : passed.end, recorded, LastTransfer::sent_to(to)});
   }
 
   const Sized& sized_for(const Load& load, std::int64_t bits_per_second) {
@@ -259,6 +352,8 @@ class UncontendedRun {
       std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
       until = later(until, shift);
     }
+    last_end_ = later(last_end_, shift);
+    lone_.forget_ends();
     for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
       if (shape_->from(i) == shape_->to(i)) continue;
       messages_ += ahead_;
@@ -286,6 +381,11 @@ class UncontendedRun {
   std::vector<Load> loads_;
   std::vector<Way> ways_;  // by transfer, and one behind
   std::vector<LinkId> links_;
+  bool links_shared_ = false;          // by two of its transfers
+  std::vector<Departure> departures_;  // by transfer of a step that is alone
+  LoneStep<std::remove_cvref_t<decltype(std::declval<Network&>().model())>> lone_;
+  std::int64_t last_end_ = 0;  // of all messages so far
+
   bool new_peers_ = false;   // some rank has met another for the first time
   int alike_ = 0;            // steps of this shape and load by which all ranks became later by `shift_`, in a row
   std::int64_t shift_ = -1;  // of the first rank

@@ -1,4 +1,5 @@
 // What is walked without events is held against the events, which a run with a timeline goes through.
+#include "collectives/schedule/repeated_steps.hpp"
 #include "models/fabric/analysis/link_load.hpp"
 #include "models/fabric/placement.hpp"
 #include "sim/network/flow_network.hpp"
@@ -147,6 +148,55 @@ TEST_CASE("uncontended: a ring in lockstep takes its closed form, step by step o
     CHECK(plain.run.finish == 2 * 2 * 95 * 1032_ns);
     CHECK(plain.run.messages == std::int64_t{2} * 2 * 96 * 95);
     CHECK(plain.run.bytes_on_link.front() == std::int64_t{2} * 2 * 95 * 400);
+  }
+}
+
+TEST_CASE("uncontended: repeated steps whose messages share links alike are simulated once and counted, as the events have them") {
+  // All members of a leaf send over its one cable to the spine at once.
+  const auto tree = [](int leaves, int nodes) {
+    return FatTree{.leaves = leaves, .nodes_per_leaf = nodes, .spines = 1, .host_link = wire, .fabric_link = wire};
+  };
+  for (const bool path : {true, false})
+    for (const auto& [leaves, nodes] : {std::pair{4, 4}, {7, 3}, {12, 2}})
+      for (const bool costs : {false, true}) {
+        AnyRun c = ring_of(tree(leaves, nodes), Bytes{4 * leaves * nodes * 1237});
+        c.request.algorithm = "hierarchical_ring";
+        c.request.settings.group = nodes;
+        if (costs) {
+          c.hardware.send_overhead = 1300_ns;
+          c.hardware.reduce_rate = 300_Gbps;
+          c.hardware.first_use = 2_us;
+          c.hardware.rendezvous = 400_ns;
+          c.hardware.rendezvous_threshold = 1_B;
+        }
+        CAPTURE(path);
+        CAPTURE(leaves);
+        CAPTURE(costs);
+        const auto fabric = build(c.fabric);
+        const Schedule schedule = build(c.request);
+        const Asked asked{.repetition = {.iterations = 2}, .path = path};
+        const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, asked);
+        CHECK(was_walked(plain));
+        check_same(plain, ended(c, *fabric, schedule, By::events, asked));
+      }
+}
+
+TEST_CASE("uncontended: where so many flows share links that they end at dates of a grid, steps are counted once they begin on it") {
+  // 4,224 ranks on two leaves, each of which sends 2,112 flows over one cable.
+  constexpr int ranks = 4224, half = ranks / 2;
+  RepeatedStep step{.times = 9, .block = ranks, .turn = 1};
+  for (Rank r = 0; r < ranks; ++r) step.first.copy({.from = r, .to = (r + half) % ranks, .chunk = r});
+  Schedule schedule{.name = "swap", .collective = Collective::allgather, .ranks = ranks, .chunks = ranks};
+  schedule.channels = {repeated_steps(ranks, ranks, {step})};
+  AnyRun c =
+      ring_of(FatTree{.leaves = 2, .nodes_per_leaf = half, .spines = 1, .host_link = wire, .fabric_link = wire}, Bytes{ranks * 40'000});
+  c.start.assign(ranks, SimTime{77'777});  // no date of the grid: the first step is no pattern for the second
+  const auto fabric = build(c.fabric);
+  for (const bool path : {true, false}) {
+    CAPTURE(path);
+    const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, {.path = path});
+    CHECK(was_walked(plain));
+    check_same(plain, ended(c, *fabric, schedule, By::events, {.path = path}));
   }
 }
 
