@@ -26,9 +26,10 @@ struct Regime {
   NcclProtocol protocol = NcclProtocol::automatic;
   NcclAlgorithm pattern = NcclAlgorithm::ring;
   bool between_servers = false;
-  SimTime longer = {};  // a hop between servers, than those of NCCL's table
-  int gpus = 0;         // of each server that take part; 0: many, of rings and trees
-  double cost = 1;      // of everything, over what the profile says
+  SimTime longer = {};   // a hop between servers, than those of NCCL's table
+  int gpus = 0;          // of each server that take part; 0: many, of rings and trees
+  int staged_sends = 0;  // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
+  double cost = 1;       // of everything, over what the profile says
   friend bool operator==(const Regime&, const Regime&) = default;
 };
 

@@ -66,6 +66,10 @@ auto& efficiency_of(Profile& p, NcclProtocol protocol) {
   return protocol == NcclProtocol::ll128 ? p.ll128_efficiency : p.simple_efficiency;
 }
 
+// A link with writes of 256 bytes one way, each with 24 besides, or the answers to reads the other way, takes this part of the time that
+// it takes with both, where the two requests of 24 bytes for every 256 share it with the writes (models/server/pcie.cpp).
+constexpr double one_way = (256.0 + 24) / (256 + 24 + 2 * 24);
+
 bool is_chain(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
 
 }  // namespace
@@ -105,8 +109,10 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
           .nvlink = microseconds(factors.hops * std::max(launch, table.nvlink[i])),
           .pcie = microseconds(factors.hops * std::max(launch, table.pcie[i])),
           .network = microseconds(factors.hops * factors.network * network) + regime.longer,
-          .efficiency = efficiency};
+          .efficiency = efficiency / staged_turns(regime.staged_sends)};
 }
+
+double staged_turns(int sends) { return sends == 0 ? 1 : (2 * one_way + sends - 1) / sends; }
 
 int nccl_channels(const Regime& regime, int ranks, Bytes size) {
   const Work& work = work_of_channel[index_of(regime.protocol)];
@@ -188,6 +194,14 @@ double bias_of(const HardwareProfile& profile, const Regime& regime) {
   return bias;
 }
 
+// With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
+Regime as_run(const NcclQuestion& q, Regime regime) {
+  if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;
+  if (is_chain(q.collective) || q.collective == Collective::alltoall) return regime;
+  regime.staged_sends = (q.collective == Collective::allreduce ? 2 : 1) * (q.ranks - 1);
+  return regime;
+}
+
 }  // namespace
 
 Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
@@ -198,13 +212,13 @@ Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
     const double estimate = nccl_estimate(as_published, q, regime, size).microseconds() / bias_of(profile, regime);
     if (best.protocol == NcclProtocol::automatic || estimate < least) best = regime, least = estimate;
   });
-  return best;
+  return as_run(q, best);
 }
 
 double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
   const Regime chosen = nccl_choice(profile, q, size);
   const auto expected = [&](const Regime& regime) {
-    return (profile.call_overhead + nccl_estimate(profile, q, regime, size)).microseconds();
+    return (profile.call_overhead + nccl_estimate(profile, q, as_run(q, regime), size)).microseconds();
   };
   double least = expected(chosen);
   const double taken = least;

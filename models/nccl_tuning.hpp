@@ -43,6 +43,7 @@ struct NcclQuestion {
   bool nvlink = false;                                 // between the GPUs of a server
   bool ll128 = true;                                   // all ways are such that 128 bytes arrive in order
   bool switch_adds = false;                            // an NVSwitch: NVLS
+  bool staged = false;                                 // between the GPUs of a server, in host memory
   BitsPerSecond inside = {0};                          // a GPU's links in its server; 0: it is alone there
   BitsPerSecond outside = {0};                         // a server's NICs together; 0: there is one server
   SimTime way = {};                                    // the latency of the links between two GPUs of different servers
@@ -52,6 +53,11 @@ struct NcclQuestion {
 
 // How many channels a call of so many bytes takes at most, so that each thread has enough to do.
 int nccl_channels(const Regime& regime, int ranks, Bytes size);
+
+// Of messages that are staged in host memory a receiver's reads take as long as the sender's writes, and the threads of a ring's
+// channel do one after the other for each chunk: at first they only write, then read and write at once, at last only read. How many
+// times as long bytes take as if all were read and written at once. NCCL's own estimates know nothing of it.
+double staged_turns(int sends);
 
 // What NCCL expects a call to take on links of these rates. Between two servers a tree sends every byte once each way, between more
 // of them twice, as the inner servers have two children.

@@ -63,6 +63,27 @@ TEST_CASE("nccl tuning: between two servers a tree sends every byte once each wa
   CHECK(nccl_choice({}, four_servers, 1_GiB).pattern == NcclAlgorithm::ring);
 }
 
+TEST_CASE("nccl tuning: a ring that is staged in host memory writes and reads by turns, which NCCL does not know when it chooses") {
+  // One way takes 280 of 328 bytes. Two ranks: an all-reduce writes, does both, and reads; an all-gather writes and reads.
+  CHECK(staged_turns(2) == doctest::Approx((2 * 280 / 328.0 + 1) / 2));
+  CHECK(staged_turns(1) == doctest::Approx(2 * 280 / 328.0));
+  CHECK(staged_turns(0) == 1);
+  const auto sends = [](Collective collective, int ranks, bool staged = true) {
+    const NcclQuestion q{.collective = collective, .ranks = ranks, .inside = 100_Gbps, .staged = staged};
+    NcclQuestion beside = q;
+    beside.staged = false;
+    CHECK(nccl_choice({}, q, 1_GiB).protocol == nccl_choice({}, beside, 1_GiB).protocol);
+    return nccl_choice({}, q, 1_GiB).staged_sends;
+  };
+  CHECK(sends(Collective::allreduce, 2) == 2);
+  CHECK(sends(Collective::allreduce, 2, false) == 0);
+  CHECK(sends(Collective::reduce_scatter, 4) == 3);
+  CHECK(sends(Collective::broadcast, 2) == 0);
+  CHECK(sends(Collective::alltoall, 4) == 0);
+  const Regime staged{.protocol = NcclProtocol::simple, .staged_sends = 1};
+  CHECK(nccl_costs({}, staged).efficiency == doctest::Approx(328 / 560.0));
+}
+
 TEST_CASE("nccl tuning: factors that are taken from a profile and given to another make the same costs") {
   HardwareProfile from;
   from.ll128_hops = 2, from.network_hops = 3, from.ll128_efficiency = 0.5, from.tree_efficiency = 0.8;

@@ -22,6 +22,7 @@ struct Way {
   SimTime latency;
   PathClass kind = PathClass::rail;
   bool beside_sockets = false;  // PCIe switches pass it on, and no socket does
+  bool staged = false;          // in host memory
 };
 
 Way way_between(const SizedQuestion& q, Rank a, Rank b) {
@@ -31,7 +32,7 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
     return std::ranges::any_of(routes.hops(id), [&](const Hop& hop) { return q.fabric.device(q.fabric.to(hop.link)).kind == kind; });
   };
   return {routes.bandwidth(id), routes.latency(id), class_of(q.fabric, routes.hops(id)),
-          passes(DeviceKind::pcie_switch) && !passes(DeviceKind::socket)};
+          passes(DeviceKind::pcie_switch) && !passes(DeviceKind::socket), passes(DeviceKind::memory)};
 }
 
 SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, AlgorithmChoice choice) {
@@ -81,6 +82,7 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
     const Way inside = way_between(q, 0, 1);
     question.nvlink = inside.kind == PathClass::nvlink;
     question.inside = inside.rate;
+    question.staged = inside.staged;
     if (const NvlinkRings rings = rings_of(q.scenario, gpus); !rings.orders.empty()) {
       question.nvlink = true;
       question.inside = BitsPerSecond{rings.lane.count * static_cast<std::int64_t>(rings.orders.size())};

@@ -12,6 +12,9 @@ namespace weft {
 namespace {
 
 constexpr double least_factor = 0.02, most_factor = 50;
+// What is left over at one number of ranks says less and less of others, and nothing of those so far away: on servers that were measured
+// at 16 and at 64 ranks (validation/data/pico_mn5_h100_nccl), a third to a half of its logarithm was found again at the other scale.
+constexpr int octaves_of_one_scale = 4;
 
 // The left-overs of one series by size; those of equal sizes as their mean.
 struct Series {
@@ -71,7 +74,6 @@ std::vector<Scales> scales_of(const std::vector<Series>& all) {
 
 // Whether the least and the largest number of ranks are predicted better with the factors of the number next to them than without any.
 bool hold_beyond(const Scales& scales, double noise) {
-  if (scales.size() < 2) return true;  // nothing speaks against it
   std::vector<double> with, without;
   const auto judge = [&](const Series& left_out, const Series& neighbour) {
     const std::vector<double> line = smooth(neighbour.octave, neighbour.log_ratio, noise);
@@ -85,17 +87,23 @@ bool hold_beyond(const Scales& scales, double noise) {
   return robust_loss(with, error_knee) <= robust_loss(without, error_knee);
 }
 
-// None is left at half as many ranks as were measured, and at twice as many.
-void fade_out(const Scales& scales, std::vector<CostAtSize>& out) {
+// None is left so many octaves of ranks beyond those that were measured; in between they fade along a straight line of logarithms.
+void fade_out(const Scales& scales, int octaves, std::vector<CostAtSize>& out) {
+  std::vector<CostAtSize> beyond;
   const auto end_at = [&](const Series& s, int ranks) {
-    for (const double octave : s.octave) {
-      out.push_back(s.call);
-      out.back().ranks = ranks;
-      out.back().size = Bytes{std::llround(std::exp2(octave))};
+    const double share = std::abs(std::log2(static_cast<double>(ranks) / s.call.ranks)) / octaves;
+    for (CostAtSize cost : out) {
+      if (cost.collective != s.call.collective || cost.algorithm != s.call.algorithm || cost.ranks != s.call.ranks) continue;
+      cost.ranks = ranks;
+      cost.factor = std::pow(cost.factor, 1 - share);
+      beyond.push_back(cost);
     }
   };
-  if (const int ranks = scales.front()->call.ranks; ranks / 2 >= 2) end_at(*scales.front(), ranks / 2);
-  end_at(*scales.back(), 2 * scales.back()->call.ranks);
+  constexpr int fewest = 2;
+  const Series &least = *scales.front(), &most = *scales.back();
+  if (least.call.ranks > fewest) end_at(least, std::max(fewest, least.call.ranks >> octaves));
+  end_at(most, most.call.ranks << octaves);
+  out.insert(out.end(), beyond.begin(), beyond.end());
 }
 
 std::vector<CostAtSize> factors_of(const std::vector<Series>& all, double noise) {
@@ -108,8 +116,12 @@ std::vector<CostAtSize> factors_of(const std::vector<Series>& all, double noise)
       out.back().factor = std::clamp(std::exp(smoothed[i]), least_factor, most_factor);
     }
   }
-  for (const Scales& scales : scales_of(all))
-    if (!hold_beyond(scales, noise)) fade_out(scales, out);
+  for (const Scales& scales : scales_of(all)) {
+    if (scales.size() == 1)
+      fade_out(scales, octaves_of_one_scale, out);
+    else if (!hold_beyond(scales, noise))
+      fade_out(scales, 1, out);
+  }
   return out;
 }
 

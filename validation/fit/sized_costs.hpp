@@ -25,9 +25,9 @@ double variance_left_over(const std::vector<double>& log_ratios);
 
 // The left-overs as factors, each series (collective, algorithm, ranks) of two sizes and more smoothed over its sizes (Gaussian process
 // with the covariance above and the repeatability as its noise): nearly as they are where they are large, less where they are no more
-// than measuring again would make of them. Where the factors of the
-// next number of ranks predict the least and the largest number of ranks worse than no factors do, they fade out beyond those: to 1 at
-// half and at twice as many ranks.
+// than measuring again would make of them. Where the factors of the next number of ranks predict the least and the largest number of
+// ranks worse than no factors do, they fade out beyond those: to 1 at half and at twice as many ranks. Where one number of ranks was
+// measured, nothing says whether they hold at others, and they fade out to 1 at a sixteenth and at sixteen times as many.
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 
 // Those of these values on the objective's points, so that the simulation comes out as smoothed: first of messages, of what these leave

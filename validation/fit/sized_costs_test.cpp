@@ -23,7 +23,7 @@ std::vector<LeftOver> series(const std::function<double(double octave)>& log_rat
 TEST_CASE("sized costs: what is left over follows from size to size, and sizes in between come out right") {
   const auto hump = [](double octave) { return 0.4 * std::exp(-std::pow((octave - 17) / 5, 2)); };
   const std::vector<CostAtSize> costs = smoothed(series(hump));
-  REQUIRE(costs.size() == 14);
+  REQUIRE(costs.size() == 3 * 14);  // at 8 ranks, 2 and 128
   for (int octave = 5; octave <= 29; octave += 2) {
     CAPTURE(octave);
     const double factor = cost_factor(costs, {"allreduce", "ring", 8, Bytes{std::int64_t{1} << octave}});
@@ -62,6 +62,13 @@ TEST_CASE("sized costs: beyond the ranks that were measured they hold where they
   // The same at 4, 8 and 16 ranks: so it is at 32 and at 2.
   CHECK(std::log(factor_at({{4, 0.3}, {8, 0.3}, {16, 0.3}}, 32)) == doctest::Approx(0.3).epsilon(0.1));
   CHECK(std::log(factor_at({{4, 0.3}, {8, 0.3}, {16, 0.3}}, 2)) == doctest::Approx(0.3).epsilon(0.1));
+  // At 16 alone: half of the logarithm is left at 64 and at 4, a quarter at 2, nothing at 256 and beyond.
+  CHECK(std::log(factor_at({{16, 0.3}}, 16)) == doctest::Approx(0.3).epsilon(0.1));
+  CHECK(std::log(factor_at({{16, 0.3}}, 64)) == doctest::Approx(0.15).epsilon(0.1));
+  CHECK(std::log(factor_at({{16, 0.3}}, 4)) == doctest::Approx(0.15).epsilon(0.1));
+  CHECK(std::log(factor_at({{16, 0.3}}, 2)) == doctest::Approx(0.075).epsilon(0.1));
+  CHECK(factor_at({{16, 0.3}}, 256) == doctest::Approx(1));
+  CHECK(factor_at({{16, 0.3}}, 1024) == doctest::Approx(1));
   // Up and down from one number to the next: nothing is known of 32, and 16 itself keeps its own.
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 32) == doctest::Approx(1));
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 2) == doctest::Approx(1));
