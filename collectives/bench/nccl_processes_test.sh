@@ -38,6 +38,10 @@ grep -q '"rank":3' trace.json || fail "the trace lacks rank 3"
 port=$(free_port)
 ranks 0 4 "$bench" --transport nccl --algorithm one_shot,nccl,two_shot --graph "${sizes[@]}"
 right "one launch, torchrun, graph" out.0
+port=$(free_port)
+ranks 0 4 "$bench" --transport nccl --algorithm auto "${sizes[@]}"
+right "auto, torchrun" out.0
+grep -q '^# auto: the fastest of 5 runs' out.0 || fail "auto, torchrun: what was chosen is not said"
 
 environment() { echo SLURM_PROCID=$1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=$1 SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=$$ SLURM_STEP_ID=0; }
 ranks 0 2 "$bench" --transport nccl --collective alltoall --algorithm nccl,pairwise "${sizes[@]}"
