@@ -69,7 +69,7 @@ TEST_CASE("nccl tuning: a ring that is staged in host memory writes and reads by
   CHECK(staged_turns(1) == doctest::Approx(2 * 280 / 328.0));
   CHECK(staged_turns(0) == 1);
   const auto sends = [](Collective collective, int ranks, bool staged = true) {
-    const NcclQuestion q{.collective = collective, .ranks = ranks, .inside = 100_Gbps, .staged = staged};
+    const NcclQuestion q{.collective = collective, .ranks = ranks, .staged = staged, .inside = 100_Gbps};
     NcclQuestion beside = q;
     beside.staged = false;
     CHECK(nccl_choice({}, q, 1_GiB).protocol == nccl_choice({}, beside, 1_GiB).protocol);
