@@ -157,8 +157,9 @@ TEST_CASE("uncontended: repeated steps whose messages share links alike are simu
     return FatTree{.leaves = leaves, .nodes_per_leaf = nodes, .spines = 1, .host_link = wire, .fabric_link = wire};
   };
   for (const bool path : {true, false})
-    for (const auto& [leaves, nodes] : {std::pair{4, 4}, {7, 3}, {12, 2}})
+    for (const auto& shape : {std::pair{4, 4}, {7, 3}, {12, 2}})
       for (const bool costs : {false, true}) {
+        const int leaves = shape.first, nodes = shape.second;
         AnyRun c = ring_of(tree(leaves, nodes), Bytes{4 * leaves * nodes * 1237});
         c.request.algorithm = "hierarchical_ring";
         c.request.settings.group = nodes;
