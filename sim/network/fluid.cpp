@@ -212,10 +212,7 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   if (active_ > exact_up_to) {
     const double grid =
         std::ldexp(1.0, std::ilogb(8.0 * static_cast<double>(f.bytes) / rate * 1e12 * coarseness * static_cast<double>(active_)));
-    if (grid > 1) {
-      f.end_ps = whole_ps(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
-      coarsest_grid_ = std::max(coarsest_grid_, whole_ps(grid));
-    }
+    if (grid > 1) f.end_ps = whole_ps(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
   }
   expect_end(flow);
 }

@@ -12,6 +12,7 @@
 // picoseconds, which is at most `coarseness` for each flow, of the time that it takes at its rate: 0.01 % for 128 ranks, 0.04 % for 256.
 #pragma once
 
+#include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
 #include "models/fabric/fabric.hpp"
 #include "sim/network/critical_path.hpp"
@@ -85,6 +86,11 @@ class FluidNetwork {
     return opposite == no_link ? link : std::min(link, opposite);
   }
   std::size_t links() const { return links_.size(); }
+  // Nothing is under way: the clock stands at 0 once more.
+  void begin_again() {
+    check(next_date() == SimTime::never() && active_ == 0, "{} flows are under way", active_);
+    now_ = 0;
+  }
   // Whether nothing is under way, nothing can fail, and nobody asks what happens on links.
   bool undisturbed() const { return queue_.next_date() == EventQueue::never && active_ == 0 && !detour_ && !activity_; }
 
@@ -150,9 +156,6 @@ class FluidNetwork {
 
   // Flows are on their links, and all of them would end only beyond the time that can be simulated.
   bool beyond_time() const;
-
-  // Of the grids at which flows were let end so far, in picoseconds: a power of two, as all are. 1: at none.
-  std::int64_t coarsest_grid() const { return coarsest_grid_; }
 
   std::uint64_t events() const { return events_; }
   std::uint64_t solves() const { return solves_; }
@@ -359,7 +362,6 @@ class FluidNetwork {
   std::vector<LinkId> loosened_;       // links that a flow left at this date while others stay
   std::vector<LinkId> two_way_;        // links that flows joined or left at this date, whose capacity depends on how many they are
   std::size_t active_ = 0;             // flows on their links
-  std::int64_t coarsest_grid_ = 1;
   std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
   std::size_t with_links_ = 0;          // members whose links are among these:

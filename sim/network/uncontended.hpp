@@ -13,7 +13,7 @@
 #pragma once
 
 #include "collectives/schedule/repeated_steps.hpp"
-#include "sim/network/lone_step.hpp"
+#include "sim/network/meeting_groups.hpp"
 #include "sim/network/schedule_costs.hpp"
 
 #include <algorithm>
@@ -109,7 +109,7 @@ class UncontendedRun {
                       [&](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers, channel); });
     shape_.reset();
     for (int k = 0; k < steps.count(); ++k) {
-      const bool recording = lane_.path && lane_.path->complete(), all_later = alike_ >= 2 && !recording && lone_.is_multiple(shift_);
+      const bool recording = lane_.path && lane_.path->complete(), all_later = alike_ >= 2 && !recording;
       const bool repeats = repeated && repeated->repeats(k);
       if (all_later && repeats) {
         ++ahead_;
@@ -126,8 +126,8 @@ class UncontendedRun {
       catch_up();
       if (!like_before && !meet(step, channel)) return false;
       const bool is_repeated = repeats || (repeated && k + 1 < steps.count() && repeated->repeats(k + 1));
-      const bool alone = is_repeated && may_be_alone();
-      if (!(recording ? advance<true>(step, channel, alone) : advance<false>(step, channel, alone))) return false;
+      if (is_repeated) find_groups();
+      if (!(recording ? advance<true>(step, channel, is_repeated) : advance<false>(step, channel, is_repeated))) return false;
       window.leave_for_all(k);
     }
     catch_up();
@@ -138,7 +138,6 @@ class UncontendedRun {
   bool meet(const IndexedStep& step, std::uint32_t channel) {
     alike_ = 0;
     loads_ = step.loads;
-    lone_.forget_ends();
     if (step.shape == shape_) return true;
     if (costs_.is_ring() && shape_) return false;  // whose mean hop is of one shape
     shape_ = step.shape;
@@ -160,30 +159,28 @@ class UncontendedRun {
       ways_.push_back(way);
     }
     ways_.push_back({.first_link = static_cast<std::uint32_t>(links_.size())});
-    lone_.forget();
-    std::vector<LinkId> used = links_;
-    std::ranges::sort(used);
-    links_shared_ = std::ranges::adjacent_find(used) != used.end();
+    groups_found_ = false;
     return true;
   }
 
-  // Whether messages of the step are likely to meet one another, and can meet no others.
-  bool may_be_alone() const {
-    return links_shared_ && job_.schedule.channels.size() == 1 &&
-           std::ranges::all_of(places_, [this](const Place& place) { return place.entered >= last_end_; });
+  std::span<const LinkId> links_of(std::uint32_t i) const {
+    return std::span(links_).subspan(ways_[i].first_link, ways_[i + 1].first_link - ways_[i].first_link);
+  }
+
+  void find_groups() {
+    if (std::exchange(groups_found_, true)) return;
+    groups_.find(lane_.network.model(), static_cast<std::uint32_t>(shape_->ends.size()), [this](std::uint32_t i) { return links_of(i); });
   }
 
   template <bool recording>
-  bool advance(const IndexedStep& step, std::uint32_t channel, bool alone) {
+  bool advance(const IndexedStep& step, std::uint32_t channel, bool is_repeated) {
     for (Place& place : places_) place.free_at = place.entered, place.last = {}, place.work = {};
     new_peers_ = false;
-    bool met = false;
-    if (alone ? !transfer_alone<recording>(step, channel, met) : !transfer_all<recording>(step, channel)) return false;
+    const bool grouped = is_repeated && groups_.size() > 0;
+    if (!(grouped ? transfer_groups<recording>(step, channel) : transfer_all<recording>(step, channel))) return false;
     const std::int64_t shift = leave<recording>(0);
     bool all_alike = shift >= 0;
     for (std::size_t rank = 1; rank < places_.size(); ++rank) all_alike &= leave<recording>(rank) == shift;
-    if (met && !all_alike) return false;
-    if (!all_alike || new_peers_) lone_.forget_ends();
     alike_ = !all_alike || new_peers_ ? 0 : shift == shift_ ? alike_ + 1 : 1;
     shift_ = shift;
     return true;
@@ -193,59 +190,77 @@ class UncontendedRun {
   template <bool recording>
   bool transfer_all(const IndexedStep& step, std::uint32_t channel) {
     const auto transfers = static_cast<std::uint32_t>(shape_->ends.size());
-    lone_.forget_ends();
     for (std::uint32_t i = 0; i < transfers; ++i) {
       if (i + ahead_of_use < transfers) fetch(i + ahead_of_use);
       const Load& load = step.load(i);
       if (is_local(load, i)) continue;
       const Sized& sized = sized_for(load, ways_[i].bits_per_second);
       const Departure departure = depart(sized, i, channel);
-      const std::int64_t end = later(departure.active, sized.alone_ps);
-      const bool on_links = is_on_links(sized, i);
-      for (std::uint32_t link = ways_[i].first_link; on_links && link < ways_[i + 1].first_link; ++link)
-        if (std::exchange(busy_until_[static_cast<std::size_t>(links_[link])], end) > departure.active) return false;
-      arrive<recording>(sized, i, channel, departure, {end, on_links ? ways_[i].narrowest : -1, std::span<const BottleneckSpan>{}});
+      if (!travel_alone<recording>(sized, i, channel, departure)) return false;
     }
     return true;
   }
 
-  // False where some message never ends. `met`: two have shared a link at the same time.
+  // False where a message meets one that it shares no group with, where one never ends, or where events cost no more.
   template <bool recording>
-  bool transfer_alone(const IndexedStep& step, std::uint32_t channel, bool& met) {
+  bool transfer_groups(const IndexedStep& step, std::uint32_t channel) {
     const auto transfers = static_cast<std::uint32_t>(shape_->ends.size());
-    const bool repeat = alike_ > 0 && lone_.repeats_after(shift_);
     departures_.resize(transfers);
-    if (!repeat) lone_.begin(lane_.network.model(), transfers);
+    messages_in_groups_.resize(transfers);
     for (std::uint32_t i = 0; i < transfers; ++i) {
+      if (i + ahead_of_use < transfers) fetch(i + ahead_of_use);
       const Load& load = step.load(i);
-      if (is_local(load, i)) {
-        lone_.has_ended(i, places_[static_cast<std::size_t>(shape_->from(i))].entered);
-        continue;
-      }
+      if (is_local(load, i)) continue;
       const Sized& sized = sized_for(load, ways_[i].bits_per_second);
       departures_[i] = depart(sized, i, channel);
-      if (repeat) continue;
+      if (!groups_.is_grouped(i)) continue;
       const std::uint32_t route = shape_->routes[i];
-      if (is_on_links(sized, i))
-        lone_.start(i, lane_.network.number(route), sized.wire_bytes, SimTime{departures_[i].active} - costs_.latency(route));
-      else
-        lone_.has_ended(i, departures_[i].active);
+      messages_in_groups_[i] = {.route = lane_.network.number(route),
+                                .latency_ps = costs_.latency(route).ps,
+                                .active_ps = departures_[i].active,
+                                .wire_bytes = sized.wire_bytes};
     }
-    if (repeat)
-      lone_.repeat(shift_);
-    else if (!lone_.run(recording))
-      return false;
-    met = lone_.met();
+    for (std::size_t group = 0; group < groups_.size(); ++group)
+      if (!solve_group(group, recording)) return false;
     for (std::uint32_t i = 0; i < transfers; ++i) {
       if (shape_->from(i) == shape_->to(i)) continue;
       const Sized& sized = sized_for(step.load(i), ways_[i].bits_per_second);
-      const auto& end = lone_.end(i);
-      for (std::uint32_t link = ways_[i].first_link; link < ways_[i + 1].first_link; ++link) {
-        std::int64_t& until = busy_until_[static_cast<std::size_t>(links_[link])];
-        until = std::max(until, end.ended_ps);
+      if (!groups_.is_grouped(i)) {
+        if (!travel_alone<recording>(sized, i, channel, departures_[i])) return false;
+        continue;
       }
-      arrive<recording>(sized, i, channel, departures_[i], {end.ended_ps, end.bottleneck, lone_.earlier(end)});
+      const auto& m = messages_in_groups_[i];
+      std::span<const BottleneckSpan> earlier;
+      if constexpr (recording) earlier = groups_.earlier(i, m.active_ps);
+      arrive<recording>(sized, i, channel, departures_[i], {m.end_ps, m.bottleneck, earlier});
     }
+    return groups_.pays();
+  }
+
+  bool solve_group(std::size_t group, bool recording) {
+    const std::span<const std::uint32_t> transfers = groups_.transfers_of(group);
+    for (const std::uint32_t i : transfers)
+      for (const LinkId link : links_of(i))
+        if (messages_in_groups_[i].wire_bytes > 0 && busy_until_[static_cast<std::size_t>(link)] > messages_in_groups_[i].active_ps)
+          return false;
+    if (!groups_.solve(group, messages_in_groups_, lane_.network.model(), recording)) return false;
+    for (const std::uint32_t i : transfers)
+      for (const LinkId link : links_of(i)) {
+        std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
+        if (messages_in_groups_[i].wire_bytes > 0) until = std::max(until, messages_in_groups_[i].end_ps);
+      }
+    return true;
+  }
+
+  // False where it meets another.
+  template <bool recording>
+  bool travel_alone(const Sized& sized, std::uint32_t i, std::uint32_t channel, const Departure& departure) {
+    const std::int64_t end = later(departure.active, sized.alone_ps);
+    const bool on_links = ways_[i].bits_per_second > 0 && sized.wire_bytes > 0;
+    if (on_links)
+      for (const LinkId link : links_of(i))
+        if (std::exchange(busy_until_[static_cast<std::size_t>(link)], end) > departure.active) return false;
+    arrive<recording>(sized, i, channel, departure, {end, on_links ? ways_[i].narrowest : -1, {}});
     return true;
   }
 
@@ -269,7 +284,6 @@ class UncontendedRun {
     if (load.reduces) costs_.add_reduction(places_[static_cast<std::size_t>(shape_->from(i))].work, load.bytes);
     return true;
   }
-  bool is_on_links(const Sized& sized, std::uint32_t i) const { return ways_[i].bits_per_second > 0 && sized.wire_bytes > 0; }
 
   Departure depart(const Sized& sized, std::uint32_t i, std::uint32_t channel) {
     const Rank from = shape_->from(i), to = shape_->to(i);
@@ -304,7 +318,6 @@ class UncontendedRun {
       lane_.path->end(recorded, passed.end, passed.bottleneck, passed.earlier);
     }
     ++messages_;
-    last_end_ = std::max(last_end_, passed.end);
     const Load& load = sized.load;
     if (route != lane_.none) bytes_[route] += load.bytes;
     const std::int64_t handed = later(passed.end, costs_.by_size() ? costs_.behind_ps(route, channel, load.bytes) : way.behind);
@@ -352,8 +365,6 @@ class UncontendedRun {
       std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
       until = later(until, shift);
     }
-    last_end_ = later(last_end_, shift);
-    lone_.forget_ends();
     for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
       if (shape_->from(i) == shape_->to(i)) continue;
       messages_ += ahead_;
@@ -381,10 +392,11 @@ class UncontendedRun {
   std::vector<Load> loads_;
   std::vector<Way> ways_;  // by transfer, and one behind
   std::vector<LinkId> links_;
-  bool links_shared_ = false;          // by two of its transfers
-  std::vector<Departure> departures_;  // by transfer of a step that is alone
-  LoneStep<std::remove_cvref_t<decltype(std::declval<Network&>().model())>> lone_;
-  std::int64_t last_end_ = 0;  // of all messages so far
+  using Groups = MeetingGroups<std::remove_cvref_t<decltype(std::declval<Network&>().model())>>;
+  Groups groups_;  // of its transfers, in steps that are repeated
+  bool groups_found_ = false;
+  std::vector<Departure> departures_;                         // by transfer, in such a step
+  std::vector<typename Groups::Message> messages_in_groups_;  // by transfer; only of those in a group
 
   bool new_peers_ = false;   // some rank has met another for the first time
   int alike_ = 0;            // steps of this shape and load by which all ranks became later by `shift_`, in a row

@@ -157,8 +157,9 @@ TEST_CASE("uncontended: repeated steps whose messages share links alike are simu
     return FatTree{.leaves = leaves, .nodes_per_leaf = nodes, .spines = 1, .host_link = wire, .fabric_link = wire};
   };
   for (const bool path : {true, false})
-    for (const auto& [leaves, nodes] : {std::pair{4, 4}, {7, 3}, {12, 2}})
+    for (const auto& shape : {std::pair{4, 4}, {7, 3}, {12, 2}})
       for (const bool costs : {false, true}) {
+        const int leaves = shape.first, nodes = shape.second;
         AnyRun c = ring_of(tree(leaves, nodes), Bytes{4 * leaves * nodes * 1237});
         c.request.algorithm = "hierarchical_ring";
         c.request.settings.group = nodes;
@@ -181,23 +182,47 @@ TEST_CASE("uncontended: repeated steps whose messages share links alike are simu
       }
 }
 
-TEST_CASE("uncontended: where so many flows share links that they end at dates of a grid, steps are counted once they begin on it") {
-  // 4,224 ranks on two leaves, each of which sends 2,112 flows over one cable.
-  constexpr int ranks = 4224, half = ranks / 2;
-  RepeatedStep step{.times = 9, .block = ranks, .turn = 1};
+TEST_CASE("uncontended: groups that share links leave at other times than one another, until the slowest way sets the pace of all") {
+  // Members of a group share no cable, but those that cross the spine may, and what crosses it comes later.
+  const FabricSpec tree = FatTree{.leaves = 6, .nodes_per_leaf = 6, .spines = 3, .host_link = wire, .fabric_link = {40_Gbps, 3_us}};
+  int walked = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    AnyRun c = ring_of(tree, Bytes{4 * 36 * 1237});
+    c.ecmp.seed = seed;
+    c.request.algorithm = "hierarchical_ring";
+    c.request.settings.group = seed % 2 == 0 ? 2 : 3;
+    if (seed % 3 == 0)
+      for (int r = 0; r < 36; ++r) c.start.push_back(SimTime{r / 3 * static_cast<std::int64_t>(seed) * 1777});
+    if (seed % 5 == 0) c.hardware.send_overhead = 300_ns, c.hardware.reduce_rate = 300_Gbps;
+    CAPTURE(seed);
+    const auto fabric = build(c.fabric);
+    const Schedule schedule = build(c.request);
+    const Asked asked{.path = seed % 4 < 2};
+    const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, asked);
+    walked += was_walked(plain);
+    check_same(plain, ended(c, *fabric, schedule, By::events, asked));
+  }
+  CHECK(walked > 10);
+}
+
+TEST_CASE(
+    "uncontended: where so many flows share links that events let them end at dates of a grid, steps that are simulated once are exact") {
+  // 4,224 ranks on two leaves, each of which sends 2,112 flows over one cable: 2 us of latency, then 2,112 x 40,000 bytes at 100 Gb/s.
+  constexpr int ranks = 4224, half = ranks / 2, times = 9;
+  RepeatedStep step{.times = times, .block = ranks, .turn = 1};
   for (Rank r = 0; r < ranks; ++r) step.first.copy({.from = r, .to = (r + half) % ranks, .chunk = r});
   Schedule schedule{.name = "swap", .collective = Collective::allgather, .ranks = ranks, .chunks = ranks};
   schedule.channels = {repeated_steps(ranks, ranks, {step})};
-  AnyRun c =
+  const AnyRun c =
       ring_of(FatTree{.leaves = 2, .nodes_per_leaf = half, .spines = 1, .host_link = wire, .fabric_link = wire}, Bytes{ranks * 40'000});
-  c.start.assign(ranks, SimTime{77'777});  // no date of the grid: the first step is no pattern for the second
   const auto fabric = build(c.fabric);
-  for (const bool path : {true, false}) {
-    CAPTURE(path);
-    const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, {.path = path});
-    CHECK(was_walked(plain));
-    check_same(plain, ended(c, *fabric, schedule, By::events, {.path = path}));
-  }
+  const SimTime exact = times * (2_us + Bytes{half * 40'000} / 100_Gbps);
+  const Ended plain = ended(c, *fabric, schedule, By::whatever_suits);
+  CHECK(was_walked(plain));
+  CHECK(plain.run.finish == exact);
+  const Ended events = ended(c, *fabric, schedule, By::events);
+  CHECK(events.run.finish >= exact);
+  CHECK(events.run.finish.seconds() < exact.seconds() * (1 + 1e-4 * ranks / 16384));
 }
 
 TEST_CASE("uncontended: messages that share a link go through events") {
