@@ -27,11 +27,13 @@ LinkId FluidNetwork::add_link(BitsPerSecond capacity) {
 }
 
 void FluidNetwork::lose_two_way(LinkId id, TwoWayLoad load) {
-  check(load.rate.count > 0 && load.opposite >= 0 && load.opposite != id, "two-way load of link {}", id);
+  check(load.loses() && load.opposite >= 0 && load.opposite != id, "two-way load of link {}", id);
   for (const auto& [one, other] : {std::pair{id, load.opposite}, std::pair{load.opposite, id}}) {
     LinkState& link = links_[static_cast<std::size_t>(one)];
     link.opposite = other;
-    link.two_way = static_cast<double>(load.rate.count);
+    constexpr double unlimited = std::numeric_limits<double>::infinity();
+    link.two_way = load.rate.count > 0 ? static_cast<double>(load.rate.count) : unlimited;
+    link.duplex = load.duplex.count > 0 ? static_cast<double>(load.duplex.count) : unlimited;
     link.alone = link.capacity;
   }
 }

@@ -25,7 +25,8 @@ void FluidNetwork::change_capacities() {
 void FluidNetwork::change_capacity(LinkId id) {
   LinkState& link = links_[static_cast<std::size_t>(id)];
   const std::uint32_t opposite = links_[static_cast<std::size_t>(link.opposite)].flows;
-  const double capacity = link.flows > 0 && opposite > 0 ? std::min(link.alone, link.two_way / (link.flows + opposite)) : link.alone;
+  const double capacity =
+      link.flows > 0 && opposite > 0 ? std::min({link.alone, link.two_way / (link.flows + opposite), link.duplex}) : link.alone;
   if (capacity == link.capacity) return;
   link.capacity = capacity;
   for (std::uint32_t entry = link.head; entry != none; entry = entries_[entry].next) admit(entries_[entry].flow);
