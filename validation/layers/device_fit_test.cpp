@@ -78,8 +78,8 @@ TEST_CASE("layers: a device is fitted to backward passes, and what they say noth
   CHECK(fitted.rates.at("float32").matrix_product == doctest::Approx(0.8).epsilon(0.02));
   CHECK(fitted.memory_efficiency == doctest::Approx(0.4).epsilon(0.02));
   CHECK(fitted.rates.at("float32").convolution == 1);
-  CHECK(problems_of([&] { fit_device({pass}, device(0.5, 0.5), {"memory"}); }) ==
-        Lines{"fit: unknown parameter of a device \"memory\"; allowed: \"convolution\", \"convolution_3x3\", \"matrix_product\", "
+  CHECK(problems_of([&] { fit_device({pass}, device(0.5, 0.5), {"xyz"}); }) ==
+        Lines{"fit: unknown parameter of a device \"xyz\"; allowed: \"convolution\", \"convolution_3x3\", \"matrix_product\", "
               "\"memory_efficiency\", \"launch\""});
   pass.fitted = false;
   CHECK(problems_of([&] { fit_device({pass}, device(0.5, 0.5), {"launch"}); }) == Lines{"there is no measurement to fit to"});
