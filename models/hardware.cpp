@@ -54,7 +54,7 @@ namespace {
 void multiply_calls(HardwareProfile& p, double cost) {
   for (SimTime* time : {&p.first_use, &p.reduce_launch, &p.call_overhead}) time->ps = std::llround(static_cast<double>(time->ps) * cost);
   for (BitsPerSecond* rate : {&p.reduce_rate, &p.reduce_rate_beyond_cache, &p.reduce_rate_in_memory, &p.copy_rate,
-                              &p.copy_rate_beyond_cache, &p.copy_rate_in_memory, &p.stream_rate, &p.staging_rate})
+                              &p.copy_rate_beyond_cache, &p.copy_rate_in_memory, &p.page_fault_rate, &p.stream_rate, &p.staging_rate})
     rate->count = std::llround(static_cast<double>(rate->count) / cost);
 }
 
@@ -133,6 +133,8 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/copy_rate", profile.copy_rate);
   not_negative("/copy_rate_beyond_cache", profile.copy_rate_beyond_cache);
   not_negative("/copy_rate_in_memory", profile.copy_rate_in_memory);
+  not_negative("/fresh_buffer", profile.fresh_buffer);
+  not_negative("/page_fault_rate", profile.page_fault_rate);
   const auto factor = [&](const char* where, double value) {
     found.require(value >= 0 && value <= nccl_most_factor, where, "must be between 0 and {}, got {}", nccl_most_factor, value);
   };

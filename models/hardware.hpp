@@ -33,9 +33,10 @@ struct Regime {
   friend bool operator==(const Regime&, const Regime&) = default;
 };
 
-// A call costs call_overhead on each rank before its first message. A message of S bytes from a to b costs: send_overhead at a
-// (sends queue up where `send_queue` says), beyond_inline on top when S >= inline_threshold, first_use once per directed pair and
-// channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step), path latency, the transfer
+// A call costs call_overhead on each rank before its first message, and B / page_fault_rate where it needs a buffer of B >= fresh_buffer
+// for what arrives in a step to be reduced: such buffers are allocated afresh in every call. A message of S bytes from a to b costs:
+// send_overhead at a (sends queue up where `send_queue` says), beyond_inline on top when S >= inline_threshold, first_use once per directed
+// pair and channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step), path latency, the transfer
 // itself at wire_efficiency x link rate (x message_efficiency, x eager_efficiency when S < rendezvous_threshold). Here the
 // sender is free, or at once when S < eager_threshold. After it come the overhead of the path's class, which occupies nobody,
 // and at b receive_overhead. A reduction of S bytes costs reduce_launch + S / reduce_rate, a message that is not reduced S /
@@ -72,6 +73,8 @@ struct HardwareProfile {
   BitsPerSecond copy_rate{0};               // 0: copies take no time
   BitsPerSecond copy_rate_beyond_cache{0};  // 0: as in cache
   BitsPerSecond copy_rate_in_memory{0};     // 0: as beyond the cache
+  Bytes fresh_buffer{32 << 20};             // glibc's largest M_MMAP_THRESHOLD
+  BitsPerSecond page_fault_rate{0};         // 0: pages cost no time
   // Of NCCL's table (models/nccl_tuning.hpp): its latencies are multiplied by these, and a protocol gets these parts of the links.
   double nccl_base = 1.0;
   double ll_hops = 1.0, ll128_hops = 1.0, simple_hops = 1.0;

@@ -61,6 +61,15 @@ void keep_costs_of_messages(HardwareProfile& profile) {
   std::erase_if(profile.cost_by_size, [](const CostAtSize& cost) { return cost.collective != name_of_message_costs; });
 }
 
+// Where some systems of a class tell how fast hosts reduce, those that were measured without a reduction do it at the usual rate; of no
+// cache they tell the size.
+HardwareProfile completed(HardwareProfile profile, const Reference& of, const std::vector<Member>& members) {
+  const auto fits = [](const Reference& r) { return std::ranges::count(r.fit.parameters, "reduce_rate") > 0; };
+  if (!fits(of) && std::ranges::any_of(members, [&](const Member& m) { return fits(*m.reference); }))
+    profile.reduce_rate.count = std::llround(usual_of_hosts("reduce_rate_beyond_cache")->value);
+  return profile;
+}
+
 // At each size that one of them knows the middle one of their factors.
 std::vector<CostAtSize> middle_costs(const std::vector<HardwareProfile>& profiles) {
   std::map<std::int64_t, CostAtSize> by_size;
@@ -89,7 +98,7 @@ class Losses {
  public:
   explicit Losses(std::vector<Member>& members) : members_(members) {
     for (Member& of : members) {
-      HardwareProfile profile = of.profile;
+      HardwareProfile profile = completed(of.profile, *of.reference, members);
       keep_costs_of_messages(profile);
       profiles_.push_back(std::move(profile));
     }

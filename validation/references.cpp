@@ -144,7 +144,8 @@ struct Declared<HeldOutRule> {
                        optional("ranks", &R::ranks, "Measurements of so many ranks."),
                        optional("algorithms", &R::algorithms, "Measured algorithms."),
                        optional("collectives", &R::collectives, "Measured collectives."),
-                       optional("systems", &R::systems, "Parts of the names of measured systems.")}};
+                       optional("systems", &R::systems, "Parts of the names of measured systems."),
+                       optional("models", &R::models, "Models of measured backward passes.")}};
   }
 };
 template <>
@@ -156,20 +157,32 @@ struct Declared<ReferenceFit> {
   }
 };
 template <>
+struct Declared<MeasuredLayers> {
+  static Declaration<MeasuredLayers> declaration() {
+    using L = MeasuredLayers;
+    return {
+        .doc = "A measured backward pass.",
+        .fields = {required("file", &L::file, "Where it says when gradients became ready."), required("model", &L::model, "The network."),
+                   optional("measured", &L::measured, "What the file calls it, where that is another name."),
+                   required("batch", &L::batch, "Samples.", at_least(1)),
+                   optional("dtype", &L::dtype, "The element type of the device's rates.")}};
+  }
+};
+template <>
 struct Declared<Reference> {
   static Declaration<Reference> declaration() {
-    return {.doc = "Something to be judged against.",
-            .fields = {required("name", &Reference::name, "Its name."), required("about", &Reference::about, "Its system, in a sentence."),
-                       optional("note", &Reference::note, "What the model lacks."),
-                       required("scenario", &Reference::scenario, "The scenario's file."),
-                       optional("measurements", &Reference::measurements, "Files of measurements."),
-                       optional("held_out", &Reference::held_out, "Files nothing was fitted to."),
-                       optional("select", &Reference::select, "Which rows."),
-                       optional("hold_out", &Reference::hold_out, "What nothing was fitted to; else every second size."),
-                       optional("profile", &Reference::profile, "The profile's file, instead of the scenario's hardware."),
-                       optional("fit", &Reference::fit, "How the profile is fitted."),
-                       optional("class", &Reference::server_class, "Systems like it."),
-                       optional("claims", &Reference::claims, "Published comparisons.")}};
+    return {
+        .doc = "Something to be judged against.",
+        .fields = {
+            required("name", &Reference::name, "Its name."), required("about", &Reference::about, "Its system, in a sentence."),
+            optional("note", &Reference::note, "What the model lacks."), optional("scenario", &Reference::scenario, "The scenario's file."),
+            optional("measurements", &Reference::measurements, "Files of measurements."),
+            optional("held_out", &Reference::held_out, "Files nothing was fitted to."),
+            optional("select", &Reference::select, "Which rows."), optional("layers", &Reference::layers, "Measured backward passes."),
+            optional("hold_out", &Reference::hold_out, "What nothing was fitted to; else every second size."),
+            optional("profile", &Reference::profile, "The profile's file, instead of the scenario's hardware."),
+            optional("fit", &Reference::fit, "How the profile is fitted."), optional("class", &Reference::server_class, "Systems like it."),
+            optional("claims", &Reference::claims, "Published comparisons.")}};
   }
 };
 
@@ -179,8 +192,13 @@ Reference read_reference(const std::filesystem::path& file) {
   const Json json = parse_json(read_file(file), in.problems);
   if (in.problems.empty()) Form<Reference>::read(json, JsonPath{}, in, out);
   if (!in.problems.empty()) throw InputError(lines_of(file.string(), in.problems));
+  if (out.scenario.empty() && (out.layers.empty() || !out.measurements.empty() || !out.claims.empty()))
+    throw InputError(file.string() + ": /scenario: is missing; only references of \"layers\" need none");
+  if (!out.layers.empty() && out.profile.empty())
+    throw InputError(file.string() + ": /profile: is missing: the device's, that \"layers\" are judged with");
   const auto beside = [&](std::filesystem::path& path) { path = (file.parent_path() / path).lexically_normal(); };
-  beside(out.scenario);
+  if (!out.scenario.empty()) beside(out.scenario);
+  for (MeasuredLayers& layers : out.layers) beside(layers.file);
   std::ranges::for_each(out.measurements, beside);
   std::ranges::for_each(out.held_out, beside);
   if (!out.profile.empty()) beside(out.profile);
@@ -194,6 +212,8 @@ bool HeldOutRule::holds_out(const Measurement& m) const {
   return has(nodes, m.nodes) || has(ranks, m.ranks) || has(algorithms, m.algorithm) || has(collectives, m.collective) ||
          std::ranges::any_of(systems, [&](const std::string& part) { return m.system.find(part) != m.system.npos; });
 }
+
+bool HeldOutRule::holds_out(const std::string& model) const { return std::ranges::find(models, model) != models.end(); }
 
 std::filesystem::path validation_folder() {
   const std::filesystem::path folder = shipped("validation");

@@ -60,8 +60,12 @@ struct HeldOutRule {
   std::vector<int> nodes = {}, ranks = {};
   std::vector<std::string> algorithms = {}, collectives = {};  // as measured
   std::vector<std::string> systems = {};                       // parts of their names
-  bool given() const { return !nodes.empty() || !ranks.empty() || !algorithms.empty() || !collectives.empty() || !systems.empty(); }
+  std::vector<std::string> models = {};                        // of backward passes
+  bool given() const {
+    return !nodes.empty() || !ranks.empty() || !algorithms.empty() || !collectives.empty() || !systems.empty() || !models.empty();
+  }
   bool holds_out(const Measurement& m) const;
+  bool holds_out(const std::string& model) const;
 };
 
 // How the profile of a reference was come by, so that `weft validate --refit` can do it again.
@@ -71,14 +75,24 @@ struct ReferenceFit {
   bool given() const { return !parameters.empty(); }
 };
 
+// A backward pass of which a file says when gradients became ready (validation/layers/ready_gradients.hpp).
+struct MeasuredLayers {
+  std::filesystem::path file;
+  std::string model;
+  std::string measured = {};  // what the file calls it; empty: the same
+  int batch = 1;
+  std::string dtype = "float32";
+};
+
 struct Reference {
   std::string name;
   std::string about;
-  std::string note;  // what the model lacks, where the errors are large
-  std::filesystem::path scenario;
+  std::string note;                                 // what the model lacks, where the errors are large
+  std::filesystem::path scenario;                   // none where only backward passes were measured
   std::vector<std::filesystem::path> measurements;  // every second size is held out, if `held_out` is empty
   std::vector<std::filesystem::path> held_out;
   ReferenceRows select = {};
+  std::vector<MeasuredLayers> layers = {};  // instead of measurements: `profile` is that of a device
   HeldOutRule hold_out = {};
   std::filesystem::path profile = {};  // instead of the scenario's hardware
   ReferenceFit fit = {};

@@ -3,6 +3,7 @@
 #include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/profile_text.hpp"
+#include "validation/layer_reference.hpp"
 #include "validation/validate.hpp"
 
 #include <ostream>
@@ -33,6 +34,7 @@ void write_scenario(const Reference& reference, const OpenScenario& open, const 
 }  // namespace
 
 void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
+  if (!reference.layers.empty()) return refit_device(reference, out);
   const OpenScenario open(reference.scenario, {{"/hardware", reference.fit.start}}, reference.fit.parameters);
   Simulator simulator(open.scenario());
   const std::vector<FitPoint> points = points_of(reference, simulator);

@@ -6,6 +6,7 @@
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "validation/classes.hpp"
+#include "validation/layer_reference.hpp"
 #include "validation/refit.hpp"
 #include "validation/validate_text.hpp"
 
@@ -123,7 +124,9 @@ std::vector<Setting> settings_of(const Reference& reference) {
 std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator) {
   const ReadOptions options{.skip_bad = false, .collective = {}, .select = reference.select.rows};
   const bool by_size = reference.held_out.empty() && !reference.hold_out.given();
-  const Selection selection{.renames = reference.select.rename, .hold_out = by_size};
+  const bool rates_are_fitted = std::ranges::any_of(
+      reference.fit.parameters, [](const std::string& name) { return name.starts_with('/') && name.ends_with("bandwidth"); });
+  const Selection selection{.renames = reference.select.rename, .hold_out = by_size, .wire_is_known = !rates_are_fitted};
   std::vector<FitPoint> points;
   const auto add = [&](const std::vector<std::filesystem::path>& files, bool fitted) {
     std::vector<Measurement> rows;
@@ -141,16 +144,37 @@ std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator
   return points;
 }
 
-Judgement judge(const Reference& reference) {
-  Simulator simulator(scenario_with(reference.scenario, settings_of(reference)));
-  Judgement out{reference, points_of(reference, simulator)};
+namespace {
+
+Judgement summarised(Judgement out) {
   std::vector<double> fitted, held_out;
-  for (const FitPoint& point : out.points) {
-    out.simulated_us.push_back(simulator.time_us(point.setup, simulator.scenario().hardware));
-    (point.fitted ? fitted : held_out).push_back(out.simulated_us.back() / point.measured.time_us - 1);
-  }
+  for (std::size_t i = 0; i < out.points.size(); ++i)
+    (out.points[i].fitted ? fitted : held_out).push_back(out.simulated_us[i] / out.points[i].measured.time_us - 1);
   out.fitted = summarise(std::move(fitted));
   out.held_out = summarise(std::move(held_out));
+  return out;
+}
+
+Judgement judge_layers(const Reference& reference) {
+  const DeviceProfile device = device_of(reference);
+  Judgement out{reference, {}};
+  for (const MeasuredBackward& pass : passes_of(reference)) {
+    const std::vector<FitPoint> points = points_of(pass);
+    const std::vector<double> simulated = ready_us(pass, device);
+    out.points.insert(out.points.end(), points.begin(), points.end());
+    out.simulated_us.insert(out.simulated_us.end(), simulated.begin(), simulated.end());
+  }
+  return summarised(std::move(out));
+}
+
+}  // namespace
+
+Judgement judge(const Reference& reference) {
+  if (!reference.layers.empty()) return judge_layers(reference);
+  Simulator simulator(scenario_with(reference.scenario, settings_of(reference)));
+  Judgement out{reference, points_of(reference, simulator)};
+  for (const FitPoint& point : out.points) out.simulated_us.push_back(simulator.time_us(point.setup, simulator.scenario().hardware));
+  out = summarised(std::move(out));
   if (!reference.hold_out.given() && reference.held_out.empty()) out.floor = interpolation_error(out.points);
   for (const Claim& claim : reference.claims) out.claims.push_back(judge(claim, reference.scenario));
   return out;

@@ -1,3 +1,5 @@
+#include "models/training/read.hpp"
+#include "sim/scenario/profiles.hpp"
 #include "validation/classes.hpp"
 #include "validation/refit.hpp"
 #include "validation/testing.hpp"
@@ -130,6 +132,40 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   CHECK(classes[0].error.p95 == doctest::Approx(0.1));
   CHECK(judge_classes({one})[0].error.points == 0);
   CHECK(table_of(judge_classes({one})).find("one system only") != std::string::npos);
+}
+
+TEST_CASE("validate: a backward pass is judged by the times of its layers, and its device is fitted to the models that are not held out") {
+  const ScratchFolder folder;
+  DeviceProfile truth = read_device(read_file(project_scenarios() / "devices" / "v100.json"), "v100");
+  truth.rates.at("float32").convolution_3x3 = 0.9;
+  truth.memory_efficiency = 0.5;
+  std::string rows = "model,order_in_backward,wait_since_previous_us,param_bytes\n";
+  for (const char* name : {"resnet20", "vgg16_cifar"}) {
+    const Model model = known_model(name);
+    const StepTimes times = compute_times(model, truth, {.batch = 64});
+    for (std::size_t l = model.layers.size(); l-- > 0;)
+      for (std::size_t t = model.layers[l].tensors.size(); t-- > 0;)
+        rows += fmt::format("{},0,{},{}\n", name, t + 1 == model.layers[l].tensors.size() ? times.layers[l].backward.microseconds() : 0.0,
+                            4 * model.layers[l].tensors[t].elements);
+  }
+  folder.file("rows.csv", rows);
+  const std::string text = R"({"name": "backward", "about": "Made up.",
+    "layers": [{"file": "rows.csv", "model": "resnet20", "batch": 64}, {"file": "rows.csv", "model": "vgg16_cifar", "batch": 64}],
+    "hold_out": {"models": ["vgg16_cifar"]}, "profile": "devices/backward.json",
+    "fit": {"parameters": ["convolution_3x3", "memory_efficiency"], "start": "v100"}})";
+  const Reference reference = read_reference(folder.file("reference.json", text));
+  std::ostringstream out, err;
+  refit(reference, out, err);
+  const Judgement judged = judge(reference);
+  CHECK(judged.fitted.points == 59);
+  CHECK(judged.fitted.p95 < 0.02);
+  CHECK(judged.held_out.points == 54);
+  CHECK(judged.held_out.p95 < 0.02);
+  CHECK(table_of(std::vector{judged}, false).find("model vgg16_cifar") != std::string::npos);
+  std::string bare = text;
+  bare.replace(bare.find("\"profile\": \"devices/backward.json\","), 35, "");
+  CHECK(problems_of([&] { read_reference(folder.file("bare.json", bare)); })[0].find(
+            "/profile: is missing: the device's, that \"layers\" are judged with") != std::string::npos);
 }
 
 TEST_CASE("validate: a bad reference is refused with every place") {

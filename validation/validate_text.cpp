@@ -32,9 +32,19 @@ std::string error_of(const Judgement& j, std::size_t i) {
   return fmt::format("{:+.1f} %", 100 * (j.simulated_us[i] / j.points[i].measured.time_us - 1));
 }
 
-std::string what_is_held_out(const Reference& r) {
+// What the points of a reference are, and by what rule some are held out.
+enum class Kind { sizes, others, pairs, gradients };
+
+Kind kind_of(const Judgement& j) {
+  if (!j.reference.layers.empty()) return Kind::gradients;
+  if (!j.points.empty() && j.points.front().measured.from >= 0) return Kind::pairs;
+  return j.reference.held_out.empty() && !j.reference.hold_out.given() ? Kind::sizes : Kind::others;
+}
+
+std::string what_is_held_out(const Judgement& j) {
+  const Reference& r = j.reference;
   if (!r.held_out.empty()) return "other measurements";
-  if (!r.hold_out.given()) return "every second size";
+  if (!r.hold_out.given()) return kind_of(j) == Kind::pairs ? "every second pair" : "every second size";
   std::vector<std::string> parts;
   const auto add = [&](const char* what, const auto& list) {
     if (!list.empty()) parts.push_back(fmt::format("{} {}", what, fmt::join(list, ", ")));
@@ -44,28 +54,29 @@ std::string what_is_held_out(const Reference& r) {
   add("algorithm", r.hold_out.algorithms);
   add("collective", r.hold_out.collectives);
   add("system", r.hold_out.systems);
+  add("model", r.hold_out.models);
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-// Held-out errors of all references of one kind of rule, point by point.
-ErrorSummary pooled(const std::vector<Judgement>& judgements, bool by_size) {
+// Held-out errors of all references of one kind, point by point.
+ErrorSummary pooled(const std::vector<Judgement>& judgements, Kind kind) {
   std::vector<double> errors;
-  for (const Judgement& j : judgements) {
-    const bool sizes = j.reference.held_out.empty() && !j.reference.hold_out.given();
-    for (std::size_t i = 0; sizes == by_size && i < j.points.size(); ++i)
+  for (const Judgement& j : judgements)
+    for (std::size_t i = 0; kind_of(j) == kind && i < j.points.size(); ++i)
       if (!j.points[i].fitted) errors.push_back(j.simulated_us[i] / j.points[i].measured.time_us - 1);
-  }
   return summarise(std::move(errors));
 }
 
 std::string pooled_text(const std::vector<Judgement>& judgements) {
   std::string out;
-  for (const bool by_size : {true, false}) {
-    const ErrorSummary e = pooled(judgements, by_size);
+  for (const auto& [kind, what] : {std::pair{Kind::sizes, "sizes between those fitted"},
+                                   {Kind::others, "other scales, algorithms, collectives or measurements than those fitted"},
+                                   {Kind::pairs, "copies between pairs of GPUs, or in directions, that were not fitted"},
+                                   {Kind::gradients, "when gradients of models become ready that were not fitted"}}) {
+    const ErrorSummary e = pooled(judgements, kind);
     if (e.points > 0)
-      out += fmt::format("Pooled over systems, {}: {} points, median {}, 95th percentile {}.\n",
-                         by_size ? "sizes between those fitted" : "other scales, algorithms, collectives or measurements than those fitted",
-                         e.points, percent(e.median), percent(e.p95));
+      out += fmt::format("Pooled over systems, {}: {} points, median {}, 95th percentile {}.\n", what, e.points, percent(e.median),
+                         percent(e.p95));
   }
   return out;
 }
@@ -94,7 +105,7 @@ std::string summary(const std::vector<Judgement>& judgements) {
     if (!j.points.empty())
       out +=
           fmt::format("| {} | {} | {} | {}, {} | {} | {} | **{}**, {} | {}, {} |\n", j.reference.name, j.reference.about, j.fitted.points,
-                      percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), what_is_held_out(j.reference),
+                      percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), what_is_held_out(j),
                       j.held_out.points, percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95),
                       percent(j.floor, &ErrorSummary::median), percent(j.floor, &ErrorSummary::p95));
   if (const std::string text = pooled_text(judgements); !text.empty()) out += "\n" + text;
@@ -124,7 +135,7 @@ std::string table_of(const std::vector<Judgement>& judgements, bool every_point)
                          percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), j.held_out.points,
                          percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95),
                          percent(j.floor, &ErrorSummary::median), percent(j.floor, &ErrorSummary::p95),
-                         j.reference.hold_out.given() ? what_is_held_out(j.reference) : "");
+                         j.reference.hold_out.given() ? what_is_held_out(j) : "");
   const std::string pooled_errors = pooled_text(judgements);
   for (std::size_t at = 0; at < pooled_errors.size(); at = pooled_errors.find('\n', at) + 1)
     out += "# " + pooled_errors.substr(at, pooled_errors.find('\n', at) - at + 1);

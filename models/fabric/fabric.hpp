@@ -23,11 +23,13 @@ struct Device {
   DeviceKind kind = DeviceKind::endpoint;
 };
 
-// What a link loses under load: while flows cross it and its opposite, n of both together, it gives rate / n instead of its
-// bandwidth where that is less.
+// What a link loses under load: while flows cross it and its opposite, n of both together, it gives rate / n, and at most `duplex`,
+// instead of its bandwidth where that is less.
 struct TwoWayLoad {
   LinkId opposite = -1;
-  BitsPerSecond rate{0};  // 0: nothing is lost
+  BitsPerSecond rate{0};    // 0: nothing is lost
+  BitsPerSecond duplex{0};  // 0: nothing is lost
+  bool loses() const { return rate.count > 0 || duplex.count > 0; }
   friend bool operator==(const TwoWayLoad&, const TwoWayLoad&) = default;
 };
 

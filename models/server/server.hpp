@@ -38,6 +38,7 @@ struct PeerContention {
   BitsPerSecond nic_rate{0};      // of each direction: all flows between GPUs and NICs together; 0: the link's
   BitsPerSecond two_way_rate{0};  // while n flows between GPUs cross, not all in one direction, each direction has two_way_rate / n
                                   // of the link for them; 0: they lose nothing
+  BitsPerSecond duplex_rate{0};   // of each direction, while flows between GPUs cross it both ways; 0: the link's
   friend bool operator==(const PeerContention&, const PeerContention&) = default;
 };
 

@@ -153,8 +153,8 @@ class ServerFabric final : public Fabric {
     const LinkId base = links();
     for (LinkId i = 0; i < static_cast<LinkId>(paths_.links().size()); ++i) {
       const auto& link = paths_.links()[static_cast<std::size_t>(i)];
-      const TwoWayLoad load =
-          link.two_way_rate.count > 0 ? TwoWayLoad{.opposite = base + (i ^ 1), .rate = link.two_way_rate} : TwoWayLoad{};
+      TwoWayLoad load{.opposite = base + (i ^ 1), .rate = link.two_way_rate, .duplex = link.duplex_rate};
+      if (!load.loses()) load = {};
       add_server_link(nodes[static_cast<std::size_t>(link.from)], nodes[static_cast<std::size_t>(link.to)], link.spec, load);
     }
   }

@@ -80,6 +80,7 @@ void ServerPaths::add_contended(const DirectedLink& whole, const PeerContention&
   add_cable(lane);
   DirectedLink peers = lane;
   peers.two_way_rate = contention.two_way_rate;
+  peers.duplex_rate = contention.duplex_rate;
   add_cable(peers);
   DirectedLink nics = lane;
   if (contention.nic_rate.count > 0) nics.spec.bandwidth = std::min(nics.spec.bandwidth, contention.nic_rate);

@@ -34,7 +34,7 @@ class ServerPaths {
     int from, to;  // devices
     LinkSpec spec;
     std::optional<PcieLink> pcie;
-    BitsPerSecond two_way_rate = {};  // models/server/server.hpp
+    BitsPerSecond two_way_rate = {}, duplex_rate = {};  // models/server/server.hpp
     bool has_lanes = false;
   };
   // 2i and 2i + 1 are one cable there and back. A link under contention is a cable that all its traffic shares, as far as a device in

@@ -68,6 +68,7 @@ class TokenNetwork {
   Model model_;
 };
 
+Model vgg13(const ModelOptions&);
 Model vgg16(const ModelOptions&);
 Model vgg16_bn(const ModelOptions&);
 Model vgg16_cifar(const ModelOptions&);

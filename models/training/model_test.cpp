@@ -11,7 +11,8 @@ TEST_CASE("models: parameters and tensors are those of the published networks, t
     int tensors;
   };
   // torchvision's documentation (num_params), Hugging Face's bert-large-uncased and gpt2-xl; the Transformer is its definition.
-  for (const Published& p : {Published{"vgg16", 138'357'544, 32},
+  for (const Published& p : {Published{"vgg13", 133'047'848, 26},
+                             {"vgg16", 138'357'544, 32},
                              {"vgg16_bn", 138'365'992, 58},
                              {"vgg16_cifar", 14'728'266, 54},
                              {"resnet20", 269'722, 59},

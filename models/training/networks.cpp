@@ -9,15 +9,17 @@ namespace {
 
 constexpr ImageNetwork::Shape cifar{.channels = 3, .height = 32, .width = 32};
 
-// Configuration D of Simonyan & Zisserman (ICLR 2015), as in torchvision: five stages of 3 x 3 convolutions.
-void vgg16_features(ImageNetwork& net, bool batch_norm) {
+// Convolutions of each stage.
+using VggStages = std::array<int, 5>;
+constexpr VggStages configuration_b{2, 2, 2, 2, 2}, configuration_d{2, 2, 3, 3, 3};
+
+// Simonyan & Zisserman (ICLR 2015), as in torchvision: five stages of 3 x 3 convolutions.
+void vgg_features(ImageNetwork& net, const VggStages& convolutions, bool batch_norm) {
+  constexpr std::array<std::int64_t, 5> widths{64, 128, 256, 512, 512};
   int place = 0;
-  struct Stage {
-    int convolutions;
-    std::int64_t channels;
-  };
-  for (const auto& [convolutions, channels] : {Stage{2, 64}, Stage{2, 128}, Stage{3, 256}, Stage{3, 512}, Stage{3, 512}}) {
-    for (int i = 0; i < convolutions; ++i) {
+  for (std::size_t stage = 0; stage < widths.size(); ++stage) {
+    const std::int64_t channels = widths[stage];
+    for (int i = 0; i < convolutions[stage]; ++i) {
       net.convolution(fmt::format("features.{}", place++), {.out = channels, .kernel = 3, .bias = true});
       if (batch_norm) net.batch_norm(fmt::format("features.{}", place++));
       net.relu();
@@ -28,9 +30,10 @@ void vgg16_features(ImageNetwork& net, bool batch_norm) {
   }
 }
 
-Model vgg16_with(bool batch_norm) {
-  ImageNetwork net(batch_norm ? "vgg16_bn" : "vgg16", "Simonyan & Zisserman, ICLR 2015, configuration D; torchvision's layout");
-  vgg16_features(net, batch_norm);
+Model vgg_with(std::string name, const VggStages& convolutions, bool batch_norm) {
+  ImageNetwork net(std::move(name), fmt::format("Simonyan & Zisserman, ICLR 2015, configuration {}; torchvision's layout",
+                                                convolutions == configuration_b ? "B" : "D"));
+  vgg_features(net, convolutions, batch_norm);
   for (const std::int64_t out : {4096, 4096, 1000}) {
     net.linear(fmt::format("classifier.{}", out == 1000 ? 6 : net.shape().elements() == 4096 ? 3 : 0), out);
     if (out == 1000) continue;
@@ -93,14 +96,15 @@ std::int64_t sequence_or(const ModelOptions& options, std::int64_t usual) { retu
 
 }  // namespace
 
-Model vgg16(const ModelOptions&) { return vgg16_with(false); }
-Model vgg16_bn(const ModelOptions&) { return vgg16_with(true); }
+Model vgg13(const ModelOptions&) { return vgg_with("vgg13", configuration_b, false); }
+Model vgg16(const ModelOptions&) { return vgg_with("vgg16", configuration_d, false); }
+Model vgg16_bn(const ModelOptions&) { return vgg_with("vgg16_bn", configuration_d, true); }
 
 // For the 32 x 32 images of CIFAR-10, whose features one small layer classifies: what papers on compression train.
 Model vgg16_cifar(const ModelOptions&) {
   ImageNetwork net("vgg16_cifar",
                    "Simonyan & Zisserman, ICLR 2015, configuration D; with batch normalisation and one classifier for CIFAR-10", cifar);
-  vgg16_features(net, true);
+  vgg_features(net, configuration_d, true);
   net.linear("classifier", 10);
   return net.take();
 }
@@ -199,7 +203,8 @@ Model gpt2_xl(const ModelOptions& options) {
 }
 
 std::span<const KnownModel> known_models() {
-  static constexpr std::array<KnownModel, 9> models{{
+  static constexpr std::array<KnownModel, 10> models{{
+      {"vgg13", "VGG-13: 133.0 M parameters in 26 tensors", vgg13},
       {"vgg16", "VGG-16: 138.4 M parameters in 32 tensors, most of them in one layer", vgg16},
       {"vgg16_bn", "VGG-16 with batch normalisation: 138.4 M parameters in 58 tensors", vgg16_bn},
       {"vgg16_cifar", "VGG-16 with batch normalisation for CIFAR-10: 14.7 M parameters in 54 tensors", vgg16_cifar},

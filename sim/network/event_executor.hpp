@@ -192,7 +192,7 @@ class EventExecutor {
     for (std::uint32_t channel = 0; channel < channels_.size(); ++channel) {
       Process& p = process(channel, rank);
       p.after = after;
-      enter(p, later(at.ps, costs_.hardware().call_overhead.ps));
+      enter(p, later(at.ps, costs_.call_ps()));
     }
   }
 

@@ -35,7 +35,7 @@ std::vector<BitsPerSecond> goodput_of_links(const Fabric& fabric, const Hardware
 
 void lose_two_way(const Fabric& fabric, FluidNetwork& network) {
   for (LinkId id = 0; id < fabric.links(); ++id)
-    if (const TwoWayLoad& load = fabric.link(id).two_way; load.rate.count > 0) network.lose_two_way(id, load);
+    if (const TwoWayLoad& load = fabric.link(id).two_way; load.loses()) network.lose_two_way(id, load);
 }
 
 NetworkRun run_flow(const PlacedSchedule& job, const Fabric& fabric, Routes& routes, std::vector<MessageRecord>* timeline) {

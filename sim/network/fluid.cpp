@@ -27,12 +27,15 @@ LinkId FluidNetwork::add_link(BitsPerSecond capacity) {
 }
 
 void FluidNetwork::lose_two_way(LinkId id, TwoWayLoad load) {
-  check(load.rate.count > 0 && load.opposite >= 0 && load.opposite != id, "two-way load of link {}", id);
+  check(load.loses() && load.opposite >= 0 && load.opposite != id, "two-way load of link {}", id);
   for (const auto& [one, other] : {std::pair{id, load.opposite}, std::pair{load.opposite, id}}) {
     LinkState& link = links_[static_cast<std::size_t>(one)];
     link.opposite = other;
+    constexpr double unlimited = std::numeric_limits<double>::infinity();
     two_ways_.resize(std::max(two_ways_.size(), static_cast<std::size_t>(one) + 1));
-    two_ways_[static_cast<std::size_t>(one)] = {.load = static_cast<double>(load.rate.count), .alone = link.capacity};
+    two_ways_[static_cast<std::size_t>(one)] = {.load = load.rate.count > 0 ? static_cast<double>(load.rate.count) : unlimited,
+                                                .duplex = load.duplex.count > 0 ? static_cast<double>(load.duplex.count) : unlimited,
+                                                .alone = link.capacity};
   }
 }
 

@@ -43,7 +43,7 @@ class FluidNetwork {
   // What flows share besides the links of a fabric, such as a switch's pipeline.
   LinkId add_link(BitsPerSecond capacity);
 
-  // From now on the capacity of `link` and of load.opposite is rate / n, or less, while n flows cross them, some each way.
+  // From now on the capacity of `link` and of load.opposite is at most rate / n and `duplex` while n flows cross them, some each way.
   void lose_two_way(LinkId link, TwoWayLoad load);
 
   // For links that fail: before any route is added. From then on routes remember the path they were added with, what links carry is
@@ -234,8 +234,9 @@ class FluidNetwork {
   static_assert(sizeof(LinkState) == cache_line);
   // Of a link that has an opposite one.
   struct TwoWay {
-    double load = 0;   // what the flows of both leave each, times their number
-    double alone = 0;  // its capacity while none crosses the opposite one
+    double load = 0;    // what the flows of both leave each, times their number
+    double duplex = 0;  // the most it has while flows cross both
+    double alone = 0;   // its capacity while none crosses the opposite one
   };
   struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its ceiling
     double share;      // for each unit of weight

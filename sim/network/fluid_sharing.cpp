@@ -26,7 +26,8 @@ void FluidNetwork::change_capacity(LinkId id) {
   LinkState& link = links_[static_cast<std::size_t>(id)];
   const std::uint32_t flows = link.flows.size(), opposite = links_[static_cast<std::size_t>(link.opposite)].flows.size();
   const TwoWay& two_way = two_ways_[static_cast<std::size_t>(id)];
-  const double capacity = flows > 0 && opposite > 0 ? std::min(two_way.alone, two_way.load / (flows + opposite)) : two_way.alone;
+  const double shared = std::min(two_way.load / std::max(flows + opposite, 1U), two_way.duplex);
+  const double capacity = flows > 0 && opposite > 0 ? std::min(two_way.alone, shared) : two_way.alone;
   if (capacity == link.capacity) return;
   link.capacity = capacity;
   for_flows_on(link, [&](std::uint32_t flow) { admit(flow); });

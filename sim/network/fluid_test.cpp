@@ -66,7 +66,8 @@ std::vector<double> ends_by_the_book(const std::vector<BitsPerSecond>& capacity,
       if (there == 0 || back == 0) continue;
       for (const LinkId id : {link, load.opposite}) {
         double& b = bound[static_cast<std::size_t>(id)];
-        b = std::min(b, static_cast<double>(load.rate.count) / (there + back));
+        if (load.rate.count > 0) b = std::min(b, static_cast<double>(load.rate.count) / (there + back));
+        if (load.duplex.count > 0) b = std::min(b, static_cast<double>(load.duplex.count));
       }
     }
     for (;;) {
@@ -176,6 +177,22 @@ TEST_CASE("fluid: flows both ways have a rate a direction that falls with their 
   CHECK(ends_of({8_Gbps, 8_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us}, {{{1, 0}}, 0_us, 1'000'000, 0_us}}, load) == std::vector{1_ms, 1_ms});
 }
 
+TEST_CASE("fluid: a link has its duplex rate in each direction while both are used, however many flows there are") {
+  // 80 Gb/s one way, 20 Gb/s a direction both ways. 125 kB back take 50 us; by then 125 kB are there, and 875 kB more take 87.5 us.
+  const TwoWayLoads load{{0, {.opposite = 1, .duplex = 20_Gbps}}};
+  CHECK(ends_of({80_Gbps, 80_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us}, {{{1, 0}}, 0_us, 125'000, 0_us}}, load) ==
+        std::vector{137'500_ns, 50_us});
+  // Two each way share it: 10 Gb/s each.
+  CHECK(ends_of({80_Gbps, 80_Gbps},
+                {{{{0, 0}}, 0_us, 125'000, 0_us},
+                 {{{0, 0}}, 0_us, 125'000, 0_us},
+                 {{{1, 0}}, 0_us, 125'000, 0_us},
+                 {{{1, 0}}, 0_us, 125'000, 0_us}},
+                load) == std::vector(4, 100_us));
+  // A flow that crosses it there and back uses both directions.
+  CHECK(ends_of({80_Gbps, 80_Gbps}, {{{{0, 0}, {1, 0}}, 0_us, 125'000, 0_us}}, load) == std::vector{50_us});
+}
+
 enum class Shares { equal, claims, two_way };
 
 void compare_with_the_book(Shares shares) {
@@ -189,8 +206,10 @@ void compare_with_the_book(Shares shares) {
     TwoWayLoads two_way;
     if (shares == Shares::two_way)
       for (std::size_t l = 0; l + 1 < capacity.size(); l += 2 + below(3))
-        two_way.push_back(
-            {static_cast<LinkId>(l), {.opposite = static_cast<LinkId>(l + 1), .rate = static_cast<std::int64_t>(1 + below(6)) * 30_Gbps}});
+        two_way.push_back({static_cast<LinkId>(l),
+                           {.opposite = static_cast<LinkId>(l + 1),
+                            .rate = static_cast<std::int64_t>(1 + below(6)) * 30_Gbps,
+                            .duplex = static_cast<std::int64_t>(below(5)) * 15_Gbps}});
     std::vector<Demand> demands(1 + below(40));
     for (Demand& d : demands) {
       std::map<LinkId, bool> used;

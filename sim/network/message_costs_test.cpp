@@ -1,10 +1,14 @@
 // What a message costs besides the wire, in closed form: overheads by class of path, local completion, calls, copies, regimes.
+#include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/nccl.hpp"
+#include "collectives/algorithms/recursive_doubling.hpp"
+#include "collectives/algorithms/ring.hpp"
 #include "models/fabric/fabric_spec.hpp"
 #include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/network/fresh_buffer.hpp"
 #include "sim/packet/packet_run.hpp"
 #include "sim/reference/s4u_network.hpp"
 
@@ -75,6 +79,27 @@ TEST_CASE("message costs: a send below the eager threshold completes locally, on
   CHECK(simgrid({s, hw}) == 7_us);
   hw.eager_threshold = 1000_B;
   CHECK(flow({s, hw}).finish == 10_us);
+}
+
+TEST_CASE("message costs: what arrives to be reduced needs a buffer, whose pages are faulted in by every call where it is large") {
+  // Of a message S on 4 ranks: a ring needs a buffer of S / 4, halving-doubling one of S / 2, recursive doubling one of S.
+  CHECK(largest_arrival_to_reduce(ring_allreduce(4), 4096_B) == 1024_B);
+  CHECK(largest_arrival_to_reduce(halving_doubling_allreduce(4), 4096_B) == 2048_B);
+  CHECK(largest_arrival_to_reduce(recursive_doubling_allreduce(4), 4096_B) == 4096_B);
+  Schedule s{.name = "reduce", .collective = Collective::reduce, .ranks = 4};
+  s.add_step().reduce({.from = 1, .to = 0, .chunk = 0});
+  s.add_step().copy({.from = 0, .to = 1, .chunk = 0});
+  HardwareProfile hw;
+  hw.call_overhead = 10_us;
+  hw.page_fault_rate = 4_Gbps;
+  CHECK(flow({s, hw}).finish == 16_us);  // 10 + 2 (1 + 2)
+  hw.fresh_buffer = 1001_B;
+  CHECK(flow({s, hw}).finish == 16_us);
+  hw.fresh_buffer = 1000_B;
+  CHECK(flow({s, hw}).finish == 18_us);  // 1000 bytes at half a byte in a nanosecond
+  CHECK(simgrid({s, hw}) == 18_us);
+  // Two steps of 1000 bytes each stand for one of 2000.
+  CHECK(largest_arrival_to_reduce(s, 2000_B, std::vector<std::vector<int>>{{2, 1}}) == 1000_B);
 }
 
 TEST_CASE("message costs: the overhead of a path's class is the receiver's to wait for, not the sender's") {

@@ -6,6 +6,7 @@
 #include "models/fabric/path_class.hpp"
 #include "models/hardware.hpp"
 #include "models/message_costs.hpp"
+#include "sim/network/fresh_buffer.hpp"
 #include "sim/network/lane_state.hpp"
 #include "sim/network/placed_schedule.hpp"
 
@@ -27,11 +28,14 @@ class ScheduleCosts {
         overheads_(hardware_.path_overheads()),
         reduce_rate_(hardware_.reduce_rate_for(Bytes{job.elements * job.element_bytes})),
         copy_rate_(hardware_.copy_rate_for(Bytes{job.elements * job.element_bytes})),
+        call_ps_(before_first_message(hardware_, job.schedule, Bytes{job.elements * job.element_bytes}, job.stands_for).ps),
         is_nccl_(job.regime.protocol != NcclProtocol::automatic),
         is_ring_(is_nccl_ && job.regime.pattern == NcclAlgorithm::ring && goes_round(job.schedule.collective)),
         ring_hop_ps_(job.schedule.channels.size()) {}
 
   const HardwareProfile& hardware() const { return hardware_; }
+  // What a rank needs before its first message.
+  std::int64_t call_ps() const { return call_ps_; }
 
   // Rings of NCCL take the sum of their hops' latencies and of their bytes' times (as its tuning model has it, and as 16 servers of 4
   // H100 show: validation/data/pico_mn5_h100_nccl), although ranks beside a slow hop could send their next chunk while the one before is
@@ -121,6 +125,7 @@ class ScheduleCosts {
   const MessageCosts of_size_;
   const std::array<SimTime, path_class_count> overheads_;
   const BitsPerSecond reduce_rate_, copy_rate_;
+  const std::int64_t call_ps_;
   const bool is_nccl_, is_ring_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;
   std::vector<std::int64_t> ring_hop_ps_;  // by channel

@@ -86,6 +86,22 @@ TEST_CASE("servers: GPUs that exchange messages across the sockets have two_way_
   CHECK(one_server(there) == doctest::Approx(2 * 64.0 * mib / 10e9).epsilon(1e-4));
 }
 
+TEST_CASE("servers: GPUs that exchange messages over a link have its duplex rate, and one message that crosses it twice") {
+  Server s = with_policy("two_nic", PeerPolicy::pcie_upi);
+  s.links.front().contention = {.nic_rate = {}, .two_way_rate = {}, .duplex_rate = 4_Gbps};
+  const auto one_server = [&](const Schedule& schedule) {
+    return Setup(Star{.nodes = 1, .host_link = {100_Gbps, 500_ns}}, s, schedule, 64 * mib).flow().finish.seconds();
+  };
+  // 0 -> 2, 1 -> 3 and 2 -> 0, 3 -> 1: two flows a direction share 4 Gb/s.
+  CHECK(one_server(shift(4, 2)) == doctest::Approx(64.0 * mib * 8 / 2e9).epsilon(1e-4));
+  // Through host memory from GPU 0 to its neighbour: up to the socket and down again over one link.
+  s.policy = PeerPolicy::host;
+  for (ServerLink& link : s.links) link.contention = {.nic_rate = {}, .two_way_rate = {}, .duplex_rate = 8_Gbps};
+  Schedule copy{.name = "one message", .collective = Collective::broadcast, .ranks = 4};
+  copy.add_step().copy({.from = 0, .to = 1, .chunk = 0});
+  CHECK(one_server(copy) == doctest::Approx(64.0 * mib * 8 / 8e9).epsilon(1e-4));
+}
+
 TEST_CASE("servers: between sockets a flow alone gets its ceiling or the link between sockets, whichever is less") {
   Schedule s{.name = "one message", .collective = Collective::broadcast, .ranks = 4};
   s.add_step().copy({.from = 0, .to = 2, .chunk = 0});

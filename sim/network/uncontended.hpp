@@ -55,7 +55,7 @@ class UncontendedRun {
     for (std::uint32_t channel = 0; channel < job_.schedule.channels.size(); ++channel) {
       for (const RankDone& rank : begun) {
         const auto at = static_cast<std::size_t>(rank.rank);
-        places_[at].entered = later(rank.at.ps, costs_.hardware().call_overhead.ps);
+        places_[at].entered = later(rank.at.ps, costs_.call_ps());
         after_[at] = rank.after;
       }
       if (!walk(channel, digest)) return false;

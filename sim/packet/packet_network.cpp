@@ -88,11 +88,11 @@ void PacketNetwork::set_pauses(std::uint32_t index) {
 PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim /*claim*/, BitsPerSecond rate) {
   check(!hops.empty(), "a route without links");
   for (const Hop& hop : hops)
-    if (fabric_.link(hop.link).two_way.rate.count > 0)
+    if (fabric_.link(hop.link).two_way.loses())
       throw InputError(
-          fmt::format("network \"packet\" serves every link at one rate, but {} has \"contention\" with a \"two_way_rate\" in the "
+          fmt::format("network \"packet\" serves every link at one rate, but {} has \"contention\" with a \"{}\" in the "
                       "server: use network \"flow\", or set the link's contention to \"none\"",
-                      fabric_.link_name(hop.link)));
+                      fabric_.link_name(hop.link), fabric_.link(hop.link).two_way.rate.count > 0 ? "two_way_rate" : "duplex_rate"));
   routes_.push_back({.latency_ps = latency.ps, .first_hop = add_hops(hops), .hops = static_cast<std::uint32_t>(hops.size()), .rate = rate});
   if (rate.count > 0) routes_.back().window = window_for(rate, hops, latency);
   return static_cast<RouteIndex>(routes_.size() - 1);

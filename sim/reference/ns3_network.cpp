@@ -2,6 +2,7 @@
 
 #include "collectives/executors/blocking.hpp"
 #include "sim/engine/simgrid_compat.hpp"
+#include "sim/network/fresh_buffer.hpp"
 #include "sim/reference/s4u_network.hpp"
 #include "sim/reference/s4u_transport.hpp"
 
@@ -115,7 +116,7 @@ class Ns3World final : public S4uTransport::Directory {
     try {
       const auto r = static_cast<std::size_t>(rank);
       if (!job_.start.empty() && job_.start[r].ps > 0) s4u::this_actor::sleep_until(job_.start[r].seconds());
-      if (job_.hardware.call_overhead.ps > 0) s4u::this_actor::sleep_for(job_.hardware.call_overhead.seconds());
+      if (before_.ps > 0) s4u::this_actor::sleep_for(before_.seconds());
       WindowedSteps steps(window, rank);
       run_blocking(steps, channel, ReduceOp::sum, sizes_only, transport);
       transport.finish();
@@ -129,6 +130,7 @@ class Ns3World final : public S4uTransport::Directory {
   }
 
   const PlacedSchedule& job_;
+  const SimTime before_ = before_first_message(job_.hardware, job_.schedule, Bytes{job_.elements * job_.element_bytes});
   const Fabric& fabric_;
   Routes& routes_;
   s4u::Engine& engine_;

@@ -2,6 +2,7 @@
 
 #include "kernels/base/error.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/network/fresh_buffer.hpp"
 #include "sim/reference/s4u_world.hpp"
 
 #include <deque>
@@ -73,6 +74,7 @@ class S4uProgram {
       channels += static_cast<int>(call.schedule->channels.size());
       refuse_what_is_not_simulated(call);
       HardwareProfile& hardware = hardware_.emplace_back(job_.hardware.in(call.regime));
+      before_.push_back(before_first_message(hardware, *call.schedule, Bytes{call.elements * call.element_bytes}));
       hardware.reduce_rate = hardware.reduce_rate_for(Bytes{call.elements * call.element_bytes});
       if (call.reduction) {
         hardware.reduce_launch = *call.reduction;
@@ -114,7 +116,7 @@ class S4uProgram {
     connected_[static_cast<std::size_t>(id)] = true;
     const Fabric& fabric = routes_.fabric();
     for (const Hop& hop : routes_.hops(id))
-      if (const TwoWayLoad& load = fabric.link(hop.link).two_way; load.rate.count > 0) world_.lose_two_way(hop.link, load);
+      if (const TwoWayLoad& load = fabric.link(hop.link).two_way; load.loses()) world_.lose_two_way(hop.link, load);
     world_.connect(
         from, to, routes_.hops(id), routes_.latency(id),
         {.claim = routes_.claim(id),
@@ -176,8 +178,7 @@ class S4uProgram {
                        {.before =
                             [this, &gate, c] {
                               gate.wait();
-                              if (hardware_[c].call_overhead.ps > 0)
-                                simgrid::s4u::this_actor::sleep_for(hardware_[c].call_overhead.seconds());
+                              if (before_[c].ps > 0) simgrid::s4u::this_actor::sleep_for(before_[c].seconds());
                             },
                         .after = [&gate] { gate.done(); },
                         .hardware = &hardware_[c],
@@ -193,6 +194,7 @@ class S4uProgram {
   std::vector<int> first_channel_;  // by call, of the actors of all calls
   std::deque<StepWindow> windows_;
   std::deque<HardwareProfile> hardware_;  // by call
+  std::vector<SimTime> before_ = {};      // by call, what a rank needs before its first message
   std::deque<Buffer> sizes_;              // by call
   std::deque<Gate> gates_;
   std::map<std::tuple<int, int, std::vector<Rank>>, int> connections_;  // by stream, channel, members

@@ -130,8 +130,10 @@ struct S4uWorld::State final : S4uTransport::Directory {
     for (const LinkId one : {id, load.opposite}) {
       both_ways.emplace(one, both);
       links[static_cast<std::size_t>(one)]->set_sharing_policy(
-          s4u::Link::SharingPolicy::NONLINEAR, [&crossing, rate = load.rate.bytes_per_second()](double bound, int flows) {
-            return flows > 0 && crossing > flows ? std::min(bound, rate / crossing) : bound;
+          s4u::Link::SharingPolicy::NONLINEAR, [&crossing, load](double bound, int flows) {
+            if (flows == 0 || crossing == flows) return bound;
+            if (load.rate.count > 0) bound = std::min(bound, load.rate.bytes_per_second() / crossing);
+            return load.duplex.count > 0 ? std::min(bound, load.duplex.bytes_per_second()) : bound;
           });
     }
   }

@@ -99,6 +99,11 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional_as<RateOrThat<word_copy_rate_beyond_cache>>(
               "copy_rate_in_memory", &H::copy_rate_in_memory,
               "The bytes that a receiver copies in a second in collectives of messages beyond the last level of cache."),
+          optional_as<SizeOrNever>("fresh_buffer", &H::fresh_buffer,
+                                   "Buffers of this size and more, for what arrives in one step to be reduced, are allocated afresh in "
+                                   "every call, as glibc does above 32 MiB."),
+          optional_as<RateOrUnlimited>("page_fault_rate", &H::page_fault_rate,
+                                       "The bytes of a fresh buffer whose pages are mapped, cleared and registered in a second."),
           optional("nccl_base", &H::nccl_base, "A factor on the base latency of a call in NCCL's tuning table.",
                    between(0.0, nccl_most_factor)),
           optional("ll_hops", &H::ll_hops, "A factor on the hop latencies of protocol LL in NCCL's tuning table.",

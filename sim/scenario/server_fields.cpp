@@ -20,7 +20,7 @@ struct NoContention {
 struct ContentionForm : OrWord<PeerContention, NoContention> {
   static bool read(const Json& json, const JsonPath& where, Input& in, PeerContention& out) {
     if (json.is_object() && json.empty())
-      return in.problem(where, "says nothing: give \"nic_rate\" or \"two_way_rate\", or write \"none\"");
+      return in.problem(where, "says nothing: give \"nic_rate\", \"two_way_rate\" or \"duplex_rate\", or write \"none\"");
     return OrWord::read(json, where, in, out);
   }
 };
@@ -167,7 +167,12 @@ Declaration<PeerContention> Declared<PeerContention>::declaration() {
                                             "While n flows between GPUs cross the link in both directions, they have this bandwidth "
                                             "divided by n in each direction; they keep the full bandwidth when not given.",
                                             at_least(BitsPerSecond{1})),
-                                   [](const C& c) { return c.two_way_rate.count > 0; })}};
+                                   [](const C& c) { return c.two_way_rate.count > 0; }),
+                     written_if<C>(optional("duplex_rate", &C::duplex_rate,
+                                            "The bandwidth of each direction while flows between GPUs cross the link both ways, or one "
+                                            "flow crosses it twice; they keep the full bandwidth when not given.",
+                                            at_least(BitsPerSecond{1})),
+                                   [](const C& c) { return c.duplex_rate.count > 0; })}};
 }
 
 Declaration<ServerLink> Declared<ServerLink>::declaration() {

@@ -63,7 +63,7 @@ TEST_CASE("links of a preset are changed by their ends, and the change is writte
   CHECK(lines_for(json) ==
         Lines{"f.json: /server/links/0: must name the ends of a link that the server has, such as \"socket0\" and "
               "\"socket1\", got \"gpu0\" and \"gpu1\"",
-              "f.json: /server/links/1/contention: says nothing: give \"nic_rate\" or \"two_way_rate\", or write \"none\""});
+              "f.json: /server/links/1/contention: says nothing: give \"nic_rate\", \"two_way_rate\" or \"duplex_rate\", or write \"none\""});
 }
 
 TEST_CASE("what is wrong with a server is said at its place") {

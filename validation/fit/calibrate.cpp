@@ -172,6 +172,16 @@ void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const 
              to_svg(fmt::format("{}: measured and simulated", profile.stem().string()), series_of(points, result.simulated_us)));
 }
 
+// What is fitted to a matrix of pairs when nobody says: rates of the server's links, in both directions at once too where the server gives
+// some, and overheads of copies. None where there is no server.
+std::vector<std::string> parameters_of_pairs(const Server& server) {
+  if (server.is_sub_node()) return {};
+  std::vector<std::string> out = {"/server/links/*/bandwidth", "send_overhead", "sockets_overhead"};
+  if (std::ranges::any_of(server.links, [](const ServerLink& link) { return link.contention.duplex_rate.count > 0; }))
+    out.emplace_back("/server/links/*/contention/duplex_rate");
+  return out;
+}
+
 }  // namespace
 
 int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostream& err) {
@@ -183,15 +193,18 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   refuse_to_replace(outputs, inputs, a.force);
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
-  const OpenScenario asked(a.scenario, settings, a.fit);
+  const std::vector<Measurement> rows = read_all(a, err);
+  std::vector<std::string> names = a.fit;
+  if (names.empty() && std::ranges::all_of(rows, [](const Measurement& row) { return row.from >= 0; }))
+    names = parameters_of_pairs(OpenScenario(a.scenario, settings, {}).scenario().server);
+  const OpenScenario asked(a.scenario, settings, names);
   const Selection selection{
       .renames = renames_in(a.rename), .hold_out = !a.all, .wire_is_known = !asked.fits_rates_of_links(), .flat = a.flat};
-  const std::vector<Measurement> rows = read_all(a, err);
   Simulator simulator(asked.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);
   std::vector<MeasuredSetup> measured;
   for (const FitPoint& p : used.points) measured.push_back(p.setup);
-  const OpenScenario open = a.fit.empty() ? OpenScenario(a.scenario, settings, default_parameters(measured)) : asked;
+  const OpenScenario open = names.empty() ? OpenScenario(a.scenario, settings, default_parameters(measured)) : asked;
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
   constexpr std::size_t most_lines = 8;
   for (std::size_t i = 0; i < std::min(most_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";

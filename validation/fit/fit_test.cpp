@@ -368,6 +368,50 @@ TEST_CASE("fit: links of one kind have one value, found from a matrix of pairs")
   CHECK(result.fitted.p95 < 0.01);
 }
 
+TEST_CASE("fit: of a matrix of pairs one copy at a time is on its way each way, and a star stands for the links that have the value") {
+  const ScratchFolder folder;
+  const auto file = folder.file("pair.json", pair_scenario);
+  const std::vector<Setting> settings = {parse_setting(
+      R"(/server={"preset": "single_nic", "policy": "pcie_upi", "links": [{"from": "socket0", "to": "socket1", "bandwidth": "10GBps", "contention": {"duplex_rate": "8GBps"}}]})")};
+  const OpenScenario open(file, settings, {"/server/links/*/contention/duplex_rate"});
+  REQUIRE(open.parameters().size() == 1);
+  CHECK(open.parameters()[0].places.size() == 1);
+  Simulator simulator(open.scenario());
+  const MeasuredSetup one_way{.collective = "bandwidth", .ranks = 2, .size = 160_MB, .from = 0, .to = 2};
+  MeasuredSetup both_ways = one_way;
+  both_ways.collective = "bidirectional_bandwidth";
+  // 160 MB at 10 GB/s; both ways at once 8 GB/s each, of which a message's share is half of the time.
+  CHECK(simulator.time_us(one_way, {}) == doctest::Approx(16'000).epsilon(0.001));
+  CHECK(simulator.time_us(both_ways, {}) == doctest::Approx(10'000).epsilon(0.001));
+}
+
+TEST_CASE("fit: what a ring does not tell of its wire and its reductions is as hosts have it") {
+  // A byte of the message takes 7/8 (2 / wire + 1 / reductions): any wire from 0.57 to 1 of 100 Gb/s goes with some rate of reductions.
+  HardwareProfile truth;
+  truth.wire_efficiency = 0.8;
+  truth.reduce_rate_beyond_cache = 100_Gbps;
+  truth.reduce_cache = 1_B;
+  truth.reduce_rate = 400_Gbps;
+  const ScratchFolder folder;
+  const auto file = folder.file("star.json", star_scenario(8));
+  const OpenScenario open(file, {}, {"wire_efficiency", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
+  Simulator simulator(open.scenario());
+  std::vector<Measurement> rows;
+  for (int power = 20; power < 27; ++power) {
+    const MeasuredSetup setup{.collective = "allreduce", .algorithm = {"ring"}, .ranks = 8, .size = Bytes{1LL << power}};
+    rows.push_back({.ranks = 8,
+                    .collective = "allreduce",
+                    .algorithm = "ring",
+                    .size_bytes = 1LL << power,
+                    .time_us = simulator.time_us(setup, truth),
+                    .where = "f:1"});
+  }
+  const FitResult result = fit(open, usable(rows, simulator, {.hold_out = false}).points, {.folds = 0});
+  CHECK(result.fitted.p95 < 0.02);
+  CHECK(result.parameters[0].value == doctest::Approx(0.8).epsilon(0.15));
+  CHECK(result.parameters[3].value == doctest::Approx(100e9).epsilon(0.6));
+}
+
 TEST_CASE("fit: a wrong pointer with a star is told") {
   const ScratchFolder folder;
   const auto file = folder.file("pair.json", pair_scenario);

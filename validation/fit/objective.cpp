@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <string>
 
 namespace weft {
 namespace {
@@ -106,6 +108,7 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
     const bool is_bias = p.unit == Unit::bias;
     if (is_bias || p.unit == Unit::factor)
       out.push_back((is_bias ? weight_of_bias : weight_of_published) * std::log(values[i] / std::clamp(p.initial, p.low, p.high)));
+    if (const auto usual = usual_of_hosts(p.name)) out.push_back(usual->weight * std::log(values[i] / usual->value));
   }
   if (fits_nccl()) out.push_back(weight_of_choice * regret(values));
   return out;
@@ -141,6 +144,10 @@ std::vector<const FitPoint*> Objective::cheapest(double share, std::size_t fewes
   std::vector<std::size_t> order(points_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return costs()[i]; });
+  std::map<std::string, int> taken;
+  std::vector<int> turn(points_.size());  // of those of a point's collective, how many are cheaper
+  for (const std::size_t i : order) turn[i] = taken[points_[i]->setup.collective]++;
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return turn[i]; });
   const double limit = share * static_cast<double>(cost());
   double sum = 0;
   std::vector<const FitPoint*> out;

@@ -47,8 +47,8 @@ class Objective {
   std::vector<CostAtSize> calls(const std::vector<double>& values);
   // By point, the sizes of the messages that it sends, each once; none of calls of NCCL.
   std::vector<std::vector<std::int64_t>> message_sizes(const std::vector<double>& values);
-  // log(simulated / measured) by point. Behind them what the factors of published values and the biases add, so that they keep to those
-  // where the points do not say otherwise, and how far behind the best NCCL's choices would be.
+  // log(simulated / measured) by point. Behind them what the factors of published values, the biases and the rates of hosts add, so that
+  // they keep to what is published or usual where the points do not say otherwise, and how far behind the best NCCL's choices would be.
   std::vector<double> errors(const std::vector<double>& values);
   double loss(const std::vector<double>& values);
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,13 @@ struct HardwareParameter {
 };
 const std::vector<HardwareParameter>& hardware_parameters();
 const HardwareParameter* find_hardware_parameter(std::string_view name);
+
+// What hosts do, of what points may not tell apart, as a ring alone does not tell its wire from its reductions. The logarithm of a value
+// over the usual one counts as an error of one point, times the weight.
+struct Usual {
+  double value, weight;
+};
+std::optional<Usual> usual_of_hosts(std::string_view parameter);  // nothing: of this parameter nothing is usual
 
 // Among the names of what is fitted: costs by size, of what the parameters leave (validation/fit/sized_costs.hpp).
 inline constexpr std::string_view name_of_sized_costs = "cost_by_size";

@@ -83,12 +83,13 @@ std::vector<FitParameter> open_every(const std::string& pointer, std::size_t sta
   for (std::size_t i = 0; i < all->size(); ++i) {
     const std::string place = fmt::format("{}/{}{}", list, i, rest);
     const auto value = value_at(scenario, place);
-    if (!value) throw nothing_at(place);
+    if (!value) continue;
     const std::pair kind{ends_of(whole, (*all)[i]), value->dump()};
     auto at = std::ranges::find(kinds, kind, [](const auto& k) { return k.first; });
     if (at == kinds.end()) at = kinds.insert(at, {kind, parameter_of(pointer, *value)});
     at->second.places.push_back(place);
   }
+  if (kinds.empty()) throw nothing_at(pointer);
   std::vector<FitParameter> out;
   for (auto& [kind, parameter] : kinds) {
     const auto same_ends = std::ranges::count(kinds, kind.first, [](const auto& k) { return k.first.first; });

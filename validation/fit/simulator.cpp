@@ -18,22 +18,26 @@
 namespace weft {
 namespace {
 
+// Of matrices of pairs (p2pBandwidthLatencyTest) one copy at a time is on its way in each direction, of osu_bw a window.
+int window_of(const MeasuredSetup& e) { return e.from >= 0 ? 1 : bandwidth_window; }
+
 // Messages of one measurement that are on their way at once.
-int messages_of(std::string_view collective) {
-  return collective == "bandwidth" ? bandwidth_window : collective == "bidirectional_bandwidth" ? 2 * bandwidth_window : 1;
+int messages_of(const MeasuredSetup& e) {
+  return e.collective == "bandwidth" ? window_of(e) : e.collective == "bidirectional_bandwidth" ? 2 * window_of(e) : 1;
 }
 
 // Rank 0 sends once, or a window full that rank 1 then answers; or both send a window full at once. A chunk is a byte.
-Schedule point_to_point(std::string_view collective, std::int64_t bytes) {
-  const int count = static_cast<int>(bytes);
+Schedule point_to_point(const MeasuredSetup& e) {
+  const std::string_view collective = e.collective;
+  const int count = static_cast<int>(e.size.count);
   Schedule s{.name = "point_to_point", .collective = Collective::broadcast, .ranks = 2, .chunks = std::max(1, count)};
   Step& step = s.add_step();
-  const int each_way = collective == "latency" ? 1 : bandwidth_window;
+  const int each_way = collective == "latency" ? 1 : window_of(e);
   for (int i = 0; i < each_way; ++i) {
     step.copy({.from = 0, .to = 1, .chunk = 0, .count = count});
     if (collective == "bidirectional_bandwidth") step.copy({.from = 1, .to = 0, .chunk = 0, .count = count});
   }
-  if (collective == "bandwidth") s.add_step().copy({.from = 1, .to = 0, .chunk = 0, .count = std::min(count, 4)});
+  if (collective == "bandwidth" && each_way > 1) s.add_step().copy({.from = 1, .to = 0, .chunk = 0, .count = std::min(count, 4)});
   return s;
 }
 
@@ -134,8 +138,7 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
     if (e.size.count > std::numeric_limits<int>::max())
       throw InputError(fmt::format("a message of {} is larger than this test goes", to_string(e.size)));
     Program program{.ranks = 2};
-    program.add_call({.schedule = std::make_shared<Schedule>(point_to_point(e.collective, e.size.count)),
-                      .elements = std::max<std::int64_t>(1, e.size.count)});
+    program.add_call({.schedule = std::make_shared<Schedule>(point_to_point(e)), .elements = std::max<std::int64_t>(1, e.size.count)});
     program.operations = {{{.call = 0}}};
     return prepared_.try_emplace(key, Prepared{Experiment(std::move(asked), std::move(program), e.collective, cluster)}).first->second;
   }
@@ -202,9 +205,9 @@ double Simulator::besides_overhead_us(const MeasuredSetup& e, const HardwareProf
 
 double Simulator::time_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
   Prepared& p = prepared(e);
-  if (!is_alone(p.experiment.scenario())) return time_of(p.experiment, e.size, hardware).microseconds() / messages_of(e.collective);
+  if (!is_alone(p.experiment.scenario())) return time_of(p.experiment, e.size, hardware).microseconds() / messages_of(e);
   const Regime regime = regime_of(e, hardware, p);
-  return (hardware.in(regime).call_overhead.microseconds() + besides_overhead_us(e, hardware, regime, p)) / messages_of(e.collective);
+  return (hardware.in(regime).call_overhead.microseconds() + besides_overhead_us(e, hardware, regime, p)) / messages_of(e);
 }
 
 double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardware) {

@@ -6,10 +6,8 @@
 #include <map>
 
 namespace weft {
-namespace {
 
-// Fields of a line; a field in double quotes may hold commas, and "" is a quote in it.
-std::optional<std::vector<std::string>> fields_of(std::string_view line) {
+std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
   std::vector<std::string> fields(1);
   bool quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -26,6 +24,8 @@ std::optional<std::vector<std::string>> fields_of(std::string_view line) {
   if (quoted) return {};
   return fields;
 }
+
+namespace {
 
 class Columns {
  public:
@@ -148,7 +148,7 @@ void read_csv(std::string_view text, RowSink& sink) {
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (trimmed(lines[i]).empty() || lines[i].starts_with('#')) continue;
-    const auto fields = fields_of(lines[i]);
+    const auto fields = csv_fields(lines[i]);
     if (!fields) {
       sink.problem(i + 1, "a double quote is not closed");
     } else if (!has_header) {

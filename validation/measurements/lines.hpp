@@ -11,6 +11,8 @@ namespace weft {
 std::vector<std::string_view> lines_in(std::string_view text);  // without line ends, CR included
 std::vector<std::string_view> words_in(std::string_view line);  // at blanks and tabs
 std::string_view trimmed(std::string_view text);
+// Fields of a line of CSV; a field in double quotes may hold commas, and "" is a quote in it. Nothing if a quote is left open.
+std::optional<std::vector<std::string>> csv_fields(std::string_view line);
 std::optional<double> number_in(std::string_view text);  // the whole text is one finite number
 std::optional<std::int64_t> whole_number_in(std::string_view text);
 

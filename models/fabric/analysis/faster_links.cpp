@@ -42,7 +42,8 @@ class FasterFabric final : public Fabric {
     const Link& link = like_->link(id);
     const LinkSpec spec{{link.bandwidth.count * factor}, link.latency};
     if (link.in_server)
-      add_server_link(like_->from(id), like_->to(id), spec, {link.two_way.opposite, {link.two_way.rate.count * factor}});
+      add_server_link(like_->from(id), like_->to(id), spec,
+                      {link.two_way.opposite, {link.two_way.rate.count * factor}, {link.two_way.duplex.count * factor}});
     else
       add_link(like_->from(id), like_->to(id), spec);
   }
