@@ -377,7 +377,7 @@ TEST_CASE("fit: of a matrix of pairs one copy at a time is on its way each way, 
   REQUIRE(open.parameters().size() == 1);
   CHECK(open.parameters()[0].places.size() == 1);
   Simulator simulator(open.scenario());
-  const MeasuredSetup one_way{.collective = "bandwidth", .ranks = 2, .size = 160_MB, .from = 0, .to = 2};
+  const MeasuredSetup one_way{.collective = "bandwidth", .algorithm = {}, .ranks = 2, .size = 160_MB, .from = 0, .to = 2};
   MeasuredSetup both_ways = one_way;
   both_ways.collective = "bidirectional_bandwidth";
   // 160 MB at 10 GB/s; both ways at once 8 GB/s each, of which a message's share is half of the time.
