@@ -74,7 +74,7 @@ void run_all(World& world, std::deque<RankRun>& ranks, int channels) {
 
 // The slowest rank's time, on all ranks.
 double slowest(World& world, Rank rank, double own) {
-  const Schedule schedule = build({.algorithm = "recursive_doubling", .ranks = world.ranks()});
+  const Schedule schedule = build({.algorithm = "ring", .ranks = world.ranks()});
   std::vector<std::byte> memory(buffer_bytes(schedule, 1, DType::float64));
   std::memcpy(memory.data(), &own, sizeof own);
   FilteredSteps steps(schedule.channels.front(), rank);
