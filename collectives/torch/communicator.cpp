@@ -19,9 +19,7 @@ Communicator::Communicator(KeyStore& store, GroupSettings settings, std::string_
 
 // Ranks that do not run the same operation do not take each other's messages for their own: they wait, and the one whose
 // patience ends says what it runs.
-int Communicator::next_label(std::string_view what) {
-  return static_cast<int>(mixed(hash_of(what) ^ operations_++) % labels);
-}
+int Communicator::next_label(std::string_view what) { return static_cast<int>(mixed(hash_of(what) ^ operations_++) % labels); }
 
 void Communicator::run(const Operation& o, std::byte* data) {
   const auto bytes = o.elements * static_cast<std::int64_t>(size_of(o.dtype));
