@@ -60,10 +60,11 @@ TEST_CASE("links of a preset are changed by their ends, and the change is writte
   CHECK(cases_of(to_json(scenario)).front().scenario.server == scenario.server);
   json["server"]["links"] = Json::parse(R"([{"from": "gpu0", "to": "gpu1", "contention": "none"},
                                            {"from": "socket0", "to": "socket1", "contention": {}}])");
-  CHECK(lines_for(json) ==
-        Lines{"f.json: /server/links/0: must name the ends of a link that the server has, such as \"socket0\" and "
-              "\"socket1\", got \"gpu0\" and \"gpu1\"",
-              "f.json: /server/links/1/contention: says nothing: give \"nic_rate\", \"two_way_rate\" or \"duplex_rate\", or write \"none\""});
+  CHECK(
+      lines_for(json) ==
+      Lines{"f.json: /server/links/0: must name the ends of a link that the server has, such as \"socket0\" and "
+            "\"socket1\", got \"gpu0\" and \"gpu1\"",
+            "f.json: /server/links/1/contention: says nothing: give \"nic_rate\", \"two_way_rate\" or \"duplex_rate\", or write \"none\""});
 }
 
 TEST_CASE("what is wrong with a server is said at its place") {
