@@ -2,6 +2,9 @@
 #include "collectives/algorithms/nccl.hpp"
 #include "collectives/schedule/compose.hpp"
 
+#include <algorithm>
+#include <vector>
+
 namespace weft {
 namespace {
 

@@ -22,6 +22,7 @@ const std::vector<NcclShape> shapes = {
     {.ranks = 6, .gpus = 2, .nics = 2, .channels = 2},
     {.ranks = 8, .gpus = 4, .nics = 2, .channels = 3, .pieces = 2},
     {.ranks = 12, .gpus = 4, .nics = 4, .channels = 4, .pieces = 5},
+    {.ranks = 24, .gpus = 8, .nics = 3, .channels = 1},
     {.ranks = 16, .gpus = 8, .nics = 8, .channels = 2},
     {.ranks = 20, .gpus = 4, .nics = 1, .channels = 2, .pieces = 2},
     {.ranks = 4, .gpus = 4, .channels = 3, .pieces = 2, .orders = {{0, 2, 1, 3}, {3, 1, 2, 0}}},
