@@ -1,6 +1,7 @@
 #include "sim/program_of_trace.hpp"
 
 #include "collectives/algorithms/registry.hpp"
+#include "collectives/schedule/message.hpp"
 #include "models/traces/traced_job.hpp"
 #include "sim/cases/sized.hpp"
 #include "sim/cases/trace_check.hpp"
@@ -18,13 +19,6 @@ namespace {
 
 using Kind = TracedOperation::Kind;
 
-// From the first of two ranks to the second.
-std::shared_ptr<const Schedule> message() {
-  auto schedule = std::make_shared<Schedule>(Schedule{.name = "message", .collective = Collective::broadcast, .ranks = 2});
-  schedule->add_step().copy({.from = 0, .to = 1, .chunk = 0});
-  return schedule;
-}
-
 // One message between the root and each other rank: a scatter from it, or a gather to it.
 std::shared_ptr<const Schedule> with_root(TracedCollective collective, int ranks, Rank root) {
   auto schedule = std::make_shared<Schedule>(Schedule{
@@ -38,9 +32,9 @@ std::shared_ptr<const Schedule> with_root(TracedCollective collective, int ranks
   return schedule;
 }
 
-class Builder {
+class TraceBuilder {
  public:
-  Builder(const Scenario& scenario, const AlgorithmChoice& row, const ProgramSite& site)
+  TraceBuilder(const Scenario& scenario, const AlgorithmChoice& row, const ProgramSite& site)
       : scenario_(scenario), row_(row), site_(site), job_(traced_job(scenario.workload.trace.program, ranks_of(scenario))) {
     // One collective at a time, of the ranks of a group.
     alone_.workload.trace = {};
@@ -148,7 +142,7 @@ class Builder {
   const TracedJob job_;
   Scenario alone_ = scenario_;
   ProgramOfTrace out_;
-  const std::shared_ptr<const Schedule> message_ = message();
+  const std::shared_ptr<const Schedule> message_ = message_schedule();
   std::vector<std::vector<Rank>> members_;  // by group; empty: all ranks in order
   std::map<std::pair<Collective, int>, AlgorithmChoice> choices_;
   std::map<std::tuple<TracedCollective, int, std::int64_t>, SizedChoice> sized_;
@@ -160,7 +154,7 @@ class Builder {
 }  // namespace
 
 ProgramOfTrace program_of_trace(const Scenario& scenario, const AlgorithmChoice& row, const ProgramSite& site) {
-  return Builder(scenario, row, site).build();
+  return TraceBuilder(scenario, row, site).build();
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "sim/program_of_workload.hpp"
 
 #include "collectives/algorithms/registry.hpp"
+#include "collectives/schedule/message.hpp"
 #include "sim/cases/program_check.hpp"
 #include "sim/cases/sized.hpp"
 #include "sim/scenario/algorithms.hpp"
@@ -11,16 +12,10 @@
 namespace weft {
 namespace {
 
-// From the first of two ranks to the second.
-std::shared_ptr<const Schedule> message() {
-  auto schedule = std::make_shared<Schedule>(Schedule{.name = "message", .collective = Collective::broadcast, .ranks = 2});
-  schedule->add_step().copy({.from = 0, .to = 1, .chunk = 0});
-  return schedule;
-}
-
-class Builder {
+class WorkloadBuilder {
  public:
-  Builder(const Scenario& scenario, const AlgorithmChoice& row, const ProgramSite& site) : scenario_(scenario), row_(row), site_(site) {
+  WorkloadBuilder(const Scenario& scenario, const AlgorithmChoice& row, const ProgramSite& site)
+      : scenario_(scenario), row_(row), site_(site) {
     out_.ranks = ranks_of(scenario);
     out_.operations.resize(static_cast<std::size_t>(out_.ranks));
   }
@@ -51,7 +46,7 @@ class Builder {
   }
 
   Call call(const OperationSpec& spec, const std::vector<Rank>& members) {
-    if (spec.send) return {.name = spec.id, .schedule = message(), .members = members, .elements = spec.send->count};
+    if (spec.send) return {.name = spec.id, .schedule = message_schedule(), .members = members, .elements = spec.send->count};
     const Scenario alone = scenario_of_operation(scenario_, row_, spec);
     const AlgorithmChoice& asked = alone.workload.algorithms.front();
     SizedChoice sized{asked};
@@ -89,7 +84,7 @@ class Builder {
 }  // namespace
 
 Program program_of_workload(const Scenario& scenario, const AlgorithmChoice& row, const ProgramSite& site) {
-  return Builder(scenario, row, site).build();
+  return WorkloadBuilder(scenario, row, site).build();
 }
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 #include "collectives/bench/rank_report.hpp"
 
+#include "collectives/bench/talk.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,7 +9,6 @@
 namespace weft::bench {
 namespace {
 
-constexpr int talk_channel = 4095;  // for tags of what the benchmark itself says
 constexpr int clock_rounds = 32;
 
 // What a rank tells rank 0 after every size; its times follow, then its records if it traced.
@@ -17,15 +18,6 @@ struct Told {
   double clock_error_us = 0;  // of their times, beside that of comparing the ranks' clocks
   std::array<char, 160> first_wrong = {};
 };
-
-template <class T>
-ByteSpan bytes_of(std::vector<T>& values) {
-  return std::as_writable_bytes(std::span(values));
-}
-template <class T>
-ByteSpan bytes_of(T& value) {
-  return std::as_writable_bytes(std::span(&value, 1));
-}
 
 Tag talk(int what) { return tag_of({.channel = talk_channel, .step = what}); }
 void send_to(Transport& t, Rank to, int what, ByteView bytes) {

@@ -5,6 +5,7 @@
 #include "collectives/bench/memory.hpp"
 #include "collectives/bench/processes.hpp"
 #include "collectives/bench/table.hpp"
+#include "collectives/bench/talk.hpp"
 #include "collectives/bench/udp_report.hpp"
 #include "collectives/executors/blocking.hpp"
 #include "collectives/transports/tcp.hpp"
@@ -26,14 +27,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto idle_turn = 2ms;       // then see whether the others have something to say,
 constexpr auto between_looks = 50ms;  // or after so long where datagrams keep coming
-constexpr int workers_barrier = 4094, nodes_barrier = 4093, talk_channel = 4095;
+constexpr int workers_barrier = 4094, nodes_barrier = 4093;
 
 enum class Talk { run, report, times, verdict, ask };
 Tag talk(Talk what) { return tag_of({.channel = talk_channel, .step = static_cast<int>(what)}); }
-template <class T>
-ByteSpan bytes_of(T& value) {
-  return std::as_writable_bytes(std::span(&value, 1));
-}
 
 // What rank 0 asks those who answer.
 enum class Ask : std::int32_t { report, next_algorithm };

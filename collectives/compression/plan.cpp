@@ -12,9 +12,9 @@ namespace {
 constexpr std::int64_t value_bytes = sizeof(float), index_bytes = sizeof(std::uint32_t), entry_bytes = sizeof(Entry);
 
 // Builds the phases in the order in which they are called.
-class Planner {
+class CompressionPlanner {
  public:
-  Planner(const CompressionSettings& settings, std::int64_t elements, const Request& allreduce)
+  CompressionPlanner(const CompressionSettings& settings, std::int64_t elements, const Request& allreduce)
       : settings_(settings), allreduce_(allreduce), d_(elements) {
     plan_.elements = elements;
     plan_.ranks = allreduce.ranks;
@@ -181,7 +181,7 @@ CompressionPlan plan(const CompressionSettings& settings, std::int64_t elements,
     for (const Problem& p : constraints({.collective = Collective::reduce, .algorithm = "direct", .ranks = allreduce.ranks}))
       lines.push_back(fmt::format("{}: {}", p.where, p.what));
   if (!lines.empty()) throw InputError(lines);
-  return Planner(settings, elements, allreduce).made();
+  return CompressionPlanner(settings, elements, allreduce).made();
 }
 
 CompressionPlan plan(const CompressionSettings& settings, std::int64_t elements, int ranks) {

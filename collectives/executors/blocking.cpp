@@ -117,7 +117,7 @@ class RankRun {
 
 std::size_t buffer_bytes(const Schedule& s, std::int64_t elements, DType dtype) {
   const ChunkLayout layout{.elements = elements, .chunks = s.chunks};
-  return static_cast<std::size_t>(layout.begin(s.chunks + s.extra_chunks)) * size_of(dtype);
+  return static_cast<std::size_t>(layout.begin(s.all_chunks())) * size_of(dtype);
 }
 
 int block_begin(const Schedule& s, Rank r) { return static_cast<int>(static_cast<std::int64_t>(r) * s.chunks / s.ranks); }

@@ -72,7 +72,7 @@ T input(const Schedule& s, ReduceOp op, TestData data, Rank rank, std::int64_t e
 }
 
 template <class Run>
-void with_type(DType dtype, Run run) {
+void with_value_of(DType dtype, Run run) {
   switch (dtype) {
     case DType::float16:
       return run(float16{});
@@ -251,7 +251,7 @@ Range held_before(const Schedule& s, const ChunkLayout& layout, Rank r) {
 
 int most_ranks_summed_exactly(DType dtype) {
   double most = std::numeric_limits<int>::max();
-  with_type(dtype, [&](auto type) {
+  with_value_of(dtype, [&](auto type) {
     using T = decltype(type);
     if constexpr (!std::is_integral_v<T>) most = std::min(most, 2 / epsilon<T> / largest_whole);
   });
@@ -259,10 +259,10 @@ int most_ranks_summed_exactly(DType dtype) {
 }
 
 void fill(const Schedule& s, ReduceOp op, TestData data, Rank rank, const Buffer& buffer) {
-  const auto all = buffer.chunks(0, s.chunks + s.extra_chunks);
+  const auto all = buffer.chunks(0, s.all_chunks());
   std::fill(all.begin(), all.end(), untouched);
   const Range held = held_before(s, buffer.layout, rank);
-  with_type(buffer.dtype, [&](auto type) {
+  with_value_of(buffer.dtype, [&](auto type) {
     using T = decltype(type);
     for (std::int64_t i = held.begin; i < held.end; ++i) {
       const T value = input<T>(s, op, data, rank, i);
@@ -274,7 +274,7 @@ void fill(const Schedule& s, ReduceOp op, TestData data, Rank rank, const Buffer
 Verdict verify(const Schedule& s, ReduceOp op, TestData data, std::span<const RankResult> results) {
   Verdict verdict;
   if (results.empty()) return verdict;
-  with_type(results[0].buffer.dtype, [&](auto type) { verdict = Verifier<decltype(type)>(s, op, data, results).run(); });
+  with_value_of(results[0].buffer.dtype, [&](auto type) { verdict = Verifier<decltype(type)>(s, op, data, results).run(); });
   return verdict;
 }
 

@@ -24,6 +24,12 @@ Tag tag_of(MessageName);
 MessageName name_of(Tag);
 std::string to_string(MessageName);  // "step 2, message 5", with "channel 1, " before it except for channel 0
 
+// What becomes of a message that is reduced into what stands where it arrives.
+struct Reduction {
+  DType dtype;
+  ReduceOp op;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;

@@ -1,6 +1,7 @@
 #include "collectives/interchange/moves.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/base/index.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -10,8 +11,6 @@
 
 namespace weft {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Orders by their first move.
 class Followers {

@@ -16,7 +16,7 @@ struct BlockKey {
   auto operator<=>(const BlockKey&) const = default;
 };
 
-struct Written {
+struct WrittenStep {
   std::string type = {};
   Transfer transfer = {};  // the buffer of this rank only is written
   int step = -1, position = -1;
@@ -26,7 +26,7 @@ struct Written {
 
 struct Block {
   BlockKey key;
-  std::vector<Written> steps = {};
+  std::vector<WrittenStep> steps = {};
 };
 
 // What one rank does, filled step by step. A step waits for all that the rank did in its last one; in a step, what writes a chunk
@@ -79,7 +79,7 @@ class RankProgram {
     for (const Block& block : blocks_) {
       int next = 0;
       numbers.emplace_back();
-      for (const Written& w : block.steps) {
+      for (const WrittenStep& w : block.steps) {
         next += std::max(0, static_cast<int>(w.waits.size()) - 1);
         numbers.back().push_back(next++);
       }
@@ -89,7 +89,7 @@ class RankProgram {
   }
 
  private:
-  std::pair<int, int> add(const BlockKey& key, Written written, const std::vector<std::pair<int, int>>& waits) {
+  std::pair<int, int> add(const BlockKey& key, WrittenStep written, const std::vector<std::pair<int, int>>& waits) {
     const auto [found, added] = numbers_.try_emplace(key, static_cast<int>(blocks_.size()));
     if (added) blocks_.push_back({key});
     Block& block = blocks_[static_cast<std::size_t>(found->second)];
@@ -130,7 +130,7 @@ class RankProgram {
       return numbers[static_cast<std::size_t>(w.first)][static_cast<std::size_t>(w.second)];
     };
     for (std::size_t i = 0; i < block.steps.size(); ++i) {
-      const Written& w = block.steps[i];
+      const WrittenStep& w = block.steps[i];
       int number = numbers[b][i] - std::max(0, static_cast<int>(w.waits.size()) - 1);
       std::pair<int, int> last = {-1, -1};
       for (auto wait = w.waits.begin(); wait != w.waits.end(); ++wait) {

@@ -12,14 +12,14 @@
 namespace weft {
 namespace {
 
-constexpr int none = -1;
+constexpr int no_move = -1;
 
 // The moves of one step of a thread block, by number.
 struct StepMoves {
-  int before = none;   // a copy that a received sum is added to
-  int arrives = none;  // what is received
-  int local = none;
-  int leaves = none;  // what is sent
+  int before = no_move;   // a copy that a received sum is added to
+  int arrives = no_move;  // what is received
+  int local = no_move;
+  int leaves = no_move;  // what is sent
 };
 
 struct StepPlace {
@@ -77,7 +77,7 @@ class Ordering {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const MscclStep& s = block.steps[i];
       StepMoves& m = all[i];
-      int holds = none;  // the chunk that is sent
+      int holds = no_move;  // the chunk that is sent
       if (s.sends && !s.receives) holds = chunk(rank, s.source);
       if (s.local) {
         const Transfer local{.from = rank,
@@ -133,7 +133,7 @@ class Ordering {
   }
 
   void later(int first, int second, int gap) {
-    if (first != none && second != none && first != second) out_.orders.push_back({first, second, gap});
+    if (first != no_move && second != no_move && first != second) out_.orders.push_back({first, second, gap});
   }
 
   // What the steps of a thread block must wait for, and the moves behind which a step of another block waits for this one's.
@@ -143,10 +143,10 @@ class Ordering {
       int move, gap_of_receives, gap_of_sends;
     };
     std::vector<Wait> wait = {};
-    int last_sent = none;
+    int last_sent = no_move;
     std::size_t waited = 0;  // of `wait`, by the last send: what is sent after it need not wait again
     struct Touched {
-      int written = none;
+      int written = no_move;
       std::vector<int> read = {};
     };
     std::unordered_map<int, Touched> chunks = {};
@@ -181,10 +181,10 @@ class Ordering {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const StepMoves& m = all[i];
       if (block.steps[i].wait_block >= 0) wait_for(rank, block.steps[i], front);
-      if (m.before != none) begin_before(front, m);
-      if (m.local != none) begin(m.local), goes_on_behind(m.local, 0);
-      if (m.arrives != none) begin(m.arrives), goes_on_behind(m.arrives, 1);
-      if (m.leaves == none) continue;
+      if (m.before != no_move) begin_before(front, m);
+      if (m.local != no_move) begin(m.local), goes_on_behind(m.local, 0);
+      if (m.arrives != no_move) begin(m.arrives), goes_on_behind(m.arrives, 1);
+      if (m.leaves == no_move) continue;
       begin(m.leaves, front.waited);
       later(front.last_sent, m.leaves, 1);
       front.last_sent = m.leaves;
@@ -209,14 +209,14 @@ class Ordering {
     const auto& blocks = program_.gpus[static_cast<std::size_t>(rank)].blocks;
     const auto block = std::ranges::find(blocks, step.wait_block, &MscclBlock::id);
     const auto& moves = moves_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(block - blocks.begin())];
-    int inward = none, outward = none;  // the last ones up to the step
+    int inward = no_move, outward = no_move;  // the last ones up to the step
     for (std::size_t i = 0; i < block->steps.size() && block->steps[i].number <= step.wait_step; ++i) {
       for (const int move : {moves[i].local, moves[i].arrives})
-        if (move != none) inward = move;
-      if (moves[i].leaves != none) outward = moves[i].leaves;
+        if (move != no_move) inward = move;
+      if (moves[i].leaves != no_move) outward = moves[i].leaves;
     }
-    if (inward != none) front.wait.push_back({inward, 1, 1});
-    if (outward != none) front.wait.push_back({outward, 0, 1});
+    if (inward != no_move) front.wait.push_back({inward, 1, 1});
+    if (outward != no_move) front.wait.push_back({outward, 0, 1});
   }
 
   // Where the output has space of its own, or a schedule leaves its result elsewhere.

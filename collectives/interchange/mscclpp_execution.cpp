@@ -2,6 +2,7 @@
 
 #include "collectives/interchange/vector_clocks.hpp"
 #include "kernels/base/error.hpp"
+#include "kernels/base/index.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -10,8 +11,6 @@
 
 namespace weft {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Execution {
  public:

@@ -3,6 +3,7 @@
 #include "collectives/interchange/staged.hpp"
 #include "collectives/interchange/vector_clocks.hpp"
 #include "kernels/base/error.hpp"
+#include "kernels/base/index.hpp"
 
 #include <algorithm>
 #include <map>
@@ -13,8 +14,6 @@ namespace weft {
 namespace {
 
 constexpr int none = -1;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Walks over the events in their order and notes what each move must come behind: what wrote the chunks that it reads and writes, what
 // reads those that it writes, and the points of its thread block.

@@ -11,10 +11,10 @@
 namespace weft {
 namespace {
 
-constexpr int most_gpus = 1 << 10, most_chunks = 1 << 22, most_parts = 1 << 10, most_said = 1 << 20;
+constexpr int most_mscclpp_gpus = 1 << 10, most_mscclpp_chunks = 1 << 22, most_parts = 1 << 10, most_said = 1 << 20;
 constexpr std::int64_t most_touched = std::int64_t{1} << 26;  // chunks of all operations together
 
-class Parser {
+class MscclppParser {
  public:
   MscclppPlan parse(const nlohmann::json& json) {
     const PlanValue plan(json, "", problems_);
@@ -42,13 +42,14 @@ class Parser {
                     "must be one of allreduce, allgather, reducescatter, alltoall, got {}: nothing says what another should do",
                     shown_value(collective));
     const auto gpus = plan["gpus"].elements();
-    if (gpus.empty() || gpus.size() > most_gpus) problems_.add("/gpus", "must be 1 to {} GPUs, got {}", most_gpus, gpus.size());
+    if (gpus.empty() || gpus.size() > most_mscclpp_gpus)
+      problems_.add("/gpus", "must be 1 to {} GPUs, got {}", most_mscclpp_gpus, gpus.size());
     p_.map.ranks = static_cast<int>(gpus.size());
     p_.root = static_cast<Rank>(plan["root"].number_or(0, 0, std::max(0, p_.map.ranks - 1)));
-    for (std::size_t r = 0; r < gpus.size() && r < most_gpus; ++r) {
+    for (std::size_t r = 0; r < gpus.size() && r < most_mscclpp_gpus; ++r) {
       if (gpus[r].has("inputChunks") || gpus[r].has("channels") == false)
         problems_.add(gpus[r].where(), "has no \"channels\": plans are read as MSCCL++ writes them since its version 0.7");
-      if (gpus[r]["id"].number(0, most_gpus) != static_cast<std::int64_t>(r))
+      if (gpus[r]["id"].number(0, most_mscclpp_gpus) != static_cast<std::int64_t>(r))
         problems_.add(gpus[r]["id"].where(), "must be {}, its place among the GPUs", r);
     }
   }
@@ -57,7 +58,7 @@ class Parser {
     BufferMap& map = p_.map;
     std::int64_t chunks = 0;
     const auto whole = [&](const PlanValue& value, bool one_block) {
-      const std::int64_t all = value.number_or(0, 0, most_chunks) * (one_block ? map.ranks : 1);
+      const std::int64_t all = value.number_or(0, 0, most_mscclpp_chunks) * (one_block ? map.ranks : 1);
       if (all == 0) return;
       if (chunks != 0 && all != chunks)
         problems_.add(value.where(), "{}must be the {} chunks of the message, got {}",
@@ -67,12 +68,13 @@ class Parser {
     for (const PlanValue& gpu : gpus) {
       whole(gpu["input_chunks"], map.collective == Collective::allgather);
       whole(gpu["output_chunks"], map.collective == Collective::reduce_scatter);
-      map.scratch = std::max(map.scratch, static_cast<int>(gpu["scratch_chunks"].number_or(0, 0, most_chunks)));
+      map.scratch = std::max(map.scratch, static_cast<int>(gpu["scratch_chunks"].number_or(0, 0, most_mscclpp_chunks)));
     }
     find_parts(gpus);
-    if (chunks < 1 || std::max<std::int64_t>(chunks, map.scratch) * parts_ > most_chunks)
-      return problems_.add("/gpus", "a message must have 1 to {} chunks (input_chunks, output_chunks), got {}{}", most_chunks / parts_,
-                           chunks, parts_ > 1 ? fmt::format(", each in {} parts for groups of thread blocks", parts_) : "");
+    if (chunks < 1 || std::max<std::int64_t>(chunks, map.scratch) * parts_ > most_mscclpp_chunks)
+      return problems_.add("/gpus", "a message must have 1 to {} chunks (input_chunks, output_chunks), got {}{}",
+                           most_mscclpp_chunks / parts_, chunks,
+                           parts_ > 1 ? fmt::format(", each in {} parts for groups of thread blocks", parts_) : "");
     const bool blocks =
         map.collective == Collective::allgather || map.collective == Collective::reduce_scatter || map.collective == Collective::alltoall;
     if (blocks && chunks % map.ranks != 0)
@@ -202,7 +204,7 @@ class Parser {
     } else {
       out.buffer = wiring_.buffer_of(place["type"]);
     }
-    const std::int64_t index = place["index"].number(0, most_chunks), size = place["size"].number(1, most_chunks);
+    const std::int64_t index = place["index"].number(0, most_mscclpp_chunks), size = place["size"].number(1, most_mscclpp_chunks);
     const std::int64_t there = p_.map.size_of(out.buffer) / parts_;
     if (index + size > there) {
       problems_.add(place.where(), "chunks {} to {} of buffer {} must be among its {}", index, index + size - 1,
@@ -239,7 +241,7 @@ MscclppPlan parse_mscclpp(std::string_view text) {
   } catch (const nlohmann::json::exception& error) {
     throw InputError(fmt::format("is no JSON: {}", error.what()));
   }
-  return Parser().parse(json);
+  return MscclppParser().parse(json);
 }
 
 }  // namespace weft

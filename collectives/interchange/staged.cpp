@@ -1,6 +1,7 @@
 #include "collectives/interchange/staged.hpp"
 
 #include "collectives/interchange/vector_clocks.hpp"
+#include "kernels/base/index.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,15 +9,13 @@
 namespace weft {
 namespace {
 
-constexpr int nobody = -1, several = -2;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+constexpr int no_reader = -1, several = -2;
 
 }  // namespace
 
 std::vector<std::vector<StagedPart>> staged_parts(const std::vector<PlanEvent>& events, const BufferMap& map) {
   struct Written {
-    int event = nobody, offset = 0;
+    int event = no_reader, offset = 0;
   };
   std::vector<std::vector<int>> readers(events.size());  // of each chunk that a transfer brings into scratch
   std::map<Cell, Written> written;
@@ -25,10 +24,10 @@ std::vector<std::vector<StagedPart>> staged_parts(const std::vector<PlanEvent>& 
     for (int c = 0; c < t.count; ++c)
       if (const auto found = written.find({t.from, t.chunk + c}); found != written.end()) {
         int& reader = readers[at(found->second.event)][at(found->second.offset)];
-        reader = reader == nobody && t.from == t.to ? i : several;
+        reader = reader == no_reader && t.from == t.to ? i : several;
       }
     const bool staged = t.from != t.to && !t.reduces && t.into >= map.scratch_begin();
-    if (staged) readers[at(i)].assign(at(t.count), nobody);
+    if (staged) readers[at(i)].assign(at(t.count), no_reader);
     for (int c = 0; c < t.count; ++c) {
       const Cell cell{t.to, t.into + c};
       // A sum made in scratch needs what was there before.
@@ -46,10 +45,10 @@ std::vector<std::vector<StagedPart>> staged_parts(const std::vector<PlanEvent>& 
       while (end < t.count && readers[i][at(end)] == readers[i][at(c)]) ++end;
       const int reader = readers[i][at(c)];
       const bool whole = reader >= 0 && events[at(reader)].transfer.chunk == t.into + c && events[at(reader)].transfer.count == end - c;
-      out[i].push_back({c, end - c, whole ? reader : nobody});
+      out[i].push_back({c, end - c, whole ? reader : no_reader});
       c = end;
     }
-    if (std::ranges::all_of(out[i], [](const StagedPart& part) { return part.reader == nobody; })) out[i].clear();
+    if (std::ranges::all_of(out[i], [](const StagedPart& part) { return part.reader == no_reader; })) out[i].clear();
   }
   return out;
 }

@@ -68,7 +68,7 @@ inline std::optional<Content> due_at_end(const Schedule& s, Rank rank, int chunk
 
 // The first chunk behind `chunk` in which something else is due: another rank's data, or data that was moved by another distance.
 inline int due_alike_until(const Schedule& s, Rank rank, int chunk) {
-  if (chunk >= s.chunks && s.collective != Collective::alltoall) return s.chunks + s.extra_chunks;
+  if (chunk >= s.chunks && s.collective != Collective::alltoall) return s.all_chunks();
   switch (s.collective) {
     case Collective::alltoall: {
       const int block = s.chunks / s.ranks;

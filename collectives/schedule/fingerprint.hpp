@@ -29,7 +29,7 @@ inline Fingerprint random_fingerprint(std::uint64_t kind, std::uint64_t i) {
 // place is told from one in place.
 class Shares {
  public:
-  explicit Shares(const Schedule& s) : total_(s.chunks + s.extra_chunks) {
+  explicit Shares(const Schedule& s) : total_(s.all_chunks()) {
     for (int r = 0; r < s.ranks; ++r) {
       of_rank_.push_back(odd(random_fingerprint(0, static_cast<std::uint64_t>(r))));
       if (r < s.workers()) everyone_ += of_rank_.back();

@@ -16,7 +16,7 @@ class Places {
  public:
   explicit Places(const Schedule& s) {
     for (int r = 0; r < s.ranks; ++r) of_rank_.push_back(random_fingerprint(3, static_cast<std::uint64_t>(r)));
-    for (int c = 0; c < s.chunks + s.extra_chunks; ++c) of_chunk_.push_back(random_fingerprint(4, static_cast<std::uint64_t>(c)));
+    for (int c = 0; c < s.all_chunks(); ++c) of_chunk_.push_back(random_fingerprint(4, static_cast<std::uint64_t>(c)));
   }
   Fingerprint of(Rank rank, int chunk) const {
     return of_rank_[static_cast<std::size_t>(rank)] * of_chunk_[static_cast<std::size_t>(chunk)];
@@ -25,7 +25,7 @@ class Places {
   Fingerprint due(const Schedule& s) const {
     Fingerprint ranks, chunks;
     for (const Fingerprint& one : of_rank_) ranks += one;
-    for (int c = 0; c < s.chunks + s.extra_chunks; ++c)
+    for (int c = 0; c < s.all_chunks(); ++c)
       if (due_at_end(s, 0, c)) chunks += of_chunk_[static_cast<std::size_t>(c)];
     return ranks * chunks;
   }

@@ -22,7 +22,7 @@ namespace {
 // A cell for each chunk of each rank. Indices are in range.
 class EveryChunk {
  public:
-  explicit EveryChunk(const Schedule& s) : s_(s), shares_(s), total_(s.chunks + s.extra_chunks) {
+  explicit EveryChunk(const Schedule& s) : s_(s), shares_(s), total_(s.all_chunks()) {
     cells_.resize(static_cast<std::size_t>(s.ranks * total_));
     for (int r = 0; r < s.ranks; ++r)
       for (int c = 0; c < total_; ++c)
@@ -174,7 +174,7 @@ class Mutation {
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
 
   static void change(Transfer& t, std::size_t what, int by, const Schedule& s) {
-    const int places = s.chunks + s.extra_chunks - t.count + 1;
+    const int places = s.all_chunks() - t.count + 1;
     if (what == 0) t.to = mod(t.to + by, s.ranks);
     if (what == 1) t.from = mod(t.from + by, s.ranks);
     if (what == 2) t.chunk = t.into = mod(t.chunk + by, places);

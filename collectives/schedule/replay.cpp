@@ -64,7 +64,7 @@ class Walk {
   }
 
   bool well_formed(const Step& step) {
-    const int total = schedule_.chunks + schedule_.extra_chunks;
+    const int total = schedule_.all_chunks();
     bool all_well = true;
     for (const Transfer& t : step.transfers()) {
       if (in_range(schedule_, t)) continue;
@@ -232,7 +232,7 @@ class Walk {
 }  // namespace
 
 bool in_range(const Schedule& s, const Transfer& t) {
-  const int total = s.chunks + s.extra_chunks;
+  const int total = s.all_chunks();
   return t.from >= 0 && t.from < s.ranks && t.to >= 0 && t.to < s.ranks && t.count >= 1 && t.count <= total && t.chunk >= 0 &&
          t.chunk <= total - t.count && t.into >= 0 && t.into <= total - t.count;
 }

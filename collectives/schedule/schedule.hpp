@@ -116,6 +116,7 @@ struct Schedule {
 
   Step& add_step() { return channels.front().add(); }
   int workers() const { return ranks - servers; }
+  int all_chunks() const { return chunks + extra_chunks; }
   int steps() const;              // of the longest channel
   std::int64_t messages() const;  // transfers between different ranks; walks the schedule
 };

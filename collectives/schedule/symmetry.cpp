@@ -11,8 +11,6 @@ namespace weft {
 
 namespace {
 
-int all_chunks(const Schedule& s) { return s.chunks + s.extra_chunks; }
-
 // f(0) .. f(n - 1); empty if they are not 0 .. n - 1 in some order.
 template <class Map>
 std::vector<int> one_to_one(int n, const Map& f) {
@@ -58,7 +56,7 @@ class Renaming {
 bool keeps_what_is_promised(const Schedule& s, const Renaming& renamed) {
   for (int r = 0; r < s.ranks; ++r)
     if ((r < s.workers()) != (renamed.rank(r) < s.workers())) return false;
-  for (int c = 0; c < all_chunks(s); ++c)
+  for (int c = 0; c < s.all_chunks(); ++c)
     if ((c < s.chunks) != (renamed.chunk(c) < s.chunks)) return false;
   switch (s.collective) {
     case Collective::allreduce:
@@ -111,7 +109,7 @@ bool keep_repeated(const Schedule& s, const RepeatedStep& repeated, Renaming& as
 
 bool keep_every_step(const Schedule& s, const Steps& steps, std::vector<Renaming>& symmetries) {
   const auto itself = [](int i) { return i; };
-  Renaming as_they_are(one_to_one(s.ranks, itself), one_to_one(all_chunks(s), itself));
+  Renaming as_they_are(one_to_one(s.ranks, itself), one_to_one(s.all_chunks(), itself));
   if (const auto* repeated = steps.made_by<RepeatedSteps>(); repeated && s.extra_chunks == 0)
     return std::ranges::all_of(repeated->all(), [&](const RepeatedStep& each) { return keep_repeated(s, each, as_they_are, symmetries); });
   Step step;
@@ -155,7 +153,7 @@ std::optional<std::vector<int>> one_of_each_orbit(const Schedule& schedule, std:
   if (steps.symmetries().empty()) return std::nullopt;
   std::vector<Renaming> symmetries;
   for (const Symmetry& declared : steps.symmetries()) {
-    std::vector<int> of_ranks = one_to_one(schedule.ranks, declared.rank), of_chunks = one_to_one(all_chunks(schedule), declared.chunk);
+    std::vector<int> of_ranks = one_to_one(schedule.ranks, declared.rank), of_chunks = one_to_one(schedule.all_chunks(), declared.chunk);
     if (of_ranks.empty() || of_chunks.empty()) return std::nullopt;
     symmetries.emplace_back(std::move(of_ranks), std::move(of_chunks));
     if (!keeps_what_is_promised(schedule, symmetries.back())) return std::nullopt;

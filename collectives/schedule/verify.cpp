@@ -18,8 +18,6 @@ namespace weft {
 
 namespace {
 
-int all_chunks(const Schedule& s) { return s.chunks + s.extra_chunks; }
-
 // Which chunks a channel touches, told by ranges.
 class Touched {
  public:
@@ -49,11 +47,11 @@ class Touched {
 // the same chunk, which may still be right if they do so on different ranks. Parts are proved one by one to save memory: a
 // channel of concurrent streams touches few chunks of many.
 std::vector<Part> parts_of(const Schedule& s) {
-  const Part whole{0, s.channels.size(), ChunkSet(0, all_chunks(s))};
+  const Part whole{0, s.channels.size(), ChunkSet(0, s.all_chunks())};
   if (s.channels.size() == 1) return {whole};
 
-  std::vector<char> taken(static_cast<std::size_t>(all_chunks(s)));
-  Touched touched(all_chunks(s));
+  std::vector<char> taken(static_cast<std::size_t>(s.all_chunks()));
+  Touched touched(s.all_chunks());
   std::vector<Part> parts;
   bool shared = false;
   Step step;
@@ -75,7 +73,7 @@ std::vector<Part> parts_of(const Schedule& s) {
     parts.push_back({channel, channel + 1, ChunkSet(std::move(chunks))});
   }
   std::vector<int> of_none;
-  for (int c = 0; c < all_chunks(s); ++c)
+  for (int c = 0; c < s.all_chunks(); ++c)
     if (!taken[static_cast<std::size_t>(c)]) of_none.push_back(c);
   parts.push_back({0, 0, ChunkSet(std::move(of_none))});
   return parts;
@@ -113,9 +111,9 @@ std::vector<std::string> check_frame(const Schedule& s) {
 }
 
 // A proof of one schedule, part by part.
-class Proof {
+class ScheduleProof {
  public:
-  Proof(const Schedule& schedule, const ProofLimits& limits) : schedule_(schedule), limits_(limits), shares_(schedule) {}
+  ScheduleProof(const Schedule& schedule, const ProofLimits& limits) : schedule_(schedule), limits_(limits), shares_(schedule) {}
 
   void add(const Part& part) {
     if (part.last_channel - part.first_channel == 1 && right_by_symmetry(part)) return;
@@ -177,7 +175,7 @@ class Proof {
     throw CannotBeProved(
         fmt::format("{} on {} ranks cannot be proved: what they hold of {} chunks falls into more than {} ranges "
                     "that differ; fewer ranks, pieces or channels have fewer",
-                    schedule_.name, schedule_.ranks, all_chunks(schedule_), ranges));
+                    schedule_.name, schedule_.ranks, schedule_.all_chunks(), ranges));
   }
 
   const Schedule& schedule_;
@@ -192,7 +190,7 @@ class Proof {
 std::vector<std::string> verify(const Schedule& schedule, const ProofLimits& limits) {
   std::vector<std::string> problems = check_frame(schedule);
   if (!problems.empty() || right_in_one_hop(schedule)) return problems;
-  Proof proof(schedule, limits);
+  ScheduleProof proof(schedule, limits);
   for (const Part& part : parts_of(schedule)) proof.add(part);
   problems = proof.problems();
   if (schedule.collective == Collective::barrier && problems.empty())

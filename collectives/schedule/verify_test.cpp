@@ -64,7 +64,7 @@ bool ends_right(const Schedule& s) {
       }
   }
   for (int r = 0; r < s.ranks; ++r)
-    for (int c = 0; c < s.chunks + s.extra_chunks; ++c) {
+    for (int c = 0; c < s.all_chunks(); ++c) {
       const auto due = due_at_end(s, r, c);
       if (!due) continue;
       Shares wanted;

@@ -1,5 +1,6 @@
 #include "collectives/training/control_links.hpp"
 
+#include "collectives/training/frames.hpp"
 #include "kernels/base/error.hpp"
 
 #include <array>
@@ -9,15 +10,7 @@
 namespace weft {
 namespace {
 
-// Stands before each message. A heartbeat keeps waits from ending where engines have nothing to say.
-struct Header {
-  std::uint32_t kind, epoch;
-  std::uint64_t size;
-};
-constexpr std::uint32_t heartbeat = 0, control = 1, farewell = 2;
 constexpr std::uint64_t largest = std::uint64_t{1} << 30;
-
-constexpr Tag header_tag = 0, body_tag = 1;
 
 }  // namespace
 
@@ -54,18 +47,11 @@ void ControlLinks::send(Rank to, std::uint32_t epoch, std::vector<std::byte> mes
   more_.notify_all();
 }
 
-void ControlLinks::send_one(Transport& transport, Rank to, std::uint32_t kind, std::uint32_t epoch, ByteView bytes) const {
-  const Header header{kind, epoch, bytes.size()};
-  transport.send(to, header_tag, std::as_bytes(std::span(&header, 1)));
-  if (!bytes.empty()) transport.send(to, body_tag, bytes);
-  transport.wait();
-}
-
 void ControlLinks::send_all() {
   Transport& transport = links_.at(links_.rank);
-  const auto to_all = [&](std::uint32_t kind) {
+  const auto to_all = [&](auto tell) {
     for (Rank to = 0; to < links_.ranks; ++to)
-      if (to != links_.rank) send_one(transport, to, kind, 0, {});
+      if (to != links_.rank) tell(transport, to);
   };
   for (;;) {
     std::unique_lock lock(mutex_);
@@ -73,27 +59,19 @@ void ControlLinks::send_all() {
     const bool ends = ending_;
     std::deque<Outgoing> now = std::exchange(queue_, {});
     lock.unlock();
-    for (const Outgoing& one : now) send_one(transport, one.to, control, one.epoch, one.bytes);
-    if (ends) return to_all(farewell);
-    if (now.empty()) to_all(heartbeat);
+    for (const Outgoing& one : now) send_frame(transport, one.to, one.epoch, one.bytes);
+    if (ends) return to_all(send_farewell);
+    if (now.empty()) to_all(send_heartbeat);
   }
 }
 
 void ControlLinks::receive_from(Rank from) {
   Transport& transport = links_.at(from);
-  for (;;) {
-    Header header{};
-    transport.receive(from, header_tag, std::as_writable_bytes(std::span(&header, 1)));
-    transport.wait();
-    if (header.kind == farewell) return;
-    if (header.kind == heartbeat) continue;
-    if (header.size > largest) throw RunError(fmt::format("rank {} sent a control message of {} bytes", from, header.size));
-    std::vector<std::byte> body(header.size);
-    if (!body.empty()) {
-      transport.receive(from, body_tag, body);
-      transport.wait();
-    }
-    received_(from, header.epoch, std::move(body));
+  while (const std::optional<FrameHeader> header = receive_header(transport, from)) {
+    if (header->size > largest) throw RunError(fmt::format("rank {} sent a control message of {} bytes", from, header->size));
+    std::vector<std::byte> body(header->size);
+    receive_body(transport, from, body);
+    received_(from, static_cast<std::uint32_t>(header->what), std::move(body));
   }
 }
 

@@ -47,7 +47,6 @@ class ControlLinks {
     std::vector<std::byte> bytes;
   };
   void send_all();
-  void send_one(Transport& transport, Rank to, std::uint32_t kind, std::uint32_t epoch, ByteView bytes) const;
   void receive_from(Rank from);
 
   RankLinks links_;

@@ -1,5 +1,6 @@
 #include "collectives/training/message_links.hpp"
 
+#include "collectives/training/frames.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>
@@ -7,14 +8,6 @@
 
 namespace weft {
 namespace {
-
-// Stands before each message. A heartbeat keeps waits from ending where there is nothing to say.
-struct Header {
-  std::uint64_t kind, what, size;
-};
-constexpr std::uint64_t heartbeat = 0, content = 1, farewell = 2;
-
-constexpr Tag header_tag = 0, body_tag = 1;
 
 // A channel belongs to one thread on each rank: what two ranks send one another goes over two channels that neither uses with a third.
 int channel_between(Rank from, Rank to, int peers) { return 2 * mod(from + to, peers) + (from < to ? 0 : 1); }
@@ -71,11 +64,6 @@ void MessageLinks::send(Rank to, Message message) {
 void MessageLinks::send_all(Rank to, int channel) {
   Outbox& outbox = *outboxes_[static_cast<std::size_t>(to)];
   Transport& transport = links_.at(channel);
-  const auto say = [&](const Header& header, ByteView bytes) {
-    transport.send(to, header_tag, std::as_bytes(std::span(&header, 1)));
-    if (!bytes.empty()) transport.send(to, body_tag, bytes);
-    transport.wait();
-  };
   for (;;) {
     std::unique_lock lock(outbox.mutex);
     outbox.more.wait_for(lock, links_.patience / 4, [&] { return outbox.ending || !outbox.queue.empty(); });
@@ -83,29 +71,21 @@ void MessageLinks::send_all(Rank to, int channel) {
     std::deque<Message> now = std::exchange(outbox.queue, {});
     lock.unlock();
     for (const Message& one : now) {
-      say({content, one.what, one.bytes.size()}, one.bytes);
+      send_frame(transport, to, one.what, one.bytes);
       if (one.sent) one.sent();
     }
-    if (ends) return say({farewell, 0, 0}, {});
-    if (now.empty()) say({heartbeat, 0, 0}, {});
+    if (ends) return send_farewell(transport, to);
+    if (now.empty()) send_heartbeat(transport, to);
   }
 }
 
 void MessageLinks::receive_all(Rank from, int channel) {
   Transport& transport = links_.at(channel);
-  for (;;) {
-    Header header{};
-    transport.receive(from, header_tag, std::as_writable_bytes(std::span(&header, 1)));
-    transport.wait();
-    if (header.kind == farewell) return;
-    if (header.kind == heartbeat) continue;
-    const ByteSpan place = receiver_.place(from, header.what, header.size);
-    check(place.size() == header.size, "a place of {} bytes for a message of {}", place.size(), header.size);
-    if (!place.empty()) {
-      transport.receive(from, body_tag, place);
-      transport.wait();
-    }
-    receiver_.arrived(from, header.what);
+  while (const std::optional<FrameHeader> header = receive_header(transport, from)) {
+    const ByteSpan place = receiver_.place(from, header->what, header->size);
+    check(place.size() == header->size, "a place of {} bytes for a message of {}", place.size(), header->size);
+    receive_body(transport, from, place);
+    receiver_.arrived(from, header->what);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "collectives/transports/shared_memory.hpp"
 
+#include "collectives/transports/spin.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 
@@ -32,7 +33,6 @@ constexpr std::size_t line = 64;                          // of the cache; frame
 constexpr std::size_t all_rings = std::size_t{32} << 20;  // shared out among the pairs
 constexpr std::size_t largest_ring = std::size_t{8} << 20, smallest_ring = 16 * 1024;
 constexpr std::size_t largest_part = 128 * 1024;        // copied between two looks at the other ring ends
-constexpr std::chrono::microseconds spin_time{50};      // short against a time slice
 constexpr std::chrono::milliseconds longest_sleep{20};  // then look whether somebody is gone
 constexpr std::size_t rounded(std::size_t bytes) { return (bytes + line - 1) / line * line; }
 
@@ -54,14 +54,6 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std
 std::size_t ring_size(int ranks) {
   const std::size_t pairs = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(std::max(ranks - 1, 1));
   return std::clamp(all_rings / pairs / line * line, smallest_ring, largest_ring);
-}
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
 }
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, std::chrono::nanoseconds at_most) {
@@ -133,10 +125,6 @@ class SharedMemory final : public Transport {
   }
 
  private:
-  struct Reduction {
-    DType dtype;
-    ReduceOp op;
-  };
   struct Posted {
     Tag tag;
     ByteSpan into;
@@ -309,9 +297,7 @@ class SharedMemory final : public Transport {
 
   // True if something may have changed.
   bool sleep(std::uint32_t seen) {
-    if (spins_)
-      for (const auto until = Clock::now() + spin_time; Clock::now() < until; relax())
-        if (can_move()) return true;
+    if (spins_ && spin_until([&] { return can_move(); })) return true;
     bell().sleeping.store(1);
     if (bell().rung.load() == seen) futex_wait(bell().rung, seen, longest_sleep);
     bell().sleeping.store(0);

@@ -25,14 +25,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t spread_from = 256 * 1024;          // smaller messages use one connection
-constexpr std::size_t zero_copy_from = 64 * 1024;        // below that, pinning pages costs more than copying them
-constexpr std::size_t piece_unit = 64;                   // pieces begin at whole elements, aligned
-constexpr std::size_t bounce_size = 128 * 1024;          // what is reduced on arrival passes through a cache-sized window
-constexpr std::chrono::milliseconds longest_sleep{100};  // then look whether another channel's thread ended the run
+constexpr std::size_t spread_from = 256 * 1024;         // smaller messages use one connection
+constexpr std::size_t zero_copy_from = 64 * 1024;       // below that, pinning pages costs more than copying them
+constexpr std::size_t piece_unit = 64;                  // pieces begin at whole elements, aligned
+constexpr std::size_t bounce_size = 128 * 1024;         // what is reduced on arrival passes through a cache-sized window
+constexpr std::chrono::milliseconds longest_poll{100};  // then look whether another channel's thread ended the run
 
 // Stands before every piece of a message.
-struct Frame {
+struct TcpFrame {
   Tag tag = 0;
   std::uint64_t size = 0;  // of the whole message
 };
@@ -48,11 +48,6 @@ Range piece(std::size_t size, int index, int pieces) {
   return {cut(index), cut(index + 1) - cut(index)};
 }
 
-struct Reduction {
-  DType dtype;
-  ReduceOp op;
-};
-
 struct Posted {
   Rank from;
   Tag tag;
@@ -66,14 +61,14 @@ struct Posted {
 struct Early {
   Rank from;
   int connection;
-  Frame frame;
+  TcpFrame frame;
   std::size_t size;
   std::unique_ptr<std::byte[]> bytes;
 };
 
 struct Outgoing {
   Rank to;
-  Frame frame;
+  TcpFrame frame;
   ByteView bytes;
 };
 
@@ -110,7 +105,7 @@ class TcpWorld::Endpoint final : public Transport {
     deliver_early();
     last_progress_ = Clock::now();
     while (!done()) {
-      sleep_until_something_moves(std::min(longest_sleep, control_.settings().patience / 4));
+      sleep_until_something_moves(std::min(longest_poll, control_.settings().patience / 4));
       if (!control_.failed()) insist_on_progress();
     }
     tell_waiting("");
@@ -139,7 +134,7 @@ class TcpWorld::Endpoint final : public Transport {
     bool zero_copy = false;
     std::uint32_t unfinished = 0;  // writes without copy: the kernel still reads our memory
 
-    Frame frame;
+    TcpFrame frame;
     std::size_t frame_read = 0;
     Posted* posted = nullptr;  // whose piece is arriving; without one it is `early`
     Early early = {};
@@ -176,7 +171,7 @@ class TcpWorld::Endpoint final : public Transport {
   }
 
   // The first receive that waits for this piece.
-  Posted* claim(Rank from, int index, const Frame& frame) {
+  Posted* claim(Rank from, int index, const TcpFrame& frame) {
     for (Posted& p : posted_) {
       const std::uint64_t bit = std::uint64_t{1} << index;
       if (p.from != from || p.tag != frame.tag || (p.claimed & bit) != 0) continue;
@@ -251,13 +246,13 @@ class TcpWorld::Endpoint final : public Transport {
 
   void read(Connection& c) {
     for (;;) {
-      if (c.frame_read < sizeof(Frame)) {
+      if (c.frame_read < sizeof(TcpFrame)) {
         const auto got = c.socket.read_some(std::as_writable_bytes(std::span(&c.frame, 1)).subspan(c.frame_read));
         if (!got) return end(c);
         if (*got == 0) return;
         moved();
         c.frame_read += *got;
-        if (c.frame_read < sizeof(Frame)) continue;
+        if (c.frame_read < sizeof(TcpFrame)) continue;
         begin_piece(c);
       }
       while (c.read < c.into.size()) {
@@ -366,7 +361,7 @@ class TcpWorld::Endpoint final : public Transport {
   // Whether this connection's piece of the message has not come, or not whole.
   bool lacks_piece(const Connection& c, const Posted& p) const {
     if (c.index >= pieces_of(p.into.size(), control_.settings().connections)) return false;
-    const bool coming = c.posted == &p && c.frame_read == sizeof(Frame);
+    const bool coming = c.posted == &p && c.frame_read == sizeof(TcpFrame);
     return coming || (p.claimed & (std::uint64_t{1} << c.index)) == 0;
   }
 

@@ -45,8 +45,6 @@ void prepare(const Socket& socket) {
   ::fcntl(socket.descriptor(), F_SETFL, ::fcntl(socket.descriptor(), F_GETFL) | O_NONBLOCK);
 }
 
-bool try_again_later() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
-
 // What waiting does not mend.
 bool no_room() { return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM; }
 std::string why_no_room() {
@@ -74,6 +72,8 @@ int connect_once(const addrinfo& to, Socket& out, Deadline deadline) {
 }
 
 }  // namespace
+
+bool try_again_later() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 void Socket::close() {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));

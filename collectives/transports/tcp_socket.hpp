@@ -72,6 +72,9 @@ class TcpListener {
   std::string host_;
 };
 
+// Whether errno says that a call that never waits has nothing for us yet.
+bool try_again_later();
+
 // Connects to "host:port" and tries again while nobody listens there yet.
 Socket tcp_connect(const std::string& address, Deadline);
 

@@ -1,6 +1,7 @@
 #include "collectives/transports/threads.hpp"
 
 #include "collectives/transports/on_threads.hpp"
+#include "collectives/transports/spin.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/reduce.hpp"
 
@@ -23,22 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Long enough for a small message between two running cores, short against a time slice.
-constexpr std::chrono::microseconds spin_time{50};
 constexpr std::size_t most_waits_reported = 16;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
-
-struct Reduction {
-  DType dtype;
-  ReduceOp op;
-};
 
 }  // namespace
 
@@ -162,9 +148,7 @@ class ThreadsWorld::Endpoint final : public Transport {
   }
 
   void wait_for_event(std::uint32_t seen) {
-    if (shared_.spins)
-      for (const auto until = Clock::now() + spin_time; Clock::now() < until; relax())
-        if (events_.load(std::memory_order_acquire) != seen) return;
+    if (shared_.spins && spin_until([&] { return events_.load(std::memory_order_acquire) != seen; })) return;
     std::unique_lock lock(mutex_);
     sleeping_.store(true);
     std::optional<std::uint64_t> progress;

@@ -14,11 +14,11 @@ namespace {
 
 // Hashes are computed for a block of elements at a time, by vector instructions; the scattered additions and the gathers
 // that follow are not.
-constexpr std::size_t block = 512;
+constexpr std::size_t hash_block = 512;
 
 struct Columns {
-  std::array<std::uint32_t, block> column;
-  std::array<std::uint32_t, block> sign;  // 0 or the sign bit
+  std::array<std::uint32_t, hash_block> column;
+  std::array<std::uint32_t, hash_block> sign;  // 0 or the sign bit
 };
 
 void hash_columns(const SketchShape& shape, int row, std::uint64_t first, std::size_t count, Columns& out) {
@@ -72,15 +72,15 @@ void signed_units(const Columns& columns, const float* values, std::size_t count
 
 void add_finite(const Part& part, SketchUnit unit, std::span<float> counters) {
   Columns columns;
-  std::array<std::int64_t, block> units;
+  std::array<std::int64_t, hash_block> units;
   if (part.values.size() == 1) {  // its units are its value
     hash_columns(part.shape, part.row, part.first, 1, columns);
     counters[columns.column[0]] += flipped(part.values[0], columns.sign[0]);
     return;
   }
   std::vector<std::int64_t> sums(counters.size());
-  for (std::size_t begin = 0; begin < part.values.size(); begin += block) {
-    const std::size_t count = std::min(block, part.values.size() - begin);
+  for (std::size_t begin = 0; begin < part.values.size(); begin += hash_block) {
+    const std::size_t count = std::min(hash_block, part.values.size() - begin);
     hash_columns(part.shape, part.row, part.first + begin, count, columns);
     signed_units(columns, part.values.data() + begin, count, unit, units.data());
     for (std::size_t i = 0; i < count; ++i) sums[columns.column[i]] += units[i];
@@ -98,7 +98,7 @@ void add_infinite(const Part& part, std::span<float> counters) {
   }
 }
 
-using Estimates = std::array<std::array<float, block>, SketchShape::max_rows>;
+using Estimates = std::array<std::array<float, hash_block>, SketchShape::max_rows>;
 
 // Sorts the rows of every column, and leaves the medians in `out`.
 void medians(Estimates& estimates, int rows, std::size_t count, float* out) {
@@ -141,8 +141,8 @@ void sketch_estimate(const SketchShape& shape, std::span<const float> table, std
   check_shape(shape, table.size());
   Columns columns;
   Estimates estimates;
-  for (std::size_t begin = 0; begin < values.size(); begin += block) {
-    const std::size_t count = std::min(block, values.size() - begin);
+  for (std::size_t begin = 0; begin < values.size(); begin += hash_block) {
+    const std::size_t count = std::min(hash_block, values.size() - begin);
     for (int row = 0; row < shape.rows; ++row) {
       hash_columns(shape, row, first + begin, count, columns);
       const float* counters = table.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape.columns);

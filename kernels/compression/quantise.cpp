@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 // Overflowing sums are counted in 32 bits within a block, so that the counters are as wide as the elements.
-constexpr std::size_t block = 4096;
+constexpr std::size_t counted_block = 4096;
 
 }  // namespace
 
@@ -17,8 +17,8 @@ std::size_t quantise(DType type, FixedPoint point, const void* values, std::span
   check_scale(point);
   std::size_t overflowed = 0;
   with_float_type(type, [&]<class T>() {
-    for (std::size_t begin = 0; begin < fixed.size(); begin += block) {
-      const std::size_t count = std::min(block, fixed.size() - begin);
+    for (std::size_t begin = 0; begin < fixed.size(); begin += counted_block) {
+      const std::size_t count = std::min(counted_block, fixed.size() - begin);
       const T* in = static_cast<const T*>(values) + begin;
       std::int32_t* out = fixed.data() + begin;
       std::uint64_t lost = 0;
@@ -52,9 +52,9 @@ void dequantise(DType type, FixedPoint point, std::span<const std::int32_t> fixe
 std::size_t add_saturating(std::span<std::int32_t> into, std::span<const std::int32_t> from) {
   check(into.size() == from.size(), "{} fixed-point values added to {}", from.size(), into.size());
   std::size_t overflowed = 0;
-  for (std::size_t begin = 0; begin < into.size(); begin += block) {
+  for (std::size_t begin = 0; begin < into.size(); begin += counted_block) {
     std::uint32_t lost = 0;
-    vectorised([a = into.data() + begin, b = from.data() + begin, count = std::min(block, into.size() - begin), lost = &lost]()
+    vectorised([a = into.data() + begin, b = from.data() + begin, count = std::min(counted_block, into.size() - begin), lost = &lost]()
                    WEFT_INLINE {
                      std::uint32_t sum = 0;
                      WEFT_INDEPENDENT

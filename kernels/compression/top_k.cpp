@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t block = 64;
+constexpr std::size_t compared_block = 64;
 
 // A magnitude that k elements reach, and hardly more: counted where elements are few, and else one that, if a sample is like the rest,
 // a few more than k reach.
@@ -34,9 +34,9 @@ std::size_t next_block(std::span<const float> values, std::size_t begin, std::ui
   std::size_t found = values.size();
   vectorised([data = values.data(), size = values.size(), begin, threshold, found = &found]() WEFT_INLINE {
     std::size_t at = begin;
-    for (; at + block <= size; at += block) {
+    for (; at + compared_block <= size; at += compared_block) {
       std::uint32_t reached = 0;  // its sign bit
-      for (std::size_t i = 0; i < block; ++i) reached |= threshold - 1 - magnitude_bits(data[at + i]);
+      for (std::size_t i = 0; i < compared_block; ++i) reached |= threshold - 1 - magnitude_bits(data[at + i]);
       if (reached >> 31) break;
     }
     *found = at;  // the last block may be a part, and is not looked at here
@@ -47,7 +47,7 @@ std::size_t next_block(std::span<const float> values, std::size_t begin, std::ui
 // The keys of all elements of at least this magnitude, in the order of the elements.
 void collect(std::span<const float> values, std::uint32_t threshold, std::vector<std::uint64_t>& keys) {
   for (std::size_t begin = next_block(values, 0, threshold); begin < values.size();) {
-    const std::size_t end = std::min(begin + block, values.size());
+    const std::size_t end = std::min(begin + compared_block, values.size());
     for (std::size_t i = begin; i < end; ++i)
       if (magnitude_bits(values[i]) >= threshold) keys.push_back(top_k_key(values[i], static_cast<std::uint32_t>(i)));
     begin = next_block(values, end, threshold);

@@ -1,4 +1,5 @@
 #include "kernels/base/error.hpp"
+#include "kernels/base/index.hpp"
 #include "models/platform/zones.hpp"
 
 #include <functional>
@@ -7,8 +8,7 @@
 namespace weft {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-int product_of(const std::vector<int>& all) { return std::accumulate(all.begin(), all.end(), 1, std::multiplies<>()); }
+int number_of_nodes(const std::vector<int>& all) { return std::accumulate(all.begin(), all.end(), 1, std::multiplies<>()); }
 
 struct UpDown {
   int up = -1, down = -1;
@@ -24,7 +24,7 @@ class FatTreeShape final : public ClusterShape {
       first_.push_back(first);
       std::vector<int> sizes;
       for (int l = 0; l < levels_; ++l) sizes.push_back(l + 1 > level ? p.children[at(l)] : p.parents[at(l)]);
-      const int count = product_of(sizes);
+      const int count = number_of_nodes(sizes);
       for (int position = 0; position < count; ++position) add_node(level, position, sizes, links);
       first += count;
     }
@@ -114,7 +114,7 @@ class FatTreeShape final : public ClusterShape {
 class TorusShape final : public ClusterShape {
  public:
   TorusShape(std::vector<int> dimensions, ClusterLinks links) : dimensions_(std::move(dimensions)) {
-    const int nodes = product_of(dimensions_);
+    const int nodes = number_of_nodes(dimensions_);
     for (int id = 0; id < nodes; ++id) {
       limiters_.push_back(links.add_limiter(id));
       for (int j = 0, stride = 1; j < static_cast<int>(dimensions_.size()); stride *= dimensions_[at(j++)]) {

@@ -23,7 +23,7 @@ struct LinkEnds {  // by the name in the file
   bool split = false;
 };
 
-class Reader {
+class PlatformReader {
  public:
   std::shared_ptr<const Platform> read(const XmlElement& root) {
     if (root.name != "platform") throw InputError(fmt::format("line {}: must be <platform>, got <{}>", root.line, root.name));
@@ -359,6 +359,6 @@ class Reader {
 
 }  // namespace
 
-std::shared_ptr<const Platform> read_platform(std::string_view xml) { return Reader().read(read_xml(xml)); }
+std::shared_ptr<const Platform> read_platform(std::string_view xml) { return PlatformReader().read(read_xml(xml)); }
 
 }  // namespace weft

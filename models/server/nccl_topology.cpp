@@ -1,6 +1,7 @@
 #include "models/server/nccl_topology.hpp"
 
 #include "models/fabric/validation.hpp"
+#include "models/server/latencies.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -39,8 +40,7 @@ struct NvLink {
   int count = 0, sm = 0;
 };
 
-constexpr SimTime through_switch = 150_ns, through_root = 200_ns, between_sockets = 500_ns, to_nvswitch = 300_ns;  // server_presets.cpp
-constexpr BitsPerSecond inside_host = 5000_GBps;                                                                   // NCCL's LOC_BW
+constexpr BitsPerSecond inside_host = 5000_GBps;  // NCCL's LOC_BW
 
 // Walks over the elements as the parser does (RapidXML), without building anything. Where it meets what is no XML it stops: there the
 // parser gives up too.
@@ -119,7 +119,7 @@ void refuse_depth(std::string_view text) {
     throw InputError(fmt::format("elements are nested {} deep, at most {} are allowed", deepest, most));
 }
 
-class Reader {
+class TopologyReader {
  public:
   Server read(std::string_view text) {
     Tree document = parse(text);
@@ -349,6 +349,6 @@ class Reader {
 
 }  // namespace
 
-Server read_nccl_topology(std::string_view xml) { return Reader{}.read(xml); }
+Server read_nccl_topology(std::string_view xml) { return TopologyReader{}.read(xml); }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 // Servers from public data. PCIe rates follow from generation and width (pcie.cpp); every other number names its source.
 #include "kernels/base/error.hpp"
+#include "models/server/latencies.hpp"
 #include "models/server/server.hpp"
 
 #include <array>
@@ -8,15 +9,6 @@ namespace weft {
 namespace {
 
 constexpr PcieLink gen3{.generation = 3}, gen4{.generation = 4}, gen5{.generation = 5};
-
-// A PCIe switch passes a packet on in about 150 ns (Broadcom PEX 9797 and PEX 88096 product briefs).
-constexpr SimTime through_switch = 150_ns;
-// Half of the median time of a 64 B DMA read from host memory, about 550 ns (Neugebauer et al. 2018, figure 6), less memory.
-constexpr SimTime through_root = 200_ns;
-// Peer-to-peer writes take 2.25 to 2.5 us across sockets and 1.7 to 2.0 us within one (p2p_a100_8gpu_pcie_dualsocket).
-constexpr SimTime between_sockets = 500_ns;
-// NCCL 2.x, src/graph/tuning.cc: 0.6 us for each NVLink hop from GPU to GPU, half of it to and from an NVSwitch.
-constexpr SimTime between_nvlinks = 600_ns, to_nvswitch = 300_ns;
 
 ServerLink pcie(std::string from, std::string to, PcieLink link, SimTime latency) {
   return {.from = std::move(from), .to = std::move(to), .pcie = link, .bandwidth = {}, .latency = latency};

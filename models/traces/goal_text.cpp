@@ -80,9 +80,9 @@ class Tokens {
   std::uint64_t line_ = 1;
 };
 
-class Reader {
+class GoalReader {
  public:
-  Reader(std::string_view text, const std::string& file) : in_(text, file), file_(file) {}
+  GoalReader(std::string_view text, const std::string& file) : in_(text, file), file_(file) {}
 
   TraceFile read() {
     in_.expect("num_ranks");
@@ -193,6 +193,6 @@ bool looks_like_goal_text(std::string_view text) {
   }
 }
 
-TraceFile parse_goal_text(std::string_view text, const std::string& file) { return Reader(text, file).read(); }
+TraceFile parse_goal_text(std::string_view text, const std::string& file) { return GoalReader(text, file).read(); }
 
 }  // namespace weft

@@ -117,9 +117,9 @@ int world_in(const TraceJson& node) {
   return 0;
 }
 
-class Reader {
+class PytorchReader {
  public:
-  explicit Reader(const std::string& file) : file_(file), builder_(file, "node") {}
+  explicit PytorchReader(const std::string& file) : file_(file), builder_(file, "node") {}
 
   TraceFile read(const TraceJson& nodes) {
     TraceFile out{.format = "PyTorch execution trace"};
@@ -175,7 +175,7 @@ TraceFile parse_pytorch_trace(std::string_view text, const std::string& file) {
   const TraceJson json = parse_trace_json(text, file);
   const TraceJson* nodes = member(json, "nodes");
   if (!nodes || !nodes->is_array()) throw InputError(fmt::format("{}: /nodes must be a list", file));
-  return Reader(file).read(*nodes);
+  return PytorchReader(file).read(*nodes);
 }
 
 }  // namespace weft

@@ -37,9 +37,9 @@ std::optional<TracedCollective> traced_collective(std::string_view op) {
 
 SimTime from_us(double us) { return SimTime{std::llround(us * 1e6)}; }
 
-class Reader {
+class WeftTraceReader {
  public:
-  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  WeftTraceReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   TraceFile read() {
     for (std::uint64_t number = 1; !text_.empty(); ++number) {
@@ -232,6 +232,6 @@ bool looks_like_weft_trace(std::string_view text) {
   return first.find("\"format\"") != first.npos && first.find("\"weft trace\"") != first.npos;
 }
 
-TraceFile parse_weft_trace(std::string_view text, const std::string& file) { return Reader(text, file).read(); }
+TraceFile parse_weft_trace(std::string_view text, const std::string& file) { return WeftTraceReader(text, file).read(); }
 
 }  // namespace weft

@@ -40,9 +40,9 @@ std::optional<double> parse_flops(std::string_view text, std::string_view unit) 
 }
 
 // Collects what is wrong; every getter takes the place of its value and leaves `into` as it is when the value is bad.
-class Reader {
+class TrainingReader {
  public:
-  explicit Reader(std::string where) : where_(std::move(where)) {}
+  explicit TrainingReader(std::string where) : where_(std::move(where)) {}
 
   template <class... Args>
   void wrong(const std::string& at, fmt::format_string<Args...> what, Args&&... args) {
@@ -118,7 +118,8 @@ class Reader {
   std::vector<std::string> found_;
 };
 
-void read_work(Reader& reader, const Json& layer, const std::string& at, const char* key, double& flops, std::optional<SimTime>& measured) {
+void read_work(TrainingReader& reader, const Json& layer, const std::string& at, const char* key, double& flops,
+               std::optional<SimTime>& measured) {
   const Json* value = reader.member(layer, at, key, true);
   if (!value) return;
   const std::string place = at + "/" + key;
@@ -132,7 +133,7 @@ void read_work(Reader& reader, const Json& layer, const std::string& at, const c
     measured = reader.quantity(*value, place, parse_time);
 }
 
-void read_parameters(Reader& reader, const Json& value, const std::string& at, Layer& layer) {
+void read_parameters(TrainingReader& reader, const Json& value, const std::string& at, Layer& layer) {
   if (!value.is_object()) {
     std::int64_t elements = 0;
     reader.integer(value, at, elements);
@@ -153,7 +154,7 @@ std::optional<LayerKind> kind_named(std::string_view name) {
   return std::nullopt;
 }
 
-void read_layer(Reader& reader, const Json& value, const std::string& at, bool has_base, Model& model) {
+void read_layer(TrainingReader& reader, const Json& value, const std::string& at, bool has_base, Model& model) {
   if (!reader.object(value, at, {"name", "parameters", "forward", "backward", "kind"})) return;
   Layer fresh{.name = "", .kind = LayerKind::matrix_product};
   reader.text(value, at, "name", fresh.name, true);
@@ -180,7 +181,7 @@ void read_layer(Reader& reader, const Json& value, const std::string& at, bool h
 }
 
 // {"value": ..., "source": "..."}; the value, or null.
-const Json* sourced(Reader& reader, DeviceProfile& device, const Json& object, const std::string& at, const char* key) {
+const Json* sourced(TrainingReader& reader, DeviceProfile& device, const Json& object, const std::string& at, const char* key) {
   const Json* member = reader.member(object, at, key, true);
   const std::string place = at + "/" + key;
   if (!member || !reader.object(*member, place, {"value", "source"})) return nullptr;
@@ -188,7 +189,7 @@ const Json* sourced(Reader& reader, DeviceProfile& device, const Json& object, c
   return reader.member(*member, place, "value", true);
 }
 
-void read_number(Reader& reader, DeviceProfile& device, const Json& object, const std::string& at, const char* key, double& into) {
+void read_number(TrainingReader& reader, DeviceProfile& device, const Json& object, const std::string& at, const char* key, double& into) {
   const Json* value = sourced(reader, device, object, at, key);
   if (!value) return;
   if (value->is_number())
@@ -197,7 +198,7 @@ void read_number(Reader& reader, DeviceProfile& device, const Json& object, cons
     reader.wrong(at + "/" + key + "/value", "must be a number, got {}", shown(*value));
 }
 
-DeviceRate read_rate(Reader& reader, DeviceProfile& device, const Json& object, const std::string& at) {
+DeviceRate read_rate(TrainingReader& reader, DeviceProfile& device, const Json& object, const std::string& at) {
   DeviceRate rate;
   if (!reader.object(object, at, {"peak", "convolution", "convolution_3x3", "matrix_product"})) return rate;
   if (const Json* peak = sourced(reader, device, object, at, "peak")) {
@@ -214,7 +215,7 @@ DeviceRate read_rate(Reader& reader, DeviceProfile& device, const Json& object, 
 }
 
 // Of compression: work a second.
-void read_kernels(Reader& reader, DeviceProfile& device, const Json& object) {
+void read_kernels(TrainingReader& reader, DeviceProfile& device, const Json& object) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kernel_count; ++i) names.emplace_back(name_of(static_cast<Kernel>(i)));
   if (!reader.object(object, "/kernels", names)) return;
@@ -225,7 +226,7 @@ void read_kernels(Reader& reader, DeviceProfile& device, const Json& object) {
 }  // namespace
 
 Model read_model(std::string_view text, const std::string& where) {
-  Reader reader(where);
+  TrainingReader reader(where);
   const Json root = reader.parse(text);
   Model model;
   if (!reader.object(root, "", {"schema", "name", "sample", "source", "base", "sequence", "batch", "layers"})) reader.refuse();
@@ -255,7 +256,7 @@ Model read_model(std::string_view text, const std::string& where) {
 }
 
 DeviceProfile read_device(std::string_view text, const std::string& name) {
-  Reader reader(name);
+  TrainingReader reader(name);
   const Json root = reader.parse(text);
   DeviceProfile device{.name = name};
   if (!reader.object(root, "",

@@ -26,12 +26,6 @@ bool clean(const Input& in, std::string_view part) {
   });
 }
 
-// The pointer of element i of a key that may hold one value or a list.
-std::string element(const Json& json, const char* pointer, std::size_t i) {
-  const Json::json_pointer at(pointer);
-  return json.contains(at) && json.at(at).is_array() ? fmt::format("{}/{}", pointer, i) : pointer;
-}
-
 void check_workload(const Json& json, const Workload& workload, Input& in) {
   if (!defined(workload.op, workload.dtype))
     in.problems.push_back({"/workload/op", fmt::format("\"{}\" is not defined on {}; it is on integers only", name_of(workload.op),
@@ -40,10 +34,10 @@ void check_workload(const Json& json, const Workload& workload, Input& in) {
   for (std::size_t i = 0; i < workload.sizes.size(); ++i)
     if (workload.sizes[i].count % element_bytes != 0)
       in.problems.push_back(
-          {element(json, "/workload/size", i), fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", element_bytes,
-                                                           name_of(workload.dtype), to_string(workload.sizes[i]))});
+          {element_at(json, "/workload/size", i), fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", element_bytes,
+                                                              name_of(workload.dtype), to_string(workload.sizes[i]))});
     else if (workload.sizes[i] > max_message)
-      in.problems.push_back({element(json, "/workload/size", i),
+      in.problems.push_back({element_at(json, "/workload/size", i),
                              fmt::format("must be at most {}, got \"{}\"", to_string(max_message), to_string(workload.sizes[i]))});
 }
 
@@ -131,7 +125,7 @@ bool leaves_ranks(const Json& json, const Scenario& scenario, Input& in) {
     const int servers = extra_servers(settings);
     if (scenario.workload.ranks > 0 || servers < places) continue;
     any = false;
-    in.problems.push_back({element(json, "/workload/algorithm", i) + key_of_servers(settings),
+    in.problems.push_back({element_at(json, "/workload/algorithm", i) + key_of_servers(settings),
                            fmt::format("must leave one of the {} endpoints of the fabric to a rank, got {}", places, servers)});
   }
   return any;
@@ -139,7 +133,7 @@ bool leaves_ranks(const Json& json, const Scenario& scenario, Input& in) {
 
 void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
   for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
-    const std::string at = element(json, "/workload/algorithm", i);
+    const std::string at = element_at(json, "/workload/algorithm", i);
     for (Problem& problem : algorithm_problems(scenario, scenario.workload.algorithms[i], at)) in.problems.push_back(std::move(problem));
   }
 }
@@ -169,7 +163,7 @@ void check_fan_in(const Json& json, const Scenario& scenario, Input& in) {
       } catch (const InputError& e) {
         why = e.what();
       }
-    if (!why.empty()) in.problems.push_back({element(json, "/workload/algorithm", row), why});
+    if (!why.empty()) in.problems.push_back({element_at(json, "/workload/algorithm", row), why});
   }
 }
 

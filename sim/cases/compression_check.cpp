@@ -7,21 +7,16 @@
 namespace weft {
 namespace {
 
-// The pointer of element i of a key of the workload that may hold one value or a list.
-std::string element(const Json& workload, const char* key, std::size_t i) {
-  return workload.at(key).is_array() ? fmt::format("/workload/{}/{}", key, i) : fmt::format("/workload/{}", key);
-}
-
-void check_algorithms(const Json& workload, const Scenario& scenario, std::vector<Problem>& out) {
+void check_algorithms(const Json& json, const Scenario& scenario, std::vector<Problem>& out) {
   const Workload& w = scenario.workload;
   for (std::size_t i = 0; i < w.algorithms.size(); ++i) {
     const AlgorithmChoice& algorithm = w.algorithms[i];
     if (is_in_network(algorithm.name))
-      out.push_back({element(workload, "algorithm", i),
+      out.push_back({element_at(json, "/workload/algorithm", i),
                      fmt::format("what is compressed is summed by schedules between ranks; {} is what switches do", algorithm.name)});
     else if (extra_servers(algorithm.settings) > 0)
-      out.push_back(
-          {element(workload, "algorithm", i) + "/server_hosts", "must be \"workers\" where gradients are compressed, got \"extra\""});
+      out.push_back({element_at(json, "/workload/algorithm", i) + "/server_hosts",
+                     "must be \"workers\" where gradients are compressed, got \"extra\""});
   }
 }
 
@@ -60,7 +55,6 @@ std::vector<Problem> compression_problems(const Json& json, const Scenario& scen
   bool any = false;
   for (const CompressionChoice& choice : w.compressions) any |= choice.compresses();
   if (!any) return {};
-  const Json& workload = json.at("workload");
   std::vector<Problem> out;
   if (w.has_program())
     out.push_back({"/workload/compression", "goes with a \"size\" or a \"model\"; the collectives of a program are not compressed"});
@@ -73,9 +67,9 @@ std::vector<Problem> compression_problems(const Json& json, const Scenario& scen
     out.push_back({"/network", fmt::format("compressed all-reduces run on {}, got \"{}\"", networks_that(&NetworkTraits::programs),
                                            name_of(scenario.network))});
   if (!out.empty()) return out;
-  check_algorithms(workload, scenario, out);
+  check_algorithms(json, scenario, out);
   for (std::size_t i = 0; i < w.compressions.size(); ++i)
-    if (w.compressions[i].compresses()) check_settings(w.compressions[i], element(workload, "compression", i), scenario, out);
+    if (w.compressions[i].compresses()) check_settings(w.compressions[i], element_at(json, "/workload/compression", i), scenario, out);
   return out;
 }
 

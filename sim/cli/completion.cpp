@@ -12,11 +12,11 @@
 namespace weft {
 namespace {
 
-using Names = std::set<std::string>;
+using Words = std::set<std::string>;
 
 // Values of flags, whichever command has them.
-std::map<std::string, Names> known_values() {
-  std::map<std::string, Names> out;
+std::map<std::string, Words> known_values() {
+  std::map<std::string, Words> out;
   for (const NetworkTraits& network : networks())
     if (network.in_this_build) out["--network"].emplace(network.name);
   for (const Algorithm& algorithm : algorithms()) {
@@ -34,16 +34,16 @@ std::vector<std::string> flags_of(const CLI::Option& option) {
   return out;
 }
 
-std::string joined(const Names& names) { return fmt::format("{}", fmt::join(names, " ")); }
+std::string joined(const Words& names) { return fmt::format("{}", fmt::join(names, " ")); }
 
 }  // namespace
 
 std::string bash_completion(const CLI::App& app) {
-  Names names, folders;
+  Words names, folders;
   std::string by_command;
   for (const CLI::App* command : commands_of(app)) {
     names.insert(command->get_name());
-    Names flags;
+    Words flags;
     for (const CLI::Option* option : command->get_options())
       for (const std::string& flag : flags_of(*option)) {
         flags.insert(flag);

@@ -106,7 +106,7 @@ int list_command(std::ostream& out) {
   out << fmt::format("  {:<22} {} ({})\n", imported.name, imported.description, imported.source);
   heading("fabrics", out);
   std::string last;
-  for (const auto& alternative : Form<FabricChoice>::declaration().alternatives) {
+  for (const auto& alternative : Form<FabricChoice>::form().alternatives) {
     out << fmt::format("  {:<22} {}\n", alternative.name == last ? "" : alternative.name, alternative.doc);
     last = alternative.name;
   }

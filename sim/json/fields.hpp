@@ -10,10 +10,9 @@
 //   };
 #pragma once
 
-#include "sim/json/form.hpp"
+#include "sim/json/object_form.hpp"
 
-#include <algorithm>
-#include <set>
+#include <cstddef>
 
 namespace weft {
 
@@ -83,39 +82,71 @@ bool in_range(const T& value, const Range<T>& range, const Json& found, const Js
   return true;
 }
 
-template <class F, class S, class T>
-Field<S> make_field(std::string name, T S::*member, std::string doc, bool is_required, Range<T> range) {
-  Field<S> field{.name = std::move(name), .doc = std::move(doc), .is_required = is_required};
-  // Types without an order have no range.
-  field.read = [member, range](const Json& json, const JsonPath& where, Input& in, S& out) {
-    static_cast<void>(range);
+// A member of type T, as F reads and writes it, within a range if T has an order.
+template <class F, class T>
+class RangedMember final : public MemberForm {
+ public:
+  explicit RangedMember(Range<T> range) : range_(std::move(range)) {}
+
+  bool read(const Json& json, const JsonPath& where, Input& in, void* member) const override {
     T value{};
     if (!F::read(json, where, in, value)) return false;
     bool has_range = true;  // a word stands outside of it
     if constexpr (requires { F::is_word(json); }) has_range = !F::is_word(json);
     if constexpr (std::totally_ordered<T>)
-      if (has_range && !in_range<T, F>(value, range, json, where, in)) return false;
-    out.*member = std::move(value);
+      if (has_range && !in_range<T, F>(value, range_, json, where, in)) return false;
+    *static_cast<T*>(member) = std::move(value);
     return true;
-  };
-  field.write = [member](const S& from) { return F::write(from.*member); };
-  field.schema = [range] {
-    static_cast<void>(range);
+  }
+  Json write(const void* member) const override { return F::write(*static_cast<const T*>(member)); }
+  Json schema() const override {
     Json out = F::schema();
     if constexpr (std::is_arithmetic_v<T>) {
-      if (range.low) out["minimum"] = *range.low;
-      if (range.high) out["maximum"] = *range.high;
+      if (range_.low) out["minimum"] = *range_.low;
+      if (range_.high) out["maximum"] = *range_.high;
     }
     return out;
-  };
-  field.wanted = F::wanted();
-  if constexpr (std::is_arithmetic_v<T>) {
-    if (range.low && range.high)
-      field.wanted += fmt::format(", {} to {}", *range.low, *range.high);
-    else if (range.low)
-      field.wanted += fmt::format(", at least {}", *range.low);
   }
-  return field;
+  std::string wanted() const override {
+    std::string out = F::wanted();
+    if constexpr (std::is_arithmetic_v<T>) {
+      if (range_.low && range_.high)
+        out += fmt::format(", {} to {}", *range_.low, *range_.high);
+      else if (range_.low)
+        out += fmt::format(", at least {}", *range_.low);
+    }
+    return out;
+  }
+
+ private:
+  Range<T> range_;
+};
+
+template <class S>
+const S& with_defaults() {
+  static const S it{};
+  return it;
+}
+
+// The member `offset` bytes behind the beginning of an S.
+template <class S>
+Field<S> field_of_member(std::string name, std::string doc, bool is_required, std::ptrdiff_t offset,
+                         std::shared_ptr<const MemberForm> form) {
+  return {.name = std::move(name),
+          .doc = std::move(doc),
+          .is_required = is_required,
+          .read = [form, offset](const Json& json, const JsonPath& where, Input& in,
+                                 S& out) { return form->read(json, where, in, reinterpret_cast<std::byte*>(&out) + offset); },
+          .write = [form, offset](const S& from) { return form->write(reinterpret_cast<const std::byte*>(&from) + offset); },
+          .schema = [form] { return form->schema(); },
+          .wanted = form->wanted()};
+}
+
+template <class F, class S, class T>
+Field<S> make_field(std::string name, T S::*member, std::string doc, bool is_required, Range<T> range) {
+  const S& s = with_defaults<S>();
+  const std::ptrdiff_t offset = reinterpret_cast<const std::byte*>(&(s.*member)) - reinterpret_cast<const std::byte*>(&s);
+  return field_of_member<S>(std::move(name), std::move(doc), is_required, offset, std::make_shared<RangedMember<F, T>>(std::move(range)));
 }
 
 template <class S, class T>
@@ -164,149 +195,50 @@ std::vector<Field<S>> lifted(const std::vector<Field<Part>>& fields, Part& (*par
   return out;
 }
 
+template <class S>
+ObjectField untyped(const Field<S>& field) {
+  return {.name = field.name,
+          .doc = field.doc,
+          .is_required = field.is_required,
+          .unless = field.unless,
+          .read = [read = field.read](const Json& json, const JsonPath& where, Input& in,
+                                      void* out) { return read(json, where, in, *static_cast<S*>(out)); },
+          .write = [write = field.write](const void* value) { return write(*static_cast<const S*>(value)); },
+          .schema = field.schema,
+          .wanted = field.wanted};
+}
+
+template <class S>
+std::vector<ObjectField> untyped(const std::vector<Field<S>>& fields) {
+  std::vector<ObjectField> out;
+  for (const Field<S>& field : fields) out.push_back(untyped(field));
+  return out;
+}
+
+template <class S>
+ObjectForm untyped(const Declaration<S>& d) {
+  ObjectForm out{.doc = d.doc, .fields = untyped(d.fields), .tag = d.tag, .alternatives = {}, .shorthand = d.shorthand};
+  for (const Alternative<S>& a : d.alternatives)
+    out.alternatives.push_back({.name = a.name,
+                                .doc = a.doc,
+                                .fields = untyped(a.fields),
+                                .select = [select = a.select](void* s) { select(*static_cast<S*>(s)); },
+                                .selected = [selected = a.selected](const void* s) { return selected(*static_cast<const S*>(s)); },
+                                .also = a.also});
+  out.make = []() -> std::shared_ptr<void> { return std::make_shared<S>(); };
+  return out;
+}
+
 template <HasDeclaration S>
 struct Form<S> {
-  static const Declaration<S>& declaration() {
-    static const Declaration<S> it = Declared<S>::declaration();
+  static const ObjectForm& form() {
+    static const ObjectForm it = untyped(Declared<S>::declaration());
     return it;
   }
-
-  static std::string wanted() {
-    const auto& d = declaration();
-    if (d.tag.empty()) return "an object";
-    std::vector<std::string> names = alternative_names();
-    return d.shorthand ? "one of " + quoted_list(names) + ", or an object with \"" + d.tag + "\""
-                       : "an object with \"" + d.tag + "\": one of " + quoted_list(names);
-  }
-
-  static bool read(const Json& json, const JsonPath& where, Input& in, S& out) {
-    const auto& d = declaration();
-    if (d.shorthand && json.is_string()) return read(Json{{d.tag, json}}, where, in, out);
-    if (!json.is_object()) return in.unwanted(where, wanted(), json);
-    const Alternative<S>* chosen = nullptr;
-    if (!d.tag.empty()) {
-      chosen = choose(json, where, in);
-      if (!chosen) return false;  // which keys are allowed is not known
-      chosen->select(out);
-    }
-    const std::vector<const Field<S>*> fields = fields_of(chosen);
-    std::set<std::string> meant;  // fields whose name a misspelt key comes close to
-    bool good = refuse_unknown_keys(json, fields, where, in, meant);
-    for (const Field<S>* field : fields) {  // in the order declared: a later field may override what an earlier one set
-      const auto value = json.find(field->name);
-      if (value != json.end())
-        good &= field->read(*value, where.in(field->name), in, out);
-      else if (field->is_required && !meant.contains(field->name) &&
-               std::ranges::none_of(field->unless, [&](const std::string& key) { return json.contains(key); }))
-        good = in.problem(where.in(field->name), fmt::format("missing: write {}", field->wanted));
-    }
-    if (chosen && chosen->also) good &= chosen->also(json, where, in);
-    return good;
-  }
-
-  static Json write(const S& value) {
-    const auto& d = declaration();
-    Json out = Json::object();
-    const Alternative<S>* chosen = nullptr;
-    for (const auto& alternative : d.alternatives)
-      if (!chosen && alternative.selected(value)) chosen = &alternative;
-    if (chosen) out[d.tag] = chosen->name;
-    for (const Field<S>* field : fields_of(chosen))
-      if (Json written = field->write(value); !written.is_discarded()) out[field->name] = std::move(written);
-    return out;
-  }
-
-  static Json schema() {
-    const auto& d = declaration();
-    if (d.tag.empty()) return object_schema(nullptr);
-    Json shapes = Json::array();
-    if (d.shorthand) shapes.push_back({{"enum", alternative_names()}, {"description", "Short for an object with only \"" + d.tag + "\"."}});
-    for (const auto& alternative : d.alternatives) shapes.push_back(object_schema(&alternative));
-    Json out = {{"description", d.doc}, {"oneOf", std::move(shapes)}};
-    if (d.shorthand) out["x-shorthand"] = d.tag;  // for pointers into the object that a string stands for
-    return out;
-  }
-
- private:
-  static std::vector<std::string> alternative_names() {
-    std::vector<std::string> names;
-    for (const auto& alternative : declaration().alternatives)
-      if (std::find(names.begin(), names.end(), alternative.name) == names.end()) names.push_back(alternative.name);
-    return names;
-  }
-
-  // Several alternatives may share a name; then the one that knows most of the keys is meant, or else the first.
-  static const Alternative<S>* choose(const Json& json, const JsonPath& where, Input& in) {
-    const auto& d = declaration();
-    const auto tag = json.find(d.tag);
-    if (tag == json.end()) {
-      in.problem(where.in(d.tag), "missing: write one of " + quoted_list(alternative_names()));
-      return nullptr;
-    }
-    if (!tag->is_string()) {
-      in.unwanted(where.in(d.tag), "one of " + quoted_list(alternative_names()), *tag);
-      return nullptr;
-    }
-    const Alternative<S>* best = nullptr;
-    for (const auto& alternative : d.alternatives) {
-      if (alternative.name != tag->template get_ref<const std::string&>()) continue;
-      if (!best || keys_known(alternative, json) > keys_known(*best, json)) best = &alternative;
-    }
-    if (!best) in.problem(where.in(d.tag), unknown_name(d.tag, tag->template get_ref<const std::string&>(), alternative_names()));
-    return best;
-  }
-
-  static auto keys_known(const Alternative<S>& alternative, const Json& json) {
-    return std::count_if(alternative.fields.begin(), alternative.fields.end(), [&](const auto& f) { return json.contains(f.name); });
-  }
-
-  static std::vector<const Field<S>*> fields_of(const Alternative<S>* chosen) {
-    std::vector<const Field<S>*> out;
-    if (chosen)
-      for (const Field<S>& field : chosen->fields) out.push_back(&field);
-    for (const Field<S>& field : declaration().fields) out.push_back(&field);
-    return out;
-  }
-
-  static bool refuse_unknown_keys(const Json& json, const std::vector<const Field<S>*>& fields, const JsonPath& where, Input& in,
-                                  std::set<std::string>& meant) {
-    std::vector<std::string> allowed;
-    if (const auto& tag = declaration().tag; !tag.empty()) allowed.push_back(tag);
-    for (const Field<S>* field : fields) allowed.push_back(field->name);
-    bool good = true;
-    for (const auto& item : json.items()) {
-      if (std::find(allowed.begin(), allowed.end(), item.key()) != allowed.end()) continue;
-      const auto near = nearest_name(item.key(), allowed);
-      if (near) meant.insert(*near);
-      good = in.problem(where.in(item.key()), near ? fmt::format("unknown key (did you mean \"{}\"?)", *near)
-                                                   : fmt::format("unknown key; allowed here: {}", quoted_list(allowed)));
-    }
-    return good;
-  }
-
-  static Json object_schema(const Alternative<S>* chosen) {
-    const auto& d = declaration();
-    Json properties = Json::object(), needed = Json::array();
-    if (chosen) {
-      properties[d.tag] = {{"const", chosen->name}};
-      needed.push_back(d.tag);
-    }
-    S defaults{};
-    if (chosen) chosen->select(defaults);
-    for (const Field<S>* field : fields_of(chosen)) {
-      Json property = field->schema();
-      Json described = {{"description", field->doc}};
-      described.update(property);
-      if (field->is_required && field->unless.empty()) needed.push_back(field->name);
-      if (Json value = field->is_required ? Json(Json::value_t::discarded) : field->write(defaults); !value.is_discarded())
-        described["default"] = std::move(value);
-      properties[field->name] = std::move(described);
-    }
-    Json out = {{"type", "object"}, {"description", chosen ? chosen->doc : d.doc}, {"properties", std::move(properties)}};
-    if (!needed.empty()) out["required"] = std::move(needed);
-    out["additionalProperties"] = false;
-    return out;
-  }
+  static std::string wanted() { return form().wanted(); }
+  static bool read(const Json& json, const JsonPath& where, Input& in, S& out) { return form().read(json, where, in, &out); }
+  static Json write(const S& value) { return form().write(&value); }
+  static Json schema() { return form().schema(); }
 };
 
 }  // namespace weft

@@ -160,4 +160,9 @@ std::string shown(const Json& value) {
   return text;
 }
 
+std::string element_at(const Json& json, const char* pointer, std::size_t i) {
+  const Json::json_pointer at(pointer);
+  return json.contains(at) && json.at(at).is_array() ? fmt::format("{}/{}", pointer, i) : pointer;
+}
+
 }  // namespace weft

@@ -18,6 +18,9 @@ constexpr int deepest_nesting = 64;
 // column (then the value is null), and every key that an object holds twice with its pointer (the first one counts).
 Json parse_json(std::string_view text, std::vector<Problem>& problems);
 
+// The pointer of element i of what stands at a pointer, which may be one value or a list.
+std::string element_at(const Json& json, const char* pointer, std::size_t i);
+
 // The value in one line, short enough for an error message.
 std::string shown(const Json&);
 

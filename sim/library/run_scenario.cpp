@@ -85,7 +85,7 @@ std::vector<ScenarioRow> run_scenario(const Json& scenario, const ScenarioSettin
 
 Json columns(const ScenarioRow& row) {
   Json out = Json::object();
-  for (const Field<Row>& field : fields_of<Row>())
+  for (const ResultField<Row>& field : fields_of<Row>())
     if (field.where != Shown::json_only) out[field.name] = field.show(row.row);
   for (const Setting& axis : row.axes) out[axis.pointer] = axis.value;
   return out;

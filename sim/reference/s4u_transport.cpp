@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-using Payload = std::vector<std::byte>;
-Payload no_data;  // the payload of a message that has a size only; SimGrid wants an address
+using MessageBytes = std::vector<std::byte>;
+MessageBytes no_data;  // the payload of a message that has a size only; SimGrid wants an address
 
 void sleep(SimTime t) {
   if (t.ps > 0) simgrid::s4u::this_actor::sleep_for(t.seconds());
@@ -48,7 +48,7 @@ void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {
   boxes.path->bytes += static_cast<std::int64_t>(bytes.size());
   ++messages_sent_;
   // The receiver copies when it gets to run, and by then the sender may have written on.
-  Payload* payload = bytes.data() == nullptr ? &no_data : new Payload(bytes.begin(), bytes.end());
+  MessageBytes* payload = bytes.data() == nullptr ? &no_data : new MessageBytes(bytes.begin(), bytes.end());
   simgrid::s4u::Mailbox* box = mailbox(boxes, rank_, to, meets(bytes));
   const std::uint64_t carried = bytes.empty() ? directory_.bytes_of_an_empty_message() : bytes.size();
   if (leaves_at_once(bytes)) {
@@ -107,7 +107,7 @@ void S4uTransport::pay_debt() {
 
 void S4uTransport::deliver(Pending& p) {
   if (p.payload == &no_data) return;
-  const std::unique_ptr<Payload> payload(static_cast<Payload*>(p.payload));
+  const std::unique_ptr<MessageBytes> payload(static_cast<MessageBytes*>(p.payload));
   if (payload->size() != p.into.size())
     throw RunError(fmt::format("rank {}: {} from rank {} has {} bytes, expected {}", rank_, to_string(name_of(p.tag)), p.peer,
                                payload->size(), p.into.size()));

@@ -1,5 +1,6 @@
 #include "sim/report/fabric_picture.hpp"
 
+#include "kernels/base/index.hpp"
 #include "sim/results/activity_shown.hpp"
 
 #include <algorithm>
@@ -95,8 +96,6 @@ class Picture {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
   void make_nodes() {
     const auto devices = static_cast<NodeId>(node_of_.size());
     std::map<NodeId, std::set<NodeId>> switches_of;  // by host

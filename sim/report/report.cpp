@@ -10,7 +10,8 @@ namespace {
 
 Json described_fields() {
   Json out = Json::array();
-  for (const Field<Row>& field : fields_of<Row>()) out.push_back({{"name", field.name}, {"unit", field.unit}, {"meaning", field.meaning}});
+  for (const ResultField<Row>& field : fields_of<Row>())
+    out.push_back({{"name", field.name}, {"unit", field.unit}, {"meaning", field.meaning}});
   return out;
 }
 

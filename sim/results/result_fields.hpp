@@ -25,7 +25,7 @@ enum class Shown {
 };
 
 template <class T>
-struct Field {
+struct ResultField {
   const char* name;
   const char* unit;  // "" where it has none
   const char* meaning;
@@ -37,15 +37,15 @@ struct Field {
   void (*receive)(const Json&, T&) = nullptr;
   const void* group = nullptr;  // the same for all fields of an optional part of T
 
-  constexpr Field in(Shown other) const {
-    Field out = *this;
+  constexpr ResultField in(Shown other) const {
+    ResultField out = *this;
     out.where = other;
     return out;
   }
 };
 
 template <class T>
-std::span<const Field<T>> fields_of();
+std::span<const ResultField<T>> fields_of();
 
 template <class T>
 Json show(const T& value);
@@ -59,13 +59,13 @@ struct Value {  // of struct with fields
   static Json show(const T& value) { return weft::show(value); }
   static Json send(const T& value) {
     Json out = Json::array();
-    for (const Field<T>& field : fields_of<T>())
+    for (const ResultField<T>& field : fields_of<T>())
       if (field.send) out.push_back(field.send(value));
     return out;
   }
   static void receive(const Json& json, T& value) {
     std::size_t next = 0;
-    for (const Field<T>& field : fields_of<T>())
+    for (const ResultField<T>& field : fields_of<T>())
       if (field.receive) field.receive(json.at(next++), value);
     check(json.size() == next, "{} of {} fields arrived", json.size(), next);
   }
@@ -177,14 +177,14 @@ template <auto Member>
 constexpr auto field(const char* name, const char* unit, const char* meaning) {
   using T = typename MemberOf<Member>::Struct;
   using V = Value<typename MemberOf<Member>::Type>;
-  return Field<T>{.name = name,
-                  .unit = unit,
-                  .meaning = meaning,
-                  .where = Shown::of_workload,
-                  .schema = V::schema,
-                  .show = [](const T& of) { return V::show(of.*Member); },
-                  .send = [](const T& of) { return V::send(of.*Member); },
-                  .receive = [](const Json& json, T& of) { V::receive(json, of.*Member); }};
+  return ResultField<T>{.name = name,
+                        .unit = unit,
+                        .meaning = meaning,
+                        .where = Shown::of_workload,
+                        .schema = V::schema,
+                        .show = [](const T& of) { return V::show(of.*Member); },
+                        .send = [](const T& of) { return V::send(of.*Member); },
+                        .receive = [](const Json& json, T& of) { V::receive(json, of.*Member); }};
 }
 
 template <auto>
@@ -195,20 +195,20 @@ template <auto Part, auto Member>
 constexpr auto field_of_part(const char* name, const char* unit, const char* meaning) {
   using T = typename MemberOf<Part>::Struct;
   using V = Value<std::optional<typename MemberOf<Member>::Type>>;
-  return Field<T>{.name = name,
-                  .unit = unit,
-                  .meaning = meaning,
-                  .where = Shown::of_workload,
-                  .schema = V::schema,
-                  .show = [](const T& of) { return of.*Part ? V::show((*(of.*Part)).*Member) : Json(); },
-                  .send = [](const T& of) { return of.*Part ? V::send((*(of.*Part)).*Member) : Json(); },
-                  .receive =
-                      [](const Json& json, T& of) {
-                        if (json.is_null()) return;
-                        if (!(of.*Part)) (of.*Part).emplace();
-                        Value<typename MemberOf<Member>::Type>::receive(json, (*(of.*Part)).*Member);
-                      },
-                  .group = &group_id<Part>};
+  return ResultField<T>{.name = name,
+                        .unit = unit,
+                        .meaning = meaning,
+                        .where = Shown::of_workload,
+                        .schema = V::schema,
+                        .show = [](const T& of) { return of.*Part ? V::show((*(of.*Part)).*Member) : Json(); },
+                        .send = [](const T& of) { return of.*Part ? V::send((*(of.*Part)).*Member) : Json(); },
+                        .receive =
+                            [](const Json& json, T& of) {
+                              if (json.is_null()) return;
+                              if (!(of.*Part)) (of.*Part).emplace();
+                              Value<typename MemberOf<Member>::Type>::receive(json, (*(of.*Part)).*Member);
+                            },
+                        .group = &group_id<Part>};
 }
 
 // What follows from others.
@@ -216,7 +216,7 @@ template <auto Function>
 constexpr auto derived(const char* name, const char* unit, const char* meaning) {
   using T = typename ResultOf<Function>::Struct;
   using V = Value<typename ResultOf<Function>::Type>;
-  return Field<T>{
+  return ResultField<T>{
       .name = name, .unit = unit, .meaning = meaning, .where = Shown::of_workload, .schema = V::schema, .show = [](const T& of) {
         return V::show(Function(of));
       }};
@@ -237,7 +237,7 @@ inline bool says_nothing(const Json& value) { return value.is_null() || (value.i
 template <class T>
 Json show(const T& value) {
   Json out = Json::object();
-  for (const Field<T>& field : fields_of<T>())
+  for (const ResultField<T>& field : fields_of<T>())
     if (Json shown = field.show(value); field.where != Shown::json_only || !says_nothing(shown)) out[field.name] = std::move(shown);
   return out;
 }
@@ -245,7 +245,7 @@ Json show(const T& value) {
 template <class T>
 Json schema_of() {
   Json properties = Json::object(), required = Json::array();
-  for (const Field<T>& field : fields_of<T>()) {
+  for (const ResultField<T>& field : fields_of<T>()) {
     Json& property = properties[field.name] = field.schema();
     property["description"] = field.meaning;
     if (*field.unit) property["unit"] = field.unit;
@@ -255,8 +255,8 @@ Json schema_of() {
 }
 
 template <>
-std::span<const Field<JobResult>> fields_of();
+std::span<const ResultField<JobResult>> fields_of();
 template <>
-std::span<const Field<Row>> fields_of();
+std::span<const ResultField<Row>> fields_of();
 
 }  // namespace weft

@@ -5,27 +5,27 @@
 namespace weft {
 
 template <>
-std::span<const Field<LimitingResource>> fields_of();
+std::span<const ResultField<LimitingResource>> fields_of();
 template <>
-std::span<const Field<FaultsResult>> fields_of();
+std::span<const ResultField<FaultsResult>> fields_of();
 template <>
-std::span<const Field<CriticalPath>> fields_of();
+std::span<const ResultField<CriticalPath>> fields_of();
 template <>
-std::span<const Field<WhatIf>> fields_of();
+std::span<const ResultField<WhatIf>> fields_of();
 template <>
-std::span<const Field<CopyResult>> fields_of();
+std::span<const ResultField<CopyResult>> fields_of();
 template <>
-std::span<const Field<TrafficResult>> fields_of();
+std::span<const ResultField<TrafficResult>> fields_of();
 template <>
-std::span<const Field<QueueSummary>> fields_of();
+std::span<const ResultField<QueueSummary>> fields_of();
 template <>
-std::span<const Field<PacketSummary>> fields_of();
+std::span<const ResultField<PacketSummary>> fields_of();
 template <>
-std::span<const Field<InNetworkJobSummary>> fields_of();
+std::span<const ResultField<InNetworkJobSummary>> fields_of();
 template <>
-std::span<const Field<InNetworkSwitchSummary>> fields_of();
+std::span<const ResultField<InNetworkSwitchSummary>> fields_of();
 template <>
-std::span<const Field<InNetworkSummary>> fields_of();
+std::span<const ResultField<InNetworkSummary>> fields_of();
 
 // Stands for a member of any type, where nothing is computed from it.
 struct AnyMember {
@@ -59,11 +59,11 @@ constexpr bool all_declared(const Fields& fields, const void* part = nullptr) {
 }
 
 template <class T, std::size_t... Sizes>
-constexpr auto joined(const std::array<Field<T>, Sizes>&... lists) {
-  std::array<Field<T>, (Sizes + ...)> out{};
+constexpr auto joined(const std::array<ResultField<T>, Sizes>&... lists) {
+  std::array<ResultField<T>, (Sizes + ...)> out{};
   std::size_t next = 0;
   const auto append = [&](const auto& list) {
-    for (const Field<T>& field : list) out[next++] = field;
+    for (const ResultField<T>& field : list) out[next++] = field;
   };
   (append(lists), ...);
   return out;
@@ -113,7 +113,7 @@ constexpr std::array blame = {
     derived<limiting_share<T>>("limiting_share", "", "Share of the critical path, from the first start to the last end, for which it was."),
 };
 template <class T>
-constexpr Field<T> path =
+constexpr ResultField<T> path =
     field<&T::critical_path>("critical_path", "", "What the time was spent on; the parts sum up to it.").in(Shown::json_only);
 
 template <class T>
@@ -367,55 +367,55 @@ static_assert(all_declared<Row>(row_fields) && all_declared<TrainingResult>(row_
 }  // namespace
 
 template <>
-std::span<const Field<JobResult>> fields_of() {
+std::span<const ResultField<JobResult>> fields_of() {
   return job_fields;
 }
 template <>
-std::span<const Field<Row>> fields_of() {
+std::span<const ResultField<Row>> fields_of() {
   return row_fields;
 }
 template <>
-std::span<const Field<FaultsResult>> fields_of() {
+std::span<const ResultField<FaultsResult>> fields_of() {
   return faults_fields;
 }
 template <>
-std::span<const Field<LimitingResource>> fields_of() {
+std::span<const ResultField<LimitingResource>> fields_of() {
   return limiting_fields;
 }
 template <>
-std::span<const Field<CriticalPath>> fields_of() {
+std::span<const ResultField<CriticalPath>> fields_of() {
   return path_fields;
 }
 template <>
-std::span<const Field<WhatIf>> fields_of() {
+std::span<const ResultField<WhatIf>> fields_of() {
   return what_if_fields;
 }
 template <>
-std::span<const Field<CopyResult>> fields_of() {
+std::span<const ResultField<CopyResult>> fields_of() {
   return copy_fields;
 }
 template <>
-std::span<const Field<TrafficResult>> fields_of() {
+std::span<const ResultField<TrafficResult>> fields_of() {
   return traffic_fields;
 }
 template <>
-std::span<const Field<QueueSummary>> fields_of() {
+std::span<const ResultField<QueueSummary>> fields_of() {
   return queue_fields;
 }
 template <>
-std::span<const Field<PacketSummary>> fields_of() {
+std::span<const ResultField<PacketSummary>> fields_of() {
   return packet_fields;
 }
 template <>
-std::span<const Field<InNetworkJobSummary>> fields_of() {
+std::span<const ResultField<InNetworkJobSummary>> fields_of() {
   return job_in_network_fields;
 }
 template <>
-std::span<const Field<InNetworkSwitchSummary>> fields_of() {
+std::span<const ResultField<InNetworkSwitchSummary>> fields_of() {
   return switch_in_network_fields;
 }
 template <>
-std::span<const Field<InNetworkSummary>> fields_of() {
+std::span<const ResultField<InNetworkSummary>> fields_of() {
   return in_network_fields;
 }
 

@@ -100,9 +100,9 @@ BandwidthUnit bandwidth_unit(const std::vector<const Result*>& group) {
 std::string size_text(Bytes size) {
   std::string exact = to_string(size);
   if (exact.size() <= 8) return exact;
-  static constexpr std::pair<double, const char*> units[] = {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}};
+  static constexpr std::pair<double, const char*> byte_units[] = {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}};
   const auto bytes = static_cast<double>(size.count);
-  for (const auto& [unit, name] : units)
+  for (const auto& [unit, name] : byte_units)
     if (bytes >= unit) return fmt::format("{:.4g}{}", bytes / unit, name);
   return exact;
 }

@@ -15,14 +15,14 @@ bool is_constant(const TextTable& table, std::size_t column) {
 }
 
 // Columns of a table that stand in it, with their widths.
-struct Shown {
+struct ShownColumn {
   std::size_t column;
   std::size_t width;
 };
 
-std::size_t width_of(const std::vector<Shown>& shown) {
+std::size_t width_of(const std::vector<ShownColumn>& shown) {
   std::size_t sum = 3;  // the mark, and what a row begins with
-  for (const Shown& s : shown) sum += s.width + 2;
+  for (const ShownColumn& s : shown) sum += s.width + 2;
   return sum;
 }
 
@@ -30,7 +30,7 @@ std::string titled(const TableColumn& column, const std::string& cell) {
   return column.title + " " + cell + (column.unit.empty() ? "" : " " + column.unit);
 }
 
-std::string header_line(const TextTable& table, const std::vector<Shown>& shown, bool of_units) {
+std::string header_line(const TextTable& table, const std::vector<ShownColumn>& shown, bool of_units) {
   std::string out = "#";
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const TableColumn& column = table.columns[shown[i].column];
@@ -44,7 +44,7 @@ std::string header_line(const TextTable& table, const std::vector<Shown>& shown,
 }
 
 // Cells that are wider than their column, which the first may be, stand in a line of their own.
-std::string row_line(const TextTable& table, const TableRow& row, const std::vector<Shown>& shown, const TableStyle& style) {
+std::string row_line(const TextTable& table, const TableRow& row, const std::vector<ShownColumn>& shown, const TableStyle& style) {
   std::string out = " ", before;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     std::string cell = row.cells[shown[i].column];
@@ -61,8 +61,8 @@ std::string row_line(const TextTable& table, const TableRow& row, const std::vec
 }
 
 // The columns that fit, and those that do not. A column that must stay is as wide as is left for it.
-std::vector<Shown> fitting(const TextTable& table, std::size_t most, std::vector<std::size_t>& left_out) {
-  std::vector<Shown> shown;
+std::vector<ShownColumn> fitting(const TextTable& table, std::size_t most, std::vector<std::size_t>& left_out) {
+  std::vector<ShownColumn> shown;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     if (is_constant(table, c)) continue;
     std::size_t width = std::max(table.columns[c].title.size(), table.columns[c].unit.empty() ? 0 : table.columns[c].unit.size() + 2);
@@ -79,7 +79,7 @@ std::vector<Shown> fitting(const TextTable& table, std::size_t most, std::vector
   std::ranges::sort(left_out);
   const std::size_t wide = width_of(shown);
   if (wide <= most) return shown;
-  Shown& widest = *std::ranges::max_element(shown, {}, &Shown::width);
+  ShownColumn& widest = *std::ranges::max_element(shown, {}, &ShownColumn::width);
   const std::size_t least = std::max<std::size_t>(12, table.columns[widest.column].title.size());
   widest.width = std::max(least, widest.width - std::min(widest.width, wide - most));
   return shown;
@@ -118,7 +118,7 @@ std::string to_text(const TextTable& table, const TableStyle& style) {
   for (std::size_t c = 0; c < table.columns.size(); ++c)
     if (is_constant(table, c)) same.push_back(titled(table.columns[c], table.rows.front().cells[c]));
   std::vector<std::size_t> left_out;
-  const std::vector<Shown> shown = fitting(table, style.width, left_out);
+  const std::vector<ShownColumn> shown = fitting(table, style.width, left_out);
   std::string out;
   if (!same.empty()) out += wrapped(fmt::format("#   in all rows: {}\n", fmt::join(same, ", ")), style.width);
   out += "#\n" + coloured(header_line(table, shown, false) + header_line(table, shown, true), dim, style);

@@ -36,19 +36,19 @@ bool any_jobs(const std::vector<Result>& results) {
   return std::any_of(results.begin(), results.end(), [](const Result& r) { return r.row && !r.row->jobs.empty(); });
 }
 
-const Field<JobResult>* field_of_job(std::string_view name) {
+const ResultField<JobResult>* field_of_job(std::string_view name) {
   const auto fields = fields_of<JobResult>();
-  const auto at = std::ranges::find(fields, name, &Field<JobResult>::name);
+  const auto at = std::ranges::find(fields, name, &ResultField<JobResult>::name);
   return at == fields.end() ? nullptr : &*at;
 }
 
-bool is_column(const Field<Row>& field) { return field.where != Shown::json_only; }
+bool is_column(const ResultField<Row>& field) { return field.where != Shown::json_only; }
 
 // Columns of jobs only, after those of rows.
-std::vector<const Field<JobResult>*> job_columns() {
-  std::vector<const Field<JobResult>*> out;
-  for (const Field<JobResult>& field : fields_of<JobResult>())
-    if (std::ranges::find(fields_of<Row>(), std::string_view(field.name), &Field<Row>::name) == fields_of<Row>().end())
+std::vector<const ResultField<JobResult>*> job_columns() {
+  std::vector<const ResultField<JobResult>*> out;
+  for (const ResultField<JobResult>& field : fields_of<JobResult>())
+    if (std::ranges::find(fields_of<Row>(), std::string_view(field.name), &ResultField<Row>::name) == fields_of<Row>().end())
       out.push_back(&field);
   return out;
 }
@@ -58,7 +58,7 @@ std::vector<std::vector<std::string>> lines_of_row(const Row& row, bool with_job
   std::vector<std::vector<std::string>> out(std::max<std::size_t>(1, row.jobs.size()));
   for (std::size_t i = 0; i < out.size(); ++i) {
     const JobResult* job = row.jobs.empty() ? nullptr : &row.jobs[i];
-    for (const Field<Row>& field : fields_of<Row>()) {
+    for (const ResultField<Row>& field : fields_of<Row>()) {
       if (!is_column(field)) continue;
       if (const auto* own = job ? field_of_job(field.name) : nullptr)
         out[i].push_back(csv_field(own->show(*job)));
@@ -66,7 +66,7 @@ std::vector<std::vector<std::string>> lines_of_row(const Row& row, bool with_job
         out[i].push_back(i == 0 || field.where == Shown::for_all ? csv_field(field.show(row)) : "");
     }
     if (with_jobs)
-      for (const Field<JobResult>* field : job_columns()) out[i].push_back(job ? csv_field(field->show(*job)) : "");
+      for (const ResultField<JobResult>* field : job_columns()) out[i].push_back(job ? csv_field(field->show(*job)) : "");
   }
   return out;
 }
@@ -84,10 +84,10 @@ std::string to_csv(const std::vector<Result>& results, const std::vector<Case>& 
   const std::vector<std::string> axes = swept_pointers(cases);
   const bool jobs = any_jobs(results);
   std::vector<std::string> header;
-  for (const Field<Row>& field : fields_of<Row>())
+  for (const ResultField<Row>& field : fields_of<Row>())
     if (is_column(field)) header.emplace_back(field.name);
   if (jobs)
-    for (const Field<JobResult>* field : job_columns()) header.emplace_back(field->name);
+    for (const ResultField<JobResult>* field : job_columns()) header.emplace_back(field->name);
   for (const std::string& pointer : axes) header.push_back(csv_field(pointer));
   std::string out = joined(header);
   for (const Result& result : results) {

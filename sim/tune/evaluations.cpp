@@ -55,7 +55,7 @@ std::vector<Cells> lines_from(std::string_view text) {
   return lines;
 }
 
-bool is_column(const Field<Row>& field) { return field.where != Shown::json_only && std::string_view(field.name) != "wall_s"; }
+bool is_column(const ResultField<Row>& field) { return field.where != Shown::json_only && std::string_view(field.name) != "wall_s"; }
 
 std::optional<double> number_from(const std::string& text) {
   char* end = nullptr;
@@ -70,14 +70,14 @@ std::string cell_of(const Json& value) { return value.is_null() ? "" : value.is_
 
 std::vector<std::string> row_columns() {
   Cells out;
-  for (const Field<Row>& field : fields_of<Row>())
+  for (const ResultField<Row>& field : fields_of<Row>())
     if (is_column(field)) out.emplace_back(field.name);
   return out;
 }
 
 std::vector<std::string> row_cells(const Row& row) {
   Cells out;
-  for (const Field<Row>& field : fields_of<Row>())
+  for (const ResultField<Row>& field : fields_of<Row>())
     if (is_column(field)) out.push_back(cell_of(field.show(row)));
   return out;
 }

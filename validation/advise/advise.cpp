@@ -75,7 +75,7 @@ class Advisor {
   std::size_t points_ = 0;
 };
 
-std::string percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.1 ? 1 : 0); }
+std::string rounded_percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.1 ? 1 : 0); }
 
 // Whether the profile was fitted to measurements of this algorithm.
 bool is_fitted(const Calibration& calibration, const AlgorithmChoice& algorithm) {
@@ -104,7 +104,7 @@ std::string table_of(const Advisor& a, const std::vector<AdvisedRange>& ranges, 
     out += fmt::format("{:>12} {:>12}  {:<{}}  {:>21}  {:>15}  {:<{}}  {}\n", to_string(r.from), to_string(r.to),
                        label(a.candidates()[r.candidate]), width,
                        fmt::format("{:.1f} to {:.1f}", static_cast<double>(r.first.ps) / 1e6, static_cast<double>(r.last.ps) / 1e6),
-                       r.alone ? "" : fmt::format("{} ({})", percent(r.ahead), percent(r.least_ahead)),
+                       r.alone ? "" : fmt::format("{} ({})", rounded_percent(r.ahead), rounded_percent(r.least_ahead)),
                        r.alone ? "" : label(a.candidates()[r.runner_up]), other, how_sure(a, r, calibration));
   return out;
 }
@@ -167,7 +167,7 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
   if (calibration && calibration->held_out > 0)
     out << fmt::format(
         "# sure: ahead by more than the profile's error on what was held out, 95th percentile {}; likely: than its median, {}\n",
-        percent(calibration->p95), percent(calibration->median));
+        rounded_percent(calibration->p95), rounded_percent(calibration->median));
   if (calibration && calibration->held_out > 0 &&
       !std::ranges::all_of(advisor.candidates(), [&](const AlgorithmChoice& c) { return is_fitted(*calibration, c); }))
     out << fmt::format(

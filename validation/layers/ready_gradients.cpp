@@ -11,9 +11,9 @@ namespace weft {
 namespace {
 
 // A table whose lines may hold quoted fields, as text by column.
-class Table {
+class GradientTable {
  public:
-  Table(std::string_view text, std::string file) : file_(std::move(file)), lines_(lines_in(text)) {
+  GradientTable(std::string_view text, std::string file) : file_(std::move(file)), lines_(lines_in(text)) {
     if (lines_.empty()) throw InputError(file_ + ": is empty");
     const auto names = csv_fields(lines_.front()).value_or(std::vector<std::string>{});
     for (std::size_t i = 0; i < names.size(); ++i) column_[std::string(trimmed(names[i]))] = i;
@@ -61,7 +61,7 @@ class Table {
   std::vector<std::string> problems_;
 };
 
-std::vector<ReadyGradient> tensors_in(Table& table, const std::string& measured) {
+std::vector<ReadyGradient> tensors_in(GradientTable& table, const std::string& measured) {
   std::vector<ReadyGradient> out;
   double now_us = 0;
   table.for_each([&](std::size_t line) {
@@ -73,7 +73,7 @@ std::vector<ReadyGradient> tensors_in(Table& table, const std::string& measured)
 }
 
 // Modules come in the order of forward; those without parameters only take their time.
-std::vector<ReadyGradient> modules_in(Table& table, const std::string& measured) {
+std::vector<ReadyGradient> modules_in(GradientTable& table, const std::string& measured) {
   std::vector<ReadyGradient> modules, out;
   table.for_each([&](std::size_t line) {
     if (table.field("model") != measured) return;
@@ -93,7 +93,7 @@ std::vector<ReadyGradient> modules_in(Table& table, const std::string& measured)
 }
 
 // Nodes of autograd, of which these three kinds have parameters.
-std::vector<ReadyGradient> operators_in(Table& table) {
+std::vector<ReadyGradient> operators_in(GradientTable& table) {
   constexpr std::array with_parameters{"ConvolutionBackward", "BatchNormBackward", "AddmmBackward"};
   std::vector<ReadyGradient> out;
   double now_us = 0;
@@ -139,7 +139,7 @@ void find_layers(std::vector<ReadyGradient>& measured, const Model& model, const
 
 std::vector<ReadyGradient> parse_ready_gradients(std::string_view text, const std::string& file, const std::string& measured,
                                                  const Model& model) {
-  Table table(text, file);
+  GradientTable table(text, file);
   std::vector<ReadyGradient> out;
   if (table.has({"model", "wait_since_previous_us", "param_bytes"}))
     out = tensors_in(table, measured);

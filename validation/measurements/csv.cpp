@@ -65,9 +65,9 @@ class Columns {
   std::size_t count_ = 0;
 };
 
-class Reader {
+class CsvReader {
  public:
-  Reader(const Columns& columns, RowSink& sink) : columns_(columns), sink_(sink) {}
+  CsvReader(const Columns& columns, RowSink& sink) : columns_(columns), sink_(sink) {}
 
   void read(std::size_t line, const std::vector<std::string>& fields) {
     line_ = line, fields_ = &fields, good_ = true;
@@ -143,7 +143,7 @@ class Reader {
 
 void read_csv(std::string_view text, RowSink& sink) {
   Columns columns;
-  Reader reader(columns, sink);
+  CsvReader reader(columns, sink);
   bool has_header = false;
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {

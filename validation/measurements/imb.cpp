@@ -12,28 +12,28 @@ struct ImbBenchmark {
   std::string_view name, collective;
   bool size_of_a_rank = false;
 };
-constexpr std::array benchmarks = {
+constexpr std::array imb_tables = {
     ImbBenchmark{"PingPong", "latency"},        ImbBenchmark{"Allreduce", "allreduce"}, ImbBenchmark{"Allgather", "allgather", true},
     ImbBenchmark{"Alltoall", "alltoall", true}, ImbBenchmark{"Reduce", "reduce"},       ImbBenchmark{"Reduce_scatter", "reduce_scatter"},
     ImbBenchmark{"Bcast", "broadcast"},         ImbBenchmark{"Barrier", "barrier"}};
 
 // One table, and where its columns are.
-struct Table {
+struct ImbTable {
   const ImbBenchmark* benchmark = nullptr;
   int ranks = 0;
   std::optional<std::size_t> size, time;
 };
 
-void begin(Table& table, std::string_view name, std::size_t line, RowSink& sink) {
-  const auto found = std::ranges::find(benchmarks, name, &ImbBenchmark::name);
-  table = {.benchmark = found == benchmarks.end() ? nullptr : &*found, .ranks = 0, .size = {}, .time = {}};
+void begin(ImbTable& table, std::string_view name, std::size_t line, RowSink& sink) {
+  const auto found = std::ranges::find(imb_tables, name, &ImbBenchmark::name);
+  table = {.benchmark = found == imb_tables.end() ? nullptr : &*found, .ranks = 0, .size = {}, .time = {}};
   if (table.benchmark) return;
   std::vector<std::string_view> known;
-  for (const ImbBenchmark& b : benchmarks) known.push_back(b.name);
+  for (const ImbBenchmark& b : imb_tables) known.push_back(b.name);
   sink.problem(line, fmt::format("\"{}\" is none of the Intel MPI Benchmarks that Weft simulates: {}", name, fmt::join(known, ", ")));
 }
 
-void read_columns(Table& table, const std::vector<std::string_view>& names, std::size_t line, RowSink& sink) {
+void read_columns(ImbTable& table, const std::vector<std::string_view>& names, std::size_t line, RowSink& sink) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == "#bytes") table.size = i;
     if (names[i] == "t[usec]" || names[i] == "t_avg[usec]") table.time = i;
@@ -43,7 +43,7 @@ void read_columns(Table& table, const std::vector<std::string_view>& names, std:
   table.benchmark = nullptr;
 }
 
-void read_row(const Table& table, const std::vector<std::string_view>& words, std::size_t line, RowSink& sink) {
+void read_row(const ImbTable& table, const std::vector<std::string_view>& words, std::size_t line, RowSink& sink) {
   Measurement row{.ranks = table.ranks, .collective = std::string(table.benchmark->collective)};
   row.size_of_a_rank = table.benchmark->size_of_a_rank;
   if (!number_in(words[0]) || !sink.wants(line, row)) return;  // no number: what MPI prints in between
@@ -63,7 +63,7 @@ bool holds_imb(std::string_view text) { return text.find("# Benchmarking ") != t
 
 void read_imb(std::string_view text, RowSink& sink) {
   constexpr std::string_view title = "# Benchmarking ", processes = "# #processes =";
-  Table table;
+  ImbTable table;
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);

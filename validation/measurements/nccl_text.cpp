@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 // What stands above the rows of one run. A file may hold several, each with a header of its own.
-struct Header {
+struct NcclHeader {
   std::string collective;
   std::string algorithm;  // as weft bench says, whose table this is too
   std::set<std::string, std::less<>> hosts;
@@ -40,7 +40,7 @@ bool begins_a_run(std::span<const std::string_view> words, std::string_view text
          text.find("Using devices") != text.npos;
 }
 
-void read_header_line(std::size_t line, std::string_view text, Header& header, RowSink& sink) {
+void read_header_line(std::size_t line, std::string_view text, NcclHeader& header, RowSink& sink) {
   const auto words = words_in(text);
   if (header.has_rows && begins_a_run(words, text)) header = {};
   const auto has = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
@@ -99,8 +99,8 @@ std::string collective_by_bandwidths(std::string_view redop, std::optional<std::
 }
 
 // The fields of a row before its first block, and of a block.
-std::size_t lead_of(const Header& header) { return header.has_root ? 5 : 4; }
-std::size_t block_of(const Header& header) { return header.has_statistics ? 8 : 4; }
+std::size_t lead_of(const NcclHeader& header) { return header.has_root ? 5 : 4; }
+std::size_t block_of(const NcclHeader& header) { return header.has_statistics ? 8 : 4; }
 
 std::vector<std::string_view> fields_in(std::string_view text) {
   auto words = words_in(text);
@@ -111,7 +111,7 @@ std::vector<std::string_view> fields_in(std::string_view text) {
 bool is_row(std::string_view line) { return !line.empty() && line[0] >= '0' && line[0] <= '9'; }
 
 // Old versions do not print their name: of a run whose first row is the first of these lines, what its rows' bandwidths say.
-std::string collective_of_run(std::span<const std::string_view> lines, const Header& header) {
+std::string collective_of_run(std::span<const std::string_view> lines, const NcclHeader& header) {
   const std::size_t lead = lead_of(header);
   for (const std::string_view line : lines) {
     const auto words = fields_in(trimmed(line));
@@ -127,7 +127,7 @@ std::string collective_of_run(std::span<const std::string_view> lines, const Hea
   return {};
 }
 
-void read_row(std::size_t line, std::string_view text, const Header& header, RowSink& sink) {
+void read_row(std::size_t line, std::string_view text, const NcclHeader& header, RowSink& sink) {
   const auto words = fields_in(text);
   const std::size_t lead = lead_of(header), block = block_of(header);
   if (words.size() != lead + block && words.size() != lead + 2 * block)
@@ -184,7 +184,7 @@ std::string unknown_nccl_program(std::string_view program) {
 }
 
 void read_nccl_text(std::string_view text, RowSink& sink) {
-  Header header;
+  NcclHeader header;
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);

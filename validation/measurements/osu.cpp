@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-constexpr std::array benchmarks = {OsuBenchmark{"osu_latency", "Latency", "latency"},
+constexpr std::array osu_tables = {OsuBenchmark{"osu_latency", "Latency", "latency"},
                                    OsuBenchmark{"osu_bw", "Bandwidth", "bandwidth"},
                                    OsuBenchmark{"osu_bibw", "Bi-Directional Bandwidth", "bidirectional_bandwidth"},
                                    OsuBenchmark{"osu_allreduce", "Allreduce Latency", "allreduce"},
@@ -30,26 +30,26 @@ std::string name_in(std::string_view title) {
 }
 
 // One table of a file, and what its rows have in common.
-struct Table {
+struct OsuTable {
   bool known = false;
   bool is_bandwidth = false;
   Measurement row;
 };
 
-Table table_titled(std::string_view title, std::size_t line, RowSink& sink) {
-  const auto found = std::ranges::find(benchmarks, name_in(title), &OsuBenchmark::title);
-  if (found == benchmarks.end()) {
+OsuTable table_titled(std::string_view title, std::size_t line, RowSink& sink) {
+  const auto found = std::ranges::find(osu_tables, name_in(title), &OsuBenchmark::title);
+  if (found == osu_tables.end()) {
     sink.problem(line, unknown_osu_benchmark(title));
     return {};
   }
-  Table out{.known = true, .is_bandwidth = found->collective.ends_with("bandwidth"), .row = {}};
+  OsuTable out{.known = true, .is_bandwidth = found->collective.ends_with("bandwidth"), .row = {}};
   out.row.collective = found->collective;
   out.row.size_of_a_rank = found->size_of_a_rank;
   if (out.is_bandwidth || found->collective == "latency") out.row.ranks = 2;
   return out;
 }
 
-void read_row(std::size_t line, std::string_view text, const Table& table, RowSink& sink) {
+void read_row(std::size_t line, std::string_view text, const OsuTable& table, RowSink& sink) {
   const auto words = words_in(text);
   if (!number_in(words[0]) || !sink.wants(line, table.row)) return;  // no number: what MPI prints in between
   const bool has_size = table.row.collective != "barrier";
@@ -66,17 +66,17 @@ void read_row(std::size_t line, std::string_view text, const Table& table, RowSi
 
 }  // namespace
 
-std::span<const OsuBenchmark> osu_benchmarks() { return benchmarks; }
+std::span<const OsuBenchmark> osu_benchmarks() { return osu_tables; }
 
 std::string unknown_osu_benchmark(std::string_view found) {
   std::vector<std::string_view> known;
-  for (const OsuBenchmark& b : benchmarks)
+  for (const OsuBenchmark& b : osu_tables)
     if (known.empty() || known.back() != b.program) known.push_back(b.program);
   return fmt::format("\"{}\" is none of the OSU benchmarks that Weft simulates: {}", found, fmt::join(known, ", "));
 }
 
 void read_osu(std::string_view text, RowSink& sink) {
-  Table table;
+  OsuTable table;
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);

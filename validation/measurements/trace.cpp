@@ -63,9 +63,9 @@ class Record {
 bool is_computation(std::string_view op) { return op == "compute" || op == "gradient"; }
 bool is_message(std::string_view op) { return op == "send" || op == "receive" || op == "receive_reduce" || op == "reduce"; }
 
-class Reader {
+class TraceReader {
  public:
-  Reader(std::string file, bool skip_bad) : skip_bad_(skip_bad) { trace_.file = std::move(file); }
+  TraceReader(std::string file, bool skip_bad) : skip_bad_(skip_bad) { trace_.file = std::move(file); }
 
   Trace read(std::string_view text) {
     const auto lines = lines_in(text);
@@ -216,7 +216,7 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-Trace parse_trace(std::string_view text, const std::string& file, bool skip_bad) { return Reader(file, skip_bad).read(text); }
+Trace parse_trace(std::string_view text, const std::string& file, bool skip_bad) { return TraceReader(file, skip_bad).read(text); }
 
 Trace read_trace(const std::filesystem::path& file, bool skip_bad) { return parse_trace(read_file(file), file.string(), skip_bad); }
 

@@ -20,7 +20,7 @@ using Carriage = StreamPlanSettings::Carriage;
 constexpr std::int64_t alignment = 256;
 
 // A write of the step that waits for its turn.
-struct Pending {
+struct Delayed {
   std::uint32_t transfer;
   Location from;
 };
@@ -32,7 +32,7 @@ struct Lane {
   int stream = 0;
   int aside = 0;  // its memory
   std::int64_t aside_used = 0;
-  std::vector<Pending> pending = {};
+  std::vector<Delayed> pending = {};
   int ready = -1;                                // event: what it sends in this step is there
   std::vector<std::pair<Rank, int>> taken = {};  // events: what it receives from that rank has been read
   int posted = -1;                               // mark: start of the step
@@ -41,9 +41,9 @@ struct Lane {
 
 bool overlap(int a, int b, const Transfer& written) { return a < written.into + written.count && written.into < b; }
 
-class Planner {
+class StreamPlanner {
  public:
-  Planner(const Schedule& schedule, const StreamPlanSettings& settings)
+  StreamPlanner(const Schedule& schedule, const StreamPlanSettings& settings)
       : schedule_(schedule),
         settings_(settings),
         buffer_{{.elements = settings.elements, .chunks = schedule.chunks}, settings.dtype, nullptr},
@@ -55,7 +55,7 @@ class Planner {
     plan_.op = settings.op == ReduceOp::avg ? ReduceOp::sum : settings.op;
     plan_.memories.assign(static_cast<std::size_t>(schedule.ranks * (2 + channels_)), 0);
     turned_by_.assign(static_cast<std::size_t>(schedule.ranks), {});
-    for (auto& of_rank : turned_by_) of_rank.assign(static_cast<std::size_t>(schedule.chunks + schedule.extra_chunks), at_home);
+    for (auto& of_rank : turned_by_) of_rank.assign(static_cast<std::size_t>(schedule.all_chunks()), at_home);
     for (Rank r = 0; r < schedule.ranks; ++r) {
       plan_.memories[static_cast<std::size_t>(r)] = static_cast<std::int64_t>(buffer_bytes(schedule, settings.elements, settings.dtype));
       for (int c = 0; c < channels_; ++c)
@@ -82,7 +82,7 @@ class Planner {
         if (step_ < w.count())
           for (Rank r = 0; r < schedule_.ranks; ++r) w.leave(step_);
     }
-    for (Rank r = 0; r < schedule_.ranks; ++r) bring_home(r, 0, schedule_.chunks + schedule_.extra_chunks);
+    for (Rank r = 0; r < schedule_.ranks; ++r) bring_home(r, 0, schedule_.all_chunks());
     if (settings_.op == ReduceOp::avg)
       for (Rank r = 0; r < schedule_.ranks; ++r) divide(r);
     return std::move(plan_);
@@ -275,7 +275,7 @@ class Planner {
     std::vector<Rank> readable;
     for (const auto i : sum) {
       const Transfer& t = transfer(lane, i);
-      const auto held = std::ranges::find(lane.pending, i, &Pending::transfer);
+      const auto held = std::ranges::find(lane.pending, i, &Delayed::transfer);
       sources.push_back(held == lane.pending.end() ? source(t) : held->from);
       if (held != lane.pending.end())
         lane.pending.erase(held);
@@ -344,7 +344,7 @@ class Planner {
     if (pulls()) wait_for_readers(lane);
     int done = mark(lane);
     note_messages(lane, done);
-    std::sort(lane.pending.begin(), lane.pending.end(), [](const Pending& a, const Pending& b) { return a.transfer < b.transfer; });
+    std::sort(lane.pending.begin(), lane.pending.end(), [](const Delayed& a, const Delayed& b) { return a.transfer < b.transfer; });
     std::vector<bool> written(lane.pending.size());
     for (std::size_t k = 0; k < lane.pending.size(); ++k) {
       if (written[k]) continue;
@@ -392,7 +392,7 @@ class Planner {
   void note_messages(const Lane& lane, int done) {
     if (!settings_.marks) return;
     const auto is_pending = [&](std::uint32_t i) {
-      return std::any_of(lane.pending.begin(), lane.pending.end(), [&](const Pending& p) { return p.transfer == i; });
+      return std::any_of(lane.pending.begin(), lane.pending.end(), [&](const Delayed& p) { return p.transfer == i; });
     };
     using What = MarkedOperation::What;
     const auto add = [&](What what, Rank peer, std::uint32_t i) {
@@ -438,6 +438,6 @@ class Planner {
 
 }  // namespace
 
-StreamPlan plan_streams(const Schedule& schedule, const StreamPlanSettings& settings) { return Planner(schedule, settings).plan(); }
+StreamPlan plan_streams(const Schedule& schedule, const StreamPlanSettings& settings) { return StreamPlanner(schedule, settings).plan(); }
 
 }  // namespace weft

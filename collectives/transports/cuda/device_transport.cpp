@@ -15,11 +15,6 @@ namespace {
 constexpr std::size_t alignment = 256;
 std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-struct Reduction {
-  DType dtype;
-  ReduceOp op;
-};
-
 // A message of the step that is under way.
 struct Message {
   Rank peer;

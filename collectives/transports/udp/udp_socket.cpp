@@ -35,8 +35,6 @@ std::optional<std::size_t> datagram_bytes(msghdr& message) {
   return std::nullopt;
 }
 
-bool try_again_later() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
-
 }  // namespace
 
 UdpSocket::UdpSocket(const std::string& address) : host_(address.substr(0, address.rfind(':'))) {

@@ -1,6 +1,7 @@
 #include "models/fabric/analysis/faster_links.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/base/index.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -81,8 +82,6 @@ class Kinds {
   std::pair<Kind, Kind> ends(LinkId link) const { return std::minmax(of(fabric_.from(link)), of(fabric_.to(link))); }
 
  private:
-  static std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
-
   const Fabric& fabric_;
   std::vector<int> tier_;
 };

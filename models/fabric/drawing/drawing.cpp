@@ -1,6 +1,7 @@
 #include "models/fabric/drawing/drawing.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/base/index.hpp"
 #include "models/fabric/drawing/cables.hpp"
 
 #include <algorithm>
@@ -15,8 +16,6 @@
 
 namespace weft {
 namespace {
-
-std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
 
 // What the devices of a fabric are to one another.
 class Devices {

@@ -1,0 +1,65 @@
+// How an object is read, written and described whose struct is not known here: compiled once for all of them. Form<S> of fields.hpp makes
+// one from the declaration of S.
+#pragma once
+
+#include "sim/json/form.hpp"
+
+#include <set>
+
+namespace weft {
+
+// One key; `object` points to the whole struct.
+struct ObjectField {
+  std::string name;
+  std::string doc;
+  bool is_required = false;
+  std::vector<std::string> unless = {};  // not required where one of these keys is
+  std::function<bool(const Json&, const JsonPath&, Input&, void* object)> read = {};
+  std::function<Json(const void* object)> write = {};  // discarded: the key is left out
+  std::function<Json()> schema = {};
+  std::string wanted = {};
+};
+
+struct ObjectAlternative {
+  std::string name;  // of the tag
+  std::string doc;
+  std::vector<ObjectField> fields;
+  std::function<void(void* object)> select;
+  std::function<bool(const void* object)> selected;
+  std::function<bool(const Json&, const JsonPath&, Input&)> also;
+};
+
+struct ObjectForm {
+  std::string doc;
+  std::vector<ObjectField> fields;
+  std::string tag;  // the key that chooses the alternative; empty: there are none
+  std::vector<ObjectAlternative> alternatives;
+  bool shorthand = false;
+  std::shared_ptr<void> (*make)() = nullptr;  // one with the struct's defaults
+
+  std::string wanted() const;
+  bool read(const Json& json, const JsonPath& where, Input& in, void* out) const;
+  Json write(const void* value) const;
+  Json schema() const;
+
+ private:
+  using Fields = std::vector<const ObjectField*>;
+
+  std::vector<std::string> alternative_names() const;
+  const ObjectAlternative* choose(const Json& json, const JsonPath& where, Input& in) const;
+  Fields fields_of(const ObjectAlternative* chosen) const;
+  bool refuse_unknown_keys(const Json& json, const Fields& fields, const JsonPath& where, Input& in, std::set<std::string>& meant) const;
+  Json object_schema(const ObjectAlternative* chosen) const;
+};
+
+// How a member of type T is read and written by F; what a member belongs to is not known.
+class MemberForm {
+ public:
+  virtual ~MemberForm() = default;
+  virtual bool read(const Json& json, const JsonPath& where, Input& in, void* member) const = 0;
+  virtual Json write(const void* member) const = 0;
+  virtual Json schema() const = 0;
+  virtual std::string wanted() const = 0;
+};
+
+}  // namespace weft
