@@ -86,7 +86,7 @@ bool in_range(const T& value, const Range<T>& range, const Json& found, const Js
 template <class F, class T>
 class RangedMember final : public MemberForm {
  public:
-  explicit RangedMember(Range<T> range) : range_(std::move(range)) {}
+  explicit RangedMember(const Range<T>& range) : range_(range) {}
 
   bool read(const Json& json, const JsonPath& where, Input& in, void* member) const override {
     T value{};
@@ -130,10 +130,11 @@ const S& with_defaults() {
 
 // The member `offset` bytes behind the beginning of an S.
 template <class S>
-Field<S> field_of_member(std::string name, std::string doc, bool is_required, std::ptrdiff_t offset,
-                         std::shared_ptr<const MemberForm> form) {
-  return {.name = std::move(name),
-          .doc = std::move(doc),
+Field<S> field_of_member(std::string_view name, std::string_view doc, bool is_required, std::ptrdiff_t offset,
+                         std::unique_ptr<const MemberForm> owned) {
+  const std::shared_ptr<const MemberForm> form = std::move(owned);
+  return {.name = std::string(name),
+          .doc = std::string(doc),
           .is_required = is_required,
           .read = [form, offset](const Json& json, const JsonPath& where, Input& in,
                                  S& out) { return form->read(json, where, in, reinterpret_cast<std::byte*>(&out) + offset); },
@@ -143,28 +144,28 @@ Field<S> field_of_member(std::string name, std::string doc, bool is_required, st
 }
 
 template <class F, class S, class T>
-Field<S> make_field(std::string name, T S::*member, std::string doc, bool is_required, Range<T> range) {
+Field<S> make_field(std::string_view name, T S::*member, std::string_view doc, bool is_required, const Range<T>& range) {
   const S& s = with_defaults<S>();
   const std::ptrdiff_t offset = reinterpret_cast<const std::byte*>(&(s.*member)) - reinterpret_cast<const std::byte*>(&s);
-  return field_of_member<S>(std::move(name), std::move(doc), is_required, offset, std::make_shared<RangedMember<F, T>>(std::move(range)));
+  return field_of_member<S>(name, doc, is_required, offset, std::make_unique<RangedMember<F, T>>(range));
 }
 
 template <class S, class T>
-Field<S> required(std::string name, T S::*member, std::string doc, std::type_identity_t<Range<T>> range = {}) {
-  return make_field<Form<T>>(std::move(name), member, std::move(doc), true, range);
+Field<S> required(std::string_view name, T S::*member, std::string_view doc, const std::type_identity_t<Range<T>>& range = {}) {
+  return make_field<Form<T>>(name, member, doc, true, range);
 }
 template <class S, class T>
-Field<S> optional(std::string name, T S::*member, std::string doc, std::type_identity_t<Range<T>> range = {}) {
-  return make_field<Form<T>>(std::move(name), member, std::move(doc), false, range);
+Field<S> optional(std::string_view name, T S::*member, std::string_view doc, const std::type_identity_t<Range<T>>& range = {}) {
+  return make_field<Form<T>>(name, member, doc, false, range);
 }
 // With a form of its own instead of the type's.
 template <class F, class S, class T>
-Field<S> required_as(std::string name, T S::*member, std::string doc) {
-  return make_field<F>(std::move(name), member, std::move(doc), true, Range<T>{});
+Field<S> required_as(std::string_view name, T S::*member, std::string_view doc) {
+  return make_field<F>(name, member, doc, true, Range<T>{});
 }
 template <class F, class S, class T>
-Field<S> optional_as(std::string name, T S::*member, std::string doc, std::type_identity_t<Range<T>> range = {}) {
-  return make_field<F>(std::move(name), member, std::move(doc), false, range);
+Field<S> optional_as(std::string_view name, T S::*member, std::string_view doc, const std::type_identity_t<Range<T>>& range = {}) {
+  return make_field<F>(name, member, doc, false, range);
 }
 
 // A list that is left out when there is nothing to say.
