@@ -83,7 +83,7 @@ class Axis {
   }
 
  private:
-  static constexpr double spacing = 0.7;
+  static constexpr double spacing = 1.0;
   double cost_, below_;
 };
 
@@ -180,7 +180,16 @@ CostAtSize Simulator::call_of(const MeasuredSetup& e, const HardwareProfile& har
 }
 
 SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
-  return for_size({p.experiment.scenario(), hardware, *p.experiment.cluster(), p.experiment.placement(), e.size}, p.algorithm);
+  const auto ask = [&] {
+    return for_size({p.experiment.scenario(), hardware, *p.experiment.cluster(), p.experiment.placement(), e.size}, p.algorithm);
+  };
+  const Algorithm* algorithm = find_algorithm(p.experiment.scenario().workload.collective, p.algorithm.name);
+  if (!algorithm || !algorithm->cuts_itself) return ask();
+  // NCCL chooses by its own table, which of a profile only the biases change.
+  const auto [at, is_new] = p.chosen.try_emplace(
+      {static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias, hardware.tree_bias, hardware.nvls_bias}, SizedChoice{});
+  if (is_new) at->second = ask();
+  return at->second;
 }
 
 Regime Simulator::regime_of(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
