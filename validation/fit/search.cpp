@@ -62,8 +62,8 @@ std::vector<double> Search::draw(const std::vector<double>& base, const Moving& 
       case Unit::bytes:
         coordinate = p.lowest() + u * (p.highest() - p.lowest());
         break;
-      case Unit::factor:  // from a quarter to four times
-        coordinate = std::clamp(4 * u - 2, p.lowest(), p.highest());
+      case Unit::factor:  // from half to double what is published
+        coordinate = std::clamp(p.coordinate(base[i]) + 2 * u - 1, p.lowest(), p.highest());
         break;
       case Unit::bias:  // every second one as it is
         coordinate = random() % 2 == 0 ? p.coordinate(base[i]) : p.lowest() + u * (p.highest() - p.lowest());

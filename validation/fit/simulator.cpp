@@ -71,20 +71,20 @@ constexpr int few_pieces = 16;
 // One call and nothing beside it: what it costs before its first message comes on top of the rest.
 bool is_alone(const Scenario& s) { return s.jobs.empty() && s.traffic.empty() && s.copies.empty() && s.workload.iterations == 1; }
 
-// Where a factor lies on a lattice of logarithms, of which 1 is a point: between times at neighbours, logarithms go straight.
+// Where a cost lies between its neighbours on a lattice of powers, of which 1 is a point. Between them a time goes straight: it is a sum of
+// costs along one way through a schedule, as long as that stays the longest.
 class Axis {
  public:
-  explicit Axis(double factor) {
-    const double at = std::log(std::max(factor, 1e-4)) / spacing;
-    below_ = std::floor(at);
-    share_ = at - below_;
+  explicit Axis(double cost) : cost_(std::max(cost, 1e-4)), below_(std::exp(std::floor(std::log(cost_) / spacing) * spacing)) {}
+  double value(bool above) const { return above ? below_ * std::exp(spacing) : below_; }
+  double weight(bool above) const {
+    const double share = std::clamp((cost_ - below_) / (value(true) - below_), 0.0, 1.0);
+    return above ? share : 1 - share;
   }
-  double value(bool above) const { return std::exp((below_ + (above ? 1 : 0)) * spacing); }
-  double weight(bool above) const { return above ? share_ : 1 - share_; }
 
  private:
-  static constexpr double spacing = 0.35;  // half of a percent where half of a time follows the factor
-  double below_, share_;
+  static constexpr double spacing = 1.0;
+  double cost_, below_;
 };
 
 }  // namespace
@@ -180,7 +180,16 @@ CostAtSize Simulator::call_of(const MeasuredSetup& e, const HardwareProfile& har
 }
 
 SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
-  return for_size({p.experiment.scenario(), hardware, *p.experiment.cluster(), p.experiment.placement(), e.size}, p.algorithm);
+  const auto ask = [&] {
+    return for_size({p.experiment.scenario(), hardware, *p.experiment.cluster(), p.experiment.placement(), e.size}, p.algorithm);
+  };
+  const Algorithm* algorithm = find_algorithm(p.experiment.scenario().workload.collective, p.algorithm.name);
+  if (!algorithm || !algorithm->cuts_itself) return ask();
+  // NCCL chooses by its own table, which of a profile only the biases change.
+  const auto [at, is_new] = p.chosen.try_emplace(
+      {static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias, hardware.tree_bias, hardware.nvls_bias}, SizedChoice{});
+  if (is_new) at->second = ask();
+  return at->second;
 }
 
 Regime Simulator::regime_of(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
@@ -223,26 +232,26 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   }
   Prepared& p = fewer ? prepared(asked) : whole;
   const NcclFactors here = nccl_factors(hardware, regime);
-  std::vector<Axis> axes = {Axis(here.hops), Axis(std::min(1.0, here.efficiency))};
-  if (regime.between_servers) axes.emplace_back(here.network);
-  double log_us = 0;
+  std::vector<Axis> axes = {Axis(here.hops), Axis(1 / std::min(1.0, here.efficiency))};  // of hops, of bytes,
+  if (regime.between_servers) axes.emplace_back(here.hops * here.network);               // of hops between servers
+  double us = 0;
   for (unsigned corner = 0; corner < 1U << axes.size(); ++corner) {
     double weight = 1;
     for (std::size_t i = 0; i < axes.size(); ++i) weight *= axes[i].weight(corner >> i & 1);
     if (weight == 0) continue;
-    NcclFactors there{.hops = axes[0].value(corner & 1), .efficiency = axes[1].value(corner >> 1 & 1)};
-    if (regime.between_servers) there.network = axes[2].value(corner >> 2 & 1);
+    NcclFactors there{.hops = axes[0].value(corner & 1), .efficiency = 1 / axes[1].value(corner >> 1 & 1)};
+    if (regime.between_servers) there.network = axes[2].value(corner >> 2 & 1) / there.hops;
     const HardwareProfile at_corner = with_nccl_factors(hardware, regime, there);
-    double us = std::max(besides_overhead_us(asked, at_corner, regime, p), 1e-6);
+    double at_us = std::max(besides_overhead_us(asked, at_corner, regime, p), 1e-6);
     if (fewer) {
       const auto [ratio, is_new] = whole.of_whole.try_emplace(
           {static_cast<double>(e.size.count), static_cast<double>(regime.protocol), static_cast<double>(regime.pattern)}, 1.0);
-      if (is_new) ratio->second = besides_overhead_us(e, at_corner, regime, whole) / us;
-      us *= ratio->second;
+      if (is_new) ratio->second = besides_overhead_us(e, at_corner, regime, whole) / at_us;
+      at_us *= ratio->second;
     }
-    log_us += weight * std::log(us);
+    us += weight * at_us;
   }
-  return hardware.in(regime).call_overhead.microseconds() + std::exp(log_us);
+  return hardware.in(regime).call_overhead.microseconds() + us;
 }
 
 double Simulator::regret(const MeasuredSetup& e, const HardwareProfile& hardware) {

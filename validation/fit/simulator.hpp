@@ -76,8 +76,9 @@ class Simulator {
     Experiment experiment;
     AlgorithmChoice algorithm = {};
     std::map<std::vector<double>, double> known_us = {};
-    std::map<std::vector<double>, double> of_whole = {};  // time over that in fewer pieces, by size and regime
-    std::optional<NcclQuestion> question = {};            // once asked
+    std::map<std::vector<double>, double> of_whole = {};     // time over that in fewer pieces, by size and regime
+    std::map<std::vector<double>, SizedChoice> chosen = {};  // of nccl, by size and all that its choice depends on
+    std::optional<NcclQuestion> question = {};               // once asked
   };
   Prepared& prepared(const MeasuredSetup& setup);
   double besides_overhead_us(const MeasuredSetup& setup, const HardwareProfile& hardware, const Regime& regime, Prepared& of);
