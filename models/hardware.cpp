@@ -92,6 +92,8 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
   if (regime.protocol != NcclProtocol::automatic) {
     add(out, nccl_costs(*this, regime));
     std::erase_if(out.cost_by_size, [](const CostAtSize& cost) { return cost.collective == name_of_message_costs; });
+    out.initial_copies = 0;  // its kernels read what they send where it lies, and its table has what its protocols cost
+    out.eager_copy_rate = {};
   }
   if (regime.cost == 1) return out;
   if (regime.protocol != NcclProtocol::automatic) {
@@ -135,6 +137,12 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/copy_rate_in_memory", profile.copy_rate_in_memory);
   not_negative("/fresh_buffer", profile.fresh_buffer);
   not_negative("/page_fault_rate", profile.page_fault_rate);
+  not_negative("/eager_copy_rate", profile.eager_copy_rate);
+  not_negative("/handshake", profile.handshake);
+  found.require(profile.initial_copies >= 0 && profile.initial_copies <= most_initial_copies, "/initial_copies",
+                "must be between 0 and {}, got {}", most_initial_copies, profile.initial_copies);
+  found.require(profile.sender_share >= 0 && profile.sender_share <= 1, "/sender_share", "must be between 0 and 1, got {}",
+                profile.sender_share);
   const auto factor = [&](const char* where, double value) {
     found.require(value >= 0 && value <= nccl_most_factor, where, "must be between 0 and {}, got {}", nccl_most_factor, value);
   };

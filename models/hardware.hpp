@@ -21,6 +21,8 @@ namespace weft {
 enum class SendQueue { channel, rank, nic };
 std::string_view name_of(SendQueue);
 
+inline constexpr double most_initial_copies = 4;
+
 // Which of NCCL's protocols a call runs in, and along which pattern. `automatic`: none, the profile's plain values.
 struct Regime {
   NcclProtocol protocol = NcclProtocol::automatic;
@@ -43,6 +45,11 @@ struct Regime {
 // copy_rate; the rates are those beyond the cache when the whole message of the collective is larger than reduce_cache, and
 // those in memory when it is larger than last_level_cache, and never above those of smaller messages. Overheads of the receives
 // of one step add up after the last has arrived.
+// A call that reduces copies its whole message initial_copies times at the rate of its reductions before its first message, as MPI copies
+// what it sends into the buffer that it receives in.
+// A library copies short messages through buffers of its own, S / eager_copy_rate, and spares itself the copies of long ones by a
+// handshake: a message costs what the two in parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of short ones
+// and the handshake of long ones. The part sender_share of it keeps the sender busy as send_overhead does, the rest comes after the bytes.
 // Between servers, all messages of one connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is
 // copied to host memory before it leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at
 // a time, for all of its streams.
@@ -75,6 +82,10 @@ struct HardwareProfile {
   BitsPerSecond copy_rate_in_memory{0};     // 0: as beyond the cache
   Bytes fresh_buffer{32 << 20};             // glibc's largest M_MMAP_THRESHOLD
   BitsPerSecond page_fault_rate{0};         // 0: pages cost no time
+  double initial_copies = 0;
+  BitsPerSecond eager_copy_rate{0};  // 0: copies take no time, and so nobody makes a handshake
+  SimTime handshake = {};
+  double sender_share = 0.3;
   // Of NCCL's table (models/nccl_tuning.hpp): its latencies are multiplied by these, and a protocol gets these parts of the links.
   double nccl_base = 1.0;
   double ll_hops = 1.0, ll128_hops = 1.0, simple_hops = 1.0;

@@ -76,6 +76,16 @@ TEST_CASE("hardware: factors of NCCL's table are neither negative nor absurd") {
         std::vector<Problem>{{"/nccl_base", "must be between 0 and 100, got 101"}, {"/ll_hops", "must be between 0 and 100, got -1"}});
 }
 
+TEST_CASE("hardware: a message is copied a few times at most, and a part is no more than the whole") {
+  HardwareProfile profile;
+  profile.initial_copies = 5;
+  profile.sender_share = -0.5;
+  profile.handshake = SimTime{-1'000'000};
+  CHECK(problems(profile) == std::vector<Problem>{{"/handshake", "must not be negative, got -1us"},
+                                                  {"/initial_copies", "must be between 0 and 4, got 5"},
+                                                  {"/sender_share", "must be between 0 and 1, got -0.5"}});
+}
+
 TEST_CASE("hardware: the wire's efficiency is in (0, 1]") {
   for (const double bad : {0.0, -0.5, 1.01, std::nan("")}) {
     CAPTURE(bad);

@@ -1,4 +1,5 @@
-// What messages cost over what a profile's other values say, by their size: those of its costs by size whose collective is "message".
+// What messages cost by their size: copies or a handshake (models/hardware.hpp), and over what a profile's other values say the costs by
+// size whose collective is "message".
 #pragma once
 
 #include "models/hardware.hpp"
@@ -20,13 +21,20 @@ class MessageCosts {
   explicit MessageCosts(const HardwareProfile&);
 
   bool none() const { return line_.empty(); }
+  // Whether what comes after the bytes of a message depends on their number.
+  bool by_size() const { return !none() || has_protocol(); }
   // Between the sizes that are known along a straight line of logarithms, beyond them as at the last; 1 where none is known.
   double factor(std::int64_t bytes) const;
   // An overhead of a message of this size.
   SimTime of(SimTime overhead, std::int64_t bytes) const { return none() || overhead.ps == 0 ? overhead : times(factor(bytes), overhead); }
-  // What comes after the path's latency: more than the profile says multiplies that latency too, less cannot shorten a cable.
+  // The sender's overhead, with its part of what copies or a handshake cost.
+  SimTime sending(SimTime overhead, std::int64_t bytes) const {
+    return of(has_protocol() ? overhead + times(sender_share_, protocol(bytes)) : overhead, bytes);
+  }
+  // What comes after the path's latency, the rest of the copies or handshake included: more than the profile says multiplies that latency
+  // too, less cannot shorten a cable.
   SimTime behind(SimTime latency, SimTime overhead, std::int64_t bytes) const {
-    return none() ? overhead : behind_known(latency, overhead, bytes);
+    return by_size() ? behind_known(latency, overhead, bytes) : overhead;
   }
   // What it asks of its links: never less than its bytes at the links' full rate.
   std::int64_t wire_bytes(const HardwareProfile& hardware, std::int64_t bytes) const {
@@ -34,11 +42,14 @@ class MessageCosts {
   }
 
  private:
+  bool has_protocol() const { return copy_ps_per_byte_ > 0 && handshake_ps_ > 0; }
+  SimTime protocol(std::int64_t bytes) const;
   static SimTime times(double factor, SimTime t) { return SimTime{std::llround(factor * static_cast<double>(t.ps))}; }
   SimTime behind_known(SimTime latency, SimTime overhead, std::int64_t bytes) const;
   std::int64_t wire_bytes_known(const HardwareProfile&, std::int64_t bytes) const;
 
   std::vector<std::pair<double, double>> line_;  // logarithm of a size, of its factor
+  double copy_ps_per_byte_ = 0, handshake_ps_ = 0, sender_share_ = 0;
 };
 
 }  // namespace weft

@@ -50,3 +50,21 @@ TEST_CASE("message costs: a call of NCCL has none") {
   CHECK(profile.in({.protocol = NcclProtocol::simple}).cost_by_size.size() == 1);
   CHECK_FALSE(MessageCosts(profile.in({})).none());
 }
+
+TEST_CASE("message costs: short messages are copied, long ones make a handshake, and one costs no more than either") {
+  HardwareProfile profile;
+  profile.eager_copy_rate = 8_Gbps;  // a byte in a nanosecond
+  CHECK_FALSE(MessageCosts(profile).by_size());
+  profile.handshake = 4_us;
+  profile.sender_share = 0.25;
+  const MessageCosts costs(profile);
+  // 1000 bytes: 1 us of copies and 4 us of handshake in parallel are 0.8 us, a quarter of it the sender's; 12 000 bytes: 12 us and 4 us, 3
+  // us.
+  CHECK(costs.sending(1_us, 1000) == 1'200_ns);
+  CHECK(costs.behind(2_us, 1_us, 1000) == 1'600_ns);
+  CHECK(costs.sending(1_us, 12'000) == 1'750_ns);
+  CHECK(costs.behind(2_us, 1_us, 12'000) == 3'250_ns);
+  CHECK(costs.sending(1_us, 0) == 1_us);
+  CHECK(costs.sending(0_us, 1LL << 40) == 1_us);
+  CHECK_FALSE(MessageCosts(profile.in({.protocol = NcclProtocol::simple})).by_size());
+}

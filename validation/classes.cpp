@@ -61,12 +61,12 @@ void keep_costs_of_messages(HardwareProfile& profile) {
   std::erase_if(profile.cost_by_size, [](const CostAtSize& cost) { return cost.collective != name_of_message_costs; });
 }
 
-// Where some systems of a class tell how fast hosts reduce, those that were measured without a reduction do it at the usual rate; of no
-// cache they tell the size.
+// Where some systems of a class tell how hosts reduce, those that were measured without a reduction do it as is usual.
 HardwareProfile completed(HardwareProfile profile, const Reference& of, const std::vector<Member>& members) {
   const auto fits = [](const Reference& r) { return std::ranges::count(r.fit.parameters, "reduce_rate") > 0; };
   if (!fits(of) && std::ranges::any_of(members, [&](const Member& m) { return fits(*m.reference); }))
-    profile.reduce_rate.count = std::llround(usual_of_hosts("reduce_rate_beyond_cache")->value);
+    for (const char* name : {"reduce_rate", "reduce_cache", "reduce_rate_beyond_cache", "initial_copies", "page_fault_rate"})
+      find_hardware_parameter(name)->set(profile, usual_of_hosts(name)->value);
   return profile;
 }
 

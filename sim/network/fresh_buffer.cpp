@@ -1,6 +1,7 @@
 #include "sim/network/fresh_buffer.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft {
 
@@ -24,12 +25,29 @@ Bytes largest_arrival_to_reduce(const Schedule& schedule, Bytes message, std::sp
   return Bytes{largest};
 }
 
+namespace {
+
+SimTime initial_copies(const HardwareProfile& hardware, Collective collective, Bytes message) {
+  const bool reduces = collective == Collective::allreduce || collective == Collective::reduce || collective == Collective::reduce_scatter;
+  const BitsPerSecond rate = hardware.reduce_rate_for(message);
+  if (!reduces || hardware.initial_copies == 0 || rate.count == 0) return {};
+  return Bytes{std::llround(hardware.initial_copies * static_cast<double>(message.count))} / rate;
+}
+
+SimTime page_faults(const HardwareProfile& hardware, const Schedule& schedule, Bytes message,
+                    std::span<const std::vector<int>> stands_for) {
+  // What arrives in a step is rarely more than the message: to schedules of small ones nobody has to look.
+  if (hardware.page_fault_rate.count == 0 || message < hardware.fresh_buffer) return {};
+  const Bytes buffer = largest_arrival_to_reduce(schedule, message, stands_for);
+  return buffer < hardware.fresh_buffer ? SimTime{} : buffer / hardware.page_fault_rate;
+}
+
+}  // namespace
+
 SimTime before_first_message(const HardwareProfile& hardware, const Schedule& schedule, Bytes message,
                              std::span<const std::vector<int>> stands_for) {
-  // What arrives in a step is rarely more than the message: to schedules of small ones nobody has to look.
-  if (hardware.page_fault_rate.count == 0 || message < hardware.fresh_buffer) return hardware.call_overhead;
-  const Bytes buffer = largest_arrival_to_reduce(schedule, message, stands_for);
-  return hardware.call_overhead + (buffer < hardware.fresh_buffer ? SimTime{} : buffer / hardware.page_fault_rate);
+  return hardware.call_overhead + initial_copies(hardware, schedule.collective, message) +
+         page_faults(hardware, schedule, message, stands_for);
 }
 
 }  // namespace weft

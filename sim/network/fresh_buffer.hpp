@@ -1,4 +1,4 @@
-// What a call does before its first message: the overhead of the call, and the pages of a buffer that it allocates.
+// What a call does before its first message: the overhead of the call, copies of its message, and the pages of a buffer that it allocates.
 #pragma once
 
 #include "collectives/schedule/schedule.hpp"

@@ -102,6 +102,39 @@ TEST_CASE("message costs: what arrives to be reduced needs a buffer, whose pages
   CHECK(largest_arrival_to_reduce(s, 2000_B, std::vector<std::vector<int>>{{2, 1}}) == 1000_B);
 }
 
+TEST_CASE("message costs: a call that reduces first copies its message as often as the library does, at the rate of its reductions") {
+  Schedule s{.name = "reduce", .collective = Collective::reduce, .ranks = 4};
+  s.add_step().reduce({.from = 1, .to = 0, .chunk = 0});
+  HardwareProfile hw;
+  hw.initial_copies = 2;
+  CHECK(flow({s, hw}).finish == 3_us);  // reductions take no time, nor do copies
+  hw.reduce_rate = 8_Gbps;
+  CHECK(flow({s, hw}).finish == 6_us);  // twice 1 us, 2 + 1, and 1 us of reduction
+  CHECK(simgrid({s, hw}) == 6_us);
+  hw.reduce_cache = 999_B, hw.reduce_rate_beyond_cache = 4_Gbps;
+  CHECK(flow({s, hw}).finish == 9_us);
+  s.collective = Collective::broadcast;
+  CHECK(flow({s, hw}).finish == 5_us);
+  CHECK(hw.in({.protocol = NcclProtocol::simple}).initial_copies == 0);
+}
+
+TEST_CASE("message costs: copies or a handshake are the sender's in part, the rest comes after the bytes and keeps nobody") {
+  const Schedule s = one_by_one({{0, 1}, {1, 2}});
+  HardwareProfile hw;
+  hw.eager_copy_rate = 8_Gbps, hw.handshake = 4_us, hw.sender_share = 0.25;
+  // 1000 bytes: 1 us of copies, with the handshake 1 x 4 / 5 = 0.8 us. 0.2 + 2 of path + 1 of transfer, then 0.6.
+  const NetworkRun run = flow({s, hw});
+  CHECK(run.rank_finish == std::vector{3'200_ns, 7_us, 7'600_ns, 0_us});
+  CHECK(simgrid({s, hw}) == 7'600_ns);
+  // 12 000 bytes: 12 x 4 / 16 = 3 us. Twice 0.75 + 2 + 12 + 2.25.
+  CHECK(flow({s, hw, 12'000}).finish == 34_us);
+  CHECK(simgrid({s, hw, 12'000}) == 34_us);
+  // A factor of two is of both parts, of the path and of the bytes: twice 0.4 + 4 + 2 + 1.2.
+  hw.cost_by_size = {{"message", "message", 2, 1000_B, 2.0}};
+  CHECK(flow({s, hw}).finish == 15'200_ns);
+  CHECK(simgrid({s, hw}) == 15'200_ns);
+}
+
 TEST_CASE("message costs: the overhead of a path's class is the receiver's to wait for, not the sender's") {
   const Schedule s = one_by_one({{0, 1}, {1, 2}});
   HardwareProfile hw;

@@ -48,9 +48,10 @@ class ScheduleCosts {
   }
 
   // Whether what comes after the bytes of a message depends on their number.
-  bool by_size() const { return !of_size_.none(); }
+  bool by_size() const { return of_size_.by_size(); }
   // After the bytes of a message of this size.
   std::int64_t behind_ps(std::uint32_t connection, std::uint32_t channel, std::int64_t bytes) const {
+    if (connection == lane_.none) return 0;
     return of_size_.behind(latency(connection), SimTime{overhead_ps(connection, channel)}, bytes).ps;
   }
 
@@ -69,7 +70,7 @@ class ScheduleCosts {
 
   // Before a message of a step that is made of so many leaves, without what a first one costs.
   void add_send(std::int64_t& free_at, std::int64_t bytes, int steps) const {
-    free_at = later(free_at, steps * of_size_.of(hardware_.send_overhead, bytes).ps);
+    free_at = later(free_at, steps * of_size_.sending(hardware_.send_overhead, bytes).ps);
     if (bytes >= hardware_.inline_threshold.count) free_at = later(free_at, steps * of_size_.of(hardware_.beyond_inline, bytes).ps);
   }
 

@@ -80,6 +80,9 @@ inline HardwareProfile any_hardware(Dice& dice) {
   hw.reduce_cache = dice.one_of({Bytes{INT64_MAX}, 100_KB});
   hw.reduce_rate_beyond_cache = dice.one_of({BitsPerSecond{0}, 70_Gbps});
   hw.message_efficiency = dice.one_of({1.0, 0.25});
+  hw.eager_copy_rate = dice.one_of({BitsPerSecond{0}, 20_Gbps});
+  hw.handshake = dice.one_of({0_us, 5_us});
+  hw.initial_copies = dice.one_of({0.0, 1.5});
   hw.call_overhead = dice.one_of({0_us, 9_us});
   hw.eager_threshold = dice.one_of({0_B, 8_KiB, 1_MiB});
   hw.inline_threshold = dice.one_of({0_B, 200_B});

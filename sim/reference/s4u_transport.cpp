@@ -38,7 +38,7 @@ void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {
   pay_debt();
   Mailboxes& boxes = to_peer_[to];
   const auto count = static_cast<std::int64_t>(bytes.size());
-  SimTime overhead = message_costs_.of(hardware_.send_overhead, count);
+  SimTime overhead = message_costs_.sending(hardware_.send_overhead, count);
   if (count >= hardware_.inline_threshold.count) overhead += message_costs_.of(hardware_.beyond_inline, count);
   if (boxes.path == nullptr) {
     boxes.path = &directory_.path(rank_, to);

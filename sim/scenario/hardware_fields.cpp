@@ -104,6 +104,21 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                                    "every call, as glibc does above 32 MiB."),
           optional_as<RateOrUnlimited>("page_fault_rate", &H::page_fault_rate,
                                        "The bytes of a fresh buffer whose pages are mapped, cleared and registered in a second."),
+          optional("initial_copies", &H::initial_copies,
+                   "How often a call that reduces copies its whole message before its first message, at the rate of its reductions: 1 for "
+                   "MPI, which copies what it sends into the buffer that it receives in.",
+                   between(0.0, most_initial_copies)),
+          optional_as<RateOrUnlimited>("eager_copy_rate", &H::eager_copy_rate,
+                                       "The rate at which the two ends together copy a short message through buffers of the library; with "
+                                       "handshake, which long ones make instead."),
+          optional(
+              "handshake", &H::handshake,
+              "The time that a message takes which is so long that the library does not copy it but tells the receiver first. A message "
+              "of S bytes takes S handshake / (S + eager_copy_rate handshake) for both: no more than its copies, no more than the "
+              "handshake."),
+          optional("sender_share", &H::sender_share,
+                   "The part of copies or handshake that keeps the sender busy, so that messages behind one another wait for it.",
+                   between(0.0, 1.0)),
           optional("nccl_base", &H::nccl_base, "A factor on the base latency of a call in NCCL's tuning table.",
                    between(0.0, nccl_most_factor)),
           optional("ll_hops", &H::ll_hops, "A factor on the hop latencies of protocol LL in NCCL's tuning table.",

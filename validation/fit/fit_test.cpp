@@ -3,6 +3,7 @@
 #include "models/server/server.hpp"
 #include "validation/testing.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>
@@ -452,6 +453,45 @@ TEST_CASE("fit: names that are no parameter are refused, all at once") {
         Lines{"--fit /fabric/nodes: only times and rates can be fitted, this is 2"});
   CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/nothing"}); }) ==
         Lines{"--fit /fabric/nothing: there is nothing at this place of the scenario; `weft show` prints what is"});
+}
+
+TEST_CASE("fit: copies of short messages, the handshake of long ones and the sender's part are found from latencies and bandwidths") {
+  const HardwareProfile truth{
+      .send_overhead = 1_us, .wire_efficiency = 0.8, .eager_copy_rate = 40_Gbps, .handshake = 12_us, .sender_share = 0.5};
+  const OpenScenario open = open_pair({"send_overhead", "wire_efficiency", "eager_copy_rate", "handshake", "sender_share"});
+  Simulator simulator(open.scenario());
+  std::vector<Measurement> rows;
+  for (const std::string collective : {"latency", "bandwidth"})
+    for (const std::int64_t size : powers_of_two(3, 22)) {
+      const MeasuredSetup setup{.collective = collective, .algorithm = {collective}, .ranks = 2, .size = Bytes{size}};
+      rows.push_back(
+          {.ranks = 2, .collective = collective, .size_bytes = size, .time_us = simulator.time_us(setup, truth), .where = "f:1"});
+    }
+  const FitResult result = fit(open, usable(rows, simulator, {}).points, {.folds = 0, .starts = 2});
+  CHECK(result.held_out.p95 < 0.03);
+  CHECK(named(result, "send_overhead").value == doctest::Approx(1e6).epsilon(0.05));
+  CHECK(named(result, "eager_copy_rate").value == doctest::Approx(40e9).epsilon(0.1));
+  CHECK(named(result, "handshake").value == doctest::Approx(12e6).epsilon(0.1));
+  CHECK(named(result, "sender_share").value == doctest::Approx(0.5).epsilon(0.1));
+}
+
+TEST_CASE("fit: what hosts do of MPI's protocols is fitted by default where it was measured") {
+  const MeasuredSetup latency{.collective = "latency", .algorithm = {"latency"}, .ranks = 2, .size = 1_KiB, .nodes = 2};
+  MeasuredSetup bandwidth = latency, ring{.collective = "allreduce", .algorithm = {"ring"}, .ranks = 8, .size = 1_KiB, .nodes = 8};
+  bandwidth.collective = "bandwidth";
+  const auto fits = [](const std::vector<MeasuredSetup>& measured, const char* name) {
+    return std::ranges::count(default_parameters(measured), name) == 1;
+  };
+  CHECK(fits({latency}, "handshake"));
+  CHECK_FALSE(fits({latency}, "sender_share"));
+  CHECK(fits({latency, bandwidth}, "sender_share"));
+  CHECK_FALSE(fits({latency, bandwidth}, "initial_copies"));
+  CHECK(fits({ring}, "initial_copies"));
+  CHECK_FALSE(fits({ring}, "page_fault_rate"));
+  ring.size = 64_MiB;
+  CHECK(fits({ring}, "page_fault_rate"));
+  ring.nodes = 1;  // within one server there is no library's buffer
+  CHECK_FALSE(fits({ring}, "eager_copy_rate"));
 }
 
 TEST_CASE("fit: what one connection carries is found from measurements that it holds back") {

@@ -108,7 +108,8 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
     const bool is_bias = p.unit == Unit::bias;
     if (is_bias || p.unit == Unit::factor)
       out.push_back((is_bias ? weight_of_bias : weight_of_published) * std::log(values[i] / std::clamp(p.initial, p.low, p.high)));
-    if (const auto usual = usual_of_hosts(p.name)) out.push_back(usual->weight * std::log(values[i] / usual->value));
+    if (const auto usual = usual_of_hosts(p.name))
+      out.push_back(usual->weight * (p.unit == Unit::count ? values[i] - usual->value : std::log(values[i] / usual->value)));
   }
   if (fits_nccl()) out.push_back(weight_of_choice * regret(values));
   return out;

@@ -16,8 +16,8 @@ struct MeasuredSetup;
 
 // A parameter of a profile as one number, between bounds within which it is searched.
 struct HardwareParameter {
-  // A bias is a factor at which a choice changes, as a size may be a threshold.
-  enum class Unit { picoseconds, bytes, bits_per_second, fraction, factor, bias };
+  // A bias is a factor at which a choice changes, as a size may be a threshold. A count says how often something is done.
+  enum class Unit { picoseconds, bytes, bits_per_second, fraction, factor, bias, count };
   std::string name;
   Unit unit;
   double low, high;  // a time at the low end is none, a rate at the high end is unlimited
@@ -28,7 +28,7 @@ const std::vector<HardwareParameter>& hardware_parameters();
 const HardwareParameter* find_hardware_parameter(std::string_view name);
 
 // What hosts do, of what points may not tell apart, as a ring alone does not tell its wire from its reductions. The logarithm of a value
-// over the usual one counts as an error of one point, times the weight.
+// over the usual one, of counts the difference, counts as an error of one point, times the weight.
 struct Usual {
   double value, weight;
 };
@@ -38,8 +38,8 @@ std::optional<Usual> usual_of_hosts(std::string_view parameter);  // nothing: of
 inline constexpr std::string_view name_of_sized_costs = "cost_by_size";
 
 // What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message on the classes
-// of paths that were measured, and of a reduction where they reduce, of a call where several algorithms or numbers of ranks tell it from
-// its messages; of all of them costs by size.
+// of paths that were measured, and of a reduction where they reduce, of large messages in memory too, of a call where several algorithms or
+// numbers of ranks tell it from its messages; of all of them costs by size.
 std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& measured);
 
 // "12.5us", "25Gbps", "0.93": as a profile or scenario would write it.

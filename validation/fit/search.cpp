@@ -65,6 +65,9 @@ std::vector<double> Search::draw(const std::vector<double>& base, const Moving& 
       case Unit::factor:  // from half to double what is published
         coordinate = std::clamp(p.coordinate(base[i]) + 2 * u - 1, p.lowest(), p.highest());
         break;
+      case Unit::count:
+        coordinate = p.lowest() + u * (p.highest() - p.lowest());
+        break;
       case Unit::bias:  // every second one as it is
         coordinate = random() % 2 == 0 ? p.coordinate(base[i]) : p.lowest() + u * (p.highest() - p.lowest());
         break;
