@@ -69,6 +69,11 @@ void RepeatedSteps::produce_of(int step, int chunk, Step& out) const {
 
 bool RepeatedSteps::repeats(int step) const { return place_of(step).time > 0; }
 
+int RepeatedSteps::repeats_of(int step) const {
+  const Place place = place_of(step);
+  return data_->steps[place.index].times - 1 - place.time;
+}
+
 Steps repeated_steps(int ranks, int chunks, std::vector<RepeatedStep> steps) {
   const RepeatedSteps produce(ranks, chunks, std::move(steps));
   return {produce.count(), produce};

@@ -36,6 +36,8 @@ class RepeatedSteps {
   void produce_of(int step, int chunk, Step& out) const;
   // Whether the step joins the same ranks as the one before it, in the same order, and moves as many chunks.
   bool repeats(int step) const;
+  // How many of the steps behind it do so in a row.
+  int repeats_of(int step) const;
 
  private:
   struct Place {

@@ -77,6 +77,8 @@ class PathRecorder {
   // Forgets what was recorded, and whether that was too much.
   void clear();
   bool complete() const { return !full_; }
+  // So many messages are about to come: where that is too many, none of them is recorded.
+  void expect(std::size_t messages) { full_ = full_ || messages_.size() + messages > most; }
 
   // A message that leaves at `at`, released by what `after` says.
   std::uint32_t begin(const ChainEnd& after, std::uint32_t route, std::int64_t at_ps) {

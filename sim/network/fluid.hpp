@@ -37,6 +37,7 @@ class FluidNetwork {
   using RouteIndex = std::uint32_t;
   static constexpr int dates_at_once = 64;  // a turn of the engine costs as much as a date with a message or two
   static constexpr bool reaches_links_after_latency = true;
+  static constexpr std::size_t exact_up_to = 1 << 12;  // flows that share links at once; more end at dates of a grid
 
   explicit FluidNetwork(std::vector<BitsPerSecond> capacity_of_link);
 
@@ -166,7 +167,6 @@ class FluidNetwork {
   static constexpr LinkId no_link = -1;
   static constexpr double tolerance = 1e-9;               // relative, when rates are compared
   static constexpr std::size_t flows_in_cache = 1 << 11;  // so few are not asked for ahead: that would cost more than it saves
-  static constexpr std::size_t exact_up_to = 1 << 12;
   static constexpr double coarseness = 1e-4 / (1 << 14);  // for each flow
 
   // What many routes have in common.

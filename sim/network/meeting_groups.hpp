@@ -65,6 +65,7 @@ class MeetingGroups {
     }
     offered_ = solved_ = 0;
   }
+  std::size_t grouped() const { return members_.size(); }  // transfers
 
   std::size_t size() const { return begins_.empty() ? 0 : begins_.size() - 1; }
   std::span<const std::uint32_t> transfers_of(std::size_t group) const {

@@ -8,11 +8,13 @@
 // each further one: they are counted, not walked.
 //
 // In a step that is repeated, messages may share links with one another (the GPUs of a server its NIC), where all before have ended when
-// its first rank enters it: then it is simulated for itself (lone_step.hpp), and as long as all ranks leave it alike, the next one is the
-// same again, later. Elsewhere one message would be late for another's sake, and events have to tell what comes of that.
+// its first rank enters it: then it is simulated for itself (meeting_groups.hpp), and as long as all ranks leave it alike, the next one is
+// the same again, later. Elsewhere one message would be late for another's sake, and events have to tell what comes of that; but where each
+// rank sends to one other and receives from one, as in rings, only the messages that share links have events (chains.hpp).
 #pragma once
 
 #include "collectives/schedule/repeated_steps.hpp"
+#include "sim/network/chains.hpp"
 #include "sim/network/meeting_groups.hpp"
 #include "sim/network/schedule_costs.hpp"
 
@@ -20,6 +22,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,6 +31,10 @@ namespace weft {
 
 template <class Network>
 class UncontendedRun {
+  using Model = std::remove_cvref_t<decltype(std::declval<Network&>().model())>;
+  using Groups = MeetingGroups<Model>;
+  using MeetingChains = Chains<Model>;
+
  public:
   using Digest = std::function<void(IndexedStep& step, std::span<const Transfer> transfers, std::uint32_t channel)>;
 
@@ -101,6 +108,15 @@ class UncontendedRun {
     Work work = {};
     bool leaves_at_once = false, waits_for_receiver = false;
   };
+  // Steps that repeat one another, and what was so before the first of them.
+  struct Stretch {
+    int first = 0, steps = 1;
+    std::vector<std::int64_t> entered = {};  // by rank
+    LargeTable<std::int64_t> busy_until;
+    std::vector<PeersMet> met;
+    std::vector<std::int64_t> bytes;
+    std::int64_t messages = 0;
+  };
 
   bool walk(std::uint32_t channel, const Digest& digest) {
     const Steps& steps = job_.schedule.channels[channel];
@@ -109,7 +125,7 @@ class UncontendedRun {
                       [&](IndexedStep& step, std::span<const Transfer> transfers) { digest(step, transfers, channel); });
     shape_.reset();
     for (int k = 0; k < steps.count(); ++k) {
-      const bool recording = lane_.path && lane_.path->complete(), all_later = alike_ >= 2 && !recording;
+      const bool all_later = alike_ >= 2 && !is_recording();
       const bool repeats = repeated && repeated->repeats(k);
       if (all_later && repeats) {
         ++ahead_;
@@ -125,14 +141,23 @@ class UncontendedRun {
       }
       catch_up();
       if (!like_before && !meet(step, channel)) return false;
-      const bool is_repeated = repeats || (repeated && k + 1 < steps.count() && repeated->repeats(k + 1));
+      const bool is_repeated = repeats || (repeated && repeated->repeats_of(k) > 0);
       if (is_repeated) find_groups();
-      if (!(recording ? advance<true>(step, channel, is_repeated) : advance<false>(step, channel, is_repeated))) return false;
+      if (!repeats) begin_stretch(k, is_repeated ? repeated->repeats_of(k) + 1 : 1, channel);
+      const bool walked = is_recording() ? advance<true>(step, channel, is_repeated) : advance<false>(step, channel, is_repeated);
       window.leave_for_all(k);
+      if (stretch_ && (!walked || is_uneven(k))) {
+        k = go_by_chains(window, *repeated, k, channel);
+        if (k < 0) return false;
+      } else if (!walked) {
+        return false;
+      }
     }
     catch_up();
     return true;
   }
+
+  bool is_recording() const { return lane_.path && lane_.path->complete(); }
 
   // Another step than the one before.
   bool meet(const IndexedStep& step, std::uint32_t channel) {
@@ -353,6 +378,123 @@ class UncontendedRun {
       __builtin_prefetch(&busy_until_[static_cast<std::size_t>(links_[link])], 1);
   }
 
+  // So many steps like this one follow, itself included.
+  void begin_stretch(int k, int steps, std::uint32_t channel) {
+    stretch_.reset();
+    if (lane_.path) lane_.path->expect(shape_->ends.size() * static_cast<std::size_t>(steps));
+    if (steps == 1 || is_recording() || !are_chains(channel)) return;
+    stretch_.emplace(Stretch{.first = k, .steps = steps, .busy_until = busy_until_, .met = met_, .bytes = bytes_, .messages = messages_});
+    for (const Place& place : places_) stretch_->entered.push_back(place.entered);
+  }
+
+  // After some steps ranks are not as late as one another yet: then they may never be.
+  bool is_uneven(int k) const {
+    constexpr int first_ones = 8, share = 64;  // walking a step costs some ten times what chains cost
+    return alike_ < 2 && k - stretch_->first >= first_ones + stretch_->steps / share;
+  }
+
+  // Whether each rank sends to at most one other and receives from at most one, and waits for its own message.
+  bool are_chains(std::uint32_t channel) {
+    const auto ranks = static_cast<Rank>(places_.size());
+    for (Rank rank = 0; rank < ranks; ++rank)
+      if (shape_->sends_of(rank).size() > 1 || shape_->receives_of(rank).size() > 1 || !shape_->locals_of(rank).empty()) return false;
+    return groups_.grouped() <= Model::exact_up_to && !costs_of_chains(loads_, channel).of.empty();
+  }
+
+  // A step of these loads; no costs where ranks do not wait for their own messages only.
+  typename MeetingChains::Part costs_of_chains(const std::vector<Load>& loads, std::uint32_t channel) {
+    typename MeetingChains::Part part{.of = std::vector<typename MeetingChains::Costs>(places_.size())};
+    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
+      const Load& load = loads.size() == 1 ? loads.front() : loads[i];
+      const Sized& sized = sized_for(load, ways_[i].bits_per_second);
+      if (sized.leaves_at_once || sized.waits_for_receiver || (groups_.is_grouped(i) && sized.wire_bytes == 0)) return {};
+      auto& sender = part.of[static_cast<std::size_t>(shape_->from(i))];
+      sender.ahead = later(sized.send_ps, ways_[i].latency_ahead);
+      sender.alone = sized.alone_ps;
+      sender.behind = costs_.by_size() ? costs_.behind_ps(shape_->routes[i], channel, load.bytes) : ways_[i].behind;
+      sender.wire_bytes = sized.wire_bytes;
+      part.of[static_cast<std::size_t>(shape_->to(i))].work = sized.work.ps;
+    }
+    return part;
+  }
+
+  // From the beginning of the stretch on, step k of which was the last one walked, and through further steps of its shape. The last
+  // step; -1: events have to tell.
+  int go_by_chains(StepWindow& window, const RepeatedSteps& repeated, int k, std::uint32_t channel) {
+    const Stretch begun = *std::exchange(stretch_, std::nullopt);
+    busy_until_ = begun.busy_until;
+    met_ = begun.met;
+    bytes_ = begun.bytes;
+    messages_ = begun.messages;
+    std::vector<typename MeetingChains::Part> parts = first_parts(begun, channel);
+    count_messages(loads_, begun.steps);
+    int end = begun.first + begun.steps;
+    for (; k + 1 < end; ++k) window.skip();
+    while (end < window.count()) {
+      const IndexedStep& next = window.at(end);
+      if (next.shape != shape_) break;
+      parts.push_back(costs_of_chains(next.loads, channel));
+      if (parts.back().of.empty()) return -1;
+      parts.back().steps = repeated.repeats_of(end) + 1;
+      count_messages(next.loads, parts.back().steps);
+      window.leave_for_all(end);
+      for (int other = 1; other < parts.back().steps; ++other) window.skip();
+      end += parts.back().steps;
+    }
+    alike_ = 0;
+    loads_.clear();
+    return run_chains(begun.entered, parts) ? end - 1 : -1;
+  }
+
+  // In the first step ranks may meet their peers.
+  std::vector<typename MeetingChains::Part> first_parts(const Stretch& begun, std::uint32_t channel) {
+    std::vector<typename MeetingChains::Part> parts(2, costs_of_chains(loads_, channel));
+    parts[1].steps = begun.steps - 1;
+    if (met_.empty()) return parts;
+    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
+      const auto from = static_cast<std::size_t>(shape_->from(i));
+      std::int64_t& ahead = parts[0].of[from].ahead;
+      if (met_[channel * places_.size() + from].meet(shape_->to(i))) ahead = later(ahead, costs_.hardware().first_use.ps);
+    }
+    return parts;
+  }
+
+  void count_messages(const std::vector<Load>& loads, std::int64_t steps) {
+    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
+      if (shape_->from(i) == shape_->to(i)) continue;
+      messages_ += steps;
+      if (shape_->routes[i] != lane_.none) bytes_[shape_->routes[i]] += steps * (loads.size() == 1 ? loads.front() : loads[i]).bytes;
+    }
+  }
+
+  bool run_chains(std::span<const std::int64_t> entered, std::span<const typename MeetingChains::Part> parts) {
+    std::vector<typename MeetingChains::Way> ways(places_.size());
+    std::vector<typename MeetingChains::Dates> dates(places_.size());
+    for (std::size_t rank = 0; rank < dates.size(); ++rank) dates[rank].entered = entered[rank];
+    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
+      const std::uint32_t route = shape_->routes[i];
+      const auto from = static_cast<std::size_t>(shape_->from(i));
+      ways[from] = {.to = shape_->to(i), .meets = groups_.is_grouped(i)};
+      if (ways[from].meets) ways[from].route = lane_.network.number(route), ways[from].latency_ps = costs_.latency(route).ps;
+      if (parts.front().of[from].wire_bytes == 0) continue;
+      for (const LinkId link : links_of(i))
+        if (busy_until_[static_cast<std::size_t>(link)] > later(entered[from], parts.front().of[from].ahead)) return false;
+    }
+    MeetingChains chains(lane_.network.model(), std::move(ways),
+                         costs_.is_ring() ? MeetingChains::Waits::for_receivers : MeetingChains::Waits::for_links);
+    if (!chains.run(parts, dates)) return false;
+    for (std::size_t rank = 0; rank < dates.size(); ++rank) places_[rank].entered = dates[rank].entered;
+    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
+      const auto from = static_cast<std::size_t>(shape_->from(i));
+      if (parts.back().of[from].wire_bytes == 0) continue;
+      for (const LinkId link : links_of(i)) {
+        std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
+        until = std::max(until, dates[from].last_end);
+      }
+    }
+    return true;
+  }
+
   // Walks the steps that were only counted.
   void catch_up() {
     if (ahead_ == 0) return;
@@ -365,11 +507,7 @@ class UncontendedRun {
       std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
       until = later(until, shift);
     }
-    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
-      if (shape_->from(i) == shape_->to(i)) continue;
-      messages_ += ahead_;
-      if (shape_->routes[i] != lane_.none) bytes_[shape_->routes[i]] += ahead_ * (loads_.size() == 1 ? loads_.front() : loads_[i]).bytes;
-    }
+    count_messages(loads_, ahead_);
     ahead_ = 0;
   }
 
@@ -392,11 +530,12 @@ class UncontendedRun {
   std::vector<Load> loads_;
   std::vector<Way> ways_;  // by transfer, and one behind
   std::vector<LinkId> links_;
-  using Groups = MeetingGroups<std::remove_cvref_t<decltype(std::declval<Network&>().model())>>;
   Groups groups_;  // of its transfers, in steps that are repeated
   bool groups_found_ = false;
   std::vector<Departure> departures_;                         // by transfer, in such a step
   std::vector<typename Groups::Message> messages_in_groups_;  // by transfer; only of those in a group
+
+  std::optional<Stretch> stretch_;  // that may go by chains
 
   bool new_peers_ = false;   // some rank has met another for the first time
   int alike_ = 0;            // steps of this shape and load by which all ranks became later by `shift_`, in a row

@@ -8,6 +8,7 @@
 #include "sim/network/testing.hpp"
 
 #include <optional>
+#include <random>
 
 #include <doctest/doctest.h>
 
@@ -203,6 +204,54 @@ TEST_CASE("uncontended: groups that share links leave at other times than one an
     check_same(plain, ended(c, *fabric, schedule, By::events, asked));
   }
   CHECK(walked > 10);
+}
+
+TEST_CASE("uncontended: rings that meet on some cables come to be many steps apart, and have events only there") {
+  // Two or three members of each of 24 leaves send to the next leaf, and ECMP lets some of them share a cable. In a third of the cases
+  // the cables between leaves are slow, in a fifth the ranks begin apart.
+  int walked = 0, met = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const int nodes = seed % 2 == 0 ? 2 : 3, ranks = 24 * nodes;
+    const LinkSpec between{seed % 3 == 0 ? 40_Gbps : 100_Gbps, seed % 7 == 0 ? 9_us : 700_ns};
+    AnyRun c = ring_of(FatTree{.leaves = 24, .nodes_per_leaf = nodes, .spines = 5, .host_link = wire, .fabric_link = between},
+                       Bytes{4 * ranks * (seed % 4 == 0 ? 50'000 : 1237)});
+    c.ecmp.seed = seed;
+    c.request.algorithm = "hierarchical_ring";
+    c.request.settings.group = nodes;
+    if (seed % 5 == 0)
+      for (int r = 0; r < ranks; ++r) c.start.push_back(SimTime{r % 7 * static_cast<std::int64_t>(seed) * 17'771});
+    if (seed % 6 == 0) c.hardware.send_overhead = 300_ns, c.hardware.reduce_rate = 300_Gbps, c.hardware.first_use = 2_us;
+    CAPTURE(seed);
+    const auto fabric = build(c.fabric);
+    const Schedule schedule = build(c.request);
+    const Asked asked{.repetition = {.iterations = seed % 8 == 0 ? 2 : 1}, .path = false};
+    const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, asked);
+    walked += was_walked(plain);
+    met += !was_walked(ended(c, *fabric, schedule, By::whatever_suits, {.repetition = asked.repetition, .path = true}));
+    check_same(plain, ended(c, *fabric, schedule, By::events, asked));
+  }
+  CHECK(walked > 25);  // in the others ranks that have come to the last steps, within a leaf, meet those that have not
+  CHECK(met > 20);     // where each step is recorded, they need events everywhere
+}
+
+TEST_CASE("uncontended: rings of any order whose messages meet at random are what the events have") {
+  int walked = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    AnyRun c = ring_of(FatTree{.leaves = 8, .nodes_per_leaf = 6, .spines = 6, .host_link = wire, .fabric_link = {100_Gbps, 1_us}},
+                       Bytes{4 * 48 * static_cast<std::int64_t>(40 + seed * 977 % 9000)});
+    c.ecmp.seed = seed;
+    std::mt19937_64 random(seed);
+    for (std::uint64_t swaps = seed % 16; swaps > 0; --swaps) std::swap(c.placement[random() % 48], c.placement[random() % 48]);
+    for (int r = 0; r < 48 && seed % 3 == 0; ++r) c.start.push_back(SimTime{static_cast<std::int64_t>(random() % 3'000'000)});
+    if (seed % 4 == 0) c.hardware.receive_overhead = 411_ns;
+    CAPTURE(seed);
+    const auto fabric = build(c.fabric);
+    const Schedule schedule = build(c.request);
+    const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, {.path = false});
+    walked += was_walked(plain);
+    check_same(plain, ended(c, *fabric, schedule, By::events, {.path = false}));
+  }
+  CHECK(walked > 100);
 }
 
 TEST_CASE(
