@@ -39,7 +39,7 @@ TEST_CASE("the shipped profiles are read, and every number of each has a source"
     CHECK(profile.name == name);
     CHECK(problems(profile).empty());
     const Json written = Form<HardwareProfile>::write(profile), otherwise = Form<HardwareProfile>::write(HardwareProfile{});
-    for (const auto& field : Form<HardwareProfile>::declaration().fields)
+    for (const auto& field : Form<HardwareProfile>::form().fields)
       if (field.name != "profile" && written.at(field.name) != otherwise.at(field.name))
         CHECK_MESSAGE(profile.sources.contains(field.name), field.name);
   }
