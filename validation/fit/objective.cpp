@@ -1,5 +1,6 @@
 #include "validation/fit/objective.hpp"
 
+#include "models/nccl_tuning.hpp"
 #include "validation/fit/least_squares.hpp"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ using Unit = HardwareParameter::Unit;
 
 constexpr std::int64_t cost_of_a_run = 30;       // what starts and ends it, as many messages as take that long
 constexpr std::int64_t cost_of_building = 3000;  // what places and proves it, where a pointer has changed the cluster
-constexpr double weight_of_published = 0.3;      // of factors of it: a quarter more counts as an error of 7 %
+constexpr double weight_of_published = 1;        // of factors of it: a tenth more counts as an error of a tenth of one point
+constexpr double weight_of_overhead = 1;         // of calls' overheads over the published ones, where the network's hops may be meant
 constexpr double weight_of_bias = 0.1;           // of when NCCL changes its protocol, which its versions see differently
 constexpr double weight_of_choice = 1;           // the time over that of the best choice counts as an error
 constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
@@ -111,8 +113,21 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
     if (const auto usual = usual_of_hosts(p.name))
       out.push_back(usual->weight * (p.unit == Unit::count ? values[i] - usual->value : std::log(values[i] / usual->value)));
   }
-  if (fits_nccl()) out.push_back(weight_of_choice * regret(values));
+  if (!fits_nccl()) return out;
+  out.push_back(weight_of_choice * regret(values));
+  // Where all calls were between servers, what hops there cost beyond the table looks like a call's overhead, but grows with the servers.
+  for (std::size_t i = 0; i < parameters_.size() && all_between_servers(); ++i)
+    if (parameters_[i].hardware && parameters_[i].name == "call_overhead") {
+      HardwareProfile hardware;
+      parameters_[i].hardware->set(hardware, values[i]);
+      const SimTime published = nccl_costs(hardware, {.protocol = NcclProtocol::ll}).base;
+      out.push_back(weight_of_overhead * std::log1p(hardware.call_overhead.microseconds() / published.microseconds()));
+    }
   return out;
+}
+
+bool Objective::all_between_servers() const {
+  return std::ranges::all_of(points_, [](const FitPoint* p) { return p->setup.nodes > 1; });
 }
 
 bool Objective::fits_nccl() const {

@@ -47,8 +47,9 @@ class Objective {
   std::vector<CostAtSize> calls(const std::vector<double>& values);
   // By point, the sizes of the messages that it sends, each once; none of calls of NCCL.
   std::vector<std::vector<std::int64_t>> message_sizes(const std::vector<double>& values);
-  // log(simulated / measured) by point. Behind them what the factors of published values, the biases and the rates of hosts add, so that
-  // they keep to what is published or usual where the points do not say otherwise, and how far behind the best NCCL's choices would be.
+  // log(simulated / measured) by point. Behind them what the factors of published values, the biases, the rates of hosts and the overhead
+  // of NCCL's calls between servers add, so that they keep to what is published or usual where the points do not say otherwise, and how far
+  // behind the best NCCL's choices would be.
   std::vector<double> errors(const std::vector<double>& values);
   double loss(const std::vector<double>& values);
 
@@ -66,6 +67,7 @@ class Objective {
  private:
   const std::vector<std::int64_t>& costs();
   bool fits_nccl() const;
+  bool all_between_servers() const;
   double regret(const std::vector<double>& values);  // of all points
   HardwareProfile hardware_at(const std::vector<double>& values) const;
   const OpenScenario& open_;

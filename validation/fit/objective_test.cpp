@@ -1,0 +1,64 @@
+#include "validation/fit/objective.hpp"
+
+#include "validation/testing.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+namespace weft {
+namespace {
+
+const std::vector<std::int64_t> sizes = {8, 64, 512, 4096};
+
+OpenScenario star_of_nccl(const std::vector<std::string>& names) {
+  const ScratchFolder folder;
+  std::string text = pair_scenario;
+  text.replace(text.find("\"ring\""), 6, "\"nccl\"");
+  return OpenScenario(folder.file("star.json", text), {}, names);
+}
+
+// Small calls of a ring of servers with one GPU each, whose network is as slow as this profile says.
+std::vector<FitPoint> measured_on(const OpenScenario& open, const HardwareProfile& truth, int servers) {
+  Simulator simulator(open.scenario());
+  std::vector<FitPoint> out;
+  for (const std::int64_t size : sizes) {
+    FitPoint point{.measured = {.system = "made", .collective = "allreduce", .algorithm = "nccl", .size_bytes = size},
+                   .setup = {"allreduce", parse_algorithm("nccl(algorithm=ring,protocol=ll)"), servers, Bytes{size}}};
+    point.setup.nodes = servers, point.setup.of_each_node = 1;
+    point.measured.time_us = simulator.time_us(point.setup, truth);
+    out.push_back(point);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("objective: what calls between servers cost beyond NCCL's table is the network's before it is the calls'") {
+  const OpenScenario open = star_of_nccl({"call_overhead", "network_hops"});
+  HardwareProfile truth;
+  truth.network_hops = 4;  // of 4 servers 6.6 + 6 * 20 us, of 16 servers 6.6 + 30 * 20 us
+  const FitResult result = fit(open, measured_on(open, truth, 4), {.folds = 0, .starts = 1});
+  HardwareProfile fitted;
+  for (const FittedParameter& p : result.parameters) p.parameter.hardware->set(fitted, p.value);
+  Simulator simulator(open.scenario());
+  for (const FitPoint& p : measured_on(open, truth, 16))
+    CHECK(simulator.time_us(p.setup, fitted) == doctest::Approx(p.measured.time_us).epsilon(0.3));
+}
+
+TEST_CASE("objective: an overhead of calls counts against a fit only where no call was of one server") {
+  const OpenScenario open = star_of_nccl({"call_overhead", "nccl_base"});
+  const auto errors_with = [&](int nodes) {
+    std::vector<FitPoint> points = measured_on(open, {}, 2);
+    for (FitPoint& p : points) p.setup.nodes = nodes;
+    std::vector<const FitPoint*> each;
+    for (const FitPoint& p : points) each.push_back(&p);
+    Objective objective(open, each, std::make_shared<Simulators>(open), Precision::exact);
+    return objective.errors({6.6e6, 1});  // as much as the table has
+  };
+  const std::vector<double> between = errors_with(2), inside = errors_with(1);
+  REQUIRE(between.size() == inside.size() + 1);
+  CHECK(between.back() == doctest::Approx(std::log(2)));
+}
+
+}  // namespace weft
