@@ -28,24 +28,31 @@ std::int64_t HardwareProfile::wire_bytes(std::int64_t bytes) const {
 
 namespace {
 
-// Of rates for larger and larger working sets, 0 where the one before goes on.
-BitsPerSecond slowest(std::initializer_list<BitsPerSecond> rates) {
-  BitsPerSecond least{0};
-  for (const BitsPerSecond rate : rates)
-    if (rate.count > 0 && (least.count == 0 || rate < least)) least = rate;
-  return least;
+// A rate as the time of a byte; 0: none.
+double per_byte(BitsPerSecond rate) { return rate.count == 0 ? 0 : 1 / static_cast<double>(rate.count); }
+
+// Of a working set what fits into a level of cache is as fast as there, and nothing is faster in a larger one. 0 goes on as before.
+BitsPerSecond rate_of(Bytes message, const std::array<BitsPerSecond, 3>& rates, const std::array<Bytes, 2>& caches) {
+  if (message <= caches[0]) return rates[0];
+  double nearer = per_byte(rates[0]), sum = 0, before = 0;
+  for (std::size_t level = 0; level < rates.size(); ++level) {
+    nearer = std::max(nearer, per_byte(rates[level]));
+    const double fits = level < caches.size() ? static_cast<double>(caches[level].count) / static_cast<double>(message.count) : 1;
+    const double here = std::clamp(fits, before, 1.0);
+    sum += (here - before) * nearer;
+    before = here;
+  }
+  return BitsPerSecond{sum > 0 ? std::llround(1 / sum) : 0};
 }
 
 }  // namespace
 
 BitsPerSecond HardwareProfile::reduce_rate_for(Bytes message) const {
-  if (message > last_level_cache) return slowest({reduce_rate, reduce_rate_beyond_cache, reduce_rate_in_memory});
-  return message > reduce_cache ? slowest({reduce_rate, reduce_rate_beyond_cache}) : reduce_rate;
+  return rate_of(message, {reduce_rate, reduce_rate_beyond_cache, reduce_rate_in_memory}, {reduce_cache, last_level_cache});
 }
 
 BitsPerSecond HardwareProfile::copy_rate_for(Bytes message) const {
-  if (message > last_level_cache) return slowest({copy_rate, copy_rate_beyond_cache, copy_rate_in_memory});
-  return message > reduce_cache ? slowest({copy_rate, copy_rate_beyond_cache}) : copy_rate;
+  return rate_of(message, {copy_rate, copy_rate_beyond_cache, copy_rate_in_memory}, {reduce_cache, last_level_cache});
 }
 
 namespace {

@@ -42,17 +42,15 @@ struct Regime {
 // itself at wire_efficiency x link rate (x message_efficiency, x eager_efficiency when S < rendezvous_threshold). Here the
 // sender is free, or at once when S < eager_threshold. After it come the overhead of the path's class, which occupies nobody,
 // and at b receive_overhead. A reduction of S bytes costs reduce_launch + S / reduce_rate, a message that is not reduced S /
-// copy_rate; the rates are those beyond the cache when the whole message of the collective is larger than reduce_cache, and
-// those in memory when it is larger than last_level_cache, and never above those of smaller messages. Overheads of the receives
-// of one step add up after the last has arrived.
-// A call that reduces copies its whole message initial_copies times at the rate of its reductions before its first message, as MPI copies
-// what it sends into the buffer that it receives in.
-// A library copies short messages through buffers of its own, S / eager_copy_rate, and spares itself the copies of long ones by a
-// handshake: a message costs what the two in parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of short ones
-// and the handshake of long ones. The part sender_share of it keeps the sender busy as send_overhead does, the rest comes after the bytes.
-// Between servers, all messages of one connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is
-// copied to host memory before it leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at
-// a time, for all of its streams.
+// copy_rate; of the whole message of the collective what fits into reduce_cache goes at these rates, what fits into last_level_cache at
+// those beyond the cache, and the rest at those in memory, which are never above those of nearer ones. Overheads of the receives of one
+// step add up after the last has arrived. A call that reduces copies its whole message initial_copies times at the rate of its reductions
+// before its first message, as MPI copies what it sends into the buffer that it receives in. A library copies short messages through
+// buffers of its own, S / eager_copy_rate, and spares itself the copies of long ones by a handshake: a message costs what the two in
+// parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of short ones and the handshake of long ones. The part
+// sender_share of it keeps the sender busy as send_overhead does, the rest comes after the bytes. Between servers, all messages of one
+// connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is copied to host memory before it
+// leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at a time, for all of its streams.
 struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};

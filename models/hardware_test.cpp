@@ -30,16 +30,21 @@ TEST_CASE("hardware: small messages may use more of the wire than their bytes, f
   CHECK(HardwareProfile{}.wire_bytes(100) == 100);
 }
 
-TEST_CASE("hardware: messages larger than the cache are reduced at memory's rate") {
+TEST_CASE("hardware: of messages larger than the cache what fits into it is reduced at its rate, the rest at memory's") {
   HardwareProfile profile;
   profile.reduce_rate = 80_Gbps;
   profile.reduce_rate_beyond_cache = 40_Gbps;
   CHECK(profile.reduce_rate_for(1_GiB) == 80_Gbps);
   profile.reduce_cache = 32_MiB;
   CHECK(profile.reduce_rate_for(32_MiB) == 80_Gbps);
-  CHECK(profile.reduce_rate_for(Bytes{(32_MiB).count + 1}) == 40_Gbps);
+  // Half of the bytes at 80, half at 40 Gb/s: 160 / 3.
+  CHECK(profile.reduce_rate_for(64_MiB).count == doctest::Approx(160e9 / 3));
   profile.reduce_rate_beyond_cache = {0};
   CHECK(profile.reduce_rate_for(1_GiB) == 80_Gbps);
+  profile.reduce_cache = {0};
+  profile.reduce_rate_beyond_cache = 40_Gbps;
+  CHECK(profile.reduce_rate_for(1_GiB) == 40_Gbps);
+  CHECK(profile.reduce_rate_for(0_B) == 80_Gbps);
 }
 
 TEST_CASE("hardware: there are three levels of working sets, and a larger one is never faster") {
@@ -53,9 +58,11 @@ TEST_CASE("hardware: there are three levels of working sets, and a larger one is
   profile.reduce_rate_beyond_cache = 40_Gbps;
   profile.reduce_rate_in_memory = profile.copy_rate_in_memory = 20_Gbps;
   CHECK(profile.reduce_rate_for(1_MiB) == 80_Gbps);
-  CHECK(profile.reduce_rate_for(32_MiB) == 40_Gbps);
-  CHECK(profile.reduce_rate_for(33_MiB) == 20_Gbps);
-  CHECK(profile.copy_rate_for(33_MiB) == 20_Gbps);
+  // A 32nd at 80 and the rest at 40 Gb/s; of 64 MiB a 64th at 80, 31 of them at 40 and half at 20 Gb/s.
+  CHECK(profile.reduce_rate_for(32_MiB).count == doctest::Approx(32 * 80e9 / (1 + 31 * 2)));
+  CHECK(profile.reduce_rate_for(64_MiB).count == doctest::Approx(64 * 80e9 / (1 + 31 * 2 + 32 * 4)));
+  // Of copies nothing is known between: half at 80, half at 20 Gb/s.
+  CHECK(profile.copy_rate_for(64_MiB).count == doctest::Approx(2 * 80e9 / (1 + 4)));
   CHECK(HardwareProfile{}.copy_rate_for(1_GiB) == BitsPerSecond{0});
 }
 

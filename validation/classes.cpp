@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace weft {
@@ -93,7 +94,7 @@ struct Representative {
   std::string what;
 };
 
-// How well profiles of a class predict its systems, each asked for once.
+// How well profiles of a class predict its systems, each pair asked for once.
 class Losses {
  public:
   explicit Losses(std::vector<Member>& members) : members_(members) {
@@ -107,36 +108,53 @@ class Losses {
 
   const HardwareProfile& profile(std::size_t i) const { return profiles_[i]; }
 
-  // Of the systems without one: whichever of their profiles, of their middle and of half of its way from NCCL's table predicts best those
-  // that it is not of, all systems counting the same. Of one system there is nothing to judge by: half of the way.
+  // Of the systems without one: by the rule that predicts each of them best from the others. Of one or two systems nothing can be left out:
+  // half of the way from NCCL's table to their middle.
   Representative representative_without(std::size_t left_out) {
     std::vector<std::size_t> systems;
-    std::vector<HardwareProfile> profiles;
     for (std::size_t i = 0; i < members_.size(); ++i)
-      if (i != left_out) systems.push_back(i), profiles.push_back(profiles_[i]);
-    const HardwareProfile middle = middle_of(profiles);
-    Representative best{halfway_from_published(middle), "half of the way from NCCL's table to the middle of its systems"};
-    if (systems.size() < 2) return best;
-    const auto on_all = [&](const HardwareProfile& profile) {
+      if (i != left_out) systems.push_back(i);
+    if (systems.size() < 3) return by(Rule::halfway, systems);
+    Rule best = Rule::halfway;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Rule rule : {Rule::halfway, Rule::middle, Rule::best_of_others}) {
       double sum = 0;
-      for (const std::size_t on : systems) sum += members_[on].loss(profile) / static_cast<double>(systems.size());
-      return sum;
-    };
-    double least = on_all(best.profile);
-    if (const double loss = on_all(middle); loss <= least)
-      least = loss, best = {middle, "parameter by parameter the middle one of its systems"};
-    for (const std::size_t of : systems) {
-      double sum = 0;
-      for (const std::size_t on : systems)
-        if (on != of) sum += loss(of, on) / static_cast<double>(systems.size() - 1);
-      if (sum < least)
-        least = sum, best = {profiles_[of], fmt::format("that of {}, which predicts the others best", members_[of].reference->name)};
+      for (const std::size_t on : systems) {
+        std::vector<std::size_t> others = systems;
+        std::erase(others, on);
+        sum += members_[on].loss(by(rule, others).profile);
+      }
+      if (sum < least) least = sum, best = rule;
     }
-    return best;
+    return by(best, systems);
   }
   Representative representative() { return representative_without(members_.size()); }
 
  private:
+  enum class Rule { halfway, middle, best_of_others };
+
+  Representative by(Rule rule, const std::vector<std::size_t>& systems) {
+    if (rule == Rule::best_of_others) return best_of(systems);
+    std::vector<HardwareProfile> profiles;
+    for (const std::size_t i : systems) profiles.push_back(profiles_[i]);
+    const HardwareProfile middle = middle_of(profiles);
+    if (rule == Rule::middle) return {middle, "parameter by parameter the middle one of its systems"};
+    return {halfway_from_published(middle), "half of the way from NCCL's table to the middle of its systems"};
+  }
+
+  // The profile that predicts the others of these best.
+  Representative best_of(const std::vector<std::size_t>& systems) {
+    std::size_t best = systems.front();
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::size_t of : systems) {
+      double sum = 0;
+      for (const std::size_t on : systems)
+        if (on != of) sum += loss(of, on);
+      if (sum < least) least = sum, best = of;
+    }
+    return {profiles_[best], fmt::format("that of {}, which predicts the others best", members_[best].reference->name)};
+  }
+
   double loss(std::size_t of, std::size_t on) {
     double& known = known_[of * members_.size() + on];
     if (known < 0) known = members_[on].loss(profiles_[of]);

@@ -111,10 +111,10 @@ TEST_CASE("message costs: a call that reduces first copies its message as often 
   hw.reduce_rate = 8_Gbps;
   CHECK(flow({s, hw}).finish == 6_us);  // twice 1 us, 2 + 1, and 1 us of reduction
   CHECK(simgrid({s, hw}) == 6_us);
-  hw.reduce_cache = 999_B, hw.reduce_rate_beyond_cache = 4_Gbps;
-  CHECK(flow({s, hw}).finish == 9_us);
+  hw.reduce_cache = 500_B, hw.reduce_rate_beyond_cache = 2_Gbps;  // 500 bytes in 0.5 us, 500 in 2 us
+  CHECK(flow({s, hw}).finish == 10'500_ns);
   s.collective = Collective::broadcast;
-  CHECK(flow({s, hw}).finish == 5_us);
+  CHECK(flow({s, hw}).finish == 5'500_ns);
   CHECK(hw.in({.protocol = NcclProtocol::simple}).initial_copies == 0);
 }
 

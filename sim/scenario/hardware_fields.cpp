@@ -48,8 +48,9 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                                    "Messages of this size and more wait for their receiver."),
           optional("reduce_launch", &H::reduce_launch, "The fixed cost of starting each reduction."),
           optional_as<RateOrUnlimited>("reduce_rate", &H::reduce_rate, "The bytes that a rank reduces in a second."),
-          optional_as<SizeOrNever>("reduce_cache", &H::reduce_cache,
-                                   "Collectives of messages larger than this reduce at reduce_rate_beyond_cache."),
+          optional_as<SizeOrNever>(
+              "reduce_cache", &H::reduce_cache,
+              "Of larger messages only so much is reduced and copied at the rate in cache, the rest at that beyond it."),
           optional_as<RateOrThat<word_reduce_rate>>("reduce_rate_beyond_cache", &H::reduce_rate_beyond_cache,
                                                     "The bytes that a rank reduces in a second when they do not stay in cache."),
           optional("wire_efficiency", &H::wire_efficiency,
@@ -86,19 +87,19 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    "From a message's end on its links until the receiver has it, on paths between servers over one switch."),
           optional("network_overhead", &H::network_overhead,
                    "From a message's end on its links until the receiver has it, on paths between servers over several switches."),
-          optional_as<SizeOrNever>("last_level_cache", &H::last_level_cache,
-                                   "Collectives of larger messages reduce and copy at the rates in memory."),
+          optional_as<SizeOrNever>(
+              "last_level_cache", &H::last_level_cache,
+              "Of larger messages only so much is reduced and copied at the rates of caches, the rest at those in memory."),
           optional_as<RateOrThat<word_reduce_rate_beyond_cache>>(
               "reduce_rate_in_memory", &H::reduce_rate_in_memory,
               "The bytes that a rank reduces in a second beyond the last level of cache."),
           optional_as<RateOrUnlimited>("copy_rate", &H::copy_rate,
                                        "The bytes that a receiver copies in a second of messages that it does not reduce."),
-          optional_as<RateOrThat<word_copy_rate>>(
-              "copy_rate_beyond_cache", &H::copy_rate_beyond_cache,
-              "The bytes that a receiver copies in a second in collectives of messages larger than reduce_cache."),
+          optional_as<RateOrThat<word_copy_rate>>("copy_rate_beyond_cache", &H::copy_rate_beyond_cache,
+                                                  "The bytes that a receiver copies in a second of what does not fit into reduce_cache."),
           optional_as<RateOrThat<word_copy_rate_beyond_cache>>(
               "copy_rate_in_memory", &H::copy_rate_in_memory,
-              "The bytes that a receiver copies in a second in collectives of messages beyond the last level of cache."),
+              "The bytes that a receiver copies in a second of what does not fit into last_level_cache."),
           optional_as<SizeOrNever>("fresh_buffer", &H::fresh_buffer,
                                    "Buffers of this size and more, for what arrives in one step to be reduced, are allocated afresh in "
                                    "every call, as glibc does above 32 MiB."),

@@ -59,9 +59,9 @@ struct FitOptions {
 struct FittedParameter {
   FitParameter parameter;
   double value = 0;
-  bool determined = true;        // false: left at its initial value, which fits as well
+  bool determined = true;        // false: left at what is usual of hosts, else at its initial value, which fits as well
   bool at_bound = false;         // it would go further than it may: the model lacks something
-  double objective_without = 0;  // rise of the mean loss when it is left at its initial value and the others adapt
+  double objective_without = 0;  // rise of the mean loss when it is left there and the others adapt
 };
 
 // What the starts of a search came to, each by itself: how much the result depends on the seed.
