@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/schedule/fingerprint.hpp"
+#include "kernels/base/prefetch.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -51,7 +52,7 @@ class Contents {
   void fetch() const {
     const auto* bytes = reinterpret_cast<const char*>(ranges_.data());
     const std::size_t size = std::min<std::size_t>(ranges_.size() * sizeof(Range), 512);
-    for (std::size_t at = 0; at < size; at += 64) __builtin_prefetch(bytes + at, 1);
+    for (std::size_t at = 0; at < size; at += 64) prefetch(bytes + at);
   }
   Range& range(int i) { return ranges_[static_cast<std::size_t>(i)]; }
   int end(int i) const { return i + 1 < ranges() ? ranges_[static_cast<std::size_t>(i) + 1].begin : slots_; }

@@ -3,6 +3,7 @@
 #include "collectives/schedule/conditions.hpp"
 #include "collectives/schedule/repeated_steps.hpp"
 #include "collectives/schedule/share_trace.hpp"
+#include "kernels/base/prefetch.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -103,7 +104,7 @@ class Walk {
   // What ranks hold is at places without order in memory: that of some transfers ahead is asked for, first where it is, then itself.
   void fetch(std::span<const Transfer> transfers, std::size_t i, Rank Transfer::*rank) const {
     constexpr std::size_t near = 4, far = 8;
-    if (i + far < transfers.size()) __builtin_prefetch(&held_[static_cast<std::size_t>(transfers[i + far].*rank)], 1);
+    if (i + far < transfers.size()) prefetch(&held_[static_cast<std::size_t>(transfers[i + far].*rank)]);
     if (i + near < transfers.size()) held_[static_cast<std::size_t>(transfers[i + near].*rank)].fetch();
   }
 

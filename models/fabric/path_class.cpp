@@ -18,21 +18,32 @@ std::string_view name_of(PathClass c) {
   return "";
 }
 
+LinkKind kind_of(const Fabric& fabric, LinkId link) {
+  const Link& l = fabric.link(link);
+  return {.bandwidth = l.bandwidth,
+          .latency = l.latency,
+          .from = fabric.device(fabric.from(link)).kind,
+          .to = fabric.device(fabric.to(link)).kind,
+          .in_server = l.in_server};
+}
+
+void PathClassifier::go_over(const LinkKind& link) {
+  leaves_server_ |= !link.in_server;
+  switches_ += link.to == DeviceKind::network_switch ? 1 : 0;
+  over_pcie_ |= link.to == DeviceKind::socket || link.to == DeviceKind::pcie_switch;
+  between_sockets_ |= link.from == DeviceKind::socket && link.to == DeviceKind::socket;
+}
+
+PathClass PathClassifier::result() const {
+  if (leaves_server_) return switches_ > 1 ? PathClass::network : PathClass::rail;
+  if (between_sockets_) return PathClass::sockets;
+  return over_pcie_ ? PathClass::pcie : PathClass::nvlink;
+}
+
 PathClass class_of(const Fabric& fabric, std::span<const Hop> path) {
-  int switches = 0;
-  bool leaves_server = false, over_pcie = false, between_sockets = false;
-  bool from_socket = !path.empty() && fabric.device(fabric.from(path.front().link)).kind == DeviceKind::socket;
-  for (const Hop& hop : path) {
-    const DeviceKind to = fabric.device(fabric.to(hop.link)).kind;
-    leaves_server |= !fabric.link(hop.link).in_server;
-    switches += to == DeviceKind::network_switch ? 1 : 0;
-    over_pcie |= to == DeviceKind::socket || to == DeviceKind::pcie_switch;
-    between_sockets |= from_socket && to == DeviceKind::socket;
-    from_socket = to == DeviceKind::socket;
-  }
-  if (leaves_server) return switches > 1 ? PathClass::network : PathClass::rail;
-  if (between_sockets) return PathClass::sockets;
-  return over_pcie ? PathClass::pcie : PathClass::nvlink;
+  PathClassifier way;
+  for (const Hop& hop : path) way.go_over(kind_of(fabric, hop.link));
+  return way.result();
 }
 
 }  // namespace weft

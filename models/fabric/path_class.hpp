@@ -4,6 +4,7 @@
 #include "models/fabric/fabric.hpp"
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,5 +24,26 @@ inline constexpr std::size_t path_class_count = path_classes.size();
 std::string_view name_of(PathClass);
 
 PathClass class_of(const Fabric& fabric, std::span<const Hop> path);
+
+// What a link is to those who go over it. A fabric of many links has few kinds of them.
+struct LinkKind {
+  BitsPerSecond bandwidth;
+  SimTime latency;
+  DeviceKind from = {}, to = {};
+  bool in_server = false;
+  friend auto operator<=>(const LinkKind&, const LinkKind&) = default;
+};
+LinkKind kind_of(const Fabric& fabric, LinkId link);
+
+// Follows a path, link by link.
+class PathClassifier {
+ public:
+  void go_over(const LinkKind& link);
+  PathClass result() const;
+
+ private:
+  int switches_ = 0;
+  bool leaves_server_ = false, over_pcie_ = false, between_sockets_ = false;
+};
 
 }  // namespace weft

@@ -2,9 +2,11 @@
 
 #include "kernels/base/error.hpp"
 #include "kernels/base/hash.hpp"
+#include "kernels/base/prefetch.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace weft {
 namespace {
@@ -20,6 +22,12 @@ std::uint64_t hash_of(std::uint64_t seed, int from, int to) {
 }
 
 Routes::Routes(const Fabric& fabric, Ecmp ecmp) : fabric_(fabric), ecmp_(ecmp), slots_(64) {
+  std::map<LinkKind, std::uint32_t> known;
+  for (LinkId link = 0; link < fabric.links(); ++link) {
+    const auto [at, fresh] = known.try_emplace(kind_of(fabric, link), static_cast<std::uint32_t>(kinds_.size()));
+    if (fresh) kinds_.push_back(at->first);
+    kind_of_link_.push_back(at->second);
+  }
   if (ecmp.policy == EcmpPolicy::least_loaded) flows_.resize(static_cast<std::size_t>(fabric.links()));
 }
 
@@ -44,7 +52,7 @@ void Routes::begin_step() {
 
 std::size_t Routes::first_place(std::uint64_t pair) const { return mixed(pair) & (slots_.size() - 1); }
 
-void Routes::fetch(int from, int to) const { __builtin_prefetch(&slots_[first_place(pair_of(from, to))], 1); }
+void Routes::fetch(int from, int to) const { prefetch(&slots_[first_place(pair_of(from, to))]); }
 
 Routes::Slot& Routes::slot_of(std::uint64_t pair) {
   const std::size_t mask = slots_.size() - 1;
@@ -67,15 +75,17 @@ RouteId Routes::add_route(int from, int to) {
   fabric_.append_path(from, to, choose(from, to), hops_);
   SimTime latency;
   BitsPerSecond bandwidth{std::numeric_limits<std::int64_t>::max()};
+  PathClassifier way;
   for (std::size_t i = first; i < hops_.size(); ++i) {
-    const Link& link = fabric_.link(hops_[i].link);
+    const LinkKind& link = kinds_[kind_of_link_[static_cast<std::size_t>(hops_[i].link)]];
+    way.go_over(link);
     latency += link.latency;
     bandwidth = std::min(bandwidth, link.bandwidth);
   }
   first_hop_.push_back(hops_.size());
   latency_.push_back(latency);
   bandwidth_.push_back(bandwidth);
-  path_class_.push_back(class_of(fabric_, std::span(hops_).subspan(first)));
+  path_class_.push_back(way.result());
   claim_.push_back(fabric_.claim(from, to));
   return static_cast<RouteId>(latency_.size() - 1);
 }

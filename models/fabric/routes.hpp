@@ -60,6 +60,9 @@ class Routes {
 
   const Fabric& fabric_;
   Ecmp ecmp_;
+  // The links in few bytes: those of a large fabric are asked for without order.
+  std::vector<LinkKind> kinds_;
+  std::vector<std::uint32_t> kind_of_link_;
   std::vector<Slot> slots_;
   std::vector<Hop> hops_;
   std::vector<std::size_t> first_hop_{0};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "collectives/schedule/schedule.hpp"
+#include "kernels/base/prefetch.hpp"
 #include "kernels/base/units.hpp"
 #include "models/fabric/fabric.hpp"
 
@@ -94,7 +95,7 @@ class PathRecorder {
 
   // It is about to end.
   void fetch(std::uint32_t message) const {
-    if (message < messages_.size()) __builtin_prefetch(&messages_[message], 1);
+    if (message < messages_.size()) prefetch(&messages_[message]);
   }
 
   // `link` was the bottleneck when it ended, and `before` were until then, the latest first.

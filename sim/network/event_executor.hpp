@@ -6,6 +6,7 @@
 
 #include "collectives/schedule/step_window.hpp"
 #include "kernels/base/error.hpp"
+#include "kernels/base/prefetch.hpp"
 #include "models/fabric/routes.hpp"
 #include "sim/network/lane_state.hpp"
 #include "sim/network/placed_schedule.hpp"
@@ -57,18 +58,21 @@ class EventExecutor {
   // Ranks that are done, since it was last asked.
   std::vector<RankDone>& done() { return done_; }
 
-  // What it has in the table is about to happen, after one other or none: what that needs, then what goes on behind it.
-  void fetch(int before, const UnderWay& m) {
+  // What it has in the table is about to happen, with `before` other things to be asked for first: what that needs, then what goes on
+  // behind it, from 3 down to 0.
+  void fetch(int before, const UnderWay& m) const {
+    const IndexedStep* next = channels_[m.channel].find(m.step + 1);
     for (const Rank rank : {m.from, m.to}) {
-      const Process& p = process(m.channel, rank);
-      if (before > 0) {
-        fetch_all(p);
+      const Process& p = processes_[m.channel * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(rank)];
+      if (before == 3) {
+        prefetch_all(p);
+        if (next) prefetch(&next->shape->begins[static_cast<std::size_t>(rank)]);
       } else if (p.step == m.step && p.pending == 1) {
-        p.early.fetch(p.step + 1);
-        fetch_next_send(p);
+        if (before == 2) p.early.fetch(p.step + 1);
+        if (next) fetch_next_send(before, *next->shape, rank);
       }
     }
-    if (before > 0 && lane_.path) lane_.path->fetch(m.recorded);
+    if (before == 3 && lane_.path) lane_.path->fetch(m.recorded);
   }
 
   // What it had in the table has happened now.
@@ -147,7 +151,7 @@ class EventExecutor {
       return ring_[static_cast<std::size_t>(step) & (ring_.size() - 1)];
     }
     void fetch(int own_step) const {
-      if (!ring_.empty()) fetch_all(ring_[static_cast<std::size_t>(own_step) & (ring_.size() - 1)]);
+      if (!ring_.empty()) prefetch_all(ring_[static_cast<std::size_t>(own_step) & (ring_.size() - 1)]);
     }
     Early take(int own_step) {
       return ring_.empty() ? Early{} : std::exchange(ring_[static_cast<std::size_t>(own_step) & (ring_.size() - 1)], {});
@@ -218,13 +222,15 @@ class EventExecutor {
 
   std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }
 
-  // Of the step after the one the rank is in.
-  void fetch_next_send(const Process& p) const {
-    const IndexedStep* next = channels_[p.channel].find(p.step + 1);
-    if (!next || next->shape->sends_of(p.rank).empty()) return;
-    const std::uint32_t route = next->shape->routes[next->shape->sends_of(p.rank).front()];
+  // What the rank sends in that step: its number, then its route, then what is known of that.
+  void fetch_next_send(int before, const StepShape& shape, Rank rank) const {
+    const std::span<const std::uint32_t> sends = shape.sends_of(rank);
+    if (sends.empty()) return;
+    if (before == 2) return prefetch(sends.data());
+    const std::uint32_t& route = shape.routes[sends.front()];
+    if (before == 1) return prefetch(&route);
     if (route == lane_.none) return;
-    __builtin_prefetch(&lane_.connections[route], 1);
+    prefetch(&lane_.connections[route]);
     lane_.network.fetch(route);
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/base/hash.hpp"
+#include "kernels/base/prefetch.hpp"
 #include "kernels/base/units.hpp"
 #include "sim/network/large_table.hpp"
 
@@ -36,10 +37,10 @@ class EventQueue {
   // Hands every event of the first date to `handle`, those pushed for that same date meanwhile included.
   template <class Handle>
   void pop_date(Handle&& handle) {
-    pop_date(handle, [](int, std::uint32_t) {});
+    pop_date(handle, [](int, std::uint32_t, std::int64_t) {});
   }
-  // Most are handed to `fetch` before, so that what they need can be fetched: fetch(3, event), ..., fetch(0, event), when five others,
-  // three, one and none stand before them.
+  // Most are handed to `fetch` before, so that what they need can be fetched: fetch(5, event, date), ..., fetch(0, event, date), each
+  // when fewer others stand before them.
   template <class Handle, class Fetch>
   void pop_date(Handle&& handle, Fetch&& fetch) {
     const std::int64_t date = next_date();
@@ -47,16 +48,17 @@ class EventQueue {
       const std::uint32_t bucket = near_[near_begin_].bucket;
       // The bucket stays findable while it is emptied: what is pushed for this date goes to its end.
       Reader reader{bucket};
-      std::array<std::uint32_t, 8> ahead{};  // events read, by their number modulo 8
+      std::array<std::uint32_t, 16> ahead{};  // events read, by their number modulo its size
       std::uint32_t read = 0;
       for (std::uint32_t i = 0; i < buckets_[bucket].count; ++i) {
         while (read < buckets_[bucket].count && read <= i + furthest) {
-          ahead[read % 8] = next(reader);
+          ahead[read % ahead.size()] = next(reader);
           ++read;
         }
         for (int stage = 0; stage < stages; ++stage)
-          if (const std::uint32_t at = i + distance[static_cast<std::size_t>(stage)]; at < read) fetch(stage, ahead[at % 8]);
-        handle(ahead[i % 8]);
+          if (const std::uint32_t at = i + distance[static_cast<std::size_t>(stage)]; at < read)
+            fetch(stage, ahead[at % ahead.size()], date);
+        handle(ahead[i % ahead.size()]);
       }
       remove(bucket);
     }
@@ -65,23 +67,23 @@ class EventQueue {
   // standing before them. Where dates have few events, that is most of them.
   template <class Fetch>
   void announce_later(Fetch&& fetch) const {
-    if (near_begin_ + farthest_date < near_end_) __builtin_prefetch(&buckets_[near_[near_begin_ + farthest_date].bucket]);
+    if (near_begin_ + farthest_date < near_end_) prefetch(&buckets_[near_[near_begin_ + farthest_date].bucket]);
     for (int stage = stages; stage-- > 0;) {
       const std::uint32_t at = near_begin_ + dates_before[static_cast<std::size_t>(stage)];
       if (at >= near_end_) continue;
       const Bucket& bucket = buckets_[near_[at].bucket];
-      for (std::uint32_t i = 0; i < std::min<std::uint32_t>(bucket.count, firsts); ++i) fetch(stage, bucket.first[i]);
+      for (std::uint32_t i = 0; i < std::min<std::uint32_t>(bucket.count, firsts); ++i) fetch(stage, bucket.first[i], bucket.date);
     }
   }
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   static constexpr int recent_bits = 11;
-  static constexpr int stages = 4;
-  static constexpr std::array<std::uint32_t, stages> distance{1, 2, 4, 6};  // 1: the one that is handed out next
+  static constexpr int stages = 6;
+  static constexpr std::array<std::uint32_t, stages> distance{1, 3, 5, 7, 10, 13};  // 1: the one that is handed out next
   static constexpr std::uint32_t furthest = distance.back();
-  static constexpr std::array<std::uint32_t, stages> dates_before{1, 2, 3, 5};
-  static constexpr std::uint32_t farthest_date = 8;
+  static constexpr std::array<std::uint32_t, stages> dates_before{1, 2, 3, 4, 6, 8};
+  static constexpr std::uint32_t farthest_date = 11;
   static constexpr std::uint32_t firsts = 3, in_chunk = 15;
 
   // The events of a date: the first ones here, the others in a chain of chunks.
@@ -115,7 +117,7 @@ class EventQueue {
     if (i < firsts) return buckets_[reader.bucket].first[i];
     if ((i - firsts) % in_chunk == 0) {
       reader.chunk = reader.chunk == none ? buckets_[reader.bucket].head : chunks_[reader.chunk].next;
-      if (const std::uint32_t later = chunks_[reader.chunk].next; later != none) __builtin_prefetch(&chunks_[later]);
+      if (const std::uint32_t later = chunks_[reader.chunk].next; later != none) prefetch(&chunks_[later]);
     }
     return chunks_[reader.chunk].events[(i - firsts) % in_chunk];
   }
@@ -231,7 +233,7 @@ class EventQueue {
       const std::size_t first = 4 * i + 1;
       if (first >= items()) break;
       const std::size_t last = std::min(first + 4, items());
-      for (std::size_t child = first; 4 * child + 1 < items() && child < last; ++child) __builtin_prefetch(&item_at(4 * child + 1));
+      for (std::size_t child = first; 4 * child + 1 < items() && child < last; ++child) prefetch(&item_at(4 * child + 1));
       std::size_t least = first;
       for (std::size_t child = first + 1; child < last; ++child)
         if (item_at(child).before(item_at(least))) least = child;

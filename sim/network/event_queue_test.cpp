@@ -54,19 +54,27 @@ TEST_CASE("event queue: what is pushed for the date at hand is handed out with i
 
 TEST_CASE("event queue: events of a date are announced before they are handed out") {
   EventQueue queue;
-  for (std::uint32_t event = 0; event < 3; ++event) queue.push(5, event);
+  for (std::uint32_t event = 0; event < 5; ++event) queue.push(5, event);
   std::vector<std::pair<int, std::uint32_t>> seen;
   queue.pop_date([&](std::uint32_t event) { seen.emplace_back(-1, event); },
-                 [&](int before, std::uint32_t event) { seen.emplace_back(before, event); });
-  CHECK(seen == std::vector<std::pair<int, std::uint32_t>>{{0, 1}, {1, 2}, {-1, 0}, {0, 2}, {-1, 1}, {-1, 2}});
+                 [&](int before, std::uint32_t event, std::int64_t date) {
+                   CHECK(date == 5);
+                   seen.emplace_back(before, event);
+                 });
+  CHECK(seen == std::vector<std::pair<int, std::uint32_t>>{
+                    {0, 1}, {1, 3}, {-1, 0}, {0, 2}, {1, 4}, {-1, 1}, {0, 3}, {-1, 2}, {0, 4}, {-1, 3}, {-1, 4}});
 }
 
 TEST_CASE("event queue: events of later dates are announced, the further a date is ahead the earlier the stage") {
   EventQueue queue;
-  for (const std::uint32_t event : {4U, 1U, 0U, 5U, 2U, 3U, 6U}) queue.push(10 * (event + 1), event);  // event 0 at the next date
+  for (const std::uint32_t event : {4U, 1U, 0U, 8U, 5U, 2U, 3U, 6U, 7U, 9U})
+    queue.push(10 * (event + 1), event);  // event 0 at the next date
   std::vector<std::pair<int, std::uint32_t>> seen;
-  queue.announce_later([&](int stage, std::uint32_t event) { seen.emplace_back(stage, event); });
-  CHECK(seen == std::vector<std::pair<int, std::uint32_t>>{{3, 5}, {2, 3}, {1, 2}, {0, 1}});
+  queue.announce_later([&](int stage, std::uint32_t event, std::int64_t date) {
+    CHECK(date == 10 * (event + 1));
+    seen.emplace_back(stage, event);
+  });
+  CHECK(seen == std::vector<std::pair<int, std::uint32_t>>{{5, 8}, {4, 6}, {3, 4}, {2, 3}, {1, 2}, {0, 1}});
 }
 
 TEST_CASE("event queue: agrees with a multimap over random pushes, many more dates at once than it remembers") {

@@ -3,6 +3,7 @@
 // gap. Fewer than half of the places are gaps, but for a few.
 #pragma once
 
+#include "kernels/base/prefetch.hpp"
 #include "sim/network/large_table.hpp"
 
 #include <algorithm>
@@ -71,7 +72,7 @@ class FlowLists {
 
   // Asks for the memory of the newest ones.
   void fetch(const List& list) const {
-    if (list.room_ > List::held && list.used_ > 0) __builtin_prefetch(&places_[list.first_.front() + list.used_ - 1]);
+    if (list.room_ > List::held && list.used_ > 0) prefetch(&places_[list.first_.front() + list.used_ - 1]);
   }
   // Only after that. The list must not be empty.
   std::uint32_t newest(const List& list) const { return places_of(list)[list.used_ - 1]; }

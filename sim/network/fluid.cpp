@@ -17,12 +17,14 @@ std::int64_t whole_ps(double ps) { return ps < 0x1p63 ? static_cast<std::int64_t
 
 FluidNetwork::FluidNetwork(std::vector<BitsPerSecond> capacity_of_link) {
   links_.reserve(capacity_of_link.size());
+  nominal_.reserve(capacity_of_link.size());
   for (const BitsPerSecond capacity : capacity_of_link) add_link(capacity);
 }
 
 LinkId FluidNetwork::add_link(BitsPerSecond capacity) {
   links_.push_back({.capacity = static_cast<double>(capacity.count)});
-  if (detour_) nominal_.push_back(static_cast<double>(capacity.count)), remaining_.push_back(1), carried_.push_back(0);
+  nominal_.push_back(static_cast<double>(capacity.count));
+  if (detour_) remaining_.push_back(1), carried_.push_back(0);
   if (claims_) unfrozen_weight_.resize(links_.size());
   return static_cast<LinkId>(links_.size() - 1);
 }
@@ -74,7 +76,7 @@ FluidNetwork::Route FluidNetwork::route_over(std::span<const LinkId> path, Route
   terms.bits_per_second = INT64_MAX;
   for (std::size_t hop = 0; hop < path.size(); ++hop) {
     const auto at = static_cast<std::size_t>(path[hop]);
-    const auto capacity = static_cast<std::int64_t>(detour_ ? nominal_[at] : links_[at].capacity);
+    const auto capacity = static_cast<std::int64_t>(nominal_[at]);
     if (capacity < terms.bits_per_second) terms.bits_per_second = capacity, route.narrowest = static_cast<std::uint16_t>(hop);
   }
   if (static_cast<double>(terms.bits_per_second) > terms.ceiling)

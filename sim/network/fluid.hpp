@@ -13,6 +13,7 @@
 #pragma once
 
 #include "kernels/base/error.hpp"
+#include "kernels/base/prefetch.hpp"
 #include "kernels/base/units.hpp"
 #include "models/fabric/fabric.hpp"
 #include "sim/network/critical_path.hpp"
@@ -83,6 +84,7 @@ class FluidNetwork {
   std::span<const LinkId> path(RouteIndex route) const { return path_of(routes_[route]); }
   // One of the link and the opposite one, where flows on either slow down those on the other; or the link.
   LinkId of_both_ways(LinkId link) const {
+    if (two_ways_.empty()) return link;
     const LinkId opposite = links_[static_cast<std::size_t>(link)].opposite;
     return opposite == no_link ? link : std::min(link, opposite);
   }
@@ -104,20 +106,20 @@ class FluidNetwork {
 
   SimTime now() const { return {now_}; }
   SimTime next_date() const { return {queue_.next_date()}; }
-  void fetch_route(RouteIndex route) const { __builtin_prefetch(&routes_[route]); }  // which a message will soon take
+  void fetch_route(RouteIndex route) const { prefetch(&routes_[route]); }  // which a message will soon take
   SimTime latency(RouteIndex route) const { return {terms_of(routes_[route]).latency_ps}; }
 
-  // Handles all events of the next date. on_end(token) may start new flows; on_end.fetch(2, token) and, after that, of 1 and of 0,
+  // Handles all events of the next date. on_end(token) may start new flows; on_end.fetch(4, token) and, after that, of 3 to 0,
   // are told, where it has them, what is likely to end soon.
   template <class OnEnd>
   void advance(OnEnd&& on_end) {
     now_ = queue_.next_date();
-    const auto fetch = [&](int before, std::uint32_t event) {
+    const auto fetch = [&](int before, std::uint32_t event, std::int64_t date) {
       const std::uint32_t flow = event >> 1;
-      if (before == 3) return fetch_flow(flow);
-      if (before == 2) fetch_links(flow);
+      if (before == 5) return fetch_flow(flow);
+      if (before == 4) fetch_links(flow);
       if constexpr (requires { on_end.fetch(before, flows_[flow].token); })
-        if (event & 1) on_end.fetch(before, flows_[flow].token);
+        if ((event & 1) && flows_[flow].end_ps == date) on_end.fetch(before, flows_[flow].token);  // it is not known to end otherwise
     };
     const auto handle = [&](std::uint32_t event) {
       ++events_;
@@ -266,23 +268,23 @@ class FluidNetwork {
   template <class Each>
   void for_flows_on(const LinkState& link, const Each& each) const {
     if (flows_.size() <= flows_in_cache) return lists_.for_each(link.flows, each);
-    lists_.for_each(link.flows, each, [this](std::uint32_t flow) { __builtin_prefetch(&flows_[flow], 1); });
+    lists_.for_each(link.flows, each, [this](std::uint32_t flow) { prefetch(&flows_[flow]); });
   }
 
   // The events of a date are at places without order in memory, which is most of what they cost in large networks: what an event needs
   // is asked for while those before it are handled.
   void fetch_flow(std::uint32_t flow) const {
-    __builtin_prefetch(&flows_[flow], 1);
-    __builtin_prefetch(&entries_[flow * stride_], 1);
-    __builtin_prefetch(&entries_[flow * stride_ + stride_ - 1], 1);
-    if (recording_) __builtin_prefetch(&decisions_[flow], 1);
+    prefetch(&flows_[flow]);
+    prefetch(&entries_[flow * stride_]);
+    prefetch(&entries_[flow * stride_ + stride_ - 1]);
+    if (recording_) prefetch(&decisions_[flow]);
   }
   void fetch_links(std::uint32_t flow) const {
-    for_hops_of(flow, [&](std::uint32_t entry) { __builtin_prefetch(&links_[static_cast<std::size_t>(entries_[entry].link)], 1); });
+    for_hops_of(flow, [&](std::uint32_t entry) { prefetch(&links_[static_cast<std::size_t>(entries_[entry].link)]); });
   }
 
   void fetch_newest_flow(const LinkState& link) const {
-    if (link.flows.size() > 0) __builtin_prefetch(&flows_[lists_.newest(link.flows)], 1);
+    if (link.flows.size() > 0) prefetch(&flows_[lists_.newest(link.flows)]);
   }
 
   template <class OnEnd>
@@ -376,6 +378,7 @@ class FluidNetwork {
     std::int64_t bytes = -1, bits_per_second = 0, ps = 0;
   };
   std::vector<Quotient> quotients_ = std::vector<Quotient>(64);
+  LargeTable<double> nominal_;  // by link: its rate while nothing lowers it, side by side for those who add routes
 
   NetworkActivity* activity_ = nullptr;
   bool recording_ = false;
@@ -390,7 +393,7 @@ class FluidNetwork {
   LinkName name_of_link_;
   int changes_ahead_ = 0;
   std::size_t altered_ = 0;                       // links of which less than all is left
-  std::vector<double> nominal_, remaining_;       // by link: its rate, and the share of it that is left
+  std::vector<double> remaining_;                 // by link: the share of its rate that is left
   std::vector<LinkId> touched_;                   // links whose rate has changed at this date
   std::vector<std::vector<LinkId>> first_paths_;  // by route
   std::vector<double> on_path_since_;             // by flow: bits that were left when it took its present path

@@ -12,8 +12,6 @@ void FluidNetwork::expect_faults(int changes, Detour detour, LinkName name) {
   changes_ahead_ = changes;
   detour_ = std::move(detour);
   name_of_link_ = std::move(name);
-  for (std::size_t id = 0; id < links_.size(); ++id)
-    nominal_.push_back(links_[id].opposite == no_link ? links_[id].capacity : two_ways_[id].alone);
   remaining_.assign(links_.size(), 1);
   carried_.assign(links_.size(), 0);
 }

@@ -1,4 +1,5 @@
 // How flows share links: which of them a date's comings and goings can change, and the max-min fair rates of these.
+#include "kernels/base/prefetch.hpp"
 #include "sim/network/fluid.hpp"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ void FluidNetwork::settle() {
   ++solves_;
   claims_ ? solve<true>() : solve<false>();
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (recording_ && i + 4 < members_.size()) __builtin_prefetch(&decisions_[members_[i + 4]], 1);
+    if (recording_ && i + 4 < members_.size()) prefetch(&decisions_[members_[i + 4]]);
     set_rate(members_[i], flows_[members_[i]].next_rate);
   }
 }
@@ -114,12 +115,14 @@ void FluidNetwork::admit(std::uint32_t flow) {
   members_.push_back(flow);
 }
 
-// Not at once as each is admitted: so what the next ones need can be asked for.
+// Not at once as each is admitted: so what the next ones need can be asked for, first which links they use, then these.
 void FluidNetwork::add_links_of_members() {
-  const std::size_t ahead = flows_.size() > flows_in_cache ? 2 : 0;
-  for (std::size_t i = with_links_; i < std::min(with_links_ + ahead, members_.size()); ++i) fetch_links(members_[i]);
+  const std::size_t flows_ahead = flows_.size() > flows_in_cache ? 16 : 0, links_ahead = flows_ahead / 2;
+  for (std::size_t i = with_links_; i < std::min(with_links_ + flows_ahead, members_.size()); ++i) fetch_flow(members_[i]);
+  for (std::size_t i = with_links_; i < std::min(with_links_ + links_ahead, members_.size()); ++i) fetch_links(members_[i]);
   for (; with_links_ < members_.size(); ++with_links_) {
-    if (ahead > 0 && with_links_ + ahead < members_.size()) fetch_links(members_[with_links_ + ahead]);
+    if (flows_ahead > 0 && with_links_ + flows_ahead < members_.size()) fetch_flow(members_[with_links_ + flows_ahead]);
+    if (links_ahead > 0 && with_links_ + links_ahead < members_.size()) fetch_links(members_[with_links_ + links_ahead]);
     for_links_of(members_[with_links_], [&](LinkState& link, LinkId id) {
       if (link.flows.size() == 1 || link.problem == problem_) return;
       link.problem = problem_;

@@ -1,6 +1,7 @@
 // What the executors of schedules share on a lane of a network: messages under way, connections between endpoints, copies to host memory.
 #pragma once
 
+#include "kernels/base/prefetch.hpp"
 #include "models/fabric/path_class.hpp"
 #include "models/fabric/routes.hpp"
 #include "sim/network/critical_path.hpp"
@@ -31,14 +32,6 @@ struct alignas(64) UnderWay {
 };
 static_assert(sizeof(UnderWay) == 64);
 
-// Asks for the memory of a value that is soon to be changed.
-template <class T>
-void fetch_all(const T& value) {
-  const auto* bytes = reinterpret_cast<const char*>(&value);
-  for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(bytes + at, 1);
-  __builtin_prefetch(bytes + sizeof(T) - 1, 1);
-}
-
 class UnderWayTable {
  public:
   std::uint32_t add(const UnderWay& entry) {
@@ -57,7 +50,7 @@ class UnderWayTable {
     free_.push_back(token);
     return entries_[token];
   }
-  void fetch(std::uint32_t token) const { fetch_all(entries_[token]); }
+  void fetch(std::uint32_t token) const { prefetch_all(entries_[token]); }
   bool empty() const { return entries_.size() == free_.size(); }
   std::span<const UnderWay> entries() const { return entries_; }  // those not `ended` are under way
 

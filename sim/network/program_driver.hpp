@@ -94,7 +94,7 @@ class ProgramDriver final : public Driver {
   }
 
   void fetch(int before, std::uint32_t token) override {
-    if (before == 2) return lane_.under_way.fetch(token);
+    if (before == 4) return lane_.under_way.fetch(token);
     const UnderWay& what = lane_.under_way.entries()[token];
     if (what.kind == UnderWay::Kind::message && executors_[what.executor]) executors_[what.executor]->fetch(before, what);
   }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "collectives/schedule/repeated_steps.hpp"
+#include "kernels/base/prefetch.hpp"
 #include "sim/network/chains.hpp"
 #include "sim/network/meeting_groups.hpp"
 #include "sim/network/schedule_costs.hpp"
@@ -372,10 +373,10 @@ class UncontendedRun {
 
   // What a transfer needs stands at places without order.
   void fetch(std::uint32_t i) const {
-    __builtin_prefetch(&places_[static_cast<std::size_t>(shape_->from(i))], 1);
-    __builtin_prefetch(&places_[static_cast<std::size_t>(shape_->to(i))], 1);
+    prefetch(&places_[static_cast<std::size_t>(shape_->from(i))]);
+    prefetch(&places_[static_cast<std::size_t>(shape_->to(i))]);
     for (std::uint32_t link = ways_[i].first_link; link < ways_[i + 1].first_link; ++link)
-      __builtin_prefetch(&busy_until_[static_cast<std::size_t>(links_[link])], 1);
+      prefetch(&busy_until_[static_cast<std::size_t>(links_[link])]);
   }
 
   // So many steps like this one follow, itself included.
