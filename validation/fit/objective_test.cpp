@@ -34,19 +34,7 @@ std::vector<FitPoint> measured_on(const OpenScenario& open, const HardwareProfil
 
 }  // namespace
 
-TEST_CASE("objective: what calls between servers cost beyond NCCL's table is the network's before it is the calls'") {
-  const OpenScenario open = star_of_nccl({"call_overhead", "network_hops"});
-  HardwareProfile truth;
-  truth.network_hops = 4;  // of 4 servers 6.6 + 6 * 20 us, of 16 servers 6.6 + 30 * 20 us
-  const FitResult result = fit(open, measured_on(open, truth, 4), {.folds = 0, .starts = 1});
-  HardwareProfile fitted;
-  for (const FittedParameter& p : result.parameters) p.parameter.hardware->set(fitted, p.value);
-  Simulator simulator(open.scenario());
-  for (const FitPoint& p : measured_on(open, truth, 16))
-    CHECK(simulator.time_us(p.setup, fitted) == doctest::Approx(p.measured.time_us).epsilon(0.3));
-}
-
-TEST_CASE("objective: an overhead of calls counts against a fit only where no call was of one server") {
+TEST_CASE("objective: an overhead of calls counts a little against a fit, only where no call was of one server") {
   const OpenScenario open = star_of_nccl({"call_overhead", "nccl_base"});
   const auto errors_with = [&](int nodes) {
     std::vector<FitPoint> points = measured_on(open, {}, 2);
@@ -58,7 +46,7 @@ TEST_CASE("objective: an overhead of calls counts against a fit only where no ca
   };
   const std::vector<double> between = errors_with(2), inside = errors_with(1);
   REQUIRE(between.size() == inside.size() + 1);
-  CHECK(between.back() == doctest::Approx(std::log(2)));
+  CHECK(between.back() == doctest::Approx(0.1 * std::log(2)));
 }
 
 }  // namespace weft
