@@ -7,8 +7,8 @@
 #include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
+#include "sim/network/before_first_message.hpp"
 #include "sim/network/flow_network.hpp"
-#include "sim/network/fresh_buffer.hpp"
 #include "sim/packet/packet_run.hpp"
 #include "sim/reference/s4u_network.hpp"
 

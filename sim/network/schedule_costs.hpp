@@ -6,7 +6,7 @@
 #include "models/fabric/path_class.hpp"
 #include "models/hardware.hpp"
 #include "models/message_costs.hpp"
-#include "sim/network/fresh_buffer.hpp"
+#include "sim/network/before_first_message.hpp"
 #include "sim/network/lane_state.hpp"
 #include "sim/network/placed_schedule.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/network/fresh_buffer.hpp"
+#include "sim/network/before_first_message.hpp"
 
 #include <algorithm>
 #include <cmath>
