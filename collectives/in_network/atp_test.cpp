@@ -415,6 +415,34 @@ TEST_CASE("atp: packets whose values or sums do not fit go again as floating poi
   CHECK(resent > 200 * 3 * 30);
 }
 
+TEST_CASE("atp: results as floating point that nobody asked for are not taken") {
+  class Forger final : public InNetworkAgent {
+    void on_datagram(Wire& wire, Datagram datagram) override {
+      AtpHeader h = datagram.header.as<AtpHeader>();
+      h.kind = AtpKind::parameter;
+      for (const AtpFit fit : {AtpFit::floats, AtpFit::fits}) {
+        h.overflow = fit;
+        Datagram answer = datagram;
+        answer.from = datagram.to, answer.to = datagram.from;
+        answer.header.set(h);
+        wire.send(std::move(answer));
+      }
+    }
+    void on_timer(Wire&, std::uint64_t) override {}
+    InNetworkStatistics counted() const override { return {}; }
+  } forger;
+  Growing values(1);
+  const AtpTree tree = plan_atp_tree(std::vector{0}, 0, std::vector<int>{});
+  PayloadPool pool(2);
+  TestNetwork network(1, {}, &pool);
+  AtpWorker worker(small, {0, 1, 0, tree.members[0], 1}, &values);
+  network.place(0, 0, worker);
+  network.place(1, 0, forger);
+  network.run();
+  CHECK(worker.finished());
+  CHECK(values.floats() == 0);
+}
+
 TEST_CASE("atp: forwarded packets pass all switches, an even share of them and the same of all workers") {
   AtpSettings settings = small;
   settings.aggregators = 1 << 20;

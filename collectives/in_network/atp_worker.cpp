@@ -87,6 +87,7 @@ void AtpWorker::on_datagram(Wire& wire, Datagram datagram) {
     ++statistics_.duplicates;
     return;
   }
+  if (h.overflow == AtpFit::floats && !flight(h.sequence).floats) return;  // nobody has asked for them
   if (h.overflow == AtpFit::overflow && settings_.floats) {
     if (flight(h.sequence).floats) return;
     flight(h.sequence).floats = true;
