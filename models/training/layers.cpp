@@ -1,5 +1,7 @@
 #include "models/training/layers.hpp"
 
+#include <algorithm>
+
 namespace weft {
 namespace {
 
@@ -18,12 +20,20 @@ ImageNetwork::ImageNetwork(std::string name, std::string source, Shape image)
              .layers = {}},
       shape_(image) {}
 
+// Libraries compute each group as a product of its own, in tiles of at least 32 of its output's channels.
+constexpr std::int64_t least_tile = 32;
+
 void ImageNetwork::convolution(const std::string& layer, const Convolution& c) {
   const Shape in = shape_;
-  shape_ = {c.out, (in.height + c.stride - 1) / c.stride, (in.width + c.stride - 1) / c.stride};
-  const double flops = product_flops(c.out, shape_.height * shape_.width, in.channels * c.kernel * c.kernel);
-  Layer l{.name = layer, .kind = c.kernel == 3 && c.stride == 1 ? LayerKind::convolution_3x3 : LayerKind::convolution};
-  l.tensors.push_back({"weight", c.out * in.channels * c.kernel * c.kernel});
+  const std::int64_t width = c.width > 0 ? c.width : c.kernel;
+  const auto side = [&](std::int64_t of, std::int64_t kernel) { return (of + 2 * c.padding.value_or(kernel / 2) - kernel) / c.stride + 1; };
+  shape_ = {c.out, side(in.height, c.kernel), side(in.width, width)};
+  const std::int64_t of_group = in.channels / c.groups * c.kernel * width;
+  const std::int64_t computed = c.groups == 1 ? c.out : c.groups * std::max(least_tile, c.out / c.groups);
+  const double flops = product_flops(computed, shape_.height * shape_.width, of_group);
+  const bool winograd = c.kernel == 3 && width == 3 && c.stride == 1 && c.groups == 1;
+  Layer l{.name = layer, .kind = winograd ? LayerKind::convolution_3x3 : LayerKind::convolution};
+  l.tensors.push_back({"weight", c.out * of_group});
   l.forward_flops = flops;
   // Backward: the gradients of weights and of the input, each as much work as forward. Nobody asks for that of the image.
   l.backward_kernels = model_.layers.empty() ? 1 : 2;
@@ -51,9 +61,15 @@ void ImageNetwork::elementwise(double elements, Passes passes) {
 void ImageNetwork::relu() { elementwise(shape_.elements(), {.forward = 2, .backward = 3}); }
 void ImageNetwork::residual_sum() { elementwise(shape_.elements(), {.forward = 3, .backward = 3}); }
 
-void ImageNetwork::max_pool(std::int64_t kernel, std::int64_t stride) {
+// Forward copies them; backward adds each branch's slice to what its other readers ask for.
+void ImageNetwork::concatenate(std::int64_t channels) {
+  shape_.channels = channels;
+  elementwise(shape_.elements(), {.forward = 2, .backward = 3});
+}
+
+void ImageNetwork::max_pool(std::int64_t kernel, std::int64_t stride, bool padded) {
   const Shape in = shape_;
-  const std::int64_t padding = kernel / 2 * (kernel % 2);
+  const std::int64_t padding = padded ? kernel / 2 * (kernel % 2) : 0;
   shape_.height = (in.height + 2 * padding - kernel) / stride + 1;
   shape_.width = (in.width + 2 * padding - kernel) / stride + 1;
   // Backward fills the input's gradient with zeros before it adds to it.
@@ -64,6 +80,8 @@ void ImageNetwork::average_pool(std::int64_t side) {
   elementwise(shape_.elements(), {.forward = 1, .backward = 1});
   shape_.height = shape_.width = side;
 }
+
+void ImageNetwork::average_around() { elementwise(shape_.elements(), {.forward = 2, .backward = 2}); }
 
 void ImageNetwork::linear(const std::string& layer, std::int64_t out) {
   const auto in = static_cast<std::int64_t>(shape_.elements());

@@ -15,20 +15,25 @@ class ImageNetwork {
   struct Convolution {
     std::int64_t out = 0, kernel = 1, stride = 1;
     bool bias = false;
+    std::int64_t width = 0;                    // of the kernel; 0: as its height
+    std::optional<std::int64_t> padding = {};  // on every side; none: half a kernel, so that only the stride makes it smaller
+    std::int64_t groups = 1;
   };
 
   ImageNetwork(std::string name, std::string source, Shape image);
   ImageNetwork(std::string name, std::string source) : ImageNetwork(std::move(name), std::move(source), Shape{}) {}
-  void convolution(const std::string& layer, const Convolution& c);  // padded by half a kernel
+  void convolution(const std::string& layer, const Convolution& c);
   void batch_norm(const std::string& layer);
   void relu();
-  void max_pool(std::int64_t kernel, std::int64_t stride);
-  void average_pool(std::int64_t side);  // to side x side
+  void max_pool(std::int64_t kernel, std::int64_t stride, bool padded = true);  // by half an odd kernel
+  void average_pool(std::int64_t side);                                         // to side x side
+  void average_around();                                                        // each element: pooling that keeps the shape
   void linear(const std::string& layer, std::int64_t out);
   void residual_sum();
+  void concatenate(std::int64_t channels);  // branches that have so many in all
 
   Shape shape() const { return shape_; }
-  void go_back_to(Shape shape) { shape_ = shape; }  // a shortcut starts where its block did
+  void go_back_to(Shape shape) { shape_ = shape; }  // a shortcut or a branch starts where its block did
   Model take() { return std::move(model_); }
 
  private:
@@ -68,6 +73,7 @@ class TokenNetwork {
   Model model_;
 };
 
+Model alexnet(const ModelOptions&);
 Model vgg13(const ModelOptions&);
 Model vgg16(const ModelOptions&);
 Model vgg16_bn(const ModelOptions&);
@@ -75,6 +81,9 @@ Model vgg16_cifar(const ModelOptions&);
 Model resnet20(const ModelOptions&);
 Model resnet50(const ModelOptions&);
 Model resnet101(const ModelOptions&);
+Model resnext101_32x4d(const ModelOptions&);
+Model densenet121(const ModelOptions&);
+Model inception_v3(const ModelOptions&);
 Model transformer_base(const ModelOptions&);
 Model bert_large(const ModelOptions&);
 Model gpt2_xl(const ModelOptions&);

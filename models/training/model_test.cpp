@@ -1,5 +1,7 @@
 #include "models/training/model.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 namespace weft {
@@ -11,13 +13,17 @@ TEST_CASE("models: parameters and tensors are those of the published networks, t
     int tensors;
   };
   // torchvision's documentation (num_params), Hugging Face's bert-large-uncased and gpt2-xl; the Transformer is its definition.
-  for (const Published& p : {Published{"vgg13", 133'047'848, 26},
+  for (const Published& p : {Published{"alexnet", 61'100'840, 16},
+                             {"vgg13", 133'047'848, 26},
                              {"vgg16", 138'357'544, 32},
                              {"vgg16_bn", 138'365'992, 58},
                              {"vgg16_cifar", 14'728'266, 54},
                              {"resnet20", 269'722, 59},
                              {"resnet50", 25'557'032, 161},
                              {"resnet101", 44'549'160, 314},
+                             {"resnext101_32x4d", 44'177'704, 314},  // pytorch-image-models: 44.18 M
+                             {"densenet121", 7'978'856, 364},
+                             {"inception_v3", 27'161'264, 292},
                              {"bert_large", 335'141'888, 391},
                              {"gpt2_xl", 1'557'611'200, 580},
                              {"transformer_base", 63'082'496, 253}}) {
@@ -30,7 +36,10 @@ TEST_CASE("models: parameters and tensors are those of the published networks, t
 }
 
 TEST_CASE("models: forward work is the published one") {
-  // torchvision's documentation counts multiply-adds: 15.47, 4.09 and 7.80 G. A multiply-add is two FLOPs.
+  // torchvision's documentation counts multiply-adds (GFLOPS there). A multiply-add is two FLOPs.
+  CHECK(known_model("alexnet").forward_flops() / 2 == doctest::Approx(0.71e9).epsilon(0.01));
+  CHECK(known_model("densenet121").forward_flops() / 2 == doctest::Approx(2.83e9).epsilon(0.005));
+  CHECK(known_model("inception_v3").forward_flops() / 2 == doctest::Approx(5.71e9).epsilon(0.005));  // without the auxiliary classifier
   CHECK(known_model("vgg16").forward_flops() / 2 == doctest::Approx(15.47e9).epsilon(0.005));
   CHECK(known_model("resnet50").forward_flops() / 2 == doctest::Approx(4.09e9).epsilon(0.005));
   CHECK(known_model("resnet101").forward_flops() / 2 == doctest::Approx(7.80e9).epsilon(0.005));
@@ -47,6 +56,14 @@ TEST_CASE("models: forward work is the published one") {
 TEST_CASE("models: backward is twice forward, but for the gradient of the image that nobody asks for") {
   const Model m = known_model("resnet50");
   CHECK(m.backward_flops() == doctest::Approx(2 * m.forward_flops() - m.layers.front().forward_flops));
+}
+
+TEST_CASE("models: convolutions of narrow groups cost whole tiles of 32 channels") {
+  // Of ResNeXt-101's stages only the last has groups of 32 channels: 8, 4 and 2 times as much is computed in the others.
+  const Model m = known_model("resnext101_32x4d");
+  const auto flops = [&](const char* name) { return std::ranges::find(m.layers, name, &Layer::name)->forward_flops; };
+  CHECK(flops("layer1.1.conv2") == 8 * 2.0 * 56 * 56 * 128 * 4 * 9);
+  CHECK(flops("layer4.1.conv2") == 2.0 * 7 * 7 * 1024 * 32 * 9);
 }
 
 TEST_CASE("models: BERT-Large's encoder has the parameters that AIACC counts") {

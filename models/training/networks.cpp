@@ -7,77 +7,6 @@
 namespace weft {
 namespace {
 
-constexpr ImageNetwork::Shape cifar{.channels = 3, .height = 32, .width = 32};
-
-// Convolutions of each stage.
-using VggStages = std::array<int, 5>;
-constexpr VggStages configuration_b{2, 2, 2, 2, 2}, configuration_d{2, 2, 3, 3, 3};
-
-// Simonyan & Zisserman (ICLR 2015), as in torchvision: five stages of 3 x 3 convolutions.
-void vgg_features(ImageNetwork& net, const VggStages& convolutions, bool batch_norm) {
-  constexpr std::array<std::int64_t, 5> widths{64, 128, 256, 512, 512};
-  int place = 0;
-  for (std::size_t stage = 0; stage < widths.size(); ++stage) {
-    const std::int64_t channels = widths[stage];
-    for (int i = 0; i < convolutions[stage]; ++i) {
-      net.convolution(fmt::format("features.{}", place++), {.out = channels, .kernel = 3, .bias = true});
-      if (batch_norm) net.batch_norm(fmt::format("features.{}", place++));
-      net.relu();
-      ++place;
-    }
-    net.max_pool(2, 2);
-    ++place;
-  }
-}
-
-Model vgg_with(std::string name, const VggStages& convolutions, bool batch_norm) {
-  ImageNetwork net(std::move(name), fmt::format("Simonyan & Zisserman, ICLR 2015, configuration {}; torchvision's layout",
-                                                convolutions == configuration_b ? "B" : "D"));
-  vgg_features(net, convolutions, batch_norm);
-  for (const std::int64_t out : {4096, 4096, 1000}) {
-    net.linear(fmt::format("classifier.{}", out == 1000 ? 6 : net.shape().elements() == 4096 ? 3 : 0), out);
-    if (out == 1000) continue;
-    net.relu();
-    net.relu();  // the dropout, which reads and writes as much
-  }
-  return net.take();
-}
-
-// He et al. (CVPR 2016) with the stride in the 3 x 3 convolution (v1.5), as in torchvision.
-Model resnet(std::string name, std::array<int, 4> blocks) {
-  ImageNetwork net(std::move(name), "He et al., CVPR 2016; torchvision's layout (v1.5)");
-  net.convolution("conv1", {.out = 64, .kernel = 7, .stride = 2});
-  net.batch_norm("bn1");
-  net.relu();
-  net.max_pool(3, 2);
-  for (int stage = 0; stage < 4; ++stage) {
-    const std::int64_t width = 64LL << stage;
-    for (int block = 0; block < blocks[static_cast<std::size_t>(stage)]; ++block) {
-      const std::string at = fmt::format("layer{}.{}.", stage + 1, block);
-      const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-      const ImageNetwork::Shape in = net.shape();
-      net.convolution(at + "conv1", {.out = width});
-      net.batch_norm(at + "bn1");
-      net.relu();
-      net.convolution(at + "conv2", {.out = width, .kernel = 3, .stride = stride});
-      net.batch_norm(at + "bn2");
-      net.relu();
-      net.convolution(at + "conv3", {.out = 4 * width});
-      net.batch_norm(at + "bn3");
-      if (block == 0) {
-        net.go_back_to(in);
-        net.convolution(at + "downsample.0", {.out = 4 * width, .stride = stride});
-        net.batch_norm(at + "downsample.1");
-      }
-      net.residual_sum();
-      net.relu();
-    }
-  }
-  net.average_pool(1);
-  net.linear("fc", 1000);
-  return net.take();
-}
-
 // Four projections around one attention; PyTorch keeps query, key and value apart.
 void attention_block(TokenNetwork& net, const std::string& at, const TokenNetwork::Attention& a) {
   net.linear(at + "query", {.in = a.width, .out = a.width, .tokens = a.queries});
@@ -95,45 +24,6 @@ void feed_forward(TokenNetwork& net, const std::string& at, std::int64_t width, 
 std::int64_t sequence_or(const ModelOptions& options, std::int64_t usual) { return options.sequence > 0 ? options.sequence : usual; }
 
 }  // namespace
-
-Model vgg13(const ModelOptions&) { return vgg_with("vgg13", configuration_b, false); }
-Model vgg16(const ModelOptions&) { return vgg_with("vgg16", configuration_d, false); }
-Model vgg16_bn(const ModelOptions&) { return vgg_with("vgg16_bn", configuration_d, true); }
-
-// For the 32 x 32 images of CIFAR-10, whose features one small layer classifies: what papers on compression train.
-Model vgg16_cifar(const ModelOptions&) {
-  ImageNetwork net("vgg16_cifar",
-                   "Simonyan & Zisserman, ICLR 2015, configuration D; with batch normalisation and one classifier for CIFAR-10", cifar);
-  vgg_features(net, configuration_d, true);
-  net.linear("classifier", 10);
-  return net.take();
-}
-
-// He et al. (CVPR 2016), section 4.2: 6n + 2 layers with n = 3, shortcuts without parameters (option A).
-Model resnet20(const ModelOptions&) {
-  ImageNetwork net("resnet20", "He et al., CVPR 2016, section 4.2, for CIFAR-10", cifar);
-  net.convolution("conv1", {.out = 16, .kernel = 3});
-  net.batch_norm("bn1");
-  net.relu();
-  for (int stage = 0; stage < 3; ++stage)
-    for (int block = 0; block < 3; ++block) {
-      const std::string at = fmt::format("layer{}.{}.", stage + 1, block);
-      const std::int64_t width = 16LL << stage;
-      net.convolution(at + "conv1", {.out = width, .kernel = 3, .stride = stage > 0 && block == 0 ? 2 : 1});
-      net.batch_norm(at + "bn1");
-      net.relu();
-      net.convolution(at + "conv2", {.out = width, .kernel = 3});
-      net.batch_norm(at + "bn2");
-      net.residual_sum();
-      net.relu();
-    }
-  net.average_pool(1);
-  net.linear("linear", 10);
-  return net.take();
-}
-
-Model resnet50(const ModelOptions&) { return resnet("resnet50", {3, 4, 6, 3}); }
-Model resnet101(const ModelOptions&) { return resnet("resnet101", {3, 4, 23, 3}); }
 
 // Vaswani et al. (2017), base: 6 + 6 layers of width 512 with 8 heads, one table of 37,000 embeddings for source, target and
 // output. A sample is a pair of sentences, each of `sequence` tokens.
@@ -203,7 +93,8 @@ Model gpt2_xl(const ModelOptions& options) {
 }
 
 std::span<const KnownModel> known_models() {
-  static constexpr std::array<KnownModel, 10> models{{
+  static constexpr std::array<KnownModel, 14> models{{
+      {"alexnet", "AlexNet: 61.1 M parameters in 16 tensors, most of them in two layers", alexnet},
       {"vgg13", "VGG-13: 133.0 M parameters in 26 tensors", vgg13},
       {"vgg16", "VGG-16: 138.4 M parameters in 32 tensors, most of them in one layer", vgg16},
       {"vgg16_bn", "VGG-16 with batch normalisation: 138.4 M parameters in 58 tensors", vgg16_bn},
@@ -211,6 +102,9 @@ std::span<const KnownModel> known_models() {
       {"resnet20", "ResNet-20 for CIFAR-10: 269,722 parameters in 59 tensors", resnet20},
       {"resnet50", "ResNet-50: 25.6 M parameters in 161 tensors", resnet50},
       {"resnet101", "ResNet-101: 44.5 M parameters in 314 tensors (the AIACC paper prints 29.4 M)", resnet101},
+      {"resnext101_32x4d", "ResNeXt-101 (32 x 4d): 44.2 M parameters in 314 tensors", resnext101_32x4d},
+      {"densenet121", "DenseNet-121: 8.0 M parameters in 364 tensors", densenet121},
+      {"inception_v3", "Inception v3 with its auxiliary classifier: 27.2 M parameters in 292 tensors, images of 299 x 299", inception_v3},
       {"transformer_base", "Transformer, base: 63.1 M parameters with a shared vocabulary of 37,000 (published: about 65 M)",
        transformer_base},
       {"bert_large", "BERT-Large: 335.1 M parameters, of them 302.3 M in the encoder", bert_large},
