@@ -13,6 +13,7 @@
 namespace weft {
 namespace {
 
+constexpr double says_nothing = 1e6;  // as noise, over the variance of what is left over
 constexpr double least_octave_factor = 0.05, most_octave_factor = 20;
 
 // Of each point, by octave: how its logarithm follows that of the factor there.
@@ -89,19 +90,24 @@ std::vector<CostAtSize> message_costs(Objective& objective, const std::vector<do
   const std::map<int, double> octaves = octaves_of(sizes);
   if (octaves.empty()) return {};
   const std::vector<double> plain_us = objective.simulated(values);
-  std::vector<double> left_over;
-  for (std::size_t i = 0; i < plain_us.size(); ++i)
-    left_over.push_back(std::log(objective.points()[i]->measured.time_us / std::max(plain_us[i], 1e-6)));
-  const double variance = variance_left_over(left_over);
+  const std::vector<CostAtSize> calls = objective.calls(values);
+  const std::size_t n = calls.size();
+  std::vector<LeftOver> of_calls;
+  for (std::size_t i = 0; i < n; ++i) of_calls.push_back(left_over_of(calls[i], *objective.points()[i], plain_us[i]));
+  const std::vector<bool> alone = standing_alone(of_calls);
+  std::vector<double> left_over, not_alone;
+  for (std::size_t i = 0; i < n; ++i) {
+    left_over.push_back(of_calls[i].log_ratio);
+    if (!alone[i]) not_alone.push_back(of_calls[i].log_ratio);
+  }
+  const double variance = variance_left_over(not_alone);
   if (!(variance > 0)) return {};
   const Shares shares = shares_of(objective, values, plain_us, sizes, octaves);
-  const std::vector<CostAtSize> calls = objective.calls(values);
-  const std::size_t n = left_over.size();
   std::vector<std::vector<double>> together(n, std::vector<double>(n));
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) {
       together[i][j] = common(shares[i], shares[j]) + common(calls[i], calls[j]);
-      if (i == j) together[i][j] += 2 * repeatability * repeatability / variance;
+      if (i == j) together[i][j] += alone[i] ? says_nothing : 2 * repeatability * repeatability / variance;
     }
   const auto weights = solve(std::move(together), left_over);
   if (!weights) return {};

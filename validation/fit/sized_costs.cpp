@@ -1,5 +1,6 @@
 #include "validation/fit/sized_costs.hpp"
 
+#include "kernels/base/statistics.hpp"
 #include "validation/fit/fitted_message_costs.hpp"
 #include "validation/fit/least_squares.hpp"
 
@@ -19,23 +20,68 @@ constexpr int octaves_of_one_scale = 4;
 // The left-overs of one series by size; those of equal sizes as their mean.
 struct Series {
   CostAtSize call;
-  std::vector<double> octave, log_ratio;
+  std::vector<double> octave, log_ratio, log_us;
 };
 
 std::vector<Series> series_of(const std::vector<LeftOver>& left_over) {
-  std::map<std::tuple<std::string, std::string, int>, std::map<std::int64_t, std::vector<double>>> by_series;
+  std::map<std::tuple<std::string, std::string, int>, std::map<std::int64_t, std::vector<const LeftOver*>>> by_series;
   for (const LeftOver& l : left_over)
-    by_series[{l.call.collective, l.call.algorithm, l.call.ranks}][std::max<std::int64_t>(1, l.call.size.count)].push_back(l.log_ratio);
+    by_series[{l.call.collective, l.call.algorithm, l.call.ranks}][std::max<std::int64_t>(1, l.call.size.count)].push_back(&l);
   std::vector<Series> out;
   for (const auto& [key, sizes] : by_series) {
-    Series s{.call = {std::get<0>(key), std::get<1>(key), std::get<2>(key), {}, 1}, .octave = {}, .log_ratio = {}};
-    for (const auto& [size, ratios] : sizes) {
-      double sum = 0;
-      for (const double r : ratios) sum += r;
+    Series s{.call = {std::get<0>(key), std::get<1>(key), std::get<2>(key), {}, 1}, .octave = {}, .log_ratio = {}, .log_us = {}};
+    for (const auto& [size, of_size] : sizes) {
+      double ratio = 0, us = 0;
+      for (const LeftOver* l : of_size) ratio += l->log_ratio, us += l->log_us;
+      const auto count = static_cast<double>(of_size.size());
       s.octave.push_back(std::log2(static_cast<double>(size)));
-      s.log_ratio.push_back(sum / static_cast<double>(ratios.size()));
+      s.log_ratio.push_back(ratio / count);
+      s.log_us.push_back(us / count);
     }
     out.push_back(std::move(s));
+  }
+  return out;
+}
+
+// How far the i-th of these is from the straight line between its neighbours.
+double off_the_line(const std::vector<double>& x, const std::vector<double>& y, std::size_t i) {
+  return y[i] - std::lerp(y[i - 1], y[i + 1], (x[i] - x[i - 1]) / (x[i + 1] - x[i - 1]));
+}
+
+// How far a point of the series usually is.
+double usually_off(const Series& s) {
+  std::vector<double> distances;
+  for (std::size_t i = 1; i + 1 < s.octave.size(); ++i) distances.push_back(std::abs(off_the_line(s.octave, s.log_ratio, i)));
+  return median(std::move(distances));
+}
+
+// By how much the i-th stands alone; 0: not at all.
+double alone(const Series& s, std::size_t i, double usual) {
+  constexpr double least = 0.1, times_usual = 4, least_sizes = 8;  // the last in octaves: 256 bytes
+  const auto& r = s.log_ratio;
+  const bool first = i == 0 && s.octave[2] <= least_sizes;
+  if (!first && (i == 0 || i + 1 == r.size())) return 0;
+  const double off = first ? r[0] - r[1] : off_the_line(s.octave, r, i);
+  const double measured = first ? s.log_us[0] - s.log_us[1] : off_the_line(s.octave, s.log_us, i);
+  const double neighbours = std::abs(first ? r[1] - r[2] : r[i + 1] - r[i - 1]);
+  const double both = off * measured > 0 ? std::min(std::abs(off), std::abs(measured)) : 0;
+  return both > std::max(least, times_usual * usual) && neighbours < std::abs(off) / 2 ? both : 0;
+}
+
+// The one that stands alone most goes first: its neighbours may only seem to. Returns the octaves of those that went.
+std::vector<double> take_alone(Series& s) {
+  constexpr std::size_t fewest = 5;  // of fewer nobody knows which one is wrong
+  std::vector<double> out;
+  while (s.octave.size() >= fewest) {
+    const double usual = usually_off(s);
+    std::size_t most = 0;
+    double how_much = 0;
+    for (std::size_t i = 0; i < s.octave.size(); ++i)
+      if (const double is = alone(s, i, usual); is > how_much) most = i, how_much = is;
+    if (how_much == 0) break;
+    out.push_back(s.octave[most]);
+    for (std::vector<double>* values : {&s.octave, &s.log_ratio, &s.log_us})
+      values->erase(values->begin() + static_cast<std::ptrdiff_t>(most));
   }
   return out;
 }
@@ -143,11 +189,31 @@ double nearer(double factor, double wanted, double reached) {
 
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
   std::vector<Series> all = series_of(left_over);
+  for (Series& s : all) take_alone(s);
   std::erase_if(all, [](const Series& s) { return s.octave.size() < 2; });  // nothing says that another size would be alike
   std::vector<double> ratios;
   for (const Series& s : all) ratios.insert(ratios.end(), s.log_ratio.begin(), s.log_ratio.end());
   const double variance = variance_left_over(ratios);
   return variance > 0 ? factors_of(all, repeatability * repeatability / variance) : std::vector<CostAtSize>{};
+}
+
+LeftOver left_over_of(CostAtSize call, const FitPoint& point, double simulated_us) {
+  const double log_us = std::log(point.measured.time_us);
+  return {std::move(call), log_us - std::log(std::max(simulated_us, 1e-6)), log_us};
+}
+
+std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over) {
+  std::vector<bool> out(left_over.size());
+  for (Series& s : series_of(left_over)) {
+    const std::vector<double> gone = take_alone(s);
+    for (std::size_t i = 0; i < left_over.size(); ++i) {
+      const CostAtSize& call = left_over[i].call;
+      if (std::tie(call.collective, call.algorithm, call.ranks) != std::tie(s.call.collective, s.call.algorithm, s.call.ranks)) continue;
+      const double octave = std::log2(static_cast<double>(std::max<std::int64_t>(1, call.size.count)));
+      if (std::ranges::find(gone, octave) != gone.end()) out[i] = true;
+    }
+  }
+  return out;
 }
 
 double covariance_of_sizes(double octaves) {
@@ -166,8 +232,7 @@ std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<doub
   std::vector<LeftOver> left_over;
   const std::vector<CostAtSize> of_messages = message_costs(objective, values);
   const std::vector<double> without = objective.simulated(values, of_messages);
-  for (std::size_t i = 0; i < calls.size(); ++i)
-    left_over.push_back({calls[i], std::log(objective.points()[i]->measured.time_us / std::max(without[i], 1e-6))});
+  for (std::size_t i = 0; i < calls.size(); ++i) left_over.push_back(left_over_of(calls[i], *objective.points()[i], without[i]));
   std::vector<CostAtSize> out = smoothed(left_over);
   const std::vector<CostAtSize> wanted = out;
   constexpr int rounds = 4;  // what no factor reaches, as cables' latencies, is made up for by the rest

@@ -12,7 +12,10 @@ namespace weft {
 struct LeftOver {
   CostAtSize call;       // its factor is not used
   double log_ratio = 0;  // log(measured / simulated)
+  double log_us = 0;     // log(measured)
 };
+
+LeftOver left_over_of(CostAtSize call, const FitPoint& point, double simulated_us);
 
 // What is left over is of a message as well as of a call, and a measurement, made again, differs by about so much (standard deviation of
 // its logarithm): benchmarks of networks repeat within a few percent.
@@ -23,11 +26,19 @@ double covariance_of_sizes(double octaves);
 // The variance of what is left over, besides that of measuring; 0: it is nothing but that.
 double variance_left_over(const std::vector<double>& log_ratios);
 
+// Which of them stand alone: what is left over, and what was measured, are more than 10 % from the straight line between their neighbours
+// in size (of equal collective, algorithm and ranks), to the same side, and far more than is usual in the series, while the neighbours
+// agree with one another; or, at the least sizes, where nothing depends on the size, from the two next to it. Something else went on while
+// they were measured: of other sizes they say nothing. A step, to a slower protocol say, is none: there the neighbours do not agree; and
+// where only the left-over is off, it is the simulation.
+std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over);
+
 // The left-overs as factors, each series (collective, algorithm, ranks) of two sizes and more smoothed over its sizes (Gaussian process
-// with the covariance above and the repeatability as its noise): nearly as they are where they are large, less where they are no more
-// than measuring again would make of them. Where the factors of the next number of ranks predict the least and the largest number of
-// ranks worse than no factors do, they fade out beyond those: to 1 at half and at twice as many ranks. Where one number of ranks was
-// measured, nothing says whether they hold at others, and they fade out to 1 at a sixteenth and at sixteen times as many.
+// with the covariance above and the repeatability as its noise), without those that stand alone: nearly as they are where they are large,
+// less where they are no more than measuring again would make of them. Where the factors of the next number of ranks predict the least and
+// the largest number of ranks worse than no factors do, they fade out beyond those: to 1 at half and at twice as many ranks. Where one
+// number of ranks was measured, nothing says whether they hold at others, and they fade out to 1 at a sixteenth and at sixteen times as
+// many.
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 
 // Those of these values on the objective's points, so that the simulation comes out as smoothed: first of messages, of what these leave

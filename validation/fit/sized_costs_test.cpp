@@ -10,11 +10,15 @@ using namespace weft;
 
 namespace {
 
-// Left-overs of one series at every second power of two.
-std::vector<LeftOver> series(const std::function<double(double octave)>& log_ratio) {
+using ByOctave = std::function<double(double octave)>;
+
+// Left-overs of one series at every second power of two, where calls are simulated as such logarithms.
+std::vector<LeftOver> series(
+    const ByOctave& log_ratio, const ByOctave& log_simulated = [](double) { return 3.0; }) {
   std::vector<LeftOver> out;
   for (int octave = 4; octave <= 30; octave += 2)
-    out.push_back({{"allreduce", "ring", 8, Bytes{std::int64_t{1} << octave}}, log_ratio(octave)});
+    out.push_back(
+        {{"allreduce", "ring", 8, Bytes{std::int64_t{1} << octave}}, log_ratio(octave), log_simulated(octave) + log_ratio(octave)});
   return out;
 }
 
@@ -39,6 +43,26 @@ TEST_CASE("sized costs: what is no more than measuring again makes no factors, a
   for (int round = 0; round < 20; ++round) {
     CHECK(smoothed(series(noise(0.02))).empty());  // a standard deviation of 1.2 %
     for (const CostAtSize& cost : smoothed(series(noise(0.05)))) CHECK(std::abs(std::log(cost.factor)) < 0.04);  // of 2.9 %
+  }
+}
+
+TEST_CASE("sized costs: a measurement that stands alone says nothing of others; steps, and what is simulated wrong, do") {
+  const auto factor_at = [](const std::vector<LeftOver>& left_over, double octave) {
+    return std::log(cost_factor(smoothed(left_over), {"allreduce", "ring", 8, Bytes{std::int64_t{1} << static_cast<int>(octave)}}));
+  };
+  const auto wave = [](double octave) { return 0.1 + 0.02 * std::sin(octave); };
+  for (const double wild : {4, 8, 16}) {  // the first, among the least sizes, and in the middle
+    CAPTURE(wild);
+    const auto with_wild = [&](double octave) { return octave == wild ? 0.8 : wave(octave); };
+    for (double octave = 5; octave <= 29; octave += 2)
+      CHECK(std::abs(factor_at(series(with_wild), octave) - factor_at(series(wave), octave)) < 0.015);
+    // Measured as always, and simulated too fast at that size.
+    const auto dip = [&](double octave) { return octave == wild ? 2.3 : 3.0; };
+    CHECK(factor_at(series(with_wild, dip), wild) > 0.75);
+  }
+  for (const double step : {16, 30}) {  // from there on everything is slower; the last of all may be the first of many
+    CAPTURE(step);
+    CHECK(factor_at(series([&](double octave) { return octave >= step ? 0.8 : wave(octave); }), step) > 0.75);
   }
 }
 
