@@ -114,7 +114,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   FitResult result;
   for (const FitParameter& p : open.parameters()) result.parameters.push_back({p, p.initial});
   Objective objective(open, training, std::make_shared<Simulators>(open), Precision::about);
-  Objective exact = objective.exactly(), judge = objective.on(all).exactly();
+  Objective whole = objective.on(all), exact = objective.exactly(), judge = whole.exactly();
   Search search(objective, options.budget / 2 / std::max(1, options.starts));
   const Moving every(result.parameters.size(), true);
   const bool holds_out = training.size() < all.size();
@@ -122,7 +122,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   std::vector<ErrorSummary> by_start;
   for (int start = 0; start < options.starts; ++start) {
     Candidate here = search.start(initial_values(open), every, options.seed, start);
-    by_start.push_back(error_of(judge.simulated(here.values), all, !holds_out));
+    by_start.push_back(error_of(whole.simulated(here.values), all, !holds_out));
     if (here.loss < best.loss) best = std::move(here);
     if (options.say) options.say(fmt::format("start {} of {}: mean loss {:.4f}", start + 1, options.starts, best.loss));
   }

@@ -66,7 +66,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
   return out;
 }
 
-constexpr int few_pieces = 16;
+constexpr int few_pieces = 8;
 
 // One call and nothing beside it: what it costs before its first message comes on top of the rest.
 bool is_alone(const Scenario& s) { return s.jobs.empty() && s.traffic.empty() && s.copies.empty() && s.workload.iterations == 1; }
@@ -86,6 +86,19 @@ class Axis {
   static constexpr double spacing = 1.0;
   double cost_, below_;
 };
+
+// Where bytes cost nothing but their way over the links, a call of twice the size takes as long as one of half the efficiency: all sizes
+// that are cut into as many chunks are simulated as one, of chunks that are short on their side of the eager threshold.
+Bytes simulated_as(Bytes size, const HardwareProfile& p, int chunks) {
+  const std::array rates = {
+      p.reduce_rate,         p.reduce_rate_beyond_cache, p.reduce_rate_in_memory, p.copy_rate,   p.copy_rate_beyond_cache,
+      p.copy_rate_in_memory, p.page_fault_rate,          p.stream_rate,           p.staging_rate};
+  const bool only_links = std::ranges::all_of(rates, [](BitsPerSecond rate) { return rate.count == 0; }) && p.eager_efficiency == 1 &&
+                          p.inline_threshold.count == 0 && p.rendezvous_threshold == HardwareProfile{}.rendezvous_threshold;
+  constexpr std::int64_t shortest = 64, shorter = 4;  // so much that no efficiency near that of the size is above 1
+  const std::int64_t chunk = size.count / chunks < p.eager_threshold.count ? shortest : p.eager_threshold.count;
+  return only_links && size.count >= shorter * chunk * chunks ? Bytes{chunk * chunks} : size;
+}
 
 }  // namespace
 
@@ -223,17 +236,17 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   Prepared& whole = prepared(e);
   const Regime regime = regime_of(e, hardware, whole);
   if (regime.protocol == NcclProtocol::automatic || regime.cost != 1 || !is_alone(whole.experiment.scenario())) return time_us(e, hardware);
-  const AlgorithmChoice choice = sized(e, hardware, whole).choice;
   MeasuredSetup asked = e;
-  const bool fewer = choice.settings.pieces > few_pieces;
-  if (fewer) {
-    asked.algorithm.settings = choice.settings;
-    asked.algorithm.settings.pieces = few_pieces;
-  }
-  Prepared& p = fewer ? prepared(asked) : whole;
+  asked.algorithm.settings = sized(e, hardware, whole).choice.settings;
+  const bool fewer = asked.algorithm.settings.pieces > few_pieces;
+  if (fewer) asked.algorithm.settings.pieces = few_pieces;
+  Prepared& p = prepared(asked);
+  if (p.chunks == 0) p.chunks = std::max(1, price(request_of(p.experiment.scenario(), asked.algorithm)).chunks);
+  asked.size = simulated_as(e.size, hardware.in(regime), p.chunks);
+  const double smaller = static_cast<double>(asked.size.count) / static_cast<double>(e.size.count);
   const NcclFactors here = nccl_factors(hardware, regime);
-  std::vector<Axis> axes = {Axis(here.hops), Axis(1 / std::min(1.0, here.efficiency))};  // of hops, of bytes,
-  if (regime.between_servers) axes.emplace_back(here.hops * here.network);               // of hops between servers
+  std::vector<Axis> axes = {Axis(here.hops), Axis(1 / (smaller * std::min(1.0, here.efficiency)))};  // of hops, of bytes,
+  if (regime.between_servers) axes.emplace_back(here.hops * here.network);                           // of hops between servers
   double us = 0;
   for (unsigned corner = 0; corner < 1U << axes.size(); ++corner) {
     double weight = 1;
@@ -241,12 +254,16 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
     if (weight == 0) continue;
     NcclFactors there{.hops = axes[0].value(corner & 1), .efficiency = 1 / axes[1].value(corner >> 1 & 1)};
     if (regime.between_servers) there.network = axes[2].value(corner >> 2 & 1) / there.hops;
-    const HardwareProfile at_corner = with_nccl_factors(hardware, regime, there);
-    double at_us = std::max(besides_overhead_us(asked, at_corner, regime, p), 1e-6);
+    double at_us = std::max(besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), regime, p), 1e-6);
     if (fewer) {
       const auto [ratio, is_new] = whole.of_whole.try_emplace(
           {static_cast<double>(e.size.count), static_cast<double>(regime.protocol), static_cast<double>(regime.pattern)}, 1.0);
-      if (is_new) ratio->second = besides_overhead_us(e, at_corner, regime, whole) / at_us;
+      if (is_new) {
+        there.efficiency = std::min(1.0, there.efficiency / smaller);
+        const double whole_us = besides_overhead_us(e, with_nccl_factors(hardware, regime, there), regime, whole);
+        there.efficiency *= smaller;
+        ratio->second = whole_us / std::max(besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), regime, p), 1e-6);
+      }
       at_us *= ratio->second;
     }
     us += weight * at_us;

@@ -50,7 +50,7 @@ class Simulator {
   double time_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
   // The same within a few percent, from few and short simulations for many profiles: calls of NCCL on a lattice of the factors that they
-  // feel, those in many pieces in fewer and larger ones, whose time is right at one place of the lattice.
+  // feel, those in many pieces in fewer and larger ones, whose time is right at one place of the lattice, and long ones as shorter ones.
   double about_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
   // The call as a profile's costs by size name it.
@@ -75,6 +75,7 @@ class Simulator {
   struct Prepared {
     Experiment experiment;
     AlgorithmChoice algorithm = {};
+    int chunks = 0;  // once asked
     std::map<std::vector<double>, double> known_us = {};
     std::map<std::vector<double>, double> of_whole = {};     // time over that in fewer pieces, by size and regime
     std::map<std::vector<double>, SizedChoice> chosen = {};  // of nccl, by size and all that its choice depends on

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
 #include <tuple>
 
 namespace weft {
@@ -57,7 +58,7 @@ double usually_off(const Series& s) {
 
 // By how much the i-th stands alone; 0: not at all.
 double alone(const Series& s, std::size_t i, double usual) {
-  constexpr double least = 0.1, times_usual = 4, least_sizes = 8;  // the last in octaves: 256 bytes
+  constexpr double least = 0.25, times_usual = 4, least_sizes = 8;  // the last in octaves: 256 bytes
   const auto& r = s.log_ratio;
   const bool first = i == 0 && s.octave[2] <= least_sizes;
   if (!first && (i == 0 || i + 1 == r.size())) return 0;
@@ -100,7 +101,7 @@ std::vector<double> smooth(const std::vector<double>& x, const std::vector<doubl
 }
 
 // Straight lines between the sizes, as cost_factor has them.
-double between(const std::vector<double>& x, const std::vector<double>& y, double at) {
+double line_at(const std::vector<double>& x, const std::vector<double>& y, double at) {
   const auto above = static_cast<std::size_t>(std::ranges::lower_bound(x, at) - x.begin());
   if (above == 0) return y.front();
   if (above == x.size()) return y.back();
@@ -125,7 +126,7 @@ bool hold_beyond(const Scales& scales, double noise) {
     const std::vector<double> line = smooth(neighbour.octave, neighbour.log_ratio, noise);
     for (std::size_t i = 0; i < left_out.octave.size(); ++i) {
       without.push_back(left_out.log_ratio[i]);
-      with.push_back(left_out.log_ratio[i] - between(neighbour.octave, line, left_out.octave[i]));
+      with.push_back(left_out.log_ratio[i] - line_at(neighbour.octave, line, left_out.octave[i]));
     }
   };
   judge(*scales.front(), *scales[1]);
@@ -185,6 +186,64 @@ double nearer(double factor, double wanted, double reached) {
   return std::clamp(std::exp(std::log(factor) * (reached * wanted > 0 ? share : most_at_once)), least_factor, most_factor);
 }
 
+// A call of a size between two neighbours of a series, and the times of these.
+struct Between {
+  FitPoint point;
+  double least_us = 0, most_us = 0;
+};
+
+// At every power of two between the sizes of the points, for each series by itself. `us`: simulated, by point.
+std::vector<Between> between(const std::vector<const FitPoint*>& points, const std::vector<double>& us) {
+  std::map<std::string, std::map<std::int64_t, std::size_t>> by_series;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const MeasuredSetup& e = points[i]->setup;
+    by_series[fmt::format("{} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, e.nodes, e.of_each_node, e.from, e.to)]
+        .try_emplace(e.size.count, i);
+  }
+  std::vector<Between> out;
+  for (const auto& [series, sizes] : by_series)
+    for (auto below = sizes.begin(); below != sizes.end() && std::next(below) != sizes.end(); ++below) {
+      const auto above = std::next(below);
+      const auto [least, most] = std::minmax(us[below->second], us[above->second]);
+      for (std::int64_t size = 2 * below->first; size > 0 && size < above->first; size *= 2) {
+        out.push_back({*points[below->second], least, most});
+        out.back().point.setup.size = Bytes{size};
+        out.back().point.measured.size_bytes = size;
+      }
+    }
+  return out;
+}
+
+// Between two sizes a call takes no less than at the smaller one and no more than at the larger, whatever NCCL is expected to choose there:
+// where it would, there are factors that hold it.
+void hold_between(Objective& objective, const std::vector<double>& values, std::vector<CostAtSize>& costs) {
+  constexpr double outside = 1.02;
+  constexpr int rounds = 3;
+  std::vector<Between> all = between(objective.points(), objective.simulated(values, costs));
+  for (int round = 0; round < rounds && !all.empty(); ++round) {
+    std::vector<const FitPoint*> points;
+    for (const Between& b : all) points.push_back(&b.point);
+    Objective there = objective.on(std::move(points));
+    const std::vector<double> us = there.simulated(values, costs);
+    const std::vector<CostAtSize> calls = there.calls(values);
+    std::vector<Between> held;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double wanted = std::clamp(us[i], all[i].least_us, all[i].most_us);
+      if (std::max(us[i], wanted) <= outside * std::min(us[i], wanted)) continue;
+      auto at = std::ranges::find_if(costs, [&](const CostAtSize& cost) { return same_call(cost, calls[i]); });
+      if (at == costs.end()) {
+        const double now = cost_factor(costs, {calls[i].collective, calls[i].algorithm, calls[i].ranks, calls[i].size});
+        costs.push_back(calls[i]);
+        costs.back().factor = now;
+        at = std::prev(costs.end());
+      }
+      at->factor = std::clamp(at->factor * wanted / us[i], least_factor, most_factor);
+      held.push_back(std::move(all[i]));
+    }
+    all = std::move(held);
+  }
+}
+
 }  // namespace
 
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
@@ -236,7 +295,10 @@ std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<doub
   std::vector<CostAtSize> out = smoothed(left_over);
   const std::vector<CostAtSize> wanted = out;
   constexpr int rounds = 4;  // what no factor reaches, as cables' latencies, is made up for by the rest
-  for (int round = 0; round < rounds && !out.empty(); ++round) {
+  constexpr double near = 1e-3;
+  double most_off = out.empty() ? 0 : 1;
+  for (int round = 0; round < rounds && most_off > near; ++round) {
+    most_off = 0;
     std::vector<CostAtSize> all = of_messages;
     all.insert(all.end(), out.begin(), out.end());
     const std::vector<double> with = objective.simulated(values, all);
@@ -244,10 +306,13 @@ std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<doub
       double reached = 0, of = 0;
       for (std::size_t i = 0; i < calls.size(); ++i)
         if (same_call(calls[i], out[k])) reached += std::log(std::max(with[i], 1e-6) / std::max(without[i], 1e-6)), of += 1;
-      if (of > 0) out[k].factor = nearer(out[k].factor, std::log(wanted[k].factor), reached / of);
+      if (of == 0) continue;
+      most_off = std::max(most_off, std::abs(std::log(wanted[k].factor) - reached / of));
+      out[k].factor = nearer(out[k].factor, std::log(wanted[k].factor), reached / of);
     }
   }
   out.insert(out.begin(), of_messages.begin(), of_messages.end());
+  hold_between(objective, values, out);
   for (CostAtSize& cost : out) cost.factor = std::round(cost.factor * 1e4) / 1e4;
   return out;
 }

@@ -26,7 +26,7 @@ double covariance_of_sizes(double octaves);
 // The variance of what is left over, besides that of measuring; 0: it is nothing but that.
 double variance_left_over(const std::vector<double>& log_ratios);
 
-// Which of them stand alone: what is left over, and what was measured, are more than 10 % from the straight line between their neighbours
+// Which of them stand alone: what is left over, and what was measured, are more than a quarter from the straight line between their neighbours
 // in size (of equal collective, algorithm and ranks), to the same side, and far more than is usual in the series, while the neighbours
 // agree with one another; or, at the least sizes, where nothing depends on the size, from the two next to it. Something else went on while
 // they were measured: of other sizes they say nothing. A step, to a slower protocol say, is none: there the neighbours do not agree; and
@@ -42,7 +42,7 @@ std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over);
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 
 // Those of these values on the objective's points, so that the simulation comes out as smoothed: first of messages, of what these leave
-// then of calls.
+// then of calls. Between the sizes of a series times stay between those of its neighbours.
 std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values);
 
 }  // namespace weft
