@@ -11,7 +11,7 @@ namespace weft {
 
 // All times of a call are multiplied by the factor.
 struct CostAtSize {
-  std::string collective, algorithm;  // "nccl_ring", "nccl_tree", "nccl_nvls": by the pattern that NCCL takes
+  std::string collective, algorithm;  // "nccl_ring", "nccl_tree", "nccl_nvls", "nccl_nvls_tree": by the pattern that NCCL takes
   int ranks = 2;
   Bytes size;
   double factor = 1;

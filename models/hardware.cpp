@@ -89,6 +89,7 @@ void add(HardwareProfile& out, const NcclCosts& costs) {
   out.rail_overhead += costs.network;
   out.network_overhead += costs.network;
   out.message_efficiency *= costs.efficiency;
+  out.nvlink_gain = costs.nvlink_gain;
   out.eager_threshold = std::max(out.eager_threshold, nccl_eager);
 }
 

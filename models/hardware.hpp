@@ -84,6 +84,7 @@ struct HardwareProfile {
   BitsPerSecond eager_copy_rate{0};  // 0: copies take no time, and so nobody makes a handshake
   SimTime handshake = {};
   double sender_share = 0.3;
+  double nvlink_gain = 1.0;  // of messages between the GPUs of a server, where its NVSwitch adds: they carry so much less; of a regime
   // Of NCCL's table (models/nccl_tuning.hpp): its latencies are multiplied by these, and a protocol gets these parts of the links.
   double nccl_base = 1.0;
   double ll_hops = 1.0, ll128_hops = 1.0, simple_hops = 1.0;

@@ -16,6 +16,10 @@ struct Table {
 constexpr Table tree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}};
 constexpr Table ring = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
 constexpr double nvls_us = 25;  // to the switch and back: half of it is a hop
+constexpr double nvls_tree_network_us = 20.9;
+// What an NVSwitch gives of that where calls go between servers, and the network is the slower of the two: a profile says what NVLS gives
+// by itself.
+constexpr double published_nvls_efficiency = 0.85;
 
 // Between servers a ring's ranks each launch as many network operations as it has steps: hops inside take at least so long, and three
 // times as long with Simple (Intel; AMD twice of it).
@@ -70,6 +74,8 @@ auto& efficiency_of(Profile& p, NcclProtocol protocol) {
 // it takes with both, where the two requests of 24 bytes for every 256 share it with the writes (models/server/pcie.cpp).
 constexpr double one_way = (256.0 + 24) / (256 + 24 + 2 * 24);
 
+bool uses_switch(NcclAlgorithm pattern) { return pattern == NcclAlgorithm::nvls || pattern == NcclAlgorithm::nvls_tree; }
+
 bool is_chain(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
 
 }  // namespace
@@ -96,9 +102,14 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const NcclFactors factors = nccl_factors(profile, regime);
   const double efficiency = std::min(1.0, factors.efficiency);
-  if (regime.pattern == NcclAlgorithm::nvls) {
+  if (uses_switch(regime.pattern)) {
     const SimTime hop = microseconds(factors.hops * nvls_us / 2);
-    return {.base = {}, .nvlink = hop, .pcie = hop, .network = {}, .efficiency = efficiency * nvls_gain(std::max(2, regime.gpus))};
+    return {.base = {},
+            .nvlink = hop,
+            .pcie = hop,
+            .network = microseconds(factors.hops * factors.network * nvls_tree_network_us) + regime.longer,
+            .efficiency = efficiency,
+            .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * (regime.pattern == NcclAlgorithm::nvls ? 1 : published_nvls_efficiency)};
   }
   const bool is_tree = regime.pattern == NcclAlgorithm::tree;
   const Table& table = is_tree ? tree : ring;
@@ -132,9 +143,12 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
     inner = 2.0 * (q.ranks / q.servers - 1);
     outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
     share_inside = 2, share_outside = q.servers == 2 ? 1 : 2;
-  } else if (regime.pattern == NcclAlgorithm::nvls) {
+  } else if (uses_switch(regime.pattern)) {
+    const double gpus = q.ranks / q.servers;
     inner = 2;
-    share_inside = 2.0 * (q.ranks - 1) / q.ranks;
+    outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
+    share_inside = 2.0 * (gpus - 1) / gpus / costs.nvlink_gain;
+    share_outside = q.servers == 2 ? 1 : 2;
   } else if (q.collective == Collective::alltoall) {  // every pair at once
     (q.servers > 1 ? outer : inner) = 1;
     const double others = q.ranks - 1.0, of_server = q.ranks / q.servers;
@@ -168,13 +182,13 @@ bool is_possible(const NcclQuestion& q, const Regime& regime) {
   if (q.collective != Collective::allreduce) return false;
   if (regime.pattern == NcclAlgorithm::tree) return true;
   constexpr int too_few = 2;  // for NCCL to use NVLS, unless it is told to
-  return regime.protocol == NcclProtocol::simple && q.servers == 1 &&
-         (q.algorithm == NcclAlgorithm::nvls || (q.switch_adds && q.ranks > too_few));
+  return regime.protocol == NcclProtocol::simple && (q.servers == 1) == (regime.pattern == NcclAlgorithm::nvls) &&
+         (q.algorithm == regime.pattern || (q.switch_adds && q.ranks / q.servers > too_few));
 }
 
 template <class Function>
 void for_each_regime(const NcclQuestion& q, Function&& function) {
-  for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls})
+  for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree})
     for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
       const Regime regime{.protocol = protocol,
                           .pattern = pattern,
@@ -190,7 +204,7 @@ double bias_of(const HardwareProfile& profile, const Regime& regime) {
   if (regime.protocol == NcclProtocol::ll) bias *= std::max(profile.ll_bias, least_bias);
   if (regime.protocol == NcclProtocol::ll128) bias *= std::max(profile.ll128_bias, least_bias);
   if (regime.pattern == NcclAlgorithm::tree) bias *= std::max(profile.tree_bias, least_bias);
-  if (regime.pattern == NcclAlgorithm::nvls) bias *= std::max(profile.nvls_bias, least_bias);
+  if (uses_switch(regime.pattern)) bias *= std::max(profile.nvls_bias, least_bias);
   return bias;
 }
 

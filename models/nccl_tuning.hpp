@@ -23,6 +23,7 @@ struct NcclCosts {
   SimTime base;                   // of a call
   SimTime nvlink, pcie, network;  // of a hop
   double efficiency = 1;          // of the links
+  double nvlink_gain = 1;         // of a server's, where its NVSwitch adds
 };
 
 // With the profile's factors.

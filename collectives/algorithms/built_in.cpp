@@ -101,6 +101,8 @@ NcclShape nccl_shape(const Request& q) {
           .pxn = s.pxn.value_or(false)};
 }
 
+bool is_tree(NcclAlgorithm a) { return a == NcclAlgorithm::tree || a == NcclAlgorithm::nvls_tree; }
+
 void fits_servers(const Request& q, Problems& problems) {
   const int g = q.settings.group, nics = q.settings.nics;
   if (q.ranks < 1) return;
@@ -111,7 +113,9 @@ void fits_servers(const Request& q, Problems& problems) {
   if (q.settings.nccl == NcclAlgorithm::nvls && std::max(g, 1) != q.ranks)
     problems.push_back({"/algorithm", fmt::format("nvls adds in the NVSwitch of one server; these are {} ranks in servers of {}", q.ranks,
                                                   std::max(g, 1))});
-  if (q.settings.nccl != NcclAlgorithm::tree && q.settings.nccl != NcclAlgorithm::automatic && pieces_of(q.settings) > 1 &&
+  if (q.settings.nccl == NcclAlgorithm::nvls_tree && std::max(g, 1) == q.ranks)
+    problems.push_back({"/algorithm", fmt::format("nvls_tree adds between servers; these are {} ranks in one", q.ranks)});
+  if (!is_tree(q.settings.nccl) && q.settings.nccl != NcclAlgorithm::automatic && pieces_of(q.settings) > 1 &&
       q.collective != Collective::broadcast && q.collective != Collective::reduce)
     problems.push_back(
         {"/pieces", fmt::format("must be 1 for rings and nvls, whose chunks follow one another already, got {}", q.settings.pieces)});
@@ -119,18 +123,20 @@ void fits_servers(const Request& q, Problems& problems) {
 
 void trees_reduce_everywhere(const Request& q, Problems& problems) {
   fits_servers(q, problems);
-  if (q.settings.nccl == NcclAlgorithm::tree || q.settings.nccl == NcclAlgorithm::nvls)
+  if (is_tree(q.settings.nccl) || q.settings.nccl == NcclAlgorithm::nvls)
     problems.push_back(
         {"/algorithm", fmt::format("NCCL's {} is of allreduce; {} is done by a ring", name_of(q.settings.nccl), name_of(q.collective))});
 }
 
 Schedule nccl_allreduce(const Request& q) {
   if (q.settings.nccl == NcclAlgorithm::nvls) return nccl_nvls_allreduce(nccl_shape(q));
+  if (q.settings.nccl == NcclAlgorithm::nvls_tree) return nccl_nvls_tree_allreduce(nccl_shape(q));
   return q.settings.nccl == NcclAlgorithm::tree ? nccl_tree_allreduce(nccl_shape(q)) : nccl_ring_allreduce(nccl_shape(q));
 }
 
 Price nccl_allreduce_price(const Request& q) {
   if (q.settings.nccl == NcclAlgorithm::nvls) return nccl_nvls_allreduce_price(nccl_shape(q));
+  if (q.settings.nccl == NcclAlgorithm::nvls_tree) return nccl_nvls_tree_allreduce_price(nccl_shape(q));
   return q.settings.nccl == NcclAlgorithm::tree ? nccl_tree_allreduce_price(nccl_shape(q)) : nccl_ring_allreduce_price(nccl_shape(q));
 }
 
@@ -205,9 +211,8 @@ const std::array built_in = {
         .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
     Algorithm{.name = "nccl",
               .collective = Collective::allreduce,
-              .description =
-                  "As NCCL does it: rings on the rails of the NICs, trees between servers with a chain inside each, or sums in an "
-                  "NVSwitch (NVLS).",
+              .description = "As NCCL does it: rings on the rails of the NICs, trees between servers with a chain inside each, or sums in "
+                             "NVSwitches (NVLS), between servers on trees.",
               .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
               .takes_group = true,
               .cuts_itself = true,

@@ -25,6 +25,8 @@ std::string_view name_of(NcclAlgorithm algorithm) {
       return "tree";
     case NcclAlgorithm::nvls:
       return "nvls";
+    case NcclAlgorithm::nvls_tree:
+      return "nvls_tree";
   }
   return "";
 }
@@ -168,10 +170,12 @@ std::vector<int> chain_of(const NcclShape& shape, int channel) {
   return gpus;
 }
 
-// The first tree, or the second, complementary one, of the servers' heads in a channel.
-std::vector<Rank> parents_of(const NcclShape& shape, int channel, bool second) {
+// A server's GPUs below its head in a tree: each below the one before, or all below the head.
+enum class BelowHead { chain, star };
+
+// The first tree, or the second, complementary one, of the servers' heads, which are the first of `gpus`.
+std::vector<Rank> parents_of(const NcclShape& shape, const std::vector<int>& gpus, BelowHead below, bool second) {
   const int servers = shape.servers();
-  const std::vector<int> chain = chain_of(shape, channel);
   const std::vector<Rank> tree = in_order_tree(servers);
   const auto position = [&](int server) {  // in the tree
     if (!second) return server;
@@ -184,10 +188,10 @@ std::vector<Rank> parents_of(const NcclShape& shape, int channel, bool second) {
   std::vector<Rank> parents(static_cast<std::size_t>(shape.ranks), -1);
   for (int server = 0; server < servers; ++server)
     for (int i = 0; i < shape.gpus; ++i) {
-      const auto rank_of = [&](int at, int gpu) { return at * shape.gpus + chain[static_cast<std::size_t>(gpu)]; };
+      const auto rank_of = [&](int at, int gpu) { return at * shape.gpus + gpus[static_cast<std::size_t>(gpu)]; };
       Rank& parent = parents[static_cast<std::size_t>(rank_of(server, i))];
       if (i > 0)
-        parent = rank_of(server, i - 1);
+        parent = rank_of(server, below == BelowHead::chain ? i - 1 : 0);
       else if (const Rank up = tree[static_cast<std::size_t>(position(server))]; up >= 0)
         parent = rank_of(server_at(up), 0);
     }
@@ -210,6 +214,48 @@ Schedule up_and_down(const Schedule& tree, int pieces) {
   return then(half(0), half(height));
 }
 
+// The parents in both trees of each head: of a channel, or of a GPU.
+using Parents = std::function<std::vector<Rank>(int head, bool second)>;
+
+Parents chains_below(const NcclShape& shape) {
+  return [&shape](int channel, bool second) { return parents_of(shape, chain_of(shape, channel), BelowHead::chain, second); };
+}
+
+Parents stars_below(const NcclShape& shape) {
+  return [&shape](int head, bool second) {
+    std::vector<int> gpus;
+    for (int i = 0; i < shape.gpus; ++i) gpus.push_back((head + i) % shape.gpus);
+    return parents_of(shape, gpus, BelowHead::star, second);
+  };
+}
+
+// Of each head's part of the message one tree adds up a half.
+Schedule trees_of(const NcclShape& shape, int heads, const Parents& parents) {
+  std::vector<Schedule> trees;
+  const int parts = 2 * heads, chunks = parts * shape.pieces;
+  for (int part = 0; part < parts; ++part) {
+    const Schedule tree = tree_allreduce(parents(part / 2, part % 2 == 1));
+    trees.push_back(within(up_and_down(tree, shape.pieces), part * shape.pieces, chunks));
+  }
+  return beside(trees);
+}
+
+Price price_of_trees(const NcclShape& shape, int heads, const Parents& parents, int deep) {
+  const int parts = 2 * heads;
+  Price price{.chunks = parts * shape.pieces};
+  if (shape.ranks == 1) return price;
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.ranks));
+  for (int part = 0; part < parts; ++part) {
+    const std::vector<Rank> above = parents(part / 2, part % 2 == 1);
+    for (std::size_t r = 0; r < above.size(); ++r)
+      if (above[r] >= 0) ++sent[r], ++sent[static_cast<std::size_t>(above[r])];
+  }
+  price.steps = 2 * (ceil_log2(shape.servers()) + deep + shape.pieces - 1);
+  price.messages = std::int64_t{2} * (shape.ranks - 1) * parts * shape.pieces;
+  price.max_chunks_sent = *std::ranges::max_element(sent) * shape.pieces;
+  return price;
+}
+
 }  // namespace
 
 Schedule nccl_ring_allreduce(const NcclShape& shape) { return rings(shape, Collective::allreduce); }
@@ -219,31 +265,21 @@ Price nccl_ring_allreduce_price(const NcclShape& shape) { return rings_price(sha
 Price nccl_ring_once_price(const NcclShape& shape) { return rings_price(shape, 1); }
 
 Schedule nccl_tree_allreduce(const NcclShape& shape) {
-  std::vector<Schedule> trees;
-  const int parts = 2 * shape.channels, chunks = parts * shape.pieces;
-  for (int part = 0; part < parts; ++part) {
-    const Schedule tree = tree_allreduce(parents_of(shape, part / 2, part % 2 == 1));
-    trees.push_back(within(up_and_down(tree, shape.pieces), part * shape.pieces, chunks));
-  }
-  Schedule s = beside(trees);
+  Schedule s = trees_of(shape, shape.channels, chains_below(shape));
   s.name = "nccl_tree_allreduce";
   return s;
 }
-
 Price nccl_tree_allreduce_price(const NcclShape& shape) {
-  const int parts = 2 * shape.channels;
-  Price price{.chunks = parts * shape.pieces};
-  if (shape.ranks == 1) return price;
-  std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.ranks));
-  for (int part = 0; part < parts; ++part) {
-    const std::vector<Rank> parents = parents_of(shape, part / 2, part % 2 == 1);
-    for (std::size_t r = 0; r < parents.size(); ++r)
-      if (parents[r] >= 0) ++sent[r], ++sent[static_cast<std::size_t>(parents[r])];
-  }
-  price.steps = 2 * (ceil_log2(shape.servers()) + shape.gpus - 1 + shape.pieces - 1);
-  price.messages = std::int64_t{2} * (shape.ranks - 1) * parts * shape.pieces;
-  price.max_chunks_sent = *std::ranges::max_element(sent) * shape.pieces;
-  return price;
+  return price_of_trees(shape, shape.channels, chains_below(shape), shape.gpus - 1);
+}
+
+Schedule nccl_nvls_tree_allreduce(const NcclShape& shape) {
+  Schedule s = trees_of(shape, shape.gpus, stars_below(shape));
+  s.name = "nccl_nvls_tree_allreduce";
+  return s;
+}
+Price nccl_nvls_tree_allreduce_price(const NcclShape& shape) {
+  return price_of_trees(shape, shape.gpus, stars_below(shape), shape.gpus > 1 ? 1 : 0);
 }
 
 Schedule nccl_nvls_allreduce(const NcclShape& shape) {

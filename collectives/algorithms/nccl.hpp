@@ -13,7 +13,7 @@
 namespace weft {
 
 // `automatic`: the one that is expected to be done first (models/nccl_tuning.hpp); where no size is known, ring and simple.
-enum class NcclAlgorithm : std::uint8_t { automatic, ring, tree, nvls };
+enum class NcclAlgorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree };
 enum class NcclProtocol : std::uint8_t { automatic, ll, ll128, simple };
 std::string_view name_of(NcclAlgorithm);
 std::string_view name_of(NcclProtocol);
@@ -55,6 +55,12 @@ Schedule nccl_nvls_allreduce(const NcclShape&);
 Price nccl_nvls_allreduce_price(const NcclShape&);
 // How much less that is.
 double nvls_gain(int gpus);
+
+// NVLink SHARP inside servers and trees between them (NVLSTree): of each GPU's part of the message the switch gives it the sum of its
+// server, trees of the servers' GPUs of that number add these up as nccl_tree_allreduce does, and the switch copies the result to all.
+// As messages each GPU sends its part of every other's to that one, and gets it from there: 2(ceil(log2 servers) + 1 + pieces - 1) steps.
+Schedule nccl_nvls_tree_allreduce(const NcclShape&);
+Price nccl_nvls_tree_allreduce_price(const NcclShape&);
 
 // Rings once round. Blocks belong to ranks, so each is cut among the channels.
 Schedule nccl_ring_reduce_scatter(const NcclShape&);

@@ -102,6 +102,7 @@ TEST_CASE("nccl: every collective is right on any servers, and takes what its fo
     for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather})
       prove(request_of(shape, collective, NcclAlgorithm::ring));
     prove(request_of(shape, Collective::allreduce, NcclAlgorithm::tree));
+    prove(request_of(shape, Collective::allreduce, NcclAlgorithm::nvls_tree));
     for (const Rank root : {0, shape.ranks / 2, shape.ranks - 1})
       prove(request_of(shape, Collective::broadcast, NcclAlgorithm::ring, root));
   }
@@ -134,6 +135,19 @@ TEST_CASE("nccl: 2 servers of 4 GPUs take 14 steps in a ring and 8 in a tree, mo
   // A chain of 3 below each head, one level of servers, up and down.
   CHECK(nccl_tree_allreduce({.ranks = 8, .gpus = 4, .nics = 1, .channels = 1}).steps() == 8);
   CHECK(nccl_tree_allreduce({.ranks = 8, .gpus = 4, .pieces = 3}).steps() == 12);
+}
+
+TEST_CASE("nccl: NVLSTree sends to each GPU of a server its part, and between servers stays on its rail") {
+  const NcclShape shape{.ranks = 32, .gpus = 8, .nics = 8, .channels = 8};
+  const Schedule s = nccl_nvls_tree_allreduce(shape);
+  CHECK(s.steps() == 6);  // one inside, two levels of four servers, up and down
+  Step step;
+  for (std::size_t c = 0; c < s.channels.size(); ++c)
+    for (int k = 0; k < s.channels[c].count(); ++k) {
+      s.channels[c].produce(k, step);
+      for (const Transfer& t : step.transfers())
+        if (t.from / 8 != t.to / 8) CHECK(t.from % 8 == t.to % 8);
+    }
 }
 
 TEST_CASE("nccl: chunks are a step of the protocol's buffer, and smaller where the message would fill few of them") {

@@ -45,12 +45,14 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
   if (without_server_defaults(q.scenario, asked).settings.channels == 0)
     s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
-  if (regime.pattern == NcclAlgorithm::nvls) s.channels = 1;
-  if (!chain && regime.pattern != NcclAlgorithm::tree) {
+  if (regime.pattern == NcclAlgorithm::nvls || regime.pattern == NcclAlgorithm::nvls_tree) s.channels = 1;
+  const bool on_trees = regime.pattern == NcclAlgorithm::tree || regime.pattern == NcclAlgorithm::nvls_tree;
+  if (!chain && !on_trees) {
     s.pieces = 0;
   } else if (s.pieces == 0) {
-    const Bytes part{ceil_div(q.size.count, std::int64_t{channels_of(s)} * (chain ? 1 : 2))};
-    const int hops = chain ? ranks : 2 * (std::bit_width(static_cast<unsigned>(question.servers)) + gpus);
+    const bool switched = regime.pattern == NcclAlgorithm::nvls_tree;
+    const Bytes part{ceil_div(q.size.count, std::int64_t{switched ? gpus : channels_of(s)} * (chain ? 1 : 2))};
+    const int hops = chain ? ranks : 2 * (std::bit_width(static_cast<unsigned>(question.servers)) + (switched ? 1 : gpus));
     const Bytes chunk = s.segment.count > 0 ? s.segment : nccl_chunk(regime.protocol, part, hops);
     s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, most_pieces));
   }

@@ -365,7 +365,7 @@ class EventExecutor {
     messages_ += steps;
     if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
     lane_.connections[route].bytes += load.bytes;
-    lane_.network.start(route, steps * costs_.wire_bytes(each) + load.bytes - steps * each,
+    lane_.network.start(route, steps * costs_.wire_bytes(route, each) + load.bytes - steps * each,
                         SimTime{at} - (costs_.latency(route) - costs_.latency_ahead(route)), token);
   }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -75,7 +76,13 @@ class ScheduleCosts {
   }
 
   std::int64_t rendezvous_ps(std::int64_t bytes) const { return of_size_.of(hardware_.rendezvous, bytes).ps; }
+  // Of a job without gains on NVLink.
   std::int64_t wire_bytes(std::int64_t bytes) const { return of_size_.wire_bytes(hardware_, bytes); }
+  std::int64_t wire_bytes(std::uint32_t connection, std::int64_t bytes) const {
+    const std::int64_t all = wire_bytes(bytes);
+    if (hardware_.nvlink_gain == 1 || lane_.connections[connection].path_class != PathClass::nvlink) return all;
+    return std::llround(static_cast<double>(all) / hardware_.nvlink_gain);
+  }
   // What a message costs besides its bytes, after the sender's overheads, where it stands for several steps: in each but the last.
   SimTime once(std::uint32_t connection, std::uint32_t channel, std::int64_t each, bool reduces) const {
     return latency_ahead(connection) + SimTime{behind_ps(connection, channel, each)} + of_size_.of(hardware_.receive_overhead, each) +

@@ -43,7 +43,7 @@ class UncontendedRun {
   static bool may_describe(const PlacedSchedule& job, const HardwareProfile& hardware) {
     const bool own_queues =
         hardware.send_queue == SendQueue::channel || (hardware.send_queue == SendQueue::rank && job.schedule.channels.size() == 1);
-    return own_queues && hardware.staging_rate.count == 0 && job.stands_for.empty();
+    return own_queues && hardware.staging_rate.count == 0 && hardware.nvlink_gain == 1 && job.stands_for.empty();
   }
 
   // They must outlive it.

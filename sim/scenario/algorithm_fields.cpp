@@ -159,7 +159,8 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                    "Of an all-to-all: whether what goes to another rail leaves by the NIC of the GPU on that rail, over NVLink "
                    "(PXN); when not given: where NVLinks join all GPUs of a server with several NICs."));
       fields.push_back(optional("algorithm", &Settings::nccl,
-                                "ring, tree, nvls (the NVSwitch of one server adds), or auto: the one that NCCL's tuning model expects to "
+                                "ring, tree, nvls (the NVSwitch of one server adds), nvls_tree (NVSwitches add, trees between servers), or "
+                                "auto: the one that NCCL's tuning model expects to "
                                 "be done first at the size."));
       fields.push_back(optional("protocol", &Settings::protocol,
                                 "ll (8 bytes at a time, half of them flags), ll128 (120 of 128 bytes are data, over NVLink), simple, or "

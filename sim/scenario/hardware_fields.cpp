@@ -18,15 +18,18 @@ const std::vector<std::pair<SendQueue, std::string>>& Names<SendQueue>::values()
 
 Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
   using C = CostAtSize;
-  return {.doc = "What calls of one size cost over what the other values of the profile say.",
-          .fields = {required("collective", &C::collective,
-                              "The name of the collective that the factor is for; \"message\": of every message, whatever it is of."),
-                     required("algorithm", &C::algorithm,
-                              "The name of its algorithm; of nccl \"nccl_ring\", \"nccl_tree\" or \"nccl_nvls\", by its pattern. Of "
-                              "messages: \"message\"."),
-                     required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
-                     required("size", &C::size, "The message size that the factor is for."),
-                     required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
+  return {
+      .doc = "What calls of one size cost over what the other values of the profile say.",
+      .fields = {
+          required("collective", &C::collective,
+                   "The name of the collective that the factor is for; \"message\": of every message, whatever it is of."),
+          required(
+              "algorithm", &C::algorithm,
+              "The name of its algorithm; of nccl \"nccl_ring\", \"nccl_tree\", \"nccl_nvls\" or \"nccl_nvls_tree\", by its pattern. Of "
+              "messages: \"message\"."),
+          required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
+          required("size", &C::size, "The message size that the factor is for."),
+          required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
 }
 
 Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
@@ -140,8 +143,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    between(0.01, 1.0)),
           optional("tree_efficiency", &H::tree_efficiency, "The goodput of NCCL's trees divided by that of its rings.", between(0.01, 1.0)),
           optional("nvls_efficiency", &H::nvls_efficiency,
-                   "The goodput of NCCL's NVLS over what links would give to an NVSwitch that adds: each GPU sends and receives (n+1)/n of "
-                   "the message.",
+                   "The goodput of NCCL's NVLS within a server over what links would give to an NVSwitch that adds: each GPU sends and "
+                   "receives (n+1)/n of the message.",
                    between(0.01, 1.0)),
           optional("ll_bias", &H::ll_bias,
                    "NCCL keeps to protocol LL as long as it is expected to take at most this many times as long as the others.",

@@ -90,8 +90,8 @@ const std::vector<std::pair<ServerHosts, std::string>>& Names<ServerHosts>::valu
   return all;
 }
 const std::vector<std::pair<NcclAlgorithm, std::string>>& Names<NcclAlgorithm>::values() {
-  static const auto all = named<NcclAlgorithm>(
-      std::initializer_list<NcclAlgorithm>{NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::automatic});
+  static const auto all = named<NcclAlgorithm>(std::initializer_list<NcclAlgorithm>{
+      NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree, NcclAlgorithm::automatic});
   return all;
 }
 const std::vector<std::pair<NcclProtocol, std::string>>& Names<NcclProtocol>::values() {
