@@ -121,6 +121,7 @@ TEST_CASE("nccl tuning: factors of a ring between servers hold what it launches"
     CHECK((nvlink ? got.nvlink : got.pcie) == 2_us);
     CHECK(got.network == want.network);
   }
+  CHECK(nccl_costs(with_nccl_factors(from, of_four(NcclProtocol::ll, NcclAlgorithm::ring), {}), ring).pcie == 1_us);
 }
 
 TEST_CASE("nccl tuning: the published table regrets no choice, a profile in which the chosen protocol is slow does") {
