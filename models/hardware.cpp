@@ -159,6 +159,7 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   factor("/ll128_hops", profile.ll128_hops);
   factor("/simple_hops", profile.simple_hops);
   factor("/network_hops", profile.network_hops);
+  factor("/nccl_launch", profile.nccl_launch);
   factor("/ll_bias", profile.ll_bias);
   factor("/ll128_bias", profile.ll128_bias);
   factor("/tree_bias", profile.tree_bias);

@@ -28,10 +28,12 @@ struct Regime {
   NcclProtocol protocol = NcclProtocol::automatic;
   NcclAlgorithm pattern = NcclAlgorithm::ring;
   bool between_servers = false;
-  SimTime longer = {};   // a hop between servers, than those of NCCL's table
-  int gpus = 0;          // of each server that take part; 0: many, of rings and trees
-  int staged_sends = 0;  // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
-  double cost = 1;       // of everything, over what the profile says
+  SimTime longer = {};     // a hop between servers, than those of NCCL's table
+  int gpus = 0;            // of each server that take part; 0: many, of rings and trees
+  bool nvlink = false;     // between the GPUs of a server
+  int staged_sends = 0;    // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
+  bool one_chunk = false;  // all that goes round a ring
+  double cost = 1;         // of everything, over what the profile says
   friend bool operator==(const Regime&, const Regime&) = default;
 };
 
@@ -89,6 +91,7 @@ struct HardwareProfile {
   double nccl_base = 1.0;
   double ll_hops = 1.0, ll128_hops = 1.0, simple_hops = 1.0;
   double network_hops = 1.0;  // besides, of hops between servers
+  double nccl_launch = 1.0;   // of what launches a ring's operations between servers
   double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;
   double tree_efficiency = 0.92;
   double nvls_efficiency = 0.85;  // of what an NVSwitch that adds would give

@@ -25,6 +25,11 @@ constexpr double published_nvls_efficiency = 0.85;
 // times as long with Simple (Intel; AMD twice of it).
 constexpr double network_launch_us = 1.0;
 
+// LL cuts no less from a message for each rank (96 threads of 8 bytes; before 2.20). One such chunk goes round the ring by itself: no rank
+// has another to send, and nobody waits for a launch. 256 B on 4 and 16 servers take what the table has without it, 8 times as much takes
+// 40 to 50 % longer, on trees 10 % (validation/data/pico_mn5_h100_nccl).
+constexpr Bytes least_chunk_of_ll = 768_B;
+
 // Rings between servers take so many times their latency with Simple, where they carry more than a few bytes (since Ampere; before 1.9).
 constexpr double ring_plateau = 1.4;
 
@@ -76,6 +81,14 @@ constexpr double one_way = (256.0 + 24) / (256 + 24 + 2 * 24);
 
 bool uses_switch(NcclAlgorithm pattern) { return pattern == NcclAlgorithm::nvls || pattern == NcclAlgorithm::nvls_tree; }
 
+const Table& table_of(const Regime& regime) { return regime.pattern == NcclAlgorithm::tree ? tree : ring; }
+
+// What hops of rings inside servers take at least.
+double launch_us(const HardwareProfile& profile, const Regime& regime) {
+  if (regime.pattern != NcclAlgorithm::ring || !regime.between_servers || regime.one_chunk) return 0;
+  return profile.nccl_launch * network_launch_us * (regime.protocol == NcclProtocol::simple ? 3 : 1);
+}
+
 bool is_chain(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
 
 }  // namespace
@@ -84,12 +97,16 @@ NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
   if (regime.pattern == NcclAlgorithm::nvls) return {profile.simple_hops, profile.network_hops, profile.nvls_efficiency};
   double efficiency = efficiency_of(profile, regime.protocol);
   if (regime.pattern == NcclAlgorithm::tree) efficiency *= profile.tree_efficiency * (regime.protocol == NcclProtocol::ll ? tree_ll : 1.0);
-  return {hops_factor(profile, regime.protocol), profile.network_hops, efficiency};
+  const double hops = hops_factor(profile, regime.protocol);
+  const double inside = (regime.nvlink ? table_of(regime).nvlink : table_of(regime).pcie)[index_of(regime.protocol)];
+  const double launched = std::max(hops, launch_us(profile, regime) / inside);
+  return {launched, launched > 0 ? profile.network_hops * hops / launched : profile.network_hops, efficiency};
 }
 
 HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime, const NcclFactors& factors) {
   hops_factor(profile, regime.protocol) = factors.hops;
   profile.network_hops = factors.network;
+  profile.nccl_launch = 0;
   if (regime.pattern == NcclAlgorithm::nvls) {
     profile.nvls_efficiency = factors.efficiency;
     return profile;
@@ -100,26 +117,25 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
 }
 
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
-  const NcclFactors factors = nccl_factors(profile, regime);
-  const double efficiency = std::min(1.0, factors.efficiency);
+  const double efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency);
+  const double hops = hops_factor(profile, regime.protocol);
   if (uses_switch(regime.pattern)) {
-    const SimTime hop = microseconds(factors.hops * nvls_us / 2);
+    const SimTime hop = microseconds(hops * nvls_us / 2);
     return {.base = {},
             .nvlink = hop,
             .pcie = hop,
-            .network = microseconds(factors.hops * factors.network * nvls_tree_network_us) + regime.longer,
+            .network = microseconds(hops * profile.network_hops * nvls_tree_network_us) + regime.longer,
             .efficiency = efficiency,
             .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * (regime.pattern == NcclAlgorithm::nvls ? 1 : published_nvls_efficiency)};
   }
-  const bool is_tree = regime.pattern == NcclAlgorithm::tree;
-  const Table& table = is_tree ? tree : ring;
+  const Table& table = table_of(regime);
   const std::size_t i = index_of(regime.protocol);
-  const double launch = is_tree || !regime.between_servers ? 0 : network_launch_us * (regime.protocol == NcclProtocol::simple ? 3 : 1);
+  const double launch = launch_us(profile, regime);
   const double network = (regime.gpus == 1 ? tree : table).network[i];  // nothing hides it from a server's only GPU
   return {.base = microseconds(profile.nccl_base * table.base[i]),
-          .nvlink = microseconds(factors.hops * std::max(launch, table.nvlink[i])),
-          .pcie = microseconds(factors.hops * std::max(launch, table.pcie[i])),
-          .network = microseconds(factors.hops * factors.network * network) + regime.longer,
+          .nvlink = microseconds(std::max(launch, hops * table.nvlink[i])),
+          .pcie = microseconds(std::max(launch, hops * table.pcie[i])),
+          .network = microseconds(hops * profile.network_hops * network) + regime.longer,
           .efficiency = efficiency / staged_turns(regime.staged_sends)};
 }
 
@@ -194,9 +210,27 @@ void for_each_regime(const NcclQuestion& q, Function&& function) {
                           .pattern = pattern,
                           .between_servers = q.servers > 1,
                           .longer = longer_hop(q, protocol),
-                          .gpus = q.ranks / q.servers};
+                          .gpus = q.ranks / q.servers,
+                          .nvlink = q.nvlink};
       if (is_possible(q, regime)) function(regime);
     }
+}
+
+// What NCCL expects when it chooses, since 2.21: of a ring's rate LL gets half, on NVLink what was measured (llMaxBws), and between servers
+// no more than passes their processors (Intel's; AMD's 22.5 GB/s between two and 19 between more). A profile starts from the fourth that
+// NCCL expected before, which calls come nearer to.
+HardwareProfile expected_by_nccl(const NcclQuestion& q, const Regime& regime) {
+  static const HardwareProfile as_published;
+  if (regime.protocol != NcclProtocol::ll) return as_published;
+  constexpr double half = 0.5, on_nvlink = 141 / 370.8;  // Hopper; Ampere: 87.7 of 240 GB/s
+  constexpr BitsPerSecond most_of_two{8 * 39'000'000'000}, most_of_more{8 * 20'400'000'000};
+  HardwareProfile out = as_published;
+  if (regime.pattern == NcclAlgorithm::ring) out.ll_efficiency = q.nvlink && q.servers == 1 ? on_nvlink : half;
+  if (q.servers > 1 && q.outside.count > 0) {
+    const BitsPerSecond most = q.servers == 2 ? most_of_two : most_of_more;
+    out.ll_efficiency = std::min(out.ll_efficiency, static_cast<double>(most.count) / static_cast<double>(q.outside.count));
+  }
+  return out;
 }
 
 double bias_of(const HardwareProfile& profile, const Regime& regime) {
@@ -209,7 +243,9 @@ double bias_of(const HardwareProfile& profile, const Regime& regime) {
 }
 
 // With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
-Regime as_run(const NcclQuestion& q, Regime regime) {
+Regime as_run(const NcclQuestion& q, Regime regime, Bytes size) {
+  if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
+    regime.one_chunk = size <= least_chunk_of_ll;
   if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;
   if (is_chain(q.collective) || q.collective == Collective::alltoall) return regime;
   regime.staged_sends = (q.collective == Collective::allreduce ? 2 : 1) * (q.ranks - 1);
@@ -219,20 +255,19 @@ Regime as_run(const NcclQuestion& q, Regime regime) {
 }  // namespace
 
 Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
-  static const HardwareProfile as_published;
   Regime best;
   double least = 0;
   for_each_regime(q, [&](const Regime& regime) {
-    const double estimate = nccl_estimate(as_published, q, regime, size).microseconds() / bias_of(profile, regime);
+    const double estimate = nccl_estimate(expected_by_nccl(q, regime), q, regime, size).microseconds() / bias_of(profile, regime);
     if (best.protocol == NcclProtocol::automatic || estimate < least) best = regime, least = estimate;
   });
-  return as_run(q, best);
+  return as_run(q, best, size);
 }
 
 double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
   const Regime chosen = nccl_choice(profile, q, size);
   const auto expected = [&](const Regime& regime) {
-    return (profile.call_overhead + nccl_estimate(profile, q, as_run(q, regime), size)).microseconds();
+    return (profile.call_overhead + nccl_estimate(profile, q, as_run(q, regime, size), size)).microseconds();
   };
   double least = expected(chosen);
   const double taken = least;

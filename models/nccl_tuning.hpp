@@ -2,8 +2,8 @@
 // the part of the links' rate that each gets, and the choice that NCCL makes by them.
 //
 // Source: NVIDIA NCCL 2.28, src/graph/tuning.cc (baseLatencies, hwLatencies, nvlsEfficiency, getNetOverhead, treeCorrectionFactor, and
-// ncclTopoTuneModel, which puts them together), and 2.19 for the rate of LL (1/4 of a ring's); enqueue.cc for the channels that a call
-// takes.
+// ncclTopoTuneModel, which puts them together), and 2.19 for the rate of LL in a profile (1/4 of a ring's) and for what LL cuts
+// (all_reduce.h); enqueue.cc for the channels that a call takes.
 #pragma once
 
 #include "models/hardware.hpp"
@@ -65,7 +65,8 @@ double staged_turns(int sends);
 SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& question, const Regime& regime, Bytes size);
 
 // The regime of the least estimate, divided by the profile's bias. NCCL chooses before it has measured anything, so the estimates are
-// those of its own table, without the factors that were fitted to what calls really cost. Never `automatic`.
+// those of its own table, without the factors that were fitted to what calls really cost, and for LL of what it expects since 2.21. Never
+// `automatic`.
 Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
 
 // What the choice costs over the best one when calls cost what the profile says: the logarithm of the ratio of their estimates. NCCL's

@@ -11,7 +11,7 @@ namespace {
 constexpr NcclQuestion four_servers = {.ranks = 16, .servers = 4, .nvlink = true, .outside = 800_Gbps};
 
 Regime of_four(NcclProtocol protocol, NcclAlgorithm pattern) {
-  return {.protocol = protocol, .pattern = pattern, .between_servers = true, .gpus = 4};
+  return {.protocol = protocol, .pattern = pattern, .between_servers = true, .gpus = 4, .nvlink = true};
 }
 
 // 8 H100 on an NVSwitch.
@@ -63,6 +63,22 @@ TEST_CASE("nccl tuning: between two servers a tree sends every byte once each wa
   CHECK(nccl_choice({}, four_servers, 1_GiB).pattern == NcclAlgorithm::ring);
 }
 
+TEST_CASE("nccl tuning: NCCL expects more of LL than a profile that nothing was fitted to, and chooses it for larger messages") {
+  NcclQuestion q{.ranks = 2, .servers = 2, .ll128 = false, .outside = 100_Gbps};
+  // LL: 6.6 + 2 * 5.0 + 256 KiB at 6.25 GB/s = 58.5 us, and at a fourth of the rate 100.5; Simple: 1.4 (8.4 + 2 * 14) + 21.0 = 71.9.
+  CHECK(nccl_choice({}, q, 256_KiB).protocol == NcclProtocol::ll);
+  CHECK(nccl_choice({}, q, 512_KiB).protocol == NcclProtocol::simple);
+  // On NVLink: LL 6.6 + 14 * 0.6 + 1.75 MiB at 141 GB/s = 28.0 us; NVLS 25 + 1.75 MiB at 490.4 GB/s = 28.7.
+  CHECK(nccl_choice({}, one_server, 1_MiB).protocol == NcclProtocol::ll);
+  CHECK(nccl_choice({}, one_server, 2_MiB).pattern == NcclAlgorithm::nvls);
+  // Between more than two servers at most 20.4 GB/s: 46.8 + 385.5 us of 4 MiB, where Simple takes 1.4 * 174 + 78.6. Half of the rate would
+  // be 204.1.
+  NcclQuestion rings = four_servers;
+  rings.algorithm = NcclAlgorithm::ring, rings.ll128 = false;
+  CHECK(nccl_choice({}, rings, 4_MiB).protocol == NcclProtocol::simple);
+  CHECK(nccl_choice({}, rings, 2_MiB).protocol == NcclProtocol::ll);
+}
+
 TEST_CASE("nccl tuning: a ring that is staged in host memory writes and reads by turns, which NCCL does not know when it chooses") {
   // One way takes 280 of 328 bytes. Two ranks: an all-reduce writes, does both, and reads; an all-gather writes and reads.
   CHECK(staged_turns(2) == doctest::Approx((2 * 280 / 328.0 + 1) / 2));
@@ -94,6 +110,20 @@ TEST_CASE("nccl tuning: factors that are taken from a profile and given to anoth
   CHECK(got.efficiency == doctest::Approx(want.efficiency));
 }
 
+TEST_CASE("nccl tuning: factors of a ring between servers hold what it launches") {
+  HardwareProfile from;
+  from.ll_hops = 0.5, from.network_hops = 3, from.nccl_launch = 2;
+  Regime ring = of_four(NcclProtocol::ll, NcclAlgorithm::ring);
+  for (const bool nvlink : {true, false}) {
+    ring.nvlink = nvlink;
+    const NcclCosts want = nccl_costs(from, ring), got = nccl_costs(with_nccl_factors(from, ring, nccl_factors(from, ring)), ring);
+    CHECK(want.nvlink == 2_us);
+    CHECK((nvlink ? got.nvlink : got.pcie) == 2_us);
+    CHECK(got.network == want.network);
+  }
+  CHECK(nccl_costs(with_nccl_factors(from, of_four(NcclProtocol::ll, NcclAlgorithm::ring), {}), ring).pcie == 1_us);
+}
+
 TEST_CASE("nccl tuning: the published table regrets no choice, a profile in which the chosen protocol is slow does") {
   for (std::int64_t bytes = 8; bytes <= (1_GiB).count; bytes *= 4) CHECK(nccl_regret({}, four_servers, Bytes{bytes}) == 0);
   HardwareProfile slow;
@@ -118,6 +148,22 @@ TEST_CASE("nccl tuning: a ring's hops inside servers take as long as launching t
   CHECK(nccl_costs({}, of_four(NcclProtocol::simple, NcclAlgorithm::ring)).nvlink == 3400_ns);
   CHECK(nccl_costs({}, of_four(NcclProtocol::ll, NcclAlgorithm::tree)).nvlink == 600_ns);
   CHECK(nccl_costs({}, {.protocol = NcclProtocol::ll, .pattern = NcclAlgorithm::ring, .gpus = 8}).nvlink == 600_ns);
+  HardwareProfile slow;
+  slow.nccl_launch = 2;
+  CHECK(nccl_costs(slow, of_four(NcclProtocol::ll, NcclAlgorithm::ring)).nvlink == 2_us);
+  CHECK(nccl_costs(slow, of_four(NcclProtocol::simple, NcclAlgorithm::ring)).nvlink == 6_us);
+  slow.ll_hops = 4;  // slower than any launch
+  CHECK(nccl_costs(slow, of_four(NcclProtocol::ll, NcclAlgorithm::ring)).nvlink == 2400_ns);
+}
+
+TEST_CASE("nccl tuning: a message that LL does not cut goes round the ring by itself, and waits for no launch") {
+  NcclQuestion q = four_servers;
+  q.algorithm = NcclAlgorithm::ring, q.protocol = NcclProtocol::ll;
+  CHECK(nccl_costs({}, nccl_choice({}, q, 768_B)).nvlink == 600_ns);
+  CHECK(nccl_costs({}, nccl_choice({}, q, 769_B)).nvlink == 1_us);
+  CHECK(nccl_costs({}, nccl_choice({}, q, 768_B)).network == nccl_costs({}, nccl_choice({}, q, 769_B)).network);
+  q.collective = Collective::allgather;  // every rank has a block
+  CHECK(nccl_costs({}, nccl_choice({}, q, 768_B)).nvlink == 1_us);
 }
 
 TEST_CASE("nccl tuning: what a way is longer than InfiniBand's 2 us comes on top of a hop, twice with Simple") {

@@ -133,6 +133,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    between(0.0, nccl_most_factor)),
           optional("network_hops", &H::network_hops, "A further factor on the latencies of hops between servers, whatever the protocol.",
                    between(0.0, nccl_most_factor)),
+          optional("nccl_launch", &H::nccl_launch,
+                   "A factor on the time in which a rank of NCCL launches an operation of its ring between servers: a ring's hops inside "
+                   "servers take no less. 1 us, three times as much with protocol Simple.",
+                   between(0.0, nccl_most_factor)),
           optional(
               "ll_efficiency", &H::ll_efficiency,
               "The goodput of NCCL's protocol LL over what the links give: half of its bytes are flags, and it moves 8 bytes at a time.",

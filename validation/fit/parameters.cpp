@@ -113,6 +113,7 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
       factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20),
       factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
+      factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20),
       factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1),
       factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
@@ -157,6 +158,7 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
     if (e.algorithm.name == "nccl") {
       add({"call_overhead", "nccl_base", "ll_hops", "ll128_hops", "simple_hops", "network_hops", "ll_efficiency", "ll128_efficiency",
            "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias"});
+      if (e.nodes > 1 && e.ranks > e.nodes) add({"nccl_launch"});
       continue;
     }
     // Of what a message costs its sender and its receiver these measurements tell the sum.

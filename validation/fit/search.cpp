@@ -151,7 +151,7 @@ Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& mo
     if (octaves == 0) {
       take(best.values[i] / 2), take(best.values[i] * 2);
     } else {
-      const double ratio = p.unit == Unit::bias ? std::sqrt(2.0) : std::exp2(octaves);
+      const double ratio = p.unit == Unit::bias ? std::exp2(0.25) : std::exp2(octaves);
       for (double size = std::exp2(std::ceil(std::log2(p.low))); size <= p.high; size *= ratio) take(size);
     }
     const Candidate from = best;

@@ -51,7 +51,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
     hardware = hardware.in(plain);
     hardware.nccl_base = none.nccl_base;
     hardware.ll_hops = none.ll_hops, hardware.ll128_hops = none.ll128_hops, hardware.simple_hops = none.simple_hops;
-    hardware.network_hops = none.network_hops;
+    hardware.network_hops = none.network_hops, hardware.nccl_launch = none.nccl_launch;
     hardware.ll_efficiency = none.ll_efficiency, hardware.ll128_efficiency = none.ll128_efficiency;
     hardware.simple_efficiency = none.simple_efficiency, hardware.tree_efficiency = none.tree_efficiency;
     hardware.nvls_efficiency = none.nvls_efficiency, hardware.nvls_bias = none.nvls_bias;
