@@ -107,6 +107,8 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       factor_parameter<&H::initial_copies>("initial_copies", 0, most_initial_copies, Unit::count),
       rate_parameter<&H::eager_copy_rate>("eager_copy_rate"),
       time_parameter<&H::handshake>("handshake"),
+      size_parameter<&H::handshake_threshold>("handshake_threshold"),
+      rate_parameter<&H::unpipelined_rate>("unpipelined_rate"),
       fraction_parameter<&H::sender_share>("sender_share"),
       factor_parameter<&H::nccl_base>("nccl_base", 0.05, 20),
       factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20),
@@ -163,7 +165,7 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
     add({"send_overhead", "wire_efficiency"});
     if (e.nodes != 1) add({"rail_overhead", "network_overhead", "eager_copy_rate", "handshake"});
     if (e.nodes > 0 && e.ranks > e.nodes) add({"nvlink_overhead", "pcie_overhead"});
-    if (e.nodes != 1 && e.collective == "bandwidth") add({"sender_share"});
+    if (e.nodes != 1 && e.collective == "bandwidth") add({"sender_share", "unpipelined_rate"});
     if (is_point_to_point(e.collective)) continue;
     if (e.collective == "allreduce" || e.collective == "reduce_scatter" || e.collective == "reduce") {
       add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
