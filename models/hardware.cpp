@@ -102,6 +102,7 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
     std::erase_if(out.cost_by_size, [](const CostAtSize& cost) { return cost.collective == name_of_message_costs; });
     out.initial_copies = 0;  // its kernels read what they send where it lies, and its table has what its protocols cost
     out.eager_copy_rate = {};
+    out.unpipelined_rate = {};
   }
   if (regime.cost == 1) return out;
   if (regime.protocol != NcclProtocol::automatic) {
@@ -147,6 +148,8 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/page_fault_rate", profile.page_fault_rate);
   not_negative("/eager_copy_rate", profile.eager_copy_rate);
   not_negative("/handshake", profile.handshake);
+  not_negative("/handshake_threshold", profile.handshake_threshold);
+  not_negative("/unpipelined_rate", profile.unpipelined_rate);
   found.require(profile.initial_copies >= 0 && profile.initial_copies <= most_initial_copies, "/initial_copies",
                 "must be between 0 and {}, got {}", most_initial_copies, profile.initial_copies);
   found.require(profile.sender_share >= 0 && profile.sender_share <= 1, "/sender_share", "must be between 0 and 1, got {}",

@@ -49,8 +49,10 @@ struct Regime {
 // step add up after the last has arrived. A call that reduces copies its whole message initial_copies times at the rate of its reductions
 // before its first message, as MPI copies what it sends into the buffer that it receives in. A library copies short messages through
 // buffers of its own, S / eager_copy_rate, and spares itself the copies of long ones by a handshake: a message costs what the two in
-// parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of short ones and the handshake of long ones. The part
-// sender_share of it keeps the sender busy as send_overhead does, the rest comes after the bytes. Between servers, all messages of one
+// parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of short ones and the handshake of long ones. Where it is
+// known from which size on the library makes the handshake, handshake_threshold, that is exact: below S / eager_copy_rate. The part
+// sender_share of it keeps the sender busy as send_overhead does, the rest comes after the bytes; so does S / unpipelined_rate, what the
+// stages of one message do one behind the other, and which keeps nobody. Between servers, all messages of one
 // connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is copied to host memory before it
 // leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at a time, for all of its streams.
 struct HardwareProfile {
@@ -85,6 +87,8 @@ struct HardwareProfile {
   double initial_copies = 0;
   BitsPerSecond eager_copy_rate{0};  // 0: copies take no time, and so nobody makes a handshake
   SimTime handshake = {};
+  Bytes handshake_threshold{0};       // 0: not known, whatever copies and handshake in parallel come to
+  BitsPerSecond unpipelined_rate{0};  // 0: takes no time
   double sender_share = 0.3;
   double nvlink_gain = 1.0;  // of messages between the GPUs of a server, where its NVSwitch adds: they carry so much less; of a regime
   // Of NCCL's table (models/nccl_tuning.hpp): its latencies are multiplied by these, and a protocol gets these parts of the links.

@@ -6,14 +6,22 @@
 namespace weft {
 namespace {
 
+// 0 where it takes none.
+double ps_per_byte(BitsPerSecond rate) {
+  constexpr double ps_per_s = 1e12;
+  return rate.count > 0 ? ps_per_s / rate.bytes_per_second() : 0;
+}
+
 double log_of(std::int64_t bytes) { return std::log(static_cast<double>(std::max<std::int64_t>(1, bytes))); }
 
 }  // namespace
 
 MessageCosts::MessageCosts(const HardwareProfile& hardware)
-    : handshake_ps_(static_cast<double>(hardware.handshake.ps)), sender_share_(hardware.sender_share) {
-  constexpr double ps_per_s = 1e12;
-  if (hardware.eager_copy_rate.count > 0) copy_ps_per_byte_ = ps_per_s / hardware.eager_copy_rate.bytes_per_second();
+    : copy_ps_per_byte_(ps_per_byte(hardware.eager_copy_rate)),
+      unpipelined_ps_per_byte_(ps_per_byte(hardware.unpipelined_rate)),
+      handshake_ps_(static_cast<double>(hardware.handshake.ps)),
+      sender_share_(hardware.sender_share),
+      handshake_threshold_(hardware.handshake_threshold.count) {
   for (const CostAtSize& cost : hardware.cost_by_size)
     if (cost.collective == name_of_message_costs) line_.emplace_back(log_of(cost.size.count), std::log(cost.factor));
   std::ranges::sort(line_);
@@ -30,15 +38,17 @@ double MessageCosts::factor(std::int64_t bytes) const {
   return std::exp(below->second + share * (above->second - below->second));
 }
 
-// Copies and handshake in parallel.
+// Copies or handshake; in parallel where it is not known which.
 SimTime MessageCosts::protocol(std::int64_t bytes) const {
   const double copies_ps = copy_ps_per_byte_ * static_cast<double>(bytes);
+  if (handshake_threshold_ > 0) return SimTime{std::llround(bytes < handshake_threshold_ ? copies_ps : handshake_ps_)};
   return SimTime{std::llround(copies_ps * handshake_ps_ / (copies_ps + handshake_ps_))};
 }
 
 SimTime MessageCosts::behind_known(SimTime latency, SimTime overhead, std::int64_t bytes) const {
   const double f = factor(bytes);
   if (has_protocol()) overhead += times(1 - sender_share_, protocol(bytes));
+  overhead += SimTime{std::llround(unpipelined_ps_per_byte_ * static_cast<double>(bytes))};
   return times(f, overhead) + times(std::max(0.0, f - 1), latency);
 }
 

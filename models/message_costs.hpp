@@ -22,7 +22,7 @@ class MessageCosts {
 
   bool none() const { return line_.empty(); }
   // Whether what comes after the bytes of a message depends on their number.
-  bool by_size() const { return !none() || has_protocol(); }
+  bool by_size() const { return !none() || has_protocol() || unpipelined_ps_per_byte_ > 0; }
   // Between the sizes that are known along a straight line of logarithms, beyond them as at the last; 1 where none is known.
   double factor(std::int64_t bytes) const;
   // An overhead of a message of this size.
@@ -49,7 +49,8 @@ class MessageCosts {
   std::int64_t wire_bytes_known(const HardwareProfile&, std::int64_t bytes) const;
 
   std::vector<std::pair<double, double>> line_;  // logarithm of a size, of its factor
-  double copy_ps_per_byte_ = 0, handshake_ps_ = 0, sender_share_ = 0;
+  double copy_ps_per_byte_ = 0, unpipelined_ps_per_byte_ = 0, handshake_ps_ = 0, sender_share_ = 0;
+  std::int64_t handshake_threshold_ = 0;
 };
 
 }  // namespace weft

@@ -68,3 +68,26 @@ TEST_CASE("message costs: short messages are copied, long ones make a handshake,
   CHECK(costs.sending(0_us, 1LL << 40) == 1_us);
   CHECK_FALSE(MessageCosts(profile.in({.protocol = NcclProtocol::simple})).by_size());
 }
+
+TEST_CASE("message costs: a library whose threshold is known copies below it, and makes the handshake from there on") {
+  HardwareProfile profile;
+  profile.eager_copy_rate = 8_Gbps;  // a byte in a nanosecond
+  profile.handshake = 4_us;
+  profile.handshake_threshold = 10_KB;
+  profile.sender_share = 0.25;
+  const MessageCosts costs(profile);
+  CHECK(costs.sending(1_us, 8'000) == 3_us);  // a quarter of 8 us
+  CHECK(costs.behind(2_us, 1_us, 8'000) == 7_us);
+  CHECK(costs.sending(1_us, 10'000) == 2_us);
+  CHECK(costs.behind(2_us, 1_us, 10'000) == 4_us);
+}
+
+TEST_CASE("message costs: what stages of one message do one behind the other comes after its bytes, and keeps no sender") {
+  HardwareProfile profile;
+  profile.unpipelined_rate = 8_Gbps;
+  const MessageCosts costs(profile);
+  CHECK(costs.by_size());
+  CHECK(costs.sending(1_us, 1000) == 1_us);
+  CHECK(costs.behind(2_us, 1_us, 1000) == 2_us);
+  CHECK_FALSE(MessageCosts(profile.in({.protocol = NcclProtocol::simple})).by_size());
+}

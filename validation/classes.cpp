@@ -66,7 +66,8 @@ void keep_costs_of_messages(HardwareProfile& profile) {
 HardwareProfile completed(HardwareProfile profile, const Reference& of, const std::vector<Member>& members) {
   const auto fits = [](const Reference& r) { return std::ranges::count(r.fit.parameters, "reduce_rate") > 0; };
   if (!fits(of) && std::ranges::any_of(members, [&](const Member& m) { return fits(*m.reference); }))
-    for (const char* name : {"reduce_rate", "reduce_cache", "reduce_rate_beyond_cache", "initial_copies", "page_fault_rate"})
+    for (const char* name :
+         {"reduce_rate", "reduce_cache", "reduce_rate_beyond_cache", "initial_copies", "page_fault_rate", "call_overhead"})
       find_hardware_parameter(name)->set(profile, usual_of_hosts(name)->value);
   return profile;
 }
@@ -88,7 +89,7 @@ std::vector<CostAtSize> middle_costs(const std::vector<HardwareProfile>& profile
   return out;
 }
 
-// What stands for systems: the profile of one of them, their middle, or what lies between that and what is published.
+// What stands for systems: the profile of one of them, their middle or mean, or what lies between that and what is published or usual.
 struct Representative {
   HardwareProfile profile;
   std::string what;
@@ -108,12 +109,14 @@ class Losses {
 
   const HardwareProfile& profile(std::size_t i) const { return profiles_[i]; }
 
-  // Of the systems without one: by the rule that predicts each of them best from the others. Of one or two systems nothing can be left out:
-  // half of the way from NCCL's table to their middle.
+  // Of the systems without one. Hosts: their mean, what is usual being one more of them, as each of their fits keeps near it too. Others:
+  // by the rule that predicts each of them best from the others. Of one or two systems nothing can be left out: half of the way from NCCL's
+  // table to their middle.
   Representative representative_without(std::size_t left_out) {
     std::vector<std::size_t> systems;
     for (std::size_t i = 0; i < members_.size(); ++i)
       if (i != left_out) systems.push_back(i);
+    if (of_hosts()) return with_usual(systems);
     if (systems.size() < 3) return by(Rule::halfway, systems);
     Rule best = Rule::halfway;
     double least = std::numeric_limits<double>::infinity();
@@ -140,6 +143,25 @@ class Losses {
     const HardwareProfile middle = middle_of(profiles);
     if (rule == Rule::middle) return {middle, "parameter by parameter the middle one of its systems"};
     return {halfway_from_published(middle), "half of the way from NCCL's table to the middle of its systems"};
+  }
+
+  // Of a call of NCCL nothing is usual.
+  bool is_of_hosts(const HardwareParameter& p) const {
+    const auto fits = [&](const Member& m) { return std::ranges::count(m.reference->fit.parameters, p.name) > 0; };
+    return p.name != "call_overhead" && usual_of_hosts(p.name) && std::ranges::any_of(members_, fits);
+  }
+  bool of_hosts() const {
+    return std::ranges::any_of(hardware_parameters(), [&](const HardwareParameter& p) { return is_of_hosts(p); });
+  }
+
+  Representative with_usual(const std::vector<std::size_t>& systems) const {
+    std::vector<HardwareProfile> profiles;
+    for (const std::size_t i : systems) profiles.push_back(profiles_[i]);
+    HardwareProfile usual = mean_of(profiles);
+    for (const HardwareParameter& p : hardware_parameters())
+      if (is_of_hosts(p)) p.set(usual, usual_of_hosts(p.name)->value);
+    profiles.push_back(std::move(usual));
+    return {mean_of(profiles), "parameter by parameter the geometric mean of its systems and of what is usual of hosts"};
   }
 
   // The profile that predicts the others of these best.
@@ -186,6 +208,12 @@ JudgedClass judge(const std::string& name, std::vector<Member>& members) {
   return out;
 }
 
+// Nobody should read more into it.
+double three_digits(double value) {
+  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 2);
+  return std::round(value / unit) * unit;
+}
+
 Json error_in(const ErrorSummary& e) {
   const auto four_digits = [](double value) { return std::round(value * 1e4) / 1e4; };
   return {{"points", e.points}, {"median", four_digits(e.median)}, {"p95", four_digits(e.p95)}};
@@ -202,6 +230,26 @@ HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles) {
     for (const HardwareProfile& p : profiles) values.push_back(parameter.get(p));
     std::ranges::sort(values);
     parameter.set(out, values[(values.size() - 1) / 2]);
+  }
+  return out;
+}
+
+HardwareProfile mean_of(const std::vector<HardwareProfile>& profiles) {
+  HardwareProfile out = middle_of(profiles);
+  const auto mean = [&](const auto& value_of) {
+    double sum = 0;
+    for (const HardwareProfile& p : profiles) sum += std::log(value_of(p));
+    return std::exp(sum / static_cast<double>(profiles.size()));
+  };
+  for (CostAtSize& cost : out.cost_by_size)
+    cost.factor = mean([&](const HardwareProfile& p) { return MessageCosts(p).factor(cost.size.count); });
+  for (const HardwareParameter& p : hardware_parameters()) {
+    const auto has_one = [&](const HardwareProfile& of) {
+      return p.unit == HardwareParameter::Unit::picoseconds ? p.get(of) > p.low
+                                                            : p.unit != HardwareParameter::Unit::bits_per_second || p.get(of) < p.high;
+    };
+    if (p.unit != HardwareParameter::Unit::bytes && p.unit != HardwareParameter::Unit::count && std::ranges::all_of(profiles, has_one))
+      p.set(out, three_digits(mean([&](const HardwareProfile& of) { return p.get(of); })));
   }
   return out;
 }

@@ -10,8 +10,9 @@
 
 namespace weft {
 
-// A system predicted without a measurement of it: by the profile made of the other systems' of its class, which is that of one of them,
-// their middle, or half of the way to it from what is published, whichever predicts the others best.
+// A system predicted without a measurement of it: by the profile made of the other systems' of its class. Of hosts it is their mean with
+// what is usual; else that of one of them, their middle, or half of the way to it from what is published, whichever predicts the others
+// best.
 struct JudgedMember {
   std::string reference;
   std::vector<std::string> from;  // the other systems
@@ -26,6 +27,10 @@ struct JudgedClass {
 // Parameter by parameter the middle one of the profiles (of an even number the lower of the two in the middle), and size by size of their
 // messages' costs; what is neither is the first's. Throws InputError where there is none.
 HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles);
+
+// The same with the geometric mean of times, rates and factors that all of them have; of sizes and of how often something is done, the
+// middle one.
+HardwareProfile mean_of(const std::vector<HardwareProfile>& profiles);
 
 // Factors of NCCL's table and biases become the geometric mean of what they are and of what they are where nothing is fitted. Few
 // systems say little of others, and those whom nobody has measured are as likely to be on the other side of the table.

@@ -115,6 +115,15 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   REQUIRE(middle.cost_by_size.size() == 2);                    // of messages; those of calls are of one system
   CHECK(middle.cost_by_size[0].factor == doctest::Approx(2));  // of 4, 2 and 1
 
+  a.handshake_threshold = 64_KiB, b.handshake_threshold = 16_KiB, c.handshake_threshold = 32_KiB;
+  const HardwareProfile mean = mean_of({a, b, c});
+  CHECK(mean.send_overhead == 2'150_ns);  // the third root of 10, three digits of it
+  CHECK(mean.wire_efficiency == doctest::Approx(0.794));
+  CHECK(mean.handshake_threshold == 32_KiB);  // a library has a threshold or another, none in between
+  REQUIRE(mean.cost_by_size.size() == 2);
+  CHECK(mean.cost_by_size[0].factor == doctest::Approx(2));  // of 4, 2 and 1
+  CHECK(mean_of({b, c}).cost_by_size[0].factor == doctest::Approx(1.4142));
+
   a.nccl_base = 4, a.ll128_bias = 0.25;
   CHECK(halfway_from_published(a).nccl_base == 2);
   CHECK(halfway_from_published(a).ll128_bias == 0.5);

@@ -120,6 +120,12 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
               "The time that a message takes which is so long that the library does not copy it but tells the receiver first. A message "
               "of S bytes takes S handshake / (S + eager_copy_rate handshake) for both: no more than its copies, no more than the "
               "handshake."),
+          optional("handshake_threshold", &H::handshake_threshold,
+                   "The size from which the library makes the handshake, where that is known: smaller messages take their copies, others "
+                   "the handshake. 0B: not known."),
+          optional_as<RateOrUnlimited>("unpipelined_rate", &H::unpipelined_rate,
+                                       "What the stages of one message do one behind the other takes its bytes over this rate, after they "
+                                       "have arrived; it keeps nobody, so messages behind one another hide it."),
           optional("sender_share", &H::sender_share,
                    "The part of copies or handshake that keeps the sender busy, so that messages behind one another wait for it.",
                    between(0.0, 1.0)),

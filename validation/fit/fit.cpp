@@ -28,8 +28,9 @@ std::vector<double> initial_values(const OpenScenario& open) {
 }
 
 // Where a parameter stays that the points do not tell: as is usual of hosts, or at its initial value.
-double untold(const FitParameter& p) {
-  const auto usual = usual_of_hosts(p.name);
+double untold(const Objective& objective, std::size_t parameter) {
+  const FitParameter& p = objective.parameters()[parameter];
+  const auto usual = objective.usual(parameter);
   return usual ? std::clamp(usual->value, p.low, p.high) : p.initial;
 }
 
@@ -44,7 +45,7 @@ void drop_undetermined(Search& search, Objective& objective, const FitOptions& o
     for (std::size_t i = 0; i < fitted.size(); ++i) {
       if (!moving[i]) continue;
       Candidate without = best;
-      without.values[i] = untold(objective.parameters()[i]);
+      without.values[i] = untold(objective, i);
       without.loss = objective.loss(without.values);
       Moving others = moving;
       others[i] = false;

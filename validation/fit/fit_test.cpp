@@ -37,6 +37,17 @@ std::vector<std::int64_t> powers_of_two(int from, int to) {
   return out;
 }
 
+// What osu_latency and osu_bw would say of hosts with this profile.
+std::vector<Measurement> messages_on(const HardwareProfile& truth, Simulator& simulator) {
+  std::vector<Measurement> out;
+  for (const std::string collective : {"latency", "bandwidth"})
+    for (const std::int64_t size : powers_of_two(3, 22)) {
+      const MeasuredSetup setup{.collective = collective, .algorithm = {collective}, .ranks = 2, .size = Bytes{size}};
+      out.push_back({.ranks = 2, .collective = collective, .size_bytes = size, .time_us = simulator.time_us(setup, truth), .where = "f:1"});
+    }
+  return out;
+}
+
 const FittedParameter& named(const FitResult& result, const std::string& name) {
   for (const FittedParameter& p : result.parameters)
     if (p.parameter.name == name) return p;
@@ -461,19 +472,21 @@ TEST_CASE("fit: copies of short messages, the handshake of long ones and the sen
       .send_overhead = 1_us, .wire_efficiency = 0.8, .eager_copy_rate = 40_Gbps, .handshake = 12_us, .sender_share = 0.5};
   const OpenScenario open = open_pair({"send_overhead", "wire_efficiency", "eager_copy_rate", "handshake", "sender_share"});
   Simulator simulator(open.scenario());
-  std::vector<Measurement> rows;
-  for (const std::string collective : {"latency", "bandwidth"})
-    for (const std::int64_t size : powers_of_two(3, 22)) {
-      const MeasuredSetup setup{.collective = collective, .algorithm = {collective}, .ranks = 2, .size = Bytes{size}};
-      rows.push_back(
-          {.ranks = 2, .collective = collective, .size_bytes = size, .time_us = simulator.time_us(setup, truth), .where = "f:1"});
-    }
-  const FitResult result = fit(open, usable(rows, simulator, {}).points, {.folds = 0, .starts = 2});
+  const FitResult result = fit(open, usable(messages_on(truth, simulator), simulator, {}).points, {.folds = 0, .starts = 2});
   CHECK(result.held_out.p95 < 0.03);
   CHECK(named(result, "send_overhead").value == doctest::Approx(1e6).epsilon(0.05));
   CHECK(named(result, "eager_copy_rate").value == doctest::Approx(40e9).epsilon(0.2));
   CHECK(named(result, "handshake").value == doctest::Approx(12e6).epsilon(0.2));
   CHECK(named(result, "sender_share").value == doctest::Approx(0.5).epsilon(0.1));
+}
+
+TEST_CASE("fit: what the stages of one message do one behind the other is told from the wire by messages behind one another") {
+  const HardwareProfile truth{.send_overhead = 1_us, .wire_efficiency = 0.8, .unpipelined_rate = 60_Gbps};
+  const OpenScenario open = open_pair({"send_overhead", "wire_efficiency", "unpipelined_rate"});
+  Simulator simulator(open.scenario());
+  const FitResult result = fit(open, usable(messages_on(truth, simulator), simulator, {}).points, {.folds = 0, .starts = 2});
+  CHECK(named(result, "unpipelined_rate").value == doctest::Approx(60e9).epsilon(0.05));
+  CHECK(named(result, "wire_efficiency").value == doctest::Approx(0.8).epsilon(0.05));
 }
 
 TEST_CASE("fit: what hosts do of MPI's protocols is fitted by default where it was measured") {
@@ -486,6 +499,8 @@ TEST_CASE("fit: what hosts do of MPI's protocols is fitted by default where it w
   CHECK(fits({latency}, "handshake"));
   CHECK_FALSE(fits({latency}, "sender_share"));
   CHECK(fits({latency, bandwidth}, "sender_share"));
+  CHECK_FALSE(fits({latency}, "unpipelined_rate"));  // which a latency does not tell from the wire
+  CHECK(fits({latency, bandwidth}, "unpipelined_rate"));
   CHECK_FALSE(fits({latency, bandwidth}, "initial_copies"));
   CHECK(fits({ring}, "initial_copies"));
   CHECK_FALSE(fits({ring}, "page_fault_rate"));

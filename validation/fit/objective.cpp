@@ -103,6 +103,12 @@ std::vector<double> Objective::simulated(const std::vector<double>& values, cons
   return out;
 }
 
+std::optional<Usual> Objective::usual(std::size_t parameter) const {
+  const std::string& name = parameters_[parameter].name;
+  if (name == "call_overhead" && fits_nccl()) return {};
+  return usual_of_hosts(name);
+}
+
 std::vector<double> Objective::errors(const std::vector<double>& values) {
   std::vector<double> out = simulated(values);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->measured.time_us);
@@ -113,8 +119,8 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
       const double weight = is_bias ? weight_of_bias : p.name == "nccl_launch" ? weight_of_launch : weight_of_published;
       out.push_back(weight * std::log(values[i] / std::clamp(p.initial, p.low, p.high)));
     }
-    if (const auto usual = usual_of_hosts(p.name))
-      out.push_back(usual->weight * (p.unit == Unit::count ? values[i] - usual->value : std::log(values[i] / usual->value)));
+    if (const auto known = usual(i))
+      out.push_back(known->weight * (p.unit == Unit::count ? values[i] - known->value : std::log(values[i] / known->value)));
   }
   if (!fits_nccl()) return out;
   out.push_back(weight_of_choice * regret(values));

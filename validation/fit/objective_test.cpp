@@ -49,4 +49,15 @@ TEST_CASE("objective: an overhead of calls counts a little against a fit, only w
   CHECK(between.back() == doctest::Approx(0.1 * std::log(2)));
 }
 
+TEST_CASE("objective: what is usual of MPI's calls is not asked of NCCL's") {
+  const auto usual_with = [](const std::vector<std::string>& names) {
+    const OpenScenario open = star_of_nccl(names);
+    const std::vector<FitPoint> points = measured_on(open, {}, 2);
+    return Objective(open, {&points.front()}, std::make_shared<Simulators>(open), Precision::exact).usual(0);
+  };
+  CHECK_FALSE(usual_with({"call_overhead", "nccl_base"}).has_value());
+  CHECK(usual_with({"call_overhead", "send_overhead"}).has_value());
+  CHECK(usual_with({"send_overhead", "nccl_base"}).has_value());
+}
+
 }  // namespace weft

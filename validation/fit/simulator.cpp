@@ -226,6 +226,11 @@ double Simulator::besides_overhead_us(const MeasuredSetup& e, const HardwareProf
 }
 
 double Simulator::time_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  if (is_point_to_point(e.collective) && hardware.call_overhead.ps > 0) {  // a message is no call of a collective
+    HardwareProfile of_message = hardware;
+    of_message.call_overhead = {};
+    return time_us(e, of_message);
+  }
   Prepared& p = prepared(e);
   if (!is_alone(p.experiment.scenario())) return time_of(p.experiment, e.size, hardware).microseconds() / messages_of(e);
   const Regime regime = regime_of(e, hardware, p);
