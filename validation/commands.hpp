@@ -1,4 +1,4 @@
-// The commands of weft_tools that weft has not: what measures, fits, compares, tunes and trains.
+// The commands of weft_tools that weft has not: what measures, fits, compares, tunes, trains, draws, exports and explains.
 #pragma once
 
 #include "sim/cli/program.hpp"

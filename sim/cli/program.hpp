@@ -1,9 +1,10 @@
 // The `weft` program, less main(): arguments in, exit status out, and the one place that prints errors. It is two programs, so that
-// who simulates need not build the rest first: `weft` has the commands declared here, and becomes `weft_tools` for all others.
+// who simulates need not build the rest first: `weft` has the commands that program.cpp declares, and becomes `weft_tools` for all others.
 #pragma once
 
 #include <functional>
 #include <span>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -20,6 +21,9 @@ struct Command {
   // Declares such a command's arguments, for the manual and the shell's completion.
   std::function<void(CLI::App&)> describe = {};
 };
+
+// All commands of the program, as declared.
+std::vector<const CLI::App*> commands_of(const CLI::App& app);
 
 // The program `weft`.
 int run_weft(int argc, char** argv);
