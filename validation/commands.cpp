@@ -7,6 +7,7 @@
 #include "sim/cli/export_command.hpp"
 #include "sim/cli/manual.hpp"
 #include "sim/cli/plot_command.hpp"
+#include "sim/cli/program.hpp"
 #include "sim/cli/tune_command.hpp"
 #include "sim/json/form.hpp"
 #include "sim/results/version.hpp"

@@ -3,6 +3,7 @@
 #include "kernels/base/nearest_name.hpp"
 #include "kernels/base/program_folder.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cli/run_weft.hpp"
 #include "sim/farm/job_ranks.hpp"
 #include "sim/json/form.hpp"
 #include "sim/results/version.hpp"
