@@ -213,8 +213,8 @@ class EventQueue {
   }
 
   void put(const Item& item) {
-    const int bits = std::bit_width(static_cast<std::uint64_t>(item.date ^ passed_));
-    far_[static_cast<std::size_t>(bits)].push_back(item);
+    const auto bits = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(item.date ^ passed_)));
+    far_[bits].push_back(item);
     filled_ |= std::uint64_t{1} << bits;
   }
 
