@@ -87,11 +87,18 @@ Measured measure(const Question& question, Run run, bool prove = false) {
 
 constexpr LinkSpec wire{100_Gbps, 500_ns};
 
-// Eight GPUs on an NVSwitch that share a NIC.
+// Eight GPUs that share an NVSwitch and, below a PCIe switch, a NIC.
 Server with_one_nic() {
-  Server server = server_preset("dgx_h100");
-  std::erase_if(server.links, [](const ServerLink& link) { return link.to.starts_with("nic") && link.to != "nic0"; });
-  server.nics = {"nic0"};
+  Server server{.preset = "", .sockets = {"socket"}, .pcie_switches = {"pcie"}, .nvswitches = {"nvswitch"}, .nics = {"nic"}};
+  const auto pcie = [](std::string from, const char* to) {
+    return ServerLink{.from = std::move(from), .to = to, .pcie = PcieLink{.generation = 5}, .latency = 300_ns};
+  };
+  server.links = {pcie("nic", "pcie"), pcie("pcie", "socket")};
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    server.gpus.push_back(fmt::format("gpu{}", gpu));
+    server.links.push_back(pcie(server.gpus.back(), "pcie"));
+    server.links.push_back({.from = server.gpus.back(), .to = "nvswitch", .bandwidth = 2966_Gbps, .latency = 300_ns});
+  }
   return server;
 }
 
