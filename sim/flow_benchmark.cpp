@@ -2,12 +2,14 @@
 // measured in a process of its own, CPU seconds of the simulation alone.
 //
 //   flow_benchmark [--quick] [--no-reference]
-//   flow_benchmark --scale [--quick]      1,024 to 65,536 nodes, with the proof: what a message costs there against 1,024
+//   flow_benchmark --scale [--quick]      1,024 to 65,536 nodes, with the proof: what a message costs there against 1,024; "servers"
+//                                         have eight GPUs and one NIC on a BiGraph
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "models/fabric/bigraph.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/placement.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/reference/s4u_network.hpp"
@@ -45,17 +47,19 @@ struct Question {
   Placement placement;
   Collective collective = Collective::allreduce;
   SimTime send_overhead = {};
+  Server server = {};
 };
 
 template <class Run>
 Measured measure(const Question& question, Run run, bool prove = false) {
   const std::string bytes = in_child([&] {
-    const auto fabric = build(question.fabric);
+    const auto fabric = build(question.fabric, question.server);
     Request request{.collective = question.collective, .algorithm = question.algorithm, .ranks = fabric->endpoints()};
+    if (question.server.gpu_count() > 1) request.settings.group = question.server.gpu_count();
     if (const auto* bigraph = std::get_if<BiGraph>(&question.fabric))
       request.bigraph = BiGraphShape{bigraph->switches, bigraph->nodes_per_switch};
     const Schedule schedule = build(request);
-    const std::vector<int> placement = place(question.placement, request.ranks, question.fabric);
+    const std::vector<int> placement = place(question.placement, request.ranks, question.fabric, question.server);
     Routes routes(*fabric, Ecmp{});
     HardwareProfile hardware;
     hardware.send_overhead = question.send_overhead;
@@ -83,6 +87,21 @@ Measured measure(const Question& question, Run run, bool prove = false) {
 
 constexpr LinkSpec wire{100_Gbps, 500_ns};
 
+// Eight GPUs that share an NVSwitch and, below a PCIe switch, a NIC.
+Server with_one_nic() {
+  Server server{.preset = "", .sockets = {"socket"}, .pcie_switches = {"pcie"}, .nvswitches = {"nvswitch"}, .nics = {"nic"}};
+  const auto pcie = [](std::string from, const char* to) {
+    return ServerLink{.from = std::move(from), .to = to, .pcie = PcieLink{.generation = 5}, .latency = 300_ns};
+  };
+  server.links = {pcie("nic", "pcie"), pcie("pcie", "socket")};
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    server.gpus.push_back(fmt::format("gpu{}", gpu));
+    server.links.push_back(pcie(server.gpus.back(), "pcie"));
+    server.links.push_back({.from = server.gpus.back(), .to = "nvswitch", .bandwidth = 2966_Gbps, .latency = 300_ns});
+  }
+  return server;
+}
+
 double ns_each(double cpu_s, const Measured& m) { return cpu_s / static_cast<double>(m.messages) * 1e9; }
 
 // A message of each pattern in networks of growing size, with its proof, against one in the smallest.
@@ -94,8 +113,9 @@ void measure_scale(bool quick) {
     const Measured m = measure(
         question, [](const PlacedSchedule& j, const Fabric& f, Routes& r) { return run_flow(j, f, r); }, true);
     fmt::print("  {:<9} {:>6} {:<17} {:<10} {:>9} {:>8.3f} {:>9.3f} {:>9.1f} {:>9.1f} {:>7} {:>11.2f}x\n", fabric,
-               endpoints(question.fabric), question.algorithm, question.send_overhead.ps > 0 ? "overheads" : name_of(question.collective),
-               m.messages, m.proof_s, m.cpu_s, ns_each(m.cpu_s, m), ns_each(m.proof_s, m), m.peak_kib / 1024,
+               endpoints(question.fabric, question.server), question.algorithm,
+               question.send_overhead.ps > 0 ? "overheads" : name_of(question.collective), m.messages, m.proof_s, m.cpu_s,
+               ns_each(m.cpu_s, m), ns_each(m.proof_s, m), m.peak_kib / 1024,
                base ? ns_each(m.cpu_s, m) / ns_each(base->cpu_s, *base) : 1.0);
     std::fflush(stdout);
     return m;
@@ -114,6 +134,11 @@ void measure_scale(bool quick) {
   const Measured base = row({FatTree{.k = 16, .host_link = wire, .fabric_link = wire}, "halving_doubling", {}}, "fat_tree", nullptr);
   for (const int k : {32, 64})
     if (!quick) row({FatTree{.k = k, .host_link = wire, .fabric_link = wire}, "halving_doubling", {}}, "fat_tree", &base);
+  const auto of_servers = [&](int switches, int servers) {
+    return Question{.fabric = bigraph(switches, servers), .algorithm = "hierarchical_ring", .placement = {}, .server = with_one_nic()};
+  };
+  const Measured hierarchical = row(of_servers(32, 4), "servers", nullptr);
+  if (!quick) row(of_servers(512, 16), "servers", &hierarchical);
   const Measured all = row({bigraph(16, 8), "direct", {}, Collective::alltoall}, "bigraph", nullptr);
   for (const auto& [switches, nodes] : {std::pair{32, 8}, {32, 16}})
     if (!quick) row({bigraph(switches, nodes), "direct", {}, Collective::alltoall}, "bigraph", &all);

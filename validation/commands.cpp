@@ -2,7 +2,15 @@
 
 #include "collectives/bench/settings.hpp"
 #include "collectives/bench/start.hpp"
+#include "sim/cli/commands.hpp"
+#include "sim/cli/completion.hpp"
+#include "sim/cli/export_command.hpp"
+#include "sim/cli/manual.hpp"
+#include "sim/cli/plot_command.hpp"
+#include "sim/cli/program.hpp"
 #include "sim/cli/tune_command.hpp"
+#include "sim/json/form.hpp"
+#include "sim/results/version.hpp"
 #include "validation/advise/advise.hpp"
 #include "validation/compare/compare_command.hpp"
 #include "validation/fit/calibrate.hpp"
@@ -78,6 +86,18 @@ std::function<int()> declare_calibrate(CLI::App& command) {
   command.add_option("--starts", a->starts, "How many starts the search has")->check(CLI::Range(1, 1000))->type_name("N");
   command.add_option("--seed", a->seed, "Seed of the starts")->type_name("N");
   return [a] { return calibrate_command(*a, std::cout, std::cerr); };
+}
+
+std::function<int()> declare_exporting(CLI::App& command) {
+  const auto a = std::make_shared<ExportArguments>();
+  declare_export(command, *a);
+  return [a] { return export_command(*a, std::cout); };
+}
+
+std::function<int()> declare_plotting(CLI::App& command) {
+  const auto a = std::make_shared<PlotArguments>();
+  declare_plot(command, *a);
+  return [a] { return plot_command(*a, std::cout); };
 }
 
 std::function<int()> declare_replay(CLI::App& command) {
@@ -207,6 +227,30 @@ std::function<int()> declare_lab(CLI::App& command) {
   return [a] { return lab_command(*a, std::cout, std::cerr); };
 }
 
+std::function<int()> declare_help(CLI::App& command) {
+  struct HelpArguments {
+    std::string command;
+    bool man = false;
+  };
+  const auto a = std::make_shared<HelpArguments>();
+  command.add_option("COMMAND", a->command, "The command to explain");
+  command.add_flag("--man", a->man, "Print the manual page, weft(1), instead");
+  return [a, &program = *command.get_parent()] {
+    std::cout << (a->man ? man_page(program, version()) : help_of(program, a->command));
+    return exit_ok;
+  };
+}
+
+std::function<int()> declare_completion(CLI::App& command) {
+  const auto shell = std::make_shared<std::string>();
+  command.add_option("SHELL", *shell, "The shell: bash")->required();
+  return [shell, &program = *command.get_parent()] {
+    if (*shell != "bash") throw InputError(fmt::format("weft completion: {}", unknown_name("shell", *shell, {"bash"})));
+    std::cout << bash_completion(program);
+    return exit_ok;
+  };
+}
+
 }  // namespace
 
 std::span<const Command> validation_commands() {
@@ -215,12 +259,16 @@ std::span<const Command> validation_commands() {
       Command{
           "bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare, bench::describe},
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
+      Command{"export", "Write a schedule for other programs: MSCCL, MSCCL++, GOAL, Graphviz", declare_exporting},
       Command{"lab", "Build a scenario's fabric on this machine, run it for real and compare (root)", declare_lab},
+      Command{"plot", "Draw a figure from results, for a paper", declare_plotting},
       Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},
       Command{"timeline", "Show measured and simulated traces one above the other, in Perfetto", declare_timeline},
       Command{"train", "Train a small model for real with compressed all-reduces", declare_train},
       Command{"tune", "Choose what a scenario sweeps: the settings that are best", declare_tuning},
       Command{"validate", "Simulate everything measured or published that ships, and say how wrong we are", declare_validate},
+      Command{"help", "Explain a command, or list all", declare_help},
+      Command{"completion", "Print a script that completes command lines", declare_completion},
   };
   return commands;
 }

@@ -1,11 +1,11 @@
-// The commands of weft_tools that weft has not: what measures, fits, compares, tunes and trains.
+// The commands of weft_tools that weft has not: what measures, fits, compares, tunes, trains, draws, exports and explains.
 #pragma once
-
-#include "sim/cli/program.hpp"
 
 #include <span>
 
 namespace weft {
+
+struct Command;  // sim/cli/program.hpp
 
 std::span<const Command> validation_commands();
 

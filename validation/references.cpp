@@ -112,11 +112,11 @@ template <>
 struct Declared<ReferenceRows> {
   static Declaration<ReferenceRows> declaration() {
     using R = RowSelection;
-    const std::vector<Field<R>> rows = {optional("only", &R::only, "Measured algorithms."),
-                                        optional("system", &R::system, "A part of the system's name."),
-                                        optional("in_place", &R::in_place, "The in-place times."),
-                                        optional("smallest_bytes", &R::smallest_bytes, "Leave out smaller messages."),
-                                        optional("largest_bytes", &R::largest_bytes, "Leave out larger messages.")};
+    const Fields<R> rows = {optional("only", &R::only, "Measured algorithms."),
+                            optional("system", &R::system, "A part of the system's name."),
+                            optional("in_place", &R::in_place, "The in-place times."),
+                            optional("smallest_bytes", &R::smallest_bytes, "Leave out smaller messages."),
+                            optional("largest_bytes", &R::largest_bytes, "Leave out larger messages.")};
     Declaration<ReferenceRows> out{.doc = "Which rows of the files.",
                                    .fields = lifted<ReferenceRows, R>(
                                        rows, +[](ReferenceRows& select) -> R& { return select.rows; })};

@@ -3,7 +3,7 @@
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/in_network/deployment.hpp"
 #include "kernels/dtype.hpp"
-#include "sim/cli/manual.hpp"
+#include "sim/cli/program.hpp"
 #include "sim/scenario/networks.hpp"
 
 #include <map>

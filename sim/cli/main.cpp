@@ -1,4 +1,4 @@
 // The program `weft`: what simulates, and the way to all other commands.
-#include "sim/cli/program.hpp"
+#include "sim/cli/run_weft.hpp"
 
 int main(int argc, char** argv) { return weft::run_weft(argc, argv); }

@@ -1,5 +1,6 @@
 #include "sim/cli/manual.hpp"
 
+#include "sim/cli/program.hpp"
 #include "sim/json/form.hpp"
 
 #include <string_view>
@@ -88,10 +89,6 @@ Measurements and published figures that \fBweft validate\fR compares with.
 )";
 
 }  // namespace
-
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
 
 std::string help_of(const CLI::App& app, const std::string& command) {
   // CLI11's own help() would explain the command that was parsed last, which is this one.

@@ -13,7 +13,4 @@ std::string help_of(const CLI::App& app, const std::string& command);
 // weft(1), for man.
 std::string man_page(const CLI::App& app, const std::string& version);
 
-// All commands of the program, as declared.
-std::vector<const CLI::App*> commands_of(const CLI::App& app);
-
 }  // namespace weft

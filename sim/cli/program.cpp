@@ -3,10 +3,7 @@
 #include "kernels/base/nearest_name.hpp"
 #include "kernels/base/program_folder.hpp"
 #include "sim/cli/commands.hpp"
-#include "sim/cli/completion.hpp"
-#include "sim/cli/export_command.hpp"
-#include "sim/cli/manual.hpp"
-#include "sim/cli/plot_command.hpp"
+#include "sim/cli/run_weft.hpp"
 #include "sim/farm/job_ranks.hpp"
 #include "sim/json/form.hpp"
 #include "sim/results/version.hpp"
@@ -23,20 +20,7 @@ struct Arguments {
   RunArguments run;
   bool dot = false, svg = false, json = false, simgrid = false, nccl = false;
   bool results_schema = false;
-  std::string command, shell;  // that are to be explained, and completed
-  bool man = false;
 };
-
-int help_command(const CLI::App& app, const Arguments& a) {
-  std::cout << (a.man ? man_page(app, version()) : help_of(app, a.command));
-  return exit_ok;
-}
-
-int completion_command(const CLI::App& app, const std::string& shell) {
-  if (shell != "bash") throw InputError(fmt::format("weft completion: {}", unknown_name("shell", shell, {"bash"})));
-  std::cout << bash_completion(app);
-  return exit_ok;
-}
 
 TopologyFormat format_of(const Arguments& a) {
   if (a.dot + a.svg + a.json + a.simgrid + a.nccl > 1)
@@ -145,9 +129,6 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
   report->add_option("DIR", report_arguments.folder, "A folder that weft run -o has written")->required();
   report->add_option("-o,--output", report_arguments.output, "Write the page here instead of DIR/report.html")->type_name("FILE");
   report->add_flag("--force", report_arguments.force, "Replace a file that is not a report on the same scenarios");
-  PlotArguments plot_arguments;
-  declare_plot(*command("plot", "Draw a figure from results, for a paper", [&] { return plot_command(plot_arguments, std::cout); }),
-               plot_arguments);
   CLI::App* check = command("check", "Prove schedules correct, count flows on links, look for deadlock",
                             [&] { return check_command(scenarios, std::cout); });
   add_scenarios(check, scenarios, false);
@@ -159,10 +140,6 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
   topo->add_flag("--json", a.json, "Print the fabric as the \"graph\" of a scenario");
   topo->add_flag("--simgrid", a.simgrid, "Print the fabric as a SimGrid platform (XML)");
   topo->add_flag("--nccl", a.nccl, "Print one of its servers as a topology file of NCCL (NCCL_TOPO_FILE)");
-  ExportArguments export_arguments;
-  declare_export(*command("export", "Write a schedule for other programs: MSCCL, MSCCL++, GOAL, Graphviz",
-                          [&] { return export_command(export_arguments, std::cout); }),
-                 export_arguments);
   command("list", "List algorithms, fabrics, servers, networks, hardware profiles, types", [&] { return list_command(std::cout); });
   CLI::App* schema =
       command("schema", "Print the JSON Schema of scenarios, or of results", [&] { return schema_command(a.results_schema, std::cout); });
@@ -178,12 +155,6 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
     added->allow_extras();
     added->callback([&chosen, run_it = more.declare(*added)] { chosen = run_it; });
   }
-  CLI::App* help = command("help", "Explain a command, or list all", [&] { return help_command(app, a); });
-  help->add_option("COMMAND", a.command, "The command to explain");
-  help->add_flag("--man", a.man, "Print the manual page, weft(1), instead");
-  command("completion", "Print a script that completes command lines", [&] { return completion_command(app, a.shell); })
-      ->add_option("SHELL", a.shell, "The shell: bash")
-      ->required();
 
   try {
     app.parse(argc, argv);
@@ -216,6 +187,10 @@ int run_program(int argc, char** argv, MoreCommands more_commands) {
 }
 
 }  // namespace
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
 
 int run_weft(int argc, char** argv) { return run_program(argc, argv, std::nullopt); }
 

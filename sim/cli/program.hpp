@@ -1,9 +1,9 @@
-// The `weft` program, less main(): arguments in, exit status out, and the one place that prints errors. It is two programs, so that
-// who simulates need not build the rest first: `weft` has the commands declared here, and becomes `weft_tools` for all others.
+// Commands of the `weft` program. It is two programs, so that who simulates need not build the rest first: `weft` has the commands that
+// program.cpp declares, and becomes `weft_tools` for all others.
 #pragma once
 
 #include <functional>
-#include <span>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -21,9 +21,7 @@ struct Command {
   std::function<void(CLI::App&)> describe = {};
 };
 
-// The program `weft`.
-int run_weft(int argc, char** argv);
-// The program `weft_tools`: all commands, those of folders above this one handed in.
-int run_weft_tools(int argc, char** argv, std::span<const Command> more_commands);
+// All commands of the program, as declared.
+std::vector<const CLI::App*> commands_of(const CLI::App& app);
 
 }  // namespace weft

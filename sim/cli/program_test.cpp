@@ -171,12 +171,12 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"run", "FILE: is missing: name a scenario\n"},
       {"rnu x.json",
        "weft: unknown command \"rnu\" (did you mean \"run\"?); allowed: "
-       "\"run\", \"report\", \"plot\", \"check\", \"topo\", \"export\", \"list\", \"schema\", \"show\", \"advise\", \"bench\", "
-       "\"calibrate\", \"lab\", \"replay\", \"timeline\", \"train\", \"tune\", \"validate\", \"help\", \"completion\"\n"},
+       "\"run\", \"report\", \"check\", \"topo\", \"list\", \"schema\", \"show\", \"advise\", \"bench\", \"calibrate\", "
+       "\"export\", \"lab\", \"plot\", \"replay\", \"timeline\", \"train\", \"tune\", \"validate\", \"help\", \"completion\"\n"},
       {"",
        "weft: a command is missing; write one of "
-       "\"run\", \"report\", \"plot\", \"check\", \"topo\", \"export\", \"list\", \"schema\", \"show\", \"advise\", \"bench\", "
-       "\"calibrate\", \"lab\", \"replay\", \"timeline\", \"train\", \"tune\", \"validate\", \"help\", \"completion\"\n"},
+       "\"run\", \"report\", \"check\", \"topo\", \"list\", \"schema\", \"show\", \"advise\", \"bench\", \"calibrate\", "
+       "\"export\", \"lab\", \"plot\", \"replay\", \"timeline\", \"train\", \"tune\", \"validate\", \"help\", \"completion\"\n"},
       {"topo " + good + " --dto",
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
        "\"--svg\", \"--json\", \"--simgrid\", \"--nccl\", \"-h\"\n"},

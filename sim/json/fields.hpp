@@ -13,6 +13,7 @@
 #include "sim/json/object_form.hpp"
 
 #include <cstddef>
+#include <initializer_list>
 
 namespace weft {
 
@@ -31,15 +32,44 @@ Range<T> between(T low, T high) {
 
 // One key of the object that stands for an S.
 template <class S>
-struct Field {
-  std::string name;
-  std::string doc;
-  bool is_required = false;
-  std::vector<std::string> unless = {};  // not required where one of these keys is
-  std::function<bool(const Json&, const JsonPath&, Input&, S&)> read = {};
-  std::function<Json(const S&)> write = {};  // discarded: the key is left out
-  std::function<Json()> schema = {};
-  std::string wanted = {};
+struct Field : ObjectField {
+  explicit Field(ObjectField field) : ObjectField(std::move(field)) {}
+  template <class Read, class Write>
+  Field(ObjectField field, Read read_it, Write write_it) : ObjectField(std::move(field)) {
+    reads(std::move(read_it));
+    writes(std::move(write_it));
+  }
+
+  // bool read_it(const Json&, const JsonPath&, Input&, S&).
+  template <class Read>
+  void reads(Read read_it) {
+    read = [read_it = std::move(read_it)](const Json& json, const JsonPath& where, Input& in, void* out) {
+      return read_it(json, where, in, *static_cast<S*>(out));
+    };
+  }
+  // Json write_it(const S&).
+  template <class Write>
+  void writes(Write write_it) {
+    write = [write_it = std::move(write_it)](const void* value) { return Json(write_it(*static_cast<const S*>(value))); };
+  }
+};
+
+// Keys of the object that stands for an S: kept as those of any struct, so that lists of them are compiled once.
+template <class S>
+class Fields {
+ public:
+  Fields() = default;
+  explicit Fields(std::vector<ObjectField> list) : list_(std::move(list)) {}
+  Fields(std::initializer_list<Field<S>> list) {
+    for (const Field<S>& field : list) list_.push_back(field);
+  }
+
+  void push_back(const Field<S>& field) { list_.push_back(field); }
+  void append(const Fields& more) { list_.insert(list_.end(), more.list_.begin(), more.list_.end()); }
+  const std::vector<ObjectField>& untyped() const { return list_; }
+
+ private:
+  std::vector<ObjectField> list_;
 };
 
 // One of several shapes an object may have, told apart by its tag: {"policy": "random", "seed": 3}.
@@ -47,7 +77,7 @@ template <class S>
 struct Alternative {
   std::string name;  // of the tag
   std::string doc;
-  std::vector<Field<S>> fields;
+  Fields<S> fields;
   std::function<void(S&)> select;
   std::function<bool(const S&)> selected;
   std::function<bool(const Json&, const JsonPath&, Input&)> also = {};  // a rule about several keys, on the object as written
@@ -56,7 +86,7 @@ struct Alternative {
 template <class S>
 struct Declaration {
   std::string doc;
-  std::vector<Field<S>> fields = {};
+  Fields<S> fields = {};
   std::string tag = {};  // the key that chooses the alternative; empty: there are none
   std::vector<Alternative<S>> alternatives = {};
   bool shorthand = false;  // a string stands for an object with only the tag
@@ -72,14 +102,10 @@ concept HasDeclaration = requires {
 
 template <class T, class F>
 bool in_range(const T& value, const Range<T>& range, const Json& found, const JsonPath& where, Input& in) {
-  if (range.low && range.high && (value < *range.low || value > *range.high))
-    return in.problem(
-        where, fmt::format("must be between {} and {}, got {}", shown(F::write(*range.low)), shown(F::write(*range.high)), shown(found)));
-  if (range.low && value < *range.low)
-    return in.problem(where, fmt::format("must be at least {}, got {}", shown(F::write(*range.low)), shown(found)));
-  if (range.high && value > *range.high)
-    return in.problem(where, fmt::format("must be at most {}, got {}", shown(F::write(*range.high)), shown(found)));
-  return true;
+  const bool too_low = range.low && value < *range.low, too_high = range.high && value > *range.high;
+  if (!too_low && !too_high) return true;
+  const auto shown_end = [](const std::optional<T>& end) { return end ? shown(F::write(*end)) : std::string(); };
+  return out_of_range(shown_end(range.low), shown_end(range.high), found, where, in);
 }
 
 // A member of type T, as F reads and writes it, within a range if T has an order.
@@ -128,26 +154,11 @@ const S& with_defaults() {
   return it;
 }
 
-// The member `offset` bytes behind the beginning of an S.
-template <class S>
-Field<S> field_of_member(std::string_view name, std::string_view doc, bool is_required, std::ptrdiff_t offset,
-                         std::unique_ptr<const MemberForm> owned) {
-  const std::shared_ptr<const MemberForm> form = std::move(owned);
-  return {.name = std::string(name),
-          .doc = std::string(doc),
-          .is_required = is_required,
-          .read = [form, offset](const Json& json, const JsonPath& where, Input& in,
-                                 S& out) { return form->read(json, where, in, reinterpret_cast<std::byte*>(&out) + offset); },
-          .write = [form, offset](const S& from) { return form->write(reinterpret_cast<const std::byte*>(&from) + offset); },
-          .schema = [form] { return form->schema(); },
-          .wanted = form->wanted()};
-}
-
 template <class F, class S, class T>
 Field<S> make_field(std::string_view name, T S::*member, std::string_view doc, bool is_required, const Range<T>& range) {
   const S& s = with_defaults<S>();
   const std::ptrdiff_t offset = reinterpret_cast<const std::byte*>(&(s.*member)) - reinterpret_cast<const std::byte*>(&s);
-  return field_of_member<S>(name, doc, is_required, offset, std::make_unique<RangedMember<F, T>>(range));
+  return Field<S>(field_of_member(name, doc, is_required, offset, std::unique_ptr<const MemberForm>(new RangedMember<F, T>(range))));
 }
 
 template <class S, class T>
@@ -171,58 +182,33 @@ Field<S> optional_as(std::string_view name, T S::*member, std::string_view doc, 
 // A list that is left out when there is nothing to say.
 template <class S>
 Field<S> not_empty(Field<S> field) {
-  const auto read = field.read;
-  field.read = [read](const Json& json, const JsonPath& where, Input& in, S& out) {
+  field.read = [read = field.read](const Json& json, const JsonPath& where, Input& in, void* out) {
     if (json.is_array() && json.empty()) return in.problem(where, "an empty list says nothing: give at least one value, or leave it out");
     return read(json, where, in, out);
   };
   return field;
 }
 
+// Left out of what is written of an S for which `wanted` does not hold.
+template <class S, class Wanted>
+Field<S> written_if(Field<S> field, Wanted wanted) {
+  field.writes([wanted, write = field.write](const S& s) { return wanted(s) ? write(&s) : Json(Json::value_t::discarded); });
+  return field;
+}
+
 // The fields of a part, as fields of the whole that holds it.
 template <class S, class Part>
-std::vector<Field<S>> lifted(const std::vector<Field<Part>>& fields, Part& (*part)(S&)) {
-  std::vector<Field<S>> out;
-  for (const Field<Part>& field : fields) {
-    Field<S> whole{.name = field.name, .doc = field.doc, .is_required = field.is_required};
-    whole.read = [read = field.read, part](const Json& json, const JsonPath& where, Input& in, S& s) {
-      return read(json, where, in, part(s));
-    };
-    whole.write = [write = field.write, part](const S& s) { return write(part(const_cast<S&>(s))); };
-    whole.schema = field.schema;
-    whole.wanted = field.wanted;
-    out.push_back(std::move(whole));
-  }
-  return out;
-}
-
-template <class S>
-ObjectField untyped(const Field<S>& field) {
-  return {.name = field.name,
-          .doc = field.doc,
-          .is_required = field.is_required,
-          .unless = field.unless,
-          .read = [read = field.read](const Json& json, const JsonPath& where, Input& in,
-                                      void* out) { return read(json, where, in, *static_cast<S*>(out)); },
-          .write = [write = field.write](const void* value) { return write(*static_cast<const S*>(value)); },
-          .schema = field.schema,
-          .wanted = field.wanted};
-}
-
-template <class S>
-std::vector<ObjectField> untyped(const std::vector<Field<S>>& fields) {
-  std::vector<ObjectField> out;
-  for (const Field<S>& field : fields) out.push_back(untyped(field));
-  return out;
+Fields<S> lifted(const Fields<Part>& fields, Part& (*part)(S&)) {
+  return Fields<S>(lifted(fields.untyped(), [part](void* whole) -> void* { return &part(*static_cast<S*>(whole)); }));
 }
 
 template <class S>
 ObjectForm untyped(const Declaration<S>& d) {
-  ObjectForm out{.doc = d.doc, .fields = untyped(d.fields), .tag = d.tag, .alternatives = {}, .shorthand = d.shorthand};
+  ObjectForm out{.doc = d.doc, .fields = d.fields.untyped(), .tag = d.tag, .alternatives = {}, .shorthand = d.shorthand};
   for (const Alternative<S>& a : d.alternatives)
     out.alternatives.push_back({.name = a.name,
                                 .doc = a.doc,
-                                .fields = untyped(a.fields),
+                                .fields = a.fields.untyped(),
                                 .select = [select = a.select](void* s) { select(*static_cast<S*>(s)); },
                                 .selected = [selected = a.selected](const void* s) { return selected(*static_cast<const S*>(s)); },
                                 .also = a.also});

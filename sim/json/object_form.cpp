@@ -11,6 +11,36 @@ auto keys_known(const ObjectAlternative& alternative, const Json& json) {
 
 }  // namespace
 
+ObjectField field_of_member(std::string_view name, std::string_view doc, bool is_required, std::ptrdiff_t offset,
+                            std::unique_ptr<const MemberForm> owned) {
+  const std::shared_ptr<const MemberForm> form = std::move(owned);
+  return {.name = std::string(name),
+          .doc = std::string(doc),
+          .is_required = is_required,
+          .read = [form, offset](const Json& json, const JsonPath& where, Input& in,
+                                 void* object) { return form->read(json, where, in, static_cast<std::byte*>(object) + offset); },
+          .write = [form, offset](const void* object) { return form->write(static_cast<const std::byte*>(object) + offset); },
+          .schema = [form] { return form->schema(); },
+          .wanted = form->wanted()};
+}
+
+std::vector<ObjectField> lifted(const std::vector<ObjectField>& fields, std::function<void*(void* whole)> part) {
+  std::vector<ObjectField> out = fields;
+  for (ObjectField& field : out) {
+    field.read = [read = field.read, part](const Json& json, const JsonPath& where, Input& in, void* whole) {
+      return read(json, where, in, part(whole));
+    };
+    field.write = [write = field.write, part](const void* whole) { return write(part(const_cast<void*>(whole))); };
+  }
+  return out;
+}
+
+bool out_of_range(const std::string& low, const std::string& high, const Json& found, const JsonPath& where, Input& in) {
+  if (!low.empty() && !high.empty()) return in.problem(where, fmt::format("must be between {} and {}, got {}", low, high, shown(found)));
+  return in.problem(where,
+                    fmt::format("must be at {} {}, got {}", high.empty() ? "least" : "most", high.empty() ? low : high, shown(found)));
+}
+
 std::string ObjectForm::wanted() const {
   if (tag.empty()) return "an object";
   std::vector<std::string> names = alternative_names();

@@ -4,6 +4,7 @@
 
 #include "sim/json/form.hpp"
 
+#include <cstddef>
 #include <set>
 
 namespace weft {
@@ -19,6 +20,26 @@ struct ObjectField {
   std::function<Json()> schema = {};
   std::string wanted = {};
 };
+
+// How a member of type T is read and written by F; what a member belongs to is not known.
+class MemberForm {
+ public:
+  virtual ~MemberForm() = default;
+  virtual bool read(const Json& json, const JsonPath& where, Input& in, void* member) const = 0;
+  virtual Json write(const void* member) const = 0;
+  virtual Json schema() const = 0;
+  virtual std::string wanted() const = 0;
+};
+
+// The member `offset` bytes behind the beginning of the struct.
+ObjectField field_of_member(std::string_view name, std::string_view doc, bool is_required, std::ptrdiff_t offset,
+                            std::unique_ptr<const MemberForm> form);
+
+// The fields of a part, as fields of the whole in which `part` finds it.
+std::vector<ObjectField> lifted(const std::vector<ObjectField>& fields, std::function<void*(void* whole)> part);
+
+// Says between which ends a value must lie; "" where there is none.
+bool out_of_range(const std::string& low, const std::string& high, const Json& found, const JsonPath& where, Input& in);
 
 struct ObjectAlternative {
   std::string name;  // of the tag
@@ -50,16 +71,6 @@ struct ObjectForm {
   Fields fields_of(const ObjectAlternative* chosen) const;
   bool refuse_unknown_keys(const Json& json, const Fields& fields, const JsonPath& where, Input& in, std::set<std::string>& meant) const;
   Json object_schema(const ObjectAlternative* chosen) const;
-};
-
-// How a member of type T is read and written by F; what a member belongs to is not known.
-class MemberForm {
- public:
-  virtual ~MemberForm() = default;
-  virtual bool read(const Json& json, const JsonPath& where, Input& in, void* member) const = 0;
-  virtual Json write(const void* member) const = 0;
-  virtual Json schema() const = 0;
-  virtual std::string wanted() const = 0;
 };
 
 }  // namespace weft

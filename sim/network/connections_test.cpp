@@ -1,7 +1,7 @@
 // What one connection carries, and what messages between servers cost on their way through host memory.
 #include "models/fabric/fabric_spec.hpp"
-#include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/network/program_driver.hpp"
 #include "sim/packet/packet_network.hpp"
 

@@ -1,5 +1,5 @@
 // Pending events ordered by date, then by insertion. Events of one date share a bucket, so a date that thousands of
-// events have in common costs one heap operation; nothing is allocated once the queue has reached its working size.
+// events have in common costs as much as one of a single event; nothing is allocated once the queue has reached its working size.
 #pragma once
 
 #include "kernels/base/hash.hpp"
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -20,7 +21,7 @@ class EventQueue {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  EventQueue() : heap_(before_root) { recent_.fill({-1, none}); }
+  EventQueue() { recent_.fill({-1, none}); }
 
   std::int64_t next_date() const { return near_begin_ == near_end_ ? never : near_[near_begin_].date; }
 
@@ -171,15 +172,15 @@ class EventQueue {
     if (near_end_ - near_begin_ <= farthest_date) refill();
   }
 
-  // None of those that are near comes after one in the heap.
+  // None of those that are near comes after one that is far.
   void add(const Item& item) {
-    if (near_end_ - near_begin_ < few_near && items() == 0) {
+    if (near_end_ - near_begin_ < few_near && far_count_ == 0) {
       insert(item);
     } else if (near_begin_ < near_end_ && item.before(near_[near_end_ - 1])) {
-      if (near_end_ - near_begin_ == most_near) to_heap(near_[--near_end_]);
+      if (near_end_ - near_begin_ == most_near) add_far(near_[--near_end_]);
       insert(item);
     } else {
-      to_heap(item);
+      add_far(item);
     }
   }
 
@@ -197,61 +198,64 @@ class EventQueue {
   }
 
   void refill() {
-    if (items() == 0) return;
+    if (far_count_ == 0) return;
     move_to_front();
-    while (near_end_ < few_near && items() > 0) {
-      near_[near_end_++] = heap_[before_root];
-      heap_[before_root] = heap_.back();
-      heap_.pop_back();
-      if (items() > 0) sift_down(0);
-    }
+    while (near_end_ < few_near && far_count_ > 0) near_[near_end_++] = take_far();
   }
 
-  void to_heap(const Item& item) {
-    heap_.push_back(item);
-    sift_up(items() - 1);
+  // Far dates are sorted only as far as it takes to find the first: by the highest bit in which they differ from `passed_`, which
+  // none of those in far_ comes before (a radix heap; Ahuja, Mehlhorn, Orlin & Tarjan 1990).
+  void add_far(const Item& item) {
+    if (far_count_++ == 0) passed_ = near_[near_begin_].date;
+    if (item.date >= passed_) return put(item);
+    early_.push_back(item);
+    std::push_heap(early_.begin(), early_.end(), comes_later);
   }
 
-  // The heap stands so that the four children of an item share a cache line.
-  static constexpr std::size_t before_root = 3;
-  std::size_t items() const { return heap_.size() - before_root; }
-  Item& item_at(std::size_t i) { return heap_[before_root + i]; }
-  void sift_up(std::size_t i) {
-    const Item item = item_at(i);
-    while (i > 0) {
-      const std::size_t parent = (i - 1) / 4;
-      if (!item.before(item_at(parent))) break;
-      item_at(i) = item_at(parent);
-      i = parent;
-    }
-    item_at(i) = item;
+  void put(const Item& item) {
+    const auto bits = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(item.date ^ passed_)));
+    far_[bits].push_back(item);
+    filled_ |= std::uint64_t{1} << bits;
   }
 
-  void sift_down(std::size_t i) {
-    const Item item = item_at(i);
-    for (;;) {
-      const std::size_t first = 4 * i + 1;
-      if (first >= items()) break;
-      const std::size_t last = std::min(first + 4, items());
-      for (std::size_t child = first; 4 * child + 1 < items() && child < last; ++child) prefetch(&item_at(4 * child + 1));
-      std::size_t least = first;
-      for (std::size_t child = first + 1; child < last; ++child)
-        if (item_at(child).before(item_at(least))) least = child;
-      if (!item_at(least).before(item)) break;
-      item_at(i) = item_at(least);
-      i = least;
+  Item take_far() {
+    --far_count_;
+    if (!early_.empty()) {
+      std::pop_heap(early_.begin(), early_.end(), comes_later);
+      const Item first = early_.back();
+      early_.pop_back();
+      return first;
     }
-    item_at(i) = item;
+    std::vector<Item>& same_date = far_.front();
+    if (same_date.empty()) spread(far_[static_cast<std::size_t>(std::countr_zero(filled_))]);
+    if (same_date.size() > 1) std::iter_swap(std::ranges::min_element(same_date, {}, &Item::sequence), same_date.end() - 1);
+    const Item first = same_date.back();
+    same_date.pop_back();
+    if (same_date.empty()) filled_ &= ~std::uint64_t{1};
+    return first;
+  }
+
+  // The first of them has passed; each goes nearer to the front.
+  void spread(std::vector<Item>& items) {
+    filled_ &= filled_ - 1;
+    passed_ = std::ranges::min(items, {}, &Item::date).date;
+    for (const Item& item : items) put(item);
+    items.clear();
   }
 
   LargeTable<Bucket> buckets_;
   LargeTable<Chunk> chunks_;
   std::vector<std::uint32_t> free_buckets_;
-  // The next dates in their order, so that it is known what comes; the others in a heap.
+  // The next dates in their order, so that it is known what comes; the others are far.
   static constexpr std::uint32_t few_near = 16, most_near = 32;
   std::array<Item, std::size_t{2} * most_near> near_{};
   std::uint32_t near_begin_ = 0, near_end_ = 0;
-  LargeTable<Item> heap_;
+  static constexpr auto comes_later = [](const Item& a, const Item& b) { return b.before(a); };
+  std::array<std::vector<Item>, 64> far_;  // by that bit, from 1; first those of the date `passed_` itself
+  std::uint64_t filled_ = 0;               // a bit for each of far_ that has any
+  std::int64_t passed_ = 0;
+  std::vector<Item> early_;  // a heap of those before passed_, which were near once
+  std::size_t far_count_ = 0;
   std::array<Recent, std::size_t{1} << recent_bits> recent_;  // by hash of their date; -1: none
   std::uint32_t free_chunk_ = none;
   std::uint32_t next_sequence_ = 0;

@@ -78,16 +78,26 @@ TEST_CASE("event queue: events of later dates are announced, the further a date 
 }
 
 TEST_CASE("event queue: agrees with a multimap over random pushes, many more dates at once than it remembers") {
+  struct Pushes {
+    std::int64_t spread, grid;
+    bool in_bursts = false;  // now and then many before all that are pending
+  };
   std::mt19937_64 random(7);
-  for (const std::int64_t spread : {3, 1000, 1'000'000'000}) {
-    CAPTURE(spread);
+  for (const Pushes& pushes : {Pushes{3, 1}, Pushes{1000, 1}, Pushes{1'000'000'000, 1}, Pushes{5'000'000, 1009},
+                               Pushes{1'000'000'000, 1, true}, Pushes{5'000'000, 1009, true}}) {
+    CAPTURE(pushes.spread);
+    CAPTURE(pushes.grid);
+    CAPTURE(pushes.in_bursts);
     EventQueue queue;
     std::multimap<std::int64_t, std::uint32_t> reference;
     std::int64_t now = 0;
     std::uint32_t next = 0;
     for (int round = 0; round < 3000; ++round) {
-      for (int i = 0; i < 12; ++i, ++next) {
-        const std::int64_t date = now + 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(spread));
+      const bool burst = pushes.in_bursts && round % 50 == 0;
+      for (int i = 0; i < (burst ? 60 : 12); ++i, ++next) {
+        const std::int64_t spread = burst ? 200 * pushes.grid : pushes.spread;
+        const std::int64_t drawn = now + 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(spread));
+        const std::int64_t date = (drawn + pushes.grid - 1) / pushes.grid * pushes.grid;
         queue.push(date, next);
         reference.emplace(date, next);
       }

@@ -200,7 +200,7 @@ class FluidNetwork {
     std::uint32_t route : 29;   // no_route: a timer
     std::uint32_t settled : 1;  // it has had a rate
     std::uint32_t active : 1;
-    std::uint32_t frozen : 1;  // while solving: next_rate is decided
+    std::uint32_t frozen : 1;  // while solving: next_rate is decided, as far as is known
     std::uint32_t token;
     std::uint32_t problem;  // the last sharing problem it was part of
     LinkId bottleneck;      // the saturated link that decides its rate; no_link: its ceiling does
@@ -228,8 +228,8 @@ class FluidNetwork {
     FlowLists::List flows = {};
     std::uint32_t unfrozen = 0;  // while solving: members without a rate
     std::uint32_t problem = 0;   // the last sharing problem it was part of
-    std::uint32_t searched = 0;  // the last for which flows that newcomers slow down were looked for
     std::uint32_t loosened = 0;  // the last for which flows that it held back were looked for
+    std::uint32_t walked = 0;    // the last walk over links that came to it
     std::uint32_t holds = 0;     // flows whose bottleneck it is
     LinkId opposite = no_link;   // it loses capacity while flows cross that one too
   };
@@ -322,6 +322,8 @@ class FluidNetwork {
   // `claims` says whether any route has a claim of its own; without, weights and ceilings cost nothing.
   template <bool claims>
   void solve();
+  void begin_round(std::size_t first_new);
+  bool in_round(const LinkState& link) const { return all_links_ || link.walked == walk_; }
   template <bool claims>
   void share_out();
   template <bool claims>
@@ -366,10 +368,13 @@ class FluidNetwork {
   std::vector<LinkId> two_way_;        // links that flows joined or left at this date, whose capacity depends on how many they are
   std::size_t active_ = 0;             // flows on their links
   std::uint32_t problem_ = 0;
-  std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
-  std::size_t with_links_ = 0;          // members whose links are among these:
-  std::vector<LinkId> member_links_;    // their links that more than one flow uses
-  std::vector<std::uint32_t> others_;   // how many that are no members use each of these, when it was last shared out
+  std::vector<std::uint32_t> members_;   // flows of the sharing problem at hand
+  std::size_t with_links_ = 0;           // members whose links are among these:
+  std::vector<LinkId> member_links_;     // their links that more than one flow uses
+  std::vector<std::uint32_t> others_;    // how many that are no members use each of these, when it was last shared out
+  std::vector<std::uint32_t> unfrozen_;  // members whose links are shared out in this round: all of them in the first
+  bool all_links_ = true;                // all of member_links_ are; otherwise those that walk_ has come to
+  std::uint32_t walk_ = 0;
   std::vector<Bottleneck> bottlenecks_;
   bool claims_ = false;                  // some route has a weight or a ceiling
   std::vector<double> unfrozen_weight_;  // by link, while solving with claims: of its members without a rate

@@ -73,6 +73,7 @@ void FluidNetwork::settle() {
       admit(flow);
     }
   }
+  ++walk_;
   for (std::size_t i = 0, joined = members_.size(); i < joined; ++i) admit_slowed_by(members_[i]);
   joined_.clear();
   for (std::size_t i = 0; i < loosened_.size(); ++i) {
@@ -100,12 +101,35 @@ void FluidNetwork::settle() {
 
 template <bool claims>
 void FluidNetwork::solve() {
+  std::size_t before = 0;  // members that have a next rate
   for (int round = 0;; ++round) {
+    add_links_of_members();
+    begin_round(before);
     share_out<claims>();
+    before = members_.size();
     if (!admit_unsettled<claims>()) break;
     // Changes that keep spreading are followed a whole neighbourhood at a time.
     if (round >= 4) admit_neighbours();
   }
+}
+
+// Members that share no link with a new one, nor with one that does, and so on, have the next rates that they would get again.
+void FluidNetwork::begin_round(std::size_t first_new) {
+  all_links_ = first_new == 0;
+  unfrozen_.assign(members_.begin() + static_cast<std::ptrdiff_t>(first_new), members_.end());
+  if (all_links_) return;
+  ++walk_;
+  for (const std::uint32_t flow : unfrozen_) flows_[flow].frozen = 0;
+  for (std::size_t i = 0; i < unfrozen_.size(); ++i)
+    for_links_of(unfrozen_[i], [&](LinkState& link, LinkId) {
+      if (link.flows.size() == 1 || link.walked == walk_) return;
+      link.walked = walk_;
+      for_flows_on(link, [&](std::uint32_t flow) {
+        if (flows_[flow].problem != problem_ || !flows_[flow].frozen) return;
+        flows_[flow].frozen = 0;
+        unfrozen_.push_back(flow);
+      });
+    });
 }
 
 void FluidNetwork::admit(std::uint32_t flow) {
@@ -135,8 +159,8 @@ void FluidNetwork::add_links_of_members() {
 // Flows that a newcomer is likely to slow down: those above an equal share of a link it uses. Only a head start.
 void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
   for_links_of(newcomer, [&](LinkState& link, LinkId) {
-    if (link.searched == problem_) return;
-    link.searched = problem_;
+    if (link.walked == walk_) return;
+    link.walked = walk_;
     const double equal_share = link.capacity / link.flows.size();
     for_flows_on(link, [&](std::uint32_t flow) {
       if (flows_[flow].rate > equal_share) admit(flow);
@@ -155,14 +179,14 @@ void FluidNetwork::admit_neighbours() {
 // found out when it comes up. All shares are for each unit of weight.
 template <bool claims>
 void FluidNetwork::share_out() {
-  add_links_of_members();
-  solved_flows_ += members_.size();
+  solved_flows_ += unfrozen_.size();
   bottlenecks_.clear();
-  others_.clear();
+  others_.resize(member_links_.size());
   for (std::size_t i = 0; i < member_links_.size(); ++i) {
     if (i + 1 < member_links_.size()) fetch_newest_flow(links_[static_cast<std::size_t>(member_links_[i + 1])]);
     const LinkId id = member_links_[i];
     LinkState& link = links_[static_cast<std::size_t>(id)];
+    if (!in_round(link)) continue;
     double left = link.capacity, weight = 0;
     std::uint32_t unfrozen = 0;
     for_flows_on(link, [&](std::uint32_t number) {
@@ -176,11 +200,11 @@ void FluidNetwork::share_out() {
     });
     link.left = std::max(0.0, left);
     link.unfrozen = unfrozen;
-    others_.push_back(link.flows.size() - unfrozen);
+    others_[i] = link.flows.size() - unfrozen;
     if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] = weight;
     bottlenecks_.push_back({link.left / unfrozen_weight<claims>(id), id, none});
   }
-  for (const std::uint32_t flow : members_) {
+  for (const std::uint32_t flow : unfrozen_) {
     flows_[flow].frozen = 0;
     Bottleneck alone{HUGE_VAL, 0, flow};
     double most = HUGE_VAL;  // that its shared links can give it
@@ -201,7 +225,7 @@ void FluidNetwork::share_out() {
     }
   }
   std::ranges::make_heap(bottlenecks_, LargerShare{});
-  for (std::size_t to_freeze = members_.size(); to_freeze > 0;) {
+  for (std::size_t to_freeze = unfrozen_.size(); to_freeze > 0;) {
     std::ranges::pop_heap(bottlenecks_, LargerShare{});
     const Bottleneck least = bottlenecks_.back();
     bottlenecks_.pop_back();
@@ -250,7 +274,8 @@ bool FluidNetwork::admit_unsettled() {
   for (std::size_t i = 0, links = member_links_.size(); i < links; ++i) {
     const LinkId id = member_links_[i];
     const LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (others_[i] == 0 || link.holds == 0) continue;  // it holds back none of them, and no member for whom they could be too fast
+    if (!in_round(link) || others_[i] == 0 || link.holds == 0)
+      continue;  // it holds back none of them, and no member for whom they could be too fast
     double load = 0, fastest_member = 0, slowest_held = HUGE_VAL;
     for_flows_on(link, [&](std::uint32_t number) {
       const Flow& flow = flows_[number];

@@ -4,8 +4,8 @@
 #include "models/fabric/fabric_spec.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/packet/packet_network.hpp"
 #include "sim/reference/s4u_network.hpp"
 

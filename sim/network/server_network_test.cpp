@@ -3,6 +3,7 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/network/flow_network.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/reference/s4u_network.hpp"
 
 #include <cstring>

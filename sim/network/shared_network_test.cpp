@@ -4,8 +4,8 @@
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/fabric_spec.hpp"
 #include "sim/network/background_flows.hpp"
-#include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/network/program_driver.hpp"
 #include "sim/packet/packet_network.hpp"
 

@@ -18,6 +18,7 @@
 #include "sim/network/chains.hpp"
 #include "sim/network/meeting_groups.hpp"
 #include "sim/network/schedule_costs.hpp"
+#include "sim/network/step_ways.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -35,6 +36,8 @@ class UncontendedRun {
   using Model = std::remove_cvref_t<decltype(std::declval<Network&>().model())>;
   using Groups = MeetingGroups<Model>;
   using MeetingChains = Chains<Model>;
+  using Way = typename StepWays<Network>::Way;
+  using Sized = typename StepWays<Network>::Sized;
 
  public:
   using Digest = std::function<void(IndexedStep& step, std::span<const Transfer> transfers, std::uint32_t channel)>;
@@ -56,7 +59,8 @@ class UncontendedRun {
         places_(static_cast<std::size_t>(job.schedule.ranks)),
         after_(places_.size()),
         done_(places_.size()),
-        busy_until_(lane.network.model().links()) {}
+        busy_until_(lane.network.model().links()),
+        ways_(lane, costs) {}
 
   // Whether no message met another, all ranks beginning as `begun` says. `digest`: the executor's.
   bool run(std::span<const RankDone> begun, const Digest& digest) {
@@ -90,24 +94,10 @@ class UncontendedRun {
     LastTransfer last = {};
     Work work = {};
   };
-  // A transfer of the present shape: what does not depend on its size.
-  struct Way {
-    std::int64_t latency_ahead = 0, behind = 0, bits_per_second = 0;
-    std::uint32_t first_link = 0;  // in links_, up to the next one's
-    LinkId narrowest = -1;
-  };
   // When a message leaves, and reaches its links.
   struct Departure {
     std::int64_t at = 0, active = 0;
     bool receiver_is_last = false;  // it is the receiver that lets it go
-  };
-  // What all messages of this size cost.
-  struct Sized {
-    Load load{.bytes = -1};
-    std::int64_t send_ps = 0, rendezvous_ps = 0, wire_bytes = 0;
-    std::int64_t bits_per_second = 0, alone_ps = 0;  // on a way of this rate
-    Work work = {};
-    bool leaves_at_once = false, waits_for_receiver = false;
   };
   // Steps that repeat one another, and what was so before the first of them.
   struct Stretch {
@@ -167,35 +157,17 @@ class UncontendedRun {
     if (step.shape == shape_) return true;
     if (costs_.is_ring() && shape_) return false;  // whose mean hop is of one shape
     shape_ = step.shape;
-    ways_.clear();
-    links_.clear();
+    ways_.take(*shape_, channel);
     bytes_.resize(lane_.connections.size());
-    const auto& model = lane_.network.model();
-    busy_until_.resize(model.links());  // the caps of streams are links too, which come with the step's routes
-    for (const std::uint32_t route : shape_->routes) {
-      Way way{.latency_ahead = costs_.latency_ahead(route).ps,
-              .behind = costs_.by_size() ? 0 : costs_.behind_ps(route, channel, 0),
-              .first_link = static_cast<std::uint32_t>(links_.size())};
-      if (route != lane_.none) {
-        const std::uint32_t number = lane_.network.number(route);
-        way.bits_per_second = model.rate_alone(number);
-        way.narrowest = model.narrowest(number);
-        for (const LinkId link : model.path(number)) links_.push_back(model.of_both_ways(link));
-      }
-      ways_.push_back(way);
-    }
-    ways_.push_back({.first_link = static_cast<std::uint32_t>(links_.size())});
+    busy_until_.resize(lane_.network.model().links());  // the caps of streams are links too, which come with the step's routes
     groups_found_ = false;
     return true;
   }
 
-  std::span<const LinkId> links_of(std::uint32_t i) const {
-    return std::span(links_).subspan(ways_[i].first_link, ways_[i + 1].first_link - ways_[i].first_link);
-  }
-
   void find_groups() {
     if (std::exchange(groups_found_, true)) return;
-    groups_.find(lane_.network.model(), static_cast<std::uint32_t>(shape_->ends.size()), [this](std::uint32_t i) { return links_of(i); });
+    groups_.find(lane_.network.model(), static_cast<std::uint32_t>(shape_->ends.size()),
+                 [this](std::uint32_t i) { return ways_.links_of(i); });
   }
 
   template <bool recording>
@@ -220,7 +192,7 @@ class UncontendedRun {
       if (i + ahead_of_use < transfers) fetch(i + ahead_of_use);
       const Load& load = step.load(i);
       if (is_local(load, i)) continue;
-      const Sized& sized = sized_for(load, ways_[i].bits_per_second);
+      const Sized& sized = ways_.sized(load, i);
       const Departure departure = depart(sized, i, channel);
       if (!travel_alone<recording>(sized, i, channel, departure)) return false;
     }
@@ -237,7 +209,7 @@ class UncontendedRun {
       if (i + ahead_of_use < transfers) fetch(i + ahead_of_use);
       const Load& load = step.load(i);
       if (is_local(load, i)) continue;
-      const Sized& sized = sized_for(load, ways_[i].bits_per_second);
+      const Sized& sized = ways_.sized(load, i);
       departures_[i] = depart(sized, i, channel);
       if (!groups_.is_grouped(i)) continue;
       const std::uint32_t route = shape_->routes[i];
@@ -250,7 +222,7 @@ class UncontendedRun {
       if (!solve_group(group, recording)) return false;
     for (std::uint32_t i = 0; i < transfers; ++i) {
       if (shape_->from(i) == shape_->to(i)) continue;
-      const Sized& sized = sized_for(step.load(i), ways_[i].bits_per_second);
+      const Sized& sized = ways_.sized(step.load(i), i);
       if (!groups_.is_grouped(i)) {
         if (!travel_alone<recording>(sized, i, channel, departures_[i])) return false;
         continue;
@@ -266,12 +238,12 @@ class UncontendedRun {
   bool solve_group(std::size_t group, bool recording) {
     const std::span<const std::uint32_t> transfers = groups_.transfers_of(group);
     for (const std::uint32_t i : transfers)
-      for (const LinkId link : links_of(i))
+      for (const LinkId link : ways_.links_of(i))
         if (messages_in_groups_[i].wire_bytes > 0 && busy_until_[static_cast<std::size_t>(link)] > messages_in_groups_[i].active_ps)
           return false;
     if (!groups_.solve(group, messages_in_groups_, lane_.network.model(), recording)) return false;
     for (const std::uint32_t i : transfers)
-      for (const LinkId link : links_of(i)) {
+      for (const LinkId link : ways_.links_of(i)) {
         std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
         if (messages_in_groups_[i].wire_bytes > 0) until = std::max(until, messages_in_groups_[i].end_ps);
       }
@@ -284,7 +256,7 @@ class UncontendedRun {
     const std::int64_t end = later(departure.active, sized.alone_ps);
     const bool on_links = ways_[i].bits_per_second > 0 && sized.wire_bytes > 0;
     if (on_links)
-      for (const LinkId link : links_of(i))
+      for (const LinkId link : ways_.links_of(i))
         if (std::exchange(busy_until_[static_cast<std::size_t>(link)], end) > departure.active) return false;
     arrive<recording>(sized, i, channel, departure, {end, on_links ? ways_[i].narrowest : -1, {}});
     return true;
@@ -354,29 +326,11 @@ class UncontendedRun {
       places_[static_cast<std::size_t>(from)].last.take({costs_.is_ring() ? handed : passed.end, recorded, LastTransfer::sent_to(to)});
   }
 
-  const Sized& sized_for(const Load& load, std::int64_t bits_per_second) {
-    if (sized_.load != load) {
-      sized_ = {.load = load,
-                .rendezvous_ps = costs_.rendezvous_ps(load.bytes),
-                .wire_bytes = costs_.wire_bytes(load.bytes),
-                .work = costs_.work_of(load.bytes, load.bytes, load.reduces),
-                .leaves_at_once = costs_.leaves_at_once(load.bytes),
-                .waits_for_receiver = costs_.waits_for_receiver(load.bytes)};
-      costs_.add_send(sized_.send_ps, load.bytes, 1);
-    }
-    if (sized_.bits_per_second != bits_per_second) {
-      sized_.bits_per_second = bits_per_second;
-      sized_.alone_ps = bits_per_second > 0 ? (Bytes{sized_.wire_bytes} / BitsPerSecond{bits_per_second}).ps : 0;
-    }
-    return sized_;
-  }
-
   // What a transfer needs stands at places without order.
   void fetch(std::uint32_t i) const {
     prefetch(&places_[static_cast<std::size_t>(shape_->from(i))]);
     prefetch(&places_[static_cast<std::size_t>(shape_->to(i))]);
-    for (std::uint32_t link = ways_[i].first_link; link < ways_[i + 1].first_link; ++link)
-      prefetch(&busy_until_[static_cast<std::size_t>(links_[link])]);
+    for (const LinkId link : ways_.links_of(i)) prefetch(&busy_until_[static_cast<std::size_t>(link)]);
   }
 
   // So many steps like this one follow, itself included.
@@ -407,7 +361,7 @@ class UncontendedRun {
     typename MeetingChains::Part part{.of = std::vector<typename MeetingChains::Costs>(places_.size())};
     for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
       const Load& load = loads.size() == 1 ? loads.front() : loads[i];
-      const Sized& sized = sized_for(load, ways_[i].bits_per_second);
+      const Sized& sized = ways_.sized(load, i);
       if (sized.leaves_at_once || sized.waits_for_receiver || (groups_.is_grouped(i) && sized.wire_bytes == 0)) return {};
       auto& sender = part.of[static_cast<std::size_t>(shape_->from(i))];
       sender.ahead = later(sized.send_ps, ways_[i].latency_ahead);
@@ -478,7 +432,7 @@ class UncontendedRun {
       ways[from] = {.to = shape_->to(i), .meets = groups_.is_grouped(i)};
       if (ways[from].meets) ways[from].route = lane_.network.number(route), ways[from].latency_ps = costs_.latency(route).ps;
       if (parts.front().of[from].wire_bytes == 0) continue;
-      for (const LinkId link : links_of(i))
+      for (const LinkId link : ways_.links_of(i))
         if (busy_until_[static_cast<std::size_t>(link)] > later(entered[from], parts.front().of[from].ahead)) return false;
     }
     MeetingChains chains(lane_.network.model(), std::move(ways),
@@ -488,7 +442,7 @@ class UncontendedRun {
     for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
       const auto from = static_cast<std::size_t>(shape_->from(i));
       if (parts.back().of[from].wire_bytes == 0) continue;
-      for (const LinkId link : links_of(i)) {
+      for (const LinkId link : ways_.links_of(i)) {
         std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
         until = std::max(until, dates[from].last_end);
       }
@@ -501,7 +455,7 @@ class UncontendedRun {
     if (ahead_ == 0) return;
     const std::int64_t shift = (ahead_ * SimTime{shift_}).ps;
     for (Place& place : places_) place.entered = later(place.entered, shift);
-    std::vector<LinkId> used = links_;
+    std::vector<LinkId> used = ways_.links();
     std::ranges::sort(used);
     used.erase(std::unique(used.begin(), used.end()), used.end());
     for (const LinkId link : used) {
@@ -525,13 +479,10 @@ class UncontendedRun {
   LargeTable<std::int64_t> busy_until_;  // by link
   std::vector<std::int64_t> bytes_;      // by connection
   std::int64_t messages_ = 0;
-  Sized sized_;
-
   std::shared_ptr<StepShape> shape_;  // of the present step, and its loads
   std::vector<Load> loads_;
-  std::vector<Way> ways_;  // by transfer, and one behind
-  std::vector<LinkId> links_;
-  Groups groups_;  // of its transfers, in steps that are repeated
+  StepWays<Network> ways_;  // of its transfers
+  Groups groups_;           // of its transfers, in steps that are repeated
   bool groups_found_ = false;
   std::vector<Departure> departures_;                         // by transfer, in such a step
   std::vector<typename Groups::Message> messages_in_groups_;  // by transfer; only of those in a group

@@ -2,8 +2,8 @@
 #include "collectives/schedule/repeated_steps.hpp"
 #include "models/fabric/analysis/link_load.hpp"
 #include "models/fabric/placement.hpp"
-#include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/network/program_driver.hpp"
 #include "sim/network/testing.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/fabric_spec.hpp"
-#include "sim/network/flow_network.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/network/program_driver.hpp"
 
 #include <vector>

@@ -6,7 +6,7 @@
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/placement.hpp"
 #include "models/fabric/star.hpp"
-#include "sim/network/flow_network.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/packet/datagram_network.hpp"
 #include "sim/packet/packet_run.hpp"
 

@@ -1,6 +1,6 @@
 #include "sim/packet/packet_run.hpp"
 
-#include "sim/network/flow_network.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/network/run_schedule.hpp"
 #include "sim/packet/packet_network.hpp"
 

@@ -1,10 +1,10 @@
-// The `packet` network: the packet model driven by the event executor inside SimGrid's engine.
+// One schedule alone on the `packet` network: the packet model driven by the event executor.
 #pragma once
 
 #include "models/fabric/fabric.hpp"
 #include "models/fabric/routes.hpp"
-#include "sim/network/event_executor.hpp"
 #include "sim/network/network_run.hpp"
+#include "sim/network/placed_schedule.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/packet/settings.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "kernels/base/error.hpp"
 #include "sim/network/before_first_message.hpp"
-#include "sim/network/flow_network.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/reference/s4u_world.hpp"
 
 #include <deque>

@@ -8,7 +8,7 @@ namespace {
 // 0 is not given.
 Field<AlgorithmSettings> group_field(std::string doc) {
   auto field = optional("group", &AlgorithmSettings::group, std::move(doc), at_least(1));
-  field.write = [](const AlgorithmSettings& s) { return s.group > 0 ? Json(s.group) : Json(Json::value_t::discarded); };
+  field.writes([](const AlgorithmSettings& s) { return s.group > 0 ? Json(s.group) : Json(Json::value_t::discarded); });
   return field;
 }
 
@@ -17,24 +17,24 @@ std::function<Json(const AlgorithmSettings&)> not_zero(int AlgorithmSettings::*m
   return [member](const AlgorithmSettings& s) { return s.*member > 0 ? Json(s.*member) : Json(Json::value_t::discarded); };
 }
 
-std::vector<Field<AtpSettings>> atp_fields() {
+Fields<AtpSettings> atp_fields() {
   using C = AtpSettings;
   auto servers = optional("servers", &C::servers,
                           "The number of parameter servers, each for an equal share of the values. When not given: one, where the fabric "
                           "has an endpoint without a rank, else as many as ranks, at most 8, among them.",
                           at_least(1));
-  servers.write = [](const C& c) { return c.servers > 0 ? Json(c.servers) : Json(Json::value_t::discarded); };
+  servers.writes([](const C& c) { return c.servers > 0 ? Json(c.servers) : Json(Json::value_t::discarded); });
   auto aggregators = optional("aggregators", &C::aggregators,
                               "Of each programmable switch, for all jobs; as the fabric says when not given.", at_least(1));
-  aggregators.write = [](const C& c) { return c.aggregators > 0 ? Json(c.aggregators) : Json(Json::value_t::discarded); };
+  aggregators.writes([](const C& c) { return c.aggregators > 0 ? Json(c.aggregators) : Json(Json::value_t::discarded); });
   auto largest_window = optional("largest_window", &C::largest_window,
                                  "The largest window of each worker with each server, in packets. When not given, the windows with all "
                                  "servers together are twice what fits into a round trip.",
                                  at_least(1));
-  largest_window.write = [](const C& c) { return c.largest_window > 0 ? Json(c.largest_window) : Json(Json::value_t::discarded); };
+  largest_window.writes([](const C& c) { return c.largest_window > 0 ? Json(c.largest_window) : Json(Json::value_t::discarded); });
   auto server_nodes = optional("server_nodes", &C::server_nodes, "Instead of \"servers\": the endpoint of each parameter server.");
   server_nodes = not_empty(std::move(server_nodes));
-  server_nodes.write = [](const C& c) { return c.server_nodes.empty() ? Json(Json::value_t::discarded) : Json(c.server_nodes); };
+  server_nodes.writes([](const C& c) { return c.server_nodes.empty() ? Json(Json::value_t::discarded) : Json(c.server_nodes); });
   return {servers,
           server_nodes,
           aggregators,
@@ -55,7 +55,7 @@ std::vector<Field<AtpSettings>> atp_fields() {
           optional("timeout", &C::timeout, "The largest retransmission timeout; it is shorter where round trips are known.")};
 }
 
-std::vector<Field<SwitchmlSettings>> switchml_fields() {
+Fields<SwitchmlSettings> switchml_fields() {
   using C = SwitchmlSettings;
   return {optional("slots", &C::slots, "The number of slots in the switch's pool.", at_least(1)),
           optional("payload", &C::payload, "The payload of a packet in bytes, at 4 bytes for each value."),
@@ -105,7 +105,7 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
   Declaration<A> out{.doc = "An algorithm by its name, with its settings beside it.", .tag = "name", .shorthand = true};
   for (const std::string& name : algorithm_names()) {
     if (is_in_network(name)) continue;
-    std::vector<Field<Settings>> fields;
+    Fields<Settings> fields;
     std::string doc;
     bool takes_group = false, takes_servers = false, staggers = false, can_be_cut = false;
     for (const Algorithm& algorithm : algorithms()) {  // for one collective or another
@@ -120,7 +120,7 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
     if (takes_servers) {
       auto field = optional("servers", &Settings::servers,
                             "The number of parameter servers, each for an equal part of the message; 1 when not given.", at_least(1));
-      field.write = [](const Settings& s) { return s.servers > 0 ? Json(s.servers) : Json(Json::value_t::discarded); };
+      field.writes([](const Settings& s) { return s.servers > 0 ? Json(s.servers) : Json(Json::value_t::discarded); });
       fields.push_back(field);
       fields.push_back(optional("server_hosts", &Settings::server_hosts,
                                 "workers: some ranks are servers too, evenly among all; extra: servers are no ranks, and take the first "
@@ -135,24 +135,24 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                                "The number of channels: parts of the message that run the algorithm side by side.", at_least(1));
       if (name == "nccl") {
         channels.doc = "NCCL's channels, parts of the message; one for each NIC of a server when not given.";
-        channels.write = not_zero(&Settings::channels);
+        channels.writes(not_zero(&Settings::channels));
       }
       fields.push_back(channels);
       auto pieces = optional("pieces", &Settings::pieces,
                              "The number of segments of each part, which are pipelined. When not given: as \"segment\" says, or the number "
                              "that is fastest where the algorithm is a tree or a chain, or else 1.",
                              at_least(1));
-      pieces.write = not_zero(&Settings::pieces);
+      pieces.writes(not_zero(&Settings::pieces));
       fields.push_back(pieces);
       auto segment = optional("segment", &Settings::segment, "The most bytes that one message carries, instead of a number of \"pieces\".",
                               at_least(1_B));
-      segment.write = [](const Settings& s) { return s.segment.count > 0 ? Json(to_string(s.segment)) : Json(Json::value_t::discarded); };
+      segment.writes([](const Settings& s) { return s.segment.count > 0 ? Json(to_string(s.segment)) : Json(Json::value_t::discarded); });
       fields.push_back(segment);
     }
     if (name == "nccl") {
       auto nics =
           optional("nics", &Settings::nics, "NICs of a server, whose rails the rings stay on; the server's when not given.", at_least(1));
-      nics.write = not_zero(&Settings::nics);
+      nics.writes(not_zero(&Settings::nics));
       fields.push_back(nics);
       fields.push_back(
           optional("pxn", &Settings::pxn,
@@ -181,7 +181,7 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                                     },
                                 .selected = [name](const A& choice) { return choice.name == name; }});
   }
-  const auto in_network = [&](std::size_t which, std::vector<Field<A>> fields) {
+  const auto in_network = [&](std::size_t which, Fields<A> fields) {
     const InNetworkProtocol& a = in_network_protocols()[which];
     out.alternatives.push_back({.name = std::string(a.name),
                                 .doc = fmt::format("allreduce: {}", a.description),

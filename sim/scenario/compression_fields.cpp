@@ -45,7 +45,7 @@ const char* description(std::string_view name) {
 Alternative<CompressionChoice> alternative(const std::string& name) {
   using C = CompressionChoice;
   using S = CompressionSettings;
-  std::vector<Field<S>> fields;
+  Fields<S> fields;
   if (sends_sketches(name)) {
     fields.push_back(optional("rows", &S::rows, "The number of rows of the count sketch."));
     fields.push_back(optional("columns", &S::columns, "The columns of each row of the sketch: a share of the elements, or a count."));
@@ -57,7 +57,7 @@ Alternative<CompressionChoice> alternative(const std::string& name) {
     fields.push_back(optional("memory", &S::memory,
                               "Where what was not sent is kept: dense: in a vector on every rank; sketch: in a sketch at the root, and "
                               "then estimates are sent instead of exact values."));
-  std::vector<Field<C>> out = lifted<C, S>(
+  Fields<C> out = lifted<C, S>(
       fields, +[](C& choice) -> S& { return choice.settings; });
   if (is_sparse(name))
     out.push_back(

@@ -40,13 +40,12 @@ std::vector<std::pair<std::string, LinkSpec Spec::*>> switch_links() {
 template <class Spec>
 Field<Spec> every_link() {
   Field<Spec> field = optional("link", &Spec::host_link, "Every cable; the keys for one kind of cable override it.");
-  const auto read_host_link = field.read;
-  field.read = [read_host_link](const Json& json, const JsonPath& where, Input& in, Spec& out) {
-    if (!read_host_link(json, where, in, out)) return false;
+  field.reads([read_host_link = field.read](const Json& json, const JsonPath& where, Input& in, Spec& out) {
+    if (!read_host_link(json, where, in, &out)) return false;
     for (const auto& [name, link] : switch_links<Spec>()) out.*link = out.host_link;
     return true;
-  };
-  field.write = [](const Spec&) { return Json(Json::value_t::discarded); };
+  });
+  field.writes([](const Spec&) { return Json::value_t::discarded; });
   return field;
 }
 
@@ -71,29 +70,28 @@ std::function<bool(const Json&, const JsonPath&, Input&)> links_rule() {
 
 // The platform of a file beside the scenario.
 Field<SimgridFabric> platform_file() {
-  return {.name = "file",
-          .doc = "A SimGrid platform (XML), relative to the scenario.",
-          .is_required = true,
-          .read =
-              [](const Json& json, const JsonPath& where, Input& in, SimgridFabric& out) {
-                if (!Form<std::string>::read(json, where, in, out.file)) return false;
-                const auto path = in.folder / out.file;
-                try {
-                  out.platform = read_platform(read_file(path, max_platform_bytes));
-                  return true;
-                } catch (const InputError& error) {
-                  for (const std::string& problem : error.problems())
-                    in.problem(where, problem.starts_with("line ") ? fmt::format("{}: {}", path.string(), problem) : problem);
-                  return false;
-                }
-              },
-          .write = [](const SimgridFabric& spec) { return Json(spec.file); },
-          .schema = [] { return Form<std::string>::schema(); },
-          .wanted = "a file name"};
+  return {{.name = "file",
+           .doc = "A SimGrid platform (XML), relative to the scenario.",
+           .is_required = true,
+           .schema = Form<std::string>::schema,
+           .wanted = "a file name"},
+          [](const Json& json, const JsonPath& where, Input& in, SimgridFabric& out) {
+            if (!Form<std::string>::read(json, where, in, out.file)) return false;
+            const auto path = in.folder / out.file;
+            try {
+              out.platform = read_platform(read_file(path, max_platform_bytes));
+              return true;
+            } catch (const InputError& error) {
+              for (const std::string& problem : error.problems())
+                in.problem(where, problem.starts_with("line ") ? fmt::format("{}: {}", path.string(), problem) : problem);
+              return false;
+            }
+          },
+          [](const SimgridFabric& spec) { return spec.file; }};
 }
 
 template <class Spec>
-Alternative<FabricChoice> shape(std::string doc, std::vector<Field<Spec>> fields, bool (*selected)(const Spec&) = nullptr) {
+Alternative<FabricChoice> shape(std::string doc, Fields<Spec> fields, bool (*selected)(const Spec&) = nullptr) {
   constexpr bool has_links = requires(Spec spec) { spec.host_link; };
   if constexpr (has_links) {
     fields.push_back(every_link<Spec>());

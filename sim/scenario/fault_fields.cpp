@@ -15,7 +15,7 @@ struct Never {
 
 Field<Failure> name_field(const char* name, std::string Failure::*member, const char* doc) {
   auto out = optional(name, member, doc);
-  out.write = [member](const Failure& f) { return (f.*member).empty() ? Json(Json::value_t::discarded) : Json(f.*member); };
+  out.writes([member](const Failure& f) { return (f.*member).empty() ? Json(Json::value_t::discarded) : Json(f.*member); });
   return out;
 }
 
@@ -47,7 +47,7 @@ Declaration<Faults> Declared<Faults>::declaration() {
 
 Field<Scenario> faults_field() {
   auto out = optional("faults", &Scenario::faults, "Links and switches that fail or slow down, and what routing makes of it.");
-  out.write = [](const Scenario& s) { return s.faults.any() ? Form<Faults>::write(s.faults) : Json(Json::value_t::discarded); };
+  out.writes([](const Scenario& s) { return s.faults.any() ? Form<Faults>::write(s.faults) : Json(Json::value_t::discarded); });
   return out;
 }
 

@@ -20,15 +20,15 @@ HardwareProfile& profile_of(ProfileFile& file) { return file.profile; }
 
 Field<HardwareProfile> with_source(const Field<HardwareProfile>& plain) {
   Field<HardwareProfile> out = plain;
-  out.read = [plain](const Json& json, const JsonPath& where, Input& in, HardwareProfile& profile) {
+  out.reads([plain](const Json& json, const JsonPath& where, Input& in, HardwareProfile& profile) {
     if (!json.is_object() || !json.contains("value") || !json.contains("source") || json.size() != 2)
       return in.unwanted(where, "an object {\"value\": " + plain.wanted + ", \"source\": where it comes from}", json);
     std::string source;
     if (!Form<std::string>::read(json.at("source"), where.in("source"), in, source)) return false;
     if (source.empty()) return in.problem(where.in("source"), "must say where the value comes from");
     profile.sources[plain.name] = source;
-    return plain.read(json.at("value"), where.in("value"), in, profile);
-  };
+    return plain.read(json.at("value"), where.in("value"), in, &profile);
+  });
   return out;
 }
 
@@ -49,17 +49,17 @@ struct Form<Json> {
 template <>
 struct Declared<ProfileFile> {
   static Declaration<ProfileFile> declaration() {
-    Declaration<HardwareProfile> parameters = Declared<HardwareProfile>::declaration();
-    std::vector<Field<HardwareProfile>> sourced;
-    for (const auto& field : parameters.fields)
-      if (field.name != "profile") sourced.push_back(with_source(field));
+    const Declaration<HardwareProfile> parameters = Declared<HardwareProfile>::declaration();
+    Fields<HardwareProfile> sourced;
+    for (const ObjectField& field : parameters.fields.untyped())
+      if (field.name != "profile") sourced.push_back(with_source(Field<HardwareProfile>(field)));
     Declaration<ProfileFile> out{
         .doc = "A hardware profile.",
         .fields = {
             required("schema", &ProfileFile::schema, "Version of the scenario format; this page describes version 1.", between(1, 1)),
             optional("description", &ProfileFile::description, "What the profile stands for."),
             optional("calibration", &ProfileFile::calibration, "How `weft calibrate` came by it; for people.")}};
-    for (auto& field : lifted<ProfileFile, HardwareProfile>(sourced, profile_of)) out.fields.push_back(std::move(field));
+    out.fields.append(lifted<ProfileFile, HardwareProfile>(sourced, profile_of));
     return out;
   }
 };

@@ -26,44 +26,40 @@ constexpr Collective all_collectives[] = {Collective::allreduce, Collective::red
 
 // `sweep` is taken out before a case is read; declared so that it is known, described and suggested.
 Field<Scenario> sweep_field() {
-  return {.name = "sweep",
-          .doc =
-              "Pointers to lists or ranges of values (the run is their product, and weft tune chooses among them), or a list of settings, "
-              "one for "
-              "each case.",
-          .read = [](const Json&, const JsonPath&, Input&, Scenario&) { return true; },
-          .write = [](const Scenario&) { return Json(Json::value_t::discarded); },
-          .schema = sweep_schema,
-          .wanted = "an object of lists"};
+  return {{.name = "sweep",
+           .doc = "Pointers to lists or ranges of values (the run is their product, and weft tune chooses among them), or a list of "
+                  "settings, one for each case.",
+           .schema = sweep_schema,
+           .wanted = "an object of lists"},
+          [](const Json&, const JsonPath&, Input&, Scenario&) { return true; },
+          [](const Scenario&) { return Json::value_t::discarded; }};
 }
 
 Field<Scenario> schema_field() {
-  return {.name = "schema",
-          .doc = "Version of the scenario format; this page describes version 1.",
-          .is_required = true,
-          .read = [](const Json& json, const JsonPath& where, Input& in, Scenario&) { return json == 1 || in.unwanted(where, "1", json); },
-          .write = [](const Scenario&) { return Json(1); },
-          .schema =
-              [] {
-                return Json{{"const", 1}};
-              },
-          .wanted = "1"};
+  return {{.name = "schema",
+           .doc = "Version of the scenario format; this page describes version 1.",
+           .is_required = true,
+           .schema =
+               [] {
+                 return Json{{"const", 1}};
+               },
+           .wanted = "1"},
+          [](const Json& json, const JsonPath& where, Input& in, Scenario&) { return json == 1 || in.unwanted(where, "1", json); },
+          [](const Scenario&) { return 1; }};
 }
 
 Field<Scenario> editor_field() {
-  return {.name = "$schema",
-          .doc = "For editors: where the JSON Schema of this file is.",
-          .read = [](const Json& json, const JsonPath& where, Input& in,
-                     Scenario&) { return json.is_string() || in.unwanted(where, "a string", json); },
-          .write = [](const Scenario&) { return Json(Json::value_t::discarded); },
-          .schema =
-              [] {
-                return Json{{"type", "string"}};
-              },
-          .wanted = "a string"};
+  return {{.name = "$schema",
+           .doc = "For editors: where the JSON Schema of this file is.",
+           .schema = Form<std::string>::schema,
+           .wanted = "a string"},
+          [](const Json& json, const JsonPath& where, Input& in, Scenario&) {
+            return json.is_string() || in.unwanted(where, "a string", json);
+          },
+          [](const Scenario&) { return Json::value_t::discarded; }};
 }
 
-Alternative<Placement> placed(std::string name, PlacementPolicy policy, std::string doc, std::vector<Field<Placement>> fields = {}) {
+Alternative<Placement> placed(std::string name, PlacementPolicy policy, std::string doc, Fields<Placement> fields = {}) {
   return {.name = std::move(name),
           .doc = std::move(doc),
           .fields = std::move(fields),
@@ -124,7 +120,7 @@ Declaration<Placement> Declared<Placement>::declaration() {
 
 Declaration<TrafficSpec> Declared<TrafficSpec>::declaration() {
   using T = TrafficSpec;
-  const auto shape = [](std::string name, TrafficPattern pattern, std::string doc, std::vector<Field<T>> fields) {
+  const auto shape = [](std::string name, TrafficPattern pattern, std::string doc, Fields<T> fields) {
     return Alternative<T>{.name = std::move(name),
                           .doc = std::move(doc),
                           .fields = std::move(fields),

@@ -50,13 +50,13 @@ Field<Server> links_field() {
   Field<Server> field = optional("links", &Server::links,
                                  "The links between the devices. Beside a preset or a topology file: the links that differ from it, each "
                                  "identified by its two ends, with the keys that differ.");
-  field.read = [read = field.read](const Json& json, const JsonPath& where, Input& in, Server& out) {
-    if (out.links.empty()) return read(json, where, in, out);
+  field.reads([read = field.read](const Json& json, const JsonPath& where, Input& in, Server& out) {
+    if (out.links.empty()) return read(json, where, in, &out);
     if (!json.is_array()) return in.unwanted(where, "a list", json);
     bool good = true;
     for (std::size_t i = 0; i < json.size(); ++i) good &= change_link(json[i], where.at(i), in, out);
     return good;
-  };
+  });
   return field;
 }
 
@@ -66,57 +66,44 @@ struct AllGpus {
 };
 const std::vector<int> AllGpus::value = {};
 
-template <class S>
-Field<S> written_if(Field<S> field, bool (*wanted)(const S&)) {
-  const auto write = field.write;
-  field.write = [write, wanted](const S& s) { return wanted(s) ? write(s) : Json(Json::value_t::discarded); };
-  return field;
-}
-
 Field<Server> topology_field() {
-  return {.name = "nccl_topology",
-          .doc = "An NCCL topology file (NCCL_TOPO_DUMP_FILE), relative to the scenario.",
-          .read =
-              [](const Json& json, const JsonPath& where, Input& in, Server& out) {
-                std::string file;
-                if (!Form<std::string>::read(json, where, in, file)) return false;
-                const auto path = in.folder / file;
-                try {
-                  out = read_nccl_topology(read_file(path, max_topology_bytes));
-                  return true;
-                } catch (const InputError& error) {
-                  for (const std::string& problem : error.problems())
-                    in.problem(where, problem.starts_with(path.string()) ? problem : path.string() + ": " + problem);
-                  return false;
-                }
-              },
-          .write = [](const Server&) { return Json(Json::value_t::discarded); },
-          .schema =
-              [] {
-                return Json{{"type", "string"}};
-              },
-          .wanted = "a file name"};
+  return {{.name = "nccl_topology",
+           .doc = "An NCCL topology file (NCCL_TOPO_DUMP_FILE), relative to the scenario.",
+           .schema = Form<std::string>::schema,
+           .wanted = "a file name"},
+          [](const Json& json, const JsonPath& where, Input& in, Server& out) {
+            std::string file;
+            if (!Form<std::string>::read(json, where, in, file)) return false;
+            const auto path = in.folder / file;
+            try {
+              out = read_nccl_topology(read_file(path, max_topology_bytes));
+              return true;
+            } catch (const InputError& error) {
+              for (const std::string& problem : error.problems())
+                in.problem(where, problem.starts_with(path.string()) ? problem : path.string() + ": " + problem);
+              return false;
+            }
+          },
+          [](const Server&) { return Json::value_t::discarded; }};
 }
 
 Field<Server> preset_field() {
-  return {.name = "preset",
-          .doc = "The preset server, parts of which the other keys override.",
-          .read =
-              [](const Json& json, const JsonPath& where, Input& in, Server& out) {
-                std::string name;
-                if (!Form<std::string>::read(json, where, in, name)) return false;
-                const auto& known = server_presets();
-                if (std::find(known.begin(), known.end(), name) == known.end())
-                  return in.problem(where, unknown_name("server", name, known));
-                out = server_preset(name);
-                return true;
-              },
-          .write = [](const Server& server) { return server.preset.empty() ? Json(Json::value_t::discarded) : Json(server.preset); },
-          .schema =
-              [] {
-                return Json{{"enum", server_presets()}};
-              },
-          .wanted = "one of " + quoted_list(server_presets())};
+  return {{.name = "preset",
+           .doc = "The preset server, parts of which the other keys override.",
+           .schema =
+               [] {
+                 return Json{{"enum", server_presets()}};
+               },
+           .wanted = "one of " + quoted_list(server_presets())},
+          [](const Json& json, const JsonPath& where, Input& in, Server& out) {
+            std::string name;
+            if (!Form<std::string>::read(json, where, in, name)) return false;
+            const auto& known = server_presets();
+            if (std::find(known.begin(), known.end(), name) == known.end()) return in.problem(where, unknown_name("server", name, known));
+            out = server_preset(name);
+            return true;
+          },
+          [](const Server& server) { return server.preset.empty() ? Json(Json::value_t::discarded) : Json(server.preset); }};
 }
 
 // A server that describes no NICs is one by itself.
@@ -159,20 +146,20 @@ Declaration<PeerContention> Declared<PeerContention>::declaration() {
   return {.doc =
               "What traffic between devices gets of a link under load in each direction; copies to and from host memory keep the full "
               "bandwidth.",
-          .fields = {written_if<C>(optional("nic_rate", &C::nic_rate,
-                                            "The bandwidth of all flows between GPUs and NICs together; that of the link when not given.",
-                                            at_least(BitsPerSecond{1})),
-                                   [](const C& c) { return c.nic_rate.count > 0; }),
-                     written_if<C>(optional("two_way_rate", &C::two_way_rate,
-                                            "While n flows between GPUs cross the link in both directions, they have this bandwidth "
-                                            "divided by n in each direction; they keep the full bandwidth when not given.",
-                                            at_least(BitsPerSecond{1})),
-                                   [](const C& c) { return c.two_way_rate.count > 0; }),
-                     written_if<C>(optional("duplex_rate", &C::duplex_rate,
-                                            "The bandwidth of each direction while flows between GPUs cross the link both ways, or one "
-                                            "flow crosses it twice; they keep the full bandwidth when not given.",
-                                            at_least(BitsPerSecond{1})),
-                                   [](const C& c) { return c.duplex_rate.count > 0; })}};
+          .fields = {written_if(optional("nic_rate", &C::nic_rate,
+                                         "The bandwidth of all flows between GPUs and NICs together; that of the link when not given.",
+                                         at_least(BitsPerSecond{1})),
+                                [](const C& c) { return c.nic_rate.count > 0; }),
+                     written_if(optional("two_way_rate", &C::two_way_rate,
+                                         "While n flows between GPUs cross the link in both directions, they have this bandwidth "
+                                         "divided by n in each direction; they keep the full bandwidth when not given.",
+                                         at_least(BitsPerSecond{1})),
+                                [](const C& c) { return c.two_way_rate.count > 0; }),
+                     written_if(optional("duplex_rate", &C::duplex_rate,
+                                         "The bandwidth of each direction while flows between GPUs cross the link both ways, or one "
+                                         "flow crosses it twice; they keep the full bandwidth when not given.",
+                                         at_least(BitsPerSecond{1})),
+                                [](const C& c) { return c.duplex_rate.count > 0; })}};
 }
 
 Declaration<ServerLink> Declared<ServerLink>::declaration() {
@@ -180,14 +167,14 @@ Declaration<ServerLink> Declared<ServerLink>::declaration() {
   return {.doc = "A link inside a server, the same in both directions.",
           .fields = {required("from", &L::from, "The name of a device of the server."),
                      required("to", &L::to, "The name of a device of the server."), optional("pcie", &L::pcie, "Its rate, if it is PCIe."),
-                     written_if<L>(optional("bandwidth", &L::bandwidth, "The bandwidth of each direction of a link that is not PCIe.",
-                                            at_least(BitsPerSecond{1})),
-                                   [](const L& link) { return !link.pcie; }),
+                     written_if(optional("bandwidth", &L::bandwidth, "The bandwidth of each direction of a link that is not PCIe.",
+                                         at_least(BitsPerSecond{1})),
+                                [](const L& link) { return !link.pcie; }),
                      optional("latency", &L::latency, "The propagation time from one device to the other."),
-                     written_if<L>(optional_as<ContentionForm>("contention", &L::contention,
-                                                               "How the bandwidth for traffic between devices falls under load; \"none\" "
-                                                               "when neither the link nor the preset says otherwise."),
-                                   [](const L& link) { return link.contention != PeerContention{}; })}};
+                     written_if(optional_as<ContentionForm>("contention", &L::contention,
+                                                            "How the bandwidth for traffic between devices falls under load; \"none\" "
+                                                            "when neither the link nor the preset says otherwise."),
+                                [](const L& link) { return link.contention != PeerContention{}; })}};
 }
 
 Declaration<Server> Declared<Server>::declaration() {
@@ -208,8 +195,8 @@ Declaration<Server> Declared<Server>::declaration() {
               "How messages travel between GPUs of one server without NVLink between them: \"pcie_upi\" over PCIe and the links between "
               "sockets, \"pcie_nic\" over PCIe but through the NICs from socket to socket, \"nic\" through the NICs, \"host\" through "
               "the host memory of the sender's socket (no peer access), \"nvlink_relay\" through a GPU that NVLinks join to both."),
-          written_if<S>(not_empty(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC that each GPU uses; the nearest one when not given.")),
-                        [](const S& server) { return !server.nic_of_gpu.empty(); }),
+          written_if(not_empty(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC that each GPU uses; the nearest one when not given.")),
+                     [](const S& server) { return !server.nic_of_gpu.empty(); }),
           optional("wiring", &S::wiring,
                    "How NICs are cabled to the fabric: one_switch puts the NICs of a server on neighbouring ports, rails puts each NIC on "
                    "a switch of its own."),
@@ -223,10 +210,10 @@ Declaration<HostCopies> Declared<HostCopies>::declaration() {
   using C = HostCopies;
   auto gpus =
       optional_as<OrWord<std::vector<int>, AllGpus>>("gpus", &C::gpus, "The endpoints whose GPUs copy, numbered through all servers.");
-  gpus.read = [read = gpus.read](const Json& json, const JsonPath& where, Input& in, C& out) {
+  gpus.reads([read = gpus.read](const Json& json, const JsonPath& where, Input& in, C& out) {
     if (json.is_array() && json.empty()) return in.problem(where, "names no GPU: write \"all\" or at least one");
-    return read(json, where, in, out);
-  };
+    return read(json, where, in, &out);
+  });
   return {.doc = "Copies that each of some GPUs repeats until the collective has ended, at least once.",
           .fields = {gpus, optional("direction", &C::direction, "The direction of the copies: to or from host memory."),
                      required("bytes", &C::bytes, "The number of bytes of each copy, at least 1.", at_least(Bytes{1})),
@@ -261,7 +248,7 @@ Json ServerForm::write(const Server& server) {
 }
 
 bool ServerForm::read(const Json& json, const JsonPath& where, Input& in, Server& out) {
-  if (json.is_string()) return preset_field().read(json, where, in, out);
+  if (json.is_string()) return preset_field().read(json, where, in, &out);
   if (!json.is_object()) return in.unwanted(where, wanted(), json);
   const bool preset = json.contains("preset"), topology = json.contains("nccl_topology");
   if (!preset && !topology && !json.contains("gpus"))

@@ -64,8 +64,7 @@ struct AsManyAsMachines {
 
 // Left out of what is written where nothing is trained.
 Field<Workload> if_trained(Field<Workload> field) {
-  field.write = [write = field.write](const Workload& w) { return w.training.given() ? write(w) : Json(Json::value_t::discarded); };
-  return field;
+  return written_if(std::move(field), [](const Workload& w) { return w.training.given(); });
 }
 
 template <class Settings>
@@ -74,7 +73,7 @@ Settings& settings_of(EngineChoice& choice) {
 }
 
 template <class Settings>
-Alternative<EngineChoice> engine(std::vector<Field<Settings>> fields) {
+Alternative<EngineChoice> engine(Fields<Settings> fields) {
   const auto entry = std::ranges::find_if(engines(), [](const EngineEntry& e) { return std::holds_alternative<Settings>(e.defaults); });
   check(entry != engines().end(), "an engine that is not in the table");
   return {.name = std::string(entry->name),
@@ -141,19 +140,20 @@ Declaration<EngineChoice> Declared<EngineChoice>::declaration() {
       .shorthand = true};
 }
 
-std::vector<Field<Workload>> training_fields() {
+Fields<Workload> training_fields() {
   using T = TrainingChoice;
-  std::vector<Field<T>> fields = {
+  Fields<T> fields = {
       optional_as<ModelForm>("model", &T::model, "What the ranks train, instead of one collective of a \"size\"."),
       optional("batch_per_gpu", &T::batch_per_gpu, "The samples in a step on each GPU; 32 when not given.", between(1, 1'000'000)),
       optional_as<DeviceForm>("device", &T::device, "The GPU that computes: a profile of scenarios/devices/."),
       optional_as<EnginesForm>("engine", &T::engines, "One gradient engine, or several to compare."),
       optional("optimizer", &T::optimizer,
                "The optimizer, called when all gradients are reduced; its passes over memory take time; sgd_momentum when not given.")};
-  for (Field<T>& field : training_option_fields()) fields.push_back(std::move(field));
-  std::vector<Field<Workload>> out = lifted<Workload, T>(
+  fields.append(training_option_fields());
+  const auto of_workloads = lifted<Workload, T>(
       fields, +[](Workload& w) -> T& { return w.training; });
-  for (Field<Workload>& field : out) field = if_trained(std::move(field));
+  Fields<Workload> out;
+  for (const ObjectField& field : of_workloads.untyped()) out.push_back(if_trained(Field<Workload>(field)));
   return out;
 }
 

@@ -40,9 +40,9 @@ struct Declared<TrainingEvent> {
 };
 
 // What a workload may say of training besides model, device and engine.
-std::vector<Field<TrainingChoice>> training_option_fields();
+Fields<TrainingChoice> training_option_fields();
 
 // The keys of a workload that trains.
-std::vector<Field<Workload>> training_fields();
+Fields<Workload> training_fields();
 
 }  // namespace weft

@@ -16,7 +16,7 @@ struct NoCheckpoint {
   static constexpr const char* word = "never";
 };
 
-Alternative<TrainingEvent> event(TrainingEvent::Kind kind, std::string doc, std::vector<Field<TrainingEvent>> fields) {
+Alternative<TrainingEvent> event(TrainingEvent::Kind kind, std::string doc, Fields<TrainingEvent> fields) {
   return {.name = kind == TrainingEvent::Kind::failure ? "failure" : "growth",
           .doc = std::move(doc),
           .fields = std::move(fields),
@@ -27,10 +27,7 @@ Alternative<TrainingEvent> event(TrainingEvent::Kind kind, std::string doc, std:
 // Written only where it says something.
 template <class T>
 Field<TrainingChoice> unless_default(Field<TrainingChoice> field, T TrainingChoice::*member) {
-  field.write = [member, write = field.write](const TrainingChoice& t) {
-    return t.*member == TrainingChoice{}.*member ? Json(Json::value_t::discarded) : write(t);
-  };
-  return field;
+  return written_if(std::move(field), [member](const TrainingChoice& t) { return t.*member != TrainingChoice{}.*member; });
 }
 
 }  // namespace
@@ -82,7 +79,7 @@ Declaration<TrainingEvent> Declared<TrainingEvent>::declaration() {
                      required("ranks", &E::ranks, "The number of ranks that join.", between(1, 1'000'000))})}};
 }
 
-std::vector<Field<TrainingChoice>> training_option_fields() {
+Fields<TrainingChoice> training_option_fields() {
   using T = TrainingChoice;
   return {
       optional("gradient_dtype", &T::gradient_dtype,

@@ -23,7 +23,7 @@ struct RanksOfWorkload {
 Declaration<OperationSpec> Declared<OperationSpec>::declaration() {
   using O = OperationSpec;
   auto after = optional("after", &O::after, "The ids of operations that must have ended on a rank before it begins this one.");
-  after.write = [](const O& o) { return o.after.empty() ? Json(Json::value_t::discarded) : Json(o.after); };
+  after = written_if(after, [](const O& o) { return !o.after.empty(); });
   auto ranks = optional_as<OrWord<std::vector<int>, AllOfThem>>("ranks", &O::ranks,
                                                                 "The ranks that take part, none of them twice; the others skip it.");
   return {.doc = "What every rank does once: a computation, a collective, or a message from one rank to another.",
@@ -50,18 +50,16 @@ Declaration<Workload> Declared<Workload>::declaration() {
                              "\"program\" or a \"model\", which have their own.");
   algorithm.unless = {"program"};
   size.unless = {"program", "model"};
-  size.write = [write = size.write](const W& w) {
-    return !w.has_program() && !w.training.given() ? write(w) : Json(Json::value_t::discarded);
-  };
+  size = written_if(size, [](const W& w) { return !w.has_program() && !w.training.given(); });
   auto program =
       optional("program", &W::program,
                "Instead of one collective of one size: operations with dependencies, in streams, the same for all ranks; or what "
                "trace files hold.");
-  program.write = [](const W& w) {
+  program.writes([](const W& w) {
     if (w.trace.given()) return Form<TraceFiles>::write({w.trace.files, w.trace.lenient});
     return w.program.empty() ? Json(Json::value_t::discarded) : Form<std::vector<OperationSpec>>::write(w.program);
-  };
-  program.read = [](const Json& json, const JsonPath& where, Input& in, W& w) { return read_program(json, where, in, w); };
+  });
+  program.reads([](const Json& json, const JsonPath& where, Input& in, W& w) { return read_program(json, where, in, w); });
   program.schema = [] { return Json{{"oneOf", Json::array({Form<std::vector<OperationSpec>>::schema(), Form<TraceFiles>::schema()})}}; };
   program.wanted = "a list of operations, or {\"files\": [...]}";
   Declaration<W> out{
@@ -78,7 +76,7 @@ Declaration<Workload> Declared<Workload>::declaration() {
           optional("iterations", &W::iterations,
                    "The number of times that the collective is run; the time in the result is the average of one.", between(1, 1'000'000)),
           optional("compute", &W::compute, "The time from the end of an iteration to the start of the next.", at_least(SimTime{}))}};
-  for (Field<W>& field : training_fields()) out.fields.push_back(std::move(field));
+  out.fields.append(training_fields());
   out.fields.push_back(compression_field());
   return out;
 }

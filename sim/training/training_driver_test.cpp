@@ -5,6 +5,7 @@
 #include "models/fabric/fabric_spec.hpp"
 #include "sim/network/flow_network.hpp"
 #include "sim/network/fluid.hpp"
+#include "sim/network/goodput.hpp"
 #include "sim/packet/packet_network.hpp"
 
 #include <numeric>
