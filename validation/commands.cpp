@@ -41,9 +41,12 @@ void add_force(CLI::App& command, bool& force) { command.add_flag("--force", for
 std::function<int()> declare_calibrate(CLI::App& command) {
   const auto a = std::make_shared<CalibrateArguments>();
   command
-      .add_option("DATA", a->data,
-                  "Measurements: nccl-tests (text or JSON), OSU tables, p2pBandwidthLatencyTest, CSV, traces of weft bench")
-      ->required();
+      .add_option(
+          "DATA", a->data,
+          "Measurements: nccl-tests (text or JSON), OSU and Intel MPI tables, p2pBandwidthLatencyTest, CSV, traces of weft bench; with "
+          "how many ranks and nodes were measured where a file does not say: osu_4.txt:ranks=64,nodes=4")
+      ->required()
+      ->type_name("FILE[:ranks=N,nodes=N]");
   command.add_option("--scenario", a->scenario, "The cluster they were measured on (JSON); its hardware is where the fit starts")
       ->required()
       ->type_name("FILE");

@@ -126,7 +126,7 @@ TEST_CASE("nccl topology: a cycle, a NIC-less server, unknown NVLink ends and te
   CHECK(problems_of(with("0000:81:00.0", "0000:10:00.0")) ==
         "/system/cpu[1]/pci[0]/busid: stands in the file twice, got \"0000:10:00.0\": the tree would have a cycle");
   CHECK(problems_of(with(R"(<nic><net name="mlx5_0" dev="0" speed="100000" port="1" gdr="1"/></nic>)", "")) ==
-        "/nics: must be between 1 and 256, got 0");
+        "/nics: must be between 1 and 1024, got 0");
   CHECK(problems_of(with(R"(<gpu dev="0" sm="70" rank="0" gdr="1"/>)",
                          nvlinks("0", R"(<nvlink target="0000:99:00.0" count="2" tclass="0x030200"/>)"))) ==
         "/system/cpu[0]/pci[0]/pci[0]/gpu[0]/nvlink[0]/target: must be the busid of a GPU or an NVSwitch (tclass 0x068000), got "
@@ -139,9 +139,8 @@ TEST_CASE("nccl topology: a cycle, a NIC-less server, unknown NVLink ends and te
   for (int i = 2; i < 10'000; ++i)
     many += "<pci busid=\"g" + std::to_string(i) + "\" class=\"0x0302\" link_speed=\"8 GT/s\" link_width=\"16\"><gpu dev=\"" +
             std::to_string(i) + "\"/></pci>";
-  CHECK(
-      problems_of(with("</system>", "<cpu numaid=\"2\">" + many + "</cpu></system>")).find("/gpus: must be between 1 and 256, got 10000") ==
-      0);
+  CHECK(problems_of(with("</system>", "<cpu numaid=\"2\">" + many + "</cpu></system>"))
+            .find("/gpus: must be between 1 and 1024, got 10000") == 0);
   std::string deep = "<system version=\"1\">";
   for (int i = 0; i < 100'000; ++i) deep += "<pci>";
   CHECK(problems_of(deep) == "elements are nested 100001 deep, at most 64 are allowed");

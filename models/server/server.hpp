@@ -80,7 +80,7 @@ struct Server {
   friend bool operator==(const Server&, const Server&) = default;
 };
 
-inline constexpr int max_gpus_per_server = 256;
+inline constexpr int max_gpus_per_server = 1024;
 inline constexpr int max_devices_per_server = 2048;
 inline constexpr std::size_t max_sockets_per_server = 64;  // NUMA nodes; each two are connected
 

@@ -156,6 +156,18 @@ TEST_CASE("server: what cannot be built is refused, everything at once") {
         "/nic_of_gpu/1: must be one of the NICs, got \"gpu0\"\n");
 }
 
+TEST_CASE("server: one rank on each of the 384 cores of two processors is a server") {
+  Server s;
+  s.sockets = {"socket0", "socket1"}, s.nics = {"nic0"};
+  s.links.push_back({"nic0", "socket0", PcieLink{}, {}, {}});
+  for (int i = 0; i < 384; ++i) {
+    s.gpus.push_back("gpu" + std::to_string(i));
+    s.links.push_back({s.gpus.back(), s.sockets[static_cast<std::size_t>(i % 2)], PcieLink{}, {}, {}});
+  }
+  s.links.push_back({"socket0", "socket1", {}, 400_Gbps, {}});
+  CHECK(line(problems(s)) == "");
+}
+
 TEST_CASE("server: a cycle of PCIe links, a device without a way and ten thousand GPUs are refused") {
   Server s = server_preset("two_nic");
   s.links.push_back({"switch0", "switch1", PcieLink{}, {}, {}});
@@ -169,5 +181,5 @@ TEST_CASE("server: a cycle of PCIe links, a device without a way and ten thousan
         "/gpus/4: \"gpu4\" has no way over PCIe to a socket\n");
   s = server_preset("two_nic");
   for (int i = 4; i < 10'000; ++i) s.gpus.push_back("gpu" + std::to_string(i));
-  CHECK(line(problems(s)) == "/gpus: must be between 1 and 256, got 10000\n: has 10006 devices, at most 2048 are allowed\n");
+  CHECK(line(problems(s)) == "/gpus: must be between 1 and 1024, got 10000\n: has 10006 devices, at most 2048 are allowed\n");
 }

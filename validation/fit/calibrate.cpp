@@ -7,6 +7,7 @@
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "validation/fit/fit.hpp"
+#include "validation/fit/measured_file.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/measurements/renames.hpp"
 #include "validation/plot/log_plot.hpp"
@@ -19,12 +20,14 @@
 namespace weft {
 namespace {
 
-RowSelection rows_of(const CalibrateArguments& a) {
+RowSelection rows_of(const CalibrateArguments& a, const std::vector<MeasuredFile>& files) {
+  std::vector<std::string> names;
+  for (const MeasuredFile& file : files) names.push_back(file.name);
   for (const std::string& place : a.exclude) {
     const auto colon = place.rfind(':');
-    const bool names_data = colon != place.npos && std::ranges::find(a.data, place.substr(0, colon)) != a.data.end();
+    const bool names_data = colon != place.npos && std::ranges::find(names, place.substr(0, colon)) != names.end();
     if (!names_data || place.find_first_not_of("0123456789", colon + 1) != place.npos || colon + 1 == place.size())
-      throw InputError(fmt::format("--exclude {}: must be FILE:LINE, the file one of those to read ({})", place, fmt::join(a.data, ", ")));
+      throw InputError(fmt::format("--exclude {}: must be FILE:LINE, the file one of those to read ({})", place, fmt::join(names, ", ")));
   }
   return {.only = a.only,
           .system = a.system,
@@ -42,16 +45,18 @@ std::string none_selected(const std::string& file, const Measurements& read, boo
                           : "; they are in-place times, which --in-place uses");
 }
 
-std::vector<Measurement> read_all(const CalibrateArguments& a, std::ostream& err) {
-  const ReadOptions options{.skip_bad = a.skip_bad, .collective = a.collective, .select = rows_of(a)};
+std::vector<Measurement> read_all(const CalibrateArguments& a, const std::vector<MeasuredFile>& files, std::ostream& err) {
+  const RowSelection select = rows_of(a, files);
   std::vector<Measurement> rows;
   std::vector<std::string> problems, none;
-  for (const std::string& file : a.data) {
+  for (const MeasuredFile& file : files) {
     try {
-      Measurements read = read_measurements(file, options);
+      const ReadOptions options{
+          .skip_bad = a.skip_bad, .collective = a.collective, .ranks = file.ranks, .nodes = file.nodes, .select = select};
+      Measurements read = read_measurements(file.name, options);
       rows.insert(rows.end(), read.rows.begin(), read.rows.end());
       for (const std::string& line : read.skipped) err << "weft: skipped " << line << "\n";
-      if (read.rows.empty()) none.push_back(none_selected(file, read, a.in_place));
+      if (read.rows.empty()) none.push_back(none_selected(file.name, read, a.in_place));
     } catch (const InputError& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }
@@ -187,19 +192,23 @@ std::vector<std::string> parameters_of_pairs(const Server& server) {
 int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostream& err) {
   // Under mpirun or srun rank 0 does it alone: a fit is some 15 s of one core, each step of which needs the one before.
   if (const auto job = job_ranks(); job && job->rank > 0) return 0;
-  std::vector<std::filesystem::path> inputs(a.data.begin(), a.data.end());
-  inputs.emplace_back(a.scenario);
+  const std::vector<MeasuredFile> files = measured_files(a.data);
+  std::vector<std::filesystem::path> inputs{a.scenario};
+  for (const MeasuredFile& file : files) inputs.emplace_back(file.name);
   const std::vector<OutputFile> outputs = outputs_of(a);
   refuse_to_replace(outputs, inputs, a.force);
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
-  const std::vector<Measurement> rows = read_all(a, err);
+  const std::vector<Measurement> rows = read_all(a, files, err);
   std::vector<std::string> names = a.fit;
   if (names.empty() && std::ranges::all_of(rows, [](const Measurement& row) { return row.from >= 0; }))
     names = parameters_of_pairs(OpenScenario(a.scenario, settings, {}).scenario().server);
   const OpenScenario asked(a.scenario, settings, names);
-  const Selection selection{
-      .renames = renames_in(a.rename), .hold_out = !a.all, .wire_is_known = !asked.fits_rates_of_links(), .flat = a.flat};
+  const Selection selection{.renames = renames_in(a.rename),
+                            .hold_out = !a.all,
+                            .wire_is_known = !asked.fits_rates_of_links(),
+                            .tells_impossible = !asked.has_pointers(),
+                            .flat = a.flat};
   Simulator simulator(asked.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);
   std::vector<MeasuredSetup> measured;

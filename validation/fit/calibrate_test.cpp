@@ -4,6 +4,7 @@
 #include "sim/scenario/profiles.hpp"
 #include "validation/testing.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -175,4 +176,65 @@ TEST_CASE("calibrate: the scenario is written with what was fitted, and names th
   CHECK(load_cases(written).front().scenario.hardware.wire_efficiency == doctest::Approx(0.8).epsilon(0.02));
   arguments.scenario_output = scenario;
   CHECK(problems_of([&] { calibrate_command(arguments, out, err); }).size() == 1);
+}
+
+namespace {
+
+// An all-reduce of OSU on so many ranks, a step of whose ring takes so long.
+std::string osu_table(int ranks, double step_us) {
+  std::string out = "# OSU MPI Allreduce Latency Test v7.2\n# Size       Avg Latency(us)\n";
+  for (int size = 8; size <= 1 << 20; size *= 2) out += fmt::format("{} {:.3f}\n", size, 2 * (ranks - 1) * (step_us + 8e-5 * size / ranks));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("calibrate: files of several scales say theirs behind their names") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto two = folder.file("two.txt", osu_table(2, 6)).string(), four = folder.file("four.txt", osu_table(4, 6)).string();
+  std::ostringstream out, err;
+  CalibrateArguments arguments{
+      .data = {two, four + ":ranks=4"}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1, .exclude = {four + ":3"}};
+  arguments.output = (folder / "made.json").string();
+  CHECK(calibrate_command(arguments, out, err) == 0);
+  CHECK(err.str().starts_with(fmt::format(
+      "weft: {}: does not say how many ranks were measured; taken for the scenario's 2 (FILE:ranks=N,nodes=N says it)\n", two)));
+  const std::string told = err.str();
+  CHECK(std::ranges::count(told, '\n') == 2);  // the other is of the start
+  const Json calibration = Json::parse(read_file(folder / "made.json")).at("calibration");
+  CHECK(calibration.at("valid_for").at("ranks") == Json({2, 4}));
+  CHECK(calibration.at("residuals").size() == 35);
+  CHECK(calibration.at("command").get<std::string>().find("four.txt:ranks=4 ") != std::string::npos);
+  arguments.data = {two + ":ranks=two"};
+  CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) ==
+        Lines{two + ":ranks=two: ranks must be between 1 and 1048576, got \"two\""});
+  arguments.data = {two + ":ranks=2"};
+  arguments.output = two;
+  CHECK(problems_of([&] { calibrate_command(arguments, out, err); }).size() == 1);  // read, and so not replaced
+}
+
+TEST_CASE("calibrate: a series that the scenario's algorithm cannot be as fast as is told once, with the least that it takes") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  // A ring of two ranks is two steps of two cables, 2 us.
+  const auto quick = folder.file("quick.txt", osu_table(2, 0.7)).string(), slow = folder.file("slow.txt", osu_table(2, 1.1)).string();
+  std::ostringstream out, err;
+  CalibrateArguments arguments{.data = {quick + ":ranks=2"}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
+  CHECK(calibrate_command(arguments, out, err) == 0);
+  const std::string said = fmt::format(
+      "weft: {}:3: 8 bytes in 1.401 us, but ring among 2 ranks takes 2.001 us at least in this scenario, with every cost of the profile at "
+      "zero: no fit can follow this series.",
+      quick);
+  CHECK(err.str().starts_with(said));
+  const std::string told = err.str();
+  CHECK(std::ranges::count(told, '\n') == 2);  // the other is of the start
+  err.str("");
+  arguments.fit = {"/fabric/host_link/latency"};
+  CHECK(calibrate_command(arguments, out, err) == 0);
+  CHECK(err.str().find("at least") == std::string::npos);
+  arguments.data = {slow + ":ranks=2"};
+  arguments.fit = {"send_overhead"};
+  CHECK(calibrate_command(arguments, out, err) == 0);
+  CHECK(err.str().find("at least") == std::string::npos);
 }

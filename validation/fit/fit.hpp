@@ -29,7 +29,9 @@ struct Selection {
   Renames renames = {};
   bool hold_out = true;       // every second size of each series
   bool wire_is_known = true;  // times that no wire of the scenario could reach are told; not where its rates are to be fitted
-  bool flat = false;          // ranks of one node are taken for ranks with an endpoint each, where the scenario's nodes are one endpoint
+  // A warning of each series that is faster than its algorithm can be in the scenario whatever the profile (Simulator::least_us).
+  bool tells_impossible = false;
+  bool flat = false;  // ranks of one node are taken for ranks with an endpoint each, where the scenario's nodes are one endpoint
 };
 
 // Makes points of the rows, each series (collective, algorithm, ranks) in the order of its sizes; of each series the second,

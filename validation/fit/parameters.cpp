@@ -134,6 +134,17 @@ const HardwareParameter* find_hardware_parameter(std::string_view name) {
   return nullptr;
 }
 
+HardwareProfile with_least_costs(HardwareProfile profile) {
+  for (const HardwareParameter& p : hardware_parameters()) {
+    if (p.unit == Unit::bytes || p.unit == Unit::bias) continue;
+    const bool is_cost =
+        p.unit == Unit::picoseconds || p.unit == Unit::count || (p.unit == Unit::factor && !p.name.ends_with("efficiency"));
+    p.set(profile, is_cost ? p.low : p.high);
+  }
+  profile.cost_by_size.clear();
+  return profile;
+}
+
 std::optional<Usual> usual_of_hosts(std::string_view parameter) {
   // Of a wire what headers leave. What messages cost by their size: on the four RDMA hosts of validation/data/llnl_cloud_osu a latency is
   // longer than the wire's by 1 to 4 us at 8 KiB, 4 to 11 us at 64 KiB and 5 to 14 us (EFA: 43 us) at 256 KiB, from 0.1 to 0.7 of it keeps

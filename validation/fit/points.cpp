@@ -105,6 +105,7 @@ class Points {
       in_series = i > 0 && series_of(points[i]) == series_of(points[i - 1]) ? in_series + 1 : 0;
       points[i].fitted = !selection_.hold_out || in_series % 2 == 0;
     }
+    if (selection_.tells_impossible) tell_impossible(points);
     out_.points = std::move(points);
     return std::move(out_);
   }
@@ -114,6 +115,23 @@ class Points {
   void assume(const Measurement& row, const std::string& what) {
     std::string text = fmt::format("{}: {}", file_of(row), what);
     if (std::ranges::find(out_.assumed, text) == out_.assumed.end()) out_.assumed.push_back(std::move(text));
+  }
+
+  // Of each series at its shortest time, which is the likeliest to be impossible.
+  void tell_impossible(const std::vector<FitPoint>& points) {
+    for (auto begin = points.begin(), end = begin; begin != points.end(); begin = end) {
+      end = std::find_if(begin, points.end(), [&](const FitPoint& p) { return series_of(p) != series_of(*begin); });
+      const FitPoint& p =
+          *std::min_element(begin, end, [](const FitPoint& a, const FitPoint& b) { return a.measured.time_us < b.measured.time_us; });
+      if (is_point_to_point(p.setup.collective)) continue;
+      const double least_us = simulator_.least_us(p.setup);
+      if (p.measured.time_us >= tolerance * least_us) continue;
+      out_.assumed.push_back(fmt::format(
+          "{}: {} bytes in {:.4g} us, but {} among {} ranks takes {:.4g} us at least in this scenario, with every cost of the profile at "
+          "zero: no fit can follow this series. Look at the algorithm (/workload/algorithm, --rename), at the latencies of the links that "
+          "it takes, and whether ranks of one server share memory (/server)",
+          p.measured.where, p.measured.size_bytes, p.measured.time_us, label(p.setup.algorithm), p.setup.ranks, least_us));
+    }
   }
 
   void refuse(const Measurement& row, const std::string& what) {
@@ -142,7 +160,8 @@ class Points {
       out.ranks = out.nodes * out.of_each_node;
     } else if (row.ranks == 0) {
       out.ranks = workload_.ranks, out.of_each_node = 0;
-      assume(row, fmt::format("does not say how many ranks were measured; taken for the scenario's {}", workload_.ranks));
+      assume(row, fmt::format("does not say how many ranks were measured; taken for the scenario's {} (FILE:ranks=N,nodes=N says it)",
+                              workload_.ranks));
     } else {
       out.of_each_node = 0;
     }

@@ -307,6 +307,8 @@ double Simulator::wire_limit_us(const MeasuredSetup& e) const {
   return share * static_cast<double>(e.size.count) / slowest * 1e6;
 }
 
+double Simulator::least_us(const MeasuredSetup& e) { return time_us(e, with_least_costs(scenario_.hardware)); }
+
 double Simulator::path_latency_us(const MeasuredSetup& e) const {
   const int from = std::max(e.from, 0), to = e.from < 0 ? 1 : e.to;
   if (e.collective != "latency" || std::max(from, to) >= fabric_->endpoints()) return 0;

@@ -67,6 +67,8 @@ class Simulator {
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
   double wire_limit_us(const MeasuredSetup& setup) const;
+  // What its algorithm takes in the scenario with every cost of the profile at its least: latencies and rates of links, and nothing else.
+  double least_us(const MeasuredSetup& setup);
   // What the cables alone take for the message of a latency; 0 of anything else.
   double path_latency_us(const MeasuredSetup& setup) const;
 

@@ -46,7 +46,7 @@ void read_columns(ImbTable& table, const std::vector<std::string_view>& names, s
 void read_row(const ImbTable& table, const std::vector<std::string_view>& words, std::size_t line, RowSink& sink) {
   Measurement row{.ranks = table.ranks, .collective = std::string(table.benchmark->collective)};
   row.size_of_a_rank = table.benchmark->size_of_a_rank;
-  if (!number_in(words[0]) || !sink.wants(line, row)) return;  // no number: what MPI prints in between
+  if (!are_mostly_numbers(words) || !sink.wants(line, row)) return;
   std::optional<std::int64_t> size = 0;
   if (table.size) size = *table.size < words.size() ? whole_number_in(words[*table.size]) : std::nullopt;
   const auto time = *table.time < words.size() ? number_in(words[*table.time]) : std::nullopt;

@@ -76,3 +76,11 @@ TEST_CASE("Intel MPI Benchmarks: what Weft does not simulate, bad rows and other
   CHECK(problems[1].ends_with("imb.txt:8: must be a size in bytes and times, got \"8 1000 1\""));
   CHECK(problems[2].ends_with("imb.txt:11: must have a column t[usec] or t_avg[usec], the columns are \"#bytes #repetitions Mbytes/sec\""));
 }
+
+TEST_CASE("Intel MPI Benchmarks: what MPI prints among the rows is passed over") {
+  const ScratchFolder folder;
+  std::string text = imb;
+  text.insert(text.find("         1024         1000         8.05"),
+              "0 of 8 processes warned: libfabric, 2 of 3\n\nnode0:1:1 [0] NCCL INFO x\n");
+  CHECK(read_measurements(folder.file("imb.txt", text), {}).rows.size() == 4);
+}

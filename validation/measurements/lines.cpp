@@ -61,6 +61,18 @@ std::optional<double> number_in(std::string_view text) {
 
 std::optional<std::int64_t> whole_number_in(std::string_view text) { return parsed<std::int64_t>(text); }
 
+bool are_mostly_numbers(std::span<const std::string_view> words) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto looks_like_one = [&](std::string_view word) {
+    if (word == "N/A" || word.ends_with("nan") || word.ends_with("inf")) return true;
+    const bool begins = is_digit(word[0]) || (word.size() > 1 && (word[0] == '-' || word[0] == '+' || word[0] == '.') && is_digit(word[1]));
+    const auto dash = word.find('-', 1);
+    return begins && word.find_first_of(":/%,[](){}=_") == word.npos &&
+           (dash == word.npos || word[dash - 1] == 'e' || word[dash - 1] == 'E');
+  };
+  return !words.empty() && looks_like_one(words.front()) && 3 * std::ranges::count_if(words, looks_like_one) >= 2 * std::ssize(words);
+}
+
 void RowSink::problem(std::size_t line, std::string_view text) {
   if (is_excluded(line)) return;
   std::string problem = line == 0 ? fmt::format("{}: {}", file_, text) : fmt::format("{}:{}: {}", file_, line, text);
@@ -100,10 +112,21 @@ bool RowSink::wants(std::size_t line, const Measurement& row) {
   return false;
 }
 
+void RowSink::place(Measurement& row) const {
+  if (options_.ranks == 0 && options_.nodes == 0) return;
+  if (row.ranks == 0) row.ranks = row.nodes * row.gpus;
+  if (row.ranks == 0) row.ranks = options_.ranks;
+  if (options_.nodes == 0) return;
+  row.nodes = options_.nodes;
+  row.gpus = 0;
+}
+
 std::string RowSink::problem_of(const Measurement& row, std::optional<double> printed_gbps) const {
   if (row.collective.empty()) return "does not say which collective was measured; give it with --collective NAME";
   if (!collective_named(row.collective) && row.collective != "latency" && !row.collective.ends_with("bandwidth"))
     return fmt::format("\"{}\" is no collective that Weft simulates", row.collective);
+  if (options_.ranks > 0 && row.ranks != options_.ranks && collective_named(row.collective))
+    return fmt::format("{} ranks were measured, but ranks={} is given with the file", row.ranks, options_.ranks);
   if (row.size_bytes < 0) return fmt::format("the size must not be negative, got {}", row.size_bytes);
   if (row.size_bytes > largest_bytes) return fmt::format("the size must be at most {} bytes, got {}", largest_bytes, row.size_bytes);
   if (!(row.time_us > 0)) return fmt::format("the time must be more than 0 us, got {:g}", row.time_us);
@@ -119,6 +142,7 @@ void RowSink::add(std::size_t line, Measurement row, std::optional<double> print
   if (row.source.empty()) row.source = file_;
   row.where = fmt::format("{}:{}", file_, line);
   row.collective = collective_spelled(row.collective.empty() ? options_.collective : row.collective);
+  place(row);
   if (options_.select) {
     const auto size = static_cast<double>(row.size_bytes);
     if (size < options_.select->smallest_bytes || size > options_.select->largest_bytes.value_or(size)) {

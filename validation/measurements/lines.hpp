@@ -15,6 +15,9 @@ std::string_view trimmed(std::string_view text);
 std::optional<std::vector<std::string>> csv_fields(std::string_view line);
 std::optional<double> number_in(std::string_view text);  // the whole text is one finite number
 std::optional<std::int64_t> whole_number_in(std::string_view text);
+// Whether a line of these words is a row of a table of numbers, be it cut off or garbled: the first and two of three words begin as a
+// number does and are no time, name or share. What programs, MPI and schedulers print between rows is not.
+bool are_mostly_numbers(std::span<const std::string_view> words);
 
 // Gathers rows; what is wrong with one goes to `problems` as "FILE:LINE: text". Lines that are excluded have no problems.
 class RowSink {
@@ -38,6 +41,8 @@ class RowSink {
 
  private:
   bool is_excluded(std::size_t line) const;
+  // Sets the ranks and nodes that the options give.
+  void place(Measurement& row) const;
   // Says what is wrong with the row, or nothing.
   std::string problem_of(const Measurement& row, std::optional<double> printed_gbps) const;
 

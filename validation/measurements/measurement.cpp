@@ -2,8 +2,11 @@
 
 #include "sim/files/files.hpp"
 #include "validation/measurements/lines.hpp"
+#include "validation/measurements/prefixes.hpp"
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 namespace weft {
 namespace {
@@ -38,10 +41,17 @@ constexpr std::array formats = {
     Format{"CSV", [](std::string_view t) { return first_line_of_data(t).find(',') != std::string_view::npos; }, read_csv},
 };
 
+constexpr std::size_t titled = formats.size() - 1;  // all but CSV, for which any comma passes
+
+bool holds_titled_table(std::string_view text) {
+  return std::ranges::any_of(std::span(formats).first(titled), [&](const Format& format) { return format.matches(trimmed(text)); });
+}
+
 }  // namespace
 
-Measurements parse_measurements(std::string_view text, const std::string& file, const ReadOptions& options) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // the byte-order mark of some editors
+Measurements parse_measurements(std::string_view with_prefixes, const std::string& file, const ReadOptions& options) {
+  if (with_prefixes.starts_with("\xef\xbb\xbf")) with_prefixes.remove_prefix(3);  // the byte-order mark of some editors
+  const std::string text = without_prefixes(with_prefixes, holds_titled_table);
   const std::string_view content = trimmed(text);
   if (content.empty()) throw InputError(fmt::format("{}: is empty", file));
   RowSink sink(file, options);

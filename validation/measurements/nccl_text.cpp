@@ -1,7 +1,9 @@
-// The table that nccl-tests prints: a row is "size count type redop root | time algbw busbw #wrong | the same in place".
+// The table that nccl-tests prints: a row is "size count type redop root | time algbw busbw #wrong | the same in place". Before 2.13 the
+// columns redop and root are there where the program has a choice, and "error" is the largest difference to the right result.
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <span>
 #include <utility>
@@ -15,10 +17,12 @@ struct NcclHeader {
   std::string algorithm;  // as weft bench says, whose table this is too
   std::set<std::string, std::less<>> hosts;
   int ranks = 0;
-  bool has_root = true;
-  bool has_statistics = false;  // -I: four more fields behind each #wrong
-  bool has_rows = false;        // what is above the next rows is of the next run
-  bool is_refused = false;      // it has no collective that Weft simulates, or no times in us
+  std::size_t lead = 5;  // columns before the first time
+  bool has_redop = true, has_root = true;
+  bool has_differences = false;  // "error" instead of "#wrong"
+  bool has_statistics = false;   // -I: four more fields behind each #wrong
+  bool has_rows = false;         // what is above the next rows is of the next run
+  bool is_refused = false;       // it has no collective that Weft simulates, or no times in us
 };
 
 // Of ranks; 0 if the word is no number that could be one.
@@ -33,11 +37,25 @@ std::optional<std::string_view> program_in(std::span<const std::string_view> wor
   return found == words.end() ? std::nullopt : std::optional(*found);
 }
 
+// "#  Rank  3 Group  0 Pid   4104 on node0 device  1 [...]"; the first of them loses its # where a page of text took it for a heading.
+bool names_a_rank(std::span<const std::string_view> words) {
+  if (!words.empty() && words[0] == "#") words = words.subspan(1);
+  return words.size() > 2 && words[0] == "Rank" && number_in(words[1]) && std::ranges::find(words, "Pid") != words.end();
+}
+
 // The first lines that a run prints, or the command line that a shell or scheduler printed.
 bool begins_a_run(std::span<const std::string_view> words, std::string_view text) {
   return text.find("nccl-tests version") != text.npos || text.find("Collective test starting") != text.npos ||
-         text.starts_with("# weft bench:") || program_in(words) || (words.size() > 1 && (words[1] == "nThread" || words[1] == "Rank")) ||
-         text.find("Using devices") != text.npos;
+         text.starts_with("# weft bench:") || program_in(words) || names_a_rank(words) ||
+         (words.size() > 1 && (words[0] == "nThread" || words[1] == "nThread")) || text.find("Using devices") != text.npos;
+}
+
+void read_columns(std::span<const std::string_view> words, NcclHeader& header) {
+  const auto has = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
+  header.has_redop = has("redop"), header.has_root = has("root");
+  header.lead = header.has_redop && header.has_root ? 5 : header.has_redop || header.has_root ? 4 : 3;
+  header.has_differences = has("error");
+  header.has_statistics = has("i_min");
 }
 
 void read_header_line(std::size_t line, std::string_view text, NcclHeader& header, RowSink& sink) {
@@ -49,18 +67,15 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
     header.is_refused = header.collective.empty();
     if (header.is_refused) sink.problem(line, unknown_nccl_program(*program));
   }
+  if (names_a_rank(words)) {
+    header.ranks = std::max(header.ranks, count_in(words[words[0] == "#" ? 2 : 1]) + 1);
+    if (const auto on = std::ranges::find(words, "on"); on != words.end() && on + 1 != words.end()) header.hosts.emplace(*(on + 1));
+  }
   if (!text.starts_with('#')) return;
   if (words.size() > 3 && words[1] == "weft" && words[2] == "bench:") header.collective = words[3];
   if (words.size() == 3 && words[1] == "algorithm") header.algorithm = words[2];
   if (words.size() > 2 && words[2].starts_with("ranks")) header.ranks = count_in(words[1]);
-  if (words.size() > 3 && words[1] == "Rank" && has("Pid")) {
-    ++header.ranks;
-    if (const auto on = std::ranges::find(words, "on"); on != words.end() && on + 1 != words.end()) header.hosts.emplace(*(on + 1));
-  }
-  if (has("size") && has("count")) {
-    header.has_root = has("root");
-    header.has_statistics = has("i_min");
-  }
+  if (has("size") && has("count")) read_columns(words, header);
   if (has("(B)") && has("(elements)") && (!has("(us)") || has("(ms)") || has("(s)"))) {
     header.is_refused = true;
     sink.problem(line, fmt::format("times must be in (us), the units are \"{}\"", trimmed(text.substr(1))));
@@ -77,8 +92,15 @@ struct Block {
   std::optional<double> algbw, busbw;
 };
 
-// One "time algbw busbw #wrong"; says what is wrong with it, or nothing.
-std::string read_block(std::span<const std::string_view> words, Block& out) {
+// The largest difference to the right result that nccl-tests before 2.13 let pass, by type: of rounding only, and of each sum.
+double allowed_difference(std::string_view type, int ranks) {
+  if (ranks == 0) return std::numeric_limits<double>::infinity();  // it depends on how many were added
+  const double of_one = type == "half" || type == "bfloat16" ? 1e-2 : type == "float" ? 1e-5 : type == "double" ? 1e-12 : 0;
+  return of_one * std::max(1, ranks - 1);
+}
+
+// One "time algbw busbw #wrong", or "error" of at most so much; says what is wrong with it, or nothing.
+std::string read_block(std::span<const std::string_view> words, std::optional<double> most_error, Block& out) {
   const auto time = number_in(words[0]);
   if (!time) return fmt::format("the time must be a number, got \"{}\"", words[0]);
   out.time_us = *time;
@@ -87,19 +109,21 @@ std::string read_block(std::span<const std::string_view> words, Block& out) {
   if (!out.algbw || !out.busbw) return fmt::format("bandwidths must be numbers, got \"{}\" and \"{}\"", words[1], words[2]);
   if (words[3] == "N/A") return {};
   const auto wrong = number_in(words[3]);
+  if (wrong && most_error && *wrong <= *most_error) return {};
+  if (wrong && most_error)
+    return fmt::format("the result was wrong by {}, more than rounding; the time of a wrong result is none", words[3]);
   if (!wrong) return fmt::format("#wrong must be a number or N/A, got \"{}\"", words[3]);
   if (*wrong != 0) return fmt::format("{} values of the result were wrong; the time of a wrong result is none", words[3]);
   return {};
 }
 
-// Reductions to all are told apart by busbw / algbw: 2(n-1)/n or (n-1)/n; not where these have too few digits.
-std::string collective_by_bandwidths(std::string_view redop, std::optional<std::int64_t> root, const Block& block) {
-  if (redop == "none" || !root || *root != -1 || !block.algbw || *block.algbw < 0.1) return {};
-  return *block.busbw / *block.algbw > 0.99 ? "allreduce" : "reduce_scatter";
-}
+// One row of the table, cut into its columns.
+struct NcclRow {
+  std::string_view size, count, type, redop = "none", root = "-1";
+  std::vector<std::span<const std::string_view>> blocks;
+  std::optional<double> most_error;  // where the table tells differences
+};
 
-// The fields of a row before its first block, and of a block.
-std::size_t lead_of(const NcclHeader& header) { return header.has_root ? 5 : 4; }
 std::size_t block_of(const NcclHeader& header) { return header.has_statistics ? 8 : 4; }
 
 std::vector<std::string_view> fields_in(std::string_view text) {
@@ -108,48 +132,71 @@ std::vector<std::string_view> fields_in(std::string_view text) {
   return words;
 }
 
-bool is_row(std::string_view line) { return !line.empty() && line[0] >= '0' && line[0] <= '9'; }
+// Nothing if the words are not as many as the columns.
+std::optional<NcclRow> row_in(std::span<const std::string_view> words, const NcclHeader& header) {
+  const std::size_t block = block_of(header);
+  std::size_t lead = header.lead;
+  // Before 2.13 alltoall_perf has a column redop and leaves it empty.
+  const bool no_redop = header.has_redop && !header.has_root && words.size() == lead - 1 + 2 * block;
+  if (no_redop) --lead;
+  if (words.size() != lead + block && words.size() != lead + 2 * block) return {};
+  NcclRow out{.size = words[0], .count = words[1], .type = words[2], .blocks = {}, .most_error = {}};
+  if (header.has_redop && !no_redop) out.redop = words[3];
+  if (header.has_root) out.root = words[lead - 1];
+  for (std::size_t at = lead; at < words.size(); at += block) out.blocks.push_back(words.subspan(at, 4));
+  if (header.has_differences) out.most_error = allowed_difference(out.type, header.ranks);
+  return out;
+}
+
+// Reductions to all are told apart by busbw / algbw: 2(n-1)/n or (n-1)/n; not where these have too few digits.
+std::string collective_by_bandwidths(const NcclRow& row, const Block& block) {
+  if (row.redop == "none" || row.root != "-1" || !block.algbw || *block.algbw < 0.1) return {};
+  return *block.busbw / *block.algbw > 0.99 ? "allreduce" : "reduce_scatter";
+}
+
+// Of size and count at least, or of numbers mostly; NCCL, MPI and schedulers print other lines in between.
+bool is_row(std::span<const std::string_view> words) {
+  return (words.size() > 1 && whole_number_in(words[0]) && whole_number_in(words[1])) || are_mostly_numbers(words);
+}
 
 // Old versions do not print their name: of a run whose first row is the first of these lines, what its rows' bandwidths say.
 std::string collective_of_run(std::span<const std::string_view> lines, const NcclHeader& header) {
-  const std::size_t lead = lead_of(header);
   for (const std::string_view line : lines) {
-    const auto words = fields_in(trimmed(line));
-    if (!is_row(trimmed(line))) {
+    const auto words = fields_in(line);
+    if (!is_row(words)) {
       if (begins_a_run(words, line)) return {};
       continue;
     }
     Block times;
-    if (words.size() < lead + block_of(header) || !read_block(std::span(words).subspan(lead, 4), times).empty()) continue;
-    const auto root = header.has_root ? whole_number_in(words[4]) : std::nullopt;
-    if (std::string told = collective_by_bandwidths(words[3], root, times); !told.empty()) return told;
+    const auto row = row_in(words, header);
+    if (!row || !read_block(row->blocks.front(), row->most_error, times).empty()) continue;
+    if (std::string told = collective_by_bandwidths(*row, times); !told.empty()) return told;
   }
   return {};
 }
 
-void read_row(std::size_t line, std::string_view text, const NcclHeader& header, RowSink& sink) {
-  const auto words = fields_in(text);
-  const std::size_t lead = lead_of(header), block = block_of(header);
-  if (words.size() != lead + block && words.size() != lead + 2 * block)
-    return sink.problem(line, fmt::format("must have {} fields, or {} where only one buffer was measured, got {}", lead + 2 * block,
-                                          lead + block, words.size()));
+void read_row(std::size_t line, std::span<const std::string_view> words, const NcclHeader& header, RowSink& sink) {
+  const auto found = row_in(words, header);
+  if (!found)
+    return sink.problem(line, fmt::format("must have {} fields, or {} where only one buffer was measured, got {}",
+                                          header.lead + 2 * block_of(header), header.lead + block_of(header), words.size()));
   Measurement row;
-  const auto size = whole_number_in(words[0]);
-  if (!size) return sink.problem(line, fmt::format("the size must be a whole number of bytes, got \"{}\"", words[0]));
-  if (!whole_number_in(words[1])) return sink.problem(line, fmt::format("the count must be a whole number, got \"{}\"", words[1]));
+  const auto size = whole_number_in(found->size);
+  if (!size) return sink.problem(line, fmt::format("the size must be a whole number of bytes, got \"{}\"", found->size));
+  if (!whole_number_in(found->count)) return sink.problem(line, fmt::format("the count must be a whole number, got \"{}\"", found->count));
+  if (*size == 0) return;  // less than an element of each rank: what a call takes that does nothing
   row.size_bytes = *size;
   row.algorithm = header.algorithm;
   row.ranks = header.ranks;
   row.nodes = static_cast<int>(header.hosts.size());
   row.gpus = row.nodes > 0 ? row.ranks / row.nodes : 0;
   row.collective = header.collective;
-  const std::span<const std::string_view> all(words);
-  const bool one_block = words.size() == lead + block;  // out of place was left out
-  for (std::size_t b = 0; b < (one_block ? 1 : 2); ++b) {
+  const bool one_block = found->blocks.size() == 1;  // out of place was left out
+  for (std::size_t b = 0; b < found->blocks.size(); ++b) {
     row.in_place = one_block || b == 1;
     if (!sink.wants(line, row)) continue;
     Block times;
-    if (const std::string problem = read_block(all.subspan(lead + b * block, 4), times); !problem.empty())
+    if (const std::string problem = read_block(found->blocks[b], found->most_error, times); !problem.empty())
       return sink.problem(line, problem);
     row.time_us = times.time_us;
     sink.add(line, row, times.algbw);
@@ -188,15 +235,14 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);
-    if (is_row(line)) {
-      if (!std::exchange(header.has_rows, true) && header.collective.empty())
-        header.collective = collective_of_run(std::span(lines).subspan(i), header);
-      if (!header.is_refused) read_row(i + 1, line, header, sink);
-    } else if (!line.empty() && line[0] == '-') {
-      sink.problem(i + 1, fmt::format("must start with a size in bytes, got \"{}\"", words_in(line).front()));
-    } else {
-      read_header_line(i + 1, line, header, sink);  // or what MPI or NCCL print in between
+    const auto words = fields_in(line);
+    if (!is_row(words)) {
+      read_header_line(i + 1, line, header, sink);
+      continue;
     }
+    if (!std::exchange(header.has_rows, true) && header.collective.empty())
+      header.collective = collective_of_run(std::span(lines).subspan(i), header);
+    if (!header.is_refused) read_row(i + 1, words, header, sink);
   }
 }
 

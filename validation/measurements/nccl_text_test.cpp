@@ -19,7 +19,100 @@ std::string run_of(const std::string& above, int ranks) {
 
 Measurements parse(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
 
+Lines problems_of(const std::string& text, const ReadOptions& options = {}) {
+  try {
+    parse(text, options);
+  } catch (const InputError& error) {
+    return error.problems();
+  }
+  return {};
+}
+
+// A table of before 2.13: its columns before the times, then a row's words there.
+std::string old_table(const std::string& columns, const std::string& row, const std::string& error) {
+  return "# nThread 1 nGpus 8 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20 validation: 1 \n#\n# Using devices\n"
+         "#   Rank  0 Pid  11 on node0 device  0 [0x00] V100\n#   Rank  1 Pid  12 on node1 device  0 [0x00] V100\n"
+         "#   Rank  2 Pid  13 on node2 device  0 [0x00] V100\n"
+         "#       " +
+         columns +
+         "     time   algbw   busbw  error     time   algbw   busbw  error\n#        (B)    (elements)      (us)  (GB/s)  (GB/s)           "
+         " (us)\n" +
+         "     1048576  " + row + "    100.0   10.49   10.49  " + error + "    110.0    9.53    9.53  0e+00\n";
+}
+
 }  // namespace
+
+TEST_CASE("nccl-tests before 2.13: the error of a row is how far rounding took it, and its columns are those that the program has") {
+  for (const auto& [columns, row] : {std::pair{"size         count    type   redop", "262144     float     sum"},
+                                     {"size         count    type   redop", "262144     float        "},  // alltoall_perf leaves it empty
+                                     {"size         count    type    root", "262144     float       0"},
+                                     {"size         count    type   redop    root", "262144     float     sum       0"},
+                                     {"size         count    type", "262144     float"}}) {
+    CAPTURE(columns);
+    CAPTURE(row);
+    const Measurements read = parse(old_table(columns, row, "5e-07"), {.collective = "allgather"});
+    REQUIRE(read.rows.size() == 2);
+    CHECK(read.rows[0].time_us == 100);
+    CHECK(read.rows[1].time_us == 110);
+    CHECK(read.rows[1].ranks == 3);
+  }
+  CHECK(parse(old_table("size count type redop", "262144 float sum", "2e-07")).rows[0].collective == "allreduce");
+}
+
+TEST_CASE("nccl-tests before 2.13: what is wrong by more than rounding is refused, by the type") {
+  const auto with = [](const std::string& type, const std::string& error) {
+    return problems_of(old_table("size count type redop", "262144 " + type + " sum", error), {.collective = "allreduce"});
+  };
+  CHECK(with("float", "2e-05").empty());  // two sums
+  CHECK(with("float", "3e-05") == Lines{"f:9: the result was wrong by 3e-05, more than rounding; the time of a wrong result is none"});
+  CHECK(with("half", "1e-02").empty());
+  CHECK(with("double", "1e-11").size() == 1);
+  CHECK(with("int32", "0e+00").empty());
+  CHECK(with("int32", "1e+00").size() == 1);
+  CHECK(with("float", "N/A").empty());
+}
+
+TEST_CASE("nccl-tests: what else is printed among the rows is passed over, cut and garbled rows are not") {
+  const std::string table = run_of("# Collective test starting: all_reduce_perf\n", 2);
+  const auto with = [&](const std::string& line) {
+    std::string text = table;
+    return text.insert(text.find("# Out of"), line + "\n");
+  };
+  for (const std::string line :
+       {"", "0fed198eb8ba:533436:533598 [0] NCCL INFO Channel 00/02 :    0   1", "node-1:4101:4101 [0] NCCL INFO comm 0x55 rank 0 nranks 2",
+        "2026-01-02 03:04:05 node0 1 2 3 started", "0 upgraded, 0 newly installed, 0 to remove and 47 not upgraded.", "0% [Working]",
+        "----------------------------------------", "====", "10.0.0.3: warning: 2 ports", "allocated      0        0        0",
+        "free     16       32       16 node-[0-15]",
+        "           0             0     float     sum      -1     0.53    0.00    0.00      0     0.53    0.00    0.00      0",
+        "libibverbs: Warning: 1"}) {
+    CAPTURE(line);
+    CHECK(problems_of(with(line)).empty());
+    CHECK(parse(with(line)).rows.size() == 2);
+  }
+  const std::string fields = "must have 13 fields, or 9 where only one buffer was measured, got ";
+  for (const auto& [line, problem] :
+       {std::pair<std::string, std::string>{"   1048576        262144     float     sum", fields + "4"},
+        {"   1048576        2621", fields + "2"},
+        {"   10485", fields + "1"},
+        {"   13.24    0.00    0.00      0", fields + "4"},
+        {"   1048576  262144  float  sum  -1node0:1:1 [0] NCCL INFO comm", "the time must be a number, got \"[0]\""},
+        {"   1x48576  262144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0",
+         "the size must be a whole number of bytes, got \"1x48576\""},
+        {"   1048576  26x144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the count must be a whole number, got \"26x144\""},
+        {"   -1048576 262144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the size must not be negative, got -1048576"}}) {
+    CAPTURE(line);
+    CHECK(problems_of(with(line)) == Lines{"f:11: " + problem});
+  }
+}
+
+TEST_CASE("nccl-tests: the ranks are counted by their numbers, though a page of text took the first line's # for a heading") {
+  std::string text = run_of("# Collective test starting: all_reduce_perf\n", 4);
+  const auto first = text.find("#  Rank  0");
+  CHECK(parse(std::string(text).replace(first, 1, " ")).rows[0].ranks == 4);
+  text.erase(first, text.find('\n', first) + 1 - first);
+  CHECK(parse(text).rows[0].ranks == 4);
+  CHECK(parse(text).rows[0].nodes == 2);
+}
 
 TEST_CASE("nccl-tests: each run of a file has the ranks, nodes and collective of its own header") {
   const Measurements read = parse(run_of("# Collective test starting: all_reduce_perf\n", 4) +

@@ -51,7 +51,7 @@ OsuTable table_titled(std::string_view title, std::size_t line, RowSink& sink) {
 
 void read_row(std::size_t line, std::string_view text, const OsuTable& table, RowSink& sink) {
   const auto words = words_in(text);
-  if (!number_in(words[0]) || !sink.wants(line, table.row)) return;  // no number: what MPI prints in between
+  if (!are_mostly_numbers(words) || !sink.wants(line, table.row)) return;
   const bool has_size = table.row.collective != "barrier";
   const auto size = has_size ? whole_number_in(words[0]) : 0;
   const auto value = words.size() > (has_size ? 1 : 0) ? number_in(words[has_size ? 1 : 0]) : std::nullopt;

@@ -87,3 +87,32 @@ TEST_CASE("OSU: benchmarks in CSV go by the same names") {
   CHECK(read.rows[2].ranks == 2);
   CHECK(problems_of(header + "4,osu_iallreduce,8,3\n") == Lines{"f:2: " + unknown("osu_iallreduce")});
 }
+
+TEST_CASE("OSU: what MPI and schedulers print among the rows is passed over, cut and garbled rows are not") {
+  const std::string begin = table(" Allreduce Latency");
+  for (const std::string line : {"3 nodes allocated", "node0:1:1 [0] NCCL INFO Bootstrap", "--------------",
+                                 "2026-01-02 03:04:05 step 1 done", "[0] MPI startup(): Warning", "allocated  0  0  0", "0% [Working]"}) {
+    CAPTURE(line);
+    CHECK(parse(begin + line + "\n16  21.5\n").rows.size() == 2);
+  }
+  for (const std::string line : {"16", "16  2x.5", "1o6  21.5", "16  nan"}) {
+    CAPTURE(line);
+    CHECK(problems_of(begin + line + "\n") == Lines{fmt::format("f:5: must be a size in bytes and a number, got \"{}\"", line)});
+  }
+}
+
+TEST_CASE("OSU: the ranks and nodes that a table does not say are given, those of a message between two are two") {
+  const Measurements read = parse(table(" Allreduce Latency") + table(" Latency"), {.ranks = 64, .nodes = 4});
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[0].ranks == 64);
+  CHECK(read.rows[0].nodes == 4);
+  CHECK(read.rows[1].ranks == 2);
+  CHECK(read.rows[1].nodes == 4);
+  const std::string csv = "nodes,gpus,ranks,collective,size_bytes,time_us\n2,8,,allreduce,8,3\n,,16,allreduce,16,3\n,,,allreduce,32,3\n";
+  const Measurements said = parse(csv, {.ranks = 16, .nodes = 4});
+  REQUIRE(said.rows.size() == 3);
+  for (const Measurement& row : said.rows) CHECK(row.ranks == 16);
+  for (const Measurement& row : said.rows) CHECK(row.nodes == 4);
+  CHECK(problems_of(csv, {.ranks = 32}) == Lines{"f:2: 16 ranks were measured, but ranks=32 is given with the file",
+                                                 "f:3: 16 ranks were measured, but ranks=32 is given with the file"});
+}

@@ -1,0 +1,52 @@
+#include "validation/fit/measured_file.hpp"
+
+#include "kernels/base/error.hpp"
+#include "validation/measurements/lines.hpp"
+
+#include <filesystem>
+
+namespace weft {
+namespace {
+
+constexpr int most_ranks = 1 << 20;
+
+// One "ranks=64"; says what is wrong with it, or nothing.
+std::string read_scale(std::string_view text, MeasuredFile& file) {
+  const auto equals = text.find('=');
+  const std::string_view key = text.substr(0, equals);
+  if (equals == text.npos || (key != "ranks" && key != "nodes")) return fmt::format("must be ranks=N or nodes=N, got \"{}\"", text);
+  const auto number = whole_number_in(text.substr(equals + 1));
+  if (!number || *number < 1 || *number > most_ranks)
+    return fmt::format("{} must be between 1 and {}, got \"{}\"", key, most_ranks, text.substr(equals + 1));
+  (key == "ranks" ? file.ranks : file.nodes) = static_cast<int>(*number);
+  return {};
+}
+
+MeasuredFile measured_file(const std::string& argument, std::vector<std::string>& problems) {
+  const auto colon = argument.rfind(':');
+  if (colon == argument.npos || argument.find('=', colon) == argument.npos || std::filesystem::exists(argument)) return {.name = argument};
+  MeasuredFile out{.name = argument.substr(0, colon)};
+  std::string_view rest = std::string_view(argument).substr(colon + 1);
+  for (;;) {
+    const auto comma = rest.find(',');
+    if (const std::string found = read_scale(rest.substr(0, comma), out); !found.empty())
+      problems.push_back(fmt::format("{}: {}", argument, found));
+    if (comma == rest.npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (out.ranks > 0 && out.nodes > 0 && out.ranks % out.nodes != 0)
+    problems.push_back(fmt::format("{}: ranks must be a multiple of nodes", argument));
+  return out;
+}
+
+}  // namespace
+
+std::vector<MeasuredFile> measured_files(const std::vector<std::string>& arguments) {
+  std::vector<MeasuredFile> out;
+  std::vector<std::string> problems;
+  for (const std::string& argument : arguments) out.push_back(measured_file(argument, problems));
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+#include "validation/measurements/prefixes.hpp"
+
+#include "validation/measurements/lines.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr std::string_view digits = "0123456789";
+
+struct Prefix {
+  std::size_t size = 0;       // 0: there is none
+  std::string_view who = {};  // rank or pod; empty: it does not say
+};
+
+bool is_whole(std::string_view text) { return !text.empty() && text.find_first_not_of(digits) == text.npos; }
+
+// "[1,0]<stdout>:", "[prterun-host-7@1,0]<stderr>: ", with a time before it or not.
+Prefix tag_of_mpirun(std::string_view line) {
+  for (const std::string_view stream : {"]<stdout>:", "]<stderr>:", "]<stddiag>:"}) {
+    const auto close = line.find(stream);
+    if (close == line.npos) continue;
+    const auto comma = line.rfind(',', close), open = line.rfind('[', close);
+    if (open == line.npos || comma == line.npos || comma < open) continue;
+    const std::string_view rank = line.substr(comma + 1, close - comma - 1);
+    const auto end = close + stream.size();
+    if (is_whole(rank)) return {end + (line.substr(end).starts_with(' ') ? 1 : 0), rank};
+  }
+  return {};
+}
+
+// "[0] ", "[default0]:", "[pod/NAME/CONTAINER] ".
+Prefix in_brackets(std::string_view line) {
+  const auto close = line.find(']');
+  if (!line.starts_with('[') || close == line.npos || close + 1 == line.size()) return {};
+  const std::string_view name = line.substr(1, close - 1);
+  constexpr std::string_view torchrun = "default";
+  const bool is_torchrun = line[close + 1] == ':' && name.starts_with(torchrun) && is_whole(name.substr(torchrun.size()));
+  if (is_torchrun || (line[close + 1] == ' ' && (is_whole(name) || name.starts_with("pod/")))) return {close + 2, name};
+  return {};
+}
+
+// "  0: ", of an empty line "0:".
+Prefix label_of_srun(std::string_view line) {
+  const auto begin = line.find_first_not_of(' ');
+  const auto end = begin == line.npos ? line.npos : line.find_first_not_of(digits, begin);
+  if (end == line.npos || end == begin || line[end] != ':' || (end + 1 < line.size() && line[end + 1] != ' ')) return {};
+  return {std::min(end + 2, line.size()), line.substr(begin, end - begin)};
+}
+
+// "2026-01-02T03:04:05.678901234Z ".
+Prefix time_of_line(std::string_view line) {
+  constexpr std::string_view shape = "0000-00-00T00:00:00";
+  const auto end = line.find(' ');
+  if (end == line.npos || end < shape.size()) return {};
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == '0' ? digits.find(line[i]) == digits.npos : line[i] != shape[i]) return {};
+  return {end + 1, {}};
+}
+
+struct Line {
+  std::string_view text;
+  std::string who = {};
+};
+
+// Several may stand one behind the other: of a pod, of a time, of a rank.
+Line without_prefix(std::string_view text) {
+  Line out{text};
+  const auto found = [&] {
+    for (const auto find : {tag_of_mpirun, in_brackets, label_of_srun, time_of_line})
+      if (const Prefix prefix = find(out.text); prefix.size > 0) return prefix;
+    return Prefix{};
+  };
+  for (Prefix prefix = found(); prefix.size > 0; prefix = found()) {
+    out.text.remove_prefix(prefix.size);
+    if (!prefix.who.empty()) out.who += fmt::format("{}{}", out.who.empty() ? "" : " ", prefix.who);
+  }
+  return out;
+}
+
+// Numbers by their value.
+bool comes_before(const std::string& a, const std::string& b) { return std::pair(a.size(), a) < std::pair(b.size(), b); }
+
+std::string lines_of(const std::vector<Line>& lines, const std::string& who) {
+  std::string out;
+  for (const Line& line : lines) {
+    if (line.who.empty() || line.who == who) out += line.text;
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string without_prefixes(std::string_view text, const std::function<bool(std::string_view)>& hold_table) {
+  std::vector<Line> lines;
+  std::set<std::string, decltype(&comes_before)> all(comes_before);
+  bool any = false;
+  for (const std::string_view line : lines_in(text)) {
+    lines.push_back(without_prefix(line));
+    any = any || lines.back().text.size() != line.size();
+    if (!lines.back().who.empty()) all.insert(lines.back().who);
+  }
+  if (!any) return std::string(text);
+  for (const std::string& who : all)
+    if (std::string out = lines_of(lines, who); hold_table(out)) return out;
+  return lines_of(lines, all.empty() ? "" : *all.begin());
+}
+
+}  // namespace weft

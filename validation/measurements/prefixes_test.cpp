@@ -1,0 +1,57 @@
+#include "validation/measurements/prefixes.hpp"
+
+#include "validation/measurements/lines.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+constexpr const char* osu_lines[] = {"# OSU MPI Allreduce Latency Test v7.2", "# Size       Avg Latency(us)", "8                   20.5",
+                                     "16                  21.5"};
+
+// The table with this before each of its lines, and what stands before and behind them.
+std::string with(std::string_view prefix, std::string_view before = "", std::string_view behind = "") {
+  std::string out(before);
+  for (const char* line : osu_lines) out += fmt::format("{}{}\n", prefix, line);
+  return out += behind;
+}
+
+bool holds_osu(std::string_view text) { return text.find("# OSU") != text.npos; }
+
+}  // namespace
+
+TEST_CASE("prefixes: what mpirun, srun, torchrun, kubectl and CI put before each line is taken off") {
+  for (const std::string prefix :
+       {"[1,0]<stdout>:", "[1,0]<stdout>: ", "[prterun-node0-77@1,0]<stdout>:", "Mon Jan  5 03:04:05 2026[1,0]<stdout>:", "0: ", " 0: ",
+        "[0] ", "[default0]:", "[pod/nccl-launcher-x2/main] ", "2026-01-02T03:04:05.678901234Z ",
+        "2026-01-02T03:04:05Z [1,0]<stdout>:", "[pod/osu-0/main] 2026-01-02T03:04:05+01:00 0: "}) {
+    CAPTURE(prefix);
+    CHECK(without_prefixes(with(prefix), holds_osu) == with(""));
+    const Measurements read = parse_measurements(with(prefix, "launched\n"), "f");
+    REQUIRE(read.rows.size() == 2);
+    CHECK(read.rows[1].where == "f:5");
+  }
+}
+
+TEST_CASE("prefixes: of several ranks that print the first one's table is taken, by number, wherever its lines stand") {
+  std::string text = "10: node1 says hello\n0: no table, but, commas\n";
+  for (const char* line : osu_lines)
+    for (const char* rank : {"10: ", " 2: "}) text += fmt::format("{}{}\n", rank, line);
+  text += " 0:\n 2: 32  22.5\n10: 32  99\n";
+  const Measurements read = parse_measurements(text, "f");
+  REQUIRE(read.rows.size() == 3);
+  CHECK(read.rows[0].where == "f:8");
+  CHECK(read.rows[2].time_us == 22.5);
+  CHECK(read.rows[2].where == "f:12");
+}
+
+TEST_CASE("prefixes: a text without any stays as it is") {
+  for (const std::string& text :
+       {with(""), std::string("a,b\r\n[1, 2]\n{\"t\": 1}\n0:1:2 [0] NCCL INFO x\n2026-01-02T03:04,5\n[x] y\n[pod] z\n12.5: x\n"),
+        std::string("[,]<stdout>:x\n[1,a]<stdout>:x\n1,0]<stdout>:x\n]\n[0]"), std::string()}) {
+    CAPTURE(text);
+    CHECK(without_prefixes(text, holds_osu) == text);
+  }
+}
