@@ -70,7 +70,8 @@ void multiply(HardwareProfile& p, double cost) {
   for (SimTime* time : {&p.send_overhead, &p.receive_overhead, &p.rendezvous, &p.beyond_inline, &p.nvlink_overhead, &p.pcie_overhead,
                         &p.sockets_overhead, &p.rail_overhead, &p.network_overhead})
     time->ps = std::llround(static_cast<double>(time->ps) * cost);
-  p.message_efficiency /= cost;  // more than 1 is faster than the other values say
+  // Faster than the other values say, but not than the links.
+  p.message_efficiency = std::min(p.message_efficiency / cost, std::max(p.message_efficiency, 1 / p.wire_efficiency));
 }
 
 // Those of messages besides: every message costs so many times as much, and what it costs by its size.

@@ -79,8 +79,6 @@ auto& efficiency_of(Profile& p, NcclProtocol protocol) {
 // it takes with both, where the two requests of 24 bytes for every 256 share it with the writes (models/server/pcie.cpp).
 constexpr double one_way = (256.0 + 24) / (256 + 24 + 2 * 24);
 
-bool uses_switch(NcclAlgorithm pattern) { return pattern == NcclAlgorithm::nvls || pattern == NcclAlgorithm::nvls_tree; }
-
 const Table& table_of(const Regime& regime) { return regime.pattern == NcclAlgorithm::tree ? tree : ring; }
 
 // What hops of rings inside servers take at least.
@@ -92,6 +90,8 @@ double launch_us(const HardwareProfile& profile, const Regime& regime) {
 bool is_chain(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
 
 }  // namespace
+
+bool nvswitches_add(const Regime& regime) { return regime.pattern == NcclAlgorithm::nvls || regime.pattern == NcclAlgorithm::nvls_tree; }
 
 NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
   if (regime.pattern == NcclAlgorithm::nvls) return {profile.simple_hops, profile.network_hops, profile.nvls_efficiency};
@@ -119,7 +119,7 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency);
   const double hops = hops_factor(profile, regime.protocol);
-  if (uses_switch(regime.pattern)) {
+  if (nvswitches_add(regime)) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
     return {.base = {},
             .nvlink = hop,
@@ -159,7 +159,7 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
     inner = 2.0 * (q.ranks / q.servers - 1);
     outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
     share_inside = 2, share_outside = q.servers == 2 ? 1 : 2;
-  } else if (uses_switch(regime.pattern)) {
+  } else if (nvswitches_add(regime)) {
     const double gpus = q.ranks / q.servers;
     inner = 2;
     outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
@@ -238,7 +238,7 @@ double bias_of(const HardwareProfile& profile, const Regime& regime) {
   if (regime.protocol == NcclProtocol::ll) bias *= std::max(profile.ll_bias, least_bias);
   if (regime.protocol == NcclProtocol::ll128) bias *= std::max(profile.ll128_bias, least_bias);
   if (regime.pattern == NcclAlgorithm::tree) bias *= std::max(profile.tree_bias, least_bias);
-  if (uses_switch(regime.pattern)) bias *= std::max(profile.nvls_bias, least_bias);
+  if (nvswitches_add(regime)) bias *= std::max(profile.nvls_bias, least_bias);
   return bias;
 }
 

@@ -52,6 +52,9 @@ struct NcclQuestion {
   NcclProtocol protocol = NcclProtocol::automatic;
 };
 
+// Whether NVSwitches add in it.
+bool nvswitches_add(const Regime& regime);
+
 // How many channels a call of so many bytes takes at most, so that each thread has enough to do.
 int nccl_channels(const Regime& regime, int ranks, Bytes size);
 

@@ -181,7 +181,8 @@ TEST_CASE("nccl tuning: an NVSwitch that adds is used within a server, for large
   const Regime large = nccl_choice({}, one_server, 256_MiB);
   CHECK(large.pattern == NcclAlgorithm::nvls);
   // 2 * 7/8 of the message on a ring's links, 9/8 with the switch: 14/9 times as much at 85 %.
-  CHECK(nccl_costs({}, large).efficiency == doctest::Approx(0.85 * 14 / 9));
+  CHECK(nccl_costs({}, large).efficiency == 0.85);
+  CHECK(nccl_costs({}, large).nvlink_gain == doctest::Approx(14.0 / 9));
   CHECK(nccl_estimate({}, one_server, large, 256_MiB).microseconds() ==
         doctest::Approx(25 + 268.435456e6 * 9 / 8 / (0.85 * 370.8e3)).epsilon(1e-6));
   NcclQuestion q = one_server;
@@ -196,7 +197,24 @@ TEST_CASE("nccl tuning: an NVSwitch that adds is used within a server, for large
   CHECK(nccl_choice(without, one_server, 256_MiB).pattern != NcclAlgorithm::nvls);
   const NcclFactors factors{.hops = 2, .network = 1, .efficiency = 0.5};
   CHECK(nccl_costs(with_nccl_factors({}, large, factors), large).nvlink == 25_us);
-  CHECK(nccl_costs(with_nccl_factors({}, large, factors), large).efficiency == doctest::Approx(0.5 * 14 / 9));
+  CHECK(nccl_costs(with_nccl_factors({}, large, factors), large).efficiency == 0.5);
+}
+
+TEST_CASE(
+    "nccl tuning: between servers whose NVSwitches add, large messages take NVLSTree, which costs twice the way to the switch and trees") {
+  NcclQuestion q{.ranks = 32, .servers = 4, .nvlink = true, .switch_adds = true, .inside = one_server.inside, .outside = 3200_Gbps};
+  const Regime large = nccl_choice({}, q, 1_GiB);
+  CHECK(large.pattern == NcclAlgorithm::nvls_tree);
+  CHECK(large.protocol == NcclProtocol::simple);
+  CHECK(nccl_choice({}, q, 1_KiB).pattern != NcclAlgorithm::nvls_tree);
+  // 25 us for the switch's sum and its copies, 2 log2 4 hops of 20.9 us; servers in the middle of a tree send every byte twice.
+  CHECK(nccl_estimate({}, q, large, 1_GiB).microseconds() == doctest::Approx(25 + 4 * 20.9 + 2 * 1073.741824 / 0.4).epsilon(1e-6));
+  // Of two servers each sends every byte once, and the switches take longer: 14/8 of the message, 14/9 * 0.85 as fast.
+  q.ranks = 16, q.servers = 2;
+  const double inside_us = 14.0 / 8 / (14.0 / 9 * 0.85) * 1073.741824e6 / 370'800;
+  CHECK(nccl_estimate({}, q, nccl_choice({}, q, 1_GiB), 1_GiB).microseconds() == doctest::Approx(25 + 2 * 20.9 + inside_us).epsilon(1e-6));
+  q.switch_adds = false;
+  CHECK(nccl_choice({}, q, 1_GiB).pattern != NcclAlgorithm::nvls_tree);
 }
 
 TEST_CASE("nccl tuning: small messages take few channels, so that each thread has work") {

@@ -1,5 +1,6 @@
 #include "sim/row_of_run.hpp"
 
+#include "models/nccl_tuning.hpp"
 #include "sim/blame.hpp"
 #include "sim/cases/describe.hpp"
 
@@ -126,7 +127,7 @@ Row row_of(const Scenario& scenario, const SimulatedJob& j) {
           .most_shared_link = job.load.max_flows_per_link() > 0 ? j.fabric.link_name(job.load.between_switches.link) : "",
           .most_shared_step = job.load.between_switches.step,
           .bottleneck = slowest_endpoint(scenario),
-          .aggregates = job.in_network() || (job.schedule && job.schedule->servers > 0),
+          .aggregates = job.in_network() || nvswitches_add(job.regime) || (job.schedule && job.schedule->servers > 0),
           .critical_path = path_of(j),
           .copies = run.copies,
           .traffic = run.traffic,

@@ -73,6 +73,25 @@ TEST_CASE("sized: in a server of H100 the NVSwitch adds, and each GPU's links ca
         Lines{"f.json: /workload/algorithm: nvls adds in the NVSwitch of one server; these are 16 ranks in servers of 8"});
 }
 
+TEST_CASE("sized: of two servers of H100 the switches add, and a tree goes on between the GPUs of equal number") {
+  Json json = Json::parse(two_servers);
+  json["server"] = "dgx_h100", json["fabric"]["nodes"] = 2, json["workload"]["ranks"] = 16;
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls_tree"})");
+  const Scenario s = scenario_of(json);
+  const Row out = Experiment(s, s.workload.algorithms.front()).run(1_GiB);
+  // An eighth of the message on each NIC, and twice to the switch and once to the other server and back.
+  const double network_us = 1.073741824e9 / 8 / 25e9 * 1e6;
+  CHECK(out.time.microseconds() == doctest::Approx(network_us + 25 + 2 * 20.9).epsilon(0.01));
+  // On NICs of 100 GB/s each the switches take longer: 14/8 of the message on each GPU's NVLinks, which carry 14/9 of 0.85 times less.
+  json["fabric"]["link"]["bandwidth"] = "100GBps";
+  const double links_us = 1.073741824e9 * 14 / 8 / (14.0 / 9 * 0.85) / 370.8e9 * 1e6;
+  const Scenario fast = scenario_of(json);
+  CHECK(Experiment(fast, fast.workload.algorithms.front()).run(1_GiB).time.microseconds() ==
+        doctest::Approx(links_us + 25 + 2 * 20.9).epsilon(0.1));
+  json["fabric"]["nodes"] = 1, json["workload"]["ranks"] = 8;
+  CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm: nvls_tree adds between servers; these are 8 ranks in one"});
+}
+
 TEST_CASE("sized: LL128 is not used between servers where the way to the NIC goes through a socket") {
   Json json = Json::parse(two_servers);
   const auto uses_ll128 = [&](const char* nic_at) {

@@ -120,7 +120,7 @@ struct Row {
   double busiest_link_utilization = 0.0;           // bytes carried / (capacity x time)
   double wall_s = 0.0;                             // of the network simulation alone
   BitsPerSecond bottleneck = {};                   // the slowest endpoint link, which busbw cannot pass; 0: not known
-  bool aggregates = false;                         // switches or extra servers reduce, so busbw may pass it
+  bool aggregates = false;                         // switches, of the network or of NVLink, or extra servers reduce, so busbw may pass it
   std::optional<CriticalPath> critical_path = {};  // where the network knows it
   std::vector<WhatIf> what_if = {};                // where that was asked for
   std::vector<CopyResult> copies = {};             // beside the collective

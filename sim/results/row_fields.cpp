@@ -348,7 +348,8 @@ constexpr std::array row_rest = {
     field<&R::bottleneck>("endpoint_GBps", "GB/s",
                           "Rate of the slowest endpoint, which bus bandwidth cannot pass; 0 where it is not known.")
         .in(Shown::json_only),
-    field<&R::aggregates>("aggregates", "", "Whether switches or extra servers reduce, so that bus bandwidth may pass it.")
+    field<&R::aggregates>("aggregates", "",
+                          "Whether switches, of the network or of NVLink, or extra servers reduce, so that bus bandwidth may pass it.")
         .in(Shown::json_only),
     path<R>,
     field<&R::what_if>("what_if", "", "What the row takes with what limits it twice as fast, where --what-if asked for it.")

@@ -152,7 +152,8 @@ TEST_CASE("points: ranks that the file does not say are the scenario's, or those
   Simulator simulator(open_pair({}).scenario());
   std::vector<Measurement> rows = measured_on({}, {64, 1024});
   for (Measurement& row : rows) row.ranks = 0, row.where = "f:2";
-  CHECK(usable(rows, simulator, {}).assumed == Lines{"f: does not say how many ranks were measured; taken for the scenario's 2 (FILE:ranks=N,nodes=N says it)"});
+  CHECK(usable(rows, simulator, {}).assumed ==
+        Lines{"f: does not say how many ranks were measured; taken for the scenario's 2 (FILE:ranks=N,nodes=N says it)"});
   for (Measurement& row : rows) row.nodes = 32;
   const UsedMeasurements used = usable(rows, simulator, {});
   CHECK(used.assumed == Lines{"f: says how many nodes were measured, not how many ranks; taken for 1 of each node, as the scenario's "
