@@ -102,7 +102,7 @@ TEST_CASE("nccl: every collective is right on any servers, and takes what its fo
     for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather})
       prove(request_of(shape, collective, NcclAlgorithm::ring));
     prove(request_of(shape, Collective::allreduce, NcclAlgorithm::tree));
-    prove(request_of(shape, Collective::allreduce, NcclAlgorithm::nvls_tree));
+    if (shape.servers() > 1) prove(request_of(shape, Collective::allreduce, NcclAlgorithm::nvls_tree));
     for (const Rank root : {0, shape.ranks / 2, shape.ranks - 1})
       prove(request_of(shape, Collective::broadcast, NcclAlgorithm::ring, root));
   }
