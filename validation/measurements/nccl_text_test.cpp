@@ -43,14 +43,14 @@ std::string old_table(const std::string& columns, const std::string& row, const 
 }  // namespace
 
 TEST_CASE("nccl-tests before 2.13: the error of a row is how far rounding took it, and its columns are those that the program has") {
-  for (const auto& [columns, row] : {std::pair{"size         count    type   redop", "262144     float     sum"},
-                                     {"size         count    type   redop", "262144     float        "},  // alltoall_perf leaves it empty
-                                     {"size         count    type    root", "262144     float       0"},
-                                     {"size         count    type   redop    root", "262144     float     sum       0"},
-                                     {"size         count    type", "262144     float"}}) {
-    CAPTURE(columns);
-    CAPTURE(row);
-    const Measurements read = parse(old_table(columns, row, "5e-07"), {.collective = "allgather"});
+  for (const auto& table : {std::pair{"size         count    type   redop", "262144     float     sum"},
+                            {"size         count    type   redop", "262144     float        "},  // alltoall_perf leaves it empty
+                            {"size         count    type    root", "262144     float       0"},
+                            {"size         count    type   redop    root", "262144     float     sum       0"},
+                            {"size         count    type", "262144     float"}}) {
+    CAPTURE(table.first);
+    CAPTURE(table.second);
+    const Measurements read = parse(old_table(table.first, table.second, "5e-07"), {.collective = "allgather"});
     REQUIRE(read.rows.size() == 2);
     CHECK(read.rows[0].time_us == 100);
     CHECK(read.rows[1].time_us == 110);
@@ -90,7 +90,7 @@ TEST_CASE("nccl-tests: what else is printed among the rows is passed over, cut a
     CHECK(parse(with(line)).rows.size() == 2);
   }
   const std::string fields = "must have 13 fields, or 9 where only one buffer was measured, got ";
-  for (const auto& [line, problem] :
+  for (const auto& wrong :
        {std::pair<std::string, std::string>{"   1048576        262144     float     sum", fields + "4"},
         {"   1048576        2621", fields + "2"},
         {"   10485", fields + "1"},
@@ -100,8 +100,8 @@ TEST_CASE("nccl-tests: what else is printed among the rows is passed over, cut a
          "the size must be a whole number of bytes, got \"1x48576\""},
         {"   1048576  26x144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the count must be a whole number, got \"26x144\""},
         {"   -1048576 262144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the size must not be negative, got -1048576"}}) {
-    CAPTURE(line);
-    CHECK(problems_of(with(line)) == Lines{"f:11: " + problem});
+    CAPTURE(wrong.first);
+    CHECK(problems_of(with(wrong.first)) == Lines{"f:11: " + wrong.second});
   }
 }
 
