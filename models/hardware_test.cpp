@@ -6,6 +6,17 @@
 
 namespace weft {
 
+TEST_CASE("hardware: a factor of a size makes messages slower as it says, and never faster than their links") {
+  HardwareProfile half;
+  half.wire_efficiency = 0.8, half.message_efficiency = 0.5;
+  const auto efficiency = [&](double cost) {
+    return half.in({.protocol = NcclProtocol::simple, .pattern = NcclAlgorithm::ring, .cost = cost}).message_efficiency;
+  };
+  CHECK(efficiency(2) == doctest::Approx(0.25));
+  CHECK(efficiency(0.5) == doctest::Approx(1));
+  CHECK(efficiency(0.1) == doctest::Approx(1 / 0.8));  // all that the links have
+}
+
 TEST_CASE("hardware: the ideal profile is sound") { CHECK(problems(HardwareProfile{}).empty()); }
 
 TEST_CASE("hardware: negative costs are refused, all of them at once") {

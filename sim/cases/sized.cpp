@@ -45,7 +45,7 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
   if (without_server_defaults(q.scenario, asked).settings.channels == 0)
     s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
-  if (regime.pattern == NcclAlgorithm::nvls || regime.pattern == NcclAlgorithm::nvls_tree) s.channels = 1;
+  if (nvswitches_add(regime)) s.channels = 1;
   const bool on_trees = regime.pattern == NcclAlgorithm::tree || regime.pattern == NcclAlgorithm::nvls_tree;
   if (!chain && !on_trees) {
     s.pieces = 0;
