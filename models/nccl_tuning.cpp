@@ -17,9 +17,6 @@ constexpr Table tree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.
 constexpr Table ring = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
 constexpr double nvls_us = 25;  // to the switch and back: half of it is a hop
 constexpr double nvls_tree_network_us = 20.9;
-// What an NVSwitch gives of that where calls go between servers, and the network is the slower of the two: a profile says what NVLS gives
-// by itself.
-constexpr double published_nvls_efficiency = 0.85;
 
 // Between servers a ring's ranks each launch as many network operations as it has steps: hops inside take at least so long, and three
 // times as long with Simple (Intel; AMD twice of it).
@@ -121,12 +118,15 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double hops = hops_factor(profile, regime.protocol);
   if (nvswitches_add(regime)) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
+    // A profile says what NVLS gives by itself. Between servers, where the network is mostly the slower one, it is what is published.
+    static const double published = HardwareProfile{}.nvls_efficiency;
+    const double beside_network = regime.pattern == NcclAlgorithm::nvls ? 1 : published;
     return {.base = {},
             .nvlink = hop,
             .pcie = hop,
             .network = microseconds(hops * profile.network_hops * nvls_tree_network_us) + regime.longer,
             .efficiency = efficiency,
-            .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * (regime.pattern == NcclAlgorithm::nvls ? 1 : published_nvls_efficiency)};
+            .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * beside_network};
   }
   const Table& table = table_of(regime);
   const std::size_t i = index_of(regime.protocol);
