@@ -12,10 +12,10 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 5> names = {"gs_sgd", "gtopk", "sketched_sgd", "topk_allgather", "dense"};
+constexpr std::array<std::string_view, 5> compressions = {"gs_sgd", "gtopk", "sketched_sgd", "topk_allgather", "dense"};
 
 Problem unknown_name(const std::string& name) {
-  const std::vector<std::string> known(names.begin(), names.end());
+  const std::vector<std::string> known(compressions.begin(), compressions.end());
   std::string what = fmt::format("unknown compression \"{}\", must be one of {}", name, fmt::join(known, ", "));
   if (const auto near = nearest_name(name, known)) what += fmt::format(" (did you mean \"{}\"?)", *near);
   return {"/name", what};
@@ -61,7 +61,7 @@ std::string to_string(const Amount& amount) {
 
 std::string_view name_of(ErrorMemory memory) { return memory == ErrorMemory::sketch ? "sketch" : "dense"; }
 
-std::span<const std::string_view> compression_names() { return names; }
+std::span<const std::string_view> compression_names() { return compressions; }
 
 bool sends_sketches(std::string_view name) { return name == "gs_sgd" || name == "sketched_sgd"; }
 
@@ -79,7 +79,7 @@ std::string label(const CompressionSettings& s) {
 std::vector<Problem> problems(const CompressionSettings& s, std::int64_t elements) {
   constexpr std::int64_t most_elements = std::int64_t{1} << 32;  // indices are of 32 bits
   std::vector<Problem> problems;
-  if (std::find(names.begin(), names.end(), s.name) == names.end()) problems.push_back(unknown_name(s.name));
+  if (std::find(compressions.begin(), compressions.end(), s.name) == compressions.end()) problems.push_back(unknown_name(s.name));
   if (elements < 1 || elements > most_elements) {
     problems.push_back({"/elements", fmt::format("must be 1 to {}, got {}", most_elements, elements)});
     elements = std::clamp<std::int64_t>(elements, 1, most_elements);
