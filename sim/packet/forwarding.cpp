@@ -20,19 +20,19 @@ void PacketNetwork::arrive(std::uint32_t index) {
   forward(packet, hop.next);
 }
 
-void PacketNetwork::forward(Packet packet, std::uint32_t hop_index) {
+void PacketNetwork::forward(const Packet& packet, std::uint32_t hop_index) {
   const HopEntry& hop = hops_[hop_index];
-  packet.hop = hop_index;
   Port& port = ports_[hop.link];
   const bool idle = port.waiting == 0 && port.free_at <= now_ && !port.down && (port.paused >> hop.priority & 1) == 0;
   if (idle)
-    transmit(port, hop.link, packet);
+    transmit(port, hop.link, packet, hop_index);
   else
-    wait(packet, hop);
+    wait(packet, hop_index);
 }
 
 // Joins the queue of its next link, or is dropped.
-void PacketNetwork::wait(Packet packet, const HopEntry& hop) {
+void PacketNetwork::wait(const Packet& packet, std::uint32_t hop_index) {
+  const HopEntry& hop = hops_[hop_index];
   Port& port = ports_[hop.link];
   Queue& queue = queues_[queue_index(hop.link, hop.priority)];
   // What an agent gives to a queue that is stuck would pile up there.
@@ -41,16 +41,17 @@ void PacketNetwork::wait(Packet packet, const HopEntry& hop) {
     ++queue.dropped;
     return discard(packet);
   }
+  bool marked = false;
   if (buffered(port, hop)) {
     if (settings_.ecn.on && marks(queue, switches_[port.at_switch])) {
-      packet.marked = 1;
+      marked = true;
       ++queue.marked;
     }
     Switch& at = switches_[port.at_switch];
     at.used += packet.bytes;
     at.high_water = std::max(at.high_water, at.used);
   }
-  if (holds_back(hop)) {
+  if (hop.holds_back) {
     const HopEntry& before = hops_[hop.before];
     Queue& from = queues_[queue_index(before.link, before.priority)];
     from.ingress += packet.bytes;
@@ -59,7 +60,10 @@ void PacketNetwork::wait(Packet packet, const HopEntry& hop) {
   queue.bytes += packet.bytes;
   queue.high_water = std::max(queue.high_water, queue.bytes);
   if (activity_) note_queue(hop, queue);
-  queue.packets.push(packet);
+  Packet& place = queue.packets.add();
+  place = packet;
+  place.hop = hop_index;
+  if (marked) place.marked = 1;
   ++port.waiting;
   wake(hop.link);
 }
@@ -101,7 +105,7 @@ void PacketNetwork::serve(std::uint32_t index) {
     if ((port.paused >> priority & 1) == 0) found = take_next(port, index, priority, packet);
   }
   if (!found) return;
-  transmit(port, index, packet);
+  transmit(port, index, packet, packet.hop);
   if (port.waiting > 0 && !port.serve_pending) {
     port.serve_pending = true;
     schedule(port.free_at, Event::serve, index);
@@ -128,7 +132,7 @@ Packet PacketNetwork::take_packet(Port& port, Queue& queue) {
   if (activity_) note_queue(hop, queue);
   --port.waiting;
   if (buffered(port, hop)) switches_[port.at_switch].used -= packet.bytes;
-  if (holds_back(hop)) {
+  if (hop.holds_back) {
     const HopEntry& before = hops_[hop.before];
     Queue& from = queues_[queue_index(before.link, before.priority)];
     from.ingress -= packet.bytes;
@@ -137,8 +141,9 @@ Packet PacketNetwork::take_packet(Port& port, Queue& queue) {
   return packet;
 }
 
-void PacketNetwork::transmit(Port& port, std::uint32_t index, Packet packet) {
-  const HopEntry& hop = hops_[packet.hop];
+void PacketNetwork::transmit(Port& port, std::uint32_t index, const Packet& packet, std::uint32_t hop_index) {
+  const HopEntry& hop = hops_[hop_index];
+  bool corrupt = packet.corrupt;
   const std::int64_t lasts = duration(port, packet.bytes);
   port.free_at = later(now_, lasts);
   port.carried += packet.bytes;
@@ -149,16 +154,19 @@ void PacketNetwork::transmit(Port& port, std::uint32_t index, Packet packet) {
       ++lost_;
       return discard(packet);
     }
-    if (losses_[index].happens(corruption_)) packet.corrupt = 1;
+    if (losses_[index].happens(corruption_)) corrupt = true;
   }
   std::int64_t date = later(now_, port.delay_ps);
   if (hop.nexts == 0) {
     date = later(date, lasts);
-    if (packet.is() == PacketKind::data && !packet.corrupt && !answers(packet)) return received(packet, date);
+    if (packet.is() == PacketKind::data && !corrupt && !answers(packet)) return received(packet, date);
   } else {
     date = later(date, hop.faster_next ? head_start(port, hop, packet.bytes, lasts) : std::min(lasts, port.head_ps));
   }
-  port.wire.push({packet, date});
+  PacketOnWire& place = port.wire.add();
+  place = {packet, date};
+  place.packet.hop = hop_index;
+  if (corrupt) place.packet.corrupt = 1;
   if (port.wire.size() == 1) schedule(date, Event::arrive, index);
 }
 

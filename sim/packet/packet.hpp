@@ -39,16 +39,17 @@ class Ring {
  public:
   bool empty() const { return size_ == 0; }
   std::uint32_t size() const { return size_; }
-  T& front() { return data_[head_]; }
+  const T& front() const { return data_[head_]; }
   const T& operator[](std::uint32_t i) const { return data_[(head_ + i) & (capacity_ - 1)]; }
-  void push(const T& value) {
+  // The place of the new last one.
+  T& add() {
     if (size_ == capacity_) grow();
-    data_[(head_ + size_++) & (capacity_ - 1)] = value;
+    return data_[(head_ + size_++) & (capacity_ - 1)];
   }
   T pop() {
     const T value = data_[head_];
     head_ = (head_ + 1) & (capacity_ - 1);
-    --size_;
+    if (--size_ == 0) head_ = 0;  // the same few places again, which are in a cache
     return value;
   }
 

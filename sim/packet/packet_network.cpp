@@ -119,7 +119,8 @@ std::uint32_t PacketNetwork::add_hops(std::span<const Hop> hops) {
                      .before = i == 0 ? none : first + i - 1,
                      .next = first + i + 1,
                      .nexts = static_cast<std::uint16_t>(last ? 0 : 1),
-                     .priority = static_cast<std::uint8_t>(hops[i].priority),
+                     .priority = static_cast<std::uint8_t>(hops[i].priority & 63),
+                     .holds_back = i > 0 && holds_back(hops_.back(), hops[i]),
                      .faster_next = !last && rate(i + 1) > rate(i)});
   }
   return first;
@@ -132,7 +133,8 @@ std::uint32_t PacketNetwork::add_branches(std::span<const Hop> hops, std::uint32
                      .before = before,
                      .next = 0,
                      .nexts = 0,
-                     .priority = static_cast<std::uint8_t>(hop.priority),
+                     .priority = static_cast<std::uint8_t>(hop.priority & 63),
+                     .holds_back = before != none && holds_back(hops_[before], hop),
                      .faster_next = false});
   if (before == none) return first;
   HopEntry& parent = hops_[before];

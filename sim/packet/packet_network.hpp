@@ -9,6 +9,7 @@
 // Buffer is counted while a packet waits: it is free when its transmission starts. Pauses take the latency of the link.
 #pragma once
 
+#include "kernels/base/prefetch.hpp"
 #include "models/fabric/fabric.hpp"
 #include "sim/network/timeline.hpp"
 #include "sim/packet/chance.hpp"
@@ -70,12 +71,13 @@ class PacketNetwork {
   template <class OnEnd>
   void advance(OnEnd&& on_end) {
     now_ = queue_.next_date();
-    queue_.pop_date([&](std::uint32_t event) {
+    const auto handle_one = [&](std::uint32_t event) {
       ++events_;
       handle(event);
       for (std::size_t i = 0; i < ended_.size(); ++i) on_end(ended_[i]);
       ended_.clear();
-    });
+    };
+    queue_.pop_date(handle_one, [this](auto stage, std::uint32_t event) { this->fetch<stage.value>(event); });
   }
 
   std::uint64_t events() const { return events_; }
@@ -125,11 +127,12 @@ class PacketNetwork {
     std::uint32_t before;  // the hop a packet comes from; none at its first
     std::uint32_t next;    // the first hop after it
     std::uint16_t nexts;   // how many; 0: the packet ends here
-    std::uint8_t priority;
-    bool faster_next;  // a link after it is faster: cut-through must not run dry
+    std::uint8_t priority : 6;
+    bool holds_back : 1;   // what waits there may pause the link that it came over
+    bool faster_next : 1;  // a link after it is faster: cut-through must not run dry
   };
 
-  struct Port {                // the sending side of a link
+  struct alignas(64) Port {    // the sending side of a link
     std::int64_t free_at = 0;  // when the last packet given to it has left
     std::int64_t full_ps = 0;  // time of a full packet
     std::int64_t head_ps = 0;  // time of what a switch needs before it sends on
@@ -150,7 +153,7 @@ class PacketNetwork {
     std::int64_t pause_above = never, resume_at = never;
   };
 
-  struct Queue {  // one priority of one port; also what the far end knows of the same priority's packets
+  struct alignas(64) Queue {  // one priority of one port; also what the far end knows of the same priority's packets
     Ring<Packet> packets;
     std::int64_t bytes = 0;
     std::uint32_t first_flow = none, last_flow = none;  // messages with something to send, in turn
@@ -209,6 +212,38 @@ class PacketNetwork {
     bool marked;
   };  // an answer without a size, on its way
 
+  // Ports, what is on them and where it goes lie without order in tables larger than the caches: what an event needs is asked for some
+  // events before it, each time what was found by the last.
+  template <std::size_t stage>
+  void fetch(std::uint32_t event) const {
+    const std::uint32_t index = event & ((1u << event_bits) - 1), kind = event >> event_bits;
+    if (kind > static_cast<std::uint32_t>(Event::serve)) return;
+    const bool arrives = kind == static_cast<std::uint32_t>(Event::arrive);
+    const Port& port = ports_[index];
+    const Queue& queue = queues_[queue_index(index, 0)];
+    if (stage == 3) {
+      prefetch(&port);
+      prefetch(&port.waiting);
+      if (!arrives) prefetch(&queue), prefetch(&queue + control_);
+    } else if (!arrives) {
+      if (queue.packets.empty()) return;
+      if (stage == 2) prefetch(&queue.packets.front());
+      if (stage == 1) prefetch(&hops_[queue.packets.front().hop]);
+    } else if (!port.wire.empty()) {
+      const Packet& packet = port.wire.front().packet;
+      if (stage == 2) return prefetch(&packet);
+      const HopEntry& hop = hops_[packet.hop];
+      if (stage == 1) return prefetch(&hop), prefetch(&hop + 1);
+      if (hop.nexts == 0) {  // a datagram belongs to no flow
+        if (packet.flow < flows_.size()) prefetch(&flows_[packet.flow]);
+        return;
+      }
+      const HopEntry& next = hops_[hop.next];
+      prefetch(&ports_[next.link]);
+      prefetch(&ports_[next.link].waiting);
+      prefetch(&queues_[queue_index(next.link, next.priority)]);
+    }
+  }
   void handle(std::uint32_t event);
 
   // packet_network.cpp
@@ -226,21 +261,21 @@ class PacketNetwork {
   }
   // Whether what waits there takes shared buffer: not at endpoints, and control packets have room of their own.
   bool buffered(const Port& port, const HopEntry& hop) const { return port.at_switch != none && hop.priority != control_; }
-  // Whether what waits there may pause the link that it came over.
-  bool holds_back(const HopEntry& hop) const {
-    return hop.before != none && hop.priority != control_ && ports_[hops_[hop.before].link].pause_above != never;
+  // Whether what waits for that hop may pause the link that it came over.
+  bool holds_back(const HopEntry& before, const Hop& hop) const {
+    return hop.priority != control_ && ports_[before.link].pause_above != never;
   }
   void set_pauses(std::uint32_t link);
   void arrive(std::uint32_t port);
-  void forward(Packet packet, std::uint32_t hop);
-  void wait(Packet packet, const HopEntry& hop);
+  void forward(const Packet& packet, std::uint32_t hop);
+  void wait(const Packet& packet, std::uint32_t hop);
   bool admits(const Port& port, const HopEntry& hop, std::uint32_t bytes) const;
   bool marks(Queue& queue, const Switch& at);
   void wake(std::uint32_t port);
   void serve(std::uint32_t port);
   bool take_next(Port& port, std::uint32_t index, int priority, Packet& packet);
   Packet take_packet(Port& port, Queue& queue);
-  void transmit(Port& port, std::uint32_t index, Packet packet);
+  void transmit(Port& port, std::uint32_t index, const Packet& packet, std::uint32_t hop);
   std::int64_t head_start(const Port& port, const HopEntry& hop, std::uint32_t bytes, std::int64_t lasts) const;
   void tell(Queue& queue, const HopEntry& hop, Event what);
   void paused(std::uint32_t index);

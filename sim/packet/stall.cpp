@@ -21,7 +21,7 @@ std::vector<char> PacketNetwork::standing() const {
     const Ring<Packet>& packets = queues_[i].packets;
     for (std::uint32_t k = 0; k < packets.size(); ++k) {
       const HopEntry& hop = hops_[packets[k].hop];
-      if (!holds_back(hop)) continue;
+      if (!hop.holds_back) continue;
       const std::uint32_t queue = queue_index(hops_[hop.before].link, hops_[hop.before].priority);
       held[queue] += sign * packets[k].bytes;
       if (sign < 0 && stands[queue] && held[queue] <= ports_[queue / classes_].resume_at) moving.push_back(queue);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <queue>
+#include <type_traits>
 #include <vector>
 
 namespace weft {
@@ -19,7 +20,7 @@ class WheelQueue {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  WheelQueue() { slots_.fill({none, none}); }
+  WheelQueue() { newest_.fill(none); }
 
   std::int64_t next_date() const { return head_ == current_.size() ? never : current_[head_].date; }
 
@@ -42,8 +43,28 @@ class WheelQueue {
   // Hands every event of the first date to `handle`, those pushed for that same date meanwhile included.
   template <class Handle>
   void pop_date(Handle&& handle) {
+    pop_date(handle, [](auto, std::uint32_t) {});
+  }
+  // The same. Events that are likely to come soon are told to fetch(Stage<3>(), payload) in the slot before their own, and then, some
+  // events before it is their turn, with the stages 2, 1 and 0.
+  template <std::size_t number>
+  using Stage = std::integral_constant<std::size_t, number>;
+  template <class Handle, class Fetch>
+  void pop_date(Handle&& handle, Fetch&& fetch) {
     const std::int64_t date = next_date();
-    while (head_ < current_.size() && current_[head_].date == date) handle(current_[head_++].payload);
+    const auto fetch_later = [&](std::size_t events_ahead, auto stage) {
+      if (head_ + events_ahead < current_.size()) fetch(stage, current_[head_ + events_ahead].payload);
+    };
+    while (head_ < current_.size() && current_[head_].date == date) {
+      for (int i = 0; i < 2 && upcoming_ != none; ++i) {  // the next slot may have more of them
+        fetch(Stage<3>(), nodes_[upcoming_].payload);
+        upcoming_ = nodes_[upcoming_].before;
+      }
+      fetch_later(7, Stage<2>());
+      fetch_later(5, Stage<1>());
+      fetch_later(3, Stage<0>());
+      handle(current_[head_++].payload);
+    }
     if (head_ == current_.size()) turn();
   }
 
@@ -57,10 +78,7 @@ class WheelQueue {
   };
   struct Node {
     std::int64_t date;
-    std::uint32_t payload, next;
-  };
-  struct Slot {
-    std::uint32_t first, last;
+    std::uint32_t payload, before;  // in its slot
   };
   struct Far {
     std::int64_t date;
@@ -75,12 +93,11 @@ class WheelQueue {
       node = static_cast<std::uint32_t>(nodes_.size());
       nodes_.emplace_back();
     } else {
-      free_ = nodes_[node].next;
+      free_ = nodes_[node].before;
     }
-    nodes_[node] = {date, payload, none};
     const auto i = static_cast<std::size_t>(slot & (slots - 1));
-    (slots_[i].first == none ? slots_[i].first : nodes_[slots_[i].last].next) = node;
-    slots_[i].last = node;
+    nodes_[node] = {date, payload, newest_[i]};
+    newest_[i] = node;
     taken_[i / 64] |= 1ull << (i % 64);
   }
 
@@ -101,26 +118,27 @@ class WheelQueue {
       append(event.date >> slot_bits, event.date, event.payload);
     }
     open(static_cast<std::size_t>(slot & (slots - 1)));
+    const std::int64_t next = next_taken();
+    upcoming_ = next < 0 ? none : newest_[static_cast<std::size_t>(next & (slots - 1))];
   }
 
   void open(std::size_t i) {
-    bool sorted = true;
-    std::uint32_t node = slots_[i].first;
-    while (node != none) {
+    for (std::uint32_t node = newest_[i]; node != none;) {
       const Node n = nodes_[node];
-      sorted = sorted && (current_.empty() || current_.back().date <= n.date);
       current_.push_back({n.date, n.payload});
-      nodes_[node].next = free_;
+      nodes_[node].before = free_;
       free_ = node;
-      node = n.next;
+      node = n.before;
     }
-    slots_[i] = {none, none};
+    newest_[i] = none;
     taken_[i / 64] &= ~(1ull << (i % 64));
-    if (!sorted) sort();
+    sort();
   }
 
+  // What was pushed first was read last.
   void sort() {
-    if (current_.size() > 32)
+    std::ranges::reverse(current_);
+    if (current_.size() > 64)
       return std::stable_sort(current_.begin(), current_.end(), [](const Event& a, const Event& b) { return a.date < b.date; });
     for (std::size_t i = 1; i < current_.size(); ++i) {
       const Event event = current_[i];
@@ -149,10 +167,11 @@ class WheelQueue {
   std::vector<Event> current_;  // sorted; all of slot_now_ and before
   std::size_t head_ = 0;        // the first of it not yet handed out
   std::int64_t slot_now_ = -1;
-  std::array<Slot, slots> slots_;
+  std::array<std::uint32_t, slots> newest_;  // by slot: its node
   std::array<std::uint64_t, slots / 64> taken_{};
   std::vector<Node> nodes_;
   std::uint32_t free_ = none;
+  std::uint32_t upcoming_ = none;  // of the next slot: the node to be told next
   std::priority_queue<Far> far_;
   std::uint64_t next_sequence_ = 0;
 };
