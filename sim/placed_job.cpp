@@ -18,13 +18,14 @@ namespace {
 double cost_of_size(const PlacedJob& job, Bytes row_size, const HardwareProfile& hardware) {
   if (hardware.cost_by_size.empty() || job.compression || job.training) return 1;
   if (job.program) return cost_factor(hardware.cost_by_size, {job.label, job.label, job.ranks, job.simulated_size(row_size)});
-  const std::string algorithm = sized_name(job.algorithm.name, job.regime);
+  const std::string algorithm = sized_name({job.chosen, job.regime});
   return cost_factor(hardware.cost_by_size, {name_of(job.collective), algorithm, job.ranks, job.own_size.value_or(row_size)});
 }
 
-// The schedule for a message of this size, and its regime.
-std::pair<const ProvedSchedule&, Regime> schedule_for(PlacedJob& job, Bytes size, const HardwareProfile& hardware, const Ground& ground) {
-  const SizedChoice sized = for_size({*job.chosen_for, hardware, ground.routes.fabric(), job.placement, size}, job.algorithm);
+// The schedule for a message of this size, and what it is of.
+std::pair<const ProvedSchedule&, SizedChoice> schedule_for(PlacedJob& job, Bytes size, const HardwareProfile& hardware,
+                                                           const Ground& ground) {
+  SizedChoice sized = for_size({*job.chosen_for, hardware, ground.routes.fabric(), job.placement, size}, job.algorithm);
   const auto [at, is_new] = job.by_settings.try_emplace(label(sized.choice));
   if (is_new) {
     Request request = request_of(*job.chosen_for, sized.choice);
@@ -34,7 +35,7 @@ std::pair<const ProvedSchedule&, Regime> schedule_for(PlacedJob& job, Bytes size
     at->second.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, ground.routes);
     at->second.schedule = std::move(schedule);
   }
-  return {at->second, sized.regime};
+  return {at->second, std::move(sized)};
 }
 
 // Engines reduce anything between a gradient and all of them: chosen anew at every power of two.
@@ -42,9 +43,9 @@ void choose_by_size(PlacedJob& job, const HardwareProfile& hardware, const Groun
   job.by_size.clear();
   const Schedule* last = nullptr;
   for (Bytes size = 256_B; size <= job.training->size(); size = 2 * size) {
-    const auto& [proved, regime] = schedule_for(job, size, hardware, ground);
-    if (proved.schedule.get() == last && regime == job.by_size.back().regime) continue;
-    job.by_size.push_back(job.training->sized(last == nullptr ? Bytes{} : size, proved.schedule, regime));
+    const auto& [proved, sized] = schedule_for(job, size, hardware, ground);
+    if (proved.schedule.get() == last && sized.regime == job.by_size.back().regime) continue;
+    job.by_size.push_back(job.training->sized(last == nullptr ? Bytes{} : size, proved.schedule, sized.regime));
     last = proved.schedule.get();
   }
 }
@@ -52,10 +53,11 @@ void choose_by_size(PlacedJob& job, const HardwareProfile& hardware, const Groun
 void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, const Ground& ground) {
   if (!job.chosen_for) return;
   const Bytes size = job.training ? job.training->size() : job.own_size.value_or(row_size);
-  const auto& [proved, regime] = schedule_for(job, size, hardware, ground);
+  const auto& [proved, sized] = schedule_for(job, size, hardware, ground);
   job.schedule = proved.schedule;
   job.load = proved.load;
-  job.regime = regime;
+  job.regime = sized.regime;
+  job.chosen = sized.choice;
   if (!job.training) return;
   job.training.emplace(*job.chosen_for, *job.schedule, job.placement);
   if (!job.compression) choose_by_size(job, hardware, ground);
@@ -72,7 +74,8 @@ PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algor
                 .dtype = workload.dtype,
                 .repetition = {.iterations = workload.iterations, .compute = workload.compute},
                 .placement = std::move(seat.placement),
-                .starts = std::move(seat.starts)};
+                .starts = std::move(seat.starts),
+                .chosen = algorithm};
   if (is_in_network(algorithm.name)) {
     job.aggregation = in_network_settings(algorithm, scenario.fabric.programmable);
     if (!workload.training.given()) return job;

@@ -47,6 +47,7 @@ struct PlacedJob {
   bool kernels_on_gpu = false;                          // of the compression: while they run, the GPU does not compute
   LinkLoad load = {};
   Regime regime = {};
+  AlgorithmChoice chosen = {};                      // what the algorithm is for the size
   std::shared_ptr<const Scenario> chosen_for = {};  // given where the schedule depends on the size
   std::map<std::string, ProvedSchedule> by_settings = {};
   std::vector<SizedSchedule> by_size = {};  // of training, where the schedule depends on the size of what an engine reduces

@@ -215,6 +215,7 @@ SharedRun run_flow(const SharedLoad& load, const SharedSite& site, Around around
   SharedRun out = run(network, load, site, around);
   out.copies = background.result();
   out.solves = network.model().solves();
+  out.solved_flows = network.model().solved_flows();
   if (faults) add_faults(network.model(), out);
   return out;
 }

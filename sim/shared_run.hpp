@@ -59,7 +59,7 @@ struct SharedRun {
   std::optional<InNetworkSummary> in_network;
   std::optional<PacketReport> packet;          // on the network `packet`
   std::int64_t rerouted = 0, interrupted = 0;  // where links fail, on `flow`: routes that changed, flows that stood still
-  std::uint64_t events = 0, solves = 0;
+  std::uint64_t events = 0, solves = 0, solved_flows = 0;
 };
 
 // What runs beside each other.

@@ -128,6 +128,7 @@ std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::
   if (free_flows_.empty()) {
     flow = static_cast<std::uint32_t>(flows_.size());
     flows_.emplace_back();
+    next_look_ps_.emplace_back();
     entries_.resize(entries_.size() + stride_);
     if (recording_) decisions_.emplace_back();
   } else {
@@ -143,6 +144,7 @@ std::uint32_t FluidNetwork::new_flow(RouteIndex route, std::int64_t bytes, std::
   f.bottleneck = no_link;
   f.active = 0;
   f.settled = 0;
+  next_look_ps_[flow] = SimTime::never().ps;
   if (recording_) decisions_[flow] = {};
   return flow;
 }
@@ -263,9 +265,16 @@ void FluidNetwork::recall_bottlenecks(std::uint32_t flow) {
   }
 }
 
-// A flow whose rate lets it end only beyond time may still become faster: it has no event until it does.
+// One event that comes before its end is enough, as it will be looked at then: most flows become slower and faster several times. A flow
+// whose rate lets it end only beyond time may still become faster: it has no event until it does.
 void FluidNetwork::expect_end(std::uint32_t flow) {
-  if (flows_[flow].end_ps != SimTime::never().ps) queue_.push(flows_[flow].end_ps, flow << 1 | 1);
+  if (flows_[flow].end_ps < next_look_ps_[flow]) look_again(flow);
+}
+
+void FluidNetwork::look_again(std::uint32_t flow) {
+  const std::int64_t end_ps = flows_[flow].end_ps;
+  next_look_ps_[flow] = end_ps;
+  if (end_ps != SimTime::never().ps) queue_.push(end_ps, flow << 1 | 1);
 }
 
 }  // namespace weft

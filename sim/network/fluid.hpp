@@ -125,7 +125,8 @@ class FluidNetwork {
       ++events_;
       const std::uint32_t flow = event >> 1;
       if (event & 1) {
-        if (!flows_[flow].active || flows_[flow].end_ps != now_) return;  // its rate has changed since
+        if (!flows_[flow].active || next_look_ps_[flow] != now_) return;  // there has been an earlier one
+        if (flows_[flow].end_ps != now_) return look_again(flow);         // it has become slower since
         if (activity_) note_use(flows_[flow], flows_[flow].remaining_bits);
         if (detour_) carry(flow, 0);
         leave_links(flow);
@@ -275,6 +276,7 @@ class FluidNetwork {
   // is asked for while those before it are handled.
   void fetch_flow(std::uint32_t flow) const {
     prefetch(&flows_[flow]);
+    prefetch(&next_look_ps_[flow]);
     prefetch(&entries_[flow * stride_]);
     prefetch(&entries_[flow * stride_ + stride_ - 1]);
     if (recording_) prefetch(&decisions_[flow]);
@@ -346,6 +348,7 @@ class FluidNetwork {
   void note_bottleneck(std::uint32_t flow);
   void recall_bottlenecks(std::uint32_t flow);
   void expect_end(std::uint32_t flow);
+  void look_again(std::uint32_t flow);
   void widen_stride(std::uint32_t hops);
   std::int64_t alone_ps(std::int64_t bytes, std::int64_t bits_per_second);
 
@@ -359,6 +362,7 @@ class FluidNetwork {
   FlowLists lists_;               // of links
   std::vector<TwoWay> two_ways_;  // by link, up to the last that has an opposite one
   LargeTable<Flow> flows_;
+  LargeTable<std::int64_t> next_look_ps_;  // by flow: the first event that will see whether it ends; never() if there is none
   std::vector<std::uint32_t> free_flows_;
   LargeTable<Entry> entries_;
   std::uint32_t stride_ = 4;

@@ -122,12 +122,15 @@ TEST_CASE("message costs: copies or a handshake are the sender's in part, the re
   const Schedule s = one_by_one({{0, 1}, {1, 2}});
   HardwareProfile hw;
   hw.eager_copy_rate = 8_Gbps, hw.handshake = 4_us, hw.sender_share = 0.25;
-  // 1000 bytes: 1 us of copies, with the handshake 1 x 4 / 5 = 0.8 us. 0.2 + 2 of path + 1 of transfer, then 0.6.
+  // 1000 bytes: 1 us of copies, with the handshake 1 x 4 / 5 = 0.8 us. 0.2 + 2 of path + 1 of transfer, then 0.6. Copying takes less than
+  // the handshake, so the sender is free after its 0.2.
   const NetworkRun run = flow({s, hw});
-  CHECK(run.rank_finish == std::vector{3'200_ns, 7_us, 7'600_ns, 0_us});
+  CHECK(run.rank_finish == std::vector{200_ns, 4_us, 7'600_ns, 0_us});
   CHECK(simgrid({s, hw}) == 7'600_ns);
-  // 12 000 bytes: 12 x 4 / 16 = 3 us. Twice 0.75 + 2 + 12 + 2.25.
+  // 12 000 bytes: 12 x 4 / 16 = 3 us. Twice 0.75 + 2 + 12 + 2.25. The handshake takes less than copies, so the sender waits for the
+  // transfer.
   CHECK(flow({s, hw, 12'000}).finish == 34_us);
+  CHECK(flow({s, hw, 12'000}).rank_finish[0] == 14'750_ns);
   CHECK(simgrid({s, hw, 12'000}) == 34_us);
   // A factor of two is of both parts, of the path and of the bytes: twice 0.4 + 4 + 2 + 1.2.
   hw.cost_by_size = {{"message", "message", 2, 1000_B, 2.0}};

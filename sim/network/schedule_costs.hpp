@@ -29,6 +29,7 @@ class ScheduleCosts {
         overheads_(hardware_.path_overheads()),
         reduce_rate_(hardware_.reduce_rate_for(Bytes{job.elements * job.element_bytes})),
         copy_rate_(hardware_.copy_rate_for(Bytes{job.elements * job.element_bytes})),
+        eager_below_(hardware_.eager_below().count),
         call_ps_(before_first_message(hardware_, job.schedule, Bytes{job.elements * job.element_bytes}, job.stands_for).ps),
         is_nccl_(job.regime.protocol != NcclProtocol::automatic),
         is_ring_(is_nccl_ && job.regime.pattern == NcclAlgorithm::ring && goes_round(job.schedule.collective)),
@@ -64,9 +65,7 @@ class ScheduleCosts {
   SimTime latency(std::uint32_t connection) const { return connection == lane_.none ? SimTime{} : lane_.network.latency(connection); }
 
   // The sender waits for nothing but its own overheads.
-  bool leaves_at_once(std::int64_t bytes) const {
-    return bytes < std::min(hardware_.eager_threshold, hardware_.rendezvous_threshold).count;
-  }
+  bool leaves_at_once(std::int64_t bytes) const { return bytes < eager_below_; }
   bool waits_for_receiver(std::int64_t bytes) const { return bytes >= hardware_.rendezvous_threshold.count; }
 
   // Before a message of a step that is made of so many leaves, without what a first one costs.
@@ -133,6 +132,7 @@ class ScheduleCosts {
   const MessageCosts of_size_;
   const std::array<SimTime, path_class_count> overheads_;
   const BitsPerSecond reduce_rate_, copy_rate_;
+  const std::int64_t eager_below_;
   const std::int64_t call_ps_;
   const bool is_nccl_, is_ring_;
   std::int64_t last_reduction_bytes_ = -1, last_reduction_ps_ = 0;

@@ -79,9 +79,7 @@ class S4uTransport final : public Transport {
     void* payload = nullptr;
   };
 
-  bool leaves_at_once(ByteView bytes) const {
-    return static_cast<std::int64_t>(bytes.size()) < std::min(hardware_.eager_threshold, hardware_.rendezvous_threshold).count;
-  }
+  bool leaves_at_once(ByteView bytes) const { return static_cast<std::int64_t>(bytes.size()) < hardware_.eager_below().count; }
   bool meets(ByteView bytes) const { return static_cast<std::int64_t>(bytes.size()) >= hardware_.rendezvous_threshold.count; }
   simgrid::s4u::Mailbox* mailbox(Mailboxes& mailboxes, Rank from, Rank to, bool rendezvous);
   Pending& add_pending();
