@@ -96,6 +96,15 @@ void add(HardwareProfile& out, const NcclCosts& costs) {
 
 }  // namespace
 
+Bytes HardwareProfile::eager_below() const {
+  Bytes copied{0};
+  if (eager_copy_rate.count > 0 && handshake.ps > 0)
+    copied = handshake_threshold.count > 0
+                 ? handshake_threshold
+                 : Bytes{static_cast<std::int64_t>(static_cast<double>(eager_copy_rate.count) / 8 * handshake.seconds())};
+  return std::min(std::max(eager_threshold, copied), rendezvous_threshold);
+}
+
 HardwareProfile HardwareProfile::in(const Regime& regime) const {
   HardwareProfile out = *this;
   if (regime.protocol != NcclProtocol::automatic) {

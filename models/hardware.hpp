@@ -30,6 +30,7 @@ struct Regime {
   bool between_servers = false;
   SimTime longer = {};     // a hop between servers, than those of NCCL's table
   int gpus = 0;            // of each server that take part; 0: many, of rings and trees
+  SimTime fill = {};       // of the stages of NVLSTree before the last, at links wholly used
   bool nvlink = false;     // between the GPUs of a server
   int staged_sends = 0;    // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
   bool one_chunk = false;  // all that goes round a ring
@@ -42,7 +43,7 @@ struct Regime {
 // send_overhead at a (sends queue up where `send_queue` says), beyond_inline on top when S >= inline_threshold, first_use once per directed
 // pair and channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step), path latency, the transfer
 // itself at wire_efficiency x link rate (x message_efficiency, x eager_efficiency when S < rendezvous_threshold). Here the
-// sender is free, or at once when S < eager_threshold. After it come the overhead of the path's class, which occupies nobody,
+// sender is free, or at once when S < eager_below(). After it come the overhead of the path's class, which occupies nobody,
 // and at b receive_overhead. A reduction of S bytes costs reduce_launch + S / reduce_rate, a message that is not reduced S /
 // copy_rate; of the whole message of the collective what fits into reduce_cache goes at these rates, what fits into last_level_cache at
 // those beyond the cache, and the rest at those in memory, which are never above those of nearer ones. Overheads of the receives of one
@@ -104,6 +105,9 @@ struct HardwareProfile {
   std::vector<CostAtSize> cost_by_size = {};
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
 
+  // Smaller messages leave their sender at once: they are below eager_threshold, or the library copies them out of its way because that
+  // takes less time than a handshake.
+  Bytes eager_below() const;
   // What a message asks of its links.
   std::int64_t wire_bytes(std::int64_t bytes) const;
   // The rates at which a collective of this message size reduces and copies.

@@ -117,4 +117,22 @@ TEST_CASE("hardware: the wire's efficiency is in (0, 1]") {
   CHECK(problems(profile).front().what == "must be more than 0 and at most 1, got 1.25");
 }
 
+TEST_CASE(
+    "hardware: messages that the library copies out of their sender's way leave at once, those for which it makes a handshake do not") {
+  HardwareProfile profile;
+  CHECK(profile.eager_below() == 0_B);
+  profile.eager_threshold = 100_B;
+  CHECK(profile.eager_below() == 100_B);
+  profile.eager_copy_rate = 8_Gbps;  // a byte in a nanosecond
+  CHECK(profile.eager_below() == 100_B);
+  profile.handshake = 4_us;
+  CHECK(profile.eager_below() == 4000_B);
+  profile.eager_threshold = 5000_B;
+  CHECK(profile.eager_below() == 5000_B);
+  profile.handshake_threshold = 64_KiB;
+  CHECK(profile.eager_below() == 64_KiB);
+  profile.rendezvous_threshold = 1000_B;  // whose receiver must be there
+  CHECK(profile.eager_below() == 1000_B);
+}
+
 }  // namespace weft

@@ -121,7 +121,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
     // A profile says what NVLS gives by itself. Between servers, where the network is mostly the slower one, it is what is published.
     static const double published = HardwareProfile{}.nvls_efficiency;
     const double beside_network = regime.pattern == NcclAlgorithm::nvls ? 1 : published;
-    return {.base = {},
+    return {.base = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency)),
             .nvlink = hop,
             .pcie = hop,
             .network = microseconds(hops * profile.network_hops * nvls_tree_network_us) + regime.longer,
@@ -148,6 +148,25 @@ int nccl_channels(const Regime& regime, int ranks, Bytes size) {
   return static_cast<int>(std::clamp<std::int64_t>(size.count / each, 1, INT32_MAX));
 }
 
+namespace {
+
+// Seconds of a byte of the message on the slowest links, where `share_*` of it cross each link, were they wholly used.
+double seconds_a_byte(const HardwareProfile& profile, const NcclQuestion& q, double share_inside, double share_outside) {
+  const auto on = [](double share, double efficiency, BitsPerSecond rate) {
+    return rate.count > 0 ? share * 8 / (efficiency * static_cast<double>(rate.count)) : 0.0;
+  };
+  return std::max(on(share_inside, 1, q.inside), on(share_outside, profile.wire_efficiency, q.outside));
+}
+
+// Of a message that NVSwitches add.
+double inside_added(const NcclQuestion& q, const NcclCosts& costs) {
+  const double gpus = q.ranks / q.servers;
+  return 2.0 * (gpus - 1) / gpus / costs.nvlink_gain;
+}
+double outside_added(const NcclQuestion& q) { return q.servers == 2 ? 1 : 2; }
+
+}  // namespace
+
 SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
   const NcclCosts costs = nccl_costs(profile, regime);
   const int rounds = q.collective == Collective::allreduce ? 2 : 1;
@@ -160,11 +179,9 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
     outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
     share_inside = 2, share_outside = q.servers == 2 ? 1 : 2;
   } else if (nvswitches_add(regime)) {
-    const double gpus = q.ranks / q.servers;
     inner = 2;
     outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
-    share_inside = 2.0 * (gpus - 1) / gpus / costs.nvlink_gain;
-    share_outside = q.servers == 2 ? 1 : 2;
+    share_inside = inside_added(q, costs), share_outside = outside_added(q);
   } else if (q.collective == Collective::alltoall) {  // every pair at once
     (q.servers > 1 ? outer : inner) = 1;
     const double others = q.ranks - 1.0, of_server = q.ranks / q.servers;
@@ -174,10 +191,7 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
     inner = rounds * (q.ranks - 1.0) - outer;
     share_inside = share_outside = is_chain(q.collective) ? 1.0 : rounds * (q.ranks - 1.0) / q.ranks;
   }
-  const auto seconds_a_byte = [](double share, double efficiency, BitsPerSecond rate) {
-    return rate.count > 0 ? share * 8 / (efficiency * static_cast<double>(rate.count)) : 0.0;
-  };
-  double a_byte = std::max(seconds_a_byte(share_inside, 1, q.inside), seconds_a_byte(share_outside, profile.wire_efficiency, q.outside));
+  double a_byte = seconds_a_byte(profile, q, share_inside, share_outside);
   a_byte /= costs.efficiency * profile.message_efficiency;
   const auto log_size = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size.count >> 6)));
   if (is_tree && log_size > 0 && log_size <= tree_correction.front().size())
@@ -242,8 +256,23 @@ double bias_of(const HardwareProfile& profile, const Regime& regime) {
   return bias;
 }
 
+// NVLSTree moves a chunk of each channel for each GPU of a server at once: to the NVSwitch that adds, up and down the tree of servers, and
+// from the NVSwitch. Threads of their own do each stage, which takes as long for a chunk as the slowest, so the message has all stages but
+// one to go through besides its own time. (NCCL 2.28: calcCollChunking in src/enqueue.cc, src/transport/nvls.cc; all_reduce.h)
+SimTime nvls_tree_fill(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
+  constexpr int channels = 16;  // NCCL_NVLS_NCHANNELS
+  const auto turn = [&](Bytes chunk) { return std::int64_t{channels} * regime.gpus * chunk.count; };
+  Bytes chunk = q.servers >= 4 ? 64_KiB : 128_KiB;
+  if (size.count < 4 * turn(chunk)) chunk = 64_KiB;
+  if (size.count < turn(chunk)) chunk = 32_KiB;
+  const int stages = 2 + 2 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
+  const double a_byte = seconds_a_byte(profile, q, inside_added(q, nccl_costs(profile, regime)), outside_added(q));
+  return microseconds(1e6 * (stages - 1) * a_byte * static_cast<double>(std::min(size.count, turn(chunk))));
+}
+
 // With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
-Regime as_run(const NcclQuestion& q, Regime regime, Bytes size) {
+Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size) {
+  if (regime.pattern == NcclAlgorithm::nvls_tree) regime.fill = nvls_tree_fill(profile, q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= least_chunk_of_ll;
   if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;
@@ -261,13 +290,13 @@ Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
     const double estimate = nccl_estimate(expected_by_nccl(q, regime), q, regime, size).microseconds() / bias_of(profile, regime);
     if (best.protocol == NcclProtocol::automatic || estimate < least) best = regime, least = estimate;
   });
-  return as_run(q, best, size);
+  return as_run(profile, q, best, size);
 }
 
 double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
   const Regime chosen = nccl_choice(profile, q, size);
   const auto expected = [&](const Regime& regime) {
-    return (profile.call_overhead + nccl_estimate(profile, q, as_run(q, regime, size), size)).microseconds();
+    return (profile.call_overhead + nccl_estimate(profile, q, as_run(profile, q, regime, size), size)).microseconds();
   };
   double least = expected(chosen);
   const double taken = least;

@@ -208,11 +208,22 @@ TEST_CASE(
   CHECK(large.protocol == NcclProtocol::simple);
   CHECK(nccl_choice({}, q, 1_KiB).pattern != NcclAlgorithm::nvls_tree);
   // 25 us for the switch's sum and its copies, 2 log2 4 hops of 20.9 us; servers in the middle of a tree send every byte twice.
-  CHECK(nccl_estimate({}, q, large, 1_GiB).microseconds() == doctest::Approx(25 + 4 * 20.9 + 2 * 1073.741824 / 0.4).epsilon(1e-6));
+  // Of its six stages five begin later than the first, each by 16 channels x 8 GPUs x 64 KiB.
+  const auto with_fill = [](double turns, double kib) { return 1 + turns * 16 * 8 * kib / (1 << 20); };
+  CHECK(nccl_estimate({}, q, large, 1_GiB).microseconds() ==
+        doctest::Approx(25 + 4 * 20.9 + with_fill(5, 64) * 2 * 1073.741824 / 0.4).epsilon(1e-6));
   // Of two servers each sends every byte once, and the switches take longer: 14/8 of the message, 14/9 * 0.85 as fast.
   q.ranks = 16, q.servers = 2;
   const double inside_us = 14.0 / 8 / (14.0 / 9 * 0.85) * 1073.741824e6 / 370'800;
-  CHECK(nccl_estimate({}, q, nccl_choice({}, q, 1_GiB), 1_GiB).microseconds() == doctest::Approx(25 + 2 * 20.9 + inside_us).epsilon(1e-6));
+  CHECK(nccl_estimate({}, q, nccl_choice({}, q, 1_GiB), 1_GiB).microseconds() ==
+        doctest::Approx(25 + 2 * 20.9 + with_fill(3, 128) * inside_us).epsilon(1e-6));
+  // Chunks become smaller where the message fills few turns: of 32 MiB they are of 64 KiB, of 4 MiB all of it goes at once.
+  q.algorithm = NcclAlgorithm::nvls_tree;
+  const auto fill_us = [&](Bytes size) { return nccl_choice({}, q, size).fill.microseconds(); };
+  CHECK(fill_us(32_MiB) == doctest::Approx(3 * inside_us / 128));
+  CHECK(fill_us(4_MiB) == doctest::Approx(3 * inside_us / 256));
+  CHECK(fill_us(1_MiB) == doctest::Approx(3 * inside_us / 1024));
+  q.algorithm = NcclAlgorithm::automatic;
   q.switch_adds = false;
   CHECK(nccl_choice({}, q, 1_GiB).pattern != NcclAlgorithm::nvls_tree);
 }

@@ -13,6 +13,23 @@ Program program_of(const Schedule& schedule, std::int64_t elements, std::int64_t
   return out;
 }
 
+Program back_to_back(const Program& once, int times) {
+  Program out = once;
+  for (int i = 1; i < times; ++i) {
+    const int calls_before = static_cast<int>(out.calls.size());
+    out.calls.insert(out.calls.end(), once.calls.begin(), once.calls.end());
+    for (std::size_t list = 0; list < once.operations.size(); ++list) {
+      const int before = static_cast<int>(out.operations[list].size());
+      for (Operation o : once.operations[list]) {
+        if (o.is_call()) o.call += calls_before;
+        for (int& earlier : o.after) earlier += before;
+        out.operations[list].push_back(std::move(o));
+      }
+    }
+  }
+  return out;
+}
+
 std::vector<std::string> problems(const Program& p) {
   std::vector<std::string> out;
   const auto calls = static_cast<int>(p.calls.size());

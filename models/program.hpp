@@ -58,6 +58,9 @@ struct Program {
 // One call of all ranks. The schedule must outlive the program.
 Program program_of(const Schedule& schedule, std::int64_t elements, std::int64_t element_bytes);
 
+// So many times the program, each rank's next behind its last on every stream, with no barrier between.
+Program back_to_back(const Program&, int times);
+
 // What keeps it from being run: operations after later ones, calls whose members have no operation or several.
 std::vector<std::string> problems(const Program&);
 
