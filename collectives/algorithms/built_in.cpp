@@ -9,17 +9,22 @@
 #include "collectives/algorithms/fold.hpp"
 #include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/hierarchical_ring.hpp"
+#include "collectives/algorithms/knomial_tree.hpp"
+#include "collectives/algorithms/mpi.hpp"
 #include "collectives/algorithms/nccl_reduce.hpp"
+#include "collectives/algorithms/neighbour_exchange.hpp"
 #include "collectives/algorithms/pairwise.hpp"
 #include "collectives/algorithms/parameter_server.hpp"
 #include "collectives/algorithms/recursive_doubling.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "collectives/algorithms/scatter_allgather.hpp"
+#include "collectives/algorithms/two_level.hpp"
 #include "collectives/schedule/compose.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 
 namespace weft {
 
@@ -38,6 +43,10 @@ void power_of_two(const char* where, int n, Problems& problems) {
 
 void power_of_two_ranks(const Request& q, Problems& problems) { power_of_two("/ranks", q.ranks, problems); }
 
+void even_ranks(const Request& q, Problems& problems) {
+  if (q.ranks % 2 != 0) problems.push_back({"/ranks", fmt::format("must be even, got {}", q.ranks)});
+}
+
 std::string divisors_of(int n) {
   std::vector<int> divisors;
   for (int d = 1; d <= n; ++d)
@@ -50,7 +59,7 @@ void groups_divide(const Request& q, Problems& problems) {
   if (q.ranks < 1) return;
   if (g == 0 && find_algorithm(q.collective, q.algorithm)->staggers) return;
   if (g == 0)
-    problems.push_back({"/group", fmt::format("hierarchical_ring needs the ranks of a group: one of {}", divisors_of(q.ranks))});
+    problems.push_back({"/group", fmt::format("{} needs the ranks of a group: one of {}", q.algorithm, divisors_of(q.ranks))});
   else if (g < 0 || q.ranks % g != 0)
     problems.push_back({"/group", fmt::format("must divide the {} ranks ({}), got {}", q.ranks, divisors_of(q.ranks), g)});
 }
@@ -147,8 +156,84 @@ Schedule nccl_once(const Request& q) {
 }
 Price nccl_once_price(const Request& q) { return nccl_ring_once_price(nccl_shape(q)); }
 
+constexpr Bytes longest{std::numeric_limits<std::int64_t>::max()};
+
+// Where it is a reduce and then a broadcast, of all ranks: of one group.
+Request mpi_request(const Request& q, Bytes size) {
+  Request out = q;
+  out.algorithm = mpi_algorithm(q.collective, q.ranks, size);
+  if (find_algorithm(q.collective, out.algorithm)->takes_inner) out.settings.group = q.ranks;
+  return out;
+}
+
+// What the leaders do, unless it is said; they are a group no more.
+Request two_level_request(const Request& q, Bytes size) {
+  Request out = q;
+  if (!q.settings.inner.empty()) return out;
+  out.settings.inner = mpi_algorithm(q.collective, q.ranks / q.settings.group, size);
+  if (out.settings.inner == q.algorithm) out.settings.inner = q.collective == Collective::barrier ? "dissemination" : "recursive_doubling";
+  return out;
+}
+
+Request request_of_leaders(const Request& q) {
+  return {.collective = q.collective,
+          .algorithm = two_level_request(q, longest).settings.inner,
+          .ranks = q.ranks / q.settings.group,
+          .root = q.root / q.settings.group};
+}
+
+void fits_leaders(const Request& q, Problems& problems) {
+  const std::size_t before = problems.size();
+  groups_divide(q, problems);
+  if (q.ranks < 1 || problems.size() > before || q.settings.inner.empty()) return;
+  const Algorithm* inner = find_algorithm(q.collective, q.settings.inner);
+  if (inner != nullptr && (inner->takes_group || inner->takes_servers || inner->chooses != nullptr)) {
+    problems.push_back(
+        {"/inner", fmt::format("is one algorithm among the leaders, without groups and servers, got \"{}\"", q.settings.inner)});
+    return;
+  }
+  for (const Problem& p : constraints(request_of_leaders(q)))
+    problems.push_back({"/inner", p.where == "/algorithm"
+                                      ? p.what
+                                      : fmt::format("{} of {} leaders: {}", q.settings.inner, q.ranks / q.settings.group, p.what)});
+}
+
 Groups groups_of(const Request& q) { return {.ranks = q.ranks, .ranks_per_group = q.settings.group}; }
 Rooted rooted(const Request& q) { return {.ranks = q.ranks, .root = q.root}; }
+
+template <Schedule (*function)(const Groups&, const Schedule&)>
+Schedule two_level(const Request& q) {
+  return function(groups_of(q), build(request_of_leaders(q)));
+}
+template <Schedule (*function)(const Groups&, Rank, const Schedule&)>
+Schedule two_level_rooted(const Request& q) {
+  return function(groups_of(q), q.root, build(request_of_leaders(q)));
+}
+
+constexpr Algorithm two_level_of(Collective collective, std::string_view description, Schedule (*build)(const Request&)) {
+  return {.name = "two_level",
+          .collective = collective,
+          .description = description,
+          .source = "Karonis et al. 2000; Luo et al. 2020 (HAN)",
+          .can_be_cut = collective != Collective::allgather && collective != Collective::barrier,
+          .takes_group = true,
+          .takes_inner = true,
+          .constrain = fits_leaders,
+          .chooses = two_level_request,
+          .build = build};
+}
+
+constexpr Algorithm mpi_of(Collective collective, int most_ranks = Algorithm{}.most_ranks) {
+  return {.name = "mpi",
+          .collective = collective,
+          .description = "What Open MPI runs for the number of ranks and the size, by the fixed rules of its component tuned.",
+          .source = "Open MPI 4.1 to 5.0, coll_tuned_decision_fixed.c",
+          .can_be_cut = false,
+          .most_ranks = most_ranks,
+          .chooses = mpi_request,
+          .build = [](const Request& q) { return build(mpi_request(q, longest)); },
+          .price = [](const Request& q) { return price(mpi_request(q, longest)); }};
+}
 
 #define WEFT_OF_RANKS(function) \
   .build = [](const Request& q) { return function(q.ranks); }, .price = [](const Request& q) { return function##_price(q.ranks); }
@@ -209,6 +294,9 @@ const std::array built_in = {
         .constrain = servers_are_few,
         .build = [](const Request& q) { return parameter_server_allreduce(servers_of(q)); },
         .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
+    two_level_of(Collective::allreduce, "A tree inside each group to its leader, another algorithm among the leaders, the tree back.",
+                 two_level<two_level_allreduce>),
+    mpi_of(Collective::allreduce),
     Algorithm{.name = "nccl",
               .collective = Collective::allreduce,
               .description = "As NCCL does it: rings on the rails of the NICs, trees between servers with a chain inside each, or sums in "
@@ -226,10 +314,10 @@ const std::array built_in = {
               WEFT_OF_RANKS(ring_reduce_scatter)},
     Algorithm{.name = "halving_doubling",
               .collective = Collective::reduce_scatter,
-              .description = "Pairs at distance n/2, ..., 2, 1 exchange halves of what they work on.",
+              .description =
+                  "Pairs at distance p/2, ..., 2, 1 exchange halves of what they work on, p being the largest power of two in the ranks.",
               .source = "Rabenseifner 2004",
               .can_be_cut = false,
-              .constrain = power_of_two_ranks,
               WEFT_OF_RANKS(halving_doubling_reduce_scatter)},
     Algorithm{.name = "direct",
               .collective = Collective::reduce_scatter,
@@ -237,6 +325,7 @@ const std::array built_in = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_RANKS(direct_reduce_scatter)},
+    mpi_of(Collective::reduce_scatter),
     Algorithm{.name = "nccl",
               .collective = Collective::reduce_scatter,
               .description = "As NCCL does it: rings on the rails of the NICs.",
@@ -270,6 +359,17 @@ const std::array built_in = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_RANKS(direct_allgather)},
+    Algorithm{.name = "neighbour_exchange",
+              .collective = Collective::allgather,
+              .description = "Neighbours on the left and on the right by turns exchange the two blocks that came last.",
+              .source = "Chen et al. 2005",
+              .can_be_cut = false,
+              .constrain = even_ranks,
+              WEFT_OF_RANKS(neighbour_exchange_allgather)},
+    two_level_of(Collective::allgather,
+                 "A leader of each group gathers its blocks, the leaders all-gather, and each copies all to its group.",
+                 two_level<two_level_allgather>),
+    mpi_of(Collective::allgather),
     Algorithm{.name = "nccl",
               .collective = Collective::allgather,
               .description = "As NCCL does it: rings on the rails of the NICs.",
@@ -306,6 +406,24 @@ const std::array built_in = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_ROOT(direct_broadcast)},
+    Algorithm{.name = "knomial_tree",
+              .collective = Collective::broadcast,
+              .description = "Whoever has the message sends it to three more: four times as many ranks at every step.",
+              .source = "Thakur, Rabenseifner & Gropp 2005 (of radix 2); Open MPI",
+              WEFT_OF_ROOT(knomial_tree_broadcast)},
+    Algorithm{.name = "binary_tree",
+              .collective = Collective::broadcast,
+              .description = "Each rank passes the message to two others.",
+              .source = "Pjesivac-Grbovic et al. 2007",
+              WEFT_OF_ROOT(binary_tree_broadcast)},
+    Algorithm{.name = "scatter_doubling",
+              .collective = Collective::broadcast,
+              .description = "The root scatters blocks along a binomial tree, recursive doubling gathers them everywhere.",
+              .source = "Thakur, Rabenseifner & Gropp 2005",
+              WEFT_OF_ROOT(scatter_doubling_broadcast)},
+    two_level_of(Collective::broadcast, "Another algorithm among the leaders of groups, then a tree inside each group.",
+                 two_level_rooted<two_level_broadcast>),
+    mpi_of(Collective::broadcast),
     Algorithm{.name = "nccl",
               .collective = Collective::broadcast,
               .description = "As NCCL does it: along the rings, as chains from the root on, in pieces.",
@@ -342,6 +460,14 @@ const std::array built_in = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               .most_ranks = most_in_one_step,
               WEFT_OF_ROOT(direct_reduce)},
+    Algorithm{.name = "binary_tree",
+              .collective = Collective::reduce,
+              .description = "Each rank adds what two others hand it and passes the sum on.",
+              .source = "Pjesivac-Grbovic et al. 2007",
+              WEFT_OF_ROOT(binary_tree_reduce)},
+    two_level_of(Collective::reduce, "A tree inside each group to its leader, then another algorithm among the leaders.",
+                 two_level_rooted<two_level_reduce>),
+    mpi_of(Collective::reduce),
     Algorithm{.name = "nccl",
               .collective = Collective::reduce,
               .description = "As NCCL does it: along the rings, as chains that end at the root, in pieces.",
@@ -369,6 +495,7 @@ const std::array built_in = {
               .can_be_cut = false,
               .most_ranks = most_in_one_step,
               WEFT_OF_RANKS(bruck_alltoall)},
+    mpi_of(Collective::alltoall, most_in_one_step),
     Algorithm{.name = "nccl",
               .collective = Collective::alltoall,
               .description = "As NCCL does it: sends and receives between all pairs at once, by way of GPUs on the receivers' rails (PXN).",
@@ -385,6 +512,9 @@ const std::array built_in = {
               .source = "Hensgen, Finkel & Manber 1988",
               .can_be_cut = false,
               WEFT_OF_RANKS(dissemination_barrier)},
+    two_level_of(Collective::barrier, "A tree inside each group to its leader, another algorithm among the leaders, the tree back.",
+                 two_level<two_level_barrier>),
+    mpi_of(Collective::barrier),
 };
 
 #undef WEFT_OF_RANKS

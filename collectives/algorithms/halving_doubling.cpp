@@ -1,8 +1,6 @@
 #include "collectives/algorithms/halving_doubling.hpp"
 
 #include "collectives/algorithms/fold.hpp"
-#include "kernels/base/error.hpp"
-
 namespace weft {
 
 namespace {
@@ -40,13 +38,17 @@ Schedule power_of_two_allreduce(int L) {
 Schedule halving_doubling_allreduce(int n) { return folded(power_of_two_allreduce(floor_log2(n)), n); }
 
 Schedule halving_doubling_reduce_scatter(int n) {
-  check(is_power_of_two(n), "halving needs a power of two, got {} ranks", n);
+  const int L = floor_log2(n), p = 1 << L, extra = n - p, before = extra > 0 ? 1 : 0;
   Schedule s{.name = "halving_doubling_reduce_scatter", .collective = Collective::reduce_scatter, .ranks = n, .chunks = n};
-  s.channels = {Steps(floor_log2(n), [n](int k, Step& step) {
-    const int half = n >> (k + 1);
-    for (int r = 0; r < n; ++r) {
-      const int partner = r ^ half;
-      step.reduce({.from = r, .to = partner, .chunk = partner / half * half, .count = half});
+  s.channels = {Steps(L + 2 * before, [=](int k, Step& step) {
+    const auto first = [=](int q) { return q < extra ? 2 * q : q + extra; };  // rank and block of the q-th that goes on
+    for (int q = 0; q < extra && k < before; ++q) step.reduce({.from = 2 * q + 1, .to = 2 * q, .chunk = 0, .count = n});
+    for (int q = 0; q < extra && k == L + before; ++q) step.copy({.from = 2 * q, .to = 2 * q + 1, .chunk = 2 * q + 1});
+    if (k < before || k >= L + before) return;
+    const int half = p >> (k - before + 1);
+    for (int q = 0; q < p; ++q) {
+      const int partner = q ^ half, low = partner / half * half;
+      step.reduce({.from = first(q), .to = first(partner), .chunk = first(low), .count = first(low + half) - first(low)});
     }
   })};
   return s;
@@ -58,8 +60,9 @@ Price halving_doubling_allreduce_price(int n) {
 }
 
 Price halving_doubling_reduce_scatter_price(int n) {
-  const int L = floor_log2(n);
-  return {.steps = L, .messages = std::int64_t{n} * L, .max_chunks_sent = n - 1, .chunks = n};
+  const int L = floor_log2(n), p = 1 << L, extra = n - p;
+  return {
+      .steps = L + (extra > 0 ? 2 : 0), .messages = std::int64_t{p} * L + 2 * extra, .max_chunks_sent = extra > 0 ? n : n - 1, .chunks = n};
 }
 
 }  // namespace weft

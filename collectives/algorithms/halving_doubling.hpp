@@ -13,8 +13,9 @@ namespace weft {
 Schedule halving_doubling_allreduce(int n);
 Price halving_doubling_allreduce_price(int n);
 
-// Recursive halving at distance n/2, ..., 2, 1, so that rank r ends with block r. n a power of two.
-// Steps log2 n; n log2 n messages; each rank sends n-1 of n chunks.
+// Recursive halving at distance p/2, ..., 2, 1, so that rank r ends with block r. Any n >= 1: the second of a pair that the
+// fold joins hands over its data first and gets its block last (Thakur, Rabenseifner & Gropp 2005).
+// Steps L; pL messages; each rank sends n-1 of n chunks; of pairs 2 steps and 2(n-p) messages more, and the second sends all n.
 Schedule halving_doubling_reduce_scatter(int n);
 Price halving_doubling_reduce_scatter_price(int n);
 

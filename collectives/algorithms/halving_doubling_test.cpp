@@ -33,8 +33,11 @@ TEST_CASE("ranks beyond the power of two take part through a neighbour, first an
   CHECK(to_string(s).find("step 5: 0->1 copies chunks 0..3\nstep 5: 2->3 copies chunks 0..3\n") != std::string::npos);
 }
 
-TEST_CASE("the reduce-scatter asks for a power of two") {
-  CHECK_THROWS_WITH_AS(halving_doubling_reduce_scatter(6), "internal error: halving needs a power of two, got 6 ranks", std::logic_error);
+TEST_CASE("of a reduce-scatter's pair the first works for both and hands the second its block") {
+  const std::string six = to_string(halving_doubling_reduce_scatter(6));  // pairs (0, 1) and (2, 3); 0, 2, 4, 5 go on
+  CHECK(six.find("step 0: 1->0 adds chunks 0..5\nstep 0: 3->2 adds chunks 0..5\n") != std::string::npos);
+  CHECK(six.find("step 1: 0->4 adds chunks 4..5\nstep 1: 2->5 adds chunks 4..5\nstep 1: 4->0 adds chunks 0..3\n") != std::string::npos);
+  CHECK(six.find("step 3: 0->1 copies chunk 1\nstep 3: 2->3 copies chunk 3\n") != std::string::npos);
 }
 
 TEST_CASE("logarithms of two round down and up") {

@@ -156,6 +156,9 @@ std::vector<Problem> constraints(const Request& request) {
   if (request.settings.server_hosts != ServerHosts::workers && !a->takes_servers)
     problems.push_back({"/server_hosts", fmt::format("{} {} has no servers, got \"{}\"", a->name, name_of(a->collective),
                                                      name_of(request.settings.server_hosts))});
+  if (!request.settings.inner.empty() && !a->takes_inner)
+    problems.push_back(
+        {"/inner", fmt::format("{} {} has no inner algorithm, got \"{}\"", a->name, name_of(a->collective), request.settings.inner)});
   if (request.settings.nics != 0 && a->name != "nccl")
     problems.push_back(
         {"/nics", fmt::format("{} {} asks nothing of NICs, got {}", a->name, name_of(a->collective), request.settings.nics)});

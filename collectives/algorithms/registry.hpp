@@ -29,6 +29,7 @@ struct AlgorithmSettings {
   NcclAlgorithm nccl = NcclAlgorithm::automatic;
   NcclProtocol protocol = NcclProtocol::automatic;
   std::optional<bool> pxn = {};    // of nccl's alltoall; not given: no
+  std::string inner = {};          // algorithm among the leaders of two_level; empty is not given: what MPI runs for the size
   ImportedSchedule imported = {};  // of msccl
   friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
 };
@@ -59,11 +60,13 @@ struct Algorithm {
   bool can_be_cut = true;
   bool takes_group = false;
   bool takes_servers = false;
+  bool takes_inner = false;
   bool staggers = false;      // may take a group, through which each channel then goes from another rank on
   bool cuts_itself = false;   // `build` and `price` know of channels and pieces
   bool wants_pieces = false;  // without pieces and segments given, as many as do it first
   int most_ranks = 1 << 20;
   void (*constrain)(const Request&, std::vector<Problem>&) = nullptr;  // what else must hold
+  Request (*chooses)(const Request&, Bytes size) = nullptr;            // what it is for a size, where that is not settled
   Schedule (*build)(const Request&) = nullptr;                         // uncut
   Price (*price)(const Request&) = nullptr;                            // where there is no formula, what the schedule is counted to cost
 };
@@ -77,12 +80,13 @@ std::span<const Algorithm> imported_algorithms();
 std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
-// What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group,
+// What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group, /inner,
 // /servers, /server_hosts, /channels, /pieces, /nics, /segment, /file; those of the fabric are /fabric/type, /fabric/switches and
 // /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);
 
-// The schedule, and its price by the formulas above each algorithm. Throw InputError with all `constraints`.
+// The schedule, and its price by the formulas above each algorithm; of one that chooses, for the longest message. Throw InputError with all
+// `constraints`.
 Schedule build(const Request& request);
 Price price(const Request& request);
 

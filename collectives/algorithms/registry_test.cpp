@@ -95,9 +95,10 @@ TEST_CASE("names are unique within a collective, descriptions are sentences, sou
 TEST_CASE("an unknown algorithm is refused with the names there are and the nearest one") {
   CHECK(lines({.collective = Collective::broadcast, .algorithm = "binomial_tre", .ranks = 4}) ==
         "/algorithm: unknown broadcast algorithm \"binomial_tre\", must be one of binomial_tree, "
-        "scatter_allgather, chain, neighbour_tree, direct, nccl, msccl (did you mean \"binomial_tree\"?)");
+        "scatter_allgather, chain, neighbour_tree, direct, knomial_tree, binary_tree, scatter_doubling, two_level, mpi, nccl, msccl (did "
+        "you mean \"binomial_tree\"?)");
   CHECK(lines({.collective = Collective::barrier, .algorithm = "ring", .ranks = 4}) ==
-        "/algorithm: unknown barrier algorithm \"ring\", must be one of dissemination");
+        "/algorithm: unknown barrier algorithm \"ring\", must be one of dissemination, two_level, mpi");
 }
 
 TEST_CASE("numbers that cannot be are refused, all at once") {
@@ -137,8 +138,34 @@ TEST_CASE("algorithms that move ranges of ranks' blocks refuse to be cut") {
 }
 
 TEST_CASE("a power of two is asked for where the algorithm needs one") {
-  CHECK(lines({.collective = Collective::reduce_scatter, .algorithm = "halving_doubling", .ranks = 6}) ==
+  CHECK(lines({.collective = Collective::allgather, .algorithm = "recursive_doubling", .ranks = 6}) ==
         "/ranks: must be a power of two (4 or 8), got 6");
+}
+
+TEST_CASE("two_level asks for an inner algorithm that fits its leaders") {
+  const auto of_twelve = [](Collective collective, const char* inner) {
+    return lines({.collective = collective, .algorithm = "two_level", .ranks = 12, .settings = {.group = 4, .inner = inner}});
+  };
+  CHECK(of_twelve(Collective::allreduce, "ring") == "");
+  CHECK(of_twelve(Collective::allreduce, "rong").starts_with("/inner: unknown allreduce algorithm \"rong\", must be one of "));
+  CHECK(of_twelve(Collective::allgather, "recursive_doubling") ==
+        "/inner: recursive_doubling of 3 leaders: must be a power of two (2 or 4), got 3");
+  for (const char* inner : {"two_level", "hierarchical_ring", "parameter_server", "mpi", "nccl"})
+    CHECK(of_twelve(Collective::allreduce, inner) ==
+          fmt::format("/inner: is one algorithm among the leaders, without groups and servers, got \"{}\"", inner));
+  CHECK(lines({.algorithm = "two_level", .ranks = 12}) == "/group: two_level needs the ranks of a group: one of 1, 2, 3, 4, 6, 12");
+  CHECK(lines({.algorithm = "ring", .ranks = 12, .settings = {.inner = "ring"}}) ==
+        "/inner: ring allreduce has no inner algorithm, got \"ring\"");
+}
+
+TEST_CASE("neighbours exchange where the number of ranks is even") {
+  CHECK(lines({.collective = Collective::allgather, .algorithm = "neighbour_exchange", .ranks = 7}) == "/ranks: must be even, got 7");
+}
+
+TEST_CASE("mpi takes no settings, and is what it is for the longest message where no size is known") {
+  CHECK(lines({.algorithm = "mpi", .ranks = 4, .settings = {.group = 2, .pieces = 2}}) ==
+        "/group: mpi allreduce has no groups, got 2\n/pieces: must be 1 for mpi allreduce, which cannot be cut further, got 2");
+  CHECK(to_string(build({.algorithm = "mpi", .ranks = 6})) == to_string(build({.algorithm = "halving_doubling", .ranks = 6})));
 }
 
 TEST_CASE("hierarchical_ring asks for a group that divides the ranks") {

@@ -1,6 +1,8 @@
 #include "collectives/algorithms/scatter_allgather.hpp"
 
+#include "collectives/algorithms/bruck.hpp"
 #include "collectives/algorithms/fold.hpp"
+#include "collectives/algorithms/recursive_doubling.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "collectives/schedule/compose.hpp"
 
@@ -14,6 +16,13 @@ Schedule scatter_allgather_broadcast(const Rooted& at) {
   return rooted_at(s, at.root);
 }
 
+Schedule scatter_doubling_broadcast(const Rooted& at) {
+  const bool doubles = is_power_of_two(at.ranks);
+  Schedule s = then(binomial_scatter(at.ranks), doubles ? recursive_doubling_allgather(at.ranks) : bruck_allgather(at.ranks));
+  s.name = "scatter_doubling_broadcast";
+  return rooted_at(s, at.root);
+}
+
 Schedule reduce_scatter_gather_reduce(const Rooted& at) {
   Schedule s = then(ring_reduce_scatter(at.ranks), binomial_gather(at.ranks));
   s.name = "reduce_scatter_gather_reduce";
@@ -23,6 +32,11 @@ Schedule reduce_scatter_gather_reduce(const Rooted& at) {
 
 Price scatter_allgather_broadcast_price(int n) {
   return {.steps = ceil_log2(n) + n - 1, .messages = std::int64_t{n - 1} * (n + 1), .max_chunks_sent = 2 * (n - 1), .chunks = n};
+}
+
+Price scatter_doubling_broadcast_price(int n) {
+  const Price gather = is_power_of_two(n) ? recursive_doubling_allgather_price(n) : bruck_allgather_price(n);
+  return {.steps = ceil_log2(n) + gather.steps, .messages = n - 1 + gather.messages, .max_chunks_sent = 2 * (n - 1), .chunks = n};
 }
 
 Price reduce_scatter_gather_reduce_price(int n) {

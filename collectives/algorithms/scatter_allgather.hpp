@@ -13,7 +13,12 @@ namespace weft {
 Schedule scatter_allgather_broadcast(const Rooted& at);
 Price scatter_allgather_broadcast_price(int n);
 
-// The mirror image (Rabenseifner 2004): reduce-scatter by a ring, gather by a binomial tree. Any n >= 1.
+// The same scatter, all-gather by recursive doubling, where n is no power of two in Bruck's way (Thakur, Rabenseifner & Gropp 2005).
+// Any n >= 1. Steps 2 L; n-1 messages and the all-gather's; the root sends 2(n-1) of n chunks.
+Schedule scatter_doubling_broadcast(const Rooted& at);
+Price scatter_doubling_broadcast_price(int n);
+
+// The mirror image of the first (Rabenseifner 2004): reduce-scatter by a ring, gather by a binomial tree. Any n >= 1.
 // Steps L + n-1; (n-1)(n+1) messages; a rank just below the root sends n-1 chunks in the ring and its half of the tree.
 Schedule reduce_scatter_gather_reduce(const Rooted& at);
 Price reduce_scatter_gather_reduce_price(int n);

@@ -152,7 +152,8 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
       app.add_option("--columns", w.columns, "Columns of the sketch: a share of the elements, or a count; by default 10%"),
       app.add_option("--k", w.k, "Elements that are sent: a share, or a count; by default 1%"),
   };
-  app.add_option("--group", s.cut.group, "Ranks in a group of hierarchical_ring");
+  app.add_option("--group", s.cut.group, "Ranks in a group of hierarchical_ring and two_level");
+  app.add_option("--inner", s.cut.inner, "Algorithm among the leaders of two_level; by default what MPI runs for the longest message");
   const CLI::Option* const servers = app.add_option(
       "--servers", s.cut.servers, "Number of servers of parameter_server, by default 1; with udp processes beside the ranks");
   app.add_option("--server-hosts", w.server_hosts,

@@ -73,6 +73,7 @@ void write_trace(const std::string& path, const Settings& s, const std::vector<C
                  {"channels", s.cut.channels},
                  {"pieces", s.cut.pieces},
                  {"group", s.cut.group},
+                 {"inner", s.cut.inner},
                  {"servers", s.cut.servers},
                  {"server_hosts", weft::name_of(s.cut.server_hosts)},
                  {"switches", s.switches}};

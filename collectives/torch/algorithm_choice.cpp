@@ -42,6 +42,8 @@ class Asked {
     q.algorithm = std::string(name);
     for (std::size_t i = 1; i < parts.size(); ++i)
       if (!setting(item, parts[i], q.settings)) return;
+    if (const Algorithm* a = find_algorithm(q.collective, q.algorithm); a != nullptr && a->chooses != nullptr && !a->takes_inner)
+      problem(item, "is another algorithm for each size: name one of them, or leave it out for the choice by size that is made here");
     for (const Problem& p : constraints(q)) problem(item, p.where.substr(1) + ": " + p.what);
     if (!requests.emplace(q.collective, q).second) problem(item, fmt::format("{} is named twice", name_of(q.collective)));
   }

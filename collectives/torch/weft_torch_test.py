@@ -495,7 +495,8 @@ class WeftTest(unittest.TestCase):
             ("allreduse=ring", 'unknown collective "allreduse"'),
             ("ring/peaces=2", 'unknown setting "peaces", must be one of group, servers, pieces'),
             ("ring/pieces=two", 'pieces must be a whole number, got "two"'),
-            ("reduce_scatter=halving_doubling", "ranks"),
+            ("allgather=neighbour_exchange", "ranks"),
+            ("mpi", "is another algorithm for each size"),
             ("ring,allreduce=direct", "allreduce is named twice"),
         ]:
             for result in run(3, nothing, environment={"WEFT_ALGORITHM": algorithm}):

@@ -189,7 +189,7 @@ TEST_CASE("names of algorithms, networks, placements and profiles are suggested"
   broadcast["workload"]["collective"] = "broadcast";
   CHECK(lines_for(broadcast) ==
         Lines{"f.json: /workload/algorithm: unknown broadcast algorithm \"hdrm\", must be one of binomial_tree, scatter_allgather, "
-              "chain, neighbour_tree, direct, nccl, msccl"});
+              "chain, neighbour_tree, direct, knomial_tree, binary_tree, scatter_doubling, two_level, mpi, nccl, msccl"});
 }
 
 TEST_CASE("a network that this build has not is refused with those it has") {
@@ -233,5 +233,6 @@ TEST_CASE("names have no control characters, which would reach terminals and tab
 TEST_CASE("the list of all-reduces has those that switches take part in") {
   CHECK(lines_for(with("/workload/algorithm", "chain")) ==
         Lines{"f.json: /workload/algorithm: unknown allreduce algorithm \"chain\", must be one of ring, halving_doubling, hdrm, "
-              "recursive_doubling, hierarchical_ring, double_binary_tree, direct, parameter_server, nccl, msccl, atp, switchml"});
+              "recursive_doubling, hierarchical_ring, double_binary_tree, direct, parameter_server, two_level, mpi, nccl, msccl, atp, "
+              "switchml"});
 }

@@ -101,22 +101,31 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
   return question;
 }
 
-std::string sized_name(const std::string& algorithm, const Regime& regime) {
-  if (regime.protocol == NcclProtocol::automatic) return algorithm;
-  return fmt::format("{}_{}", algorithm, name_of(regime.pattern));
+std::string sized_name(const SizedChoice& sized) {
+  const std::string& algorithm = sized.choice.name;
+  if (sized.regime.protocol != NcclProtocol::automatic) return fmt::format("{}_{}", algorithm, name_of(sized.regime.pattern));
+  return algorithm;
 }
 
 bool depends_on_size(const Scenario& scenario, const AlgorithmChoice& choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   if (!algorithm) return false;
+  if (algorithm->chooses != nullptr && choice.settings.inner.empty()) return true;
   return algorithm->cuts_itself || choice.settings.segment.count > 0 || (algorithm->wants_pieces && choice.settings.pieces == 0);
 }
 
 SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
   AlgorithmChoice choice = with_server_defaults(q.scenario, asked);
   if (!depends_on_size(q.scenario, choice)) return {std::move(choice)};
+  const Algorithm& algorithm = *find_algorithm(q.scenario.workload.collective, choice.name);
+  if (algorithm.cuts_itself) return nccl_for_size(q, asked, std::move(choice));
+  if (algorithm.chooses != nullptr) {
+    const Request chosen = algorithm.chooses(request_of(q.scenario, choice), q.size);
+    choice.name = chosen.algorithm;
+    choice.settings = chosen.settings;
+    if (choice.settings.segment.count == 0) return {std::move(choice)};
+  }
   AlgorithmSettings& s = choice.settings;
-  if (find_algorithm(q.scenario.workload.collective, choice.name)->cuts_itself) return nccl_for_size(q, asked, std::move(choice));
   Request whole = request_of(q.scenario, choice);
   whole.settings.pieces = 1;
   whole.settings.segment = {};

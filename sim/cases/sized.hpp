@@ -23,15 +23,15 @@ struct SizedChoice {
   Regime regime = {};
 };
 
-// An algorithm as a profile's costs by size call it: of nccl with the pattern.
-std::string sized_name(const std::string& algorithm, const Regime& regime);
+// What is chosen, as a profile's costs by size call it: of nccl with the pattern, of mpi the algorithm that it is.
+std::string sized_name(const SizedChoice&);
 
 // Whether the schedule of the choice differs from size to size.
 bool depends_on_size(const Scenario&, const AlgorithmChoice&);
 
 // nccl: the algorithm and protocol that NCCL expects to be done first, of those not given, and pieces as large as its buffers
-// make them. Others: pieces of `segment`; where neither is given and the algorithm wants them, as many as Hockney's model says
-// are done first.
+// make them. mpi and two_level: the algorithm that MPI runs, of all or among the leaders. Others: pieces of `segment`; where neither is
+// given and the algorithm wants them, as many as Hockney's model says are done first.
 SizedChoice for_size(const SizedQuestion&, const AlgorithmChoice&);
 
 }  // namespace weft

@@ -79,15 +79,16 @@ TEST_CASE("sized: of two servers of H100 the switches add, and a tree goes on be
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls_tree"})");
   const Scenario s = scenario_of(json);
   const Row out = Experiment(s, s.workload.algorithms.front()).run(1_GiB);
-  // An eighth of the message on each NIC, and twice to the switch and once to the other server and back.
-  const double network_us = 1.073741824e9 / 8 / 25e9 * 1e6;
-  CHECK(out.time.microseconds() == doctest::Approx(network_us + 25 + 2 * 20.9).epsilon(0.01));
+  // An eighth of the message on each NIC, and twice to the switch and once to the other server and back. Of the four stages three begin
+  // later than the first, each by 16 channels x 8 GPUs x 128 KiB.
+  const double with_fill = 1 + 3 * 16 * 8 * 128.0 / (1 << 20), network_us = 1.073741824e9 / 8 / 25e9 * 1e6;
+  CHECK(out.time.microseconds() == doctest::Approx(with_fill * network_us + 25 + 2 * 20.9).epsilon(0.01));
   // On NICs of 100 GB/s each the switches take longer: 14/8 of the message on each GPU's NVLinks, which carry 14/9 of 0.85 times less.
   json["fabric"]["link"]["bandwidth"] = "100GBps";
   const double links_us = 1.073741824e9 * 14 / 8 / (14.0 / 9 * 0.85) / 370.8e9 * 1e6;
   const Scenario fast = scenario_of(json);
   CHECK(Experiment(fast, fast.workload.algorithms.front()).run(1_GiB).time.microseconds() ==
-        doctest::Approx(links_us + 25 + 2 * 20.9).epsilon(0.1));
+        doctest::Approx(with_fill * links_us + 25 + 2 * 20.9).epsilon(0.1));
   json["fabric"]["nodes"] = 1, json["workload"]["ranks"] = 8;
   CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm: nvls_tree adds between servers; these are 8 ranks in one"});
 }
@@ -147,4 +148,42 @@ TEST_CASE("sized: nccl runs on flow and packet alike, and its time is near what 
     CHECK(out.time > 20_us);
     CHECK(out.time < 300_us);
   }
+}
+
+TEST_CASE("sized: mpi is what Open MPI runs for the number of ranks and the size") {
+  Json json = Json::parse(R"({"schema": 1, "name": "hosts", "fabric": {"type": "star", "nodes": 32, "link": {"bandwidth": "200Gbps",
+    "latency": "500ns"}}, "hardware": "ideal", "workload": {"algorithm": "mpi", "size": "1MiB"}})");
+  CHECK(depends_on_size(scenario_of(json), {"mpi"}));
+  CHECK(label(sized(json, 127_B).choice) == "recursive_doubling");
+  CHECK(label(sized(json, 128_B).choice) == "halving_doubling");
+  CHECK(sized_name(sized(json, 1_MiB)) == "halving_doubling");
+  json["fabric"]["nodes"] = 130;
+  CHECK(label(sized(json, 1_KiB).choice) == "two_level(group=130)");  // a reduce, then a broadcast
+  json["workload"]["collective"] = "broadcast";
+  json["workload"]["ranks"] = 3;
+  CHECK(label(sized(json, 200_KiB).choice) == "chain");  // in one piece
+}
+
+TEST_CASE("sized: the leaders of two_level do what MPI runs for so many ranks, unless an algorithm is given") {
+  Json json = Json::parse(R"({"schema": 1, "name": "hosts", "fabric": {"type": "star", "nodes": 64, "link": {"bandwidth": "200Gbps",
+    "latency": "500ns"}}, "hardware": "ideal", "workload": {"algorithm": {"name": "two_level", "group": 16}, "size": "1MiB"}})");
+  CHECK(label(sized(json, 4_KiB).choice) == "two_level(group=16,inner=recursive_doubling)");  // of 4 leaders, not of 64 ranks
+  CHECK(label(sized(json, 1_MiB).choice) == "two_level(group=16,inner=halving_doubling)");
+  json["workload"]["algorithm"]["segment"] = "64KiB";
+  CHECK(label(sized(json, 1_MiB).choice) == "two_level(group=16,inner=halving_doubling,pieces=4)");  // chunks are a quarter
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "two_level", "group": 16, "inner": "ring"})");
+  CHECK_FALSE(depends_on_size(scenario_of(json), scenario_of(json).workload.algorithms.front()));
+  CHECK(label(sized(json, 1_MiB).choice) == "two_level(group=16,inner=ring)");
+}
+
+TEST_CASE("sized: a row says what mpi chose") {
+  const Scenario s = scenario_of(Json::parse(R"({"schema": 1, "name": "hosts", "fabric": {"type": "star", "nodes": 4, "link":
+    {"bandwidth": "100Gbps", "latency": "500ns"}}, "hardware": "ideal", "workload": {"algorithm": "mpi", "size": "8KiB"}})"));
+  Experiment experiment(s, {"mpi"});
+  const Row row = experiment.run(8_KiB, {});
+  CHECK(row.algorithm == "mpi");
+  CHECK(row.chosen == "halving_doubling");
+  CHECK(row.steps == 4);
+  CHECK(row.time.ps == 4 * 1'000'000 + 2 * (327'680 + 163'840));  // two links' latency each, 4 KiB and 2 KiB at 100 Gb/s, twice
+  CHECK(experiment.run(4_KiB, {}).chosen == "recursive_doubling");
 }

@@ -107,16 +107,24 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
     if (is_in_network(name)) continue;
     Fields<Settings> fields;
     std::string doc;
-    bool takes_group = false, takes_servers = false, staggers = false, can_be_cut = false;
+    bool takes_group = false, takes_servers = false, takes_inner = false, staggers = false, can_be_cut = false;
     for (const Algorithm& algorithm : algorithms()) {  // for one collective or another
       if (algorithm.name != name) continue;
       takes_group |= algorithm.takes_group;
       takes_servers |= algorithm.takes_servers;
+      takes_inner |= algorithm.takes_inner;
       staggers |= algorithm.staggers;
       can_be_cut |= algorithm.can_be_cut;
       doc += fmt::format("{}{}: {}", doc.empty() ? "" : " ", name_of(algorithm.collective), algorithm.description);
     }
     if (takes_group) fields.push_back(group_field("The number of ranks in a group; the GPUs of a server when not given."));
+    if (takes_inner) {
+      auto inner =
+          optional("inner", &Settings::inner,
+                   "The algorithm among the leaders, by its name; when not given the one that \"mpi\" is for as many ranks and the size.");
+      inner.writes([](const Settings& s) { return s.inner.empty() ? Json(Json::value_t::discarded) : Json(s.inner); });
+      fields.push_back(inner);
+    }
     if (takes_servers) {
       auto field = optional("servers", &Settings::servers,
                             "The number of parameter servers, each for an equal part of the message; 1 when not given.", at_least(1));

@@ -41,7 +41,7 @@ bool DeviceForm::read(const Json& json, const JsonPath& where, Input& in, Device
   const std::string& name = json.get_ref<const std::string&>();
   const std::vector<std::filesystem::path> files = device_files(in.folder);
   const auto file = std::ranges::find(files, name, [](const auto& f) { return f.stem().string(); });
-  if (file == files.end()) return in.problem(where, unknown_name("device", name, names(in.folder)));
+  if (file == files.end()) return in.problem(where, unknown_shipped("device", name, names(in.folder)));
   try {
     out.profile = std::make_shared<const DeviceProfile>(read_device(read_file(*file), name));
     return true;

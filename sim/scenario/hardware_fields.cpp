@@ -113,8 +113,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    "MPI, which copies what it sends into the buffer that it receives in.",
                    between(0.0, most_initial_copies)),
           optional_as<RateOrUnlimited>("eager_copy_rate", &H::eager_copy_rate,
-                                       "The rate at which the two ends together copy a short message through buffers of the library; with "
-                                       "handshake, which long ones make instead."),
+                                       "The rate at which the two ends together copy a short message through buffers of the library, which "
+                                       "lets its sender go at once; with handshake, which long ones make instead."),
           optional(
               "handshake", &H::handshake,
               "The time that a message takes which is so long that the library does not copy it but tells the receiver first. A message "

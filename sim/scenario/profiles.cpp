@@ -95,10 +95,10 @@ const HardwareProfile& ProfileLibrary::load(const std::string& name) const {
   const auto allowed = names();  // a name is one of these, never a path
   if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
     if (name == HardwareProfile{}.name) return loaded_.emplace(name, HardwareProfile{}).first->second;
-    throw InputError(unknown_name("hardware profile", name, allowed));
+    throw InputError(unknown_shipped("hardware profile", name, allowed));
   }
   if (const auto file = file_of(name); !file.empty()) return loaded_.emplace(name, read_profile(file)).first->second;
-  throw InputError(unknown_name("hardware profile", name, allowed));
+  throw InputError(unknown_shipped("hardware profile", name, allowed));
 }
 
 std::filesystem::path ProfileLibrary::file_of(const std::string& name) const {
@@ -117,6 +117,12 @@ Json ProfileLibrary::calibration(const std::string& name) const {
   std::vector<Problem> problems;
   const Json json = parse_json(read_file(file_of(name)), problems);
   return problems.empty() && json.is_object() && json.contains("calibration") ? json.at("calibration") : Json();
+}
+
+std::string unknown_shipped(std::string_view kind, const std::string& name, const std::vector<std::string>& allowed) {
+  if (const std::string missing = missing_shipped("scenarios"); !missing.empty())
+    return fmt::format("unknown {} {}: {}", kind, shown(Json(name)), missing);
+  return unknown_name(kind, name, allowed);
 }
 
 std::filesystem::path project_scenarios() { return shipped("scenarios"); }

@@ -24,18 +24,21 @@ class ProfileLibrary {
   // Throws InputError: no such profile, or everything that is wrong with its file.
   const HardwareProfile& load(const std::string& name) const;
 
+  std::filesystem::path file_of(const std::string& name) const;  // empty: no such profile
+
   // How `weft calibrate` came by it; null if it says nothing of that, or is not there.
   Json calibration(const std::string& name) const;
 
  private:
-  std::filesystem::path file_of(const std::string& name) const;  // empty: no such profile
-
   std::vector<std::filesystem::path> folders_;
   mutable std::map<std::string, HardwareProfile> loaded_;
 };
 
 // Throws InputError with a line for each problem.
 HardwareProfile read_profile(const std::filesystem::path& file);
+
+// What is wrong with a name of none of those allowed, beside the scenario and shipped; where nothing ships, that.
+std::string unknown_shipped(std::string_view kind, const std::string& name, const std::vector<std::string>& allowed);
 
 // The scenarios folder that ships (shipped.hpp).
 std::filesystem::path project_scenarios();

@@ -1,0 +1,21 @@
+// Trees whose ranks have more children than a binomial tree's, or only two, as MPI libraries broadcast and reduce along.
+#pragma once
+
+#include "collectives/algorithms/binomial_tree.hpp"
+
+namespace weft {
+
+// k-nomial broadcast of radix 4: at each step every rank that has the message sends it to three more, each for a quarter of
+// the ranks that are left to it, the farthest steps first. Any n >= 1.
+// Steps L = ceil(log4 n); n-1 messages; the root sends at most 3 L of them.
+Schedule knomial_tree_broadcast(const Rooted& at);
+Price knomial_tree_broadcast_price(int n);
+
+// Binary tree: level k are ranks 2^k - 1 and on, and r of them has the children r + 2^k and r + 2^(k+1). Any n >= 1.
+// Steps floor(log2 n); n-1 messages; the root sends the message twice, on the way up each rank but the root once.
+Schedule binary_tree_broadcast(const Rooted& at);
+Price binary_tree_broadcast_price(int n);
+Schedule binary_tree_reduce(const Rooted& at);
+Price binary_tree_reduce_price(int n);
+
+}  // namespace weft
