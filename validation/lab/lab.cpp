@@ -116,7 +116,8 @@ std::vector<Problem> problems_of(const Scenario& s, const Fabric& fabric) {
          "weft bench keeps errors in a vector (\"dense\")");
   for (std::size_t i = 0; i < s.workload.algorithms.size(); ++i)
     refuse(fmt::format("/workload/algorithm/{}", i).c_str(), depends_on_size(s, s.workload.algorithms[i]),
-           "its schedule depends on the size, which `weft bench` does not follow: give \"pieces\", and no algorithm nccl");
+           "its schedule depends on the size, which `weft bench` does not follow: give \"pieces\", two_level an \"inner\", and no "
+           "algorithm nccl or mpi");
   refuse("/start_skew", s.start_skew.has_value(), "the lab starts all ranks at once");
   refuse("/faults", s.faults.any(), "no link of the lab fails");
   refuse("/repeat", s.repeat.has_value(), "the lab repeats what it measures by itself");

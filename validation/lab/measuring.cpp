@@ -60,6 +60,7 @@ void refuse_what_the_scenario_says(const std::vector<std::string>& arguments) {
                                 "--channels",
                                 "--pieces",
                                 "--group",
+                                "--inner",
                                 "--servers",
                                 "--hosts",
                                 "--rank",
@@ -174,6 +175,7 @@ BenchRun Measuring::over_tcp(const AlgorithmChoice& algorithm, Bytes size, doubl
         add({"--rows", std::to_string(c.settings.rows), "--columns", weft::to_string(c.settings.columns)});
     }
   if (s.group > 0) add({"--group", std::to_string(s.group)});
+  if (!s.inner.empty()) add({"--inner", s.inner});
   if (s.servers > 0) add({"--servers", std::to_string(s.servers)});
   if (extra_servers(s) > 0) add({"--server-hosts", "extra"});
   if (const auto* bigraph = std::get_if<BiGraph>(&scenario_.fabric.spec)) add({"--switches", std::to_string(bigraph->switches)});

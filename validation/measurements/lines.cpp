@@ -79,9 +79,6 @@ void RowSink::problem(std::size_t line, std::string_view text) {
   if (problems_.empty() || problems_.back() != problem) problems_.push_back(std::move(problem));  // of both buffers of a row once
 }
 
-namespace {
-
-// As nccl-tests, OSU and PyTorch write them: "all_gather", "bcast", "Reduce-Scatter".
 std::string collective_spelled(std::string_view name) {
   std::string letters;
   for (const char c : name)
@@ -93,7 +90,9 @@ std::string collective_spelled(std::string_view name) {
   return collective_named(letters) ? letters : std::string(name);
 }
 
-}  // namespace
+bool is_measured_collective(std::string_view name) {
+  return collective_named(name) || name == "latency" || name == "bandwidth" || name == "bidirectional_bandwidth";
+}
 
 bool RowSink::is_excluded(std::size_t line) const {
   if (!options_.select || line == 0) return false;
@@ -121,10 +120,18 @@ void RowSink::place(Measurement& row) const {
   row.gpus = 0;
 }
 
+void RowSink::miss_collective(std::size_t line) {
+  auto& lines = without_collective_;
+  if (is_excluded(line) || lines.last == line) return;
+  if (lines.lines++ == 0) {
+    lines.first = line, lines.told_at = problems_.size();
+    problems_.emplace_back();
+  }
+  lines.last = line;
+}
+
 std::string RowSink::problem_of(const Measurement& row, std::optional<double> printed_gbps) const {
-  if (row.collective.empty()) return "does not say which collective was measured; give it with --collective NAME";
-  if (!collective_named(row.collective) && row.collective != "latency" && !row.collective.ends_with("bandwidth"))
-    return fmt::format("\"{}\" is no collective that Weft simulates", row.collective);
+  if (!is_measured_collective(row.collective)) return fmt::format("\"{}\" is no collective that Weft simulates", row.collective);
   if (options_.ranks > 0 && row.ranks != options_.ranks && collective_named(row.collective))
     return fmt::format("{} ranks were measured, but ranks={} is given with the file", row.ranks, options_.ranks);
   if (row.size_bytes < 0) return fmt::format("the size must not be negative, got {}", row.size_bytes);
@@ -150,6 +157,7 @@ void RowSink::add(std::size_t line, Measurement row, std::optional<double> print
       return;
     }
   }
+  if (row.collective.empty()) return miss_collective(line);
   if (const std::string found = problem_of(row, printed_gbps); !found.empty()) return problem(line, found);
   out_.rows.push_back(std::move(row));
 }
@@ -157,6 +165,10 @@ void RowSink::add(std::size_t line, Measurement row, std::optional<double> print
 Measurements RowSink::finish(std::string format) {
   if (out_.rows.empty() && problems_.empty() && out_.not_selected == 0)
     problem(0, fmt::format("holds no measurement (read as {})", format));
+  if (const auto& lines = without_collective_; lines.lines > 0)
+    problems_[lines.told_at] =
+        fmt::format("{}:{}: does not say which collective was measured{}; give it with --collective NAME or {}:collective=NAME", file_,
+                    lines.first, lines.lines > 1 ? fmt::format(", nor do {} other lines", lines.lines - 1) : "", file_);
   if (!problems_.empty() && (!options_.skip_bad || out_.rows.empty())) {
     if (problems_.size() > most_problems) {
       const std::size_t more = problems_.size() - most_problems;

@@ -43,6 +43,8 @@ class RowSink {
   bool is_excluded(std::size_t line) const;
   // Sets the ranks and nodes that the options give.
   void place(Measurement& row) const;
+  // A line that does not say its collective: told once, with how many there are.
+  void miss_collective(std::size_t line);
   // Says what is wrong with the row, or nothing.
   std::string problem_of(const Measurement& row, std::optional<double> printed_gbps) const;
 
@@ -50,7 +52,18 @@ class RowSink {
   const ReadOptions options_;
   Measurements out_;
   std::vector<std::string> problems_;
+  struct {
+    std::size_t lines = 0, first = 0, last = 0;
+    std::size_t told_at = 0;  // in problems_
+  } without_collective_;
 };
+
+// As nccl-tests, OSU and PyTorch write it ("all_gather", "bcast", "Reduce-Scatter") to as Weft does; as it is where it is none.
+std::string collective_spelled(std::string_view name);
+// Including latencies and bandwidths.
+bool is_measured_collective(std::string_view name);
+
+constexpr int nccl_iterations = 20;  // that nccl-tests makes of every size when nobody says how many
 
 // A benchmark of OSU's that Weft simulates.
 struct OsuBenchmark {

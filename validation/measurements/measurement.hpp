@@ -29,6 +29,8 @@ struct Measurement {
   std::int64_t size_bytes = 0;
   bool size_of_a_rank = false;  // the size is of one rank's block (OSU's all-gather and all-to-all), not of the whole message
   double time_us = 0;           // of repeated measurements the mean
+  int back_to_back = 1;         // calls of one timing, without a barrier between them; the time is their mean
+  int gpus_of_a_process = 1;    // ranks that one process launches for, one after the other
   int repeats = 1;
   double spread_us = 0;  // standard deviation of repeated measurements
   bool in_place = false;

@@ -118,6 +118,19 @@ TEST_CASE("measurements: nccl-tests JSON, with its quirks") {
   CHECK(read.rows[0].collective == "allgather");
   CHECK(read.rows[0].ranks == 2);
   CHECK(read.rows[1].time_us == 101.0);
+  const auto back_to_back = [&](const std::string& said) {
+    return parse(replaced(text, "\"config\": {", "\"config\": {" + said)).rows[0].back_to_back;
+  };
+  CHECK(back_to_back("") == 20);
+  CHECK(back_to_back("\"iterations\": 50, ") == 50);
+  CHECK(back_to_back("\"iterations\": 50, \"per_iter_timing\": \"true\", ") == 1);
+  const Measurement of_one_gpu = parse(text).rows[0];
+  const Measurement of_eight_gpus =
+      parse(replaced(replaced(text, "\"config\": {", "\"config\": {\"nthreads\": 2, \"ngpus\": 4,"), "\"rank\": 1", "\"rank\": 8")).rows[0];
+  CHECK(of_one_gpu.gpus_of_a_process == 1);
+  CHECK(of_eight_gpus.gpus_of_a_process == 8);
+  CHECK(of_eight_gpus.ranks == 16);  // the list of devices has the first of each process
+  CHECK(of_eight_gpus.gpus == 8);
   CHECK(problems_of(replaced(text, "100.5", "\"nan\"")) == Lines{"f: /results/0/out_of_place/time: must be a number, got \"nan\""});
   CHECK(problems_of("{\"results\": 3}") == Lines{"f: /results: must be a list"});
   CHECK(problems_of("{\"results\": [").size() == 1);
@@ -164,7 +177,10 @@ TEST_CASE("measurements: what is wrong with a CSV file is told line by line") {
             "f:6: size_bytes must be a whole number of bytes, got \"1e3\"", "f:7: the time must be more than 0 us, got -1",
             "f:8: a double quote is not closed", "f:9: time_us must be a number, got \"nan\""});
   CHECK(problems_of("size_bytes,time_us\n8,1\n") ==
-        Lines{"f:2: does not say which collective was measured; give it with --collective NAME"});
+        Lines{"f:2: does not say which collective was measured; give it with --collective NAME or f:collective=NAME"});
+  CHECK(
+      problems_of("size_bytes,time_us,inplace_time_us\n4,-1,-1\n8,1,2\n16,1,2\n32,1,2\n") ==
+      Lines{"f:2: does not say which collective was measured, nor do 3 other lines; give it with --collective NAME or f:collective=NAME"});
   CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "broadcast"}).rows.size() == 1);
   CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "All_Gather"}).rows.at(0).collective == "allgather");
   CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "bcast"}).rows.at(0).collective == "broadcast");

@@ -2,6 +2,7 @@
 #include "sim/json/json_text.hpp"
 #include "validation/measurements/lines.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -15,6 +16,30 @@ std::optional<double> number_at(const Json& object, const char* key) {
   if (at->is_number()) return at->get<double>();
   if (at->is_string()) return number_in(trimmed(at->get_ref<const std::string&>()));
   return {};
+}
+
+// That follow one another without a barrier.
+int iterations_in(const Json& config) {
+  if (config.value("per_iter_timing", Json()) == "true") return 1;
+  return static_cast<int>(std::clamp(number_at(config, "iterations").value_or(nccl_iterations), 1.0, 1e6));
+}
+
+// Ranks are counted by their numbers: of each process with several GPUs only the first is listed.
+void read_config(const Json& config, Measurement& row) {
+  const auto count_at = [&](const char* name) { return static_cast<int>(std::clamp(number_at(config, name).value_or(1), 1.0, 1024.0)); };
+  row.back_to_back = iterations_in(config);
+  row.gpus_of_a_process = count_at("nthreads") * count_at("ngpus");
+  const auto devices = config.find("devices");
+  if (devices == config.end() || !devices->is_array()) return;
+  std::set<std::string> hosts;
+  int last = static_cast<int>(devices->size()) - 1;
+  for (const Json& device : *devices) {
+    if (!device.is_object()) continue;
+    last = std::max(last, static_cast<int>(std::clamp(number_at(device, "rank").value_or(0), 0.0, 1e6)));
+    if (device.contains("hostname")) hosts.insert(device.at("hostname").dump());
+  }
+  if (last >= 0) row.ranks = (last / row.gpus_of_a_process + 1) * row.gpus_of_a_process;
+  row.nodes = static_cast<int>(hosts.size());
 }
 
 void read_block(std::size_t index, const Json& result, const char* name, Measurement row, RowSink& sink) {
@@ -48,14 +73,8 @@ void read_nccl_json(std::string_view text, RowSink& sink) {
       if (found->empty()) return sink.problem(0, unknown_nccl_program(program));
       row.collective = *found;
     }
-  std::set<std::string> hosts;
-  if (const auto config = json.find("config"); config != json.end() && config->is_object())
-    if (const auto devices = config->find("devices"); devices != config->end() && devices->is_array())
-      for (const Json& device : *devices) {
-        ++row.ranks;
-        if (device.is_object() && device.contains("hostname")) hosts.insert(device.at("hostname").dump());
-      }
-  row.nodes = static_cast<int>(hosts.size());
+  row.back_to_back = nccl_iterations;
+  if (const auto config = json.find("config"); config != json.end() && config->is_object()) read_config(*config, row);
   row.gpus = row.nodes > 0 ? row.ranks / row.nodes : 0;
 
   for (std::size_t i = 0; i < results->size(); ++i) {

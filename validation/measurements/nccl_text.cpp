@@ -3,6 +3,7 @@
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <span>
@@ -17,6 +18,8 @@ struct NcclHeader {
   std::string algorithm;  // as weft bench says, whose table this is too
   std::set<std::string, std::less<>> hosts;
   int ranks = 0;
+  int iterations = nccl_iterations;
+  int gpus_of_a_process = 1;
   std::size_t lead = 5;  // columns before the first time
   bool has_redop = true, has_root = true;
   bool has_differences = false;  // "error" instead of "#wrong"
@@ -43,11 +46,24 @@ bool names_a_rank(std::span<const std::string_view> words) {
   return words.size() > 2 && words[0] == "Rank" && number_in(words[1]) && std::ranges::find(words, "Pid") != words.end();
 }
 
+bool has_parameters(std::span<const std::string_view> words) {
+  return words.size() > 1 && (words[0] == "nThread" || words[1] == "nThread");
+}
+
 // The first lines that a run prints, or the command line that a shell or scheduler printed.
 bool begins_a_run(std::span<const std::string_view> words, std::string_view text) {
   return text.find("nccl-tests version") != text.npos || text.find("Collective test starting") != text.npos ||
-         text.starts_with("# weft bench:") || program_in(words) || names_a_rank(words) ||
-         (words.size() > 1 && (words[0] == "nThread" || words[1] == "nThread")) || text.find("Using devices") != text.npos;
+         text.starts_with("# weft bench:") || program_in(words) || names_a_rank(words) || has_parameters(words) ||
+         text.find("Using devices") != text.npos;
+}
+
+// "# nThread 1 nGpus 8 minBytes 8 ...".
+void read_parameters(std::span<const std::string_view> words, NcclHeader& header) {
+  const auto count_behind = [&](std::string_view name) {
+    const auto found = std::ranges::find(words, name);
+    return found == words.end() || found + 1 == words.end() ? 1 : std::clamp(count_in(*(found + 1)), 1, 1024);
+  };
+  header.gpus_of_a_process = count_behind("nThread") * count_behind("nGpus");
 }
 
 void read_columns(std::span<const std::string_view> words, NcclHeader& header) {
@@ -71,10 +87,13 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
     header.ranks = std::max(header.ranks, count_in(words[words[0] == "#" ? 2 : 1]) + 1);
     if (const auto on = std::ranges::find(words, "on"); on != words.end() && on + 1 != words.end()) header.hosts.emplace(*(on + 1));
   }
+  if (has_parameters(words)) read_parameters(words, header);
   if (!text.starts_with('#')) return;
   if (words.size() > 3 && words[1] == "weft" && words[2] == "bench:") header.collective = words[3];
   if (words.size() == 3 && words[1] == "algorithm") header.algorithm = words[2];
   if (words.size() > 2 && words[2].starts_with("ranks")) header.ranks = count_in(words[1]);
+  for (std::size_t i = 2; i + 1 < words.size(); ++i)  // "warmup iters: 5 iters: 20 agg iters: 1"
+    if (words[i] == "iters:" && words[i - 1] != "warmup" && words[i - 1] != "agg") header.iterations = std::max(1, count_in(words[i + 1]));
   if (has("size") && has("count")) read_columns(words, header);
   if (has("(B)") && has("(elements)") && (!has("(us)") || has("(ms)") || has("(s)"))) {
     header.is_refused = true;
@@ -141,17 +160,42 @@ std::optional<NcclRow> row_in(std::span<const std::string_view> words, const Ncc
   if (no_redop) --lead;
   if (words.size() != lead + block && words.size() != lead + 2 * block) return {};
   NcclRow out{.size = words[0], .count = words[1], .type = words[2], .blocks = {}, .most_error = {}};
-  if (header.has_redop && !no_redop) out.redop = words[3];
+  if (header.has_redop) out.redop = no_redop ? "" : words[3];
   if (header.has_root) out.root = words[lead - 1];
   for (std::size_t at = lead; at < words.size(); at += block) out.blocks.push_back(words.subspan(at, 4));
   if (header.has_differences) out.most_error = allowed_difference(out.type, header.ranks);
   return out;
 }
 
-// Reductions to all are told apart by busbw / algbw: 2(n-1)/n or (n-1)/n; not where these have too few digits.
-std::string collective_by_bandwidths(const NcclRow& row, const Block& block) {
-  if (row.redop == "none" || row.root != "-1" || !block.algbw || *block.algbw < 0.1) return {};
-  return *block.busbw / *block.algbw > 0.99 ? "allreduce" : "reduce_scatter";
+double gbps_of(std::int64_t bytes, const Block& block) { return static_cast<double>(bytes) / block.time_us * 1e-3; }
+
+// Before nccl-tests' commit ec1b5e2 (June 2020) algbw of all_gather_perf and reduce_scatter_perf counted the (n-1)/n of the bytes that
+// busbw counts, so that both were the same; the size was the whole message's, as it is now.
+bool has_old_algbw(std::int64_t bytes, const Block& block) {
+  return block.algbw && block.algbw == block.busbw && gbps_of(bytes, block) > 1.01 * *block.algbw;
+}
+
+// As it is counted now; of an unknown number of ranks, 0, by the number that comes nearest.
+double algbw_of_all_bytes(std::int64_t bytes, const Block& block, int ranks) {
+  const double gbps = gbps_of(bytes, block);
+  const double n = ranks > 1 ? ranks : std::max(2.0, std::round(gbps / (gbps - *block.algbw)));
+  return *block.algbw * n / (n - 1);
+}
+
+// What the columns of a row say of the collective, and busbw / algbw where several programs have the same columns: 2(n-1)/n for an
+// all-reduce, 1 for a broadcast, (n-1)/n for reduce_scatter, gather and scatter; not where these have too few digits. `ranks` is n, 0 if
+// nobody says it.
+std::string collective_by_columns(const NcclRow& row, const Block& block, int ranks) {
+  if (row.redop.empty()) return "alltoall";
+  const bool reduces = row.redop != "none", has_root = row.root != "-1";
+  if (reduces && has_root) return "reduce";
+  if (!block.algbw || !block.busbw || *block.algbw < 0.1 || reduces == has_root) return {};
+  const double ratio = *block.busbw / *block.algbw;
+  constexpr double digit = 0.01;  // the last of a bandwidth
+  constexpr int most_ranks = 1024;
+  if (has_root) return ratio == 1 && *block.algbw > 2 * digit * (ranks > 0 ? ranks : most_ranks) ? "broadcast" : "";
+  if (ranks > 2) return ratio > 1.15 ? "allreduce" : "reduce_scatter";
+  return ratio > 0.99 && !has_old_algbw(whole_number_in(row.size).value_or(0), block) ? "allreduce" : "reduce_scatter";
 }
 
 // Of size and count at least, or of numbers mostly; NCCL, MPI and schedulers print other lines in between.
@@ -159,8 +203,8 @@ bool is_row(std::span<const std::string_view> words) {
   return (words.size() > 1 && whole_number_in(words[0]) && whole_number_in(words[1])) || are_mostly_numbers(words);
 }
 
-// Old versions do not print their name: of a run whose first row is the first of these lines, what its rows' bandwidths say.
-std::string collective_of_run(std::span<const std::string_view> lines, const NcclHeader& header) {
+// Old versions do not print their name: of a run whose first row is the first of these lines, what its rows say.
+std::string collective_of_run(std::span<const std::string_view> lines, const NcclHeader& header, int ranks) {
   for (const std::string_view line : lines) {
     const auto words = fields_in(line);
     if (!is_row(words)) {
@@ -170,10 +214,12 @@ std::string collective_of_run(std::span<const std::string_view> lines, const Ncc
     Block times;
     const auto row = row_in(words, header);
     if (!row || !read_block(row->blocks.front(), row->most_error, times).empty()) continue;
-    if (std::string told = collective_by_bandwidths(*row, times); !told.empty()) return told;
+    if (std::string told = collective_by_columns(*row, times, ranks); !told.empty()) return told;
   }
   return {};
 }
+
+int ranks_of(const NcclHeader& header, const RowSink& sink) { return header.ranks > 0 ? header.ranks : sink.options().ranks; }
 
 void read_row(std::size_t line, std::span<const std::string_view> words, const NcclHeader& header, RowSink& sink) {
   const auto found = row_in(words, header);
@@ -191,6 +237,9 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
   row.nodes = static_cast<int>(header.hosts.size());
   row.gpus = row.nodes > 0 ? row.ranks / row.nodes : 0;
   row.collective = header.collective;
+  row.back_to_back = header.has_statistics ? 1 : header.iterations;  // -I waits for every one
+  row.gpus_of_a_process = header.gpus_of_a_process;
+  const bool may_divide = row.collective.empty() || row.collective == "allgather" || row.collective == "reduce_scatter";
   const bool one_block = found->blocks.size() == 1;  // out of place was left out
   for (std::size_t b = 0; b < found->blocks.size(); ++b) {
     row.in_place = one_block || b == 1;
@@ -199,6 +248,7 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
     if (const std::string problem = read_block(found->blocks[b], found->most_error, times); !problem.empty())
       return sink.problem(line, problem);
     row.time_us = times.time_us;
+    if (may_divide && has_old_algbw(*size, times)) times.algbw = algbw_of_all_bytes(*size, times, ranks_of(header, sink));
     sink.add(line, row, times.algbw);
   }
 }
@@ -241,7 +291,7 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
       continue;
     }
     if (!std::exchange(header.has_rows, true) && header.collective.empty())
-      header.collective = collective_of_run(std::span(lines).subspan(i), header);
+      header.collective = collective_of_run(std::span(lines).subspan(i), header, ranks_of(header, sink));
     if (!header.is_refused) read_row(i + 1, words, header, sink);
   }
 }

@@ -56,7 +56,9 @@ TEST_CASE("nccl-tests before 2.13: the error of a row is how far rounding took i
     CHECK(read.rows[1].time_us == 110);
     CHECK(read.rows[1].ranks == 3);
   }
-  CHECK(parse(old_table("size count type redop", "262144 float sum", "2e-07")).rows[0].collective == "allreduce");
+  std::string of_three = old_table("size count type redop", "262144 float sum", "2e-07");
+  of_three.replace(of_three.find("10.49   10.49"), 13, "10.49   13.98");
+  CHECK(parse(of_three).rows[0].collective == "allreduce");
 }
 
 TEST_CASE("nccl-tests before 2.13: what is wrong by more than rounding is refused, by the type") {
@@ -155,7 +157,65 @@ TEST_CASE("nccl-tests: without the program's name the larger rows of a run say t
   CHECK(both.rows[0].collective == "reduce_scatter");
   CHECK(both.rows[4].collective == "allreduce");
   CHECK_THROWS_WITH_AS(parse(run_of("", 2) + with(large)),
-                       "f:9: does not say which collective was measured; give it with --collective NAME", InputError);
+                       "f:9: does not say which collective was measured; give it with --collective NAME or f:collective=NAME", InputError);
+}
+
+TEST_CASE("nccl-tests: without the program's name the columns of a run say which collective it is, where one program alone has them") {
+  const auto told = [](const std::string& columns, const std::string& type_and_on, const std::string& bandwidths) {
+    const std::string block = "   100.00   " + bandwidths + "      0";
+    const std::string row = "     1048576        262144     " + type_and_on + block + block + "\n";
+    std::string text = run_of("", 16);
+    const auto table = text.find("#       size"), end = text.find("# Out of");
+    text.replace(table, end - table,
+                 "#       size         count      type   " + columns +
+                     "     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+                     "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n" +
+                     row);
+    try {
+      return parse(text).rows[0].collective;
+    } catch (const InputError&) {
+      return std::string("not told");
+    }
+  };
+  CHECK(told("redop    root", "float     sum       0", "10.49   10.49") == "reduce");
+  CHECK(told("redop    root", "float    none       0", "10.49   10.49") == "broadcast");
+  CHECK(told("redop    root", "float    none       0", "10.49    9.83") == "not told");  // gather_perf and scatter_perf
+  CHECK(told("redop    root", "float    none      -1", "10.49    9.83") == "not told");  // all_gather_perf and alltoall_perf
+  CHECK(told("root", "float       0", "10.49   10.49") == "broadcast");
+  CHECK(told("root", "float       0", "10.49    9.83") == "not told");
+  CHECK(told("redop", "float        ", "10.49    9.83") == "alltoall");
+  CHECK(told("redop", "float     sum", "10.49   19.66") == "allreduce");
+  CHECK(told("redop", "float     sum", "10.49    9.83") == "reduce_scatter");
+  CHECK(told("redop", "float     sum", " 9.83    9.83") == "reduce_scatter");  // of 2020
+  CHECK(told("", "float", "10.49    9.83") == "not told");
+}
+
+TEST_CASE("nccl-tests: the all-gathers and reduce-scatters of 2020, whose algbw counts (n-1)/n of the bytes, are read as they are") {
+  const auto table = [](int ranks, const std::string& algbw, const std::string& busbw) {
+    std::string text = old_table("size         count    type", "87381     float", "0e+00");
+    text.replace(text.find("10.49   10.49"), 13, algbw + "   " + busbw);
+    const auto in_place = text.find("110.0");
+    text.erase(in_place, text.find('\n', in_place) - in_place);
+    for (int r = 3; r < ranks; ++r) text.insert(text.find("#       size"), fmt::format("#   Rank {} Pid  1 on node2 device {}\n", r, r));
+    return text;
+  };
+  const auto read = [&](const std::string& text, const ReadOptions& options) {
+    const Measurements out = parse(text, options);
+    REQUIRE(out.rows.size() == 1);
+    CHECK(out.rows[0].size_bytes == 1'048'576);
+    CHECK(out.rows[0].time_us == 100);
+  };
+  const std::string of_12 = table(12, "9.61", "9.61"), of_4 = table(4, "7.86", "7.86");
+  read(of_12, {.collective = "allgather"});
+  read(of_4, {.collective = "reduce_scatter"});
+  std::string unknown = of_4;
+  for (auto at = unknown.find("#   Rank"); at != unknown.npos; at = unknown.find("#   Rank"))
+    unknown.erase(at, unknown.find('\n', at) + 1 - at);
+  read(unknown, {.collective = "allgather"});
+  read(unknown, {.collective = "allgather", .ranks = 4});
+  CHECK(problems_of(unknown, {.collective = "allgather", .ranks = 12}).size() == 1);
+  CHECK(problems_of(table(12, "7.86", "7.86"), {.collective = "allgather"}).size() == 1);
+  CHECK(problems_of(table(4, "7.86", "5.89"), {.collective = "allgather"}).size() == 1);
 }
 
 TEST_CASE("nccl-tests: a program that Weft does not simulate is refused by its name") {
@@ -182,4 +242,30 @@ TEST_CASE("nccl-tests: the table that weft bench prints says the collective, the
   CHECK(read.rows[0].ranks == 4);
   CHECK(read.rows[0].algorithm == "ring");
   CHECK(read.rows[1].algorithm == "direct");
+}
+
+TEST_CASE("nccl-tests: the time is the mean of as many calls back to back as the header says, of 20 where it does not, of one with -I") {
+  const std::string table = run_of("# Collective test starting: broadcast_perf\n", 2);
+  const auto iterations = [](std::string text, const std::string& instead) {
+    return parse(text.replace(text.find("warmup iters: 5 iters: 20"), 25, instead)).rows[0].back_to_back;
+  };
+  CHECK(iterations(table, "warmup iters: 5 iters: 100 agg iters: 3") == 100);
+  CHECK(iterations(table, "") == 20);
+  std::string each = table;
+  each.replace(each.find("#wrong"), 6, "#wrong i_min i_max i_p99 i_cv%");
+  each.replace(each.find("0.00      0    60.04"), 20, "0.00      0 1 2 2 0.1 60.04");
+  each.replace(each.find("0.00      0\n"), 12, "0.00      0 1 2 2 0.1\n");
+  CHECK(iterations(each, "warmup iters: 5 iters: 100") == 1);
+}
+
+TEST_CASE("nccl-tests: a process has as many GPUs as each of its threads has") {
+  const auto of_a_process = [](const std::string& parameters) {
+    std::string text = run_of("# Collective test starting: broadcast_perf\n", 16);
+    return parse(text.replace(text.find("nThread 1 nGpus 1"), 17, parameters)).rows[0].gpus_of_a_process;
+  };
+  CHECK(of_a_process("nThread 1 nGpus 1") == 1);
+  CHECK(of_a_process("nThread 1 nGpus 8") == 8);
+  CHECK(of_a_process("nThread 2 nGpus 4") == 8);
+  CHECK(of_a_process("nThread 1 nGpus 0") == 1);  // weft bench has none
+  CHECK(of_a_process("nGpus") == 1);
 }

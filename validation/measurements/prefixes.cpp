@@ -14,6 +14,7 @@ constexpr std::string_view digits = "0123456789";
 struct Prefix {
   std::size_t size = 0;       // 0: there is none
   std::string_view who = {};  // rank or pod; empty: it does not say
+  std::string_view tag = {};  // what a launcher puts before each write of a rank, inside of lines too; empty: it does not
 };
 
 bool is_whole(std::string_view text) { return !text.empty() && text.find_first_not_of(digits) == text.npos; }
@@ -27,7 +28,7 @@ Prefix tag_of_mpirun(std::string_view line) {
     if (open == line.npos || comma == line.npos || comma < open) continue;
     const std::string_view rank = line.substr(comma + 1, close - comma - 1);
     const auto end = close + stream.size();
-    if (is_whole(rank)) return {end + (line.substr(end).starts_with(' ') ? 1 : 0), rank};
+    if (is_whole(rank)) return {end + (line.substr(end).starts_with(' ') ? 1 : 0), rank, line.substr(open, end - open)};
   }
   return {};
 }
@@ -39,7 +40,9 @@ Prefix in_brackets(std::string_view line) {
   const std::string_view name = line.substr(1, close - 1);
   constexpr std::string_view torchrun = "default";
   const bool is_torchrun = line[close + 1] == ':' && name.starts_with(torchrun) && is_whole(name.substr(torchrun.size()));
-  if (is_torchrun || (line[close + 1] == ' ' && (is_whole(name) || name.starts_with("pod/")))) return {close + 2, name};
+  const bool is_rank = line[close + 1] == ' ' && is_whole(name);
+  if (is_torchrun || is_rank || (line[close + 1] == ' ' && name.starts_with("pod/")))
+    return {close + 2, name, is_rank ? line.substr(0, close + 1) : std::string_view()};
   return {};
 }
 
@@ -61,24 +64,42 @@ Prefix time_of_line(std::string_view line) {
   return {end + 1, {}};
 }
 
+// A program may print a line in several writes, as nccl-tests does a row, each of which then has the tag of the line. Of "[0]" only one
+// that touches the word before it, and nothing behind it, is taken for that: what NCCL prints holds " [0] ".
+std::string without_tags(std::string_view line, std::string_view tag) {
+  const bool is_number = !tag.ends_with(':');
+  std::string out;
+  for (std::size_t begin = 0;;) {
+    const auto found = tag.empty() ? line.npos : line.find(tag, begin);
+    out += line.substr(begin, found - begin);
+    if (found == line.npos) return out;
+    begin = found + tag.size();
+    const bool touches = found > 0 && line[found - 1] != ' ' && (begin == line.size() || line[begin] == ' ');
+    out += is_number && !touches ? tag : " ";
+  }
+}
+
 struct Line {
-  std::string_view text;
+  std::string text;
   std::string who = {};
 };
 
 // Several may stand one behind the other: of a pod, of a time, of a rank.
 Line without_prefix(std::string_view text) {
-  Line out{text};
+  std::string who;
+  std::string_view tag;
   const auto found = [&] {
     for (const auto find : {tag_of_mpirun, in_brackets, label_of_srun, time_of_line})
-      if (const Prefix prefix = find(out.text); prefix.size > 0) return prefix;
+      if (const Prefix prefix = find(text); prefix.size > 0) return prefix;
     return Prefix{};
   };
-  for (Prefix prefix = found(); prefix.size > 0; prefix = found()) {
-    out.text.remove_prefix(prefix.size);
-    if (!prefix.who.empty()) out.who += fmt::format("{}{}", out.who.empty() ? "" : " ", prefix.who);
+  // A line's own tag once more is inside of it.
+  for (Prefix prefix = found(); prefix.size > 0 && (tag.empty() || prefix.tag != tag); prefix = found()) {
+    text.remove_prefix(prefix.size);
+    if (!prefix.who.empty()) who += fmt::format("{}{}", who.empty() ? "" : " ", prefix.who);
+    if (!prefix.tag.empty()) tag = prefix.tag;
   }
-  return out;
+  return {without_tags(text, tag), std::move(who)};
 }
 
 // Numbers by their value.

@@ -47,6 +47,33 @@ TEST_CASE("prefixes: of several ranks that print the first one's table is taken,
   CHECK(read.rows[2].where == "f:12");
 }
 
+TEST_CASE("prefixes: a row that was printed in three writes has the tag of its line before each") {
+  const auto table = [](const std::string& tag, const std::string& end) {
+    return fmt::format(
+        "{0}# Collective test starting: all_reduce_perf\n"
+        "{0}#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+        "{0}#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+        "{0}           8             2     float     sum      -1{0}    60.04    0.00    0.00      0{0}    61.04    0.00    0.00      0{1}\n"
+        "{0}node0:4101:4101 [0] NCCL INFO something in between\n",
+        tag, end);
+  };
+  for (const auto& tag_and_end : {std::pair<std::string, std::string>{"[1,0]<stdout>:", ""},
+                                  {"[1,0]<stdout>:", "[1,0]<stdout>:"},
+                                  {"[prterun-node0-77@1,0]<stdout>:", ""},
+                                  {"[0] ", ""},
+                                  {"[0] ", "[0]"},
+                                  {"", ""}}) {
+    CAPTURE(tag_and_end.first);
+    CAPTURE(tag_and_end.second);
+    const Measurements read = parse_measurements(table(tag_and_end.first, tag_and_end.second), "f");
+    REQUIRE(read.rows.size() == 2);
+    CHECK(read.rows[0].time_us == 60.04);
+    CHECK(read.rows[1].time_us == 61.04);
+    CHECK(read.rows[1].where == "f:4");
+  }
+  CHECK(without_prefixes("[0] a[0] b [0] c[0]d[1] e\n", holds_osu) == "a  b [0] c[0]d[1] e\n");
+}
+
 TEST_CASE("prefixes: a text without any stays as it is") {
   for (const std::string& text :
        {with(""), std::string("a,b\r\n[1, 2]\n{\"t\": 1}\n0:1:2 [0] NCCL INFO x\n2026-01-02T03:04,5\n[x] y\n[pod] z\n12.5: x\n"),

@@ -93,6 +93,7 @@ Plan plan_of(const TrainArguments& a) {
   if (!a.set.empty() && a.scenario.empty()) wrong.push_back("--set: there is no --scenario to set keys of");
   if (!(a.timeout_s > 0 && a.timeout_s <= 86400))
     wrong.push_back(fmt::format("--timeout: must be more than 0 and at most 86400, got {:.6g}", a.timeout_s));
+  if (const std::string missing = missing_shipped("validation"); a.data.empty() && !missing.empty()) wrong.push_back(missing);
   if (!wrong.empty()) throw InputError(wrong);
 
   plan.digits =
