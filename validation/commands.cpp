@@ -44,9 +44,9 @@ std::function<int()> declare_calibrate(CLI::App& command) {
       .add_option(
           "DATA", a->data,
           "Measurements: nccl-tests (text or JSON), OSU and Intel MPI tables, p2pBandwidthLatencyTest, CSV, traces of weft bench; with "
-          "how many ranks and nodes were measured where a file does not say: osu_4.txt:ranks=64,nodes=4")
+          "how many ranks and nodes, and which collective, were measured where a file does not say: osu_4.txt:ranks=64,nodes=4")
       ->required()
-      ->type_name("FILE[:ranks=N,nodes=N]");
+      ->type_name("FILE[:ranks=N,nodes=N,collective=NAME]");
   command.add_option("--scenario", a->scenario, "The cluster they were measured on (JSON); its hardware is where the fit starts")
       ->required()
       ->type_name("FILE");
@@ -75,7 +75,8 @@ std::function<int()> declare_calibrate(CLI::App& command) {
       ->allow_extra_args(false)
       ->type_name("NAME,...");
   command.add_option("--system", a->system, "Use measurements of systems with this in their name only")->type_name("TEXT");
-  command.add_option("--collective", a->collective, "What was measured, for files that do not say")->type_name("NAME");
+  command.add_option("--collective", a->collective, "What was measured, for files that do not say; of one file FILE:collective=NAME")
+      ->type_name("NAME");
   command.add_option("--smallest", a->smallest_bytes, "Leave out smaller messages")->type_name("BYTES");
   command.add_option("--largest", a->largest_bytes, "Leave out larger messages")->type_name("BYTES");
   command.add_option("--exclude", a->exclude, "Leave out this line (may be repeated)")->allow_extra_args(false)->type_name("FILE:LINE");

@@ -38,7 +38,7 @@ void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   const OpenScenario open(reference.scenario, {{"/hardware", reference.fit.start}}, reference.fit.parameters);
   Simulator simulator(open.scenario());
   const std::vector<FitPoint> points = points_of(reference, simulator);
-  FitOptions options{.folds = 0, .starts = 3, .budget = 12'000'000};  // so that all references take minutes
+  FitOptions options{.folds = 0, .starts = 3, .budget = 60'000'000};  // so that all references take minutes
   options.say = [&](const std::string& text) { err << fmt::format("weft: {}: {}\n", reference.name, text); };
   const FitResult result = fit(open, points, options);
   const std::string command = fmt::format("weft validate --refit validation/references/{}.json", reference.name);

@@ -5,7 +5,10 @@
 #include "sim/files/files.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/hardware_fields.hpp"
+#include "sim/scenario/profiles.hpp"
 #include "validation/classes.hpp"
+#include "validation/fit/measured_file.hpp"
 #include "validation/layer_reference.hpp"
 #include "validation/refit.hpp"
 #include "validation/validate_text.hpp"
@@ -118,11 +121,16 @@ JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario) {
 
 std::vector<Setting> settings_of(const Reference& reference) {
   if (reference.profile.empty()) return {};
-  return {{"/hardware", Json(reference.profile.stem().string())}};
+  const std::string name = reference.profile.stem().string();
+  std::error_code missing;
+  if (std::filesystem::equivalent(ProfileLibrary::beside(reference.scenario).file_of(name), reference.profile, missing))
+    return {{"/hardware", Json(name)}};
+  Json values = HardwareForm::write(read_profile(reference.profile));  // a scenario does not find it by its name
+  values.erase("profile");
+  return {{"/hardware", std::move(values)}};
 }
 
 std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator) {
-  const ReadOptions options{.skip_bad = false, .collective = {}, .select = reference.select.rows};
   const bool by_size = reference.held_out.empty() && !reference.hold_out.given();
   const bool rates_are_fitted = std::ranges::any_of(
       reference.fit.parameters, [](const std::string& name) { return name.starts_with('/') && name.ends_with("bandwidth"); });
@@ -130,8 +138,9 @@ std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator
   std::vector<FitPoint> points;
   const auto add = [&](const std::vector<std::filesystem::path>& files, bool fitted) {
     std::vector<Measurement> rows;
-    for (const auto& file : files) {
-      const Measurements read = read_measurements(file, options);
+    for (const MeasuredFile& file : measured_files({files.begin(), files.end()})) {
+      const Measurements read = read_measurements(
+          file.name, {.collective = file.collective, .ranks = file.ranks, .nodes = file.nodes, .select = reference.select.rows});
       rows.insert(rows.end(), read.rows.begin(), read.rows.end());
     }
     for (FitPoint& point : usable(rows, simulator, selection).points) {

@@ -45,6 +45,30 @@ TEST_CASE("validate: a reference's points and claims are judged") {
   CHECK(judged.claims[0].holds);
 }
 
+TEST_CASE("validate: files of measurements say behind their names what they do not say inside, as those of weft calibrate") {
+  const Made made;
+  made.folder.file("data.csv", "size_bytes,time_us\n1000000,82\n2000000,180.0\n");
+  std::string text = reference_text;
+  text.replace(text.find("data.csv"), 8, "data.csv:ranks=2,nodes=2,collective=allreduce");
+  made.folder.file("made.json", text);
+  const Judgement judged = judge(read_reference(made.file));
+  REQUIRE(judged.points.size() == 2);
+  CHECK(judged.points[0].setup.ranks == 2);
+  CHECK(judged.points[0].setup.nodes == 2);
+  CHECK(judged.points[0].setup.collective == "allreduce");
+}
+
+TEST_CASE("validate: a profile is taken from the folder that the reference names, also where a scenario does not look for it") {
+  const Made made;
+  made.folder.file("ideal.json", R"({"schema": 1, "send_overhead": {"value": "1ms", "source": "made up"}})");
+  std::string text = reference_text;
+  text.replace(text.find("pair.json\""), 10, "pair.json\", \"profile\": \"ideal.json\"");
+  made.folder.file("made.json", text);
+  const Judgement judged = judge(read_reference(made.file));
+  REQUIRE(judged.points.size() == 2);
+  for (const double us : judged.simulated_us) CHECK(us > 1000);
+}
+
 TEST_CASE("validate: a held-out error that grows fails, and one that is not committed") {
   const Made made;
   std::vector<Judgement> judged = {judge(read_reference(made.file))};

@@ -32,7 +32,7 @@ std::vector<AlgorithmChoice> advise_candidates(const Scenario& scenario) {
   std::vector<AlgorithmChoice> out;
   const int nics = std::max(1, scenario.server.nic_count());
   for (const Algorithm& algorithm : algorithms()) {
-    if (algorithm.collective != scenario.workload.collective || algorithm.takes_servers) continue;
+    if (algorithm.collective != scenario.workload.collective || algorithm.takes_servers || algorithm.chooses != nullptr) continue;
     for (const AlgorithmSettings& settings : variants_of(algorithm, nics)) {
       const AlgorithmChoice choice = with_server_defaults(scenario, {.name = std::string(algorithm.name), .settings = settings});
       if (!algorithm_problems(scenario, choice, "").empty()) continue;

@@ -51,8 +51,11 @@ std::vector<Measurement> read_all(const CalibrateArguments& a, const std::vector
   std::vector<std::string> problems, none;
   for (const MeasuredFile& file : files) {
     try {
-      const ReadOptions options{
-          .skip_bad = a.skip_bad, .collective = a.collective, .ranks = file.ranks, .nodes = file.nodes, .select = select};
+      const ReadOptions options{.skip_bad = a.skip_bad,
+                                .collective = file.collective.empty() ? a.collective : file.collective,
+                                .ranks = file.ranks,
+                                .nodes = file.nodes,
+                                .select = select};
       Measurements read = read_measurements(file.name, options);
       rows.insert(rows.end(), read.rows.begin(), read.rows.end());
       for (const std::string& line : read.skipped) err << "weft: skipped " << line << "\n";

@@ -201,7 +201,7 @@ TEST_CASE("calibrate: files of several scales say theirs behind their names") {
   CHECK(err.str().starts_with(fmt::format(
       "weft: {}: does not say how many ranks were measured; taken for the scenario's 2 (FILE:ranks=N,nodes=N says it)\n", two)));
   const std::string told = err.str();
-  CHECK(std::ranges::count(told, '\n') == 2);  // the other is of the start
+  CHECK(std::ranges::count(told, '\n') == 3);  // the other is of the start
   const Json calibration = Json::parse(read_file(folder / "made.json")).at("calibration");
   CHECK(calibration.at("valid_for").at("ranks") == Json({2, 4}));
   CHECK(calibration.at("residuals").size() == 35);
@@ -209,6 +209,13 @@ TEST_CASE("calibrate: files of several scales say theirs behind their names") {
   arguments.data = {two + ":ranks=two"};
   CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) ==
         Lines{two + ":ranks=two: ranks must be between 1 and 1048576, got \"two\""});
+  const std::string unnamed = folder.file("unnamed.csv", "ranks,size_bytes,time_us\n2,1000,20\n2,2000,21\n2,4000,23\n").string();
+  arguments.data = {unnamed}, arguments.exclude = {};
+  CHECK(problems_of([&] { calibrate_command(arguments, out, err); }).front().ends_with(unnamed + ":collective=NAME"));
+  arguments.data = {unnamed + ":collective=bcast"};
+  arguments.collective = "allreduce";  // of files that are not told by themselves
+  CHECK(calibrate_command(arguments, out, err) == 0);
+  CHECK(Json::parse(read_file(folder / "made.json")).at("calibration").at("valid_for").at("collectives") == Json({"broadcast"}));
   arguments.data = {two + ":ranks=2"};
   arguments.output = two;
   CHECK(problems_of([&] { calibrate_command(arguments, out, err); }).size() == 1);  // read, and so not replaced
@@ -228,7 +235,7 @@ TEST_CASE("calibrate: a series that the scenario's algorithm cannot be as fast a
       quick);
   CHECK(err.str().starts_with(said));
   const std::string told = err.str();
-  CHECK(std::ranges::count(told, '\n') == 2);  // the other is of the start
+  CHECK(std::ranges::count(told, '\n') == 3);  // the other is of the start
   err.str("");
   arguments.fit = {"/fabric/host_link/latency"};
   CHECK(calibrate_command(arguments, out, err) == 0);

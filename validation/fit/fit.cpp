@@ -73,11 +73,16 @@ ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, co
   const std::vector<const FitPoint*>& points = whole.points();
   std::vector<double> errors;
   for (int fold = 0; fold < options.folds; ++fold) {
+    if (whole.work() >= options.budget) {  // some folds alone would be an error of some points
+      if (options.say) options.say("cross-validation is left out: what a fit may simulate is spent");
+      return {};
+    }
     std::vector<const FitPoint*> training, tested;
     for (std::size_t i = 0; i < points.size(); ++i) (static_cast<int>(i) % options.folds == fold ? tested : training).push_back(points[i]);
     if (training.empty() || tested.empty()) continue;
     Objective objective = whole.on(training);
-    Search search(objective, options.budget / 4 / options.folds);
+    Search search(objective);
+    search.allow(options.budget / 4 / options.folds);
     Candidate best = search.start(initial_values(open), moving, options.seed, 0);
     search.center_sizes(best, moving);
     Objective judge = whole.on(tested).exactly(), exact = objective.exactly();
@@ -116,18 +121,27 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   for (const FitParameter& p : open.parameters()) result.parameters.push_back({p, p.initial});
   Objective objective(open, training, std::make_shared<Simulators>(open), Precision::about);
   Objective whole = objective.on(all), exact = objective.exactly(), judge = whole.exactly();
-  Search search(objective, options.budget / 2 / std::max(1, options.starts));
+  Search search(objective);
+  if (options.say) options.say(fmt::format("fits {} parameters to {} points", result.parameters.size(), training.size()));
+  const std::int64_t for_starts = objective.work() + options.budget / 2;
   const Moving every(result.parameters.size(), true);
   const bool holds_out = training.size() < all.size();
   Candidate best;
   std::vector<ErrorSummary> by_start;
   for (int start = 0; start < options.starts; ++start) {
+    const std::int64_t left = for_starts - objective.work();
+    if (start > 0 && left <= 0) {
+      if (options.say) options.say(fmt::format("starts after {} are left out: what a fit may simulate is spent", start));
+      break;
+    }
+    search.allow(left);  // one start that comes to its end is better than several that do not
     Candidate here = search.start(initial_values(open), every, options.seed, start);
     by_start.push_back(error_of(whole.simulated(here.values), all, !holds_out));
     if (here.loss < best.loss) best = std::move(here);
     if (options.say) options.say(fmt::format("start {} of {}: mean loss {:.4f}", start + 1, options.starts, best.loss));
   }
   result.spread = spread_of(by_start);
+  search.allow(options.budget / 4);
   drop_undetermined(search, objective, options, best, result.parameters);
   Moving moving;
   for (const FittedParameter& p : result.parameters) moving.push_back(p.determined);

@@ -52,9 +52,9 @@ struct FitOptions {
   int folds = 4;  // 0: no cross-validation
   int starts = 4;
   std::uint64_t seed = 1;
-  // Messages that may be simulated, about, cross-validation included: so a fit ends after the same work on any machine. The default
-  // is some 15 s of one core.
-  std::int64_t budget = 40'000'000;
+  // What may be simulated, about, cross-validation included (Simulator::work): so a fit ends after the same work on any machine. The
+  // default is some 15 s of one core.
+  std::int64_t budget = 150'000'000;
   std::function<void(const std::string&)> say = {};  // progress, if anyone listens
 };
 

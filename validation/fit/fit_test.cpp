@@ -124,6 +124,16 @@ TEST_CASE("measured names: settings are those of the renaming, or else the scena
     CHECK(*algorithm_measured({.collective = "allreduce", .algorithm = measured}, renames_in({"NCCL 2.0=nccl"}), {forced}) == forced);
 }
 
+TEST_CASE("points: how a measurement was timed, and by how many processes, goes with it") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {64});
+  rows[0].back_to_back = 20, rows[0].gpus_of_a_process = 8;
+  const UsedMeasurements used = usable(rows, simulator, {});
+  REQUIRE(used.points.size() == 1);
+  CHECK(used.points[0].setup.back_to_back == 20);
+  CHECK(used.points[0].setup.gpus_of_a_process == 8);
+}
+
 TEST_CASE("points: repeated measurements are one, their mean with its spread") {
   Simulator simulator(open_pair({}).scenario());
   std::vector<Measurement> rows = measured_on({}, {64, 1024, 64, 64});
@@ -311,7 +321,7 @@ TEST_CASE("fit: protocols that a network does not allow are found, though leavin
     point.measured.time_us = simulator.time_us(point.setup, truth);
     points.push_back(point);
   }
-  const FitResult result = fit(open, points, {.folds = 0, .starts = 1, .budget = 2'000'000});
+  const FitResult result = fit(open, points, {.folds = 0, .starts = 1, .budget = 8'000'000});
   CHECK(named(result, "ll_bias").value <= 0.5);  // as it is, NCCL takes LL
   CHECK(named(result, "simple_hops").value == doctest::Approx(1).epsilon(0.1));
   CHECK(result.fitted.p95 < 0.05);

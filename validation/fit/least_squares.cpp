@@ -21,6 +21,7 @@ class Descent {
   LeastSquaresResult run() {
     while (n_ > 0 && evaluations_ + static_cast<int>(n_) < p_.evaluations) {
       if (!fresh_ && !usable_) differences();
+      if (enough()) break;
       const double before = loss_;
       if (improve()) {
         if (before - loss_ < p_.tolerance * before) {
@@ -38,6 +39,8 @@ class Descent {
   }
 
  private:
+  bool enough() const { return p_.enough && p_.enough(); }
+
   Vector at(const Vector& x) {
     ++evaluations_;
     return p_.residuals(x);
@@ -45,7 +48,7 @@ class Descent {
 
   void differences() {
     jacobian_.assign(r_.size(), Vector(n_));
-    for (std::size_t i = 0; i < n_; ++i) {
+    for (std::size_t i = 0; i < n_ && !enough(); ++i) {
       Vector x = x_;
       double h = p_.step[i] + 0.005 * std::abs(x_[i]);
       if (x[i] + h > p_.high[i]) h = -h;
@@ -83,7 +86,7 @@ class Descent {
     scale_.assign(n_, 0);
     for (std::size_t i = 0; i < n_; ++i) scale_[i] = std::max(normal[i][i], 1e-12);
     constexpr int most_tries = 6;
-    for (int tries = 0; tries < most_tries; ++tries, damping_ *= 6) {
+    for (int tries = 0; tries < most_tries && !enough(); ++tries, damping_ *= 6) {
       const auto x = step_from(normal, gradient);
       if (!x) continue;
       if (*x == x_) return false;

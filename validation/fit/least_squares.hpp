@@ -18,8 +18,9 @@ struct LeastSquares {
   std::vector<double> low, high;
   std::vector<double> step;  // of differences where a coordinate is 0; elsewhere a share of it is added
   double knee = 0.1;
-  int evaluations = 200;    // at most; of differences too
-  double tolerance = 1e-4;  // it ends when a round improves the loss by less than this share of it
+  int evaluations = 200;              // at most; of differences too
+  std::function<bool()> enough = {};  // asked before each evaluation: then it ends where it is
+  double tolerance = 1e-4;            // it ends when a round improves the loss by less than this share of it
 };
 
 struct LeastSquaresResult {

@@ -11,13 +11,18 @@ namespace {
 constexpr int most_ranks = 1 << 20;
 
 // One "ranks=64"; says what is wrong with it, or nothing.
-std::string read_scale(std::string_view text, MeasuredFile& file) {
+std::string read_value(std::string_view text, MeasuredFile& file) {
   const auto equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
-  if (equals == text.npos || (key != "ranks" && key != "nodes")) return fmt::format("must be ranks=N or nodes=N, got \"{}\"", text);
-  const auto number = whole_number_in(text.substr(equals + 1));
-  if (!number || *number < 1 || *number > most_ranks)
-    return fmt::format("{} must be between 1 and {}, got \"{}\"", key, most_ranks, text.substr(equals + 1));
+  if (equals == text.npos || (key != "ranks" && key != "nodes" && key != "collective"))
+    return fmt::format("must be ranks=N, nodes=N or collective=NAME, got \"{}\"", text);
+  const std::string_view value = text.substr(equals + 1);
+  if (key == "collective") {
+    file.collective = collective_spelled(value);
+    return is_measured_collective(file.collective) ? "" : fmt::format("\"{}\" is no collective that Weft simulates", value);
+  }
+  const auto number = whole_number_in(value);
+  if (!number || *number < 1 || *number > most_ranks) return fmt::format("{} must be between 1 and {}, got \"{}\"", key, most_ranks, value);
   (key == "ranks" ? file.ranks : file.nodes) = static_cast<int>(*number);
   return {};
 }
@@ -29,7 +34,7 @@ MeasuredFile measured_file(const std::string& argument, std::vector<std::string>
   std::string_view rest = std::string_view(argument).substr(colon + 1);
   for (;;) {
     const auto comma = rest.find(',');
-    if (const std::string found = read_scale(rest.substr(0, comma), out); !found.empty())
+    if (const std::string found = read_value(rest.substr(0, comma), out); !found.empty())
       problems.push_back(fmt::format("{}: {}", argument, found));
     if (comma == rest.npos) break;
     rest.remove_prefix(comma + 1);

@@ -1,5 +1,6 @@
-// A file of measurements as the command line names it, and what is said there because the file does not: FILE:ranks=64,nodes=4. It
-// stands with its file, and not in an option of its own, because several files of one command were measured at different scales.
+// A file of measurements as the command line names it, and what is said there because the file does not:
+// FILE:ranks=64,nodes=4,collective=broadcast. It stands with its file, and not in an option of its own, because several files of one
+// command are of different scales and collectives.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@ namespace weft {
 
 struct MeasuredFile {
   std::string name;
-  int ranks = 0, nodes = 0;  // 0: as the file says
+  int ranks = 0, nodes = 0;     // 0: as the file says
+  std::string collective = {};  // of what does not say; empty: as the file says
 };
 
 // Throws InputError. What is behind the last colon is of the name if it has no "=", or if there is a file of the whole name.

@@ -10,8 +10,9 @@ using Lines = std::vector<std::string>;
 TEST_CASE("a measured file: ranks and nodes stand behind its name, and a name may have colons of its own") {
   const ScratchFolder folder;
   const auto odd = folder.file("run:ranks=3", "x").string();
-  const auto files = measured_files({"a.txt", "b.txt:ranks=64,nodes=4", "c.txt:nodes=2", "host:1.txt", "d:e.txt:ranks=8", odd});
-  REQUIRE(files.size() == 6);
+  const auto files = measured_files(
+      {"a.txt", "b.txt:ranks=64,nodes=4", "c.txt:nodes=2", "host:1.txt", "d:e.txt:ranks=8", odd, "e.txt:collective=Bcast,ranks=4"});
+  REQUIRE(files.size() == 7);
   CHECK(files[0].name == "a.txt");
   CHECK(files[0].ranks == 0);
   CHECK(files[1].name == "b.txt");
@@ -22,13 +23,17 @@ TEST_CASE("a measured file: ranks and nodes stand behind its name, and a name ma
   CHECK(files[4].name == "d:e.txt");
   CHECK(files[4].ranks == 8);
   CHECK(files[5].name == odd);
+  CHECK(files[6].collective == "broadcast");
+  CHECK(files[6].ranks == 4);
 }
 
 TEST_CASE("a measured file: what is wrong behind its name is told, all at once") {
   CHECK(problems_of([] {
-          measured_files({"a:ranks=0,nodes=x", "b:rank=3", "c:ranks=6,nodes=4", "d:ranks=2,"});
+          measured_files({"a:ranks=0,nodes=x", "b:rank=3", "c:ranks=6,nodes=4", "d:ranks=2,", "e:collective=gather"});
         }) == Lines{"a:ranks=0,nodes=x: ranks must be between 1 and 1048576, got \"0\"",
                     "a:ranks=0,nodes=x: nodes must be between 1 and 1048576, got \"x\"",
-                    "b:rank=3: must be ranks=N or nodes=N, got \"rank=3\"", "c:ranks=6,nodes=4: ranks must be a multiple of nodes",
-                    "d:ranks=2,: must be ranks=N or nodes=N, got \"\""});
+                    "b:rank=3: must be ranks=N, nodes=N or collective=NAME, got \"rank=3\"",
+                    "c:ranks=6,nodes=4: ranks must be a multiple of nodes",
+                    "d:ranks=2,: must be ranks=N, nodes=N or collective=NAME, got \"\"",
+                    "e:collective=gather: \"gather\" is no collective that Weft simulates"});
 }

@@ -15,8 +15,7 @@ namespace {
 
 using Unit = HardwareParameter::Unit;
 
-constexpr std::int64_t cost_of_a_run = 30;       // what starts and ends it, as many messages as take that long
-constexpr std::int64_t cost_of_building = 3000;  // what places and proves it, where a pointer has changed the cluster
+constexpr std::int64_t work_of_building = 8000;  // what places and proves it, where a pointer has changed the cluster
 constexpr double weight_of_published = 1;        // of factors of it: a tenth more counts as an error of a tenth of one point
 constexpr double weight_of_launch = 0.3;         // NCCL has twice as long for AMD's processors as for Intel's: an error of 20 %
 constexpr double weight_of_overhead = 0.1;       // of calls' overheads over the published ones, where the network's hops may be meant
@@ -56,8 +55,18 @@ Simulator& Simulators::at(const std::vector<double>& values) {
     std::rotate(at, at + 1, known_.end());
     return known_.back().second;
   }
-  if (known_.size() == most_simulators) known_.erase(known_.begin());
+  if (known_.size() == most_simulators) {
+    work_besides_ += known_.front().second.work();
+    known_.erase(known_.begin());
+  }
+  work_besides_ += work_of_building;
   return known_.emplace_back(pointers, Simulator(open_->scenario(values))).second;
+}
+
+std::int64_t Simulators::work() const {
+  std::int64_t out = work_besides_;
+  for (const auto& [pointers, simulator] : known_) out += simulator.work();
+  return out;
 }
 
 std::vector<double> Objective::physical(std::vector<double> values) const {
@@ -93,7 +102,6 @@ std::vector<std::vector<std::int64_t>> Objective::message_sizes(const std::vecto
 
 std::vector<double> Objective::simulated(const std::vector<double>& values, const std::vector<CostAtSize>& costs) {
   ++evaluations_;
-  spent_ += cost();
   Simulator& simulator = simulators_->at(values);
   HardwareProfile hardware = hardware_at(values);
   if (!costs.empty()) hardware.cost_by_size = costs;
@@ -153,31 +161,29 @@ double Objective::regret(const std::vector<double>& values) {
 
 double Objective::loss(const std::vector<double>& values) { return robust_loss(errors(values), error_knee); }
 
-const std::vector<std::int64_t>& Objective::costs() {
-  if (!costs_.empty() || points_.empty()) return costs_;
+std::vector<std::int64_t> Objective::work_of_points() {
   std::vector<double> initial;
   for (const FitParameter& p : parameters_) initial.push_back(p.initial);
   Simulator& simulator = simulators_->at(initial);
-  const std::int64_t cost_besides = cost_of_a_run + (open_.has_pointers() ? cost_of_building : 0);
-  for (const FitPoint* p : points_) costs_.push_back(cost_besides + simulator.messages(p->setup));
-  return costs_;
+  std::vector<std::int64_t> out;
+  for (const FitPoint* p : points_) out.push_back(simulator.work_of(p->setup));
+  return out;
 }
 
-std::int64_t Objective::cost() { return std::accumulate(costs().begin(), costs().end(), std::int64_t{0}); }
-
 std::vector<const FitPoint*> Objective::cheapest(double share, std::size_t fewest) {
+  const std::vector<std::int64_t> works = work_of_points();
   std::vector<std::size_t> order(points_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return costs()[i]; });
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return works[i]; });
   std::map<std::string, int> taken;
   std::vector<int> turn(points_.size());  // of those of a point's collective, how many are cheaper
   for (const std::size_t i : order) turn[i] = taken[points_[i]->setup.collective]++;
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return turn[i]; });
-  const double limit = share * static_cast<double>(cost());
+  const double limit = share * static_cast<double>(std::accumulate(works.begin(), works.end(), std::int64_t{0}));
   double sum = 0;
   std::vector<const FitPoint*> out;
   for (const std::size_t i : order) {
-    sum += static_cast<double>(costs()[i]);
+    sum += static_cast<double>(works[i]);
     if (sum > limit && out.size() >= fewest) break;
     out.push_back(points_[i]);
   }

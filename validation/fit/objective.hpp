@@ -20,9 +20,12 @@ class Simulators {
  public:
   explicit Simulators(const OpenScenario& open) : open_(&open) {}
   Simulator& at(const std::vector<double>& values);
+  // What all of them simulated so far (Simulator::work), those that are gone too.
+  std::int64_t work() const;
 
  private:
   const OpenScenario* open_;
+  std::int64_t work_besides_ = 0;                                 // of those that are gone, and of building them
   std::vector<std::pair<std::vector<double>, Simulator>> known_;  // the newest at the end
 };
 
@@ -56,19 +59,18 @@ class Objective {
   std::vector<double> errors(const std::vector<double>& values);
   double loss(const std::vector<double>& values);
 
-  // What one evaluation costs, and all of them so far: in messages, of which a run itself counts as some.
-  std::int64_t cost();
-  std::int64_t spent() const { return spent_; }
+  // Simulator::work: so far of all objectives on the same scenario, and of one simulation of each point.
+  std::int64_t work() const { return simulators_->work(); }
+  std::vector<std::int64_t> work_of_points();
   int evaluations() const { return evaluations_; }
 
-  // The cheapest points that make up a share of the cost, at least `fewest` of them.
+  // The cheapest points that make up a share of what all take to simulate, at least `fewest` of them.
   std::vector<const FitPoint*> cheapest(double share, std::size_t fewest);
 
   double shortest_us() const;          // measured
   double fastest_ns_per_byte() const;  // measured time over size, the least; 0 if nothing was sent
 
  private:
-  const std::vector<std::int64_t>& costs();
   bool fits_nccl() const;
   bool all_between_servers() const;
   double regret(const std::vector<double>& values);  // of all points
@@ -78,8 +80,6 @@ class Objective {
   std::vector<FitParameter> parameters_;
   std::shared_ptr<Simulators> simulators_;
   Precision precision_;
-  std::vector<std::int64_t> costs_;
-  std::int64_t spent_ = 0;
   int evaluations_ = 0;
 };
 

@@ -141,6 +141,7 @@ HardwareProfile with_least_costs(HardwareProfile profile) {
         p.unit == Unit::picoseconds || p.unit == Unit::count || (p.unit == Unit::factor && !p.name.ends_with("efficiency"));
     p.set(profile, is_cost ? p.low : p.high);
   }
+  profile.eager_threshold = profile.rendezvous_threshold = HardwareProfile{}.rendezvous_threshold;  // nobody waits for anybody
   profile.cost_by_size.clear();
   return profile;
 }

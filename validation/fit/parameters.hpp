@@ -26,7 +26,8 @@ struct HardwareParameter {
 };
 const std::vector<HardwareParameter>& hardware_parameters();
 const HardwareParameter* find_hardware_parameter(std::string_view name);
-// The profile with every cost at the end where it is least; sizes at which something else happens, and what NCCL chooses, stay.
+// The profile with every cost at the end where it is least, and senders that wait for nobody; other sizes at which something else happens,
+// and what NCCL chooses, stay.
 HardwareProfile with_least_costs(HardwareProfile profile);
 
 // What hosts do, of what points may not tell apart, as a ring alone does not tell its wire from its reductions. The logarithm of a value

@@ -76,7 +76,9 @@ class Points {
                     .nodes = seats->nodes,
                     .of_each_node = seats->of_each_node,
                     .from = seats->from,
-                    .to = seats->to}};
+                    .to = seats->to,
+                    .back_to_back = row.back_to_back,
+                    .gpus_of_a_process = row.gpus_of_a_process}};
     if (const double cables = simulator_.path_latency_us(point.setup); row.time_us < cables)
       assume(row,
              fmt::format("has latencies below the {:.3g} us that the scenario's cables alone take: give /fabric lower latencies", cables));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace weft {
 namespace {
@@ -23,19 +24,28 @@ bool is_threshold(const Objective& objective, std::size_t i) { return objective.
 
 }  // namespace
 
-Search::Search(Objective& objective, std::int64_t budget)
-    : objective_(objective), cheap_(objective.on(objective.cheapest(0.2, 16))), budget_(budget) {}
+Search::Search(Objective& objective) : objective_(objective), cheap_(objective.on(objective.cheapest(0.2, 16))) {}
+
+void Search::allow(std::int64_t work) {
+  allowed_ = work;
+  begin_ = objective_.work();
+}
+
+bool Search::enough(double share) const { return static_cast<double>(objective_.work() - begin_) >= share * static_cast<double>(allowed_); }
 
 Candidate Search::start(const std::vector<double>& base, const Moving& moving, std::uint64_t seed, int number) {
   std::mt19937_64 random(seed * 1'000'003 + static_cast<std::uint64_t>(number));
   constexpr int draws = 24, kept = 3;
   std::vector<Candidate> drawn;
-  for (int i = 0; i < draws; ++i) drawn.push_back(at(cheap_, draw(base, moving, random)));
+  share_ = 0.2;
+  for (int i = 0; i < draws && (i < kept || !enough(share_)); ++i) drawn.push_back(at(cheap_, draw(base, moving, random)));
   std::ranges::stable_sort(drawn, {}, &Candidate::loss);
+  share_ = 0.5;
   Candidate best;
   if (number == 0) best = descend_on(cheap_, at(cheap_, base), moving, 12);
   for (int i = 0; i < kept; ++i) keep_better(best, descend_on(cheap_, drawn[static_cast<std::size_t>(i)], moving, 12));
-  best = scan_on(cheap_, with_fewer_protocols(cheap_, std::move(best), moving), moving, 1);
+  best = scan_on(cheap_, with_fewer_protocols(cheap_, std::move(best), moving), moving);
+  share_ = 1;
   best = descend({best.values, objective_.loss(best.values)}, moving, 12);
   return descend(scan(std::move(best), moving), moving, 12);
 }
@@ -100,23 +110,15 @@ Candidate Search::descend_on(Objective& objective, const Candidate& from, const 
   };
   problem.residuals = [&](const std::vector<double>& x) { return objective.errors(values_at(x)); };
   problem.knee = error_knee;
+  problem.enough = [this] { return enough(share_); };
   problem.evaluations = rounds * (static_cast<int>(open.size()) + 4);
   const LeastSquaresResult found = minimise(problem, std::move(start));
   return found.loss < from.loss ? Candidate{values_at(found.x), found.loss} : from;
 }
 
-Candidate Search::descend(const Candidate& from, const Moving& moving, int rounds) {
-  const std::int64_t each = std::max<std::int64_t>(1, objective_.cost());
-  const auto open = static_cast<std::int64_t>(moving.size()) + 4;
-  const std::int64_t affordable = budget_ / each / open / 2;
-  return descend_on(objective_, from, moving, static_cast<int>(std::clamp<std::int64_t>(affordable, 2, rounds)));
-}
+Candidate Search::descend(const Candidate& from, const Moving& moving, int rounds) { return descend_on(objective_, from, moving, rounds); }
 
-Candidate Search::scan(Candidate best, const Moving& moving) {
-  const std::int64_t each = std::max<std::int64_t>(1, objective_.cost());
-  const auto tries = static_cast<std::int64_t>(std::ranges::count(moving, true) + 4) * 25;
-  return budget_ / each / 2 > tries ? scan_on(objective_, std::move(best), moving, 1) : scan_on(objective_, std::move(best), moving, 0);
-}
+Candidate Search::scan(Candidate best, const Moving& moving) { return scan_on(objective_, std::move(best), moving); }
 
 // Networks and versions of NCCL differ in the protocols that they allow, and one that is not allowed is not seen by leaving out the
 // others one by one.
@@ -126,7 +128,7 @@ Candidate Search::with_fewer_protocols(Objective& objective, Candidate best, con
     if (moving[i] && (objective.parameters()[i].name == "ll_bias" || objective.parameters()[i].name == "ll128_bias"))
       protocols.push_back(i);
   const Candidate from = best;
-  for (unsigned without = 1; without < 1U << protocols.size(); ++without) {
+  for (unsigned without = 1; without < 1U << protocols.size() && !enough(share_); ++without) {
     std::vector<double> values = from.values;
     for (std::size_t k = 0; k < protocols.size(); ++k)
       if ((without >> k & 1U) != 0) values[protocols[k]] = objective.parameters()[protocols[k]].low;
@@ -135,10 +137,9 @@ Candidate Search::with_fewer_protocols(Objective& objective, Candidate best, con
   return best;
 }
 
-// At every power of two between the sizes measured, the others adapting a little where it looks as if it could help; 0 octaves: only one
-// to either side, and none of them adapts.
-Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& moving, int octaves) const {
-  for (std::size_t i = 0; i < moving.size(); ++i) {
+// At every power of two between the sizes measured, the others adapting a little where it looks as if it could help.
+Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& moving) const {
+  for (std::size_t i = 0; i < moving.size() && !enough(share_); ++i) {
     if (!moving[i] || !is_threshold(objective, i)) continue;
     const FitParameter& p = objective.parameters()[i];
     std::vector<Candidate> tried;
@@ -148,18 +149,14 @@ Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& mo
       values[i] = size;
       tried.push_back(at(objective, std::move(values)));
     };
-    if (octaves == 0) {
-      take(best.values[i] / 2), take(best.values[i] * 2);
-    } else {
-      const double ratio = p.unit == Unit::bias ? std::exp2(0.25) : std::exp2(octaves);
-      for (double size = std::exp2(std::ceil(std::log2(p.low))); size <= p.high; size *= ratio) take(size);
-    }
+    const double ratio = p.unit == Unit::bias ? std::exp2(0.25) : 2;
+    for (double size = std::exp2(std::ceil(std::log2(p.low))); size <= p.high && !enough(share_); size *= ratio) take(size);
     const Candidate from = best;
     std::ranges::stable_sort(tried, {}, &Candidate::loss);
     constexpr std::size_t adapted = 8;  // the others of these move with it
     for (std::size_t k = 0; k < tried.size(); ++k) {
       keep_better(best, tried[k]);
-      if (octaves > 0 && k < adapted && tried[k].loss != from.loss) keep_better(best, descend_on(objective, tried[k], moving, 2));
+      if (k < adapted && !enough(share_) && tried[k].loss != from.loss) keep_better(best, descend_on(objective, tried[k], moving, 2));
     }
   }
   return best;
@@ -177,10 +174,11 @@ double Search::edge(const Candidate& best, std::size_t i, double ratio) {
 }
 
 void Search::center_sizes(Candidate& best, const Moving& moving) {
-  const std::int64_t each = std::max<std::int64_t>(1, objective_.cost());
-  const double ratio = budget_ / each > 2000 ? 1.04 : 1.2;
+  const auto works = objective_.work_of_points();
+  const std::int64_t each = std::max<std::int64_t>(1, std::accumulate(works.begin(), works.end(), std::int64_t{0}));
+  const double ratio = allowed_ / each > 2000 ? 1.04 : 1.2;
   for (std::size_t i = 0; i < moving.size(); ++i) {
-    if (!moving[i] || !is_threshold(objective_, i)) continue;
+    if (!moving[i] || !is_threshold(objective_, i) || enough()) continue;
     const double low = edge(best, i, 1 / ratio), high = edge(best, i, ratio);
     const double power = std::exp2(std::round(std::log2(low * high) / 2));
     best.values[i] = power > low && power < high ? power : std::sqrt(low * high);

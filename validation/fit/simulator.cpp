@@ -66,10 +66,22 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
   return out;
 }
 
-constexpr int few_pieces = 8;
+constexpr int few_pieces = 8, few_servers = 4;
+constexpr std::int64_t work_of_a_run = 400, work_of_looking_up = 30;
 
 // One call and nothing beside it: what it costs before its first message comes on top of the rest.
 bool is_alone(const Scenario& s) { return s.jobs.empty() && s.traffic.empty() && s.copies.empty() && s.workload.iterations == 1; }
+
+// Of collectives with a root calls overlap that follow one another: the root begins the next while the others pass on the last. All
+// others end at about the same time on every rank.
+bool overlaps(const MeasuredSetup& e) { return e.back_to_back > 1 && (e.collective == "broadcast" || e.collective == "reduce"); }
+
+// One process launches the kernels of its GPUs one after the other, and calls back to back come no faster: those of few bytes took 35 us on
+// 8 A100, 46 on 8 MI300X and 57 on 12 V100, whatever the collective; with a process for each of 8 A100 8 us (broadcast) to 17 (all-reduce).
+double least_launched_us(const MeasuredSetup& e) {
+  constexpr double launch_us = 4.4;
+  return e.gpus_of_a_process > 1 ? launch_us * e.gpus_of_a_process : 0;
+}
 
 // Where a cost lies between its neighbours on a lattice of powers, of which 1 is a point. Between them a time goes straight: it is a sum of
 // costs along one way through a schedule, as long as that stays the longest.
@@ -96,7 +108,7 @@ Bytes simulated_as(Bytes size, const HardwareProfile& p, int chunks) {
   const bool only_links = std::ranges::all_of(rates, [](BitsPerSecond rate) { return rate.count == 0; }) && p.eager_efficiency == 1 &&
                           p.inline_threshold.count == 0 && p.rendezvous_threshold == HardwareProfile{}.rendezvous_threshold;
   constexpr std::int64_t shortest = 64, shorter = 4;  // so much that no efficiency near that of the size is above 1
-  const std::int64_t chunk = size.count / chunks < p.eager_threshold.count ? shortest : p.eager_threshold.count;
+  const std::int64_t chunk = size.count / chunks < p.eager_below().count ? shortest : p.eager_below().count;
   return only_links && size.count >= shorter * chunk * chunks ? Bytes{chunk * chunks} : size;
 }
 
@@ -141,8 +153,9 @@ std::shared_ptr<const Fabric> Simulator::cluster_of(const Scenario& asked) {
 // Experiments on the one cluster, each for all sizes; of messages between two ranks, whose chunks are bytes, one for each size.
 Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
   const bool pair = is_point_to_point(e.collective);
-  const std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, pair ? e.size.count : 0,
-                                      name_of(e.network.value_or(scenario_.network)), e.nodes, e.of_each_node, e.from, e.to);
+  const std::string key =
+      fmt::format("{} {} {} {} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, pair ? e.size.count : 0,
+                  name_of(e.network.value_or(scenario_.network)), e.nodes, e.of_each_node, e.from, e.to, overlaps(e) ? e.back_to_back : 1);
   const auto at = prepared_.find(key);
   if (at != prepared_.end()) return at->second;
   Scenario asked = asked_for(e);
@@ -169,9 +182,22 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
   return prepared_.try_emplace(key, Prepared{Experiment(std::move(asked), algorithm, cluster), algorithm}).first->second;
 }
 
-std::int64_t Simulator::messages(const MeasuredSetup& e) {
-  if (!traits_of(e.network.value_or(scenario_.network)).runs_again) return 1;
-  return prepared(e).experiment.run(e.size, {.each_alone = false}).messages;
+SimTime Simulator::run(Prepared& p, Bytes size, const HardwareProfile& hardware, int calls) {
+  work_ += work_of_a_run;
+  if (!traits_of(p.experiment.scenario().network).runs_again) return time_of(p.experiment, size, hardware, calls);
+  RunWork work;
+  const SimTime time = p.experiment.run(size, {.hardware = &hardware, .work = &work, .calls = calls, .each_alone = false}).time;
+  work_ += work.messages + static_cast<std::int64_t>(work.events + work.solved_flows);
+  return time;
+}
+
+std::int64_t Simulator::work_of(const MeasuredSetup& e) {
+  Prepared& p = prepared(e);
+  const auto [at, is_new] = p.work_of_size.try_emplace(e.size.count, 0);
+  if (!is_new) return at->second;
+  const std::int64_t before = work_;
+  run(p, e.size, scenario_.hardware);
+  return at->second = work_ - before;
 }
 
 std::vector<std::int64_t> Simulator::message_sizes(const MeasuredSetup& e, const HardwareProfile& hardware) {
@@ -188,32 +214,31 @@ std::vector<std::int64_t> Simulator::message_sizes(const MeasuredSetup& e, const
 
 CostAtSize Simulator::call_of(const MeasuredSetup& e, const HardwareProfile& hardware) {
   if (is_point_to_point(e.collective)) return {e.collective, e.collective, e.ranks, e.size};
-  Prepared& p = prepared(e);
-  return {e.collective, sized_name(p.algorithm.name, regime_of(e, hardware, p)), e.ranks, e.size};
+  return {e.collective, sized_name(sized(e, hardware, prepared(e))), e.ranks, e.size};
 }
 
 SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
   const auto ask = [&] {
     return for_size({p.experiment.scenario(), hardware, *p.experiment.cluster(), p.experiment.placement(), e.size}, p.algorithm);
   };
-  const Algorithm* algorithm = find_algorithm(p.experiment.scenario().workload.collective, p.algorithm.name);
-  if (!algorithm || !algorithm->cuts_itself) return ask();
-  // NCCL chooses by its own table, which of a profile only the biases change.
-  const auto [at, is_new] = p.chosen.try_emplace(
-      {static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias, hardware.tree_bias, hardware.nvls_bias}, SizedChoice{});
+  if (!depends_on_size(p.experiment.scenario(), p.algorithm)) return {p.algorithm};
+  if (!find_algorithm(p.experiment.scenario().workload.collective, p.algorithm.name)->cuts_itself) return ask();
+  // NCCL chooses by its own table, which of a profile only the biases change; how long NVLSTree's stages take depends on the wire.
+  const auto [at, is_new] = p.chosen.try_emplace({static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias,
+                                                  hardware.tree_bias, hardware.nvls_bias, hardware.wire_efficiency},
+                                                 SizedChoice{});
   if (is_new) at->second = ask();
   return at->second;
 }
 
 Regime Simulator::regime_of(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
-  const Scenario& asked = p.experiment.scenario();
   const bool pair = is_point_to_point(e.collective);
-  Regime out;
-  if (!pair && depends_on_size(asked, p.algorithm)) out = sized(e, hardware, p).regime;
-  if (hardware.cost_by_size.empty()) return out;
-  const std::string algorithm = pair ? e.collective : sized_name(p.algorithm.name, out);
-  out.cost = cost_factor(hardware.cost_by_size, {e.collective, algorithm, e.ranks, e.size});
-  return out;
+  SizedChoice chosen;
+  if (!pair) chosen = sized(e, hardware, p);
+  if (hardware.cost_by_size.empty()) return chosen.regime;
+  const std::string algorithm = pair ? e.collective : sized_name(chosen);
+  chosen.regime.cost = cost_factor(hardware.cost_by_size, {e.collective, algorithm, e.ranks, e.size});
+  return chosen.regime;
 }
 
 // Without what a call costs before its first message.
@@ -221,20 +246,40 @@ double Simulator::besides_overhead_us(const MeasuredSetup& e, const HardwareProf
   std::vector<double> costs = costs_of(hardware, regime);
   costs.push_back(static_cast<double>(e.size.count));
   const auto [at, is_new] = p.known_us.try_emplace(std::move(costs), 0.0);
-  if (is_new) at->second = time_of(p.experiment, e.size, hardware).microseconds() - hardware.in(regime).call_overhead.microseconds();
+  work_ += work_of_looking_up;
+  if (!is_new) return at->second;
+  const double alone_us = run(p, e.size, hardware).microseconds();
+  at->second = alone_us - hardware.in(regime).call_overhead.microseconds();
+  if (overlaps(e)) {
+    // A call ends so long after the one before it. The last rank ends the first call later than that, the root at once.
+    const double apart_us = run(p, e.size, hardware, 2).microseconds() - alone_us;
+    at->second -= (alone_us - apart_us) * (1 - 0.5 / e.back_to_back);
+  }
   return at->second;
 }
 
 double Simulator::time_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  return std::max(simulated_us(e, hardware), least_launched_us(e));
+}
+
+double Simulator::simulated_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
   if (is_point_to_point(e.collective) && hardware.call_overhead.ps > 0) {  // a message is no call of a collective
     HardwareProfile of_message = hardware;
     of_message.call_overhead = {};
-    return time_us(e, of_message);
+    return simulated_us(e, of_message);
   }
   Prepared& p = prepared(e);
-  if (!is_alone(p.experiment.scenario())) return time_of(p.experiment, e.size, hardware).microseconds() / messages_of(e);
+  if (!is_alone(p.experiment.scenario())) return run(p, e.size, hardware).microseconds() / messages_of(e);
   const Regime regime = regime_of(e, hardware, p);
   return (hardware.in(regime).call_overhead.microseconds() + besides_overhead_us(e, hardware, regime, p)) / messages_of(e);
+}
+
+// A ring takes the same way from every server to the next: with messages of the same size it takes as much longer as it has more steps.
+bool Simulator::is_long_ring(const MeasuredSetup& e, const Regime& regime) const {
+  constexpr std::int64_t least_of_a_rank = 64;
+  return regime.pattern == NcclAlgorithm::ring && e.nodes >= 2 * few_servers && e.ranks % e.nodes == 0 && !overlaps(e) &&
+         e.size.count >= least_of_a_rank * e.ranks && std::holds_alternative<Star>(scenario_.fabric.spec) &&
+         scenario_.placement.policy == PlacementPolicy::linear;
 }
 
 double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
@@ -243,12 +288,17 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   if (regime.protocol == NcclProtocol::automatic || regime.cost != 1 || !is_alone(whole.experiment.scenario())) return time_us(e, hardware);
   MeasuredSetup asked = e;
   asked.algorithm.settings = sized(e, hardware, whole).choice.settings;
-  const bool fewer = asked.algorithm.settings.pieces > few_pieces;
-  if (fewer) asked.algorithm.settings.pieces = few_pieces;
+  const bool shorter = is_long_ring(e, regime), fewer = shorter || asked.algorithm.settings.pieces > few_pieces;
+  if (asked.algorithm.settings.pieces > few_pieces) asked.algorithm.settings.pieces = few_pieces;
+  if (shorter) {
+    asked.nodes = few_servers, asked.ranks = e.ranks / e.nodes * few_servers;
+    asked.size = Bytes{e.size.count / e.nodes * few_servers};
+  }
+  const Bytes of_each_message_alike = asked.size;
   Prepared& p = prepared(asked);
   if (p.chunks == 0) p.chunks = std::max(1, price(request_of(p.experiment.scenario(), asked.algorithm)).chunks);
-  asked.size = simulated_as(e.size, hardware.in(regime), p.chunks);
-  const double smaller = static_cast<double>(asked.size.count) / static_cast<double>(e.size.count);
+  asked.size = simulated_as(asked.size, hardware.in(regime), p.chunks);
+  const double smaller = static_cast<double>(asked.size.count) / static_cast<double>(of_each_message_alike.count);
   const NcclFactors here = nccl_factors(hardware, regime);
   std::vector<Axis> axes = {Axis(here.hops), Axis(1 / (smaller * std::min(1.0, here.efficiency)))};  // of hops, of bytes,
   if (regime.between_servers) axes.emplace_back(here.hops * here.network);                           // of hops between servers
@@ -273,7 +323,7 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
     }
     us += weight * at_us;
   }
-  return hardware.in(regime).call_overhead.microseconds() + us;
+  return std::max(hardware.in(regime).call_overhead.microseconds() + us, least_launched_us(e));
 }
 
 double Simulator::regret(const MeasuredSetup& e, const HardwareProfile& hardware) {
@@ -307,7 +357,7 @@ double Simulator::wire_limit_us(const MeasuredSetup& e) const {
   return share * static_cast<double>(e.size.count) / slowest * 1e6;
 }
 
-double Simulator::least_us(const MeasuredSetup& e) { return time_us(e, with_least_costs(scenario_.hardware)); }
+double Simulator::least_us(const MeasuredSetup& e) { return simulated_us(e, with_least_costs(scenario_.hardware)); }
 
 double Simulator::path_latency_us(const MeasuredSetup& e) const {
   const int from = std::max(e.from, 0), to = e.from < 0 ? 1 : e.to;

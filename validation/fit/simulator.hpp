@@ -26,7 +26,9 @@ struct MeasuredSetup {
   std::optional<NetworkKind> network = {};  // instead of the scenario's
   // So many servers, and ranks on the first GPUs of each, where the scenario places ranks linearly. 0: ranks as it places them.
   int nodes = 0, of_each_node = 0;
-  int from = -1, to = -1;  // endpoints of a message between two; -1: the first two ranks
+  int from = -1, to = -1;     // endpoints of a message between two; -1: the first two ranks
+  int back_to_back = 1;       // calls without a barrier between them; the time is their mean, and that of all ranks
+  int gpus_of_a_process = 1;  // whose kernels are launched one after the other
 };
 
 // The window of osu_bw and osu_bibw: so many messages are on their way, in each direction that is measured, before anybody waits.
@@ -49,8 +51,9 @@ class Simulator {
   // Microseconds, as the measurement counts them: of a bandwidth, one message's share of all that were on their way.
   double time_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
-  // The same within a few percent, from few and short simulations for many profiles: calls of NCCL on a lattice of the factors that they
-  // feel, those in many pieces in fewer and larger ones, whose time is right at one place of the lattice, and long ones as shorter ones.
+  // The same within a few percent on few servers, tens of percent on rings over many, from few and short simulations for many profiles:
+  // calls of NCCL on a lattice of the factors that they feel, those in many pieces in fewer and larger ones, and rings over many servers
+  // over fewer, whose time is right at one place of the lattice, and long ones as shorter ones.
   double about_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
   // The call as a profile's costs by size name it.
@@ -63,7 +66,11 @@ class Simulator {
   // 0 where it has no choice.
   double regret(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
-  std::int64_t messages(const MeasuredSetup& setup);  // that a simulation of it takes: what it costs
+  // What all simulations took so far: events, messages and flows whose shares were solved, each some 0.1 us, what starts a run, and
+  // times that were known already. The same on every machine.
+  std::int64_t work() const { return work_; }
+  // Of one simulation of it.
+  std::int64_t work_of(const MeasuredSetup& setup);
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
   double wire_limit_us(const MeasuredSetup& setup) const;
@@ -79,12 +86,16 @@ class Simulator {
     AlgorithmChoice algorithm = {};
     int chunks = 0;  // once asked
     std::map<std::vector<double>, double> known_us = {};
-    std::map<std::vector<double>, double> of_whole = {};     // time over that in fewer pieces, by size and regime
+    std::map<std::vector<double>, double> of_whole = {};     // time over that in fewer pieces or servers, by size and regime
     std::map<std::vector<double>, SizedChoice> chosen = {};  // of nccl, by size and all that its choice depends on
     std::optional<NcclQuestion> question = {};               // once asked
+    std::map<std::int64_t, std::int64_t> work_of_size = {};
   };
   Prepared& prepared(const MeasuredSetup& setup);
+  double simulated_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
+  SimTime run(Prepared& of, Bytes size, const HardwareProfile& hardware, int calls = 1);
   double besides_overhead_us(const MeasuredSetup& setup, const HardwareProfile& hardware, const Regime& regime, Prepared& of);
+  bool is_long_ring(const MeasuredSetup& setup, const Regime& regime) const;
   SizedChoice sized(const MeasuredSetup& setup, const HardwareProfile& hardware, Prepared& of);
   Regime regime_of(const MeasuredSetup& setup, const HardwareProfile& hardware, Prepared& of);
   Scenario asked_for(const MeasuredSetup& setup) const;
@@ -94,6 +105,7 @@ class Simulator {
   std::shared_ptr<const Fabric> fabric_;
   std::map<std::int64_t, std::shared_ptr<const Fabric>> larger_;  // stars of more nodes than the scenario's
   std::map<std::string, Prepared> prepared_;
+  std::int64_t work_ = 0;
 };
 
 // Which of our algorithms a measured name means: what `renames` says, the name itself, a synonym ("rabenseifner", "tree"), or

@@ -121,3 +121,51 @@ TEST_CASE("simulator: about the time is within a few percent of it, whatever NCC
     CHECK(simulator.about_us(setup, hardware) == doctest::Approx(simulator.time_us(setup, hardware)).epsilon(0.05));
   }
 }
+
+TEST_CASE("simulator: about the times of a ring over many servers take less than half of the work") {
+  Simulator exact(two_servers_of_eight()), about(two_servers_of_eight());
+  std::mt19937_64 random(5);
+  const auto from_half_to_double = [&] { return std::exp2(static_cast<double>(random() % 2001) / 1000 - 1); };
+  for (int round = 0; round < 24; ++round) {
+    HardwareProfile hardware;
+    hardware.network_hops = from_half_to_double(), hardware.simple_hops = from_half_to_double();
+    hardware.simple_efficiency = 0.5 * from_half_to_double();
+    MeasuredSetup setup{"allreduce", parse_algorithm("nccl(algorithm=ring,protocol=simple)"), 96, Bytes{1 << (20 + 2 * (round % 3))}};
+    setup.nodes = 12, setup.of_each_node = 8;
+    CHECK(about.about_us(setup, hardware) > 0);
+    CHECK(exact.time_us(setup, hardware) > 0);
+  }
+  CHECK(about.work() < exact.work() / 2);
+}
+
+// A chain of n ranks on a star, two cables and S / B a hop: n-1 hops for one call. Behind one another calls end a hop apart; of 20 the mean
+// over the ranks, of which the last ends n-2 hops later than the first, is a hop + (n-2) hops / (2 x 20).
+TEST_CASE("simulator: a broadcast that was measured back to back takes the time of a stage of its chain, one alone that of the chain") {
+  const ScratchFolder folder;
+  Simulator simulator(load_cases(folder.file("star.json", star_scenario(16)), {}).front().scenario);
+  const double hop_us = 2 * 0.5 + 1e6 * 8 / 100e9 * 1e6;
+  MeasuredSetup e{.collective = "broadcast", .algorithm = parse_algorithm("chain(pieces=1)"), .ranks = 16, .size = 1_MB};
+  CHECK(simulator.time_us(e, {}) == doctest::Approx(15 * hop_us));
+  e.back_to_back = 20;
+  CHECK(simulator.time_us(e, {}) == doctest::Approx(hop_us * (1 + 14 / 40.0)));
+  e.collective = "allreduce", e.algorithm = {"ring"};
+  const double back_to_back_us = simulator.time_us(e, {});
+  e.back_to_back = 1;
+  CHECK(simulator.time_us(e, {}) == back_to_back_us);
+}
+
+TEST_CASE("simulator: calls come no faster than one process launches the kernels of its GPUs") {
+  const ScratchFolder folder;
+  Simulator simulator(load_cases(folder.file("star.json", star_scenario(8)), {}).front().scenario);
+  MeasuredSetup e{.collective = "allreduce", .algorithm = {"ring"}, .ranks = 8, .size = 8_B};
+  const double alone_us = simulator.time_us(e, {});
+  CHECK(alone_us == doctest::Approx(14).epsilon(0.01));  // 2 (n-1) steps over two cables of 0.5 us
+  e.gpus_of_a_process = 8;
+  CHECK(simulator.time_us(e, {}) == doctest::Approx(8 * 4.4));
+  CHECK(simulator.about_us(e, {}) == doctest::Approx(8 * 4.4));
+  CHECK(simulator.least_us(e) == alone_us);  // a faster one is not refused
+  e.size = 64_MB;
+  const double large_us = simulator.time_us(e, {});
+  e.gpus_of_a_process = 1;
+  CHECK(simulator.time_us(e, {}) == large_us);
+}

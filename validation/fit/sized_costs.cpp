@@ -296,19 +296,29 @@ std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<doub
   const std::vector<CostAtSize> wanted = out;
   constexpr int rounds = 4;  // what no factor reaches, as cables' latencies, is made up for by the rest
   constexpr double near = 1e-3;
-  double most_off = out.empty() ? 0 : 1;
-  for (int round = 0; round < rounds && most_off > near; ++round) {
-    most_off = 0;
+  std::vector<std::vector<std::size_t>> off(out.size());  // by factor that is not near yet, the points whose call it is of
+  for (std::size_t k = 0; k < out.size(); ++k)
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      if (same_call(calls[i], out[k])) off[k].push_back(i);
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<const FitPoint*> points;
+    for (const auto& of : off)
+      for (const std::size_t i : of) points.push_back(objective.points()[i]);
+    if (points.empty()) break;
     std::vector<CostAtSize> all = of_messages;
     all.insert(all.end(), out.begin(), out.end());
-    const std::vector<double> with = objective.simulated(values, all);
+    const std::vector<double> with = objective.on(std::move(points)).simulated(values, all);
+    auto next = with.begin();
     for (std::size_t k = 0; k < out.size(); ++k) {
-      double reached = 0, of = 0;
-      for (std::size_t i = 0; i < calls.size(); ++i)
-        if (same_call(calls[i], out[k])) reached += std::log(std::max(with[i], 1e-6) / std::max(without[i], 1e-6)), of += 1;
-      if (of == 0) continue;
-      most_off = std::max(most_off, std::abs(std::log(wanted[k].factor) - reached / of));
-      out[k].factor = nearer(out[k].factor, std::log(wanted[k].factor), reached / of);
+      if (off[k].empty()) continue;
+      double reached = 0;
+      for (const std::size_t i : off[k]) reached += std::log(std::max(*next++, 1e-6) / std::max(without[i], 1e-6));
+      reached /= static_cast<double>(off[k].size());
+      const double log_wanted = std::log(wanted[k].factor);
+      if (std::abs(log_wanted - reached) <= near)
+        off[k].clear();
+      else
+        out[k].factor = nearer(out[k].factor, log_wanted, reached);
     }
   }
   out.insert(out.begin(), of_messages.begin(), of_messages.end());
