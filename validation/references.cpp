@@ -176,7 +176,8 @@ struct Declared<Reference> {
         .fields = {
             required("name", &Reference::name, "Its name."), required("about", &Reference::about, "Its system, in a sentence."),
             optional("note", &Reference::note, "What the model lacks."), optional("scenario", &Reference::scenario, "The scenario's file."),
-            optional("measurements", &Reference::measurements, "Files of measurements."),
+            optional("measurements", &Reference::measurements,
+                     "Files of measurements, as weft calibrate takes them: FILE:ranks=N,nodes=N,collective=NAME."),
             optional("held_out", &Reference::held_out, "Files nothing was fitted to."),
             optional("select", &Reference::select, "Which rows."), optional("layers", &Reference::layers, "Measured backward passes."),
             optional("hold_out", &Reference::hold_out, "What nothing was fitted to; else every second size."),
@@ -216,11 +217,8 @@ bool HeldOutRule::holds_out(const Measurement& m) const {
 bool HeldOutRule::holds_out(const std::string& model) const { return std::ranges::find(models, model) != models.end(); }
 
 std::filesystem::path validation_folder() {
-  const std::filesystem::path folder = shipped("validation");
-  if (!std::filesystem::is_directory(folder / "references"))
-    throw InputError(fmt::format(
-        "{}: the measurements that ship are not there; WEFT_DATA_DIR may name the folder that holds \"validation\"", folder.string()));
-  return folder;
+  if (const std::string missing = missing_shipped("validation"); !missing.empty()) throw InputError(missing);
+  return shipped("validation");
 }
 
 std::vector<std::filesystem::path> shipped_references() {

@@ -87,9 +87,10 @@ struct MeasuredLayers {
 struct Reference {
   std::string name;
   std::string about;
-  std::string note;                                 // what the model lacks, where the errors are large
-  std::filesystem::path scenario;                   // none where only backward passes were measured
-  std::vector<std::filesystem::path> measurements;  // every second size is held out, if `held_out` is empty
+  std::string note;                // what the model lacks, where the errors are large
+  std::filesystem::path scenario;  // none where only backward passes were measured
+  // As weft calibrate takes them (validation/fit/measured_file.hpp). Every second size is held out, if `held_out` is empty.
+  std::vector<std::filesystem::path> measurements;
   std::vector<std::filesystem::path> held_out;
   ReferenceRows select = {};
   std::vector<MeasuredLayers> layers = {};  // instead of measurements: `profile` is that of a device
