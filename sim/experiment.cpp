@@ -154,6 +154,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   std::vector<SizedJob> ready;
   for (PlacedJob& job : parts_->jobs) choose_for_size(job, size, hardware, parts_->ground());
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.at(size)});
+  if (options.calls > 1) ready.front().program = std::make_shared<const Program>(back_to_back(*ready.front().program, options.calls));
   std::vector<Job> jobs;
   if (Timeline* timeline = options.timeline) {
     timeline->fabric = parts_->fabric;
@@ -185,6 +186,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   join_parts(run, 0, ready.front().parts());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
   Row row = row_of(scenario, {ready.front().job, size, run.jobs.front(), run, fabric});
+  if (options.work) *options.work = {.messages = row.messages, .events = run.events, .solved_flows = run.solved_flows};
   row.wall_s = wall.count();
   row.unproved = parts_->prover.unproved();
   if (row.training) add_events(scenario, parts_->jobs.front().algorithm, parts_->prover, row);
@@ -210,8 +212,8 @@ SimTime Experiment::healthy_time(Bytes size, const HardwareProfile& hardware) {
   return time;
 }
 
-SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware) {
-  const Experiment::Options options{.hardware = &hardware, .each_alone = false};
+SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware, int calls) {
+  const Experiment::Options options{.hardware = &hardware, .calls = calls, .each_alone = false};
   if (traits_of(experiment.scenario().network).runs_again) return experiment.run(size, options).time;
   return {std::stoll(in_child([&] { return std::to_string(experiment.run(size, options).time.ps); }))};
 }

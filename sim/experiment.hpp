@@ -19,6 +19,12 @@
 
 namespace weft {
 
+// What a run took to simulate: the same on every machine.
+struct RunWork {
+  std::int64_t messages = 0;
+  std::uint64_t events = 0, solved_flows = 0;  // as NetworkRun has them
+};
+
 class Experiment {
  public:
   // One row of `scenario`; where it trains, with the first of its engines. Throws RunError when a schedule is wrong or, where the prover
@@ -34,6 +40,9 @@ class Experiment {
     const HardwareProfile* hardware = nullptr;           // instead of the scenario's
     Timeline* timeline = nullptr;                        // receives who does what when, and how much links are used
     std::vector<OperationRecord>* operations = nullptr;  // receives every operation of the workload's program
+    RunWork* work = nullptr;                             // receives what the run took; of jobs simulated alone, nothing
+    int calls = 1;                                       // of the workload where it is a collective: each rank's next begins as soon as
+                                                         // its last has ended, and the time is that of all
     Around around = Around::nothing;                     // `engine`: in SimGrid's engine, once per process
     bool find_path = false;                              // what the critical path of each job was spent on
     bool each_alone = true;                              // jobs that share the network are each simulated alone too, to be compared;
@@ -57,7 +66,7 @@ class Experiment {
 };
 
 // The time of one run with this hardware, as often as wanted: on networks that run once per process, in a child.
-SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware);
+SimTime time_of(Experiment& experiment, Bytes size, const HardwareProfile& hardware, int calls = 1);
 
 // One row in SimGrid's engine: once per process.
 Row simulate(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const Experiment::Options& options = {},

@@ -45,6 +45,13 @@ Bytes wire_bytes_per_rank(const SimulatedJob& j) {
 
 std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
 
+// Of training all-reduces are of many sizes; of NCCL it is the regime.
+std::string chosen_by(const PlacedJob& job) {
+  const Algorithm* algorithm = find_algorithm(job.collective, job.algorithm.name);
+  if (algorithm == nullptr || algorithm->chooses == nullptr || job.training || job.chosen == job.algorithm) return "";
+  return label(job.chosen);
+}
+
 std::optional<CriticalPath> path_of(const SimulatedJob& j) {
   if (!j.own.critical_path) return std::nullopt;
   return critical_path(*j.own.critical_path, j.own.iterations.size(), j.job.placement, j.fabric);
@@ -112,6 +119,7 @@ Row row_of(const Scenario& scenario, const SimulatedJob& j) {
           .fabric = std::string(type_name(scenario.fabric.spec)),
           .network = scenario.network,
           .algorithm = job.label,
+          .chosen = chosen_by(job),
           .collective = collective_of(job),
           .ranks = job.ranks,
           .size = job.simulated_size(j.size),

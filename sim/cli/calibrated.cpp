@@ -75,7 +75,8 @@ std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scen
   if (!row.collective || row.training) return out;
   if (const std::string name(name_of(*row.collective)); !has(c.collectives, name))
     out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.collectives, ", ")));
-  if (const std::string name = row.algorithm.substr(0, row.algorithm.find('(')); !has(c.algorithms, name))
+  const auto name_in = [](const std::string& label) { return label.substr(0, label.find('(')); };
+  if (const std::string name = name_in(row.algorithm); !has(c.algorithms, name) && !has(c.algorithms, name_in(row.chosen)))
     out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.algorithms, ", ")));
   if (c.paths.empty()) return out;
   for (const std::string& path : paths_of(row.ranks, scenario.server.gpu_count()))

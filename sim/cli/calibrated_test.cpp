@@ -28,6 +28,15 @@ TEST_CASE("calibrated: sizes and ranks between those fitted are covered, others 
   CHECK(beyond(*c, other, scenario) == Lines{"broadcast (fitted: allreduce)", "binomial_tree (fitted: ring)"});
 }
 
+TEST_CASE("calibrated: of an algorithm that chooses, what it chose may be what was fitted") {
+  const auto c = calibration_in(calibration);
+  Row row = row_of(4, 64_KiB);
+  row.algorithm = "mpi", row.chosen = "ring";
+  CHECK(beyond(*c, row, Scenario{}).empty());
+  row.chosen = "halving_doubling";
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"mpi (fitted: ring)"});
+}
+
 TEST_CASE("calibrated: a path that nobody measured is named") {
   const auto c = calibration_in(calibration);
   Scenario scenario;

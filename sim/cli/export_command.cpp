@@ -43,7 +43,7 @@ void refuse(const std::vector<std::string>& problems) {
 Request request_of(const ExportArguments& a) {
   std::vector<std::string> problems;
   Request q{.algorithm = a.algorithm, .ranks = a.ranks, .root = a.root};
-  q.settings = {.group = a.group, .servers = a.servers, .channels = a.channels, .pieces = a.pieces, .nics = a.nics};
+  q.settings = {.group = a.group, .servers = a.servers, .channels = a.channels, .pieces = a.pieces, .nics = a.nics, .inner = a.inner};
   std::vector<std::string_view> collectives;
   for (const Algorithm& algorithm : algorithms()) collectives.push_back(name_of(algorithm.collective));
   require_name("--collective", a.collective, collectives, problems);
@@ -58,6 +58,10 @@ Request request_of(const ExportArguments& a) {
   if (a.switches > 0) q.bigraph = BiGraphShape{.switches = a.switches, .nodes_per_switch = q.ranks / a.switches};
   if (q.ranks == 0) problems.push_back("weft export: -n: missing: the number of ranks");
   refuse(problems);
+  if (const Algorithm* known = find_algorithm(q.collective, q.algorithm);
+      known != nullptr && known->chooses != nullptr && !known->takes_inner)
+    problems.push_back(
+        fmt::format("weft export: --algorithm: {} is another algorithm for each size, which `weft run` says: name that", q.algorithm));
   for (const Problem& problem : constraints(q)) problems.push_back(fmt::format("weft export: {}: {}", problem.where, problem.what));
   refuse(problems);
   return q;
@@ -102,6 +106,7 @@ void declare_export(CLI::App& command, ExportArguments& a) {
   command.add_option("--channels", a.channels, "Number of channels: parts of the message that run side by side")->capture_default_str();
   command.add_option("--pieces", a.pieces, "Number of pieces into which each part is cut to be pipelined");
   command.add_option("--group", a.group, "Ranks in a group, such as the GPUs of a server");
+  command.add_option("--inner", a.inner, "two_level: algorithm among the leaders of the groups");
   command.add_option("--servers", a.servers, "Number of servers of parameter_server");
   command.add_option("--nics", a.nics, "nccl: NICs of a server");
   command.add_option("--switches", a.switches, "hdrm: switches of the BiGraph");

@@ -301,7 +301,20 @@ TEST_CASE("what ships is found above the program, or where WEFT_DATA_DIR says") 
   const Ran named = shell(fmt::format("WEFT_DATA_DIR={} {} list 2>&1", (folder / "data").string(), WEFT_BINARY));
   CHECK(named.printed.find(" mine\n") != std::string::npos);
   CHECK(named.printed.find("eflops_testbed") == std::string::npos);
-  const Ran nothing = shell(fmt::format("WEFT_DATA_DIR=/nowhere {} validate 2>&1", WEFT_BINARY));
-  CHECK(nothing.status == 2);
-  CHECK(nothing.printed.find("/nowhere/validation: the measurements that ship are not there") != std::string::npos);
+  std::ofstream(folder / "scenario.json") << R"({"schema": 1, "hardware": "h100_servers"})";
+  const std::string scenario = (folder / "scenario.json").string();
+  for (const auto& command_and_folder : {std::pair<std::string, std::string>{"list", "scenarios"},
+                                         {"run " + scenario, "scenarios"},
+                                         {"topo " + scenario, "scenarios"},
+                                         {"check " + scenario, "scenarios"},
+                                         {"validate", "validation"},
+                                         {"train", "validation"}}) {
+    const std::string &command = command_and_folder.first, &folder_of = command_and_folder.second;
+    CAPTURE(command);
+    const Ran nothing = shell(fmt::format("WEFT_DATA_DIR=/nowhere {} {} 2>&1", WEFT_BINARY, command));
+    CHECK(nothing.status == (command == "list" ? 0 : 2));
+    CHECK(nothing.printed.find(fmt::format(
+              "/nowhere/{0}: what ships with Weft is not there; WEFT_DATA_DIR may name the folder that holds \"{0}\"", folder_of)) !=
+          nothing.printed.npos);
+  }
 }

@@ -46,6 +46,8 @@ const std::vector<std::string> scenarios = {
     R"({"schema": 1, "name": "switchml", "network": "flow",
         "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "10Gbps", "latency": "1us"}, "programmable": {"aggregators": 8}},
         "workload": {"algorithm": "switchml", "size": "1MiB"}})",
+    R"({"schema": 1, "name": "chosen", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
+        "workload": {"algorithm": "mpi", "size": "1MiB"}})",
     R"({"schema": 1, "name": "copies", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
         "server": "two_nic", "copies": [{"gpus": [1], "direction": "gpu_to_host", "bytes": "1MiB"}],
         "workload": {"algorithm": "ring", "size": "1MiB"}})",

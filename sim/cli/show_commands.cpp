@@ -10,6 +10,7 @@
 #include "sim/cases/describe.hpp"
 #include "sim/cases/plan.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/files/shipped.hpp"
 #include "sim/results/writers.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/device_form.hpp"
@@ -127,6 +128,7 @@ int list_command(std::ostream& out) {
   heading("hardware profiles", out);
   for (const std::string& name : ProfileLibrary::beside("").names()) out << "  " << name;
   out << "\n";
+  if (const std::string missing = missing_shipped("scenarios"); !missing.empty()) out << "  " << missing << "\n";
   names<DType>("dtypes", out);
   names<ReduceOp>("ops", out);
   return exit_ok;

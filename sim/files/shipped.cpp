@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
 #include <sys/auxv.h>
 
@@ -35,6 +36,13 @@ fs::path shipped(const std::string& name) {
     if (folder == folder.root_path()) break;
   }
   return beside / "share" / "weft" / name;
+}
+
+std::string missing_shipped(const std::string& name) {
+  const fs::path folder = shipped(name);
+  std::error_code unknown;
+  if (fs::is_directory(folder, unknown)) return {};
+  return fmt::format("{}: what ships with Weft is not there; WEFT_DATA_DIR may name the folder that holds \"{}\"", folder.string(), name);
 }
 
 }  // namespace weft

@@ -11,4 +11,7 @@ namespace weft {
 // Where there is none, an absolute path at which nothing is. `name`: "scenarios" or "validation".
 std::filesystem::path shipped(const std::string& name);
 
+// What to say where that is not there, as for a program that was copied without its files; empty where it is.
+std::string missing_shipped(const std::string& name);
+
 }  // namespace weft

@@ -145,6 +145,16 @@ TEST_CASE("jobs that share the network have a line each, in every form of the re
   CHECK(table.find("#   fairness of slowdowns (Jain's index): 0.900\n") != table.npos);
 }
 
+TEST_CASE("a table says what an algorithm chose for the size, once") {
+  Run run = some_run(good_scenario());
+  run.results.resize(1);
+  Row& row = *run.results[0].row;
+  row.algorithm = "mpi", row.chosen = "halving_doubling";
+  CHECK(to_table(run.results, run.cases).find("  mpi: halving_doubling  ") != std::string::npos);
+  row.algorithm = "two_level(group=2)", row.chosen = "two_level(group=2,inner=ring)";
+  CHECK(to_table(run.results, run.cases).find("  two_level(group=2,inner=ring)  ") != std::string::npos);
+}
+
 TEST_CASE("what packets met is told where something waited, and in results.json in any case") {
   Run run = some_run(good_scenario());
   run.results.resize(1);

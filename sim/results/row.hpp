@@ -101,6 +101,7 @@ struct Row {
   std::string fabric = {};  // its type
   NetworkKind network = NetworkKind::flow;
   std::string algorithm = {};                                    // label() of the choice
+  std::string chosen = {};                                       // label() of what the algorithm is for the size, where it chooses
   std::optional<Collective> collective = Collective::allreduce;  // none: a program of several operations, of which `size` is the sum
   int ranks = 0;
   Bytes size = {};  // simulated: what was asked for, rounded down to whole elements (alltoall: equal blocks)

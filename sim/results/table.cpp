@@ -68,6 +68,12 @@ std::string name_of_row(const Row& row) {
   return (row.training ? row.training->engine + ", " : "") + row.algorithm + (row.compressed ? ", " + row.compressed->compression : "");
 }
 
+// At the size: "mpi: ring", "two_level(inner=ring)".
+std::string chosen_name(const Row& row) {
+  if (row.chosen.empty()) return name_of_row(row);
+  return row.chosen.starts_with(row.algorithm.substr(0, row.algorithm.find('('))) ? row.chosen : name_of_row(row) + ": " + row.chosen;
+}
+
 // How traces were taken, each line once.
 std::string notes_on(const std::vector<const Result*>& group) {
   std::vector<std::string> lines;
@@ -124,7 +130,7 @@ TextTable table_of(const std::vector<const Result*>& group) {
     if (!result->row) continue;
     const Row& row = *result->row;
     const auto rate = [&](double GBps) { return fmt::format("{:.{}f}", GBps / bandwidth.GBps, bandwidth.decimals); };
-    TableRow line{.cells = {size_text(row.size), name_of_row(row), time.text(row.time)}, .marked = fastest(*result, group)};
+    TableRow line{.cells = {size_text(row.size), chosen_name(row), time.text(row.time)}, .marked = fastest(*result, group)};
     if (repeated) line.cells.push_back(fmt::format("{} to {}", time.text(row.time_p05), time.text(row.time_p95)));
     line.cells.push_back(rate(algbw_GBps(row)));
     line.cells.push_back(has_busbw(row) ? rate(busbw_GBps(row)) : "-");
