@@ -1,6 +1,7 @@
 #include "validation/classes.hpp"
 
 #include "models/message_costs.hpp"
+#include "models/nccl_tuning.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/least_squares.hpp"
@@ -259,6 +260,10 @@ HardwareProfile halfway_from_published(HardwareProfile profile) {
   for (const HardwareParameter& p : hardware_parameters())
     if (p.unit == HardwareParameter::Unit::factor || p.unit == HardwareParameter::Unit::bias)
       p.set(profile, std::round(1e4 * std::sqrt(p.get(profile) * p.get(published))) / 1e4);
+  // A call's overhead comes on top of the table's latency: half of the way is their geometric mean.
+  const double table_us = nccl_costs(published, {.protocol = NcclProtocol::ll}).base.microseconds();
+  const double measured_us = table_us + profile.call_overhead.microseconds();
+  profile.call_overhead = SimTime{std::llround(100 * (std::sqrt(table_us * measured_us) - table_us)) * 10'000};  // to 10 ns
   return profile;
 }
 

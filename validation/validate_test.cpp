@@ -152,6 +152,8 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   CHECK(halfway_from_published(a).nccl_base == 2);
   CHECK(halfway_from_published(a).ll128_bias == 0.5);
   CHECK(halfway_from_published(a).send_overhead == 1_us);  // of which nothing is published
+  a.call_overhead = 19'800_ns;  // with the 6.6 us of the table 26.4, four times as long: half of the way is twice as long
+  CHECK(halfway_from_published(a).call_overhead == 6'600_ns);
 
   const Made made;
   std::string text = reference_text;

@@ -144,6 +144,21 @@ TEST_CASE("fluid: a flow that leaves frees a chain of others") {
         std::vector{80_us, 120_us, 80_us});
 }
 
+TEST_CASE("fluid: a flow that becomes slower keeps the event that it has") {
+  // The k-th of 20 flows over one link makes the k - 1 before it slower, which would be 190 events. Each has one when it starts, one when
+  // it would have ended alone and one more each time that it was put off; those that leave make the others faster only by what is left.
+  FluidNetwork network({100_Gbps});
+  constexpr std::uint32_t flows = 20;
+  for (std::uint32_t i = 0; i < flows; ++i) {
+    const std::vector<Hop> hops = {{0, 0}};
+    network.start(network.add_route(hops, 0_us, {}), 1'000'000, SimTime{i * (1_us).ps}, i);
+  }
+  while (network.now() < 100_us) network.advance([](std::uint32_t) {});
+  CHECK(network.events() <= 2 * flows);
+  while (network.next_date() != SimTime::never()) network.advance([](std::uint32_t) {});
+  CHECK(network.now() == 1600_us);  // 20 MB at 100 Gb/s, never idle
+}
+
 TEST_CASE("fluid: flows share their bottleneck in proportion to their weights") {
   // 100 Gb/s for weights 3 and 1: 75 and 25 Gb/s. a: 750 kB in 80 us; b has had 250 kB by then, and 750 kB more alone in 60 us.
   CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 750'000, 0_us, {.weight = 3}}, {{{0, 0}}, 0_us, 1'000'000, 0_us, {.weight = 1}}}) ==

@@ -16,6 +16,9 @@ struct FitPoint {
   Measurement measured;
   MeasuredSetup setup;
   bool fitted = true;
+  double undisturbed_us = 0;  // 0: nothing says that it is not what was measured
+
+  double wanted_us() const { return undisturbed_us > 0 ? undisturbed_us : measured.time_us; }  // what is fitted to
 };
 
 struct UsedMeasurements {
@@ -36,9 +39,10 @@ struct Selection {
 
 // Makes points of the rows, each series (collective, algorithm, ranks) in the order of its sizes; of each series the second,
 // fourth, ... is held out, and of a matrix every second pair. Measurements of the same thing become one point: their mean, with their
-// spread. Rows of several numbers of servers are points of one fit, each simulated on so many. Where more
-// than one in four is faster than any wire of the scenario could be, throws InputError with each of those lines, else leaves them out;
-// throws it for servers that are more, or of more GPUs, than the scenario's, each with its line.
+// spread. What disturbs a call makes it longer: where both buffers were measured, what is fitted to is the shorter of the two times, when
+// that of the other is corrected by what usually is between them in the series. Rows of several numbers of servers are points of one fit,
+// each simulated on so many. Where more than one in four is faster than any wire of the scenario could be, throws InputError with each of
+// those lines, else leaves them out; throws it for servers that are more, or of more GPUs, than the scenario's, each with its line.
 UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulator, const Selection& selection);
 
 struct ErrorSummary {

@@ -65,3 +65,25 @@ TEST_CASE("least squares: a maximum of lines, as times are, from far away") {
   CHECK(found.x[0] == doctest::Approx(5).epsilon(0.01));
   CHECK(found.x[1] == doctest::Approx(0.1).epsilon(0.01));
 }
+
+TEST_CASE("least squares: told that it is enough, it ends with the best that it has seen") {
+  int asked = 0;
+  LeastSquares far{.residuals =
+                       [&](const Vector& p) {
+                         ++asked;
+                         return Vector{p[0] - 7, (p[0] - 7) * (p[0] - 7), 0.1 * p[1]};
+                       },
+                   .low = {0, 0},
+                   .high = {1000, 1000},
+                   .step = {1e-3, 1e-3}};
+  const double at_start = robust_loss({993, 993 * 993, 100}, 0.1);
+  CHECK(minimise(far, {1000, 1000}).evaluations > 12);
+  for (const int most : {1, 3, 6, 12}) {
+    asked = 0;
+    far.enough = [&] { return asked >= most; };
+    const LeastSquaresResult found = minimise(far, {1000, 1000});
+    CHECK(asked <= std::max(most, 1));  // nobody knows a loss at the start without asking once
+    CHECK(found.loss <= at_start);
+    CHECK(found.loss == doctest::Approx(robust_loss(far.residuals(found.x), 0.1)));
+  }
+}

@@ -119,7 +119,7 @@ std::optional<Usual> Objective::usual(std::size_t parameter) const {
 
 std::vector<double> Objective::errors(const std::vector<double>& values) {
   std::vector<double> out = simulated(values);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->measured.time_us);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->wanted_us());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const FitParameter& p = parameters_[i];
     const bool is_bias = p.unit == Unit::bias;

@@ -1,3 +1,4 @@
+#include "kernels/base/statistics.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "validation/fit/fit.hpp"
@@ -5,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace weft {
@@ -35,11 +37,27 @@ FitPoint mean_of(const std::vector<FitPoint>& points, std::size_t begin, std::si
   if (end - begin == 1) return out;
   double sum = 0, squares = 0;
   for (std::size_t i = begin; i < end; ++i) sum += points[i].measured.time_us;
+  if (std::all_of(points.begin() + begin, points.begin() + end, [](const FitPoint& p) { return p.measured.other_buffer_us > 0; })) {
+    out.measured.other_buffer_us = 0;
+    for (std::size_t i = begin; i < end; ++i) out.measured.other_buffer_us += points[i].measured.other_buffer_us / n;
+  }
   for (std::size_t i = begin; i < end; ++i) squares += std::pow(points[i].measured.time_us - sum / n, 2);
   out.measured.time_us = sum / n;
   out.measured.spread_us = std::sqrt(squares / (n - 1));
   out.measured.repeats = static_cast<int>(end - begin);
   return out;
+}
+
+// Of one series.
+void set_undisturbed(std::span<FitPoint> series) {
+  constexpr std::size_t fewest = 5;  // to say what usually is between the buffers
+  std::vector<double> ratios;
+  for (const FitPoint& p : series)
+    if (p.measured.other_buffer_us > 0) ratios.push_back(p.measured.time_us / p.measured.other_buffer_us);
+  if (ratios.size() < fewest) return;
+  const double usual = median(std::move(ratios));
+  for (FitPoint& p : series)
+    if (p.measured.other_buffer_us > 0) p.undisturbed_us = std::min(p.measured.time_us, usual * p.measured.other_buffer_us);
 }
 
 // Makes points of rows, one after the other.
@@ -106,6 +124,10 @@ class Points {
     for (std::size_t i = 0, in_series = 0; i < points.size(); ++i) {
       in_series = i > 0 && series_of(points[i]) == series_of(points[i - 1]) ? in_series + 1 : 0;
       points[i].fitted = !selection_.hold_out || in_series % 2 == 0;
+    }
+    for (auto begin = points.begin(), end = begin; begin != points.end(); begin = end) {
+      end = std::find_if(begin, points.end(), [&](const FitPoint& p) { return series_of(p) != series_of(*begin); });
+      set_undisturbed({begin, end});
     }
     if (selection_.tells_impossible) tell_impossible(points);
     out_.points = std::move(points);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 namespace weft {
 namespace {
@@ -137,22 +138,26 @@ Candidate Search::with_fewer_protocols(Objective& objective, Candidate best, con
   return best;
 }
 
-// At every power of two between the sizes measured, the others adapting a little where it looks as if it could help.
+// With the i-th at every power of two between the sizes measured, a bias in finer steps: the one that fits best first.
+std::vector<Candidate> Search::with_threshold(Objective& objective, const Candidate& best, std::size_t i) const {
+  const FitParameter& p = objective.parameters()[i];
+  const double ratio = p.unit == Unit::bias ? std::exp2(0.25) : 2;
+  std::vector<Candidate> out;
+  for (double size = std::exp2(std::ceil(std::log2(p.low))); size <= p.high && !enough(share_); size *= ratio) {
+    std::vector<double> values = best.values;
+    values[i] = size;
+    out.push_back(at(objective, std::move(values)));
+  }
+  std::ranges::stable_sort(out, {}, &Candidate::loss);
+  return out;
+}
+
+// The others adapt a little where it looks as if it could help.
 Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& moving) const {
   for (std::size_t i = 0; i < moving.size() && !enough(share_); ++i) {
     if (!moving[i] || !is_threshold(objective, i)) continue;
-    const FitParameter& p = objective.parameters()[i];
-    std::vector<Candidate> tried;
-    const auto take = [&](double size) {
-      if (size < p.low || size > p.high) return;
-      std::vector<double> values = best.values;
-      values[i] = size;
-      tried.push_back(at(objective, std::move(values)));
-    };
-    const double ratio = p.unit == Unit::bias ? std::exp2(0.25) : 2;
-    for (double size = std::exp2(std::ceil(std::log2(p.low))); size <= p.high && !enough(share_); size *= ratio) take(size);
     const Candidate from = best;
-    std::ranges::stable_sort(tried, {}, &Candidate::loss);
+    const std::vector<Candidate> tried = with_threshold(objective, from, i);
     constexpr std::size_t adapted = 8;  // the others of these move with it
     for (std::size_t k = 0; k < tried.size(); ++k) {
       keep_better(best, tried[k]);
@@ -160,6 +165,21 @@ Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& mo
     }
   }
   return best;
+}
+
+std::vector<Candidate> Search::other_choices(const Candidate& best, std::size_t most) const {
+  std::vector<Candidate> all;
+  for (std::size_t i = 0; i < best.values.size(); ++i) {
+    if (objective_.parameters()[i].unit != Unit::bias) continue;
+    const std::vector<Candidate> tried = with_threshold(objective_, best, i);
+    all.insert(all.end(), tried.begin(), tried.end());
+  }
+  std::ranges::stable_sort(all, {}, &Candidate::loss);
+  std::vector<Candidate> out;
+  std::set<std::vector<double>> known = {objective_.simulated(best.values)};
+  for (std::size_t k = 0; k < all.size() && out.size() < most; ++k)
+    if (known.insert(objective_.simulated(all[k].values)).second) out.push_back(all[k]);
+  return out;
 }
 
 // How far parameter i can go, by steps of this ratio, without any change.

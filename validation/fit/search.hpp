@@ -34,6 +34,9 @@ class Search {
   // Thresholds again, each at every power of two, over all points.
   Candidate scan(Candidate best, const Moving& moving);
 
+  // With other values of NCCL's biases, so that it chooses otherwise: those that fit best first, each with other times.
+  std::vector<Candidate> other_choices(const Candidate& best, std::size_t most) const;
+
   // Where a threshold makes no difference to the fit it is put in the middle, by ratio, of all that does as well, at a power of two if
   // there is one: no point was asked about the sizes in between, and libraries have thresholds of powers of two.
   void center_sizes(Candidate& best, const Moving& moving);
@@ -44,6 +47,7 @@ class Search {
   Candidate descend_on(Objective& objective, const Candidate& from, const Moving& moving, int rounds) const;
   Candidate with_fewer_protocols(Objective& objective, Candidate best, const Moving& moving) const;
   Candidate scan_on(Objective& objective, Candidate best, const Moving& moving) const;
+  std::vector<Candidate> with_threshold(Objective& objective, const Candidate& best, std::size_t i) const;
   double edge(const Candidate& best, std::size_t i, double ratio);
 
   Objective& objective_;

@@ -257,7 +257,7 @@ std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
 }
 
 LeftOver left_over_of(CostAtSize call, const FitPoint& point, double simulated_us) {
-  const double log_us = std::log(point.measured.time_us);
+  const double log_us = std::log(point.wanted_us());
   return {std::move(call), log_us - std::log(std::max(simulated_us, 1e-6)), log_us};
 }
 

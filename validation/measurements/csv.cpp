@@ -85,7 +85,10 @@ class CsvReader {
   std::string_view text(const char* column) const { return columns_.in(*fields_, column); }
 
   void read_buffer(Measurement row) {
-    if (!sink_.wants(line_, row)) return;
+    if (!sink_.wants(line_, row)) {
+      if (const auto us = number_in(text(row.in_place ? "inplace_time_us" : "time_us"))) sink_.add_other_buffer(line_, *us);
+      return;
+    }
     row.nodes = count("nodes"), row.gpus = count("gpus"), row.ranks = count("ranks");
     row.collective = text("collective");
     if (columns_.has("benchmark")) read_benchmark(row);

@@ -160,6 +160,7 @@ void RowSink::add(std::size_t line, Measurement row, std::optional<double> print
   if (row.collective.empty()) return miss_collective(line);
   if (const std::string found = problem_of(row, printed_gbps); !found.empty()) return problem(line, found);
   out_.rows.push_back(std::move(row));
+  lines_.push_back(line);
 }
 
 Measurements RowSink::finish(std::string format) {
@@ -177,6 +178,9 @@ Measurements RowSink::finish(std::string format) {
     }
     throw InputError(std::move(problems_));
   }
+  for (std::size_t i = 0; i < lines_.size(); ++i)
+    if (const auto other = other_buffer_us_.find(lines_[i]); other != other_buffer_us_.end())
+      out_.rows[i].other_buffer_us = std::clamp(other->second, 0.0, longest_us);
   out_.format = std::move(format);
   out_.skipped = std::move(problems_);
   return std::move(out_);

@@ -3,6 +3,7 @@
 
 #include "validation/measurements/measurement.hpp"
 
+#include <map>
 #include <optional>
 #include <span>
 
@@ -29,6 +30,8 @@ class RowSink {
   // Whether the selection wants a row of this line, algorithm, system and buffer; where not, it is counted as left out. To be
   // asked before anything is demanded of the row's numbers.
   bool wants(std::size_t line, const Measurement& row);
+  // What the same line says of the buffer that the selection does not want.
+  void add_other_buffer(std::size_t line, double time_us) { other_buffer_us_[line] = time_us; }
   // Leaves out a row whose size the selection does not want; refuses impossible values, and a bandwidth that the file prints and
   // that is not size / time: a file in other units is found so.
   void add(std::size_t line, Measurement row, std::optional<double> printed_gbps = {});
@@ -51,6 +54,8 @@ class RowSink {
   std::string file_;
   const ReadOptions options_;
   Measurements out_;
+  std::vector<std::size_t> lines_;  // of its rows
+  std::map<std::size_t, double> other_buffer_us_;
   std::vector<std::string> problems_;
   struct {
     std::size_t lines = 0, first = 0, last = 0;

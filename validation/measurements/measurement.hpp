@@ -34,7 +34,8 @@ struct Measurement {
   int repeats = 1;
   double spread_us = 0;  // standard deviation of repeated measurements
   bool in_place = false;
-  std::string where = {};  // FILE:LINE
+  double other_buffer_us = 0;  // the same call's time in place, or out of place where this one is in place; 0: not measured
+  std::string where = {};      // FILE:LINE
 };
 
 // Which measurements of a file are used. Nothing is asked of the others, not even that they are possible.

@@ -163,6 +163,24 @@ TEST_CASE("measurements: CSV, its columns by name") {
   CHECK(read.rows[1].time_us == 21.43);
 }
 
+TEST_CASE("measurements: a row has the time of the other buffer with it, whatever that one is like") {
+  const auto other = [](const std::string& text, bool in_place) {
+    return parse(text, {.select = RowSelection{.in_place = in_place}}).rows.back().other_buffer_us;
+  };
+  CHECK(other(nccl_table, false) == 167.9);
+  CHECK(other(nccl_table, true) == 166.4);
+  CHECK(other(replaced(nccl_table, "167.9", "-3"), false) == 0);
+  CHECK(parse(nccl_table).rows.back().other_buffer_us == 0);  // where both are asked for, each is a row
+  const std::string csv = "collective,ranks,size_bytes,time_us,inplace_time_us\nallreduce,2,1024,20.5,21.5\n";
+  CHECK(other(csv, false) == 21.5);
+  CHECK(other(csv, true) == 20.5);
+  CHECK(other(replaced(csv, "21.5", "x"), false) == 0);
+  const std::string json =
+      R"({"config": {"ranks": 2}, "args": ["all_reduce_perf"], "results": [{"size": 1024, "out_of_place": {"time": 20.5}, "in_place": {"time": 21.5}}]})";
+  CHECK(other(json, false) == 21.5);
+  CHECK(other(json, true) == 20.5);
+}
+
 TEST_CASE("measurements: what is wrong with a CSV file is told line by line") {
   CHECK(problems_of("collective,size,time_ms\nallreduce,8,1\n") ==
         Lines{"f:1: column \"size_bytes\" is missing: \"size\" must be given in bytes and be called \"size_bytes\"",

@@ -46,8 +46,11 @@ void read_block(std::size_t index, const Json& result, const char* name, Measure
   const auto at = result.find(name);
   if (at == result.end() || !at->is_object()) return;
   row.in_place = std::string_view(name) == "in_place";
-  if (!sink.wants(index + 1, row)) return;
   const auto time = at->contains("time") ? number_at(*at, "time") : number_at(*at, "cpu_time");
+  if (!sink.wants(index + 1, row)) {
+    if (time) sink.add_other_buffer(index + 1, *time);
+    return;
+  }
   if (!time)
     return sink.problem(0, fmt::format("/results/{}/{}/time: must be a number, got {}", index, name, shown(at->value("time", Json()))));
   if (const auto wrong = number_at(*at, "nwrong"); wrong && *wrong != 0)

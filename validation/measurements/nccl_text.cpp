@@ -243,10 +243,14 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
   const bool one_block = found->blocks.size() == 1;  // out of place was left out
   for (std::size_t b = 0; b < found->blocks.size(); ++b) {
     row.in_place = one_block || b == 1;
-    if (!sink.wants(line, row)) continue;
+    const bool wanted = sink.wants(line, row);
     Block times;
-    if (const std::string problem = read_block(found->blocks[b], found->most_error, times); !problem.empty())
-      return sink.problem(line, problem);
+    const std::string problem = read_block(found->blocks[b], found->most_error, times);
+    if (!wanted) {
+      if (problem.empty()) sink.add_other_buffer(line, times.time_us);
+      continue;
+    }
+    if (!problem.empty()) return sink.problem(line, problem);
     row.time_us = times.time_us;
     if (may_divide && has_old_algbw(*size, times)) times.algbw = algbw_of_all_bytes(*size, times, ranks_of(header, sink));
     sink.add(line, row, times.algbw);
