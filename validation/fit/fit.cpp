@@ -15,9 +15,9 @@ namespace {
 // everywhere make 0.012.
 constexpr double indifferent = 0.0005;
 
-// Three digits.
+// What is written has three digits, or is a power of two: nobody should read more into it.
 double rounded(double value) {
-  if (value == 0) return 0;
+  if (value == 0 || value == std::exp2(std::round(std::log2(value)))) return value;
   const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 2);
   return std::round(value / unit) * unit;
 }
@@ -63,31 +63,39 @@ void drop_undetermined(Search& search, Objective& objective, const FitOptions& o
   }
 }
 
-// What costs by size leave of the errors, as a fit counts them.
+// Values with the costs by size that they want, and the loss that these leave, as a fit counts it.
 struct WithCosts {
-  double loss;
-  bool too_slow;  // some call stays slower than it was measured
+  std::vector<double> values;
+  std::vector<CostAtSize> costs = {};
+  double loss = 0;
+  bool too_slow = false;  // some call stays slower than it was measured
 };
-WithCosts with_costs(Objective& exact, const std::vector<double>& values) {
+WithCosts with_costs(Objective& exact, std::vector<double> values) {
   constexpr double slower = 0.05;
-  std::vector<double> errors = exact.simulated(values, sized_costs(exact, values));
+  WithCosts out{.values = std::move(values)};
+  out.costs = sized_costs(exact, out.values);
+  std::vector<double> errors = exact.simulated(out.values, out.costs);
   for (std::size_t i = 0; i < errors.size(); ++i) errors[i] = std::log(std::max(errors[i], 1e-6) / exact.points()[i]->wanted_us());
-  return {robust_loss(errors, error_knee), std::ranges::max(errors) > slower};
+  out.loss = robust_loss(errors, error_knee);
+  out.too_slow = std::ranges::max(errors) > slower;
+  return out;
 }
 
 // Costs by size make a call as slow as it was measured, but none faster than its links. Where a call stays slower, NCCL may have chosen
 // otherwise: biases that fit worse by themselves may fit better with costs.
-Candidate within_reach(const Search& search, const Objective& objective, Candidate best) {
+WithCosts within_reach(const Search& search, const Objective& objective, const Candidate& best) {
   constexpr std::size_t most_tried = 6;
   Objective exact = objective.exactly();
   WithCosts least = with_costs(exact, best.values);
-  if (!least.too_slow) return best;
+  if (!least.too_slow) return least;
   for (Candidate& other : search.other_choices(best, most_tried)) {
     if (search.enough()) break;
-    const WithCosts here = with_costs(exact, other.values);
-    if (here.loss < least.loss - indifferent) best = std::move(other), least = here;
+    for (std::size_t i = 0; i < best.values.size(); ++i)
+      if (other.values[i] != best.values[i]) other.values[i] = rounded(other.values[i]);
+    WithCosts here = with_costs(exact, std::move(other.values));
+    if (here.loss < least.loss - indifferent) least = std::move(here);
   }
-  return best;
+  return least;
 }
 
 std::vector<double> relative_errors(const std::vector<double>& simulated, const std::vector<const FitPoint*>& points) {
@@ -113,10 +121,9 @@ ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, co
     search.allow(options.budget / 4 / options.folds);
     Candidate best = search.start(initial_values(open), moving, options.seed, 0);
     search.center_sizes(best, moving);
-    if (open.fits_costs()) best = within_reach(search, objective, std::move(best));
-    Objective judge = whole.on(tested).exactly(), exact = objective.exactly();
-    const auto costs = open.fits_costs() ? sized_costs(exact, best.values) : std::vector<CostAtSize>{};
-    const auto judged = relative_errors(judge.simulated(best.values, costs), tested);
+    Objective judge = whole.on(tested).exactly();
+    const WithCosts reached = open.fits_costs() ? within_reach(search, objective, best) : WithCosts{.values = best.values};
+    const auto judged = relative_errors(judge.simulated(reached.values, reached.costs), tested);
     errors.insert(errors.end(), judged.begin(), judged.end());
   }
   return summarise(std::move(errors));
@@ -175,24 +182,24 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   Moving moving;
   for (const FittedParameter& p : result.parameters) moving.push_back(p.determined);
   search.center_sizes(best, moving);
-  if (open.fits_costs()) {
-    const Candidate reached = within_reach(search, objective, best);
-    for (std::size_t i = 0; i < result.parameters.size(); ++i)
-      if (reached.values[i] != best.values[i]) result.parameters[i].determined = true;
-    best = reached;
-  }
   best.values = objective.physical(std::move(best.values));
+  for (std::size_t i = 0; i < moving.size(); ++i)
+    if (moving[i]) best.values[i] = rounded(best.values[i]);
+  if (open.fits_costs()) {
+    WithCosts reached = within_reach(search, objective, best);
+    for (std::size_t i = 0; i < moving.size(); ++i)
+      if (reached.values[i] != best.values[i]) result.parameters[i].determined = true;
+    best.values = std::move(reached.values);
+    result.cost_by_size = std::move(reached.costs);
+  }
   for (std::size_t i = 0; i < result.parameters.size(); ++i) {
     FittedParameter& p = result.parameters[i];
-    // What is written has three digits: nobody should read more into it.
-    if (p.determined && best.values[i] != std::exp2(std::round(std::log2(best.values[i])))) best.values[i] = rounded(best.values[i]);
     p.value = best.values[i];
     p.at_bound = p.determined && objective.parameters()[i].is_at_bound(p.value);
   }
   result.simulated_us = judge.simulated(best.values);
   result.fitted_without_costs = error_of(result.simulated_us, all, true);
   result.held_out_without_costs = error_of(result.simulated_us, all, false);
-  if (open.fits_costs()) result.cost_by_size = sized_costs(exact, best.values);
   if (!result.cost_by_size.empty()) result.simulated_us = judge.simulated(best.values, result.cost_by_size);
   result.fitted = error_of(result.simulated_us, all, true);
   result.held_out = error_of(result.simulated_us, all, false);

@@ -58,7 +58,7 @@ struct FitOptions {
   std::uint64_t seed = 1;
   // What may be simulated, about, cross-validation included (Simulator::work): so a fit ends after the same work on any machine. The
   // default is some 15 s of one core.
-  std::int64_t budget = 150'000'000;
+  std::int64_t budget = 90'000'000;
   std::function<void(const std::string&)> say = {};  // progress, if anyone listens
 };
 
