@@ -121,6 +121,8 @@ Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std:
   } else {
     parts_->jobs.push_back(placed_workload(s, algorithm, {"workload", placements.front(), starts_of(s)}, parts_->ground()));
   }
+  if (parts_->fabric->endpoints() > s.server.gpu_count())
+    if (std::string said = said_of_idle_nics(s.server); !said.empty()) parts_->jobs.front().notes.push_back(std::move(said));
   place_jobs_beside(s, algorithm, placements, parts_->ground(), parts_->jobs);
 }
 

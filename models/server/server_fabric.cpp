@@ -222,6 +222,19 @@ std::unique_ptr<Fabric> build(const FabricSpec& fabric, const Server& server) {
   return std::make_unique<ServerFabric>(ports_of(fabric, server), server);
 }
 
+std::string said_of_idle_nics(const Server& server) {
+  if (server.is_sub_node() || !server.nic_of_gpu.empty()) return {};
+  const ServerPaths paths(server);
+  std::set<int> used;
+  for (int gpu = 0; gpu < server.gpu_count(); ++gpu) used.insert(paths.nic_of(gpu));
+  const int idle = server.nic_count() - static_cast<int>(used.size());
+  if (idle == 0) return {};
+  return fmt::format(
+      "{} of the {} NICs of a server carry nothing: each of its {} GPUs sends over the nearest one. NICs over which a library spreads the "
+      "messages of one GPU are described as one NIC of the sum of their rates",
+      idle, server.nic_count(), server.gpu_count());
+}
+
 bool has_nic_for_each_gpu(const Server& server) {
   if (server.is_sub_node()) return true;
   if (server.gpu_count() != server.nic_count()) return false;

@@ -30,6 +30,9 @@ std::unique_ptr<Fabric> build(const FabricSpec& fabric, const Server& server);
 std::vector<Problem> problems(const Placement& placement, int ranks, const FabricSpec& fabric, const Server& server);
 std::vector<int> place(const Placement& placement, int ranks, const FabricSpec& fabric, const Server& server);
 
+// That some NICs are nobody's, as every GPU sends over one; empty where all are used, or where the server says which GPU uses which.
+std::string said_of_idle_nics(const Server& server);
+
 // The endpoint that uses each port. Only where every NIC has one GPU.
 bool has_nic_for_each_gpu(const Server& server);
 std::vector<int> endpoints_of_ports(const FabricSpec& fabric, const Server& server);

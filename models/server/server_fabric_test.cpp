@@ -59,6 +59,18 @@ TEST_CASE("servers: inside a server the policy holds, and GPUs of one NIC meet i
   CHECK(drawn(*nic, "server0/gpu0", "server0/gpu1") == "server0/gpu0 server0/switch0 server0/nic0 server0/switch0 server0/gpu1");
 }
 
+TEST_CASE("servers: NICs that no GPU sends over are told, but where the server says which GPU uses which") {
+  Server s = server_preset("congestionless");
+  CHECK(said_of_idle_nics({}).empty());
+  CHECK(said_of_idle_nics(s).empty());
+  s.nics.push_back("another");
+  s.links.push_back(s.links.back());
+  s.links.back().from = s.pcie_switches.front(), s.links.back().to = "another";
+  CHECK(said_of_idle_nics(s).starts_with("1 of the 5 NICs of a server carry nothing: each of its 4 GPUs sends over the nearest one."));
+  s.nic_of_gpu.assign(s.gpus.size(), s.nics.front());
+  CHECK(said_of_idle_nics(s).empty());
+}
+
 TEST_CASE("servers: all paths hold on every fabric") {
   const Server server = with_policy("two_nic", PeerPolicy::pcie_nic);
   const FabricSpec specs[] = {

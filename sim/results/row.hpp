@@ -132,7 +132,7 @@ struct Row {
   std::optional<TrainingResult> training = {};       // `time` is that of a step
   std::optional<FaultsResult> faults = {};           // where links or switches fail
   std::optional<CompressionResult> compressed = {};  // where the workload names one
-  std::string notes = {};                            // lines on how the workload's trace was taken
+  std::string notes = {};                            // lines on how the workload's trace and the server's NICs were taken
   std::string unproved = {};                         // which schedules were not proved, and why; empty: all were
   bool compresses() const { return compressed && compressed->compression != "dense"; }
   friend bool operator==(const Row&, const Row&) = default;

@@ -342,7 +342,9 @@ constexpr std::array row_rest = {
     field<&R::chosen>("chosen", "", "What an algorithm that chooses another by the size (mpi, two_level) runs; empty of others.")
         .in(Shown::json_only),
     field<&R::op>("redop", "", "The operation that reduces elements.").in(Shown::json_only),
-    field<&R::notes>("notes", "", "How the workload's trace was spread to the ranks, and what was taken for what it does not say; lines.")
+    field<&R::notes>(
+        "notes", "",
+        "How the workload's trace was spread to the ranks, what was taken for what it does not say, and which NICs carry nothing; lines.")
         .in(Shown::json_only),
     field<&R::most_shared_link>("most_shared_link", "", "The link of max_flows_per_link; empty if no flow crosses switches.")
         .in(Shown::json_only),

@@ -74,7 +74,7 @@ std::string chosen_name(const Row& row) {
   return row.chosen.starts_with(row.algorithm.substr(0, row.algorithm.find('('))) ? row.chosen : name_of_row(row) + ": " + row.chosen;
 }
 
-// How traces were taken, each line once.
+// How traces and servers were taken, each line once.
 std::string notes_on(const std::vector<const Result*>& group) {
   std::vector<std::string> lines;
   for (const Result* result : group) {

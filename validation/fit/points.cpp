@@ -110,6 +110,9 @@ class Points {
   }
 
   UsedMeasurements finish() {
+    const bool between_servers = std::ranges::any_of(out_.points, [](const FitPoint& p) { return p.setup.nodes > 1; });
+    if (std::string said = said_of_idle_nics(simulator_.scenario().server); between_servers && !said.empty())
+      out_.assumed.push_back(fmt::format("{}: {}", simulator_.scenario().name, said));
     if (one_in * too_fast_.size() > too_fast_.size() + out_.points.size())
       refused_.insert(refused_.end(), too_fast_.begin(), too_fast_.end());
     else

@@ -28,7 +28,9 @@ constexpr std::array formats = {
     Format{"a Weft trace",
            [](std::string_view t) { return t.starts_with('{') && t.substr(0, t.find('\n')).find("\"weft trace\"") != t.npos; },
            read_trace_times},
-    Format{"nccl-tests JSON", [](std::string_view t) { return t.starts_with('{'); }, read_nccl_json},
+    Format{"nccl-tests JSON",
+           [](std::string_view t) { return t.starts_with('{') && !t.starts_with("{'"); },  // Python's dictionaries begin some logs
+           read_nccl_json},
     Format{"an OSU table", [](std::string_view t) { return t.find("# OSU") != t.npos; }, read_osu},
     Format{"Intel MPI Benchmarks", holds_imb, read_imb},
     Format{"an nccl-tests table",

@@ -60,6 +60,10 @@ TEST_CASE("measurements: an nccl-tests table gives both buffers, the ranks and t
   CHECK(!read.rows[2].in_place);
 }
 
+TEST_CASE("measurements: a log that begins with a dictionary of Python's is no JSON") {
+  CHECK(parse(std::string("{'NUM_GPUS': 16, 'do_efa': 1}\nRunning command:\n") + nccl_table).rows.size() == 4);
+}
+
 TEST_CASE("measurements: old and new shapes of the nccl-tests table") {
   SUBCASE("without the root's column and without the program's name, which busbw / algbw then tells") {
     const Measurements read = parse(
