@@ -46,8 +46,9 @@ Selected selected_of(const std::string& line) {
                .algorithm = fields[4]};
   if (out.max_bytes < out.min_bytes)
     throw InputError(fmt::format("max_bytes must be at least min_bytes = {}, got {}", out.min_bytes, out.max_bytes));
-  if (!find_algorithm(*collective, out.algorithm))
-    throw InputError(fmt::format("algorithm: no {} is called \"{}\"", fields[0], out.algorithm));
+  const Algorithm* algorithm = find_algorithm(*collective, out.algorithm);
+  if (!algorithm) throw InputError(fmt::format("algorithm: no {} is called \"{}\"", fields[0], out.algorithm));
+  if (algorithm->chooses) throw InputError(fmt::format("algorithm: {} chooses by size among others; name one of them", out.algorithm));
   out.settings.channels = static_cast<int>(whole(5, 1, 1024));
   out.settings.pieces = static_cast<int>(whole(6, 1, most));
   out.settings.group = static_cast<int>(whole(7, 0, most));

@@ -30,6 +30,7 @@ TEST_CASE("bad lines of a selection table are refused with file and line") {
     return "";
   };
   CHECK(refused("allreduce,4,0,10,rong,1,1,0,0,auto") == "s.csv:1: algorithm: no allreduce is called \"rong\"");
+  CHECK(refused("allreduce,4,0,10,mpi,1,1,0,0,auto") == "s.csv:1: algorithm: mpi chooses by size among others; name one of them");
   CHECK(refused("allreduce,4,0,-1,ring,1,1,0,0,auto") ==
         "s.csv:1: max_bytes must be a whole number from 0 to 1125899906842624, got \"-1\"");
   CHECK(refused("allreduce,4,9,8,ring,1,1,0,0,auto") == "s.csv:1: max_bytes must be at least min_bytes = 9, got 8");
