@@ -33,8 +33,8 @@ HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles);
 HardwareProfile mean_of(const std::vector<HardwareProfile>& profiles);
 
 // Factors of NCCL's table, its base latency with a call's overhead, and biases become the geometric mean of what they are and of what they
-// are where nothing is fitted. Few systems say little of others, and those whom nobody has measured are as likely to be on the other side
-// of the table.
+// are where nothing is fitted, of hops between servers of what is usual. Few systems say little of others, and those whom nobody has
+// measured are as likely to be on the other side of the table.
 HardwareProfile halfway_from_published(HardwareProfile profile);
 
 // The classes of these references, in the order of their names. Of one with a single system nothing can be said.

@@ -86,14 +86,67 @@ std::vector<int> by_nics(const NcclShape& shape, int channel) {
   return gpus;
 }
 
-std::vector<int> along_links(const NcclShape& shape, int channel) {
+std::vector<int> along_links(const NcclShape& shape, int channel, int first) {
   std::vector<int> gpus = shape.orders[static_cast<std::size_t>(channel) % shape.orders.size()];
-  std::rotate(gpus.begin(), std::ranges::find(gpus, head_of(shape, channel)), gpus.end());  // clang 14 knows no subranges
+  std::rotate(gpus.begin(), std::ranges::find(gpus, first), gpus.end());  // clang 14 knows no subranges
   return gpus;
 }
 
+int nic_of(const NcclShape& shape, int gpu) {
+  int nic = shape.nics - 1;
+  while (head_of(shape, nic) > gpu) --nic;
+  return nic;
+}
+
+// The GPUs at which rings along links enter a server, by channel; they leave it at the one before. Of so many channels as there are NICs
+// each enters by another and leaves by another, as far as the orders let them, and by the same where it can, its own.
+class Entries {
+ public:
+  explicit Entries(const NcclShape& shape)
+      : shape_(shape), entered_(static_cast<std::size_t>(shape.nics)), left_(entered_), chosen_(static_cast<std::size_t>(shape.channels)) {
+    while (!choose(0)) ++more_, steps_ = 0;
+  }
+  int of(int channel) const { return chosen_[static_cast<std::size_t>(channel)]; }
+
+ private:
+  struct Place {
+    int gpu, in, out;  // NICs
+  };
+
+  bool choose(int channel) {
+    constexpr int most_steps = 20'000;
+    if (channel == shape_.channels) return true;
+    if (++steps_ > most_steps) return false;
+    const int most = channel / shape_.nics + 1 + more_;
+    for (const Place& p : places(channel)) {
+      int &in = entered_[static_cast<std::size_t>(p.in)], &out = left_[static_cast<std::size_t>(p.out)];
+      if (in == most || out == most) continue;
+      chosen_[static_cast<std::size_t>(channel)] = p.gpu;
+      ++in, ++out;
+      if (choose(channel + 1)) return true;
+      --in, --out;
+    }
+    return false;
+  }
+
+  // The best first.
+  std::vector<Place> places(int channel) const {
+    const std::vector<int>& order = shape_.orders[static_cast<std::size_t>(channel) % shape_.orders.size()];
+    std::vector<Place> out;
+    int before = order.back();
+    for (const int gpu : order) out.push_back({gpu, nic_of(shape_, gpu), nic_of(shape_, std::exchange(before, gpu))});
+    std::ranges::stable_sort(out, {}, [&](const Place& p) { return std::pair(p.in != p.out, p.in != channel % shape_.nics); });
+    return out;
+  }
+
+  const NcclShape& shape_;
+  std::vector<int> entered_, left_;  // how often, by NIC
+  std::vector<int> chosen_;
+  int more_ = 0, steps_ = 0;
+};
+
 Ring ring_of(const NcclShape& shape, int channel) {
-  const std::vector<int> gpus = shape.orders.empty() ? by_nics(shape, channel) : along_links(shape, channel);
+  const std::vector<int> gpus = shape.orders.empty() ? by_nics(shape, channel) : along_links(shape, channel, Entries(shape).of(channel));
   Ring ring;
   ring.place_of.resize(static_cast<std::size_t>(shape.ranks));
   for (int server = 0; server < shape.servers(); ++server)
@@ -164,7 +217,7 @@ Price rings_price(const NcclShape& shape, int rounds) {
 
 // The GPUs of a server from that of the channel's NIC on.
 std::vector<int> chain_of(const NcclShape& shape, int channel) {
-  if (!shape.orders.empty()) return along_links(shape, channel);
+  if (!shape.orders.empty()) return along_links(shape, channel, head_of(shape, channel));
   std::vector<int> gpus(static_cast<std::size_t>(shape.gpus));
   for (int i = 0; i < shape.gpus; ++i) gpus[static_cast<std::size_t>(i)] = (head_of(shape, channel) + i) % shape.gpus;
   return gpus;

@@ -37,7 +37,8 @@ Bytes nccl_chunk(NcclProtocol protocol, Bytes part, int hops);
 // In a channel the ring enters a server at the GPU of the channel's NIC. Where a NIC has several GPUs it leaves at another of
 // them; where it has one, the ring leaves at the next one's, and enters the next server there, which it goes through the other way
 // round (NCCL's alternate rings): messages between servers stay on a rail, but for one of an odd number of servers. Where an order of
-// the GPUs is given, the ring goes from the GPU of the channel's NIC on along it.
+// the GPUs is given, the ring goes along it, from a GPU on with which it leaves by the NIC that it came by, if there is one, and so that
+// all channels use all NICs alike.
 // Ring all-reduce: 2(n-1) steps; each rank sends 2(n-1)/n of the message.
 Schedule nccl_ring_allreduce(const NcclShape&);
 Price nccl_ring_allreduce_price(const NcclShape&);

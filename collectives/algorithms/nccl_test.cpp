@@ -130,6 +130,32 @@ TEST_CASE("nccl: rings stay on their rail, one for each NIC, also where a NIC ha
   }
 }
 
+TEST_CASE("nccl: rings along the links of servers enter and leave them by all NICs alike") {
+  const std::vector<std::vector<int>> mesh = {{0, 1, 2, 3}, {3, 2, 1, 0}};
+  std::vector<std::vector<int>> of_eight = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 4, 6, 1, 3, 5, 7}, {0, 3, 6, 1, 4, 7, 2, 5}};
+  for (std::size_t i = 0; i < 3; ++i) of_eight.emplace_back(of_eight[i].rbegin(), of_eight[i].rend());
+  for (const NcclShape& shape : {NcclShape{.ranks = 8, .gpus = 4, .nics = 2, .channels = 2, .orders = mesh},
+                                 NcclShape{.ranks = 8, .gpus = 4, .nics = 4, .channels = 4, .orders = mesh},
+                                 NcclShape{.ranks = 16, .gpus = 8, .nics = 4, .channels = 4, .orders = of_eight}}) {
+    CAPTURE(shape.nics);
+    const Schedule ring = nccl_ring_allreduce(shape);
+    std::map<int, int> sent, received;  // messages between servers, by server and NIC
+    for (const auto& channel : ring.channels) {
+      Step step;
+      channel.produce(0, step);
+      for (const Transfer& t : step.transfers()) {
+        if (t.from / shape.gpus == t.to / shape.gpus) continue;
+        const auto nic_of = [&](Rank r) { return r / shape.gpus * shape.nics + r % shape.gpus * shape.nics / shape.gpus; };
+        ++sent[nic_of(t.from)], ++received[nic_of(t.to)];
+      }
+    }
+    for (int nic = 0; nic < 2 * shape.nics; ++nic) {
+      CHECK(sent[nic] == 1);
+      CHECK(received[nic] == 1);
+    }
+  }
+}
+
 TEST_CASE("nccl: 2 servers of 4 GPUs take 14 steps in a ring and 8 in a tree, more with pieces") {
   CHECK(nccl_ring_allreduce({.ranks = 8, .gpus = 4, .nics = 1, .channels = 1}).steps() == 14);
   // A chain of 3 below each head, one level of servers, up and down.

@@ -10,10 +10,11 @@ namespace {
 
 constexpr int most_steps = 100'000;  // of one search
 
-// Lanes between GPUs.
+// Lanes between GPUs; `split`: each counts as so many of a part of its rate.
 class Lanes {
  public:
-  Lanes(const Server& server, int gpus) : gpus_(gpus), of_pair_(static_cast<std::size_t>(gpus) * static_cast<std::size_t>(gpus)) {
+  Lanes(const Server& server, int gpus, int split = 1)
+      : gpus_(gpus), of_pair_(static_cast<std::size_t>(gpus) * static_cast<std::size_t>(gpus)) {
     std::unordered_map<std::string, int> number;
     for (std::size_t gpu = 0; gpu < server.gpus.size(); ++gpu) number[server.gpus[gpu]] = static_cast<int>(gpu);
     std::vector<std::pair<std::pair<int, int>, BitsPerSecond>> joined;
@@ -25,7 +26,9 @@ class Lanes {
       }
     for (const auto& [pair, rate] : joined)
       if (std::max(pair.first, pair.second) < gpus && lane_.count > 0)
-        take(pair.first, pair.second, -static_cast<int>(std::lround(static_cast<double>(rate.count) / static_cast<double>(lane_.count))));
+        take(pair.first, pair.second,
+             -split * static_cast<int>(std::lround(static_cast<double>(rate.count) / static_cast<double>(lane_.count))));
+    lane_.count /= split;
   }
 
   BitsPerSecond lane() const { return lane_; }
@@ -145,6 +148,9 @@ NvlinkRings nvlink_rings(const Server& server, int gpus) {
   std::vector<Order> rings = Search({}, lanes).best();
   if (rings.empty() && server.policy == PeerPolicy::nvlink_relay) rings = Search(relays_of(lanes), lanes).best();
   NvlinkRings out{.orders = {}, .lane = lanes.lane()};
+  const Lanes halves(server, gpus, 2);
+  if (auto of_halves = Search({}, halves).best(); of_halves.size() > 2 * rings.size())
+    rings = std::move(of_halves), out.lane = halves.lane();
   for (const Order& ring : rings) {
     out.orders.push_back(ring);
     out.orders.emplace_back(ring.rbegin(), ring.rend());

@@ -14,8 +14,9 @@ struct NvlinkRings {
 
 // As many rings through the first `gpus` GPUs as the lanes of NVLinks give, each lane used once in each direction: every ring goes
 // round both ways, but for two GPUs, between which that is the same. A link has as many lanes as it is faster than the slowest NVLink
-// of the server. With the policy nvlink_relay, and only where no ring goes without, a ring goes through a GPU that is joined to two
-// which are not. None where an NVSwitch joins GPUs, or where NVLinks make no ring.
+// of the server, or twice as many of half of the rate where their rings carry more: through four GPUs of which each is joined to each go
+// one ring of lanes, and three of halves. With the policy nvlink_relay, and only where no ring goes without, a ring goes through a GPU that
+// is joined to two which are not. None where an NVSwitch joins GPUs, or where NVLinks make no ring.
 //
 // The search is exact for servers as they are built (hybrid cube meshes, all GPUs joined to all); it ends after so many steps that
 // meshes that nobody builds cost no more.

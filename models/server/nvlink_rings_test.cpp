@@ -84,8 +84,10 @@ TEST_CASE("nvlink rings: no lane is used twice in a direction, and each ring pas
         CHECK(rate <= link->spec().bandwidth.count);
       }
     }
-  // Seven links a GPU make three rings there and back; the seventh link of each is left.
-  CHECK(nvlink_rings(all_to_all(8), 8).orders.size() == 6);
+  // Seven links a GPU make three rings there and back, which leave one link of each idle, and seven of half links; three links one, and
+  // three.
+  CHECK(nvlink_rings(all_to_all(8), 8).orders.size() == 14);
+  CHECK(nvlink_rings(all_to_all(4), 4).orders.size() == 6);
 }
 
 TEST_CASE("nvlink rings: none where an NVSwitch joins the GPUs, or nothing does") {
