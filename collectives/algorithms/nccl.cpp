@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -145,8 +146,7 @@ class Entries {
   int more_ = 0, steps_ = 0;
 };
 
-Ring ring_of(const NcclShape& shape, int channel) {
-  const std::vector<int> gpus = shape.orders.empty() ? by_nics(shape, channel) : along_links(shape, channel, Entries(shape).of(channel));
+Ring ring_through(const NcclShape& shape, const std::vector<int>& gpus) {
   Ring ring;
   ring.place_of.resize(static_cast<std::size_t>(shape.ranks));
   for (int server = 0; server < shape.servers(); ++server)
@@ -157,6 +157,15 @@ Ring ring_of(const NcclShape& shape, int channel) {
       ring.ranks.push_back(rank);
     }
   return ring;
+}
+
+std::vector<std::shared_ptr<const Ring>> rings_by_channel(const NcclShape& shape) {
+  std::optional<Entries> entries;
+  if (!shape.orders.empty()) entries.emplace(shape);
+  std::vector<std::shared_ptr<const Ring>> out;
+  for (int c = 0; c < shape.channels; ++c)
+    out.push_back(std::make_shared<const Ring>(ring_through(shape, entries ? along_links(shape, c, entries->of(c)) : by_nics(shape, c))));
+  return out;
 }
 
 // Once round: each rank's chunk from place to place, ending (adding) or beginning (copying) at the rank.
@@ -189,9 +198,10 @@ Schedule rings(const NcclShape& shape, Collective collective) {
   const bool blocks = collective != Collective::allreduce;
   Schedule s{.name = fmt::format("nccl_ring_{}", name_of(collective)), .collective = collective, .ranks = n, .chunks = all};
   s.channels.clear();
+  const auto by_channel = rings_by_channel(shape);
   for (int c = 0; c < channels; ++c) {
     const auto chunk_of = [=](Rank r) { return blocks ? r * channels + c : c * n + r; };
-    const Round round{std::make_shared<const Ring>(ring_of(shape, c)), chunk_of};
+    const Round round{by_channel[static_cast<std::size_t>(c)], chunk_of};
     s.channels.emplace_back((n - 1) * ((adds ? 1 : 0) + (gathers ? 1 : 0)), [=](int k, Step& step) {
       const bool reduces = adds && k < n - 1;
       round.add_step(adds && !reduces ? k - (n - 1) : k, reduces, step);
@@ -349,8 +359,9 @@ namespace {
 Schedule chains(const NcclShape& shape, Collective collective, Rank root) {
   std::vector<Schedule> chains;
   const int chunks = shape.channels * shape.pieces;
+  const auto by_channel = rings_by_channel(shape);
   for (int c = 0; c < shape.channels; ++c) {
-    auto ring = std::make_shared<const Ring>(ring_of(shape, c));
+    const auto& ring = by_channel[static_cast<std::size_t>(c)];
     const bool adds = collective == Collective::reduce;
     const int first = ring->place_of[static_cast<std::size_t>(root)] + (adds ? 1 : 0);  // behind the root, and once round to it
     Schedule chain{.collective = collective, .ranks = shape.ranks, .root = root};

@@ -156,7 +156,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   FitResult result;
   for (const FitParameter& p : open.parameters()) result.parameters.push_back({p, p.initial});
   Objective objective(open, training, std::make_shared<Simulators>(open), Precision::about);
-  Objective whole = objective.on(all), exact = objective.exactly(), judge = whole.exactly();
+  Objective whole = objective.on(all), judge = whole.exactly();
   Search search(objective);
   if (options.say) options.say(fmt::format("fits {} parameters to {} points", result.parameters.size(), training.size()));
   const std::int64_t for_starts = objective.work() + options.budget / 2;
