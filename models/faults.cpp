@@ -41,7 +41,7 @@ std::vector<std::string> link_names(const Fabric& fabric) {
 
 std::vector<std::string> switch_names(const Fabric& fabric) {
   std::vector<std::string> out;
-  for (NodeId id = 0; id < static_cast<NodeId>(boost::num_vertices(fabric.graph())); ++id)
+  for (NodeId id = 0; id < fabric.devices(); ++id)
     if (fabric.device(id).kind == DeviceKind::network_switch) out.push_back(fabric.device(id).name);
   return out;
 }

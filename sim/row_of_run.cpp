@@ -27,7 +27,7 @@ void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, 
 
 // The most that the links out of any endpoint carried.
 std::int64_t most_sent(const std::vector<std::int64_t>& bytes_on_link, const Fabric& fabric) {
-  std::vector<std::int64_t> sent(boost::num_vertices(fabric.graph()));
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(fabric.devices()));
   for (LinkId id = 0; id < fabric.links(); ++id)
     sent[static_cast<std::size_t>(fabric.from(id))] += bytes_on_link[static_cast<std::size_t>(id)];
   std::int64_t most = 0;

@@ -1,8 +1,17 @@
 #include "models/fabric/fabric.hpp"
 
+#include "models/fabric/graph.hpp"
+
 #include <utility>
 
 namespace weft {
+
+Fabric::Fabric() : graph_(std::make_unique<Graph>()) {}
+Fabric::~Fabric() = default;
+
+int Fabric::devices() const { return static_cast<int>(boost::num_vertices(*graph_)); }
+
+const Device& Fabric::device(NodeId id) const { return (*graph_)[static_cast<std::size_t>(id)]; }
 
 bool Fabric::between_switches(LinkId id) const {
   return device(from(id)).kind == DeviceKind::network_switch && device(to(id)).kind == DeviceKind::network_switch;
@@ -12,8 +21,8 @@ std::string Fabric::link_name(LinkId id) const {
   if (from(id) == to(id)) return device(from(id)).name;  // a platform's, which says not what is at its ends
   std::string name = device(from(id)).name + "->" + device(to(id)).name;
   int parallel = 1;
-  for (auto [edge, end] = boost::out_edges(static_cast<std::size_t>(from(id)), graph_); edge != end; ++edge)
-    if (static_cast<NodeId>(boost::target(*edge, graph_)) == to(id) && graph_[*edge].id < id) ++parallel;
+  for (auto [edge, end] = boost::out_edges(static_cast<std::size_t>(from(id)), *graph_); edge != end; ++edge)
+    if (static_cast<NodeId>(boost::target(*edge, *graph_)) == to(id) && (*graph_)[*edge].id < id) ++parallel;
   return parallel == 1 ? name : name + "#" + std::to_string(parallel);
 }
 
@@ -23,7 +32,7 @@ bool Fabric::append_copy_path(int, Copy, std::vector<Hop>&) const { return false
 
 FlowClaim Fabric::copy_claim(int) const { return {}; }
 
-NodeId Fabric::add_device(Device device) { return static_cast<NodeId>(boost::add_vertex(std::move(device), graph_)); }
+NodeId Fabric::add_device(Device device) { return static_cast<NodeId>(boost::add_vertex(std::move(device), *graph_)); }
 
 NodeId Fabric::add_switch(std::string name) { return add_device({std::move(name), DeviceKind::network_switch}); }
 
@@ -31,7 +40,7 @@ NodeId Fabric::add_endpoint(std::string name) { return endpoint_nodes_.emplace_b
 
 LinkId Fabric::add_edge(NodeId from, NodeId to, Link link) {
   link.id = static_cast<LinkId>(ends_.size());
-  boost::add_edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), link, graph_);
+  boost::add_edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), link, *graph_);
   ends_.push_back({from, to, link});
   return link.id;
 }

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <boost/graph/adjacency_list.hpp>
-
 namespace weft {
 
 using NodeId = std::int32_t;  // a device: an endpoint, a switch
@@ -63,22 +61,23 @@ struct FlowClaim {
   friend bool operator==(const FlowClaim&, const FlowClaim&) = default;
 };
 
-using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Device, Link>;
+struct Graph;  // graph.hpp
 
 // A built fabric. Endpoints are the places ranks can sit on, numbered 0..endpoints()-1 in the order that "linear"
 // placement uses; each is a node of the graph.
 class Fabric {
  public:
-  virtual ~Fabric() = default;
+  virtual ~Fabric();
 
-  const Graph& graph() const { return graph_; }
+  const Graph& graph() const { return *graph_; }
+  int devices() const;
   int endpoints() const { return static_cast<int>(endpoint_nodes_.size()); }
   int links() const { return static_cast<int>(ends_.size()); }
   NodeId node_of(int endpoint) const { return endpoint_nodes_[static_cast<std::size_t>(endpoint)]; }
   const Link& link(LinkId id) const { return ends_[static_cast<std::size_t>(id)].link; }
   NodeId from(LinkId id) const { return ends_[static_cast<std::size_t>(id)].from; }
   NodeId to(LinkId id) const { return ends_[static_cast<std::size_t>(id)].to; }
-  const Device& device(NodeId id) const { return graph_[static_cast<std::size_t>(id)]; }
+  const Device& device(NodeId id) const;
   bool between_switches(LinkId id) const;
   std::string link_name(LinkId id) const;  // "leaf0->spine2"; parallel cables get "#2", "#3"
   int priorities() const { return priorities_; }
@@ -101,6 +100,8 @@ class Fabric {
   virtual FlowClaim copy_claim(int endpoint) const;
 
  protected:
+  Fabric();
+
   NodeId add_switch(std::string name);
   NodeId add_endpoint(std::string name);
   NodeId add_device(Device device);                                                // of any kind but endpoint
@@ -114,12 +115,12 @@ class Fabric {
   static LinkId up_link(int endpoint) { return 2 * endpoint; }
   static LinkId down_link(int endpoint) { return 2 * endpoint + 1; }
 
-  Graph graph_;
   int priorities_ = 1;
 
  private:
   LinkId add_edge(NodeId from, NodeId to, Link link);
 
+  std::unique_ptr<Graph> graph_;
   std::vector<NodeId> endpoint_nodes_;
   // By link: what the graph knows of its edge, without a walk to it.
   struct Ends {

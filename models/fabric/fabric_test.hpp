@@ -68,7 +68,7 @@ inline std::string wrong_path(const Fabric& fabric) {
   return "";
 }
 
-inline int switches_of(const Fabric& fabric) { return static_cast<int>(boost::num_vertices(fabric.graph())) - fabric.endpoints(); }
+inline int switches_of(const Fabric& fabric) { return fabric.devices() - fabric.endpoints(); }
 
 // How many pairs of different endpoints have paths of each number of hops.
 inline std::map<std::size_t, int> pairs_by_hops(const Fabric& fabric) {

@@ -1,6 +1,7 @@
 #include "models/fabric/fat_tree.hpp"
 
 #include "models/fabric/fabric_test.hpp"
+#include "models/fabric/graph.hpp"
 
 #include <doctest/doctest.h>
 

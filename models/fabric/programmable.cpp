@@ -15,7 +15,7 @@ constexpr std::int64_t bytes_per_value = 4;
 
 std::map<std::string, NodeId> switches_of(const Fabric& fabric) {
   std::map<std::string, NodeId> out;
-  for (NodeId node = 0; node < static_cast<NodeId>(boost::num_vertices(fabric.graph())); ++node)
+  for (NodeId node = 0; node < fabric.devices(); ++node)
     if (fabric.device(node).kind == DeviceKind::network_switch) out.emplace(fabric.device(node).name, node);
   return out;
 }
@@ -23,7 +23,7 @@ std::map<std::string, NodeId> switches_of(const Fabric& fabric) {
 }  // namespace
 
 std::vector<NodeId> edge_switches(const Fabric& fabric) {
-  std::vector<NodeId> by_node(boost::num_vertices(fabric.graph()), -1), out;
+  std::vector<NodeId> by_node(static_cast<std::size_t>(fabric.devices()), -1), out;
   for (LinkId id = fabric.links() - 1; id >= 0; --id)
     if (fabric.device(fabric.to(id)).kind == DeviceKind::network_switch) by_node[static_cast<std::size_t>(fabric.from(id))] = fabric.to(id);
   for (int e = 0; e < fabric.endpoints(); ++e) out.push_back(by_node[static_cast<std::size_t>(fabric.node_of(e))]);

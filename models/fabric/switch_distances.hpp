@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <boost/graph/adjacency_list.hpp>
+
 namespace weft {
 
 class SwitchDistances {

@@ -121,7 +121,7 @@ class ServerFabric final : public Fabric {
 
   // Nodes and links keep their numbers, so that the inner fabric's paths hold here. Its nodes are NICs.
   void copy_fabric(int servers, const Server& server) {
-    std::vector<std::string> names(boost::num_vertices(inner_->graph()));
+    std::vector<std::string> names(static_cast<std::size_t>(inner_->devices()));
     for (int s = 0; s < servers; ++s)
       for (int nic = 0; nic < server.nic_count(); ++nic)
         names[static_cast<std::size_t>(inner_->node_of(ports_.port(s, nic)))] =

@@ -29,7 +29,7 @@ void summarize(const Case& one, std::ostream& out) {
   const auto fabric = build(choice.spec, server);
   int between_switches = 0, switches = 0;
   for (LinkId id = 0; id < fabric->links(); ++id) between_switches += fabric->between_switches(id) ? 1 : 0;
-  const auto devices = static_cast<NodeId>(boost::num_vertices(fabric->graph()));
+  const auto devices = fabric->devices();
   for (NodeId id = 0; id < devices; ++id) switches += fabric->device(id).kind == DeviceKind::network_switch ? 1 : 0;
   out << fmt::format("{}: {}\n", one.scenario.name, describe(choice.spec, server));
   if (const std::string links = describe_links(choice.spec); !links.empty()) out << fmt::format("  {}\n", links);

@@ -20,7 +20,7 @@ InNetworkCluster::InNetworkCluster(const Fabric& fabric, std::vector<int> worker
       number_(number),
       up_(static_cast<std::size_t>(fabric.endpoints()), -1),
       down_(static_cast<std::size_t>(fabric.endpoints()), -1) {
-  std::vector<int> endpoint_of(boost::num_vertices(fabric.graph()), -1);
+  std::vector<int> endpoint_of(static_cast<std::size_t>(fabric.devices()), -1);
   for (int e = 0; e < fabric.endpoints(); ++e) endpoint_of[static_cast<std::size_t>(fabric.node_of(e))] = e;
   for (LinkId id = 0; id < fabric.links(); ++id) {
     const int from = endpoint_of[static_cast<std::size_t>(fabric.from(id))], to = endpoint_of[static_cast<std::size_t>(fabric.to(id))];

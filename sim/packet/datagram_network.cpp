@@ -10,8 +10,8 @@ DatagramNetwork::DatagramNetwork(PacketNetwork& network, Routes& routes, Payload
     : network_(network),
       routes_(routes),
       pool_(pool),
-      program_at_(boost::num_vertices(routes.fabric().graph()), nobody),
-      agents_at_(boost::num_vertices(routes.fabric().graph())),
+      program_at_(static_cast<std::size_t>(routes.fabric().devices()), nobody),
+      agents_at_(static_cast<std::size_t>(routes.fabric().devices())),
       wire_share_(wire_share) {
   check(network.datagrams_ == nullptr, "a packet network with two datagram networks");
   check(program_at_.size() < 1u << 21, "a fabric of {} devices", program_at_.size());

@@ -1,4 +1,5 @@
 // Where datagrams go: along the route of their two ends, along a tree to a group, or along a shortest path.
+#include "models/fabric/graph.hpp"
 #include "sim/packet/datagram_network.hpp"
 
 #include <algorithm>

@@ -39,7 +39,7 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
   acknowledged_ = std::visit([](const auto& control) { return control.windowed; }, congestion_control(settings_, 0)) || order_matters_;
   ports_.resize(rates.size());
   queues_.resize(rates.size() * classes_);
-  switches_.resize(boost::num_vertices(fabric.graph()));
+  switches_.resize(static_cast<std::size_t>(fabric.devices()));
   faults_ahead_.resize(rates.size());
   for (std::uint32_t link = 0; link < rates.size(); ++link) {
     Port& port = ports_[link];

@@ -53,7 +53,7 @@ class Ns3World final : public S4uTransport::Directory {
   Ns3World(const PlacedSchedule& job, const Fabric& fabric, Routes& routes)
       : job_(job), fabric_(fabric), routes_(routes), engine_(ns3_engine()) {
     s4u::NetZone* zone = simgrid_compat::add_floyd_zone(engine_, "fabric");
-    const auto devices = boost::num_vertices(fabric.graph());
+    const auto devices = static_cast<std::size_t>(fabric.devices());
     // Switches are hosts too: all that ns-3 sees is nodes that forward.
     for (std::size_t id = 0; id < devices; ++id) hosts_.push_back(simgrid_compat::add_host(zone, fmt::format("device{}", id), 1.0));
     std::set<std::pair<NodeId, NodeId>> cabled;
@@ -146,7 +146,7 @@ class Ns3World final : public S4uTransport::Directory {
 
 std::vector<Problem> ns3_problems(const PlacedSchedule& job, const Fabric& fabric) {
   std::vector<Problem> problems;
-  const auto devices = boost::num_vertices(fabric.graph());
+  const auto devices = static_cast<std::size_t>(fabric.devices());
   if (devices > most_devices)
     problems.push_back({"/network", fmt::format("ns3 is for small runs: at most {} nodes and switches, got {}", most_devices, devices)});
   if (job.hardware.rendezvous_threshold.count != INT64_MAX)

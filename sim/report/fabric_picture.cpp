@@ -23,7 +23,7 @@ double rounded(double value) { return std::round(value * 1e5) / 1e5; }
 // Devices of one host: all that is joined without a switch between.
 class Hosts {
  public:
-  explicit Hosts(const Fabric& fabric) : fabric_(fabric), parent_(boost::num_vertices(fabric.graph())) {
+  explicit Hosts(const Fabric& fabric) : fabric_(fabric), parent_(static_cast<std::size_t>(fabric.devices())) {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (LinkId id = 0; id < fabric.links(); ++id)
       if (!is_switch(fabric.from(id)) && !is_switch(fabric.to(id))) parent_[index(find(fabric.from(id)))] = find(fabric.to(id));
@@ -70,7 +70,10 @@ struct Line {
 class Picture {
  public:
   Picture(const Timeline& timeline, const Row& row)
-      : fabric_(*timeline.fabric), use_(use_of_links(timeline)), hosts_(fabric_), node_of_(boost::num_vertices(fabric_.graph()), -1) {
+      : fabric_(*timeline.fabric),
+        use_(use_of_links(timeline)),
+        hosts_(fabric_),
+        node_of_(static_cast<std::size_t>(fabric_.devices()), -1) {
     if (row.critical_path)
       for (const LimitingResource& limit : row.critical_path->limits) limits_[limit.name] = static_cast<double>(limit.time.ps) / 1e6;
     make_nodes();

@@ -160,7 +160,7 @@ LabelledGraph graph_of(const Model& model) {
 
 LabelledGraph graph_of(const Fabric& fabric) {
   LabelledGraph graph;
-  const auto nodes = static_cast<NodeId>(boost::num_vertices(fabric.graph()));
+  const auto nodes = fabric.devices();
   std::vector<std::set<std::int64_t>> rates(static_cast<std::size_t>(nodes));
   for (LinkId id = 0; id < fabric.links(); ++id) {
     rates[static_cast<std::size_t>(fabric.from(id))].insert(fabric.link(id).bandwidth.count);

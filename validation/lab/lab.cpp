@@ -81,8 +81,7 @@ std::string rates_of(const Fabric& fabric) {
 void print_cluster(const Scenario& scenario, const std::vector<CompressionChoice>& compressions, const Fabric& fabric,
                    const lab::Plan& plan, std::ostream& out) {
   out << fmt::format("# {}: {} hosts and {} switches on this machine, {} links of {}, packets of {} B\n", scenario.name, fabric.endpoints(),
-                     static_cast<int>(boost::num_vertices(fabric.graph())) - fabric.endpoints(), fabric.links(), rates_of(fabric),
-                     plan.packet_bytes);
+                     fabric.devices() - fabric.endpoints(), fabric.links(), rates_of(fabric), plan.packet_bytes);
   for (const CompressionChoice& compression : compressions)
     if (compression.compresses())
       out << fmt::format("# compression {}, its kernels predicted at the rates of one core\n", label(compression));

@@ -55,7 +55,7 @@ class Drawing {
  public:
   Drawing(const Fabric& fabric, Ecmp ecmp, std::string prefix, Programs programs)
       : fabric_(fabric), routes_(fabric, ecmp), prefix_(std::move(prefix)), out_{.packet_bytes = packet_bytes(fabric)} {
-    endpoint_of_.assign(boost::num_vertices(fabric.graph()), -1);
+    endpoint_of_.assign(static_cast<std::size_t>(fabric.devices()), -1);
     for (int e = 0; e < fabric.endpoints(); ++e) endpoint_of_[static_cast<std::size_t>(fabric.node_of(e))] = e;
     if (programs == Programs::yes)
       for (int e = fabric.endpoints() - 1; e >= 0; --e) programs_[edge_switch(fabric, e)].endpoint = e;
@@ -120,7 +120,7 @@ class Drawing {
   }
 
   void add_bridges() {
-    for (NodeId node = 0; node < static_cast<NodeId>(boost::num_vertices(fabric_.graph())); ++node)
+    for (NodeId node = 0; node < fabric_.devices(); ++node)
       if (endpoint(node) < 0)
         add(Tool::ip, out_.bridges_in, fmt::format("link add {} type bridge stp_state 0 mcast_snooping 0", bridge_name(node)),
             fmt::format("link set {} addrgenmode none up", bridge_name(node)));

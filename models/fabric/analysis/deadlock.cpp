@@ -1,6 +1,7 @@
 #include "models/fabric/analysis/deadlock.hpp"
 
 #include "kernels/base/error.hpp"
+#include "models/fabric/graph.hpp"
 
 #include <algorithm>
 #include <map>
@@ -68,7 +69,7 @@ class DependencyRecorder {
   explicit DependencyRecorder(const Fabric& fabric)
       : fabric_(fabric),
         priorities_(static_cast<std::size_t>(fabric.priorities())),
-        out_links_(boost::num_vertices(fabric.graph())),
+        out_links_(static_cast<std::size_t>(fabric.devices())),
         position_(links()) {
     for (std::size_t v = 0; v < out_links_.size(); ++v)
       for (auto [edge, end] = boost::out_edges(v, fabric.graph()); edge != end; ++edge) {

@@ -10,8 +10,8 @@ namespace weft {
 Detours::Detours(const Fabric& fabric, Ecmp ecmp)
     : fabric_(fabric),
       ecmp_(ecmp),
-      endpoint_at_(boost::num_vertices(fabric.graph()), -1),
-      leave_(boost::num_vertices(fabric.graph())),
+      endpoint_at_(static_cast<std::size_t>(fabric.devices()), -1),
+      leave_(static_cast<std::size_t>(fabric.devices())),
       down_(static_cast<std::size_t>(fabric.links())) {
   for (int e = 0; e < fabric.endpoints(); ++e) endpoint_at_[static_cast<std::size_t>(fabric.node_of(e))] = e;
   for (LinkId id = 0; id < fabric.links(); ++id)

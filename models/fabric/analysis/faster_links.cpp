@@ -17,7 +17,7 @@ class FasterFabric final : public Fabric {
   FasterFabric(std::shared_ptr<const Fabric> like, const FasterParts& parts, int factor)
       : like_(std::move(like)), cap_factor_(parts.rate_caps ? factor : 1) {
     priorities_ = like_->priorities();
-    for (std::size_t id = 0; id < boost::num_vertices(like_->graph()); ++id) {
+    for (std::size_t id = 0; id < static_cast<std::size_t>(like_->devices()); ++id) {
       const Device& device = like_->device(static_cast<NodeId>(id));
       device.kind == DeviceKind::endpoint ? add_endpoint(device.name) : add_device(device);
     }
@@ -60,7 +60,7 @@ class FasterFabric final : public Fabric {
 // What tells kinds of devices apart: switches by how many hops they are from the nearest host.
 class Kinds {
  public:
-  explicit Kinds(const Fabric& fabric) : fabric_(fabric), tier_(boost::num_vertices(fabric.graph()), -1) {
+  explicit Kinds(const Fabric& fabric) : fabric_(fabric), tier_(static_cast<std::size_t>(fabric.devices()), -1) {
     std::vector<std::vector<NodeId>> beside(tier_.size());
     for (LinkId id = 0; id < fabric.links(); ++id) beside[at(fabric.from(id))].push_back(fabric.to(id));
     std::deque<NodeId> next;

@@ -20,7 +20,7 @@ namespace {
 // What the devices of a fabric are to one another.
 class Devices {
  public:
-  explicit Devices(const Fabric& fabric) : fabric_(fabric), server_of_(boost::num_vertices(fabric.graph())) {
+  explicit Devices(const Fabric& fabric) : fabric_(fabric), server_of_(static_cast<std::size_t>(fabric.devices())) {
     std::iota(server_of_.begin(), server_of_.end(), std::size_t{0});
     for (LinkId id = 0; id < fabric.links(); ++id)
       if (!is_switch(fabric.from(id)) && !is_switch(fabric.to(id))) join(at(fabric.from(id)), at(fabric.to(id)));

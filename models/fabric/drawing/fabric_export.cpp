@@ -2,6 +2,7 @@
 
 #include "kernels/base/error.hpp"
 #include "models/fabric/drawing/cables.hpp"
+#include "models/fabric/graph.hpp"
 #include "models/fabric/routes.hpp"
 
 #include <ostream>
@@ -18,7 +19,7 @@ namespace {
 
 template <class Visit>
 void for_each_device(const Fabric& fabric, Visit visit) {
-  const auto count = static_cast<NodeId>(boost::num_vertices(fabric.graph()));
+  const auto count = fabric.devices();
   for (NodeId id = 0; id < count; ++id) visit(fabric.device(id));
 }
 
@@ -98,7 +99,7 @@ void to_simgrid_xml(const Fabric& fabric, Ecmp ecmp, std::ostream& out) {
     out << "  <!-- Shortest ways, one for each pair of hosts: where there are several, SimGrid's choice and not that of ecmp. -->\n";
   out << "  <zone id=\"(fabric)\" routing=\"" << (explicitly ? "Full" : "DijkstraCache") << "\">\n";
   for (int e = 0; e < fabric.endpoints(); ++e) out << "    <host id=" << quoted_device(fabric, fabric.node_of(e)) << " speed=\"1Gf\"/>\n";
-  const auto devices = static_cast<NodeId>(boost::num_vertices(fabric.graph()));
+  const auto devices = fabric.devices();
   for (NodeId id = 0; id < devices && !explicitly; ++id)
     if (fabric.device(id).kind != DeviceKind::endpoint) out << "    <router id=" << quoted_device(fabric, id) << "/>\n";
   std::vector<std::string> links;

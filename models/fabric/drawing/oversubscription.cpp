@@ -10,7 +10,7 @@ std::optional<Oversubscription> most_oversubscribed(const Fabric& fabric) {
     double down_rate = 0, up_rate = 0;
   };
   const auto is_switch = [&](NodeId node) { return fabric.device(node).kind == DeviceKind::network_switch; };
-  std::vector<Ports> ports(boost::num_vertices(fabric.graph()));
+  std::vector<Ports> ports(static_cast<std::size_t>(fabric.devices()));
   for (LinkId id = 0; id < fabric.links(); ++id) {
     const auto rate = static_cast<double>(fabric.link(id).bandwidth.count);
     if (fabric.between_switches(id)) {
