@@ -1,5 +1,8 @@
 #include "models/fabric/fabric_spec.hpp"
 
+#include <algorithm>
+#include <map>
+
 namespace weft {
 
 std::string_view type_name(const FabricSpec& spec) {
@@ -16,6 +19,39 @@ std::unique_ptr<Fabric> build(const FabricSpec& spec) {
 
 std::int64_t endpoints(const FabricSpec& spec) {
   return std::visit([](const auto& s) { return s.endpoints(); }, spec);
+}
+
+namespace {
+
+// What no host sends more than: a platform does not say which links are a host's own.
+BitsPerSecond fastest_host(const Platform& platform) {
+  BitsPerSecond most{1};
+  for (const PlatformLink& link : platform.links) most = std::max(most, link.bandwidth);
+  return most;
+}
+
+}  // namespace
+
+BitsPerSecond slowest_endpoint(const FabricSpec& spec) {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.host_link; }) {
+          return s.host_link.bandwidth;
+        } else if constexpr (requires { s.platform; }) {
+          return fastest_host(*s.platform);
+        } else {
+          std::map<std::string, BitsPerSecond> out_of;
+          for (const std::string& node : s.nodes) out_of[node] = {};
+          for (const GraphLink& link : s.links) {
+            if (const auto from = out_of.find(link.from); from != out_of.end()) from->second.count += link.bandwidth.count;
+            if (const auto to = out_of.find(link.to); to != out_of.end() && link.bidirectional) to->second.count += link.bandwidth.count;
+          }
+          BitsPerSecond least{INT64_MAX};
+          for (const auto& [node, rate] : out_of) least = std::min(least, rate);
+          return least;
+        }
+      },
+      spec);
 }
 
 }  // namespace weft

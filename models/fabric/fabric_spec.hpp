@@ -28,4 +28,7 @@ std::unique_ptr<Fabric> build(const FabricSpec&);
 
 std::int64_t endpoints(const FabricSpec&);  // without building it
 
+// The rate of the endpoint with the slowest connection to the fabric.
+BitsPerSecond slowest_endpoint(const FabricSpec&);
+
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -156,6 +157,22 @@ NvlinkRings nvlink_rings(const Server& server, int gpus) {
     out.orders.emplace_back(ring.rbegin(), ring.rend());
   }
   return out;
+}
+
+int nvlink_channels(const NvlinkRings& rings, int nics, BitsPerSecond nic) {
+  const int orders = static_cast<int>(rings.orders.size());
+  if (orders == 0) return nics;
+  const auto carried = [&](int channels) {
+    const auto each = [channels](BitsPerSecond rate, int shared_by) {
+      return static_cast<double>(rate.count) / ((channels + shared_by - 1) / shared_by);
+    };
+    return channels * std::min(each(rings.lane, orders), each(nic, nics));
+  };
+  constexpr double worth_it = 1.02;
+  int best = nics;
+  for (int channels = nics + 1; channels <= std::lcm(orders, nics); ++channels)
+    if (carried(channels) > worth_it * carried(best)) best = channels;
+  return best;
 }
 
 bool nvlinks_join_all(const Server& server) {

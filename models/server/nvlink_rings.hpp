@@ -22,6 +22,10 @@ struct NvlinkRings {
 // meshes that nobody builds cost no more.
 NvlinkRings nvlink_rings(const Server& server, int gpus);
 
+// Channels along these rings, each through one of so many NICs of this rate: the fewest, but one for each NIC, that carry most. Rings of
+// eight GPUs joined all to all are 14 along half lanes, which 8 channels would use unevenly: 14 carry 7/4 of what they do.
+int nvlink_channels(const NvlinkRings&, int nics, BitsPerSecond nic);
+
 // Whether every GPU reaches every other over NVLink alone, through an NVSwitch or a link of their own.
 bool nvlinks_join_all(const Server& server);
 

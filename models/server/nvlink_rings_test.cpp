@@ -101,4 +101,16 @@ TEST_CASE("nvlink rings: a relay is the GPU with the fastest links to both") {
   CHECK(relays[0 * 8 + 3] == -1);  // joined themselves
 }
 
+TEST_CASE("nvlink rings: as many channels between servers as carry most over the NICs and the lanes together") {
+  const auto channels = [](const Server& s, int gpus, int nics, BitsPerSecond nic) {
+    return nvlink_channels(nvlink_rings(s, gpus), nics, nic);
+  };
+  // 14 rings of half lanes, 25 GB/s each: 8 channels carry 8 x 25, 14 carry 14 x min(25, 50 / 2).
+  CHECK(channels(all_to_all(8), 8, 8, 400_Gbps) == 14);
+  // Slow NICs are all that counts: 8 x 12.5 GB/s, as with any more.
+  CHECK(channels(all_to_all(8), 8, 8, 100_Gbps) == 8);
+  CHECK(channels(mesh(), 8, 4, 100_Gbps) == 4);
+  CHECK(channels(server_preset("dgx_a100"), 8, 8, 200_Gbps) == 8);  // no rings of links: an NVSwitch
+}
+
 }  // namespace weft

@@ -31,13 +31,6 @@ struct Shape {
 
 std::string text(const LinkSpec& link) { return fmt::format("{} {}", to_string(link.bandwidth), to_string(link.latency)); }
 
-// What no host sends more than: a platform does not say which links are a host's own.
-BitsPerSecond fastest_host(const Platform& platform) {
-  BitsPerSecond most{1};
-  for (const PlatformLink& link : platform.links) most = std::max(most, link.bandwidth);
-  return most;
-}
-
 }  // namespace
 
 std::string describe(const FabricSpec& spec) { return std::visit(Shape{}, spec); }
@@ -50,28 +43,6 @@ std::string describe_links(const FabricSpec& spec) {
         if constexpr (requires { s.fabric_link; }) out += ", fabric_link " + text(s.fabric_link);
         if constexpr (requires { s.global_link; }) out += ", global_link " + text(s.global_link);
         return out;
-      },
-      spec);
-}
-
-BitsPerSecond slowest_endpoint(const FabricSpec& spec) {
-  return std::visit(
-      [](const auto& s) {
-        if constexpr (requires { s.host_link; }) {
-          return s.host_link.bandwidth;
-        } else if constexpr (requires { s.platform; }) {
-          return fastest_host(*s.platform);
-        } else {
-          std::map<std::string, BitsPerSecond> out_of;
-          for (const std::string& node : s.nodes) out_of[node] = {};
-          for (const GraphLink& link : s.links) {
-            if (const auto from = out_of.find(link.from); from != out_of.end()) from->second.count += link.bandwidth.count;
-            if (const auto to = out_of.find(link.to); to != out_of.end() && link.bidirectional) to->second.count += link.bandwidth.count;
-          }
-          BitsPerSecond least{INT64_MAX};
-          for (const auto& [node, rate] : out_of) least = std::min(least, rate);
-          return least;
-        }
       },
       spec);
 }

@@ -10,9 +10,8 @@ namespace weft {
 std::string describe(const FabricSpec&);                 // "bigraph, 16 switches x 4 nodes"
 std::string describe(const FabricSpec&, const Server&);  // and "; servers two_nic: 4 GPUs, 2 NICs, policy pcie_upi"
 std::string describe_links(const FabricSpec&);           // "host_link 100Gbps 500ns, fabric_link 100Gbps 500ns"
-// The rate of the endpoint with the slowest connection to the fabric: no bus bandwidth passes it. With servers of several
+// What no bus bandwidth passes: the rate of the endpoint with the slowest connection to the fabric. With servers of several
 // GPUs: what the NICs of a server carry, as bus bandwidth, or what a GPU sends if all ranks are in one server.
-BitsPerSecond slowest_endpoint(const FabricSpec&);
 BitsPerSecond slowest_endpoint(const Scenario&);
 std::string describe(const TrafficSpec&);           // "permutation of 1MiB, back to back"
 std::string describe(const HostCopies&);            // "64MiB host_to_gpu on all GPUs, back to back"

@@ -45,7 +45,8 @@ std::string key_of_servers(const AlgorithmSettings& settings) { return settings.
 
 namespace {
 
-// Neighbouring ranks are the GPUs of a server where whole servers take part, or some of one; a channel for each NIC between servers.
+// Neighbouring ranks are the GPUs of a server where whole servers take part, or some of one; a channel for each NIC between servers,
+// or more where rings along NVLinks need them.
 AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
   const int ranks = ranks_of(scenario), gpus = scenario.server.gpu_count();
   if (s.group == 0 && gpus > 1 && ranks <= gpus) s.group = ranks;
@@ -55,8 +56,11 @@ AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
   const bool can_relay = s.nics > 1 && ranks > of_server && of_server == gpus && nvlinks_join_all(scenario.server);
   if (scenario.workload.collective == Collective::alltoall && !s.pxn && can_relay) s.pxn = true;
   if (s.channels == 0 && s.pxn.value_or(false)) s.channels = 1;  // what it relays goes on in one message
-  if (s.channels == 0 && ranks == of_server) s.channels = static_cast<int>(rings_of(scenario, of_server).orders.size());
-  if (s.channels == 0) s.channels = s.nics;
+  if (s.channels == 0) {
+    const NvlinkRings rings = rings_of(scenario, of_server);
+    s.channels = ranks == of_server && !rings.orders.empty() ? static_cast<int>(rings.orders.size())
+                                                             : nvlink_channels(rings, s.nics, slowest_endpoint(scenario.fabric.spec));
+  }
   return s;
 }
 

@@ -247,6 +247,21 @@ TEST_CASE("points: a matrix of pairs is measured between the GPUs that it names"
   CHECK(problems_of([&] { usable(rows, simulator, {}); }) == Lines{"f:1: GPU 8 was measured, but the scenario has 8 endpoints"});
 }
 
+TEST_CASE("points: osu_bw between servers of several GPUs has a window of messages, a matrix of pairs one copy") {
+  Scenario s = open_pair({}).scenario();
+  s.server = server_preset("single_nic");
+  Simulator simulator(s);
+  std::vector<Measurement> rows(2, {.nodes = 2, .ranks = 2, .collective = "bandwidth", .size_bytes = 1, .time_us = 1e6, .where = "f:1"});
+  rows[1].from = 0, rows[1].to = 4;
+  const UsedMeasurements used = usable(rows, simulator, {.hold_out = false});
+  REQUIRE(used.points.size() == 2);
+  HardwareProfile slow_way;
+  slow_way.network_overhead = slow_way.rail_overhead = 100_us;
+  // The window pays the way there and back once for 64 messages, the copy once for itself.
+  CHECK(simulator.time_us(used.points[0].setup, slow_way) == doctest::Approx(200.0 / 64).epsilon(0.1));
+  CHECK(simulator.time_us(used.points[1].setup, slow_way) == doctest::Approx(100).epsilon(0.1));
+}
+
 TEST_CASE("points: the floor is what log-log interpolation between the fitted sizes misses") {
   Simulator simulator(open_pair({}).scenario());
   std::vector<Measurement> rows = measured_on({}, {1024, 4096, 16384, 65536});
@@ -447,7 +462,7 @@ TEST_CASE("fit: of a matrix of pairs one copy at a time is on its way each way, 
   REQUIRE(open.parameters().size() == 1);
   CHECK(open.parameters()[0].places.size() == 1);
   Simulator simulator(open.scenario());
-  const MeasuredSetup one_way{.collective = "bandwidth", .algorithm = {}, .ranks = 2, .size = 160_MB, .from = 0, .to = 2};
+  const MeasuredSetup one_way{.collective = "bandwidth", .algorithm = {}, .ranks = 2, .size = 160_MB, .from = 0, .to = 2, .window = 1};
   MeasuredSetup both_ways = one_way;
   both_ways.collective = "bidirectional_bandwidth";
   // 160 MB at 10 GB/s; both ways at once 8 GB/s each, of which a message's share is half of the time.

@@ -95,6 +95,7 @@ class Points {
                     .of_each_node = seats->of_each_node,
                     .from = seats->from,
                     .to = seats->to,
+                    .window = seats->window,
                     .back_to_back = row.back_to_back,
                     .gpus_of_a_process = row.gpus_of_a_process}};
     if (const double cables = simulator_.path_latency_us(point.setup); row.time_us < cables)
@@ -167,7 +168,7 @@ class Points {
 
   // Where the ranks of a measurement sit.
   struct Seats {
-    int ranks = 0, nodes = 0, of_each_node = 0, from = -1, to = -1;
+    int ranks = 0, nodes = 0, of_each_node = 0, from = -1, to = -1, window = bandwidth_window;
   };
 
   std::optional<Seats> seats_of(const Measurement& row) {
@@ -205,6 +206,7 @@ class Points {
   // Of those of different nodes the first GPUs of two servers.
   std::optional<Seats> seats_of_pair(const Measurement& row) {
     Seats out{.ranks = 2, .nodes = 0, .from = row.from, .to = row.to};
+    if (row.from >= 0) out.window = 1;  // matrices of pairs (p2pBandwidthLatencyTest): one copy at a time, each way
     const bool linear = simulator_.scenario().placement.policy == PlacementPolicy::linear;
     if (row.from < 0 && linear && row.nodes > 1 && gpus_ > 1) out.from = 0, out.to = gpus_;
     const bool same_server = linear && gpus_ > 1 && std::max(out.from, 0) / gpus_ == std::max(out.to, 1) / gpus_;

@@ -18,12 +18,9 @@
 namespace weft {
 namespace {
 
-// Of matrices of pairs (p2pBandwidthLatencyTest) one copy at a time is on its way in each direction, of osu_bw a window.
-int window_of(const MeasuredSetup& e) { return e.from >= 0 ? 1 : bandwidth_window; }
-
 // Messages of one measurement that are on their way at once.
 int messages_of(const MeasuredSetup& e) {
-  return e.collective == "bandwidth" ? window_of(e) : e.collective == "bidirectional_bandwidth" ? 2 * window_of(e) : 1;
+  return e.collective == "bandwidth" ? e.window : e.collective == "bidirectional_bandwidth" ? 2 * e.window : 1;
 }
 
 // Rank 0 sends once, or a window full that rank 1 then answers; or both send a window full at once. A chunk is a byte.
@@ -32,7 +29,7 @@ Schedule point_to_point(const MeasuredSetup& e) {
   const int count = static_cast<int>(e.size.count);
   Schedule s{.name = "point_to_point", .collective = Collective::broadcast, .ranks = 2, .chunks = std::max(1, count)};
   Step& step = s.add_step();
-  const int each_way = collective == "latency" ? 1 : window_of(e);
+  const int each_way = collective == "latency" ? 1 : e.window;
   for (int i = 0; i < each_way; ++i) {
     step.copy({.from = 0, .to = 1, .chunk = 0, .count = count});
     if (collective == "bidirectional_bandwidth") step.copy({.from = 1, .to = 0, .chunk = 0, .count = count});
@@ -153,9 +150,9 @@ std::shared_ptr<const Fabric> Simulator::cluster_of(const Scenario& asked) {
 // Experiments on the one cluster, each for all sizes; of messages between two ranks, whose chunks are bytes, one for each size.
 Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
   const bool pair = is_point_to_point(e.collective);
-  const std::string key =
-      fmt::format("{} {} {} {} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, pair ? e.size.count : 0,
-                  name_of(e.network.value_or(scenario_.network)), e.nodes, e.of_each_node, e.from, e.to, overlaps(e) ? e.back_to_back : 1);
+  const std::string key = fmt::format("{} {} {} {} {} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks,
+                                      pair ? e.size.count : 0, name_of(e.network.value_or(scenario_.network)), e.nodes, e.of_each_node,
+                                      e.from, e.to, e.window, overlaps(e) ? e.back_to_back : 1);
   const auto at = prepared_.find(key);
   if (at != prepared_.end()) return at->second;
   Scenario asked = asked_for(e);

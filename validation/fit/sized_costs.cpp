@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -18,85 +19,144 @@ constexpr double least_factor = 0.02, most_factor = 50;
 // at 16 and at 64 ranks (validation/data/pico_mn5_h100_nccl), a third to a half of its logarithm was found again at the other scale.
 constexpr int octaves_of_one_scale = 4;
 
-// The left-overs of one series by size; those of equal sizes as their mean.
-struct Series {
-  CostAtSize call;
-  std::vector<double> octave, log_ratio, log_us;
+// What is left over at one size of what an algorithm takes; of equal sizes their mean.
+struct Left {
+  std::string algorithm;
+  double octave, log_ratio, log_us;
 };
 
-std::vector<Series> series_of(const std::vector<LeftOver>& left_over) {
-  std::map<std::tuple<std::string, std::string, int>, std::map<std::int64_t, std::vector<const LeftOver*>>> by_series;
-  for (const LeftOver& l : left_over)
-    by_series[{l.call.collective, l.call.algorithm, l.call.ranks}][std::max<std::int64_t>(1, l.call.size.count)].push_back(&l);
-  std::vector<Series> out;
-  for (const auto& [key, sizes] : by_series) {
-    Series s{.call = {std::get<0>(key), std::get<1>(key), std::get<2>(key), {}, 1}, .octave = {}, .log_ratio = {}, .log_us = {}};
-    for (const auto& [size, of_size] : sizes) {
-      double ratio = 0, us = 0;
-      for (const LeftOver* l : of_size) ratio += l->log_ratio, us += l->log_us;
-      const auto count = static_cast<double>(of_size.size());
-      s.octave.push_back(std::log2(static_cast<double>(size)));
-      s.log_ratio.push_back(ratio / count);
-      s.log_us.push_back(us / count);
-    }
-    out.push_back(std::move(s));
+std::vector<Left> by_size(const std::vector<Left>& all) {
+  std::map<std::pair<double, std::string>, std::vector<const Left*>> alike;
+  for (const Left& l : all) alike[{l.octave, l.algorithm}].push_back(&l);
+  std::vector<Left> out;
+  for (const auto& [key, of_size] : alike) {
+    double ratio = 0, us = 0;
+    for (const Left* l : of_size) ratio += l->log_ratio, us += l->log_us;
+    const auto count = static_cast<double>(of_size.size());
+    out.push_back({key.second, key.first, ratio / count, us / count});
   }
   return out;
 }
 
+double octave_of(Bytes size) { return std::log2(static_cast<double>(std::max<std::int64_t>(1, size.count))); }
+
+using Measured = std::tuple<std::string, int, std::string, std::string>;  // collective, ranks, series, algorithm
+Measured measured_as(const LeftOver& l) { return {l.call.collective, l.call.ranks, l.series, l.call.algorithm}; }
+
+std::map<Measured, std::vector<Left>> by_algorithm(const std::vector<LeftOver>& left_over) {
+  std::map<Measured, std::vector<Left>> out;
+  for (const LeftOver& l : left_over) out[measured_as(l)].push_back({l.call.algorithm, octave_of(l.call.size), l.log_ratio, l.log_us});
+  for (auto& [measured, left] : out) left = by_size(left);
+  return out;
+}
+
 // How far the i-th of these is from the straight line between its neighbours.
-double off_the_line(const std::vector<double>& x, const std::vector<double>& y, std::size_t i) {
-  return y[i] - std::lerp(y[i - 1], y[i + 1], (x[i] - x[i - 1]) / (x[i + 1] - x[i - 1]));
+double off_the_line(const std::vector<Left>& s, double Left::*value, std::size_t i) {
+  const Left &below = s[i - 1], &above = s[i + 1];
+  const double width = above.octave - below.octave;
+  return s[i].*value - std::lerp(below.*value, above.*value, width > 0 ? (s[i].octave - below.octave) / width : 0.5);
 }
 
 // How far a point of the series usually is.
-double usually_off(const Series& s) {
+double usually_off(const std::vector<Left>& s) {
   std::vector<double> distances;
-  for (std::size_t i = 1; i + 1 < s.octave.size(); ++i) distances.push_back(std::abs(off_the_line(s.octave, s.log_ratio, i)));
+  for (std::size_t i = 1; i + 1 < s.size(); ++i) distances.push_back(std::abs(off_the_line(s, &Left::log_ratio, i)));
   return median(std::move(distances));
 }
 
 // By how much the i-th stands alone; 0: not at all.
-double alone(const Series& s, std::size_t i, double usual) {
+double alone(const std::vector<Left>& s, std::size_t i, double usual) {
   constexpr double least = 0.25, times_usual = 4, least_sizes = 8;  // the last in octaves: 256 bytes
-  const auto& r = s.log_ratio;
-  const bool first = i == 0 && s.octave[2] <= least_sizes;
-  if (!first && (i == 0 || i + 1 == r.size())) return 0;
-  const double off = first ? r[0] - r[1] : off_the_line(s.octave, r, i);
-  const double measured = first ? s.log_us[0] - s.log_us[1] : off_the_line(s.octave, s.log_us, i);
-  const double neighbours = std::abs(first ? r[1] - r[2] : r[i + 1] - r[i - 1]);
+  const bool first = i == 0 && s[2].octave <= least_sizes;
+  if (!first && (i == 0 || i + 1 == s.size())) return 0;
+  const double off = first ? s[0].log_ratio - s[1].log_ratio : off_the_line(s, &Left::log_ratio, i);
+  const double measured = first ? s[0].log_us - s[1].log_us : off_the_line(s, &Left::log_us, i);
+  const double neighbours = std::abs(first ? s[1].log_ratio - s[2].log_ratio : s[i + 1].log_ratio - s[i - 1].log_ratio);
   const double both = off * measured > 0 ? std::min(std::abs(off), std::abs(measured)) : 0;
   return both > std::max(least, times_usual * usual) && neighbours < std::abs(off) / 2 ? both : 0;
 }
 
 // The one that stands alone most goes first: its neighbours may only seem to. Returns the octaves of those that went.
-std::vector<double> take_alone(Series& s) {
+std::vector<double> take_alone(std::vector<Left>& s) {
   constexpr std::size_t fewest = 5;  // of fewer nobody knows which one is wrong
   std::vector<double> out;
-  while (s.octave.size() >= fewest) {
+  while (s.size() >= fewest) {
     const double usual = usually_off(s);
     std::size_t most = 0;
     double how_much = 0;
-    for (std::size_t i = 0; i < s.octave.size(); ++i)
+    for (std::size_t i = 0; i < s.size(); ++i)
       if (const double is = alone(s, i, usual); is > how_much) most = i, how_much = is;
     if (how_much == 0) break;
-    out.push_back(s.octave[most]);
-    for (std::vector<double>* values : {&s.octave, &s.log_ratio, &s.log_us})
-      values->erase(values->begin() + static_cast<std::ptrdiff_t>(most));
+    out.push_back(s[most].octave);
+    s.erase(s.begin() + static_cast<std::ptrdiff_t>(most));
   }
   return out;
 }
 
-// K (K + noise I)^-1 r: what a Gaussian process says at the sizes themselves.
-std::vector<double> smooth(const std::vector<double>& x, const std::vector<double>& r, double noise) {
-  const std::size_t n = x.size();
+// All that is left over of a collective on a number of ranks, of algorithms that the library chooses in one series: by rising sizes.
+struct Family {
+  std::string collective;
+  int ranks;
+  std::set<std::string> names;  // of series and algorithms
+  std::vector<Left> left;
+};
+
+std::vector<Family> families_of(const std::map<Measured, std::vector<Left>>& all) {
+  std::vector<Family> out;
+  for (const auto& [measured, left] : all) {
+    const auto& [collective, ranks, series, algorithm] = measured;
+    Family family{collective, ranks, {"series " + series, algorithm}, left};
+    std::erase_if(out, [&](const Family& before) {
+      const bool in_common = std::ranges::any_of(before.names, [&](const std::string& name) { return family.names.contains(name); });
+      if (before.collective != family.collective || before.ranks != family.ranks || !in_common) return false;
+      family.names.insert(before.names.begin(), before.names.end());
+      family.left.insert(family.left.end(), before.left.begin(), before.left.end());
+      return true;
+    });
+    out.push_back(std::move(family));
+  }
+  for (Family& family : out) family.left = by_size(family.left);
+  return out;
+}
+
+// What one algorithm's factors are by size, beside what is left over of it.
+struct Factors {
+  CostAtSize call;
+  std::vector<double> octave, log_factor;
+  std::vector<Left> left;
+};
+
+double covariance(double octaves, bool same_algorithm) {
+  return covariance_of_sizes(octaves) * (same_algorithm ? 1 : common_to_algorithms);
+}
+
+// K (K + noise I)^-1 r: what a Gaussian process says, for each algorithm of the family at all of its sizes.
+std::vector<Factors> smooth(const Family& family, double noise) {
+  const std::vector<Left>& left = family.left;
+  const std::size_t n = left.size();
   std::vector<std::vector<double>> a(n, std::vector<double>(n));
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) a[i][j] = covariance_of_sizes(x[i] - x[j]) + (i == j ? noise : 0);
+  std::vector<double> r;
+  std::map<std::string, Factors> by_algorithm;
+  std::set<double> octaves;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j)
+      a[i][j] = covariance(left[i].octave - left[j].octave, left[i].algorithm == left[j].algorithm) + (i == j ? noise : 0);
+    r.push_back(left[i].log_ratio);
+    octaves.insert(left[i].octave);
+    by_algorithm[left[i].algorithm].left.push_back(left[i]);
+  }
   const std::vector<double> weights = solve(std::move(a), r).value_or(std::vector<double>(n));
-  std::vector<double> out(n);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) out[i] += covariance_of_sizes(x[i] - x[j]) * weights[j];
+  std::vector<Factors> out;
+  for (auto& [algorithm, factors] : by_algorithm) {
+    factors.call = {family.collective, algorithm, family.ranks, {}, 1};
+    for (const double octave : octaves) {
+      double sum = 0;
+      for (std::size_t j = 0; j < n; ++j) sum += covariance(octave - left[j].octave, algorithm == left[j].algorithm) * weights[j];
+      factors.octave.push_back(octave);
+      factors.log_factor.push_back(sum);
+    }
+    out.push_back(std::move(factors));
+  }
   return out;
 }
 
@@ -108,25 +168,25 @@ double line_at(const std::vector<double>& x, const std::vector<double>& y, doubl
   return y[above - 1] + (at - x[above - 1]) / (x[above] - x[above - 1]) * (y[above] - y[above - 1]);
 }
 
-// The series of one collective and algorithm, by rising ranks.
-using Scales = std::vector<const Series*>;
+// The factors of one collective and algorithm, by rising ranks.
+using Scales = std::vector<const Factors*>;
 
-std::vector<Scales> scales_of(const std::vector<Series>& all) {
+std::vector<Scales> scales_of(const std::vector<Factors>& all) {
   std::map<std::pair<std::string, std::string>, Scales> out;
-  for (const Series& s : all) out[{s.call.collective, s.call.algorithm}].push_back(&s);  // their order is that of the ranks
+  for (const Factors& f : all) out[{f.call.collective, f.call.algorithm}].push_back(&f);
+  for (auto& [key, scales] : out) std::ranges::stable_sort(scales, {}, [](const Factors* f) { return f->call.ranks; });
   std::vector<Scales> lists;
   for (const auto& [key, scales] : out) lists.push_back(scales);
   return lists;
 }
 
 // Whether the least and the largest number of ranks are predicted better with the factors of the number next to them than without any.
-bool hold_beyond(const Scales& scales, double noise) {
+bool hold_beyond(const Scales& scales) {
   std::vector<double> with, without;
-  const auto judge = [&](const Series& left_out, const Series& neighbour) {
-    const std::vector<double> line = smooth(neighbour.octave, neighbour.log_ratio, noise);
-    for (std::size_t i = 0; i < left_out.octave.size(); ++i) {
-      without.push_back(left_out.log_ratio[i]);
-      with.push_back(left_out.log_ratio[i] - line_at(neighbour.octave, line, left_out.octave[i]));
+  const auto judge = [&](const Factors& left_out, const Factors& neighbour) {
+    for (const Left& l : left_out.left) {
+      without.push_back(l.log_ratio);
+      with.push_back(l.log_ratio - line_at(neighbour.octave, neighbour.log_factor, l.octave));
     }
   };
   judge(*scales.front(), *scales[1]);
@@ -137,36 +197,37 @@ bool hold_beyond(const Scales& scales, double noise) {
 // None is left so many octaves of ranks beyond those that were measured; in between they fade along a straight line of logarithms.
 void fade_out(const Scales& scales, int octaves, std::vector<CostAtSize>& out) {
   std::vector<CostAtSize> beyond;
-  const auto end_at = [&](const Series& s, int ranks) {
-    const double share = std::abs(std::log2(static_cast<double>(ranks) / s.call.ranks)) / octaves;
+  const auto end_at = [&](const Factors& f, int ranks) {
+    const double share = std::abs(std::log2(static_cast<double>(ranks) / f.call.ranks)) / octaves;
     for (CostAtSize cost : out) {
-      if (cost.collective != s.call.collective || cost.algorithm != s.call.algorithm || cost.ranks != s.call.ranks) continue;
+      if (cost.collective != f.call.collective || cost.algorithm != f.call.algorithm || cost.ranks != f.call.ranks) continue;
       cost.ranks = ranks;
       cost.factor = std::pow(cost.factor, 1 - share);
       beyond.push_back(cost);
     }
   };
   constexpr int fewest = 2;
-  const Series &least = *scales.front(), &most = *scales.back();
+  const Factors &least = *scales.front(), &most = *scales.back();
   if (least.call.ranks > fewest) end_at(least, std::max(fewest, least.call.ranks >> octaves));
   end_at(most, most.call.ranks << octaves);
   out.insert(out.end(), beyond.begin(), beyond.end());
 }
 
-std::vector<CostAtSize> factors_of(const std::vector<Series>& all, double noise) {
+std::vector<CostAtSize> factors_of(const std::vector<Family>& families, double noise) {
   std::vector<CostAtSize> out;
-  for (const Series& s : all) {
-    const std::vector<double> smoothed = smooth(s.octave, s.log_ratio, noise);
-    for (std::size_t i = 0; i < smoothed.size(); ++i) {
-      out.push_back(s.call);
-      out.back().size = Bytes{std::llround(std::exp2(s.octave[i]))};
-      out.back().factor = std::clamp(std::exp(smoothed[i]), least_factor, most_factor);
+  std::vector<Factors> all;
+  for (const Family& family : families)
+    for (Factors& f : smooth(family, noise)) all.push_back(std::move(f));
+  for (const Factors& f : all)
+    for (std::size_t i = 0; i < f.octave.size(); ++i) {
+      out.push_back(f.call);
+      out.back().size = Bytes{std::llround(std::exp2(f.octave[i]))};
+      out.back().factor = std::clamp(std::exp(f.log_factor[i]), least_factor, most_factor);
     }
-  }
   for (const Scales& scales : scales_of(all)) {
     if (scales.size() == 1)
       fade_out(scales, octaves_of_one_scale, out);
-    else if (!hold_beyond(scales, noise))
+    else if (!hold_beyond(scales))
       fade_out(scales, 1, out);
   }
   return out;
@@ -178,10 +239,11 @@ bool same_call(const CostAtSize& a, const CostAtSize& b) {
 }
 
 // The factor with which a logarithm of times comes to what is wanted, when this one made it come to `reached` from 0: as much more or
-// less as is missing, by a straight line.
+// less as is missing, by a straight line. It stays where it moved nothing, as in calls that take as long as their launches do.
 double nearer(double factor, double wanted, double reached) {
   constexpr double most_at_once = 4;
-  if (wanted == 0 || factor == 1) return factor;
+  constexpr double moved = 0.01;  // of what is wanted
+  if (std::abs(reached) <= moved * std::abs(wanted) || factor == 1) return factor;
   const double share = std::clamp(wanted / reached, 1 / most_at_once, most_at_once);
   return std::clamp(std::exp(std::log(factor) * (reached * wanted > 0 ? share : most_at_once)), least_factor, most_factor);
 }
@@ -247,31 +309,29 @@ void hold_between(Objective& objective, const std::vector<double>& values, std::
 }  // namespace
 
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
-  std::vector<Series> all = series_of(left_over);
-  for (Series& s : all) take_alone(s);
-  std::erase_if(all, [](const Series& s) { return s.octave.size() < 2; });  // nothing says that another size would be alike
+  std::map<Measured, std::vector<Left>> all = by_algorithm(left_over);
+  for (auto& [measured, left] : all) take_alone(left);
+  std::vector<Family> families = families_of(all);
+  std::erase_if(families, [](const Family& f) { return f.left.size() < 2; });  // nothing says that another size would be alike
   std::vector<double> ratios;
-  for (const Series& s : all) ratios.insert(ratios.end(), s.log_ratio.begin(), s.log_ratio.end());
+  for (const Family& family : families)
+    for (const Left& l : family.left) ratios.push_back(l.log_ratio);
   const double variance = variance_left_over(ratios);
-  return variance > 0 ? factors_of(all, repeatability * repeatability / variance) : std::vector<CostAtSize>{};
+  return variance > 0 ? factors_of(families, repeatability * repeatability / variance) : std::vector<CostAtSize>{};
 }
 
 LeftOver left_over_of(CostAtSize call, const FitPoint& point, double simulated_us) {
   const double log_us = std::log(point.wanted_us());
-  return {std::move(call), log_us - std::log(std::max(simulated_us, 1e-6)), log_us};
+  const MeasuredSetup& e = point.setup;
+  return {std::move(call), log_us - std::log(std::max(simulated_us, 1e-6)), log_us,
+          fmt::format("{} {} {}", label(e.algorithm), e.nodes, e.of_each_node)};
 }
 
 std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over) {
-  std::vector<bool> out(left_over.size());
-  for (Series& s : series_of(left_over)) {
-    const std::vector<double> gone = take_alone(s);
-    for (std::size_t i = 0; i < left_over.size(); ++i) {
-      const CostAtSize& call = left_over[i].call;
-      if (std::tie(call.collective, call.algorithm, call.ranks) != std::tie(s.call.collective, s.call.algorithm, s.call.ranks)) continue;
-      const double octave = std::log2(static_cast<double>(std::max<std::int64_t>(1, call.size.count)));
-      if (std::ranges::find(gone, octave) != gone.end()) out[i] = true;
-    }
-  }
+  std::map<Measured, std::vector<double>> gone;
+  for (auto [measured, left] : by_algorithm(left_over)) gone[measured] = take_alone(left);
+  std::vector<bool> out;
+  for (const LeftOver& l : left_over) out.push_back(std::ranges::count(gone[measured_as(l)], octave_of(l.call.size)) > 0);
   return out;
 }
 

@@ -10,9 +10,10 @@ namespace weft {
 
 // What a call was measured to cost over what was simulated.
 struct LeftOver {
-  CostAtSize call;       // its factor is not used
-  double log_ratio = 0;  // log(measured / simulated)
-  double log_us = 0;     // log(measured)
+  CostAtSize call;          // its factor is not used
+  double log_ratio = 0;     // log(measured / simulated)
+  double log_us = 0;        // log(measured)
+  std::string series = {};  // what was measured as one: the algorithm's measured name and where it ran, whatever the library chose
 };
 
 LeftOver left_over_of(CostAtSize call, const FitPoint& point, double simulated_us);
@@ -23,6 +24,8 @@ inline constexpr double repeatability = 0.02;
 
 // What is left over at one size says of another, so many octaves apart.
 double covariance_of_sizes(double octaves);
+// What is left over of one algorithm says of another that the library chooses for other sizes of the same series, as a part of that.
+inline constexpr double common_to_algorithms = 0.5;
 // The variance of what is left over, besides that of measuring; 0: it is nothing but that.
 double variance_left_over(const std::vector<double>& log_ratios);
 
@@ -33,12 +36,13 @@ double variance_left_over(const std::vector<double>& log_ratios);
 // agree; and where only the left-over is off, it is the simulation.
 std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over);
 
-// The left-overs as factors, each series (collective, algorithm, ranks) of two sizes and more smoothed over its sizes (Gaussian process
-// with the covariance above and the repeatability as its noise), without those that stand alone: nearly as they are where they are large,
-// less where they are no more than measuring again would make of them. Where the factors of the next number of ranks predict the least and
-// the largest number of ranks worse than no factors do, they fade out beyond those: to 1 at half and at twice as many ranks. Where one
-// number of ranks was measured, nothing says whether they hold at others, and they fade out to 1 at a sixteenth and at sixteen times as
-// many.
+// The left-overs as factors, by collective, algorithm and ranks, of two sizes and more, smoothed over sizes (Gaussian process with the
+// covariances above and the repeatability as its noise), without those that stand alone: nearly as they are where they are large,
+// less where they are no more than measuring again would make of them. Where a library chose algorithms by size, each of these has
+// factors at all sizes of the series: what is chosen at a size between them is not known for sure. Where the factors of the next number of
+// ranks predict the least and the largest number of ranks worse than no factors do, they fade out beyond those: to 1 at half and at twice
+// as many ranks. Where one number of ranks was measured, nothing says whether they hold at others, and they fade out to 1 at a sixteenth
+// and at sixteen times as many.
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 
 // Those of these values on the objective's points, so that the simulation comes out as smoothed: first of messages, of what these leave

@@ -66,6 +66,23 @@ TEST_CASE("sized costs: a measurement that stands alone says nothing of others; 
   }
 }
 
+TEST_CASE("sized costs: of algorithms that a library chose in one series each is known at all sizes of it") {
+  // A tree up to 128 KiB, at 1 MiB a ring, then a tree again: all slower than simulated, the ring most.
+  std::vector<LeftOver> chosen = series([](double octave) { return octave == 20 ? 0.6 : 0.2; });
+  for (LeftOver& l : chosen) l.call.algorithm = l.call.size == 1_MiB ? "nccl_ring" : "nccl_tree";
+  const auto factor = [&](const char* algorithm, Bytes size) {
+    return std::log(cost_factor(smoothed(chosen), {"allreduce", algorithm, 8, size}));
+  };
+  CHECK(factor("nccl_ring", 1_MiB) == doctest::Approx(0.6).epsilon(0.1));  // one size of an algorithm, but not of the series
+  CHECK(factor("nccl_tree", 16_KiB) == doctest::Approx(0.2).epsilon(0.15));
+  CHECK(factor("nccl_ring", 16_KiB) > 0.1);  // far from its own size it is as slow as the series
+  CHECK(factor("nccl_ring", 16_KiB) < 0.5);
+  // By names of their own both are series of their own, and of one size nothing says what another has.
+  for (LeftOver& l : chosen) l.series = l.call.algorithm;
+  CHECK(factor("nccl_ring", 1_MiB) == 0);
+  CHECK(factor("nccl_tree", 16_KiB) == doctest::Approx(0.2).epsilon(0.1));
+}
+
 TEST_CASE("sized costs: repeated sizes count as their mean, and one size alone is taken as it is, nearly") {
   const CostAtSize call{"allreduce", "ring", 8, 1_KiB};
   CHECK(smoothed({{call, 0.1}, {call, 0.3}}).empty());  // nothing says that another size would be alike
