@@ -28,6 +28,10 @@ std::string_view name_of(NcclAlgorithm algorithm) {
       return "nvls";
     case NcclAlgorithm::nvls_tree:
       return "nvls_tree";
+    case NcclAlgorithm::collnet_direct:
+      return "collnet_direct";
+    case NcclAlgorithm::collnet_chain:
+      return "collnet_chain";
   }
   return "";
 }
@@ -352,6 +356,106 @@ Schedule nccl_nvls_allreduce(const NcclShape& shape) {
 }
 Price nccl_nvls_allreduce_price(const NcclShape& shape) { return direct_allreduce_price(shape.ranks); }
 double nvls_gain(int gpus) { return 2.0 * (gpus - 1) / (gpus + 1); }
+
+std::vector<Rank> nccl_heads(const NcclShape& shape, int nic) {
+  std::vector<Rank> out;
+  for (int server = 0; server < shape.servers(); ++server) out.push_back(server * shape.gpus + head_of(shape, nic));
+  return out;
+}
+
+namespace {
+
+// Steps up to the switches between servers, the last of which is theirs, and backwards down from them.
+struct Stages {
+  int chunks, height;
+  std::function<void(int k, bool up, Step& step)> add_step;
+};
+
+Schedule through_switches(const NcclShape& shape, const Stages& stages) {
+  const auto half = [&](bool up) {
+    Schedule out{.ranks = shape.ranks + shape.nics, .chunks = stages.chunks, .servers = shape.nics};
+    out.channels = {Steps(stages.height, [stages, up](int k, Step& step) { stages.add_step(up ? k : stages.height - 1 - k, up, step); })};
+    return pipelined(out, shape.pieces);
+  };
+  return then(half(true), half(false));
+}
+
+// What the switches hear first begins their sum.
+struct OfNic {
+  int nic, chunk;
+};
+void add_heads(const NcclShape& shape, OfNic of, bool up, Step& step) {
+  const Rank switches = shape.ranks + of.nic;
+  bool first = true;
+  for (const Rank head : nccl_heads(shape, of.nic)) {
+    if (!up)
+      step.copy({.from = switches, .to = head, .chunk = of.chunk});
+    else if (std::exchange(first, false))
+      step.copy({.from = head, .to = switches, .chunk = of.chunk});
+    else
+      step.reduce({.from = head, .to = switches, .chunk = of.chunk});
+  }
+}
+
+void add_hop(ChainHop hop, int chunk, bool up, Step& step) {
+  if (up)
+    step.reduce({.from = hop.from, .to = hop.to, .chunk = chunk});
+  else
+    step.copy({.from = hop.to, .to = hop.from, .chunk = chunk});
+}
+
+}  // namespace
+
+Schedule nccl_collnet_chain_allreduce(const NcclShape& shape) {
+  std::vector<Schedule> chains;
+  for (int c = 0; c < shape.channels; ++c) {
+    const std::vector<int> chain = chain_of(shape, c);
+    const Schedule of_channel = through_switches(shape, {1, shape.gpus, [shape, chain, c](int k, bool up, Step& step) {
+                                                           if (k == shape.gpus - 1) return add_heads(shape, {c % shape.nics, 0}, up, step);
+                                                           const auto below = static_cast<std::size_t>(shape.gpus - 1 - k);
+                                                           for (int first = 0; first < shape.ranks; first += shape.gpus)
+                                                             add_hop({first + chain[below], first + chain[below - 1]}, 0, up, step);
+                                                         }});
+    chains.push_back(within(of_channel, c * shape.pieces, shape.channels * shape.pieces));
+  }
+  Schedule s = beside(chains);
+  s.name = "nccl_collnet_chain_allreduce";
+  return s;
+}
+Price nccl_collnet_chain_allreduce_price(const NcclShape& shape) {
+  // In each channel a GPU sends up, and down but for the last of the chain; the switches send to each server, for each channel of theirs.
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.gpus), 2 * shape.channels);
+  for (int c = 0; c < shape.channels; ++c) --sent[static_cast<std::size_t>(chain_of(shape, c).back())];
+  const std::int64_t of_switches = std::int64_t{(shape.channels + shape.nics - 1) / shape.nics} * shape.servers();
+  return {.steps = 2 * (shape.gpus + shape.pieces - 1),
+          .messages = std::int64_t{2} * shape.ranks * shape.channels * shape.pieces,
+          .max_chunks_sent = std::max(*std::ranges::max_element(sent), of_switches) * shape.pieces,
+          .chunks = shape.channels * shape.pieces};
+}
+
+Schedule nccl_collnet_direct_allreduce(const NcclShape& shape) {
+  const int height = shape.gpus > 1 ? 2 : 1;
+  Schedule s = through_switches(shape, {shape.nics, height, [shape, height](int k, bool up, Step& step) {
+                                          for (int nic = 0; nic < shape.nics; ++nic) {
+                                            if (k == height - 1) {
+                                              add_heads(shape, {nic, nic}, up, step);
+                                              continue;
+                                            }
+                                            for (const Rank head : nccl_heads(shape, nic))
+                                              for (int d = 1; d < shape.gpus; ++d)
+                                                add_hop({head / shape.gpus * shape.gpus + (head + d) % shape.gpus, head}, nic, up, step);
+                                          }
+                                        }});
+  s.name = "nccl_collnet_direct_allreduce";
+  return s;
+}
+Price nccl_collnet_direct_allreduce_price(const NcclShape& shape) {
+  // A head sends to the other heads, the switches, and the other GPUs of its server; the switches to each server.
+  return {.steps = 2 * (shape.pieces - 1 + (shape.gpus > 1 ? 2 : 1)),
+          .messages = std::int64_t{2} * shape.ranks * shape.nics * shape.pieces,
+          .max_chunks_sent = std::int64_t{std::max(shape.nics + shape.gpus - 1, shape.servers())} * shape.pieces,
+          .chunks = shape.nics * shape.pieces};
+}
 
 namespace {
 
