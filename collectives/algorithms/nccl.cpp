@@ -265,10 +265,6 @@ std::vector<Rank> parents_of(const NcclShape& shape, const std::vector<int>& gpu
   return parents;
 }
 
-struct ChainHop {
-  Rank from, to;
-};
-
 // Up, all pieces behind one another, and then down: the links of both directions are as busy as with both at once, and no rank
 // waits for its parent while it has children to serve.
 Schedule up_and_down(const Schedule& tree, int pieces) {
@@ -365,97 +361,81 @@ std::vector<Rank> nccl_heads(const NcclShape& shape, int nic) {
 
 namespace {
 
-// Steps up to the switches between servers, the last of which is theirs, and backwards down from them.
-struct Stages {
-  int chunks, height;
-  std::function<void(int k, bool up, Step& step)> add_step;
-};
-
-Schedule through_switches(const NcclShape& shape, const Stages& stages) {
-  const auto half = [&](bool up) {
-    Schedule out{.ranks = shape.ranks + shape.nics, .chunks = stages.chunks, .servers = shape.nics};
-    out.channels = {Steps(stages.height, [stages, up](int k, Step& step) { stages.add_step(up ? k : stages.height - 1 - k, up, step); })};
-    return pipelined(out, shape.pieces);
-  };
-  return then(half(true), half(false));
-}
-
-// What the switches hear first begins their sum.
-struct OfNic {
-  int nic, chunk;
-};
-void add_heads(const NcclShape& shape, OfNic of, bool up, Step& step) {
-  const Rank switches = shape.ranks + of.nic;
+// What switches hear first begins their sum.
+void add_heads(const NcclShape& shape, int nic, bool up, Step& step) {
+  const Rank switches = shape.ranks + nic;
   bool first = true;
-  for (const Rank head : nccl_heads(shape, of.nic)) {
+  for (const Rank head : nccl_heads(shape, nic)) {
     if (!up)
-      step.copy({.from = switches, .to = head, .chunk = of.chunk});
+      step.copy({.from = switches, .to = head, .chunk = 0});
     else if (std::exchange(first, false))
-      step.copy({.from = head, .to = switches, .chunk = of.chunk});
+      step.copy({.from = head, .to = switches, .chunk = 0});
     else
-      step.reduce({.from = head, .to = switches, .chunk = of.chunk});
+      step.reduce({.from = head, .to = switches, .chunk = 0});
   }
 }
 
-void add_hop(ChainHop hop, int chunk, bool up, Step& step) {
-  if (up)
-    step.reduce({.from = hop.from, .to = hop.to, .chunk = chunk});
-  else
-    step.copy({.from = hop.to, .to = hop.from, .chunk = chunk});
+// Of each channel, or each head, a part of the message goes up to the switches of its NIC, and down again.
+int parts_of(const NcclShape& shape, BelowHead below) { return below == BelowHead::chain ? shape.channels : shape.nics; }
+int height_of(const NcclShape& shape, BelowHead below) { return below == BelowHead::chain ? shape.gpus : std::min(shape.gpus, 2); }
+
+Schedule through_switches(const NcclShape& shape, BelowHead below) {
+  std::vector<Schedule> parts;
+  const int height = height_of(shape, below), count = parts_of(shape, below);
+  for (int part = 0; part < count; ++part) {
+    const std::vector<int> chain = chain_of(shape, part);
+    const auto half = [&](bool up) {
+      Schedule out{.ranks = shape.ranks + shape.nics, .servers = shape.nics};
+      out.channels = {Steps(height, [=](int k, Step& step) {
+        const int left = up ? height - 1 - k : k;  // steps to the switches
+        if (left == 0) return add_heads(shape, part % shape.nics, up, step);
+        const int last = below == BelowHead::chain ? left : shape.gpus - 1;
+        for (int first = 0; first < shape.ranks; first += shape.gpus)
+          for (int i = left; i <= last; ++i) {
+            const auto own = static_cast<std::size_t>(i);
+            const Rank gpu = first + chain[own], above = first + chain[below == BelowHead::chain ? own - 1 : 0];
+            if (up)
+              step.reduce({.from = gpu, .to = above, .chunk = 0});
+            else
+              step.copy({.from = above, .to = gpu, .chunk = 0});
+          }
+      })};
+      return pipelined(out, shape.pieces);
+    };
+    parts.push_back(within(then(half(true), half(false)), part * shape.pieces, count * shape.pieces));
+  }
+  return beside(parts);
+}
+
+Price price_through_switches(const NcclShape& shape, BelowHead below) {
+  const int parts = parts_of(shape, below);
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.gpus), parts);  // up
+  for (int part = 0; part < parts; ++part) {
+    const std::vector<int> chain = chain_of(shape, part);
+    for (std::size_t i = 1; i < chain.size(); ++i) ++sent[static_cast<std::size_t>(chain[below == BelowHead::chain ? i - 1 : 0])];
+  }
+  const std::int64_t of_switches = std::int64_t{(parts + shape.nics - 1) / shape.nics} * shape.servers();
+  return {.steps = 2 * (height_of(shape, below) + shape.pieces - 1),
+          .messages = std::int64_t{2} * shape.ranks * parts * shape.pieces,
+          .max_chunks_sent = std::max(*std::ranges::max_element(sent), of_switches) * shape.pieces,
+          .chunks = parts * shape.pieces};
 }
 
 }  // namespace
 
 Schedule nccl_collnet_chain_allreduce(const NcclShape& shape) {
-  std::vector<Schedule> chains;
-  for (int c = 0; c < shape.channels; ++c) {
-    const std::vector<int> chain = chain_of(shape, c);
-    const Schedule of_channel = through_switches(shape, {1, shape.gpus, [shape, chain, c](int k, bool up, Step& step) {
-                                                           if (k == shape.gpus - 1) return add_heads(shape, {c % shape.nics, 0}, up, step);
-                                                           const auto below = static_cast<std::size_t>(shape.gpus - 1 - k);
-                                                           for (int first = 0; first < shape.ranks; first += shape.gpus)
-                                                             add_hop({first + chain[below], first + chain[below - 1]}, 0, up, step);
-                                                         }});
-    chains.push_back(within(of_channel, c * shape.pieces, shape.channels * shape.pieces));
-  }
-  Schedule s = beside(chains);
+  Schedule s = through_switches(shape, BelowHead::chain);
   s.name = "nccl_collnet_chain_allreduce";
   return s;
 }
-Price nccl_collnet_chain_allreduce_price(const NcclShape& shape) {
-  // In each channel a GPU sends up, and down but for the last of the chain; the switches send to each server, for each channel of theirs.
-  std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.gpus), 2 * shape.channels);
-  for (int c = 0; c < shape.channels; ++c) --sent[static_cast<std::size_t>(chain_of(shape, c).back())];
-  const std::int64_t of_switches = std::int64_t{(shape.channels + shape.nics - 1) / shape.nics} * shape.servers();
-  return {.steps = 2 * (shape.gpus + shape.pieces - 1),
-          .messages = std::int64_t{2} * shape.ranks * shape.channels * shape.pieces,
-          .max_chunks_sent = std::max(*std::ranges::max_element(sent), of_switches) * shape.pieces,
-          .chunks = shape.channels * shape.pieces};
-}
+Price nccl_collnet_chain_allreduce_price(const NcclShape& shape) { return price_through_switches(shape, BelowHead::chain); }
 
 Schedule nccl_collnet_direct_allreduce(const NcclShape& shape) {
-  const int height = shape.gpus > 1 ? 2 : 1;
-  Schedule s = through_switches(shape, {shape.nics, height, [shape, height](int k, bool up, Step& step) {
-                                          for (int nic = 0; nic < shape.nics; ++nic) {
-                                            if (k == height - 1) {
-                                              add_heads(shape, {nic, nic}, up, step);
-                                              continue;
-                                            }
-                                            for (const Rank head : nccl_heads(shape, nic))
-                                              for (int d = 1; d < shape.gpus; ++d)
-                                                add_hop({head / shape.gpus * shape.gpus + (head + d) % shape.gpus, head}, nic, up, step);
-                                          }
-                                        }});
+  Schedule s = through_switches(shape, BelowHead::star);
   s.name = "nccl_collnet_direct_allreduce";
   return s;
 }
-Price nccl_collnet_direct_allreduce_price(const NcclShape& shape) {
-  // A head sends to the other heads, the switches, and the other GPUs of its server; the switches to each server.
-  return {.steps = 2 * (shape.pieces - 1 + (shape.gpus > 1 ? 2 : 1)),
-          .messages = std::int64_t{2} * shape.ranks * shape.nics * shape.pieces,
-          .max_chunks_sent = std::int64_t{std::max(shape.nics + shape.gpus - 1, shape.servers())} * shape.pieces,
-          .chunks = shape.nics * shape.pieces};
-}
+Price nccl_collnet_direct_allreduce_price(const NcclShape& shape) { return price_through_switches(shape, BelowHead::star); }
 
 namespace {
 

@@ -71,7 +71,7 @@ Price nccl_nvls_tree_allreduce_price(const NcclShape&);
 Schedule nccl_collnet_chain_allreduce(const NcclShape&);
 Price nccl_collnet_chain_allreduce_price(const NcclShape&);
 // Each GPU sends the heads of its server their parts of the message, and gets their sums, also where an NVSwitch adds (NVLS): 2(pieces + 1)
-// steps, of one GPU a server 2 pieces.
+// steps, of one GPU a server 2 pieces. The parts are channels: their heads wait for nobody's latency but that of their own part.
 Schedule nccl_collnet_direct_allreduce(const NcclShape&);
 Price nccl_collnet_direct_allreduce_price(const NcclShape&);
 // By server: the rank that the switches of this NIC add with those of the other servers.
