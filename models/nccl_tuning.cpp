@@ -22,7 +22,7 @@ constexpr double nvls_network_us = 18, nvls_tree_network_us = 20.9;
 
 // With CollNet direct a head gets from, and sends to, one other GPU of its server after the other.
 constexpr double arity_us = 0.4;
-// The part of a rate that CollNet direct gets, since Hopper.
+// The part of a rate that CollNet direct gets.
 constexpr double direct_efficiency = 0.85;
 
 // Between servers a ring's ranks each launch as many network operations as it has steps: hops inside take at least so long, and three
@@ -238,6 +238,7 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
   }
   double a_byte = seconds_a_byte(profile, q, share_inside, share_outside);
   a_byte /= costs.efficiency * profile.message_efficiency;
+  if (regime.pattern == NcclAlgorithm::collnet_direct && !q.switch_adds) a_byte *= direct_efficiency;  // NCCL expects it from Hopper on
   const auto log_size = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size.count >> 6)));
   if (is_tree && log_size > 0 && log_size <= tree_correction.front().size())
     a_byte /= tree_correction[index_of(regime.protocol)][log_size - 1];

@@ -266,6 +266,7 @@ TEST_CASE("nccl tuning: CollNet's estimate is its latencies and twice the messag
   NcclQuestion q{.ranks = 32,
                  .servers = 4,
                  .nvlink = true,
+                 .switch_adds = true,
                  .sharp = true,
                  .nvlinks_join_all = true,
                  .nics = 8,
@@ -286,6 +287,9 @@ TEST_CASE("nccl tuning: CollNet's estimate is its latencies and twice the messag
   // x 128 KiB on NVLinks.
   const double fill = 2 * 16 * 8 * 131072 * 14.0 / 8 / (14.0 / 9 * 0.85 * 370.8e3);
   CHECK(us(NcclAlgorithm::nvls, 1_GiB) == doctest::Approx(43 + fill + 2 * 31.0 / 32 * 1073.741824e6 / 400e3).epsilon(1e-6));
+  q.switch_adds = false;  // before Hopper NCCL expects all of the rate
+  CHECK(us(NcclAlgorithm::collnet_direct, 1_GiB) == doctest::Approx(44 + 1073.741824e6 * 14 / 8 / 370.8e3).epsilon(1e-6));
+  q.switch_adds = true;
   // Of 2 NICs for 8 GPUs CollNet direct takes (1 + 8/2) / 2 times as long as its NICs.
   q.nics = 2, q.outside = 800_Gbps;
   CHECK(us(NcclAlgorithm::collnet_direct, 1_GiB) == doctest::Approx(44 + 2.5 * 1073.741824e6 / (0.85 * 100e3)).epsilon(1e-6));

@@ -14,6 +14,7 @@
 #include "sim/network/uncontended.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <deque>
 #include <functional>
