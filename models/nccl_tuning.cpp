@@ -15,8 +15,15 @@ struct Table {
 };
 constexpr Table tree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}};
 constexpr Table ring = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
+constexpr Table collnet_direct = {{0, 0, 0}, {0, 0, 3.7}, {0, 0, 3.7}, {0, 0, 31}};
+constexpr Table collnet_chain = {{0, 0, 0}, {0, 0, 2.8}, {0, 0, 2.8}, {0, 0, 30}};
 constexpr double nvls_us = 25;  // to the switch and back: half of it is a hop
-constexpr double nvls_tree_network_us = 20.9;
+constexpr double nvls_network_us = 18, nvls_tree_network_us = 20.9;
+
+// With CollNet direct a head gets from, and sends to, one other GPU of its server after the other.
+constexpr double arity_us = 0.4;
+// The part of a rate that CollNet direct gets.
+constexpr double direct_efficiency = 0.85;
 
 // Between servers a ring's ranks each launch as many network operations as it has steps: hops inside take at least so long, and three
 // times as long with Simple (Intel; AMD twice of it).
@@ -34,8 +41,10 @@ constexpr double ring_plateau = 1.4;
 // until what was written to the GPU is flushed (latencyInter).
 constexpr SimTime way_in_table = 2_us;
 
-SimTime longer_hop(const NcclQuestion& q, NcclProtocol protocol) {
+// CollNet's way is up to the switches and down again.
+SimTime longer_hop(const NcclQuestion& q, NcclAlgorithm pattern, NcclProtocol protocol) {
   if (q.servers == 1 || q.way <= way_in_table) return {};
+  if (sharp_adds({.pattern = pattern, .between_servers = true})) return q.way - way_in_table;
   return (protocol == NcclProtocol::simple ? 2 : 1) * (q.way - way_in_table);
 }
 
@@ -44,6 +53,7 @@ struct Work {
   int threads, bytes_each;
 };
 constexpr std::array<Work, 3> work_of_channel = {{{512, 8}, {640, 8}, {512, 64}}};  // LL, LL128, Simple
+constexpr Work work_of_collnet = {640, 512};
 
 // LL gets this part of a ring's rate in a tree, where the ring gets profile.ll_efficiency of 1/4.
 constexpr double tree_ll = 4.0 / 3.8;
@@ -76,7 +86,21 @@ auto& efficiency_of(Profile& p, NcclProtocol protocol) {
 // it takes with both, where the two requests of 24 bytes for every 256 share it with the writes (models/server/pcie.cpp).
 constexpr double one_way = (256.0 + 24) / (256 + 24 + 2 * 24);
 
-const Table& table_of(const Regime& regime) { return regime.pattern == NcclAlgorithm::tree ? tree : ring; }
+const Table& table_of(const Regime& regime) {
+  switch (regime.pattern) {
+    case NcclAlgorithm::tree:
+      return tree;
+    case NcclAlgorithm::collnet_direct:
+      return collnet_direct;
+    case NcclAlgorithm::collnet_chain:
+      return collnet_chain;
+    default:
+      return ring;
+  }
+}
+
+// An NVSwitch by itself.
+bool is_one_nvswitch(const Regime& regime) { return regime.pattern == NcclAlgorithm::nvls && !regime.between_servers; }
 
 // What hops of rings inside servers take at least.
 double launch_us(const HardwareProfile& profile, const Regime& regime) {
@@ -90,10 +114,16 @@ bool is_chain(Collective collective) { return collective == Collective::broadcas
 
 bool nvswitches_add(const Regime& regime) { return regime.pattern == NcclAlgorithm::nvls || regime.pattern == NcclAlgorithm::nvls_tree; }
 
+bool sharp_adds(const Regime& regime) {
+  return regime.pattern == NcclAlgorithm::collnet_direct || regime.pattern == NcclAlgorithm::collnet_chain ||
+         (regime.pattern == NcclAlgorithm::nvls && regime.between_servers);
+}
+
 NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
-  if (regime.pattern == NcclAlgorithm::nvls) return {profile.simple_hops, profile.network_hops, profile.nvls_efficiency};
+  if (is_one_nvswitch(regime)) return {profile.simple_hops, profile.network_hops, profile.nvls_efficiency};
   double efficiency = efficiency_of(profile, regime.protocol);
   if (regime.pattern == NcclAlgorithm::tree) efficiency *= profile.tree_efficiency * (regime.protocol == NcclProtocol::ll ? tree_ll : 1.0);
+  if (regime.pattern == NcclAlgorithm::collnet_direct) efficiency *= direct_efficiency;
   const double hops = hops_factor(profile, regime.protocol);
   const double inside = (regime.nvlink ? table_of(regime).nvlink : table_of(regime).pcie)[index_of(regime.protocol)];
   const double launched = std::max(hops, launch_us(profile, regime) / inside);
@@ -104,7 +134,7 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
   hops_factor(profile, regime.protocol) = factors.hops;
   profile.network_hops = factors.network;
   profile.nccl_launch = 0;
-  if (regime.pattern == NcclAlgorithm::nvls) {
+  if (is_one_nvswitch(regime)) {
     profile.nvls_efficiency = factors.efficiency;
     return profile;
   }
@@ -120,21 +150,24 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
     // A profile says what NVLS gives by itself. Between servers, where the network is mostly the slower one, it is what is published.
     static const double published = HardwareProfile{}.nvls_efficiency;
-    const double beside_network = regime.pattern == NcclAlgorithm::nvls ? 1 : published;
+    const double beside_network = is_one_nvswitch(regime) ? 1 : published;
+    const double network = sharp_adds(regime) ? nvls_network_us / 2 : nvls_tree_network_us;
     return {.base = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency)),
             .nvlink = hop,
             .pcie = hop,
-            .network = microseconds(hops * profile.network_hops * nvls_tree_network_us) + regime.longer,
+            .network = microseconds(hops * profile.network_hops * network) + regime.longer,
             .efficiency = efficiency,
             .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * beside_network};
   }
   const Table& table = table_of(regime);
   const std::size_t i = index_of(regime.protocol);
   const double launch = launch_us(profile, regime);
-  const double network = (regime.gpus == 1 ? tree : table).network[i];  // nothing hides it from a server's only GPU
+  double network = (regime.gpus == 1 ? tree : table).network[i];  // nothing hides it from a server's only GPU
+  if (sharp_adds(regime)) network /= 2;                           // up to the switches and down again
+  const double serial = regime.pattern == NcclAlgorithm::collnet_direct ? hops * arity_us * (regime.gpus - 1) : 0;
   return {.base = microseconds(profile.nccl_base * table.base[i]),
-          .nvlink = microseconds(std::max(launch, hops * table.nvlink[i])),
-          .pcie = microseconds(std::max(launch, hops * table.pcie[i])),
+          .nvlink = microseconds(std::max(launch, hops * table.nvlink[i]) + serial),
+          .pcie = microseconds(std::max(launch, hops * table.pcie[i]) + serial),
           .network = microseconds(hops * profile.network_hops * network) + regime.longer,
           .efficiency = efficiency / staged_turns(regime.staged_sends)};
 }
@@ -142,7 +175,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
 double staged_turns(int sends) { return sends == 0 ? 1 : (2 * one_way + sends - 1) / sends; }
 
 int nccl_channels(const Regime& regime, int ranks, Bytes size) {
-  const Work& work = work_of_channel[index_of(regime.protocol)];
+  const Work& work = regime.pattern == NcclAlgorithm::collnet_chain ? work_of_collnet : work_of_channel[index_of(regime.protocol)];
   const bool by_rank = regime.protocol == NcclProtocol::ll && regime.pattern == NcclAlgorithm::ring;
   const std::int64_t each = std::int64_t{work.threads} * work.bytes_each * (by_rank ? ranks : 1);
   return static_cast<int>(std::clamp<std::int64_t>(size.count / each, 1, INT32_MAX));
@@ -165,6 +198,9 @@ double inside_added(const NcclQuestion& q, const NcclCosts& costs) {
 }
 double outside_added(const NcclQuestion& q) { return q.servers == 2 ? 1 : 2; }
 
+// How many times as long CollNet direct takes where not every GPU has a NIC of its own.
+double without_own_nics(const NcclQuestion& q) { return (1 + static_cast<double>(q.ranks) / q.servers / q.nics) / 2; }
+
 }  // namespace
 
 SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
@@ -178,6 +214,15 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
     inner = 2.0 * (q.ranks / q.servers - 1);
     outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
     share_inside = 2, share_outside = q.servers == 2 ? 1 : 2;
+  } else if (sharp_adds(regime)) {
+    const double gpus = q.ranks / q.servers;
+    const bool is_chain_inside = regime.pattern == NcclAlgorithm::collnet_chain;
+    inner = 2 * (is_chain_inside ? gpus - 1 : std::min(1.0, gpus - 1));
+    outer = 2;
+    share_inside = is_chain_inside ? 2 : 2 * (gpus - 1) / gpus;
+    share_outside = 1;
+    if (nvswitches_add(regime)) share_inside = inside_added(q, costs), share_outside = 2 * (q.ranks - 1.0) / q.ranks;  // as NCCL expects
+    if (regime.pattern == NcclAlgorithm::collnet_direct) share_inside *= without_own_nics(q), share_outside *= without_own_nics(q);
   } else if (nvswitches_add(regime)) {
     inner = 2;
     outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
@@ -193,6 +238,7 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
   }
   double a_byte = seconds_a_byte(profile, q, share_inside, share_outside);
   a_byte /= costs.efficiency * profile.message_efficiency;
+  if (regime.pattern == NcclAlgorithm::collnet_direct && !q.switch_adds) a_byte *= direct_efficiency;  // NCCL expects it from Hopper on
   const auto log_size = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size.count >> 6)));
   if (is_tree && log_size > 0 && log_size <= tree_correction.front().size())
     a_byte /= tree_correction[index_of(regime.protocol)][log_size - 1];
@@ -211,19 +257,23 @@ bool is_possible(const NcclQuestion& q, const Regime& regime) {
   if (regime.pattern == NcclAlgorithm::ring) return true;
   if (q.collective != Collective::allreduce) return false;
   if (regime.pattern == NcclAlgorithm::tree) return true;
-  constexpr int too_few = 2;  // for NCCL to use NVLS, unless it is told to
-  return regime.protocol == NcclProtocol::simple && (q.servers == 1) == (regime.pattern == NcclAlgorithm::nvls) &&
-         (q.algorithm == regime.pattern || (q.switch_adds && q.ranks / q.servers > too_few));
+  if (regime.protocol != NcclProtocol::simple || (sharp_adds(regime) && !q.sharp)) return false;
+  if (q.servers == 1 && regime.pattern != NcclAlgorithm::nvls) return false;
+  if (q.algorithm == regime.pattern) return true;
+  constexpr int too_few = 2, most_of_collnet = 8;  // GPUs of a server, unless it is told to
+  if (nvswitches_add(regime)) return q.switch_adds && regime.gpus > too_few;
+  return regime.gpus <= most_of_collnet && (regime.pattern == NcclAlgorithm::collnet_chain || q.nvlinks_join_all);
 }
 
 template <class Function>
 void for_each_regime(const NcclQuestion& q, Function&& function) {
-  for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree})
+  for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree,
+                                      NcclAlgorithm::collnet_direct, NcclAlgorithm::collnet_chain})
     for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
       const Regime regime{.protocol = protocol,
                           .pattern = pattern,
                           .between_servers = q.servers > 1,
-                          .longer = longer_hop(q, protocol),
+                          .longer = longer_hop(q, pattern, protocol),
                           .gpus = q.ranks / q.servers,
                           .nvlink = q.nvlink};
       if (is_possible(q, regime)) function(regime);
@@ -256,23 +306,27 @@ double bias_of(const HardwareProfile& profile, const Regime& regime) {
   return bias;
 }
 
-// NVLSTree moves a chunk of each channel for each GPU of a server at once: to the NVSwitch that adds, up and down the tree of servers, and
-// from the NVSwitch. Threads of their own do each stage, which takes as long for a chunk as the slowest, so the message has all stages but
-// one to go through besides its own time. (NCCL 2.28: calcCollChunking in src/enqueue.cc, src/transport/nvls.cc; all_reduce.h)
-SimTime nvls_tree_fill(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
+// NVLS between servers moves a chunk of each channel for each GPU of a server at once: to the NVSwitch that adds, up and down the tree of
+// servers, or through the switches that add, and from the NVSwitch. Threads of their own do each stage, which takes as long for a chunk as
+// the slowest, so the message has all stages but one to go through besides its own time. (NCCL 2.28: calcCollChunking in src/enqueue.cc,
+// src/transport/nvls.cc; all_reduce.h)
+SimTime nvls_fill(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
   constexpr int channels = 16;  // NCCL_NVLS_NCHANNELS
   const auto turn = [&](Bytes chunk) { return std::int64_t{channels} * regime.gpus * chunk.count; };
-  Bytes chunk = q.servers >= 4 ? 64_KiB : 128_KiB;
-  if (size.count < 4 * turn(chunk)) chunk = 64_KiB;
-  if (size.count < turn(chunk)) chunk = 32_KiB;
-  const int stages = 2 + 2 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
-  const double a_byte = seconds_a_byte(profile, q, inside_added(q, nccl_costs(profile, regime)), outside_added(q));
+  const bool sharp = sharp_adds(regime);
+  Bytes chunk = q.servers >= 4 && !sharp ? 64_KiB : 128_KiB;
+  if (size.count < (sharp ? 64 : 4) * turn(chunk)) chunk = 64_KiB;
+  if (size.count < (sharp ? 8 : 1) * turn(chunk)) chunk = 32_KiB;
+  if (sharp && size.count < 2 * turn(chunk)) chunk = 16_KiB;
+  const int stages = 2 + (sharp ? 1 : 2 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1));
+  const double outside = sharp ? 1 : outside_added(q);
+  const double a_byte = seconds_a_byte(profile, q, inside_added(q, nccl_costs(profile, regime)), outside);
   return microseconds(1e6 * (stages - 1) * a_byte * static_cast<double>(std::min(size.count, turn(chunk))));
 }
 
 // With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
 Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size) {
-  if (regime.pattern == NcclAlgorithm::nvls_tree) regime.fill = nvls_tree_fill(profile, q, regime, size);
+  if (nvswitches_add(regime) && !is_one_nvswitch(regime)) regime.fill = nvls_fill(profile, q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= least_chunk_of_ll;
   if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;

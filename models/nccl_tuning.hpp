@@ -44,6 +44,9 @@ struct NcclQuestion {
   bool nvlink = false;                                 // between the GPUs of a server
   bool ll128 = true;                                   // all ways are such that 128 bytes arrive in order
   bool switch_adds = false;                            // an NVSwitch: NVLS
+  bool sharp = false;                                  // switches between servers add: CollNet
+  bool nvlinks_join_all = false;                       // the GPUs of a server
+  int nics = 1;                                        // of a server
   bool staged = false;                                 // between the GPUs of a server, in host memory
   BitsPerSecond inside = {0};                          // a GPU's links in its server; 0: it is alone there
   BitsPerSecond outside = {0};                         // a server's NICs together; 0: there is one server
@@ -52,8 +55,9 @@ struct NcclQuestion {
   NcclProtocol protocol = NcclProtocol::automatic;
 };
 
-// Whether NVSwitches add in it.
+// Whether NVSwitches add in it; and the switches between servers.
 bool nvswitches_add(const Regime& regime);
+bool sharp_adds(const Regime& regime);
 
 // How many channels a call of so many bytes takes at most, so that each thread has enough to do.
 int nccl_channels(const Regime& regime, int ranks, Bytes size);

@@ -228,6 +228,97 @@ TEST_CASE(
   CHECK(nccl_choice({}, q, 1_GiB).pattern != NcclAlgorithm::nvls_tree);
 }
 
+TEST_CASE("nccl tuning: where switches between servers add, a call waits for the network once, half of it on the way up") {
+  const auto of_eight = [](NcclAlgorithm pattern) {
+    return Regime{.protocol = NcclProtocol::simple, .pattern = pattern, .between_servers = true, .gpus = 8, .nvlink = true};
+  };
+  const NcclCosts direct = nccl_costs({}, of_eight(NcclAlgorithm::collnet_direct));
+  CHECK(direct.base == 0_us);
+  CHECK(direct.network == 15500_ns);             // 31 us
+  CHECK(direct.nvlink == 3700_ns + 7 * 400_ns);  // to seven others
+  CHECK(direct.efficiency == 0.85);
+  const NcclCosts chain = nccl_costs({}, of_eight(NcclAlgorithm::collnet_chain));
+  CHECK(chain.network == 15_us);
+  CHECK(chain.nvlink == 2800_ns);
+  CHECK(chain.efficiency == 1);
+  // Between servers NVLS costs what NVLSTree does, with 18 us of network instead of a tree's hops.
+  const NcclCosts nvls = nccl_costs({}, of_eight(NcclAlgorithm::nvls));
+  CHECK(nvls.network == 9_us);
+  CHECK(nvls.nvlink == 12500_ns);
+  CHECK(nvls.efficiency == 1);
+  CHECK(nvls.nvlink_gain == doctest::Approx(14.0 / 9 * 0.85));
+  // A server's only GPU waits for a tree's hop.
+  Regime alone = of_eight(NcclAlgorithm::collnet_chain);
+  alone.gpus = 1;
+  CHECK(nccl_costs({}, alone).network == 7_us);
+  // A way of 3 us is 1 us longer, waited for twice: once up and once down.
+  NcclQuestion q{.ranks = 16, .servers = 2, .nvlink = true, .sharp = true, .outside = 3200_Gbps, .way = 3_us};
+  q.algorithm = NcclAlgorithm::collnet_chain;
+  CHECK(nccl_costs({}, nccl_choice({}, q, 1_MiB)).network == 16_us);
+  HardwareProfile slow;
+  slow.simple_hops = 2, slow.network_hops = 3, slow.simple_efficiency = 0.5;
+  CHECK(nccl_costs(slow, of_eight(NcclAlgorithm::collnet_direct)).network == 6 * 15500_ns);
+  CHECK(nccl_costs(slow, of_eight(NcclAlgorithm::collnet_direct)).efficiency == doctest::Approx(0.425));
+  CHECK(nccl_factors(with_nccl_factors({}, of_eight(NcclAlgorithm::nvls), {.hops = 2}), of_eight(NcclAlgorithm::nvls)).hops == 2);
+}
+
+TEST_CASE("nccl tuning: CollNet's estimate is its latencies and twice the message on NVLinks, once on NICs") {
+  NcclQuestion q{.ranks = 32,
+                 .servers = 4,
+                 .nvlink = true,
+                 .switch_adds = true,
+                 .sharp = true,
+                 .nvlinks_join_all = true,
+                 .nics = 8,
+                 .inside = one_server.inside,
+                 .outside = 3200_Gbps};
+  const auto us = [&](NcclAlgorithm algorithm, Bytes size) {
+    q.algorithm = algorithm;
+    const Regime regime = nccl_choice({}, q, size);
+    CHECK(regime.pattern == algorithm);
+    CHECK(regime.protocol == NcclProtocol::simple);
+    return nccl_estimate({}, q, regime, size).microseconds();
+  };
+  // 2 (3.7 + 7 * 0.4) + 31 = 44 us, and 14/8 of 1 GiB at 0.85 of 370.8 GB/s.
+  CHECK(us(NcclAlgorithm::collnet_direct, 1_GiB) == doctest::Approx(44 + 1073.741824e6 * 14 / 8 / (0.85 * 370.8e3)).epsilon(1e-6));
+  // 14 * 2.8 + 30 = 69.2 us, and twice 1 GiB.
+  CHECK(us(NcclAlgorithm::collnet_chain, 1_GiB) == doctest::Approx(69.2 + 2 * 1073.741824e6 / 370.8e3).epsilon(1e-6));
+  // NVLS: 25 + 18 us, and NCCL expects as much of the NICs as rings need. Of its three stages two begin later, each by 16 channels x 8 GPUs
+  // x 128 KiB on NVLinks.
+  const double fill = 2 * 16 * 8 * 131072 * 14.0 / 8 / (14.0 / 9 * 0.85 * 370.8e3);
+  CHECK(us(NcclAlgorithm::nvls, 1_GiB) == doctest::Approx(43 + fill + 2 * 31.0 / 32 * 1073.741824e6 / 400e3).epsilon(1e-6));
+  q.switch_adds = false;  // before Hopper NCCL expects all of the rate
+  CHECK(us(NcclAlgorithm::collnet_direct, 1_GiB) == doctest::Approx(44 + 1073.741824e6 * 14 / 8 / 370.8e3).epsilon(1e-6));
+  q.switch_adds = true;
+  // Of 2 NICs for 8 GPUs CollNet direct takes (1 + 8/2) / 2 times as long as its NICs.
+  q.nics = 2, q.outside = 800_Gbps;
+  CHECK(us(NcclAlgorithm::collnet_direct, 1_GiB) == doctest::Approx(44 + 2.5 * 1073.741824e6 / (0.85 * 100e3)).epsilon(1e-6));
+}
+
+TEST_CASE("nccl tuning: CollNet is chosen where switches between servers add, direct only where an NVSwitch joins at most 8 GPUs") {
+  NcclQuestion q{.ranks = 32,
+                 .servers = 4,
+                 .nvlink = true,
+                 .switch_adds = true,
+                 .sharp = true,
+                 .nvlinks_join_all = true,
+                 .nics = 8,
+                 .inside = one_server.inside,
+                 .outside = 3200_Gbps};
+  CHECK(nccl_choice({}, q, 1_GiB).pattern == NcclAlgorithm::nvls);
+  CHECK(nccl_choice({}, q, 8_B).pattern == NcclAlgorithm::tree);
+  q.switch_adds = false;  // A100
+  CHECK(nccl_choice({}, q, 64_MiB).pattern == NcclAlgorithm::collnet_direct);
+  q.nvlinks_join_all = false;
+  CHECK(nccl_choice({}, q, 64_MiB).pattern == NcclAlgorithm::collnet_chain);
+  q.nvlinks_join_all = true, q.ranks = 64;  // 16 GPUs a server
+  CHECK_FALSE(sharp_adds(nccl_choice({}, q, 64_MiB)));
+  q.ranks = 32, q.sharp = false, q.switch_adds = true;
+  for (std::int64_t bytes = 8; bytes <= (4_GiB).count; bytes *= 4) CHECK_FALSE(sharp_adds(nccl_choice({}, q, Bytes{bytes})));
+  q.sharp = true, q.servers = 1, q.ranks = 8, q.outside = {};
+  for (std::int64_t bytes = 8; bytes <= (4_GiB).count; bytes *= 4) CHECK_FALSE(sharp_adds(nccl_choice({}, q, Bytes{bytes})));
+}
+
 TEST_CASE("nccl tuning: small messages take few channels, so that each thread has work") {
   const auto channels = [](NcclProtocol protocol, NcclAlgorithm pattern, Bytes size) {
     return nccl_channels({protocol, pattern, true}, 64, size);

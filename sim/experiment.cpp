@@ -199,7 +199,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   for (std::size_t i = 0; i < ready.size(); ++i) {
     std::vector<Job> only;
     ready[i].add_to(hardware, {}, only);
-    Routes routes(fabric, scenario.fabric.ecmp);
+    Routes routes = parts_->routes.fresh();
     SharedRun alone = run_on(scenario.network, {only}, site(routes, nullptr), Around::nothing);
     join_parts(alone, 0, ready[i].parts());
     row.jobs.push_back(result_of({ready[i].job, size, run.jobs[i], run, fabric}, mean_time(alone.jobs.front().iterations)));

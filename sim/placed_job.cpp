@@ -63,6 +63,19 @@ void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hard
   if (!job.compression) choose_by_size(job, hardware, ground);
 }
 
+// Behind the ranks, for the schedules of NCCL that have them as servers: the switches of each NIC.
+void place_switches(PlacedJob& job, const Scenario& scenario, const Request& request, Routes& routes) {
+  const Algorithm* algorithm = find_algorithm(request.collective, request.algorithm);
+  const int gpus = std::max(request.settings.group, 1);
+  if (!scenario.fabric.sharp || !algorithm->cuts_itself || request.ranks == gpus) return;
+  const NcclShape shape{.ranks = request.ranks, .gpus = gpus, .nics = std::max(request.settings.nics, 1)};
+  for (int nic = 0; nic < shape.nics; ++nic) {
+    std::vector<int> heads;
+    for (const Rank head : nccl_heads(shape, nic)) heads.push_back(job.placement[static_cast<std::size_t>(head)]);
+    job.placement.push_back(routes.add_switches(heads));
+  }
+}
+
 }  // namespace
 
 PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algorithm, JobSeat seat, const Ground& ground) {
@@ -91,8 +104,9 @@ PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algor
   auto schedule = std::make_shared<Schedule>(build(request));
   ground.prover.require_correct(*schedule, request);
   job.collective = request.collective;
+  place_switches(job, scenario, request, ground.routes);
   if (!job.starts.empty())  // servers wait for the first worker
-    job.starts.resize(std::max(job.starts.size(), static_cast<std::size_t>(schedule->ranks)), *std::ranges::min_element(job.starts));
+    job.starts.resize(std::max(job.starts.size(), job.placement.size()), *std::ranges::min_element(job.starts));
   if (workload.training.given()) job.training.emplace(scenario, *schedule, job.placement);
   job.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, ground.routes);
   job.schedule = std::move(schedule);

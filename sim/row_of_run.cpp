@@ -38,8 +38,11 @@ std::int64_t most_sent(const std::vector<std::int64_t>& bytes_on_link, const Fab
 Bytes wire_bytes_per_rank(const SimulatedJob& j) {
   const auto iterations = static_cast<std::int64_t>(j.own.iterations.size());
   if (j.job.in_network()) return Bytes{j.own.most_sent / iterations};
-  if (j.job.schedule && !j.job.training && !j.job.compression)
-    return Bytes{traffic(*j.job.schedule, j.job.elements(j.size)).max_elements_sent * j.job.element_bytes()};
+  const Schedule* schedule = j.job.schedule.get();
+  const bool switches =
+      schedule && schedule->servers > 0 && j.job.placement[static_cast<std::size_t>(schedule->workers())] >= j.fabric.endpoints();
+  if (schedule && !j.job.training && !j.job.compression && !switches)
+    return Bytes{traffic(*schedule, j.job.elements(j.size)).max_elements_sent * j.job.element_bytes()};
   return Bytes{most_sent(j.all.bytes_on_link, j.fabric) / iterations};
 }
 

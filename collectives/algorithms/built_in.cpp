@@ -110,7 +110,27 @@ NcclShape nccl_shape(const Request& q) {
           .pxn = s.pxn.value_or(false)};
 }
 
-bool is_tree(NcclAlgorithm a) { return a == NcclAlgorithm::tree || a == NcclAlgorithm::nvls_tree; }
+bool is_collnet(NcclAlgorithm a) { return a == NcclAlgorithm::collnet_direct || a == NcclAlgorithm::collnet_chain; }
+
+bool in_one_server(const Request& q) { return std::max(q.settings.group, 1) == q.ranks; }
+
+// Where the chunks of a channel, or of a head, do not follow one another by themselves.
+bool has_pieces(const Request& q) {
+  const NcclAlgorithm a = q.settings.nccl;
+  return a == NcclAlgorithm::tree || a == NcclAlgorithm::nvls_tree || is_collnet(a) || (a == NcclAlgorithm::nvls && !in_one_server(q));
+}
+
+void fits_switches(const Request& q, Problems& problems) {
+  const NcclAlgorithm a = q.settings.nccl;
+  const std::string ranks = fmt::format("these are {} ranks in servers of {}", q.ranks, std::max(q.settings.group, 1));
+  const auto problem = [&](std::string what) { problems.push_back({"/algorithm", std::move(what)}); };
+  if ((is_collnet(a) || a == NcclAlgorithm::nvls_tree) && in_one_server(q))
+    problem(fmt::format("{} adds between servers; these are {} ranks in one", name_of(a), q.ranks));
+  else if (is_collnet(a) && !q.sharp)
+    problem(fmt::format("{} adds in the switches between servers, which do so only where the fabric has \"sharp\"", name_of(a)));
+  else if (a == NcclAlgorithm::nvls && !in_one_server(q) && !q.sharp)
+    problem(fmt::format("nvls adds in the NVSwitch of one server, and between servers only where the fabric has \"sharp\"; {}", ranks));
+}
 
 void fits_servers(const Request& q, Problems& problems) {
   const int g = q.settings.group, nics = q.settings.nics;
@@ -119,34 +139,58 @@ void fits_servers(const Request& q, Problems& problems) {
     problems.push_back({"/group", fmt::format("must divide the {} ranks ({}), got {}", q.ranks, divisors_of(q.ranks), g)});
   else if (nics < 0 || nics > std::max(g, 1))
     problems.push_back({"/nics", fmt::format("must be 1 to {}, the GPUs of a server, got {}", std::max(g, 1), nics)});
-  if (q.settings.nccl == NcclAlgorithm::nvls && std::max(g, 1) != q.ranks)
-    problems.push_back({"/algorithm", fmt::format("nvls adds in the NVSwitch of one server; these are {} ranks in servers of {}", q.ranks,
-                                                  std::max(g, 1))});
-  if (q.settings.nccl == NcclAlgorithm::nvls_tree && std::max(g, 1) == q.ranks)
-    problems.push_back({"/algorithm", fmt::format("nvls_tree adds between servers; these are {} ranks in one", q.ranks)});
-  if (!is_tree(q.settings.nccl) && q.settings.nccl != NcclAlgorithm::automatic && pieces_of(q.settings) > 1 &&
-      q.collective != Collective::broadcast && q.collective != Collective::reduce)
+  fits_switches(q, problems);
+  if (!has_pieces(q) && q.settings.nccl != NcclAlgorithm::automatic && pieces_of(q.settings) > 1 && q.collective != Collective::broadcast &&
+      q.collective != Collective::reduce)
     problems.push_back(
         {"/pieces", fmt::format("must be 1 for rings and nvls, whose chunks follow one another already, got {}", q.settings.pieces)});
 }
 
-void trees_reduce_everywhere(const Request& q, Problems& problems) {
+void only_rings(const Request& q, Problems& problems) {
   fits_servers(q, problems);
-  if (is_tree(q.settings.nccl) || q.settings.nccl == NcclAlgorithm::nvls)
+  if (q.settings.nccl != NcclAlgorithm::ring && q.settings.nccl != NcclAlgorithm::automatic)
     problems.push_back(
         {"/algorithm", fmt::format("NCCL's {} is of allreduce; {} is done by a ring", name_of(q.settings.nccl), name_of(q.collective))});
 }
 
 Schedule nccl_allreduce(const Request& q) {
-  if (q.settings.nccl == NcclAlgorithm::nvls) return nccl_nvls_allreduce(nccl_shape(q));
-  if (q.settings.nccl == NcclAlgorithm::nvls_tree) return nccl_nvls_tree_allreduce(nccl_shape(q));
-  return q.settings.nccl == NcclAlgorithm::tree ? nccl_tree_allreduce(nccl_shape(q)) : nccl_ring_allreduce(nccl_shape(q));
+  const NcclShape shape = nccl_shape(q);
+  switch (q.settings.nccl) {
+    case NcclAlgorithm::tree:
+      return nccl_tree_allreduce(shape);
+    case NcclAlgorithm::nvls:
+      return in_one_server(q) ? nccl_nvls_allreduce(shape) : nccl_collnet_direct_allreduce(shape);
+    case NcclAlgorithm::nvls_tree:
+      return nccl_nvls_tree_allreduce(shape);
+    case NcclAlgorithm::collnet_direct:
+      return nccl_collnet_direct_allreduce(shape);
+    case NcclAlgorithm::collnet_chain:
+      return nccl_collnet_chain_allreduce(shape);
+    case NcclAlgorithm::automatic:
+    case NcclAlgorithm::ring:
+      break;
+  }
+  return nccl_ring_allreduce(shape);
 }
 
 Price nccl_allreduce_price(const Request& q) {
-  if (q.settings.nccl == NcclAlgorithm::nvls) return nccl_nvls_allreduce_price(nccl_shape(q));
-  if (q.settings.nccl == NcclAlgorithm::nvls_tree) return nccl_nvls_tree_allreduce_price(nccl_shape(q));
-  return q.settings.nccl == NcclAlgorithm::tree ? nccl_tree_allreduce_price(nccl_shape(q)) : nccl_ring_allreduce_price(nccl_shape(q));
+  const NcclShape shape = nccl_shape(q);
+  switch (q.settings.nccl) {
+    case NcclAlgorithm::tree:
+      return nccl_tree_allreduce_price(shape);
+    case NcclAlgorithm::nvls:
+      return in_one_server(q) ? nccl_nvls_allreduce_price(shape) : nccl_collnet_direct_allreduce_price(shape);
+    case NcclAlgorithm::nvls_tree:
+      return nccl_nvls_tree_allreduce_price(shape);
+    case NcclAlgorithm::collnet_direct:
+      return nccl_collnet_direct_allreduce_price(shape);
+    case NcclAlgorithm::collnet_chain:
+      return nccl_collnet_chain_allreduce_price(shape);
+    case NcclAlgorithm::automatic:
+    case NcclAlgorithm::ring:
+      break;
+  }
+  return nccl_ring_allreduce_price(shape);
 }
 
 // Rings are not cut into pieces: their chunks follow one another already.
@@ -300,7 +344,7 @@ const std::array built_in = {
     Algorithm{.name = "nccl",
               .collective = Collective::allreduce,
               .description = "As NCCL does it: rings on the rails of the NICs, trees between servers with a chain inside each, or sums in "
-                             "NVSwitches (NVLS), between servers on trees.",
+                             "NVSwitches (NVLS) and in the switches between servers (CollNet, SHARP).",
               .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
               .takes_group = true,
               .cuts_itself = true,
@@ -332,7 +376,7 @@ const std::array built_in = {
               .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
               .takes_group = true,
               .cuts_itself = true,
-              .constrain = trees_reduce_everywhere,
+              .constrain = only_rings,
               .build = nccl_once<nccl_ring_reduce_scatter>,
               .price = nccl_once_price},
     Algorithm{.name = "ring",
@@ -376,7 +420,7 @@ const std::array built_in = {
               .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
               .takes_group = true,
               .cuts_itself = true,
-              .constrain = trees_reduce_everywhere,
+              .constrain = only_rings,
               .build = nccl_once<nccl_ring_allgather>,
               .price = nccl_once_price},
     Algorithm{.name = "binomial_tree",
@@ -430,7 +474,7 @@ const std::array built_in = {
               .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
               .takes_group = true,
               .cuts_itself = true,
-              .constrain = trees_reduce_everywhere,
+              .constrain = only_rings,
               .build = [](const Request& q) { return nccl_ring_broadcast(nccl_shape(q), q.root); },
               .price = [](const Request& q) { return nccl_ring_broadcast_price(nccl_shape(q)); }},
     Algorithm{.name = "binomial_tree",
@@ -474,7 +518,7 @@ const std::array built_in = {
               .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
               .takes_group = true,
               .cuts_itself = true,
-              .constrain = trees_reduce_everywhere,
+              .constrain = only_rings,
               .build = [](const Request& q) { return nccl_ring_reduce(nccl_shape(q), q.root); },
               .price = [](const Request& q) { return nccl_ring_broadcast_price(nccl_shape(q)); }},
     Algorithm{.name = "direct",
@@ -503,7 +547,7 @@ const std::array built_in = {
               .takes_group = true,
               .cuts_itself = true,
               .most_ranks = most_in_one_step,
-              .constrain = trees_reduce_everywhere,
+              .constrain = only_rings,
               .build = [](const Request& q) { return nccl_alltoall(nccl_shape(q)); },
               .price = [](const Request& q) { return nccl_alltoall_price(nccl_shape(q)); }},
     Algorithm{.name = "dissemination",

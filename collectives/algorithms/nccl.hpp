@@ -1,5 +1,5 @@
 // NCCL's algorithms, as its kernels and proxies run them: rings that go through the GPUs of each server and stay on the rail of
-// their NIC, and trees between servers with a chain inside each.
+// their NIC, trees between servers with a chain inside each, and sums in switches.
 #pragma once
 
 #include "collectives/schedule/price.hpp"
@@ -13,7 +13,7 @@
 namespace weft {
 
 // `automatic`: the one that is expected to be done first (models/nccl_tuning.hpp); where no size is known, ring and simple.
-enum class NcclAlgorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree };
+enum class NcclAlgorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain };
 enum class NcclProtocol : std::uint8_t { automatic, ll, ll128, simple };
 std::string_view name_of(NcclAlgorithm);
 std::string_view name_of(NcclProtocol);
@@ -62,6 +62,20 @@ double nvls_gain(int gpus);
 // As messages each GPU sends its part of every other's to that one, and gets it from there: 2(ceil(log2 servers) + 1 + pieces - 1) steps.
 Schedule nccl_nvls_tree_allreduce(const NcclShape&);
 Price nccl_nvls_tree_allreduce_price(const NcclShape&);
+
+// CollNet: the switches between servers add what the servers' heads send, the GPUs by the NICs, and copy the sum to all of them (SHARP).
+// The switches of NIC i are server i of the schedule, rank ranks + i: however the switches share the work, each head sends every byte once
+// and gets it once. First all pieces go up, then down.
+//
+// Along the chain of each channel's tree to its head, and back: 2(gpus + pieces - 1) steps.
+Schedule nccl_collnet_chain_allreduce(const NcclShape&);
+Price nccl_collnet_chain_allreduce_price(const NcclShape&);
+// Each GPU sends the heads of its server their parts of the message, and gets their sums, also where an NVSwitch adds (NVLS): 2(pieces + 1)
+// steps, of one GPU a server 2 pieces. The parts are channels: their heads wait for nobody's latency but that of their own part.
+Schedule nccl_collnet_direct_allreduce(const NcclShape&);
+Price nccl_collnet_direct_allreduce_price(const NcclShape&);
+// By server: the rank that the switches of this NIC add with those of the other servers.
+std::vector<Rank> nccl_heads(const NcclShape&, int nic);
 
 // Rings once round. Blocks belong to ranks, so each is cut among the channels.
 Schedule nccl_ring_reduce_scatter(const NcclShape&);

@@ -40,7 +40,8 @@ Request request_of(const NcclShape& shape, Collective collective, NcclAlgorithm 
                        .pieces = algorithm == NcclAlgorithm::ring && collective != Collective::broadcast ? 0 : shape.pieces,
                        .nics = shape.nics,
                        .nccl = algorithm},
-          .orders = shape.orders};
+          .orders = shape.orders,
+          .sharp = true};
 }
 
 void prove(const Request& request) {
@@ -58,11 +59,14 @@ void prove(const Request& request) {
 
 }  // namespace
 
-TEST_CASE("nccl: NVLS is an all-reduce within a server, and refused between them") {
+TEST_CASE("nccl: NVLS is an all-reduce within a server, and between them where switches add") {
   for (const int ranks : {2, 3, 8}) prove(request_of({.ranks = ranks, .gpus = ranks}, Collective::allreduce, NcclAlgorithm::nvls));
-  const Request two = request_of({.ranks = 16, .gpus = 8}, Collective::allreduce, NcclAlgorithm::nvls);
-  CHECK(constraints(two) ==
-        std::vector<Problem>{{"/algorithm", "nvls adds in the NVSwitch of one server; these are 16 ranks in servers of 8"}});
+  Request two = request_of({.ranks = 16, .gpus = 8, .nics = 4, .pieces = 3}, Collective::allreduce, NcclAlgorithm::nvls);
+  prove(two);
+  two.sharp = false, two.settings.pieces = 0;
+  CHECK(constraints(two) == std::vector<Problem>{{"/algorithm",
+                                                  "nvls adds in the NVSwitch of one server, and between servers only where the fabric has "
+                                                  "\"sharp\"; these are 16 ranks in servers of 8"}});
   // Of 8 GPUs a ring's links carry 14/8 of the message, and 9/8 with a switch that adds.
   CHECK(nvls_gain(8) == doctest::Approx(14.0 / 9));
 }
@@ -106,6 +110,52 @@ TEST_CASE("nccl: every collective is right on any servers, and takes what its fo
     for (const Rank root : {0, shape.ranks / 2, shape.ranks - 1})
       prove(request_of(shape, Collective::broadcast, NcclAlgorithm::ring, root));
   }
+}
+
+TEST_CASE("nccl: where switches between servers add, any servers, NICs and pieces make an all-reduce that costs what its formula says") {
+  for (const int servers : {2, 3, 5})
+    for (const int gpus : {1, 2, 3, 4, 6, 8})
+      for (int nics = 1; nics <= gpus; ++nics) {
+        if (gpus % nics != 0) continue;
+        for (const int pieces : {1, 2, 5})
+          for (const int channels : {1, nics, nics + 1}) {
+            NcclShape shape{.ranks = servers * gpus, .gpus = gpus, .nics = nics, .channels = channels, .pieces = pieces};
+            prove(request_of(shape, Collective::allreduce, NcclAlgorithm::collnet_chain));
+            if (channels == 1) prove(request_of(shape, Collective::allreduce, NcclAlgorithm::collnet_direct));
+          }
+      }
+  for (const NcclShape& shape : shapes)
+    if (!shape.orders.empty() && shape.servers() > 1) prove(request_of(shape, Collective::allreduce, NcclAlgorithm::collnet_chain));
+}
+
+TEST_CASE("nccl: a head sends switches between servers its part once and gets it once, and nothing else leaves a server") {
+  const NcclShape shape{.ranks = 24, .gpus = 8, .nics = 4, .channels = 4, .pieces = 2};
+  for (const Schedule& s : {nccl_collnet_chain_allreduce(shape), nccl_collnet_direct_allreduce(shape)}) {
+    CAPTURE(s.name);
+    CHECK(s.servers == 4);
+    CHECK(s.chunks == 8);
+    std::map<std::pair<Rank, Rank>, int> between;
+    Step step;
+    for (const Steps& channel : s.channels)
+      for (int k = 0; k < channel.count(); ++k) {
+        channel.produce(k, step);
+        for (const Transfer& t : step.transfers())
+          if (t.from / 8 != t.to / 8) between[{t.from, t.to}] += t.count;
+      }
+    CHECK(between.size() == 2 * 3 * 4);  // up and down, of three servers, by four NICs
+    for (int nic = 0; nic < 4; ++nic) {
+      CHECK(nccl_heads(shape, nic) == std::vector<Rank>{2 * nic, 8 + 2 * nic, 16 + 2 * nic});
+      for (const Rank head : nccl_heads(shape, nic)) {
+        CHECK(between.at({head, 24 + nic}) == 2);
+        CHECK(between.at({24 + nic, head}) == 2);
+      }
+    }
+  }
+  // Three hops inside and one to the switches, and back; with three pieces two steps more each way.
+  CHECK(nccl_collnet_chain_allreduce({.ranks = 8, .gpus = 4}).steps() == 8);
+  CHECK(nccl_collnet_chain_allreduce({.ranks = 8, .gpus = 4, .pieces = 3}).steps() == 12);
+  CHECK(nccl_collnet_direct_allreduce({.ranks = 8, .gpus = 4}).steps() == 4);
+  CHECK(nccl_collnet_direct_allreduce({.ranks = 8, .gpus = 1, .pieces = 3}).steps() == 6);
 }
 
 TEST_CASE("nccl: rings stay on their rail, one for each NIC, also where a NIC has several GPUs") {
@@ -197,6 +247,11 @@ TEST_CASE("nccl: what does not fit is refused: GPUs that do not divide the ranks
   request.settings = {.pieces = 4, .nccl = NcclAlgorithm::ring};
   CHECK(places(request) ==
         std::vector<std::string>{"/pieces: must be 1 for rings and nvls, whose chunks follow one another already, got 4"});
+  request.ranks = 4, request.settings = {.group = 2, .nccl = NcclAlgorithm::collnet_direct};
+  CHECK(places(request) == std::vector<std::string>{"/algorithm: collnet_direct adds in the switches between servers, which do so only "
+                                                    "where the fabric has \"sharp\""});
+  request.settings = {.group = 4, .nccl = NcclAlgorithm::collnet_chain};
+  CHECK(places(request) == std::vector<std::string>{"/algorithm: collnet_chain adds between servers; these are 4 ranks in one"});
   request = {.collective = Collective::allgather, .algorithm = "nccl", .ranks = 4, .settings = {.nccl = NcclAlgorithm::tree}};
   CHECK(places(request) == std::vector<std::string>{"/algorithm: NCCL's tree is of allreduce; allgather is done by a ring"});
 }

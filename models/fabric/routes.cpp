@@ -31,6 +31,18 @@ Routes::Routes(const Fabric& fabric, Ecmp ecmp) : fabric_(fabric), ecmp_(ecmp), 
   if (ecmp.policy == EcmpPolicy::least_loaded) flows_.resize(static_cast<std::size_t>(fabric.links()));
 }
 
+int Routes::add_switches(std::span<const int> endpoints) {
+  const auto number = static_cast<int>(trees_.size());
+  trees_.push_back(std::make_shared<const SwitchTree>(switch_tree(fabric_, endpoints, number)));
+  return fabric_.endpoints() + number;
+}
+
+Routes Routes::fresh() const {
+  Routes out(fabric_, ecmp_);
+  out.trees_ = trees_;
+  return out;
+}
+
 RouteId Routes::of(int from, int to) {
   const std::uint64_t pair = pair_of(from, to);
   Slot* slot = &slot_of(pair);
@@ -68,7 +80,25 @@ void Routes::grow() {
     if (slot.route >= 0) slot_of(slot.pair) = slot;
 }
 
+RouteId Routes::add_route_of_tree(int from, int to) {
+  const bool up = are_switches(to);
+  const SwitchTree& tree = *trees_.at(static_cast<std::size_t>((up ? to : from) - fabric_.endpoints()));
+  const auto way = tree.ways.find(up ? from : to);
+  check(way != tree.ways.end(), "endpoint {} sends to switches that are not its own", up ? from : to);
+  BitsPerSecond bandwidth{std::numeric_limits<std::int64_t>::max()};
+  for (const Hop& hop : way->second.hops) bandwidth = std::min(bandwidth, fabric_.link(hop.link).bandwidth);
+  hops_.insert(hops_.end(), way->second.hops.begin(), way->second.hops.end());
+  first_hop_.push_back(hops_.size());
+  latency_.push_back(up ? way->second.up : way->second.down);
+  bandwidth_.push_back(bandwidth);
+  path_class_.push_back(way->second.path_class);
+  claim_.push_back(way->second.claim);
+  of_switches_.push_back(1);
+  return static_cast<RouteId>(latency_.size() - 1);
+}
+
 RouteId Routes::add_route(int from, int to) {
+  if (are_switches(from) || are_switches(to)) return add_route_of_tree(from, to);
   check(from >= 0 && to >= 0 && from < fabric_.endpoints() && to < fabric_.endpoints() && from != to,
         "no route from endpoint {} to {} on a fabric of {}", from, to, fabric_.endpoints());
   const std::size_t first = first_hop_.back();
@@ -87,6 +117,7 @@ RouteId Routes::add_route(int from, int to) {
   bandwidth_.push_back(bandwidth);
   path_class_.push_back(way.result());
   claim_.push_back(fabric_.claim(from, to));
+  of_switches_.push_back(0);
   return static_cast<RouteId>(latency_.size() - 1);
 }
 

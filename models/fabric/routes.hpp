@@ -3,8 +3,10 @@
 
 #include "models/fabric/fabric.hpp"
 #include "models/fabric/path_class.hpp"
+#include "models/fabric/switch_tree.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,6 +18,14 @@ class Routes {
  public:
   // The fabric must outlive the routes.
   Routes(const Fabric& fabric, Ecmp ecmp);
+
+  // Switches that add what these endpoints send and copy the sum to all of them (switch_tree.hpp): a place that of() takes as one of its
+  // two ends, beyond those of the endpoints. What goes up comes down at the same time, packet by packet: the way up and the way down are
+  // both the links of both, and a message has half of its bytes on each.
+  int add_switches(std::span<const int> endpoints);
+  bool are_switches(int place) const { return place >= fabric_.endpoints(); }
+  // With no route chosen yet, and the same switches that add.
+  Routes fresh() const;
 
   // The route of a pair of different endpoints. With least_loaded each call counts as one flow of the current step, also
   // for a pair that has its route already.
@@ -39,6 +49,7 @@ class Routes {
   PathClass path_class(RouteId id) const { return path_class_[static_cast<std::size_t>(id)]; }
   bool leaves_server(RouteId id) const { return path_class(id) == PathClass::rail || path_class(id) == PathClass::network; }
   FlowClaim claim(RouteId id) const { return claim_[static_cast<std::size_t>(id)]; }
+  bool to_or_from_switches(RouteId id) const { return of_switches_[static_cast<std::size_t>(id)] != 0; }
 
   const Fabric& fabric() const { return fabric_; }
   Ecmp ecmp() const { return ecmp_; }
@@ -54,6 +65,7 @@ class Routes {
   Slot& slot_of(std::uint64_t pair);
   void grow();
   RouteId add_route(int from, int to);
+  RouteId add_route_of_tree(int from, int to);
   int choose(int from, int to);
   int least_loaded(int from, int to, int choices);
   void count_flow(RouteId id);
@@ -70,9 +82,11 @@ class Routes {
   std::vector<BitsPerSecond> bandwidth_;
   std::vector<PathClass> path_class_;
   std::vector<FlowClaim> claim_;
-  std::vector<int> flows_;      // by link, in the current step; least_loaded only
-  std::vector<LinkId> loaded_;  // the links with flows
-  std::vector<Hop> candidate_;  // scratch
+  std::vector<char> of_switches_;                         // by route
+  std::vector<std::shared_ptr<const SwitchTree>> trees_;  // by place, from that of the last endpoint on
+  std::vector<int> flows_;                                // by link, in the current step; least_loaded only
+  std::vector<LinkId> loaded_;                            // the links with flows
+  std::vector<Hop> candidate_;                            // scratch
 };
 
 // A seeded mix of a pair, the same on every machine.

@@ -36,7 +36,7 @@ TEST_CASE("an unknown key near a known one is taken for it, and the known one is
   CHECK(lines_for(json) == Lines{"f.json: /workload/algoritm: unknown key (did you mean \"algorithm\"?)"});
   CHECK(lines_for(with("/fabric/colour", "red")) ==
         Lines{"f.json: /fabric/colour: unknown key; allowed here: \"type\", \"switches\", \"nodes_per_switch\", \"priorities\", \"link\", "
-              "\"host_link\", \"fabric_link\", \"ecmp\", \"programmable\""});
+              "\"host_link\", \"fabric_link\", \"ecmp\", \"programmable\", \"sharp\""});
 }
 
 TEST_CASE("all errors are reported together, also those of parts that fit badly") {

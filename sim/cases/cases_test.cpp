@@ -53,7 +53,7 @@ TEST_CASE("a sweep pointer to nowhere is refused with the nearest") {
         Lines{"f.json: /sweep: \"/fabric/swiches\" points to nothing (did you mean \"/fabric/switches\"?)"});
   CHECK(swept(R"({"/fabric/leaves": [8]})") ==
         Lines{"f.json: /sweep: \"/fabric/leaves\" points to nothing; keys at \"/fabric\": \"type\", \"switches\", "
-              "\"nodes_per_switch\", \"priorities\", \"link\", \"host_link\", \"fabric_link\", \"ecmp\", \"programmable\""});
+              "\"nodes_per_switch\", \"priorities\", \"link\", \"host_link\", \"fabric_link\", \"ecmp\", \"programmable\", \"sharp\""});
   CHECK(swept(R"([{"/seed": 2}, {"/sed": 3}])") == Lines{"f.json: /sweep/1: \"/sed\" points to nothing (did you mean \"/seed\"?)"});
   CHECK(swept(R"({"/workload/size/7": ["1B"]})") ==
         Lines{"f.json: /sweep: \"/workload/size/7\": \"/workload/size\" is a list of 2; give the index of an element"});

@@ -110,6 +110,21 @@ void check_platform(const Scenario& scenario, Input& in) {
     in.problems.push_back({"/fabric/programmable", "a SimGrid platform has no switches to program"});
 }
 
+void check_sharp(const Scenario& scenario, Input& in) {
+  if (!scenario.fabric.sharp) return;
+  if (std::holds_alternative<SimgridFabric>(scenario.fabric.spec))
+    in.problems.push_back({"/fabric/sharp", "a SimGrid platform has no switches that could add"});
+  if (!traits_of(scenario.network).sharp)
+    in.problems.push_back({"/network", fmt::format("\"{}\" has no switches that add as the fabric's \"sharp\" has it; {} has",
+                                                   name_of(scenario.network), networks_that(&NetworkTraits::sharp))});
+  if (scenario.faults.any())
+    in.problems.push_back({"/faults", "the trees of switches that add (\"sharp\") follow no failure: leave one of them out"});
+  const bool training = scenario.workload.training.given();
+  if (training || scenario.workload.has_program())
+    in.problems.push_back({training ? "/workload/model" : "/workload/program",
+                           "only a collective by itself knows switches that add (\"sharp\"): leave one of them out"});
+}
+
 void check_programmable(const FabricChoice& choice, Input& in) {
   if (choice.programmable == ProgrammableSwitches{}) return;  // nothing to build the fabric for
   for (Problem& problem : problems(choice.programmable, *build(choice.spec)))
@@ -194,6 +209,7 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   if (clean(in, "/hardware") && clean(in, "/network")) check_connections(json, scenario, in);
   if (fabric_good) check_platform(scenario, in);
   if (fabric_good) check_programmable(scenario.fabric, in);
+  if (fabric_good) check_sharp(scenario, in);
   if (fabric_good) check_copies(scenario, in);
   if (fabric_good) check_server(scenario, in);
   if (scenario.packet && clean(in, "/packet")) check_packet(*scenario.packet, scenario.fabric, scenario.server, fabric_good, in);

@@ -45,14 +45,17 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
   if (without_server_defaults(q.scenario, asked).settings.channels == 0)
     s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
-  if (nvswitches_add(regime)) s.channels = 1;
-  const bool on_trees = regime.pattern == NcclAlgorithm::tree || regime.pattern == NcclAlgorithm::nvls_tree;
+  const bool switched = nvswitches_add(regime) || regime.pattern == NcclAlgorithm::collnet_direct;
+  if (switched) s.channels = 1;
+  const bool on_trees = regime.pattern == NcclAlgorithm::tree || regime.pattern == NcclAlgorithm::nvls_tree || sharp_adds(regime);
   if (!chain && !on_trees) {
     s.pieces = 0;
   } else if (s.pieces == 0) {
-    const bool switched = regime.pattern == NcclAlgorithm::nvls_tree;
-    const Bytes part{ceil_div(q.size.count, std::int64_t{switched ? gpus : channels_of(s)} * (chain ? 1 : 2))};
-    const int hops = chain ? ranks : 2 * (std::bit_width(static_cast<unsigned>(question.servers)) + (switched ? 1 : gpus));
+    const bool sharp = sharp_adds(regime);
+    const int parts = !switched ? channels_of(s) : sharp ? question.nics : gpus;
+    const Bytes part{ceil_div(q.size.count, std::int64_t{parts} * (chain || sharp ? 1 : 2))};
+    const int between = sharp ? 1 : std::bit_width(static_cast<unsigned>(question.servers));
+    const int hops = chain ? ranks : 2 * (between + (switched ? 1 : gpus));
     const Bytes chunk = s.segment.count > 0 ? s.segment : nccl_chunk(regime.protocol, part, hops);
     s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, most_pieces));
   }
@@ -91,9 +94,12 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
     }
   }
   question.switch_adds = switch_adds(q.scenario.server);
+  question.sharp = q.scenario.fabric.sharp;
+  question.nvlinks_join_all = nvlinks_join_all(q.scenario.server);
+  question.nics = std::max(s.nics, 1);
   if (question.servers > 1) {
     const Way outside = way_between(q, 0, gpus);
-    question.outside = BitsPerSecond{outside.rate.count * std::max(s.nics, 1)};
+    question.outside = BitsPerSecond{outside.rate.count * question.nics};
     question.way = outside.latency;
     question.ll128 = outside.beside_sockets;
     question.nvlink |= gpus == 1;  // nothing else joins a server's only GPU

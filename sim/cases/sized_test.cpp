@@ -69,8 +69,11 @@ TEST_CASE("sized: in a server of H100 the NVSwitch adds, and each GPU's links ca
   CHECK(out.time.microseconds() == doctest::Approx(links_us + 25).epsilon(0.01));
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls"})");
   json["fabric"]["nodes"] = 2, json["workload"]["ranks"] = 16;
-  CHECK(lines_for(json) ==
-        Lines{"f.json: /workload/algorithm: nvls adds in the NVSwitch of one server; these are 16 ranks in servers of 8"});
+  CHECK(
+      lines_for(json) ==
+      Lines{
+          "f.json: /workload/algorithm: nvls adds in the NVSwitch of one server, and between servers only where the fabric has \"sharp\"; "
+          "these are 16 ranks in servers of 8"});
 }
 
 TEST_CASE("sized: of two servers of H100 the switches add, and a tree goes on between the GPUs of equal number") {

@@ -56,6 +56,15 @@ in_network_jobs() {
     END { close_case(); for (n = 1; n < 64; ++n) if ((n, "atp") in ms) printf "| %d | %.2f | %.2f |\n", n, ms[n, "atp"] / 1000, ms[n, "switchml"] / 1000 }'
 }
 
+# servers of 8 | busbw of 1 GiB: ring, tree, NVLSTree, CollNet chain, direct, NVLS with SHARP, what NCCL chooses; GB/s
+sharp() {
+  awk -F'"' 'NR > 1 && $3 ~ /,1073741824,/ { split($3, field, ","); servers = field[3] / 8; algorithm = "auto"
+      if (match($2, /algorithm=[a-z_]+/)) algorithm = substr($2, RSTART + 10, RLENGTH - 10)
+      busbw[servers, algorithm] = sprintf("%.0f", field[8]); rows[servers] }
+    END { for (s in rows) printf "| %d | %s | %s | %s | %s | %s | %s | %s |\n", s, busbw[s, "ring"], busbw[s, "tree"], busbw[s, "nvls_tree"],
+        busbw[s, "collnet_chain"], busbw[s, "collnet_direct"], busbw[s, "nvls"], busbw[s, "auto"] }' | sort -t'|' -k2n
+}
+
 # case | transport, a full switch, us, and what packets met: from the table that people read, and its times from results.json
 incast() {
   awk 'NR == FNR { if (/^ *"time_us":/) us[++times] = $2 + 0; next }
@@ -97,6 +106,7 @@ compare() {
 table eflops_scale README.md
 for name in in_network_scale in_network_loss in_network_memory in_network_jobs; do table $name collectives/in_network/README.md; done
 table incast sim/packet/README.md
+table sharp scenarios/README.md
 tune_methods >tune_methods.md
 compare tune_methods sim/tune/README.md
 

@@ -14,6 +14,7 @@
 #include "sim/network/uncontended.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -41,6 +42,8 @@ class EventExecutor {
     ends_.resize(ranks);
     running_.assign(ranks, static_cast<int>(job.schedule.channels.size()));
     unfinished_ = processes_.size();
+    const Schedule& s = job.schedule;
+    if (s.servers > 0 && lane.routes.are_switches(job.placement[static_cast<std::size_t>(s.workers())])) first_switches_ = s.workers();
   }
 
   // Each rank once. `at` may lie ahead of the network's clock.
@@ -89,9 +92,10 @@ class EventExecutor {
         else
           lane_.path->end(m.recorded, now, lane_.network.model().last_bottleneck(), lane_.network.model().earlier_bottlenecks());
       }
-    const std::int64_t here = costs_.staged(m.route) ? copy_engine(lane_.from_host, m.to).copy(now, costs_.staging_ps(m.bytes)) : now;
+    const bool in_host = costs_.staged(m.route) && !are_switches(m.to);
+    const std::int64_t here = in_host ? copy_engine(lane_.from_host, m.to).copy(now, costs_.staging_ps(m.bytes)) : now;
     const std::int64_t each = each_of(m.bytes, steps_at(m.channel, m.step));
-    const Work work = costs_.work_of(m.bytes, each, m.reduces);
+    const Work work = are_switches(m.to) ? Work{} : costs_.work_of(m.bytes, each, m.reduces);
     const std::int64_t handed = later(now, m.behind);
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {
@@ -188,6 +192,9 @@ class EventExecutor {
 
   Rank name_of(Rank rank) const { return seat_.members.empty() ? rank : seat_.members[static_cast<std::size_t>(rank)]; }
 
+  // Servers of the schedule may be switches, which add at the rate of their links and to which no message costs anything.
+  bool are_switches(Rank rank) const { return rank >= first_switches_; }
+
   Process& process(std::uint32_t channel, Rank rank) {
     return processes_[channel * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(rank)];
   }
@@ -204,7 +211,9 @@ class EventExecutor {
   bool run_uncontended() {
     if constexpr (Network::knows_flows_alone) {
       using Run = UncontendedRun<Network>;
-      if (lane_.timeline || !lane_.network.model().undisturbed() || !Run::may_describe(job_, costs_.hardware())) return false;
+      if (lane_.timeline || are_switches(job_.schedule.ranks - 1) || !lane_.network.model().undisturbed() ||
+          !Run::may_describe(job_, costs_.hardware()))
+        return false;
       Run run(job_, lane_, costs_, seat_);
       const bool none_met = run.run(begun_, [this](IndexedStep& step, std::span<const Transfer> transfers, std::uint32_t channel) {
         digest(step, transfers, channel);
@@ -298,6 +307,7 @@ class EventExecutor {
 
   // The overheads of one send, after those before it in the same queue.
   void spend_send(Process& p, const IndexedStep& step, std::uint32_t i) {
+    if (are_switches(p.rank)) return;
     const StepShape& shape = *step.shape;
     std::int64_t* queue = nullptr;
     if (costs_.hardware().send_queue == SendQueue::rank) queue = seat_.sends_free_at[static_cast<std::size_t>(p.rank)];
@@ -346,7 +356,8 @@ class EventExecutor {
     const int steps = steps_in(last);
     const std::int64_t each = each_of(load.bytes, steps);
     if (steps > 1) at = later(at, (steps - 1) * costs_.once(route, last.channel, each, load.reduces).ps);
-    if (costs_.staged(route)) at = copy_engine(lane_.to_host, shape.from(i)).copy(at, costs_.staging_ps(load.bytes));
+    if (costs_.staged(route) && !are_switches(shape.from(i)))
+      at = copy_engine(lane_.to_host, shape.from(i)).copy(at, costs_.staging_ps(load.bytes));
     std::uint32_t recorded = PathRecorder::none;
     if constexpr (Network::knows_bottlenecks)
       if (lane_.path) recorded = lane_.path->begin(last.after, costs_.latency_ahead(route).ps > 0 ? route : lane_.none, at);
@@ -413,6 +424,7 @@ class EventExecutor {
   ScheduleCosts<Network> costs_;
   std::deque<StepWindow> channels_;
   LargeTable<Process> processes_;   // channel * ranks + rank
+  Rank first_switches_ = INT_MAX;   // of the schedule's ranks
   std::vector<int> running_;        // by rank: its channels that have not ended
   std::vector<ChannelsDone> ends_;  // by rank, so far
   std::vector<RankDone> done_;

@@ -83,6 +83,7 @@ struct Connection {
   RouteId route = 0;
   std::int64_t bytes = 0;       // carried
   bool between_servers = true;  // it leaves a server
+  bool of_switches = false;     // that add: its links carry half of the bytes of its messages
   PathClass path_class = {};
 };
 
@@ -110,13 +111,16 @@ struct LaneState {
   static constexpr std::uint32_t none = UINT32_MAX;  // from an endpoint to itself
 
   std::uint32_t connect(RouteId id, BitsPerSecond rate) {
-    connections.push_back({.route = id, .between_servers = routes.leaves_server(id), .path_class = routes.path_class(id)});
+    connections.push_back({.route = id,
+                           .between_servers = routes.leaves_server(id),
+                           .of_switches = routes.to_or_from_switches(id),
+                           .path_class = routes.path_class(id)});
     return network.add_route(routes.hops(id), routes.latency(id), routes.claim(id), rate);
   }
   std::vector<std::int64_t> bytes_on_link() const {
     std::vector<std::int64_t> out(static_cast<std::size_t>(routes.fabric().links()));
     for (const Connection& c : connections)
-      for (const Hop& hop : routes.hops(c.route)) out[static_cast<std::size_t>(hop.link)] += c.bytes;
+      for (const Hop& hop : routes.hops(c.route)) out[static_cast<std::size_t>(hop.link)] += c.of_switches ? c.bytes / 2 : c.bytes;
     return out;
   }
 };

@@ -75,10 +75,11 @@ class ScheduleCosts {
   }
 
   std::int64_t rendezvous_ps(std::int64_t bytes) const { return of_size_.of(hardware_.rendezvous, bytes).ps; }
-  // Of a job without gains on NVLink.
+  // Of a job without gains on NVLink, and without switches that add.
   std::int64_t wire_bytes(std::int64_t bytes) const { return of_size_.wire_bytes(hardware_, bytes); }
   std::int64_t wire_bytes(std::uint32_t connection, std::int64_t bytes) const {
     const std::int64_t all = wire_bytes(bytes);
+    if (connection != lane_.none && lane_.connections[connection].of_switches) return (all + 1) / 2;
     if (hardware_.nvlink_gain == 1 || lane_.connections[connection].path_class != PathClass::nvlink) return all;
     return std::llround(static_cast<double>(all) / hardware_.nvlink_gain);
   }

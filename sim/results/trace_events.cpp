@@ -117,10 +117,10 @@ class RowEvents {
  private:
   TrackKey track(Group group, const std::string& job, int rank, What what, int number) const {
     const bool named = group == of_workload && timeline_.fabric && static_cast<std::size_t>(rank) < timeline_.placement.size();
-    const std::string where =
-        named ? fmt::format(" {}",
-                            timeline_.fabric->device(timeline_.fabric->node_of(timeline_.placement[static_cast<std::size_t>(rank)])).name)
-              : "";
+    const int place = named ? timeline_.placement[static_cast<std::size_t>(rank)] : 0;
+    std::string where;
+    if (named && place < timeline_.fabric->endpoints()) where = " " + timeline_.fabric->device(timeline_.fabric->node_of(place)).name;
+    if (named && place >= timeline_.fabric->endpoints()) where = " (switches)";
     return {.group = group,
             .who = job,
             .rank = rank,

@@ -117,6 +117,7 @@ Request request_of(const Scenario& scenario, const AlgorithmChoice& choice) {
   const FabricSpec ports = ports_of(scenario.fabric.spec, scenario.server);
   const Algorithm* algorithm = find_algorithm(workload.collective, choice.name);
   if (algorithm && algorithm->cuts_itself) out.orders = rings_of(scenario, std::max(out.settings.group, 1)).orders;
+  out.sharp = scenario.fabric.sharp;
   if (const auto* bigraph = std::get_if<BiGraph>(&ports)) out.bigraph = {bigraph->switches, bigraph->nodes_per_switch};
   return out;
 }

@@ -18,18 +18,15 @@ const std::vector<std::pair<SendQueue, std::string>>& Names<SendQueue>::values()
 
 Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
   using C = CostAtSize;
-  return {
-      .doc = "What calls of one size cost over what the other values of the profile say.",
-      .fields = {
-          required("collective", &C::collective,
-                   "The name of the collective that the factor is for; \"message\": of every message, whatever it is of."),
-          required(
-              "algorithm", &C::algorithm,
-              "The name of its algorithm; of nccl \"nccl_ring\", \"nccl_tree\", \"nccl_nvls\" or \"nccl_nvls_tree\", by its pattern. Of "
-              "messages: \"message\"."),
-          required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
-          required("size", &C::size, "The message size that the factor is for."),
-          required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
+  return {.doc = "What calls of one size cost over what the other values of the profile say.",
+          .fields = {required("collective", &C::collective,
+                              "The name of the collective that the factor is for; \"message\": of every message, whatever it is of."),
+                     required("algorithm", &C::algorithm,
+                              "The name of its algorithm; of nccl with its pattern, such as \"nccl_ring\" or \"nccl_nvls_tree\". Of "
+                              "messages: \"message\"."),
+                     required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
+                     required("size", &C::size, "The message size that the factor is for."),
+                     required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
 }
 
 Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {

@@ -20,6 +20,7 @@ struct NetworkTraits {
   bool shared;       // jobs, traffic and iterations: several collectives at once or one after the other
   bool programs;     // operations with dependencies, in streams
   bool in_network;   // switches that aggregate
+  bool sharp;        // on all levels, for schedules
   bool timeline;     // every message for trace.json
   bool send_queues;  // overheads that queue up in the rank or its NIC
   bool runs_again;   // in one process

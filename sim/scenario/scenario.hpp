@@ -34,6 +34,7 @@ struct FabricChoice {
   FabricSpec spec;
   Ecmp ecmp;
   ProgrammableSwitches programmable = {};
+  bool sharp = false;  // switches add for NCCL
   friend bool operator==(const FabricChoice&, const FabricChoice&) = default;
 };
 

@@ -86,8 +86,9 @@ const std::vector<std::pair<ServerHosts, std::string>>& Names<ServerHosts>::valu
   return all;
 }
 const std::vector<std::pair<NcclAlgorithm, std::string>>& Names<NcclAlgorithm>::values() {
-  static const auto all = named<NcclAlgorithm>(std::initializer_list<NcclAlgorithm>{
-      NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree, NcclAlgorithm::automatic});
+  static const auto all = named<NcclAlgorithm>(
+      std::initializer_list<NcclAlgorithm>{NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree,
+                                           NcclAlgorithm::collnet_direct, NcclAlgorithm::collnet_chain, NcclAlgorithm::automatic});
   return all;
 }
 const std::vector<std::pair<NcclProtocol, std::string>>& Names<NcclProtocol>::values() {

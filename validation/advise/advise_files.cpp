@@ -12,11 +12,17 @@
 namespace weft {
 namespace {
 
-std::string of_nccl(Collective collective) {
+// As NCCL's variables have it.
+std::string of_nccl(std::string_view name) {
   std::string out;
-  for (const char c : name_of(collective))
+  for (const char c : name)
     if (c != '_') out += c;
   return out;
+}
+
+bool on_switches(const AlgorithmChoice& choice) {
+  const NcclAlgorithm a = choice.settings.nccl;
+  return is_nccl(choice) && (a == NcclAlgorithm::collnet_direct || a == NcclAlgorithm::collnet_chain || a == NcclAlgorithm::nvls);
 }
 
 std::vector<AdvisedRange> ranges_of(const Advice& a, bool (*counts)(const AlgorithmChoice&)) {
@@ -37,7 +43,7 @@ std::string short_label(const AlgorithmChoice& choice) {
 
 bool is_nccl(const AlgorithmChoice& choice) { return choice.name == "nccl"; }
 
-bool runs_for_real(const AlgorithmChoice& choice) { return choice.name != "hdrm"; }
+bool runs_for_real(const AlgorithmChoice& choice) { return choice.name != "hdrm" && !on_switches(choice); }
 
 std::string advice_csv(const Advice& a) {
   std::string out = "collective,ranks,size_bytes,algorithm,time_us\n";
@@ -79,7 +85,7 @@ std::string nccl_tuner_conf(const Advice& a) {
   constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();  // the plugin has 64 bits too
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const AlgorithmSettings& settings = a.candidates[ranges[i].candidate].settings;
-    out += fmt::format("{},{},{},{},{},{},{},{},-1,-1\n", of_nccl(s.workload.collective), i == 0 ? 0 : ranges[i].from.count,
+    out += fmt::format("{},{},{},{},{},{},{},{},-1,-1\n", of_nccl(name_of(s.workload.collective)), i == 0 ? 0 : ranges[i].from.count,
                        i + 1 == ranges.size() ? no_end : ranges[i].to.count, name_of(settings.nccl), name_of(settings.protocol),
                        settings.channels, nodes, s.workload.ranks);
   }
@@ -87,16 +93,19 @@ std::string nccl_tuner_conf(const Advice& a) {
 }
 
 std::string nccl_settings(const Advice& a) {
-  std::set<std::string_view> algorithms, protocols;
+  std::set<std::string> algorithms, protocols;
+  bool collnet = false;
   for (const AdvisedRange& range : ranges_of(a, is_nccl)) {
-    algorithms.insert(name_of(a.candidates[range.candidate].settings.nccl));
-    protocols.insert(name_of(a.candidates[range.candidate].settings.protocol));
+    const AlgorithmChoice& choice = a.candidates[range.candidate];
+    algorithms.insert(of_nccl(name_of(choice.settings.nccl)));
+    protocols.emplace(name_of(choice.settings.protocol));
+    collnet |= on_switches(choice);
   }
-  const std::string collective = of_nccl(a.scenario.workload.collective);
+  const std::string collective = of_nccl(name_of(a.scenario.workload.collective));
   return fmt::format(
       "# What is first at some size; NCCL chooses among these by itself. nccl_tuner.conf says which at which size.\n"
-      "export NCCL_ALGO=\"{}:{}\"\nexport NCCL_PROTO=\"{}:{}\"\n",
-      collective, fmt::join(algorithms, ","), collective, fmt::join(protocols, ","));
+      "export NCCL_ALGO=\"{}:{}\"\nexport NCCL_PROTO=\"{}:{}\"\n{}",
+      collective, fmt::join(algorithms, ","), collective, fmt::join(protocols, ","), collnet ? "export NCCL_COLLNET_ENABLE=1\n" : "");
 }
 
 std::string selection_table(const Advice& a) {

@@ -41,6 +41,22 @@ TEST_CASE("advice: candidates are algorithms of the collective, each with its se
   CHECK(std::ranges::any_of(candidates, is_nccl));
 }
 
+TEST_CASE("advice: where switches between servers add, NCCL's algorithms on them are candidates, and named as NCCL does") {
+  Scenario s = star_of(6);
+  s.fabric.sharp = true;
+  std::vector<NcclAlgorithm> patterns;
+  for (const AlgorithmChoice& c : advise_candidates(s))
+    if (is_nccl(c) && c.settings.nccl != NcclAlgorithm::ring && c.settings.nccl != NcclAlgorithm::tree) patterns.push_back(c.settings.nccl);
+  CHECK(patterns == std::vector{NcclAlgorithm::collnet_direct, NcclAlgorithm::collnet_chain});  // and no NVSwitch
+  const Advice advice{s,
+                      {{.name = "nccl", .settings = {.nccl = patterns.front(), .protocol = NcclProtocol::simple}}, {.name = "ring"}},
+                      {{8_B, {{0, 10_us}, {1, 20_us}}}}};
+  CHECK(nccl_tuner_conf(advice).find(",collnet_direct,simple,") != std::string::npos);
+  CHECK(nccl_settings(advice).find("NCCL_ALGO=\"allreduce:collnetdirect\"") != std::string::npos);
+  CHECK(nccl_settings(advice).find("NCCL_COLLNET_ENABLE=1") != std::string::npos);
+  CHECK(selection_table(advice).find("collnet") == std::string::npos);  // switches that add are no ranks of `weft bench`
+}
+
 TEST_CASE("advice: ranges go from crossing to crossing, the runner-up is who is closest, and small leads change nothing") {
   // 0 is first to 8 B, then 1; at 32 B 0 is ahead by less than half a percent.
   const AdviseTimes times = {{8_B, {{0, 10_us}, {1, 12_us}, {2, 40_us}}},

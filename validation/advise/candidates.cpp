@@ -7,17 +7,19 @@
 namespace weft {
 namespace {
 
-std::vector<AlgorithmSettings> variants_of(const Algorithm& algorithm, int nics) {
+std::vector<AlgorithmSettings> variants_of(const Algorithm& algorithm, const Scenario& scenario) {
+  const int nics = std::max(1, scenario.server.nic_count());
   std::vector<AlgorithmSettings> out;
   std::set<int> channels = {1};
   if (algorithm.can_be_cut) channels.insert(nics);
   if (algorithm.cuts_itself) {  // NCCL's
-    for (const int of_nccl : {nics})
-      for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree})
-        for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
-          AlgorithmSettings s{.channels = of_nccl, .nccl = pattern, .protocol = protocol};
-          out.push_back(s);
-        }
+    for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree})
+      for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple})
+        out.push_back({.channels = nics, .nccl = pattern, .protocol = protocol});
+    if (!scenario.fabric.sharp) return out;
+    for (const NcclAlgorithm pattern : {NcclAlgorithm::collnet_direct, NcclAlgorithm::collnet_chain, NcclAlgorithm::nvls})
+      if (pattern != NcclAlgorithm::nvls || switch_adds(scenario.server))
+        out.push_back({.channels = nics, .nccl = pattern, .protocol = NcclProtocol::simple});
     return out;
   }
   const std::vector<int> pieces = algorithm.wants_pieces ? std::vector{1, 16} : std::vector{0};
@@ -30,10 +32,9 @@ std::vector<AlgorithmSettings> variants_of(const Algorithm& algorithm, int nics)
 
 std::vector<AlgorithmChoice> advise_candidates(const Scenario& scenario) {
   std::vector<AlgorithmChoice> out;
-  const int nics = std::max(1, scenario.server.nic_count());
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != scenario.workload.collective || algorithm.takes_servers || algorithm.chooses != nullptr) continue;
-    for (const AlgorithmSettings& settings : variants_of(algorithm, nics)) {
+    for (const AlgorithmSettings& settings : variants_of(algorithm, scenario)) {
       const AlgorithmChoice choice = with_server_defaults(scenario, {.name = std::string(algorithm.name), .settings = settings});
       if (!algorithm_problems(scenario, choice, "").empty()) continue;
       if (std::ranges::find(out, label(choice), [](const AlgorithmChoice& c) { return label(c); }) == out.end()) out.push_back(choice);

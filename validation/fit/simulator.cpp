@@ -342,6 +342,7 @@ double Simulator::wire_limit_us(const MeasuredSetup& e) const {
   if (e.collective == "reduce_scatter" || e.collective == "allgather" || e.collective == "alltoall") share = (n - 1) / n;
   if (e.collective == "bidirectional_bandwidth") share = 0.5;
   if (e.collective == "allreduce" && e.algorithm.name == "nccl" && switch_adds(scenario_.server)) share = (n + 1) / n;
+  if (e.collective == "allreduce" && e.algorithm.name == "nccl" && scenario_.fabric.sharp) share = 1;
   if (e.ranks < 2 || e.collective == "barrier") return 0;
   // The fastest way out of the slowest endpoint.
   double slowest = std::numeric_limits<double>::infinity();
