@@ -34,6 +34,7 @@ struct Regime {
   bool nvlink = false;     // between the GPUs of a server
   int staged_sends = 0;    // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
   bool one_chunk = false;  // all that goes round a ring
+  double of_rate = 1;      // what a tree gets at the call's size of the rate that it has at large ones
   double cost = 1;         // of everything, over what the profile says
   friend bool operator==(const Regime&, const Regime&) = default;
 };

@@ -10,8 +10,8 @@ namespace {
 // 4 servers of 4 GPUs on NVLink, 100 GB/s of NICs each.
 constexpr NcclQuestion four_servers = {.ranks = 16, .servers = 4, .nvlink = true, .outside = 800_Gbps};
 
-Regime of_four(NcclProtocol protocol, NcclAlgorithm pattern) {
-  return {.protocol = protocol, .pattern = pattern, .between_servers = true, .gpus = 4, .nvlink = true};
+Regime of_four(NcclProtocol protocol, NcclAlgorithm pattern, SimTime longer = {}) {
+  return {.protocol = protocol, .pattern = pattern, .between_servers = true, .longer = longer, .gpus = 4, .nvlink = true};
 }
 
 // 8 H100 on an NVSwitch.
@@ -32,7 +32,7 @@ TEST_CASE("nccl tuning: the estimate is the table's latencies plus the bytes at 
 }
 
 TEST_CASE("nccl tuning: small messages take LL and trees, large ones Simple and rings; LL128 needs NVLink") {
-  CHECK(nccl_choice({}, four_servers, 256_B) == of_four(NcclProtocol::ll, NcclAlgorithm::tree));
+  CHECK(nccl_choice({}, four_servers, 256_B) == of_four(NcclProtocol::ll, NcclAlgorithm::tree, 182_ns + SimTime{44}));
   CHECK(nccl_choice({}, four_servers, 1_GiB) == of_four(NcclProtocol::simple, NcclAlgorithm::ring));
   const auto protocols = [](bool nvlink, bool in_order = true) {
     bool ll128 = false;
@@ -156,12 +156,38 @@ TEST_CASE("nccl tuning: a ring's hops inside servers take as long as launching t
   CHECK(nccl_costs(slow, of_four(NcclProtocol::ll, NcclAlgorithm::ring)).nvlink == 2400_ns);
 }
 
+TEST_CASE("nccl tuning: between servers LL takes longer for what the threads of a channel do at once, within one it does not") {
+  NcclQuestion q = four_servers;
+  q.algorithm = NcclAlgorithm::tree, q.protocol = NcclProtocol::ll;
+  const auto network = [&](Bytes size) { return nccl_costs({}, nccl_choice({}, q, size)).network; };
+  // 512 threads of 8 bytes at 22.5 GB/s / 16: 2.9127 us from 4 KiB on, half of it at 2 KiB.
+  CHECK(network(2_KiB).microseconds() == doctest::Approx(5 + 2048 * 16 / 22.5e3));
+  CHECK(network(4_KiB).microseconds() == doctest::Approx(5 + 4096 * 16 / 22.5e3));
+  CHECK(network(1_MiB) == network(4_KiB));
+  q.protocol = NcclProtocol::simple;
+  CHECK(network(4_KiB) == network(8_B));
+  q = one_server, q.protocol = NcclProtocol::ll;
+  CHECK(nccl_choice({}, q, 64_KiB).longer == SimTime{});
+}
+
+TEST_CASE("nccl tuning: a tree runs at the part of its rate that NCCL expects of it at the size") {
+  NcclQuestion q = four_servers;
+  q.algorithm = NcclAlgorithm::tree, q.protocol = NcclProtocol::simple;
+  const auto efficiency = [&](Bytes size) { return nccl_costs({}, nccl_choice({}, q, size)).efficiency; };
+  CHECK(efficiency(1_GiB) == doctest::Approx(0.92));
+  CHECK(efficiency(1_MiB) == doctest::Approx(0.92 * 0.5));
+  q.algorithm = NcclAlgorithm::ring;
+  CHECK(efficiency(1_MiB) == 1);
+}
+
 TEST_CASE("nccl tuning: a message that LL does not cut goes round the ring by itself, and waits for no launch") {
   NcclQuestion q = four_servers;
   q.algorithm = NcclAlgorithm::ring, q.protocol = NcclProtocol::ll;
   CHECK(nccl_costs({}, nccl_choice({}, q, 768_B)).nvlink == 600_ns);
   CHECK(nccl_costs({}, nccl_choice({}, q, 769_B)).nvlink == 1_us);
-  CHECK(nccl_costs({}, nccl_choice({}, q, 768_B)).network == nccl_costs({}, nccl_choice({}, q, 769_B)).network);
+  const SimTime least = nccl_costs({}, nccl_choice({}, q, 768_B)).network, more = nccl_costs({}, nccl_choice({}, q, 769_B)).network;
+  CHECK(least == 2700_ns + SimTime{34'133});  // 48 B of each rank at 16 / 22.5 ns a byte
+  CHECK(more - least < 1_ns);
   q.collective = Collective::allgather;  // every rank has a block
   CHECK(nccl_costs({}, nccl_choice({}, q, 768_B)).nvlink == 1_us);
 }
@@ -169,7 +195,7 @@ TEST_CASE("nccl tuning: a message that LL does not cut goes round the ring by it
 TEST_CASE("nccl tuning: what a way is longer than InfiniBand's 2 us comes on top of a hop, twice with Simple") {
   NcclQuestion q = four_servers;
   q.way = 16_us, q.algorithm = NcclAlgorithm::tree, q.protocol = NcclProtocol::ll;
-  CHECK(nccl_costs({}, nccl_choice({}, q, 8_B)).network == 5_us + 14_us);
+  CHECK(nccl_costs({}, nccl_choice({}, q, 8_B)).network == 5_us + 14_us + SimTime{5'689});  // 8 B take 5.7 ns
   q.protocol = NcclProtocol::simple;
   CHECK(nccl_costs({}, nccl_choice({}, q, 8_B)).network == 14_us + 28_us);
   q.way = 1500_ns;
@@ -332,7 +358,7 @@ TEST_CASE("nccl tuning: small messages take few channels, so that each thread ha
 TEST_CASE("nccl tuning: what is given is kept, and other collectives have rings only") {
   NcclQuestion q = four_servers;
   q.algorithm = NcclAlgorithm::ring, q.protocol = NcclProtocol::ll;
-  CHECK(nccl_choice({}, q, 1_GiB) == of_four(NcclProtocol::ll, NcclAlgorithm::ring));
+  CHECK(nccl_choice({}, q, 1_GiB) == of_four(NcclProtocol::ll, NcclAlgorithm::ring, SimTime{2'912'711}));  // 4 KiB at 16 / 22.5 ns
   q = four_servers;
   q.collective = Collective::allgather;
   CHECK(nccl_choice({}, q, 8_B).pattern == NcclAlgorithm::ring);
