@@ -10,7 +10,6 @@
 #include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/hierarchical_ring.hpp"
 #include "collectives/algorithms/knomial_tree.hpp"
-#include "collectives/algorithms/mpi.hpp"
 #include "collectives/algorithms/nccl_reduce.hpp"
 #include "collectives/algorithms/neighbour_exchange.hpp"
 #include "collectives/algorithms/pairwise.hpp"
@@ -202,11 +201,15 @@ Price nccl_once_price(const Request& q) { return nccl_ring_once_price(nccl_shape
 
 constexpr Bytes longest{std::numeric_limits<std::int64_t>::max()};
 
-// Where it is a reduce and then a broadcast, of all ranks: of one group.
 Request mpi_request(const Request& q, Bytes size) {
+  const MpiChoice chosen = mpi_choice(library_of(q.settings), {q.collective, q.ranks, size, q.settings.group});
   Request out = q;
-  out.algorithm = mpi_algorithm(q.collective, q.ranks, size);
-  if (find_algorithm(q.collective, out.algorithm)->takes_inner) out.settings.group = q.ranks;
+  out.algorithm = chosen.algorithm;
+  out.settings.library.reset();
+  out.settings.segment = chosen.segment;
+  out.settings.inner = chosen.inner;
+  const bool grouped = find_algorithm(q.collective, out.algorithm)->takes_inner;
+  out.settings.group = !grouped ? 0 : chosen.inner.empty() ? q.ranks : q.settings.group;
   return out;
 }
 
@@ -214,7 +217,7 @@ Request mpi_request(const Request& q, Bytes size) {
 Request two_level_request(const Request& q, Bytes size) {
   Request out = q;
   if (!q.settings.inner.empty()) return out;
-  out.settings.inner = mpi_algorithm(q.collective, q.ranks / q.settings.group, size);
+  out.settings.inner = open_mpi_choice({q.collective, q.ranks / q.settings.group, size}).algorithm;
   if (out.settings.inner == q.algorithm) out.settings.inner = q.collective == Collective::barrier ? "dissemination" : "recursive_doubling";
   return out;
 }
@@ -267,13 +270,24 @@ constexpr Algorithm two_level_of(Collective collective, std::string_view descrip
           .build = build};
 }
 
+void fits_library(const Request& q, Problems& problems) {
+  if (q.settings.group == 0) return;
+  if (q.settings.library == MpiLibrary::mpich) return groups_divide(q, problems);
+  problems.push_back({"/group", fmt::format("is of the library mpich, whose hosts have leaders; {} sees ranks only, got {}",
+                                            name_of(library_of(q.settings)), q.settings.group)});
+}
+
 constexpr Algorithm mpi_of(Collective collective, int most_ranks = Algorithm{}.most_ranks) {
   return {.name = "mpi",
           .collective = collective,
-          .description = "What Open MPI runs for the number of ranks and the size, by the fixed rules of its component tuned.",
-          .source = "Open MPI 4.1 to 5.0, coll_tuned_decision_fixed.c",
+          .description =
+              "What an MPI library runs for the number of ranks and the size: Open MPI, by the fixed rules of its component "
+              "tuned, or MPICH.",
+          .source = "Open MPI, coll_tuned_decision_fixed.c; MPICH, src/mpi/coll",
           .can_be_cut = false,
+          .takes_library = true,
           .most_ranks = most_ranks,
+          .constrain = fits_library,
           .chooses = mpi_request,
           .build = [](const Request& q) { return build(mpi_request(q, longest)); },
           .price = [](const Request& q) { return price(mpi_request(q, longest)); }};
@@ -509,6 +523,12 @@ const std::array built_in = {
               .description = "Each rank adds what two others hand it and passes the sum on.",
               .source = "Pjesivac-Grbovic et al. 2007",
               WEFT_OF_ROOT(binary_tree_reduce)},
+    Algorithm{.name = "halving_gather",
+              .collective = Collective::reduce,
+              .description = "Recursive halving reduces blocks, a binomial tree gathers them at the root.",
+              .source = "Rabenseifner 2004; Thakur, Rabenseifner & Gropp 2005",
+              .can_be_cut = false,
+              .build = [](const Request& q) { return halving_gather_reduce(rooted(q)); }},
     two_level_of(Collective::reduce, "A tree inside each group to its leader, then another algorithm among the leaders.",
                  two_level_rooted<two_level_reduce>),
     mpi_of(Collective::reduce),

@@ -171,17 +171,41 @@ const Rules& rules_of(Collective collective) {
 
 }  // namespace
 
-std::string_view mpi_algorithm(Collective collective, int ranks, Bytes size) {
-  const bool of_blocks = collective == Collective::allgather || collective == Collective::alltoall;
-  const Bytes counted = of_blocks ? Bytes{size.count / ranks} : size;
+MpiChoice open_mpi_choice(const MpiQuestion& q) {
+  const bool of_blocks = q.collective == Collective::allgather || q.collective == Collective::alltoall;
+  const Bytes counted = of_blocks ? Bytes{q.size.count / q.ranks} : q.size;
   // The last of either has no end.
-  const Rules& rules = rules_of(collective);
-  const auto& sizes = std::ranges::find_if(rules.begin(), rules.end() - 1, [&](const BelowRanks& r) { return ranks < r.ranks; })->sizes;
+  const Rules& rules = rules_of(q.collective);
+  const auto& sizes = std::ranges::find_if(rules.begin(), rules.end() - 1, [&](const BelowRanks& r) { return q.ranks < r.ranks; })->sizes;
   const std::string_view name =
       std::ranges::find_if(sizes.begin(), sizes.end() - 1, [&](const BelowSize& b) { return counted < b.size; })->algorithm;
-  if (collective != Collective::allgather) return name;
-  if (name == "recursive_doubling" && !is_power_of_two(ranks)) return "bruck";
-  return name == "neighbour_exchange" && ranks % 2 == 1 ? "ring" : name;
+  if (q.collective != Collective::allgather) return {name};
+  if (name == "recursive_doubling" && !is_power_of_two(q.ranks)) return {"bruck"};
+  return {name == "neighbour_exchange" && q.ranks % 2 == 1 ? "ring" : name};
+}
+
+std::string_view name_of(MpiLibrary library) {
+  switch (library) {
+    case MpiLibrary::open_mpi:
+      return "open_mpi";
+    case MpiLibrary::open_mpi_4_0:
+      return "open_mpi_4.0";
+    case MpiLibrary::mpich:
+      return "mpich";
+  }
+  return "";
+}
+
+MpiChoice mpi_choice(MpiLibrary library, const MpiQuestion& q) {
+  switch (library) {
+    case MpiLibrary::open_mpi:
+      break;
+    case MpiLibrary::open_mpi_4_0:
+      return open_mpi_4_0_choice(q);
+    case MpiLibrary::mpich:
+      return mpich_choice(q);
+  }
+  return open_mpi_choice(q);
 }
 
 }  // namespace weft

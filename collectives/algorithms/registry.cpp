@@ -148,7 +148,7 @@ std::vector<Problem> constraints(const Request& request) {
         {"/ranks", fmt::format("must be 1 to {} for {} {}, got {}", a->most_ranks, a->name, name_of(a->collective), request.ranks)});
   if (request.ranks >= 1 && (request.root < 0 || request.root >= request.ranks))
     problems.push_back({"/root", fmt::format("must be a rank, 0 to {}, got {}", request.ranks - 1, request.root)});
-  if (request.settings.group != 0 && !a->takes_group && !a->staggers)
+  if (request.settings.group != 0 && !a->takes_group && !a->staggers && !a->takes_library)
     problems.push_back({"/group", fmt::format("{} {} has no groups, got {}", a->name, name_of(a->collective), request.settings.group)});
   if (request.settings.servers != 0 && !a->takes_servers)
     problems.push_back(
@@ -159,6 +159,9 @@ std::vector<Problem> constraints(const Request& request) {
   if (!request.settings.inner.empty() && !a->takes_inner)
     problems.push_back(
         {"/inner", fmt::format("{} {} has no inner algorithm, got \"{}\"", a->name, name_of(a->collective), request.settings.inner)});
+  if (request.settings.library && !a->takes_library)
+    problems.push_back({"/library", fmt::format("{} {} is of no library, got \"{}\"", a->name, name_of(a->collective),
+                                                name_of(*request.settings.library))});
   if (request.settings.nics != 0 && a->name != "nccl")
     problems.push_back(
         {"/nics", fmt::format("{} {} asks nothing of NICs, got {}", a->name, name_of(a->collective), request.settings.nics)});

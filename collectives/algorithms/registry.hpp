@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/algorithms/hdrm.hpp"
+#include "collectives/algorithms/mpi.hpp"
 #include "collectives/algorithms/nccl.hpp"
 #include "collectives/algorithms/parameter_server.hpp"
 #include "collectives/interchange/imported.hpp"
@@ -28,17 +29,19 @@ struct AlgorithmSettings {
   int nics = 0;      // of a server, for nccl; 0 is not given: 1
   NcclAlgorithm nccl = NcclAlgorithm::automatic;
   NcclProtocol protocol = NcclProtocol::automatic;
-  std::optional<bool> pxn = {};    // of nccl's alltoall; not given: no
-  std::string inner = {};          // algorithm among the leaders of two_level; empty is not given: what MPI runs for the size
-  ImportedSchedule imported = {};  // of msccl
+  std::optional<bool> pxn = {};            // of nccl's alltoall; not given: no
+  std::optional<MpiLibrary> library = {};  // whose rules `mpi` goes by; not given: open_mpi
+  std::string inner = {};                  // algorithm among the leaders of two_level; empty is not given: what MPI runs for the size
+  ImportedSchedule imported = {};          // of msccl
   friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
 };
 
 // Servers beside the ranks that are asked for: ranks of the schedule behind them.
 int extra_servers(const AlgorithmSettings&);
 
-// What is asked for, or 1.
+// What is asked for, or what stands for it.
 inline int channels_of(const AlgorithmSettings& settings) { return settings.channels == 0 ? 1 : settings.channels; }
+inline MpiLibrary library_of(const AlgorithmSettings& settings) { return settings.library.value_or(MpiLibrary::open_mpi); }
 inline int pieces_of(const AlgorithmSettings& settings) { return settings.pieces == 0 ? 1 : settings.pieces; }
 
 struct Request {
@@ -62,6 +65,7 @@ struct Algorithm {
   bool takes_group = false;
   bool takes_servers = false;
   bool takes_inner = false;
+  bool takes_library = false;
   bool staggers = false;      // may take a group, through which each channel then goes from another rank on
   bool cuts_itself = false;   // `build` and `price` know of channels and pieces
   bool wants_pieces = false;  // without pieces and segments given, as many as do it first
@@ -81,7 +85,7 @@ std::span<const Algorithm> imported_algorithms();
 std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
-// What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group, /inner,
+// What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group, /inner, /library,
 // /servers, /server_hosts, /channels, /pieces, /nics, /segment, /file; those of the fabric are /fabric/type, /fabric/switches and
 // /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);

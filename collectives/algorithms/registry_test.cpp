@@ -162,9 +162,15 @@ TEST_CASE("neighbours exchange where the number of ranks is even") {
   CHECK(lines({.collective = Collective::allgather, .algorithm = "neighbour_exchange", .ranks = 7}) == "/ranks: must be even, got 7");
 }
 
-TEST_CASE("mpi takes no settings, and is what it is for the longest message where no size is known") {
+TEST_CASE(
+    "mpi takes a library and no other settings but the group of mpich, and is what it is for the longest message where no size is known") {
   CHECK(lines({.algorithm = "mpi", .ranks = 4, .settings = {.group = 2, .pieces = 2}}) ==
-        "/group: mpi allreduce has no groups, got 2\n/pieces: must be 1 for mpi allreduce, which cannot be cut further, got 2");
+        "/pieces: must be 1 for mpi allreduce, which cannot be cut further, got 2\n"
+        "/group: is of the library mpich, whose hosts have leaders; open_mpi sees ranks only, got 2");
+  CHECK(lines({.algorithm = "mpi", .ranks = 4, .settings = {.group = 3, .library = MpiLibrary::mpich}}) ==
+        "/group: must divide the 4 ranks (1, 2, 4), got 3");
+  CHECK(lines({.algorithm = "ring", .ranks = 4, .settings = {.library = MpiLibrary::mpich}}) ==
+        "/library: ring allreduce is of no library, got \"mpich\"");
   CHECK(to_string(build({.algorithm = "mpi", .ranks = 6})) == to_string(build({.algorithm = "halving_doubling", .ranks = 6})));
 }
 

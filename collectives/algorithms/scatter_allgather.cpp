@@ -2,6 +2,7 @@
 
 #include "collectives/algorithms/bruck.hpp"
 #include "collectives/algorithms/fold.hpp"
+#include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/recursive_doubling.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "collectives/schedule/compose.hpp"
@@ -26,6 +27,13 @@ Schedule scatter_doubling_broadcast(const Rooted& at) {
 Schedule reduce_scatter_gather_reduce(const Rooted& at) {
   Schedule s = then(ring_reduce_scatter(at.ranks), binomial_gather(at.ranks));
   s.name = "reduce_scatter_gather_reduce";
+  s.collective = Collective::reduce;
+  return rooted_at(s, at.root);
+}
+
+Schedule halving_gather_reduce(const Rooted& at) {
+  Schedule s = then(halving_doubling_reduce_scatter(at.ranks), binomial_gather(at.ranks));
+  s.name = "halving_gather_reduce";
   s.collective = Collective::reduce;
   return rooted_at(s, at.root);
 }

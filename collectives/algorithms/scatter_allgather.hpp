@@ -23,4 +23,8 @@ Price scatter_doubling_broadcast_price(int n);
 Schedule reduce_scatter_gather_reduce(const Rooted& at);
 Price reduce_scatter_gather_reduce_price(int n);
 
+// The same by recursive halving (the same paper; Thakur, Rabenseifner & Gropp 2005), and the same gather. Any n >= 1.
+// Steps and messages those of halving_doubling_reduce_scatter and of the gather, L and n-1.
+Schedule halving_gather_reduce(const Rooted& at);
+
 }  // namespace weft

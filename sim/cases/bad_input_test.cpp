@@ -192,6 +192,17 @@ TEST_CASE("names of algorithms, networks, placements and profiles are suggested"
               "chain, neighbour_tree, direct, knomial_tree, binary_tree, scatter_doubling, two_level, mpi, nccl, msccl"});
 }
 
+TEST_CASE("a library that mpi does not know is refused, and so is a group where no hosts have leaders") {
+  CHECK(lines_for(with("/workload/algorithm", Json{{"name", "mpi"}, {"library", "openmpi"}})) ==
+        Lines{"f.json: /workload/algorithm/library: unknown library \"openmpi\" (did you mean \"open_mpi\"?); allowed: \"open_mpi\", "
+              "\"open_mpi_4.0\", \"mpich\""});
+  CHECK(lines_for(with("/workload/algorithm", Json{{"name", "mpi"}, {"group", 4}})) ==
+        Lines{"f.json: /workload/algorithm/group: is of the library mpich, whose hosts have leaders; open_mpi sees ranks only, got 4"});
+  CHECK(lines_for(with("/workload/algorithm", Json{{"name", "ring"}, {"library", "mpich"}}))
+            .front()
+            .starts_with("f.json: /workload/algorithm/library: unknown key"));
+}
+
 TEST_CASE("a network that this build has not is refused with those it has") {
   std::string available;
   for (const NetworkTraits& traits : networks())

@@ -179,6 +179,20 @@ TEST_CASE("sized: the leaders of two_level do what MPI runs for so many ranks, u
   CHECK(label(sized(json, 1_MiB).choice) == "two_level(group=16,inner=ring)");
 }
 
+TEST_CASE("sized: mpi goes by the rules of the library that is named, with its segments and the leaders of its hosts") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "mpi", "library": "open_mpi_4.0"})");
+  CHECK(label(scenario_of(json).workload.algorithms.front()) == "mpi(library=open_mpi_4.0)");
+  CHECK(label(sized(json, 64_KiB).choice) == "ring");
+  json["workload"]["algorithm"]["library"] = "mpich";
+  CHECK(label(sized(json, 64_KiB).choice) == "two_level(group=8,inner=halving_doubling)");  // of 2 leaders
+  json["workload"]["ranks"] = 12;                                                           // no whole servers
+  CHECK(label(sized(json, 64_KiB).choice) == "halving_doubling");
+  json["workload"]["collective"] = "broadcast";
+  json["workload"]["algorithm"]["library"] = "open_mpi_4.0";
+  CHECK(label(sized(json, 1_MiB).choice) == "binary_tree(pieces=128)");  // of 8 KiB
+}
+
 TEST_CASE("sized: a row says what mpi chose") {
   const Scenario s = scenario_of(Json::parse(R"({"schema": 1, "name": "hosts", "fabric": {"type": "star", "nodes": 4, "link":
     {"bandwidth": "100Gbps", "latency": "500ns"}}, "hardware": "ideal", "workload": {"algorithm": "mpi", "size": "8KiB"}})"));

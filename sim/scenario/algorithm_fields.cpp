@@ -107,12 +107,13 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
     if (is_in_network(name)) continue;
     Fields<Settings> fields;
     std::string doc;
-    bool takes_group = false, takes_servers = false, takes_inner = false, staggers = false, can_be_cut = false;
+    bool takes_group = false, takes_servers = false, takes_inner = false, takes_library = false, staggers = false, can_be_cut = false;
     for (const Algorithm& algorithm : algorithms()) {  // for one collective or another
       if (algorithm.name != name) continue;
       takes_group |= algorithm.takes_group;
       takes_servers |= algorithm.takes_servers;
       takes_inner |= algorithm.takes_inner;
+      takes_library |= algorithm.takes_library;
       staggers |= algorithm.staggers;
       can_be_cut |= algorithm.can_be_cut;
       doc += fmt::format("{}{}: {}", doc.empty() ? "" : " ", name_of(algorithm.collective), algorithm.description);
@@ -124,6 +125,14 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                    "The algorithm among the leaders, by its name; when not given the one that \"mpi\" is for as many ranks and the size.");
       inner.writes([](const Settings& s) { return s.inner.empty() ? Json(Json::value_t::discarded) : Json(s.inner); });
       fields.push_back(inner);
+    }
+    if (takes_library) {
+      fields.push_back(
+          optional("library", &Settings::library,
+                   "Whose rules choose: open_mpi (4.1 to 5.0), open_mpi_4.0 (that and before) or mpich; when not given open_mpi."));
+      fields.push_back(
+          group_field("Of mpich: the ranks of a host, one of which leads; the GPUs of a server when not given, where they "
+                      "divide the ranks."));
     }
     if (takes_servers) {
       auto field = optional("servers", &Settings::servers,

@@ -17,6 +17,7 @@ std::string label(const AlgorithmChoice& choice) {
   const auto add_name = [&](const char* name, std::string_view value) {
     settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", name, value);
   };
+  if (choice.settings.library) add_name("library", name_of(*choice.settings.library));
   if (!choice.settings.inner.empty()) add_name("inner", choice.settings.inner);
   if (choice.settings.nccl != plain.nccl) add_name("algorithm", name_of(choice.settings.nccl));
   if (choice.settings.protocol != plain.protocol) add_name("protocol", name_of(choice.settings.protocol));

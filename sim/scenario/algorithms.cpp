@@ -88,8 +88,8 @@ AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice c
   const int gpus = scenario.server.gpu_count();
   if (algorithm && algorithm->cuts_itself) choice.settings = nccl_defaults(scenario, choice.settings);
   if (!algorithm || algorithm->cuts_itself || choice.settings.group != 0 || gpus == 1) return choice;
-  const bool rings = algorithm->staggers && choice.settings.channels > 1 && ranks_of(scenario) % gpus == 0;
-  if (algorithm->takes_group || rings) choice.settings.group = gpus;
+  const bool rings = algorithm->staggers && choice.settings.channels > 1, leaders = choice.settings.library == MpiLibrary::mpich;
+  if (algorithm->takes_group || ((rings || leaders) && ranks_of(scenario) % gpus == 0)) choice.settings.group = gpus;
   return choice;
 }
 

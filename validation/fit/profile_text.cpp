@@ -49,25 +49,28 @@ Json spread_of(const Spread& s) {
 }  // namespace
 
 Json valid_range(const std::vector<FitPoint>& points) {
-  std::set<std::string> collectives, algorithms;
+  std::set<std::string> collectives, algorithms, libraries;
   std::set<std::string> paths;  // as `weft run` asks for them (sim/cli/calibrated.hpp)
   std::set<int> ranks, nodes;
   std::int64_t smallest = INT64_MAX, largest = 0;
   for (const FitPoint& p : points) {
     collectives.insert(p.measured.collective);
     algorithms.insert(p.setup.algorithm.name);
+    if (const auto& library = p.setup.algorithm.settings.library) libraries.emplace(name_of(*library));
     ranks.insert(p.setup.ranks);
     if (p.setup.nodes > 0) nodes.insert(p.setup.nodes);
     if (p.setup.nodes > 1) paths.insert("network");
     if (p.setup.nodes > 0 && p.setup.ranks > p.setup.nodes) paths.insert("server");
     smallest = std::min(smallest, p.measured.size_bytes), largest = std::max(largest, p.measured.size_bytes);
   }
-  return {{"collectives", collectives},
-          {"algorithms", algorithms},
-          {"ranks", ranks},
-          {"nodes", nodes},
-          {"paths", paths},
-          {"size", {to_string(Bytes{smallest}), to_string(Bytes{largest})}}};
+  Json out = {{"collectives", collectives},
+              {"algorithms", algorithms},
+              {"ranks", ranks},
+              {"nodes", nodes},
+              {"paths", paths},
+              {"size", {to_string(Bytes{smallest}), to_string(Bytes{largest})}}};
+  if (!libraries.empty()) out["libraries"] = libraries;
+  return out;
 }
 
 ProfileOrigin origin_of(const CalibrateArguments& arguments, const std::vector<FitPoint>& points) {
