@@ -331,12 +331,13 @@ SimTime nvls_fill(const HardwareProfile& profile, const NcclQuestion& q, const R
 }
 
 // LL's messages between servers lie in host memory, where the processor looks at the flag of every eight bytes before it sends them, and
-// the receiver's GPU again. NCCL expects no more than 22.5 GB/s of LL between two servers whatever their NICs (llMaxBws; AMD's processors,
-// Intel's 39), over 16 channels: what the threads of one channel do at once, 8 bytes each, takes up to 2.9 us for each hop. NCCL's
-// latencies are of the first bytes. (Of ten systems of two to sixteen servers that are not in this repository all-reduces of 16 KiB take
-// 1.2 to 1.9 times as long as those of 512 B on nine, and as long on the others; within one server, without processors, they take as long.)
+// the receiver's GPU again. NCCL expects no more than 45 GB/s of LL between two servers of Hopper whatever their NICs, and 22.5 of Ampere
+// (llMaxBws), over 16 channels: what the threads of one channel do at once, 8 bytes each, takes 1.5 us or more for each hop. NCCL's
+// latencies are of the first bytes. (Trees of 16 KiB take 1.2 to 1.3 us a hop longer than those of 256 B on 4 and on 16 servers of 4 H100,
+// validation/data/pico_mn5_h100_nccl; on nine of ten systems of two to sixteen servers that are not in this repository 1.2 to 1.9 times as
+// long as those of 512 B, and within one server as long.)
 SimTime ll_pass(const NcclQuestion& q, const Regime& regime, Bytes size) {
-  constexpr double ns_a_byte = 16 / 22.5;
+  constexpr double ns_a_byte = 16 / 45.0;
   const Work& work = work_of_channel[index_of(NcclProtocol::ll)];
   const double pass = work.threads * work.bytes_each;
   const double part = static_cast<double>(size.count) / (regime.pattern == NcclAlgorithm::ring ? q.ranks : 1);

@@ -32,7 +32,7 @@ TEST_CASE("nccl tuning: the estimate is the table's latencies plus the bytes at 
 }
 
 TEST_CASE("nccl tuning: small messages take LL and trees, large ones Simple and rings; LL128 needs NVLink") {
-  CHECK(nccl_choice({}, four_servers, 256_B) == of_four(NcclProtocol::ll, NcclAlgorithm::tree, 182_ns + SimTime{44}));
+  CHECK(nccl_choice({}, four_servers, 256_B) == of_four(NcclProtocol::ll, NcclAlgorithm::tree, SimTime{91'022}));
   CHECK(nccl_choice({}, four_servers, 1_GiB) == of_four(NcclProtocol::simple, NcclAlgorithm::ring));
   const auto protocols = [](bool nvlink, bool in_order = true) {
     bool ll128 = false;
@@ -160,9 +160,9 @@ TEST_CASE("nccl tuning: between servers LL takes longer for what the threads of 
   NcclQuestion q = four_servers;
   q.algorithm = NcclAlgorithm::tree, q.protocol = NcclProtocol::ll;
   const auto network = [&](Bytes size) { return nccl_costs({}, nccl_choice({}, q, size)).network; };
-  // 512 threads of 8 bytes at 22.5 GB/s / 16: 2.9127 us from 4 KiB on, half of it at 2 KiB.
-  CHECK(network(2_KiB).microseconds() == doctest::Approx(5 + 2048 * 16 / 22.5e3));
-  CHECK(network(4_KiB).microseconds() == doctest::Approx(5 + 4096 * 16 / 22.5e3));
+  // 512 threads of 8 bytes at 45 GB/s / 16: 1.4564 us from 4 KiB on, half of it at 2 KiB.
+  CHECK(network(2_KiB).microseconds() == doctest::Approx(5 + 2048 * 16 / 45e3));
+  CHECK(network(4_KiB).microseconds() == doctest::Approx(5 + 4096 * 16 / 45e3));
   CHECK(network(1_MiB) == network(4_KiB));
   q.protocol = NcclProtocol::simple;
   CHECK(network(4_KiB) == network(8_B));
@@ -186,7 +186,7 @@ TEST_CASE("nccl tuning: a message that LL does not cut goes round the ring by it
   CHECK(nccl_costs({}, nccl_choice({}, q, 768_B)).nvlink == 600_ns);
   CHECK(nccl_costs({}, nccl_choice({}, q, 769_B)).nvlink == 1_us);
   const SimTime least = nccl_costs({}, nccl_choice({}, q, 768_B)).network, more = nccl_costs({}, nccl_choice({}, q, 769_B)).network;
-  CHECK(least == 2700_ns + SimTime{34'133});  // 48 B of each rank at 16 / 22.5 ns a byte
+  CHECK(least == 2700_ns + SimTime{17'067});  // 48 B of each rank at 16 / 45 ns a byte
   CHECK(more - least < 1_ns);
   q.collective = Collective::allgather;  // every rank has a block
   CHECK(nccl_costs({}, nccl_choice({}, q, 768_B)).nvlink == 1_us);
@@ -195,7 +195,7 @@ TEST_CASE("nccl tuning: a message that LL does not cut goes round the ring by it
 TEST_CASE("nccl tuning: what a way is longer than InfiniBand's 2 us comes on top of a hop, twice with Simple") {
   NcclQuestion q = four_servers;
   q.way = 16_us, q.algorithm = NcclAlgorithm::tree, q.protocol = NcclProtocol::ll;
-  CHECK(nccl_costs({}, nccl_choice({}, q, 8_B)).network == 5_us + 14_us + SimTime{5'689});  // 8 B take 5.7 ns
+  CHECK(nccl_costs({}, nccl_choice({}, q, 8_B)).network == 5_us + 14_us + SimTime{2'844});  // 8 B take 2.8 ns
   q.protocol = NcclProtocol::simple;
   CHECK(nccl_costs({}, nccl_choice({}, q, 8_B)).network == 14_us + 28_us);
   q.way = 1500_ns;
@@ -358,7 +358,7 @@ TEST_CASE("nccl tuning: small messages take few channels, so that each thread ha
 TEST_CASE("nccl tuning: what is given is kept, and other collectives have rings only") {
   NcclQuestion q = four_servers;
   q.algorithm = NcclAlgorithm::ring, q.protocol = NcclProtocol::ll;
-  CHECK(nccl_choice({}, q, 1_GiB) == of_four(NcclProtocol::ll, NcclAlgorithm::ring, SimTime{2'912'711}));  // 4 KiB at 16 / 22.5 ns
+  CHECK(nccl_choice({}, q, 1_GiB) == of_four(NcclProtocol::ll, NcclAlgorithm::ring, SimTime{1'456'356}));  // 4 KiB at 16 / 45 ns
   q = four_servers;
   q.collective = Collective::allgather;
   CHECK(nccl_choice({}, q, 8_B).pattern == NcclAlgorithm::ring);

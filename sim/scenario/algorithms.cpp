@@ -53,8 +53,8 @@ AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
   if (s.group == 0 && gpus > 1 && ranks % gpus == 0) s.group = gpus;
   const int of_server = std::max(s.group, 1);
   if (s.nics == 0) s.nics = ranks > of_server ? std::clamp(scenario.server.nic_count(), 1, of_server) : 1;
-  const bool can_relay = s.nics > 1 && ranks > of_server && of_server == gpus && nvlinks_join_all(scenario.server);
-  if (scenario.workload.collective == Collective::alltoall && !s.pxn && can_relay) s.pxn = true;
+  const bool may_relay = scenario.workload.collective == Collective::alltoall && !s.pxn;
+  if (may_relay && s.nics > 1 && ranks > of_server && of_server == gpus && nvlinks_join_all(scenario.server)) s.pxn = true;
   if (s.channels == 0 && s.pxn.value_or(false)) s.channels = 1;  // what it relays goes on in one message
   if (s.channels == 0) {
     const NvlinkRings rings = rings_of(scenario, of_server);
