@@ -48,9 +48,10 @@ TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple f
   CHECK(small.regime == Regime{.protocol = NcclProtocol::ll,
                                .pattern = NcclAlgorithm::tree,
                                .between_servers = true,
-                               .longer = small.regime.longer,
+                               .longer = SimTime{364'089},  // 1 KiB at 16 / 45 ns a byte
                                .gpus = 8,
-                               .nvlink = true});
+                               .nvlink = true,
+                               .of_rate = 0.9});
   CHECK(label(large.choice) == "nccl(group=8,algorithm=ring,protocol=simple,nics=8,channels=8)");
   CHECK(large.regime ==
         Regime{.protocol = NcclProtocol::simple, .pattern = NcclAlgorithm::ring, .between_servers = true, .gpus = 8, .nvlink = true});
