@@ -296,7 +296,8 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   Prepared& p = prepared(asked);
   if (p.chunks == 0) p.chunks = std::max(1, price(request_of(p.experiment.scenario(), asked.algorithm)).chunks);
   asked.size = simulated_as(asked.size, hardware.in(regime), p.chunks);
-  double smaller = static_cast<double>(asked.size.count) / static_cast<double>(of_each_message_alike.count);
+  double smaller = 1;  // calls of no bytes are measured too
+  if (of_each_message_alike.count > 0) smaller = static_cast<double>(asked.size.count) / static_cast<double>(of_each_message_alike.count);
   Regime of_asked = sized(asked, hardware, p).regime;  // a tree has other parts of its rate at other sizes
   smaller *= regime.of_rate / of_asked.of_rate;
   if (of_asked.longer != regime.longer || smaller > 1) asked.size = of_each_message_alike, of_asked = regime, smaller = 1;

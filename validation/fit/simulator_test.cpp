@@ -122,6 +122,12 @@ TEST_CASE("simulator: about the time is within a few percent of it, whatever NCC
   }
 }
 
+TEST_CASE("simulator: about the time of a call of no bytes is its time") {
+  Simulator simulator(two_servers_of_eight());
+  const MeasuredSetup setup{"allreduce", {"nccl"}, 16, 0_B};
+  CHECK(simulator.about_us(setup, {}) == doctest::Approx(simulator.time_us(setup, {})).epsilon(0.05));
+}
+
 TEST_CASE("simulator: about the times of a ring over many servers take less than half of the work") {
   Simulator exact(two_servers_of_eight()), about(two_servers_of_eight());
   std::mt19937_64 random(5);
