@@ -113,6 +113,7 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
     out.initial_copies = 0;  // its kernels read what they send where it lies, and its table has what its protocols cost
     out.eager_copy_rate = {};
     out.unpipelined_rate = {};
+    out.rendezvous = {}, out.rendezvous_threshold = HardwareProfile{}.rendezvous_threshold;  // a part of its hops between servers
   }
   if (regime.cost == 1) return out;
   if (regime.protocol != NcclProtocol::automatic) {
@@ -173,6 +174,7 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   factor("/simple_hops", profile.simple_hops);
   factor("/network_hops", profile.network_hops);
   factor("/nccl_launch", profile.nccl_launch);
+  factor("/nccl_peer", profile.nccl_peer);
   factor("/ll_bias", profile.ll_bias);
   factor("/ll128_bias", profile.ll128_bias);
   factor("/tree_bias", profile.tree_bias);

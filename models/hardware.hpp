@@ -28,14 +28,16 @@ struct Regime {
   NcclProtocol protocol = NcclProtocol::automatic;
   NcclAlgorithm pattern = NcclAlgorithm::ring;
   bool between_servers = false;
-  SimTime longer = {};     // a hop between servers, than those of NCCL's table
-  int gpus = 0;            // of each server that take part; 0: many, of rings and trees
-  SimTime fill = {};       // of the stages of NVLSTree before the last, at links wholly used
-  bool nvlink = false;     // between the GPUs of a server
-  int staged_sends = 0;    // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
-  bool one_chunk = false;  // all that goes round a ring
-  double of_rate = 1;      // what a tree gets at the call's size of the rate that it has at large ones
-  double cost = 1;         // of everything, over what the profile says
+  SimTime longer = {};      // a hop between servers, than those of NCCL's table
+  int gpus = 0;             // of each server that take part; 0: many, of rings and trees
+  SimTime fill = {};        // of the stages of NVLSTree before the last, at links wholly used
+  bool nvlink = false;      // between the GPUs of a server
+  int staged_sends = 0;     // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
+  bool one_chunk = false;   // all that goes round a ring
+  double of_rate = 1;       // what a tree gets at the call's size of the rate that it has at large ones
+  int remote_peers = 0;     // of a rank of an all-to-all
+  bool handshakes = false;  // its messages between servers are long enough for the profile's rendezvous
+  double cost = 1;          // of everything, over what the profile says
   friend bool operator==(const Regime&, const Regime&) = default;
 };
 
@@ -57,6 +59,7 @@ struct Regime {
 // stages of one message do one behind the other, and which keeps nobody. Between servers, all messages of one
 // connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is copied to host memory before it
 // leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at a time, for all of its streams.
+// In a call of NCCL rendezvous is of its messages between servers alone, a part of their hops that occupies nobody.
 struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};
@@ -98,6 +101,7 @@ struct HardwareProfile {
   double ll_hops = 1.0, ll128_hops = 1.0, simple_hops = 1.0;
   double network_hops = 1.0;  // besides, of hops between servers
   double nccl_launch = 1.0;   // of what launches a ring's operations between servers
+  double nccl_peer = 1.0;     // of what an all-to-all takes for each rank of other servers
   double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;
   double tree_efficiency = 0.92;
   double nvls_efficiency = 0.85;  // of what an NVSwitch that adds would give

@@ -29,6 +29,11 @@ constexpr double direct_efficiency = 0.85;
 // times as long with Simple (Intel; AMD twice of it).
 constexpr double network_launch_us = 1.0;
 
+// In an all-to-all the proxy thread of a GPU posts the receive and the send of each rank on other servers, and asks after them, one behind
+// the other. Of few bytes to 8 ranks each it takes 59 us on two DGX A100 with InfiniBand, some 40 more than its hops; with libfabric on
+// Slingshot 57 to 4 and 283 to 28, with TCP 75 and 440 (argonne-lcf/alcf-nccl-tests 385be33, Sophia and Polaris): 9.4 and 15 us for each.
+constexpr double peer_us = 5.0;
+
 // LL cuts no less from a message for each rank (96 threads of 8 bytes; before 2.20). One such chunk goes round the ring by itself: no rank
 // has another to send, and nobody waits for a launch. 256 B on 4 and 16 servers take what the table has without it, 8 times as much takes
 // 40 to 50 % longer, on trees 10 % (validation/data/pico_mn5_h100_nccl).
@@ -101,6 +106,13 @@ const Table& table_of(const Regime& regime) {
   }
 }
 
+// Of a hop between servers.
+double network_us(const Regime& regime) {
+  if (nvswitches_add(regime)) return sharp_adds(regime) ? nvls_network_us / 2 : nvls_tree_network_us;
+  const double us = (regime.gpus == 1 ? tree : table_of(regime)).network[index_of(regime.protocol)];  // nothing hides it from an only GPU
+  return sharp_adds(regime) ? us / 2 : us;                                                            // up to the switches and down again
+}
+
 // An NVSwitch by itself.
 bool is_one_nvswitch(const Regime& regime) { return regime.pattern == NcclAlgorithm::nvls && !regime.between_servers; }
 
@@ -129,13 +141,16 @@ NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
   const double hops = hops_factor(profile, regime.protocol);
   const double inside = (regime.nvlink ? table_of(regime).nvlink : table_of(regime).pcie)[index_of(regime.protocol)];
   const double launched = std::max(hops, launch_us(profile, regime) / inside);
-  return {launched, launched > 0 ? profile.network_hops * hops / launched : profile.network_hops, efficiency};
+  double network = launched > 0 ? profile.network_hops * hops / launched : profile.network_hops;
+  if (regime.handshakes && launched > 0) network += profile.rendezvous.microseconds() / (launched * network_us(regime));
+  return {launched, network, efficiency};
 }
 
 HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime, const NcclFactors& factors) {
   hops_factor(profile, regime.protocol) = factors.hops;
   profile.network_hops = factors.network;
   profile.nccl_launch = 0;
+  profile.rendezvous = {};
   if (is_one_nvswitch(regime)) {
     profile.nvls_efficiency = factors.efficiency;
     return profile;
@@ -148,29 +163,27 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency);
   const double hops = hops_factor(profile, regime.protocol);
+  const SimTime handshake = regime.handshakes ? profile.rendezvous : SimTime{};
   if (nvswitches_add(regime)) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
     // A profile says what NVLS gives by itself. Between servers, where the network is mostly the slower one, it is what is published.
     static const double published = HardwareProfile{}.nvls_efficiency;
     const double beside_network = is_one_nvswitch(regime) ? 1 : published;
-    const double network = sharp_adds(regime) ? nvls_network_us / 2 : nvls_tree_network_us;
     return {.base = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency)),
             .nvlink = hop,
             .pcie = hop,
-            .network = microseconds(hops * profile.network_hops * network) + regime.longer,
+            .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
             .efficiency = efficiency,
             .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * beside_network};
   }
   const Table& table = table_of(regime);
   const std::size_t i = index_of(regime.protocol);
   const double launch = launch_us(profile, regime);
-  double network = (regime.gpus == 1 ? tree : table).network[i];  // nothing hides it from a server's only GPU
-  if (sharp_adds(regime)) network /= 2;                           // up to the switches and down again
   const double serial = regime.pattern == NcclAlgorithm::collnet_direct ? hops * arity_us * (regime.gpus - 1) : 0;
-  return {.base = microseconds(profile.nccl_base * table.base[i]),
+  return {.base = microseconds(profile.nccl_base * table.base[i] + profile.nccl_peer * peer_us * regime.remote_peers),
           .nvlink = microseconds(std::max(launch, hops * table.nvlink[i]) + serial),
           .pcie = microseconds(std::max(launch, hops * table.pcie[i]) + serial),
-          .network = microseconds(hops * profile.network_hops * network) + regime.longer,
+          .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
           .efficiency = regime.of_rate * efficiency / staged_turns(regime.staged_sends)};
 }
 
@@ -344,12 +357,20 @@ SimTime ll_pass(const NcclQuestion& q, const Regime& regime, Bytes size) {
   return microseconds(1e-3 * ns_a_byte * std::min(part, pass));
 }
 
+// The longest message between servers, on one channel: what goes round a ring or to one peer, or all that a tree or a chain passes on.
+Bytes message_of(const NcclQuestion& q, const Regime& regime, Bytes size) {
+  const bool is_part = regime.pattern == NcclAlgorithm::ring && !is_chain(q.collective);
+  return Bytes{size.count / (is_part ? q.ranks : 1)};
+}
+
 // With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
 Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size) {
   if (nvswitches_add(regime) && !is_one_nvswitch(regime)) regime.fill = nvls_fill(profile, q, regime, size);
   if (regime.protocol == NcclProtocol::ll && q.servers > 1) regime.longer += ll_pass(q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= least_chunk_of_ll;
+  if (q.servers > 1) regime.handshakes = message_of(q, regime, size) >= profile.rendezvous_threshold;
+  if (q.servers > 1 && q.collective == Collective::alltoall) regime.remote_peers = q.ranks - q.ranks / q.servers;
   if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;
   if (is_chain(q.collective) || q.collective == Collective::alltoall) return regime;
   regime.staged_sends = (q.collective == Collective::allreduce ? 2 : 1) * (q.ranks - 1);

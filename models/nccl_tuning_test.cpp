@@ -103,7 +103,8 @@ TEST_CASE("nccl tuning: a ring that is staged in host memory writes and reads by
 TEST_CASE("nccl tuning: factors that are taken from a profile and given to another make the same costs") {
   HardwareProfile from;
   from.ll128_hops = 2, from.network_hops = 3, from.ll128_efficiency = 0.5, from.tree_efficiency = 0.8;
-  const Regime tree{NcclProtocol::ll128, NcclAlgorithm::tree, true};
+  from.rendezvous = 7_us;
+  const Regime tree{.protocol = NcclProtocol::ll128, .pattern = NcclAlgorithm::tree, .between_servers = true, .handshakes = true};
   const NcclCosts want = nccl_costs(from, tree), got = nccl_costs(with_nccl_factors({}, tree, nccl_factors(from, tree)), tree);
   CHECK(got.network == want.network);
   CHECK(got.nvlink == want.nvlink);
@@ -122,6 +123,38 @@ TEST_CASE("nccl tuning: factors of a ring between servers hold what it launches"
     CHECK(got.network == want.network);
   }
   CHECK(nccl_costs(with_nccl_factors(from, of_four(NcclProtocol::ll, NcclAlgorithm::ring), {}), ring).pcie == 1_us);
+}
+
+TEST_CASE("nccl tuning: an all-to-all takes 5 us more for each rank on another server") {
+  const auto base = [](Collective collective, int servers, double factor) {
+    NcclQuestion q{.collective = collective, .ranks = 16, .servers = servers, .protocol = NcclProtocol::simple};
+    if (servers > 1) q.outside = 100_Gbps;
+    HardwareProfile profile;
+    profile.nccl_peer = factor;
+    return nccl_costs(profile, nccl_choice(profile, q, 1_KiB)).base;
+  };
+  CHECK(base(Collective::alltoall, 1, 1) == 8400_ns);
+  CHECK(base(Collective::alltoall, 2, 1) == 8400_ns + 40_us);
+  CHECK(base(Collective::alltoall, 4, 2) == 8400_ns + 120_us);
+  CHECK(base(Collective::allgather, 4, 2) == 8400_ns);
+}
+
+TEST_CASE("nccl tuning: between servers messages that reach the profile's rendezvous_threshold take its rendezvous for each hop") {
+  HardwareProfile plugin;
+  plugin.rendezvous = 15_us, plugin.rendezvous_threshold = 8_KiB;
+  NcclQuestion q = four_servers;
+  q.protocol = NcclProtocol::simple, q.algorithm = NcclAlgorithm::tree;
+  const auto network = [&](Bytes size) { return nccl_costs(plugin, nccl_choice(plugin, q, size)).network; };
+  CHECK(network(8191_B) == 14_us);
+  CHECK(network(8_KiB) == 29_us);  // a tree passes the whole message on
+  q.algorithm = NcclAlgorithm::ring;
+  CHECK(network(127_KiB) == 14_us);  // a ring of 16 a sixteenth of it
+  CHECK(network(128_KiB) == 29_us);
+  q.algorithm = NcclAlgorithm::nvls_tree, q.switch_adds = true;
+  CHECK(network(8_KiB) == 20'900_ns + 15_us);
+  q = one_server, q.algorithm = NcclAlgorithm::ring;
+  CHECK_FALSE(nccl_choice(plugin, q, 1_GiB).handshakes);
+  CHECK(plugin.in({.protocol = NcclProtocol::simple}).rendezvous == SimTime{});  // its messages inside servers make none
 }
 
 TEST_CASE("nccl tuning: the published table regrets no choice, a profile in which the chosen protocol is slow does") {

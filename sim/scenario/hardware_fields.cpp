@@ -140,6 +140,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    "A factor on the time in which a rank of NCCL launches an operation of its ring between servers: a ring's hops inside "
                    "servers take no less. 1 us, three times as much with protocol Simple.",
                    between(0.0, nccl_most_factor)),
+          optional("nccl_peer", &H::nccl_peer,
+                   "A factor on the 5 us that an all-to-all of NCCL takes for each rank on another server, whose messages a GPU's proxy "
+                   "thread posts one behind the other.",
+                   between(0.0, nccl_most_factor)),
           optional(
               "ll_efficiency", &H::ll_efficiency,
               "The goodput of NCCL's protocol LL over what the links give: half of its bytes are flags, and it moves 8 bytes at a time.",

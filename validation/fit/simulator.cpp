@@ -49,6 +49,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
     hardware.nccl_base = none.nccl_base;
     hardware.ll_hops = none.ll_hops, hardware.ll128_hops = none.ll128_hops, hardware.simple_hops = none.simple_hops;
     hardware.network_hops = none.network_hops, hardware.nccl_launch = none.nccl_launch;
+    hardware.nccl_peer = none.nccl_peer;
     hardware.ll_efficiency = none.ll_efficiency, hardware.ll128_efficiency = none.ll128_efficiency;
     hardware.simple_efficiency = none.simple_efficiency, hardware.tree_efficiency = none.tree_efficiency;
     hardware.nvls_efficiency = none.nvls_efficiency, hardware.nvls_bias = none.nvls_bias;
@@ -222,9 +223,10 @@ SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hard
   if (!depends_on_size(p.experiment.scenario(), p.algorithm)) return {p.algorithm};
   if (!find_algorithm(p.experiment.scenario().workload.collective, p.algorithm.name)->cuts_itself) return ask();
   // NCCL chooses by its own table, which of a profile only the biases change; how long NVLSTree's stages take depends on the wire.
-  const auto [at, is_new] = p.chosen.try_emplace({static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias,
-                                                  hardware.tree_bias, hardware.nvls_bias, hardware.wire_efficiency},
-                                                 SizedChoice{});
+  const auto [at, is_new] =
+      p.chosen.try_emplace({static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias, hardware.tree_bias,
+                            hardware.nvls_bias, hardware.wire_efficiency, static_cast<double>(hardware.rendezvous_threshold.count)},
+                           SizedChoice{});
   if (is_new) at->second = ask();
   return at->second;
 }
@@ -300,7 +302,8 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   if (of_each_message_alike.count > 0) smaller = static_cast<double>(asked.size.count) / static_cast<double>(of_each_message_alike.count);
   Regime of_asked = sized(asked, hardware, p).regime;  // a tree has other parts of its rate at other sizes
   smaller *= regime.of_rate / of_asked.of_rate;
-  if (of_asked.longer != regime.longer || smaller > 1) asked.size = of_each_message_alike, of_asked = regime, smaller = 1;
+  if (of_asked.longer != regime.longer || of_asked.handshakes != regime.handshakes || smaller > 1)
+    asked.size = of_each_message_alike, of_asked = regime, smaller = 1;
   const NcclFactors here = nccl_factors(hardware, regime);
   std::vector<Axis> axes = {Axis(here.hops), Axis(1 / (smaller * std::min(1.0, here.efficiency)))};  // of hops, of bytes,
   if (regime.between_servers) axes.emplace_back(here.hops * here.network);                           // of hops between servers
