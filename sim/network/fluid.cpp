@@ -4,14 +4,26 @@
 #include "kernels/base/hash.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
 namespace weft {
 namespace {
 
-// Rounded up; never() where a SimTime holds no more.
-std::int64_t whole_ps(double ps) { return ps < 0x1p63 ? static_cast<std::int64_t>(std::ceil(ps)) : SimTime::never().ps; }
+// Rounded up; never() where a SimTime holds no more. What std::ceil gives, which is a call where the processor's own rounding is not
+// counted on.
+std::int64_t whole_ps(double ps) {
+  if (!(ps < 0x1p63)) return SimTime::never().ps;
+  const auto below = static_cast<std::int64_t>(ps);
+  return below + (static_cast<double>(below) < ps ? 1 : 0);
+}
+
+// The greatest power of two that is not above it.
+double power_of_two_within(double positive) {
+  constexpr std::uint64_t exponent = 0x7ff0'0000'0000'0000;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(positive) & exponent);
+}
 
 }  // namespace
 
@@ -25,7 +37,6 @@ LinkId FluidNetwork::add_link(BitsPerSecond capacity) {
   links_.push_back({.capacity = static_cast<double>(capacity.count)});
   nominal_.push_back(static_cast<double>(capacity.count));
   if (detour_) remaining_.push_back(1), carried_.push_back(0);
-  if (claims_) unfrozen_weight_.resize(links_.size());
   return static_cast<LinkId>(links_.size() - 1);
 }
 
@@ -58,10 +69,7 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
     path = detour_(path);
     rerouted_ += path != first_paths_.back() ? 1 : 0;
   }
-  if (claim != FlowClaim{}) {
-    claims_ = true;
-    unfrozen_weight_.resize(links_.size());
-  }
+  if (claim != FlowClaim{}) claims_ = true;
   routes_.push_back(route_over(path, {.latency_ps = latency.ps,
                                       .bits_per_second = 0,
                                       .weight = claim.weight,
@@ -218,9 +226,8 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   // A quotient a rounding error above a whole picosecond is that picosecond.
   f.end_ps = later(now_, std::max<std::int64_t>(1, whole_ps(ps - ps * 1e-15)));
   if (active_ > exact_up_to) {
-    const double grid =
-        std::ldexp(1.0, std::ilogb(8.0 * static_cast<double>(f.bytes) / rate * 1e12 * coarseness * static_cast<double>(active_)));
-    if (grid > 1) f.end_ps = whole_ps(std::ceil(static_cast<double>(f.end_ps) / grid) * grid);
+    const double grid = power_of_two_within(8.0 * static_cast<double>(f.bytes) / rate * 1e12 * coarseness * static_cast<double>(active_));
+    if (grid > 1) f.end_ps = whole_ps(static_cast<double>(whole_ps(static_cast<double>(f.end_ps) / grid)) * grid);
   }
   expect_end(flow);
 }

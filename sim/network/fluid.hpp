@@ -194,16 +194,15 @@ class FluidNetwork {
   struct alignas(cache_line) Flow {
     double remaining_bits;  // at updated_ps
     double rate;            // bits per second; 0 until first settled, and while it stands
-    double next_rate;       // while solving: what it is about to be
     std::int64_t updated_ps;
     std::int64_t end_ps;
     std::int64_t bytes;
     std::uint32_t route : 29;   // no_route: a timer
     std::uint32_t settled : 1;  // it has had a rate
     std::uint32_t active : 1;
-    std::uint32_t frozen : 1;  // while solving: next_rate is decided, as far as is known
     std::uint32_t token;
     std::uint32_t problem;  // the last sharing problem it was part of
+    std::uint32_t member;   // of that one: its place in members_ and shares_
     LinkId bottleneck;      // the saturated link that decides its rate; no_link: its ceiling does
   };
   static_assert(sizeof(Flow) == cache_line);
@@ -225,10 +224,9 @@ class FluidNetwork {
   };
   struct alignas(cache_line) LinkState {
     double capacity;  // now
-    double left = 0;  // while solving: capacity not yet given away
     FlowLists::List flows = {};
-    std::uint32_t unfrozen = 0;  // while solving: members without a rate
     std::uint32_t problem = 0;   // the last sharing problem it was part of
+    std::uint32_t shared = 0;    // of that one: its place in shared_links_
     std::uint32_t loosened = 0;  // the last for which flows that it held back were looked for
     std::uint32_t walked = 0;    // the last walk over links that came to it
     std::uint32_t holds = 0;     // flows whose bottleneck it is
@@ -241,10 +239,30 @@ class FluidNetwork {
     double duplex = 0;  // the most it has while flows cross both
     double alone = 0;   // its capacity while none crosses the opposite one
   };
+  // While solving: what a member of the problem is about to have, and what does not change meanwhile. Flows and their links lie without
+  // order in large tables; who shares out goes through these side by side.
+  struct Share {
+    double next_rate;
+    double alone;                // the least capacity of the links that it uses alone, or its ceiling
+    LinkId alone_link;           // which; no_link: its ceiling
+    std::uint32_t first_shared;  // of its links that others use too, in shared_by_members_: up to the next member's
+    bool frozen;                 // next_rate is decided, as far as is known
+  };
+  // While solving: a link of members that more than one flow uses.
+  struct SharedLink {
+    double left = 0;             // capacity not yet given away
+    double unfrozen_weight = 0;  // with claims: of its members without a rate
+    LinkId id = no_link;
+    std::uint32_t unfrozen = 0;                   // members without a rate
+    std::uint32_t others = 0;                     // how many that are no members use it, when it was last shared out
+    std::uint32_t first_member = 0, members = 0;  // those who use it, in members_on_links_, since then
+    std::uint32_t walked = 0;                     // the last walk over links that came to it
+  };
   struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its ceiling
     double share;      // for each unit of weight
     LinkId link;
     std::uint32_t flow;
+    std::uint32_t at;  // in shared_links_; or in shares_
   };
   struct LargerShare {  // for a heap with the smallest share on top, ties in a fixed order
     bool operator()(const Bottleneck& a, const Bottleneck& b) const {
@@ -318,29 +336,40 @@ class FluidNetwork {
   void change_capacities();
   void change_capacity(LinkId id);
   void admit(std::uint32_t flow);
+  template <bool claims>
   void add_links_of_members();
   void admit_slowed_by(std::uint32_t flow);
+  template <bool claims>
   void admit_neighbours();
   // `claims` says whether any route has a claim of its own; without, weights and ceilings cost nothing.
   template <bool claims>
   void solve();
   void begin_round(std::size_t first_new);
-  bool in_round(const LinkState& link) const { return all_links_ || link.walked == walk_; }
+  bool in_round(const SharedLink& link) const { return all_links_ || link.walked == walk_; }
+  std::span<const std::uint32_t> shared_of(std::uint32_t member) const {
+    const std::uint32_t first = shares_[member].first_shared;
+    const std::size_t end = member + 1 < shares_.size() ? shares_[member + 1].first_shared : shared_by_members_.size();
+    return std::span(shared_by_members_).subspan(first, end - first);
+  }
+  std::span<const std::uint32_t> members_on(const SharedLink& link) const {
+    return std::span(members_on_links_).subspan(link.first_member, link.members);
+  }
+  bool solved_for(const Flow& flow) const { return flow.problem == problem_ && flow.member < shares_.size(); }
   template <bool claims>
   void share_out();
   template <bool claims>
   bool admit_unsettled();
   template <bool claims>
-  void give(std::uint32_t flow, double share, LinkId bottleneck);
+  void give(std::uint32_t member, double share, LinkId bottleneck);
   template <bool claims>
   double weight_of(const Flow& flow) const {
     if constexpr (claims) return terms_of(routes_[flow.route]).weight;
     return 1.0;
   }
   template <bool claims>
-  double unfrozen_weight(LinkId id) const {
-    if constexpr (claims) return unfrozen_weight_[static_cast<std::size_t>(id)];
-    return links_[static_cast<std::size_t>(id)].unfrozen;
+  static double unfrozen_weight(const SharedLink& link) {
+    if constexpr (claims) return link.unfrozen_weight;
+    return link.unfrozen;
   }
   void set_rate(std::uint32_t flow, double rate);
   void note_use(const Flow& flow, double bits);
@@ -372,16 +401,15 @@ class FluidNetwork {
   std::vector<LinkId> two_way_;        // links that flows joined or left at this date, whose capacity depends on how many they are
   std::size_t active_ = 0;             // flows on their links
   std::uint32_t problem_ = 0;
-  std::vector<std::uint32_t> members_;   // flows of the sharing problem at hand
-  std::size_t with_links_ = 0;           // members whose links are among these:
-  std::vector<LinkId> member_links_;     // their links that more than one flow uses
-  std::vector<std::uint32_t> others_;    // how many that are no members use each of these, when it was last shared out
-  std::vector<std::uint32_t> unfrozen_;  // members whose links are shared out in this round: all of them in the first
-  bool all_links_ = true;                // all of member_links_ are; otherwise those that walk_ has come to
+  std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
+  std::vector<Share> shares_;           // of the first of them: those whose links are known
+  std::vector<SharedLink> shared_links_;
+  std::vector<std::uint32_t> shared_by_members_, members_on_links_;
+  std::vector<std::uint32_t> unfrozen_;  // members, by number, whose links are shared out in this round: all of them in the first
+  bool all_links_ = true;                // all of shared_links_ are; otherwise those that walk_ has come to
   std::uint32_t walk_ = 0;
   std::vector<Bottleneck> bottlenecks_;
-  bool claims_ = false;                  // some route has a weight or a ceiling
-  std::vector<double> unfrozen_weight_;  // by link, while solving with claims: of its members without a rate
+  bool claims_ = false;  // some route has a weight or a ceiling
 
   struct Quotient {
     std::int64_t bytes = -1, bits_per_second = 0, ps = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace weft {
 
@@ -38,8 +39,10 @@ void FluidNetwork::change_capacity(LinkId id) {
 void FluidNetwork::settle() {
   ++problem_;
   members_.clear();
-  member_links_.clear();
-  with_links_ = 0;
+  shares_.clear();
+  shared_links_.clear();
+  shared_by_members_.clear();
+  members_on_links_.clear();
   change_capacities();
   for (const LinkId id : touched_) for_flows_on(links_[static_cast<std::size_t>(id)], [&](std::uint32_t flow) { admit(flow); });
   touched_.clear();
@@ -95,7 +98,7 @@ void FluidNetwork::settle() {
   claims_ ? solve<true>() : solve<false>();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (recording_ && i + 4 < members_.size()) prefetch(&decisions_[members_[i + 4]]);
-    set_rate(members_[i], flows_[members_[i]].next_rate);
+    set_rate(members_[i], shares_[i].next_rate);
   }
 }
 
@@ -103,56 +106,76 @@ template <bool claims>
 void FluidNetwork::solve() {
   std::size_t before = 0;  // members that have a next rate
   for (int round = 0;; ++round) {
-    add_links_of_members();
+    add_links_of_members<claims>();
     begin_round(before);
     share_out<claims>();
     before = members_.size();
     if (!admit_unsettled<claims>()) break;
     // Changes that keep spreading are followed a whole neighbourhood at a time.
-    if (round >= 4) admit_neighbours();
+    if (round >= 4) admit_neighbours<claims>();
   }
 }
 
 // Members that share no link with a new one, nor with one that does, and so on, have the next rates that they would get again.
 void FluidNetwork::begin_round(std::size_t first_new) {
   all_links_ = first_new == 0;
-  unfrozen_.assign(members_.begin() + static_cast<std::ptrdiff_t>(first_new), members_.end());
+  unfrozen_.resize(members_.size() - first_new);
+  std::iota(unfrozen_.begin(), unfrozen_.end(), static_cast<std::uint32_t>(first_new));
   if (all_links_) return;
   ++walk_;
-  for (const std::uint32_t flow : unfrozen_) flows_[flow].frozen = 0;
   for (std::size_t i = 0; i < unfrozen_.size(); ++i)
-    for_links_of(unfrozen_[i], [&](LinkState& link, LinkId) {
-      if (link.flows.size() == 1 || link.walked == walk_) return;
+    for (const std::uint32_t at : shared_of(unfrozen_[i])) {
+      SharedLink& link = shared_links_[at];
+      if (link.walked == walk_) continue;
       link.walked = walk_;
-      for_flows_on(link, [&](std::uint32_t flow) {
-        if (flows_[flow].problem != problem_ || !flows_[flow].frozen) return;
-        flows_[flow].frozen = 0;
-        unfrozen_.push_back(flow);
-      });
-    });
+      for (const std::uint32_t member : members_on(link)) {
+        if (!shares_[member].frozen) continue;
+        shares_[member].frozen = false;
+        unfrozen_.push_back(member);
+      }
+    }
 }
 
 void FluidNetwork::admit(std::uint32_t flow) {
   Flow& f = flows_[flow];
   if (f.problem == problem_) return;
   f.problem = problem_;
+  f.member = static_cast<std::uint32_t>(members_.size());
   members_.push_back(flow);
 }
 
 // Not at once as each is admitted: so what the next ones need can be asked for, first which links they use, then these.
+template <bool claims>
 void FluidNetwork::add_links_of_members() {
   const std::size_t flows_ahead = flows_.size() > flows_in_cache ? 16 : 0, links_ahead = flows_ahead / 2;
-  for (std::size_t i = with_links_; i < std::min(with_links_ + flows_ahead, members_.size()); ++i) fetch_flow(members_[i]);
-  for (std::size_t i = with_links_; i < std::min(with_links_ + links_ahead, members_.size()); ++i) fetch_links(members_[i]);
-  for (; with_links_ < members_.size(); ++with_links_) {
-    if (flows_ahead > 0 && with_links_ + flows_ahead < members_.size()) fetch_flow(members_[with_links_ + flows_ahead]);
-    if (links_ahead > 0 && with_links_ + links_ahead < members_.size()) fetch_links(members_[with_links_ + links_ahead]);
-    for_links_of(members_[with_links_], [&](LinkState& link, LinkId id) {
-      if (link.flows.size() == 1 || link.problem == problem_) return;
-      link.problem = problem_;
-      lists_.fetch(link.flows);
-      member_links_.push_back(id);
+  const std::size_t known = shares_.size();
+  for (std::size_t i = known; i < std::min(known + flows_ahead, members_.size()); ++i) fetch_flow(members_[i]);
+  for (std::size_t i = known; i < std::min(known + links_ahead, members_.size()); ++i) fetch_links(members_[i]);
+  for (std::size_t i = known; i < members_.size(); ++i) {
+    if (flows_ahead > 0 && i + flows_ahead < members_.size()) fetch_flow(members_[i + flows_ahead]);
+    if (links_ahead > 0 && i + links_ahead < members_.size()) fetch_links(members_[i + links_ahead]);
+    Share share{.next_rate = 0,
+                .alone = HUGE_VAL,
+                .alone_link = 0,
+                .first_shared = static_cast<std::uint32_t>(shared_by_members_.size()),
+                .frozen = false};
+    for_links_of(members_[i], [&](LinkState& link, LinkId id) {
+      if (link.flows.size() == 1) {
+        if (link.capacity < share.alone) share.alone = link.capacity, share.alone_link = id;
+        return;
+      }
+      if (link.problem != problem_) {
+        link.problem = problem_;
+        link.shared = static_cast<std::uint32_t>(shared_links_.size());
+        lists_.fetch(link.flows);
+        shared_links_.push_back({.id = id});
+      }
+      shared_by_members_.push_back(link.shared);
     });
+    if constexpr (claims)
+      if (const double ceiling = terms_of(routes_[flows_[members_[i]].route]).ceiling; ceiling < share.alone)
+        share.alone = ceiling, share.alone_link = no_link;
+    shares_.push_back(share);
   }
 }
 
@@ -168,10 +191,11 @@ void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
   });
 }
 
+template <bool claims>
 void FluidNetwork::admit_neighbours() {
-  add_links_of_members();
-  for (std::size_t i = 0, before = member_links_.size(); i < before; ++i)
-    for_flows_on(links_[static_cast<std::size_t>(member_links_[i])], [&](std::uint32_t flow) { admit(flow); });
+  add_links_of_members<claims>();
+  for (const SharedLink& link : shared_links_)
+    for_flows_on(links_[static_cast<std::size_t>(link.id)], [&](std::uint32_t flow) { admit(flow); });
 }
 
 // Progressive filling of what non-members leave of each link: the link with the smallest share fixes the rate of its
@@ -181,48 +205,35 @@ template <bool claims>
 void FluidNetwork::share_out() {
   solved_flows_ += unfrozen_.size();
   bottlenecks_.clear();
-  others_.resize(member_links_.size());
-  for (std::size_t i = 0; i < member_links_.size(); ++i) {
-    if (i + 1 < member_links_.size()) fetch_newest_flow(links_[static_cast<std::size_t>(member_links_[i + 1])]);
-    const LinkId id = member_links_[i];
-    LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (!in_round(link)) continue;
+  for (std::uint32_t i = 0; i < shared_links_.size(); ++i) {
+    SharedLink& shared = shared_links_[i];
+    if (i + 1 < shared_links_.size()) fetch_newest_flow(links_[static_cast<std::size_t>(shared_links_[i + 1].id)]);
+    if (!in_round(shared)) continue;
+    const LinkState& link = links_[static_cast<std::size_t>(shared.id)];
     double left = link.capacity, weight = 0;
-    std::uint32_t unfrozen = 0;
+    shared.first_member = static_cast<std::uint32_t>(members_on_links_.size());
     for_flows_on(link, [&](std::uint32_t number) {
       const Flow& flow = flows_[number];
       if (flow.problem != problem_) {
         left -= flow.rate;
         return;
       }
-      ++unfrozen;
+      members_on_links_.push_back(flow.member);
       if constexpr (claims) weight += weight_of<claims>(flow);
     });
-    link.left = std::max(0.0, left);
-    link.unfrozen = unfrozen;
-    others_[i] = link.flows.size() - unfrozen;
-    if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] = weight;
-    bottlenecks_.push_back({link.left / unfrozen_weight<claims>(id), id, none});
+    shared.left = std::max(0.0, left);
+    shared.members = shared.unfrozen = static_cast<std::uint32_t>(members_on_links_.size()) - shared.first_member;
+    shared.others = link.flows.size() - shared.members;
+    if constexpr (claims) shared.unfrozen_weight = weight;
+    bottlenecks_.push_back({shared.left / unfrozen_weight<claims>(shared), shared.id, none, i});
   }
-  for (const std::uint32_t flow : unfrozen_) {
-    flows_[flow].frozen = 0;
-    Bottleneck alone{HUGE_VAL, 0, flow};
+  for (const std::uint32_t member : unfrozen_) {
+    const Share& share = shares_[member];
     double most = HUGE_VAL;  // that its shared links can give it
-    for_links_of(flow, [&](const LinkState& link, LinkId id) {
-      if (link.flows.size() > 1)
-        most = std::min(most, link.left);
-      else if (link.capacity < alone.share)
-        alone.share = link.capacity, alone.link = id;
-    });
-    if constexpr (claims) {
-      const RouteTerms& terms = terms_of(routes_[flows_[flow].route]);
-      if (terms.ceiling < alone.share) alone.share = terms.ceiling, alone.link = no_link;
-      if (alone.share >= most) continue;
-      alone.share /= terms.weight;
-      bottlenecks_.push_back(alone);
-    } else if (alone.share < most) {
-      bottlenecks_.push_back(alone);
-    }
+    for (const std::uint32_t at : shared_of(member)) most = std::min(most, shared_links_[at].left);
+    if (share.alone >= most) continue;
+    const std::uint32_t flow = members_[member];
+    bottlenecks_.push_back({claims ? share.alone / weight_of<claims>(flows_[flow]) : share.alone, share.alone_link, flow, member});
   }
   std::ranges::make_heap(bottlenecks_, LargerShare{});
   for (std::size_t to_freeze = unfrozen_.size(); to_freeze > 0;) {
@@ -230,39 +241,40 @@ void FluidNetwork::share_out() {
     const Bottleneck least = bottlenecks_.back();
     bottlenecks_.pop_back();
     if (least.flow != none) {
-      if (flows_[least.flow].frozen) continue;
-      give<claims>(least.flow, least.share, least.link);
+      if (shares_[least.at].frozen) continue;
+      give<claims>(least.at, least.share, least.link);
       --to_freeze;
       continue;
     }
-    const LinkState& link = links_[static_cast<std::size_t>(least.link)];
+    const SharedLink& link = shared_links_[least.at];
     if (link.unfrozen == 0) continue;
-    const double share = link.left / unfrozen_weight<claims>(least.link);
+    const double share = link.left / unfrozen_weight<claims>(link);
     if (share > least.share) {
-      bottlenecks_.push_back({share, least.link, none});
+      bottlenecks_.push_back({share, least.link, none, least.at});
       std::ranges::push_heap(bottlenecks_, LargerShare{});
       continue;
     }
-    for_flows_on(link, [&](std::uint32_t flow) {
-      if (flows_[flow].problem != problem_ || flows_[flow].frozen) return;
-      give<claims>(flow, least.share, least.link);
+    for (const std::uint32_t member : members_on(link)) {
+      if (shares_[member].frozen) continue;
+      give<claims>(member, least.share, least.link);
       --to_freeze;
-    });
+    }
   }
 }
 
 template <bool claims>
-void FluidNetwork::give(std::uint32_t flow, double share, LinkId bottleneck) {
-  Flow& f = flows_[flow];
-  const double rate = share * weight_of<claims>(f);
-  f.frozen = 1;
-  f.next_rate = rate;
+void FluidNetwork::give(std::uint32_t member, double share, LinkId bottleneck) {
+  Flow& f = flows_[members_[member]];
+  const double weight = weight_of<claims>(f), rate = share * weight;
+  shares_[member].frozen = true;
+  shares_[member].next_rate = rate;
   hold_back(f, bottleneck);
-  for_links_of(flow, [&](LinkState& link, [[maybe_unused]] LinkId id) {
+  for (const std::uint32_t at : shared_of(member)) {
+    SharedLink& link = shared_links_[at];
     link.left = std::max(0.0, link.left - rate);
     --link.unfrozen;
-    if constexpr (claims) unfrozen_weight_[static_cast<std::size_t>(id)] -= weight_of<claims>(f);
-  });
+    if constexpr (claims) link.unfrozen_weight -= weight;
+  }
 }
 
 // Admits the non-members that the members' next rates leave without a bottleneck, or faster than a member on the
@@ -271,20 +283,21 @@ void FluidNetwork::give(std::uint32_t flow, double share, LinkId bottleneck) {
 template <bool claims>
 bool FluidNetwork::admit_unsettled() {
   const std::size_t before = members_.size();
-  for (std::size_t i = 0, links = member_links_.size(); i < links; ++i) {
-    const LinkId id = member_links_[i];
+  for (const SharedLink& shared : shared_links_) {
+    if (!in_round(shared) || shared.others == 0) continue;
+    const LinkId id = shared.id;
     const LinkState& link = links_[static_cast<std::size_t>(id)];
-    if (!in_round(link) || others_[i] == 0 || link.holds == 0)
-      continue;  // it holds back none of them, and no member for whom they could be too fast
+    if (link.holds == 0) continue;  // it holds back none of them, and no member for whom they could be too fast
     double load = 0, fastest_member = 0, slowest_held = HUGE_VAL;
     for_flows_on(link, [&](std::uint32_t number) {
       const Flow& flow = flows_[number];
-      if (flow.problem != problem_) {
+      if (!solved_for(flow)) {
         load += flow.rate;
         return;
       }
-      load += flow.next_rate;
-      const double share = flow.next_rate / weight_of<claims>(flow);
+      const double next_rate = shares_[flow.member].next_rate;
+      load += next_rate;
+      const double share = next_rate / weight_of<claims>(flow);
       fastest_member = std::max(fastest_member, share);
       if (flow.bottleneck == id) slowest_held = std::min(slowest_held, share);
     });
