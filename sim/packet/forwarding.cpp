@@ -55,7 +55,7 @@ void PacketNetwork::wait(const Packet& packet, std::uint32_t hop_index) {
     const HopEntry& before = hops_[hop.before];
     Queue& from = queues_[queue_index(before.link, before.priority)];
     from.ingress += packet.bytes;
-    if (!from.stopped && from.ingress > ports_[before.link].pause_above) tell(from, before, Event::pause);
+    if (!from.stopped && from.ingress > kind_of(before.link).pause_above) tell(from, before, Event::pause);
   }
   queue.bytes += packet.bytes;
   queue.high_water = std::max(queue.high_water, queue.bytes);
@@ -65,6 +65,7 @@ void PacketNetwork::wait(const Packet& packet, std::uint32_t hop_index) {
   place.hop = hop_index;
   if (marked) place.marked = 1;
   ++port.waiting;
+  if (hop.priority == control_) ++port.control_waiting;
   wake(hop.link);
 }
 
@@ -98,7 +99,7 @@ void PacketNetwork::serve(std::uint32_t index) {
   Port& port = ports_[index];
   if (port.down || port.free_at > now_) return;
   Packet packet;
-  bool found = take_next(port, index, control_, packet);
+  bool found = port.control_waiting > 0 && take_next(port, index, control_, packet);
   for (int i = 0; i < control_ && !found; ++i) {
     const int priority = port.turn + 1 < control_ ? port.turn + 1 : 0;
     port.turn = static_cast<std::uint8_t>(priority);
@@ -131,12 +132,13 @@ Packet PacketNetwork::take_packet(Port& port, Queue& queue) {
   queue.bytes -= packet.bytes;
   if (activity_) note_queue(hop, queue);
   --port.waiting;
+  if (hop.priority == control_) --port.control_waiting;
   if (buffered(port, hop)) switches_[port.at_switch].used -= packet.bytes;
   if (hop.holds_back) {
     const HopEntry& before = hops_[hop.before];
     Queue& from = queues_[queue_index(before.link, before.priority)];
     from.ingress -= packet.bytes;
-    if (from.stopped && from.ingress <= ports_[before.link].resume_at) tell(from, before, Event::resume);
+    if (from.stopped && from.ingress <= kind_of(before.link).resume_at) tell(from, before, Event::resume);
   }
   return packet;
 }
@@ -156,12 +158,12 @@ void PacketNetwork::transmit(Port& port, std::uint32_t index, const Packet& pack
     }
     if (losses_[index].happens(corruption_)) corrupt = true;
   }
-  std::int64_t date = later(now_, port.delay_ps);
+  std::int64_t date = later(now_, kind_of(port).delay_ps);
   if (hop.nexts == 0) {
     date = later(date, lasts);
     if (packet.is() == PacketKind::data && !corrupt && !answers(packet)) return received(packet, date);
   } else {
-    date = later(date, hop.faster_next ? head_start(port, hop, packet.bytes, lasts) : std::min(lasts, port.head_ps));
+    date = later(date, hop.faster_next ? head_start(port, hop, packet.bytes, lasts) : std::min(lasts, kind_of(port).head_ps));
   }
   PacketOnWire& place = port.wire.add();
   place = {packet, date};
@@ -174,14 +176,14 @@ void PacketNetwork::transmit(Port& port, std::uint32_t index, const Packet& pack
 std::int64_t PacketNetwork::head_start(const Port& port, const HopEntry& hop, std::uint32_t bytes, std::int64_t lasts) const {
   std::int64_t least = lasts;
   for (std::uint32_t i = 0; i < hop.nexts; ++i) least = std::min(least, duration(ports_[hops_[hop.next + i].link], bytes));
-  return std::min(lasts, std::max(port.head_ps, lasts - least));
+  return std::min(lasts, std::max(kind_of(port).head_ps, lasts - least));
 }
 
 // The far end of a link tells its sender to stop or to go on.
 void PacketNetwork::tell(Queue& queue, const HopEntry& hop, Event what) {
   queue.stopped = what == Event::pause;
   ++queue.telling;
-  schedule(later(now_, ports_[hop.link].delay_ps), what, hop.link * most_priorities + hop.priority);
+  schedule(later(now_, kind_of(hop.link).delay_ps), what, hop.link * most_priorities + hop.priority);
 }
 
 void PacketNetwork::paused(std::uint32_t index) {

@@ -1,6 +1,7 @@
 #include "sim/packet/packet_network.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace weft {
 namespace {
@@ -41,18 +42,24 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
   queues_.resize(rates.size() * classes_);
   switches_.resize(static_cast<std::size_t>(fabric.devices()));
   faults_ahead_.resize(rates.size());
+  std::map<LinkKind, std::uint32_t> known_kinds;  // in kinds_
   for (std::uint32_t link = 0; link < rates.size(); ++link) {
     Port& port = ports_[link];
     const NodeId at = fabric.from(static_cast<LinkId>(link));
     constexpr std::int64_t bit_ps = 8'000'000'000'000;
-    port.bits_per_second = rates[link].count;
     port.lossy = lossy[link] && (settings.faults.loss > 0 || settings.faults.corruption > 0);
-    port.full_ps = (Bytes{full_bytes_} / rates[link]).ps;
-    port.head_ps = settings.switching == Switching::cut_through ? (settings.cut_through_after / rates[link]).ps : never;
-    port.delay_ps = fabric.link(static_cast<LinkId>(link)).latency.ps;
-    if (bit_ps % rates[link].count == 0) port.ps_per_byte = bit_ps / rates[link].count;
+    LinkKind kind{
+        .bits_per_second = rates[link].count,
+        .full_ps = (Bytes{full_bytes_} / rates[link]).ps,
+        .head_ps = settings.switching == Switching::cut_through ? (settings.cut_through_after / rates[link]).ps : never,
+        .delay_ps = fabric.link(static_cast<LinkId>(link)).latency.ps,
+        .ps_per_byte = bit_ps % rates[link].count == 0 ? bit_ps / rates[link].count : 0,
+    };
+    set_pauses(link, kind);
+    const auto [known, fresh] = known_kinds.try_emplace(kind, static_cast<std::uint32_t>(kinds_.size()));
+    if (fresh) kinds_.push_back(kind);
+    port.kind = known->second;
     port.at_switch = fabric.device(at).kind == DeviceKind::network_switch ? static_cast<std::uint32_t>(at) : none;
-    set_pauses(link);
     for (int p = 0; p <= control_; ++p) queues_[queue_index(link, p)].chance = Chance(settings.seed, queue_index(link, p));
     if (settings.faults.loss > 0 || settings.faults.corruption > 0) losses_.emplace_back(~settings.seed, link);
   }
@@ -70,18 +77,17 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
 
 // Between switches, and from a switch to a NIC, pauses are those of PFC. Inside a server a device grants credits for what it has room for,
 // as PCIe does: enough that the link never runs dry while a pause or a resumption is on its way.
-void PacketNetwork::set_pauses(std::uint32_t index) {
+void PacketNetwork::set_pauses(std::uint32_t index, LinkKind& kind) const {
   const Link& link = fabric_.link(static_cast<LinkId>(index));
-  Port& port = ports_[index];
   if (fabric_.device(fabric_.to(static_cast<LinkId>(index))).kind == DeviceKind::endpoint) return;
   if (link.in_server) {
     const auto on_the_way =
-        static_cast<std::int64_t>(2e-12 * static_cast<double>(port.delay_ps) * static_cast<double>(port.bits_per_second) / 8);
-    port.resume_at = on_the_way + 2 * full_bytes_;
-    port.pause_above = port.resume_at + 2 * full_bytes_;
+        static_cast<std::int64_t>(2e-12 * static_cast<double>(kind.delay_ps) * static_cast<double>(kind.bits_per_second) / 8);
+    kind.resume_at = on_the_way + 2 * full_bytes_;
+    kind.pause_above = kind.resume_at + 2 * full_bytes_;
   } else if (settings_.pfc.on) {
-    port.resume_at = settings_.pfc.xon.count;
-    port.pause_above = settings_.pfc.xoff.count;
+    kind.resume_at = settings_.pfc.xon.count;
+    kind.pause_above = settings_.pfc.xoff.count;
   }
 }
 
@@ -104,7 +110,7 @@ std::uint32_t PacketNetwork::window_for(BitsPerSecond rate, std::span<const Hop>
   std::int64_t round_trip = 2 * latency.ps;
   for (const Hop& hop : hops) {
     const Port& port = ports_[static_cast<std::size_t>(hop.link)];
-    round_trip += port.full_ps + duration(port, static_cast<std::uint32_t>(settings_.acknowledgement.count));
+    round_trip += kind_of(port).full_ps + duration(port, static_cast<std::uint32_t>(settings_.acknowledgement.count));
   }
   const Int128 bits = Int128{rate.count} * round_trip, packet = Int128{8} * settings_.packet.count * 1'000'000'000'000;
   return static_cast<std::uint32_t>(std::min<Int128>(1 << 30, (bits + packet - 1) / packet + settings_.acknowledge_every));
@@ -112,7 +118,7 @@ std::uint32_t PacketNetwork::window_for(BitsPerSecond rate, std::span<const Hop>
 
 std::uint32_t PacketNetwork::add_hops(std::span<const Hop> hops) {
   const auto first = static_cast<std::uint32_t>(hops_.size());
-  const auto rate = [&](std::uint32_t i) { return ports_[static_cast<std::size_t>(hops[i].link)].bits_per_second; };
+  const auto rate = [&](std::uint32_t i) { return kind_of(static_cast<std::uint32_t>(hops[i].link)).bits_per_second; };
   for (std::uint32_t i = 0; i < hops.size(); ++i) {
     const bool last = i + 1 == hops.size();
     hops_.push_back({.link = static_cast<std::uint32_t>(hops[i].link),
@@ -141,7 +147,7 @@ std::uint32_t PacketNetwork::add_branches(std::span<const Hop> hops, std::uint32
   parent.next = first;
   parent.nexts = static_cast<std::uint16_t>(hops.size());
   const auto faster = [&](const Hop& hop) {
-    return ports_[static_cast<std::size_t>(hop.link)].bits_per_second > ports_[parent.link].bits_per_second;
+    return kind_of(static_cast<std::uint32_t>(hop.link)).bits_per_second > kind_of(parent.link).bits_per_second;
   };
   parent.faster_next = std::ranges::any_of(hops, faster);
   return first;

@@ -19,6 +19,7 @@
 #include "sim/packet/settings.hpp"
 #include "sim/packet/wheel_queue.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -132,26 +133,35 @@ class PacketNetwork {
     bool faster_next : 1;  // a link after it is faster: cut-through must not run dry
   };
 
-  struct alignas(64) Port {    // the sending side of a link
-    std::int64_t free_at = 0;  // when the last packet given to it has left
+  // What many links have in common.
+  struct LinkKind {
+    std::int64_t bits_per_second = 0;
     std::int64_t full_ps = 0;  // time of a full packet
     std::int64_t head_ps = 0;  // time of what a switch needs before it sends on
     std::int64_t delay_ps = 0;
     std::int64_t ps_per_byte = 0;  // 0: not a whole number
+    // Of what came over the link and waits at its far end: from more than this on its sender pauses, down to this it goes on.
+    std::int64_t pause_above = never, resume_at = never;
+    friend auto operator<=>(const LinkKind&, const LinkKind&) = default;
+  };
+
+  static constexpr std::size_t cache_line = 64;
+  struct alignas(cache_line) Port {  // the sending side of a link
+    std::int64_t free_at = 0;        // when the last packet given to it has left
     Ring<PacketOnWire> wire;
-    std::uint32_t waiting = 0;    // packets, and messages with something to send, in all its queues
-    std::uint32_t at_switch = 0;  // whose buffer its queues use; none: an endpoint's
-    std::uint8_t paused = 0;      // a bit a priority
-    std::uint8_t turn = 0;        // the priority served last
+    std::int64_t carried = 0;           // bytes
+    std::uint32_t waiting = 0;          // packets, and messages with something to send, in all its queues
+    std::uint32_t control_waiting = 0;  // packets in that of the control class
+    std::uint32_t at_switch = 0;        // whose buffer its queues use; none: an endpoint's
+    std::uint32_t kind = 0;             // in kinds_
+    std::uint8_t paused = 0;            // a bit a priority
+    std::uint8_t turn = 0;              // the priority served last
     bool down = false;
     bool lossy = false;
     bool serve_pending = false;  // an event will serve it
     std::uint8_t standing = 0;   // a bit a priority: found in a deadlock
-    std::int64_t bits_per_second = 0;
-    std::int64_t carried = 0;  // bytes
-    // Of what came over this link and waits at its far end: from more than this on its sender pauses, down to this it goes on.
-    std::int64_t pause_above = never, resume_at = never;
   };
+  static_assert(sizeof(Port) == cache_line);
 
   struct alignas(64) Queue {  // one priority of one port; also what the far end knows of the same priority's packets
     Ring<Packet> packets;
@@ -183,26 +193,30 @@ class PacketNetwork {
     std::int64_t free_at = 0;     // its next packet may leave
   };
 
-  struct Flow {  // a message on its way: both ends of it
+  // A message on its way: both ends of it. What a packet that arrives needs is in the first cache line.
+  struct alignas(64) Flow {
     std::uint32_t route = 0, token = 0;
+    std::uint32_t first_hop = 0;  // of the route
     std::uint32_t packets = 0;
     std::uint32_t last_bytes = 0;   // of the last packet, on the wire
-    std::uint32_t next = 0;         // to send
-    std::uint32_t highest = 0;      // all before have been sent
-    std::uint32_t acked = 0;        // all before are known to have arrived
     std::uint32_t expected = 0;     // at the receiver: all before have arrived
     std::uint32_t unanswered = 0;   // at the receiver: arrived since the last acknowledgement
     std::uint32_t outstanding = 0;  // packets and answers in the network
-    std::uint32_t after = none;     // the next in its queue
-    int tries = 0;                  // timeouts in a row
     bool active = false, ended = false, queued = false;
     bool refused = false;           // the receiver has asked to go back and waits
     bool pace_pending = false;      // an event will offer it again; like timer_at it outlives the message
-    std::int64_t timer_at = never;  // when its timer event comes
-    std::int64_t send_at = 0;       // not before (pacing)
-    std::int64_t deadline = never;  // for an answer
+    bool acknowledged = false;      // its packets are answered
+    bool rated = false;             // its route has a rate of its own
     std::int64_t arrives_at = 0;    // the last of what has been received
     std::int64_t notify_at = 0;     // at the receiver: no notification before
+    std::int64_t send_at = 0;       // not before (pacing)
+    std::uint32_t next = 0;         // to send
+    std::uint32_t highest = 0;      // all before have been sent
+    std::uint32_t acked = 0;        // all before are known to have arrived
+    std::uint32_t after = none;     // the next in its queue
+    int tries = 0;                  // timeouts in a row
+    std::int64_t timer_at = never;  // when its timer event comes
+    std::int64_t deadline = never;  // for an answer
     CongestionControl congestion = {};
   };
 
@@ -217,18 +231,26 @@ class PacketNetwork {
   template <std::size_t stage>
   void fetch(std::uint32_t event) const {
     const std::uint32_t index = event & ((1u << event_bits) - 1), kind = event >> event_bits;
-    if (kind > static_cast<std::uint32_t>(Event::serve)) return;
+    if (kind > static_cast<std::uint32_t>(Event::serve)) {
+      if (stage == 2 && kind == static_cast<std::uint32_t>(Event::pace)) prefetch_all(flows_[index]);
+      return;
+    }
     const bool arrives = kind == static_cast<std::uint32_t>(Event::arrive);
     const Port& port = ports_[index];
     const Queue& queue = queues_[queue_index(index, 0)];
     if (stage == 3) {
       prefetch(&port);
-      prefetch(&port.waiting);
-      if (!arrives) prefetch(&queue), prefetch(&queue + control_);
+      if (!arrives) prefetch(&queue);
     } else if (!arrives) {
-      if (queue.packets.empty()) return;
-      if (stage == 2) prefetch(&queue.packets.front());
+      if (queue.packets.empty()) {
+        if (stage == 2 && queue.first_flow != none) prefetch_all(flows_[queue.first_flow]);
+        return;
+      }
+      if (stage == 2) prefetch(&queue.packets.front()), port.wire.fetch_new();
       if (stage == 1) prefetch(&hops_[queue.packets.front().hop]);
+      if (stage == 0)
+        if (const HopEntry& hop = hops_[queue.packets.front().hop]; hop.holds_back)
+          prefetch(&queues_[queue_index(hops_[hop.before].link, hop.priority)]);
     } else if (!port.wire.empty()) {
       const Packet& packet = port.wire.front().packet;
       if (stage == 2) return prefetch(&packet);
@@ -240,7 +262,6 @@ class PacketNetwork {
       }
       const HopEntry& next = hops_[hop.next];
       prefetch(&ports_[next.link]);
-      prefetch(&ports_[next.link].waiting);
       prefetch(&queues_[queue_index(next.link, next.priority)]);
     }
   }
@@ -254,18 +275,21 @@ class PacketNetwork {
 
   // forwarding.cpp: links, queues and switches
   std::uint32_t queue_index(std::uint32_t port, int priority) const { return port * classes_ + static_cast<std::uint32_t>(priority); }
+  const LinkKind& kind_of(const Port& port) const { return kinds_[port.kind]; }
+  const LinkKind& kind_of(std::uint32_t link) const { return kind_of(ports_[link]); }
   std::int64_t duration(const Port& port, std::uint32_t bytes) const {
-    if (bytes == full_bytes_) return port.full_ps;
-    if (port.ps_per_byte != 0) return bytes * port.ps_per_byte;
-    return (Bytes{bytes} / BitsPerSecond{port.bits_per_second}).ps;
+    const LinkKind& kind = kind_of(port);
+    if (bytes == full_bytes_) return kind.full_ps;
+    if (kind.ps_per_byte != 0) return bytes * kind.ps_per_byte;
+    return (Bytes{bytes} / BitsPerSecond{kind.bits_per_second}).ps;
   }
   // Whether what waits there takes shared buffer: not at endpoints, and control packets have room of their own.
   bool buffered(const Port& port, const HopEntry& hop) const { return port.at_switch != none && hop.priority != control_; }
   // Whether what waits for that hop may pause the link that it came over.
   bool holds_back(const HopEntry& before, const Hop& hop) const {
-    return hop.priority != control_ && ports_[before.link].pause_above != never;
+    return hop.priority != control_ && kind_of(before.link).pause_above != never;
   }
-  void set_pauses(std::uint32_t link);
+  void set_pauses(std::uint32_t link, LinkKind& kind) const;
   void arrive(std::uint32_t port);
   void forward(const Packet& packet, std::uint32_t hop);
   void wait(const Packet& packet, std::uint32_t hop);
@@ -288,10 +312,9 @@ class PacketNetwork {
   // sending.cpp: messages and their transports
   bool ready(const Flow& flow) const { return flow.next < flow.packets && flow.next - flow.acked < window_of(flow); }
   std::uint32_t window_of(const Flow& flow) const {
-    return std::min(routes_[flow.route].window, std::visit([](const auto& control) { return control.window(); }, flow.congestion));
+    const std::uint32_t window = std::visit([](const auto& control) { return control.window(); }, flow.congestion);
+    return flow.rated ? std::min(routes_[flow.route].window, window) : window;
   }
-  // Packets are answered: a window needs it, or something may be lost.
-  bool acknowledged(const Flow& flow) const { return acknowledged_ || routes_[flow.route].rate.count > 0; }
   std::uint32_t packet_bytes(const Flow& flow, std::uint32_t sequence) const {
     return sequence + 1 == flow.packets ? flow.last_bytes : full_bytes_;
   }
@@ -325,12 +348,13 @@ class PacketNetwork {
   int control_;
   std::uint32_t full_bytes_;
   MarkEcho echo_;                    // of the transport
-  bool acknowledged_;                // packets of all routes are
+  bool acknowledged_;                // packets of all routes are: a window needs it, or something may be lost
   bool order_matters_;               // something may be lost
   std::uint64_t loss_, corruption_;  // probabilities as Chance takes them
 
   std::int64_t now_ = 0;
   WheelQueue queue_;
+  std::vector<LinkKind> kinds_;
   std::vector<Port> ports_;       // by link
   std::vector<Queue> queues_;     // port * classes_ + priority
   std::vector<Switch> switches_;  // by node

@@ -28,6 +28,9 @@ void PacketNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std:
   Flow& flow = flows_[index];
   Flow fresh;
   fresh.route = route;
+  fresh.first_hop = routes_[route].first_hop;
+  fresh.rated = routes_[route].rate.count > 0;
+  fresh.acknowledged = acknowledged_ || fresh.rated;
   fresh.token = token;
   fresh.packets = static_cast<std::uint32_t>(packets);
   fresh.last_bytes = static_cast<std::uint32_t>(last);
@@ -44,8 +47,7 @@ void PacketNetwork::begin(std::uint32_t index) {
     flow.congestion = memories_[route.memory];
     std::visit([](auto& control) { control.next_message(); }, flow.congestion);
   } else {
-    const Port& port = ports_[hops_[route.first_hop].link];
-    flow.congestion = congestion_control(settings_, static_cast<double>(port.bits_per_second));
+    flow.congestion = congestion_control(settings_, static_cast<double>(kind_of(hops_[route.first_hop].link).bits_per_second));
   }
   flow.active = true;
   offer(index);
@@ -55,13 +57,13 @@ void PacketNetwork::begin(std::uint32_t index) {
 void PacketNetwork::offer(std::uint32_t index) {
   Flow& flow = flows_[index];
   if (!flow.active || flow.queued || !ready(flow)) return;
-  flow.send_at = std::max(flow.send_at, routes_[flow.route].free_at);
+  if (flow.rated) flow.send_at = std::max(flow.send_at, routes_[flow.route].free_at);
   if (flow.send_at > now_) {
     if (!flow.pace_pending) schedule(flow.send_at, Event::pace, index);
     flow.pace_pending = true;
     return;
   }
-  const HopEntry& hop = hops_[routes_[flow.route].first_hop];
+  const HopEntry& hop = hops_[flow.first_hop];
   enqueue(flow, index, ports_[hop.link], queues_[queue_index(hop.link, hop.priority)]);
   wake(hop.link);
 }
@@ -86,14 +88,13 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
       release_if_done(index);
       continue;
     }
-    RouteState& route = routes_[flow.route];
-    if (route.free_at > now_) {  // another message of the connection has been faster
+    if (flow.rated && routes_[flow.route].free_at > now_) {  // another message of the connection has been faster
       offer(index);
       continue;
     }
     packet = {.flow = index,
               .sequence = flow.next,
-              .hop = routes_[flow.route].first_hop,
+              .hop = flow.first_hop,
               .bytes = packet_bytes(flow, flow.next) & 0xffffffu,
               .kind = static_cast<std::uint32_t>(PacketKind::data),
               .marked = 0,
@@ -104,7 +105,8 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
     ++flow.outstanding;
     if (order_matters_ && flow.deadline == never) arm(index, later(now_, settings_.timeout.ps));
     flow.send_at = later(now_, std::visit([&](auto& control) { return control.on_send(now_, packet.bytes); }, flow.congestion));
-    if (route.rate.count > 0) {
+    if (flow.rated) {
+      RouteState& route = routes_[flow.route];
       route.free_at = later(now_, ((Bytes{packet.bytes} - settings_.header) / route.rate).ps);
       flow.send_at = std::max(flow.send_at, route.free_at);
     }
@@ -119,7 +121,7 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
 
 // Whether something leaves the receiver because of this packet, so that it cannot be received before its date.
 bool PacketNetwork::answers(const Packet& packet) const {
-  return settings_.acknowledgement.count > 0 && (acknowledged(flows_[packet.flow]) || (packet.marked && echo_ == MarkEcho::notification));
+  return settings_.acknowledgement.count > 0 && (flows_[packet.flow].acknowledged || (packet.marked && echo_ == MarkEcho::notification));
 }
 
 // A data packet is at its end at `date`, now or later.
@@ -142,7 +144,7 @@ void PacketNetwork::received_in_order(const Packet& packet, std::int64_t date) {
   flow.refused = false;
   flow.arrives_at = std::max(flow.arrives_at, date);
   if (complete) schedule(flow.arrives_at, Event::end, packet.flow);
-  if (!acknowledged(flow)) return;
+  if (!flow.acknowledged) return;
   const bool at_once = complete || (packet.marked && echo_ == MarkEcho::acknowledgement);
   if (++flow.unanswered >= static_cast<std::uint32_t>(settings_.acknowledge_every) || at_once)
     answer(packet.flow, PacketKind::acknowledgement, packet.marked, date);
@@ -255,7 +257,7 @@ void PacketNetwork::note_window(const Flow& flow) {
 
 void PacketNetwork::release_if_done(std::uint32_t index) {
   Flow& flow = flows_[index];
-  if (!flow.active || !flow.ended || flow.queued || flow.outstanding > 0 || (acknowledged(flow) && flow.acked < flow.packets)) return;
+  if (!flow.active || !flow.ended || flow.queued || flow.outstanding > 0 || (flow.acknowledged && flow.acked < flow.packets)) return;
   flow.active = false;
   flow.deadline = never;
   free_flows_.push_back(index);

@@ -24,7 +24,7 @@ std::vector<char> PacketNetwork::standing() const {
       if (!hop.holds_back) continue;
       const std::uint32_t queue = queue_index(hops_[hop.before].link, hops_[hop.before].priority);
       held[queue] += sign * packets[k].bytes;
-      if (sign < 0 && stands[queue] && held[queue] <= ports_[queue / classes_].resume_at) moving.push_back(queue);
+      if (sign < 0 && stands[queue] && held[queue] <= kind_of(queue / classes_).resume_at) moving.push_back(queue);
     }
   };
   for (std::uint32_t i = 0; i < queues_.size(); ++i) {
@@ -34,7 +34,7 @@ std::vector<char> PacketNetwork::standing() const {
     weigh(i, 1);
   }
   for (std::uint32_t i = 0; i < queues_.size(); ++i)
-    if (stands[i] && held[i] <= ports_[i / classes_].resume_at) moving.push_back(i);
+    if (stands[i] && held[i] <= kind_of(i / classes_).resume_at) moving.push_back(i);
   while (!moving.empty()) {
     const std::uint32_t i = moving.back();
     moving.pop_back();
