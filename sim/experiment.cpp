@@ -155,6 +155,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   const HardwareProfile& hardware = options.hardware ? *options.hardware : scenario.hardware;
   std::vector<SizedJob> ready;
   for (PlacedJob& job : parts_->jobs) choose_for_size(job, size, hardware, parts_->ground());
+  if (options.regime) parts_->jobs.front().regime = *options.regime;
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.at(size)});
   if (options.calls > 1) ready.front().program = std::make_shared<const Program>(back_to_back(*ready.front().program, options.calls));
   std::vector<Job> jobs;

@@ -41,6 +41,7 @@ class Experiment {
     Timeline* timeline = nullptr;                        // receives who does what when, and how much links are used
     std::vector<OperationRecord>* operations = nullptr;  // receives every operation of the workload's program
     RunWork* work = nullptr;                             // receives what the run took; of jobs simulated alone, nothing
+    const Regime* regime = nullptr;                      // of the workload's messages, instead of the one that its size has
     int calls = 1;                                       // of the workload where it is a collective: each rank's next begins as soon as
                                                          // its last has ended, and the time is that of all
     Around around = Around::nothing;                     // `engine`: in SimGrid's engine, once per process

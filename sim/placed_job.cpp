@@ -110,6 +110,7 @@ PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algor
   if (workload.training.given()) job.training.emplace(scenario, *schedule, job.placement);
   job.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, ground.routes);
   job.schedule = std::move(schedule);
+  if (job.chosen_for) job.by_settings[label(algorithm)] = {job.schedule, job.load};  // where all is given that a size would say
   if (job.compression = compressed_allreduce(scenario, algorithm); job.compression) {
     job.kernels_on_gpu = shares_the_gpu(scenario);
     job.load = {};
