@@ -134,6 +134,14 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
   print_errors("held out", result.held_out, out);
   print_errors("interpolated", interpolation_error(points), out);
   print_errors("cross-validated", result.cross_validated, out);
+  if (const ToldCalls& told = result.told; told.count > 0) {
+    out << fmt::format("# {} calls of {} to {} ranks and {} to {} were told from smaller ones", told.count, told.least_ranks,
+                       told.most_ranks, to_string(told.least_size), to_string(told.most_size));
+    if (told.checked)
+      out << fmt::format("; the largest that was simulated whole too, {} bytes among {} ranks, is told {:+.1f} % off",
+                         points[*told.checked].setup.size.count, points[*told.checked].setup.ranks, 100 * told.off);
+    out << "\n";
+  }
   const Spread& s = result.spread;
   if (s.starts > 1)
     out << fmt::format("# {} starts by themselves: median error {} to {}, 95th percentile {} to {}\n", s.starts, percent(s.least_median),

@@ -1,5 +1,6 @@
 #include "validation/fit/fit.hpp"
 
+#include "validation/fit/large_calls.hpp"
 #include "validation/fit/least_squares.hpp"
 #include "validation/fit/objective.hpp"
 #include "validation/fit/search.hpp"
@@ -85,7 +86,7 @@ WithCosts with_costs(Objective& exact, std::vector<double> values) {
 // otherwise: biases that fit worse by themselves may fit better with costs.
 WithCosts within_reach(const Search& search, const Objective& objective, const Candidate& best) {
   constexpr std::size_t most_tried = 6;
-  Objective exact = objective.exactly();
+  Objective exact = objective.with(Precision::told);
   WithCosts least = with_costs(exact, best.values);
   if (!least.too_slow) return least;
   for (Candidate& other : search.other_choices(best, most_tried)) {
@@ -96,6 +97,19 @@ WithCosts within_reach(const Search& search, const Objective& objective, const C
     if (here.loss < least.loss - indifferent) least = std::move(here);
   }
   return least;
+}
+
+// Of a call of MPI every profile has a time of its own. Calls of NCCL share theirs in the search (Simulator::about_us), and are simulated
+// by themselves where its ratios, costs by size and the result are found.
+std::int64_t most_messages_of_a_call(const OpenScenario& open, const std::vector<FitPoint>& points, std::int64_t budget) {
+  constexpr std::int64_t of_mpi = 60, of_nccl = 3, work_of_a_message = 5;
+  Simulator simulator(open.scenario(initial_values(open)));
+  std::vector<MessagesOfCall> calls;
+  for (const FitPoint& p : points) {
+    const std::int64_t messages = simulator.count_messages(p.setup, simulator.scenario().hardware);
+    calls.push_back({messages, p.setup.algorithm.name == "nccl" ? of_nccl : of_mpi});
+  }
+  return most_messages_of_a_call(calls, budget / work_of_a_message);
 }
 
 std::vector<double> relative_errors(const std::vector<double>& simulated, const std::vector<const FitPoint*>& points) {
@@ -121,7 +135,7 @@ ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, co
     search.allow(options.budget / 4 / options.folds);
     Candidate best = search.start(initial_values(open), moving, options.seed, 0);
     search.center_sizes(best, moving);
-    Objective judge = whole.on(tested).exactly();
+    Objective judge = whole.on(tested).with(Precision::told);
     const WithCosts reached = open.fits_costs() ? within_reach(search, objective, best) : WithCosts{.values = best.values};
     const auto judged = relative_errors(judge.simulated(reached.values, reached.costs), tested);
     errors.insert(errors.end(), judged.begin(), judged.end());
@@ -135,6 +149,28 @@ ErrorSummary error_of(const std::vector<double>& simulated, const std::vector<co
   for (std::size_t i = 0; i < points.size(); ++i)
     if (points[i]->fitted == fitted) out.push_back(errors[i]);
   return summarise(std::move(out));
+}
+
+// Which calls of the result were told, and how well the largest of them that may be simulated whole.
+ToldCalls told_calls(Simulator& simulator, const std::vector<FitPoint>& points, const HardwareProfile& hardware) {
+  constexpr std::int64_t most_checked = 1'000'000;  // messages: some half a second
+  ToldCalls out;
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const MeasuredSetup& e = points[i].setup;
+    if (!simulator.is_told(e, hardware)) continue;
+    out.least_ranks = out.count > 0 ? std::min(out.least_ranks, e.ranks) : e.ranks;
+    out.least_size = out.count > 0 ? std::min(out.least_size, e.size) : e.size;
+    out.most_ranks = std::max(out.most_ranks, e.ranks);
+    out.most_size = std::max(out.most_size, e.size);
+    ++out.count;
+    const std::int64_t messages = simulator.count_messages(e, hardware);
+    if (messages > most && messages <= most_checked) most = messages, out.checked = i;
+  }
+  if (!out.checked) return out;
+  const MeasuredSetup& e = points[*out.checked].setup;
+  out.off = simulator.told_us(e, hardware) / simulator.time_us(e, hardware) - 1;
+  return out;
 }
 
 Spread spread_of(const std::vector<ErrorSummary>& errors) {
@@ -155,8 +191,9 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
 
   FitResult result;
   for (const FitParameter& p : open.parameters()) result.parameters.push_back({p, p.initial});
-  Objective objective(open, training, std::make_shared<Simulators>(open), Precision::about);
-  Objective whole = objective.on(all), judge = whole.exactly();
+  const auto simulators = std::make_shared<Simulators>(open, most_messages_of_a_call(open, points, options.budget));
+  Objective objective(open, training, simulators, Precision::about);
+  Objective whole = objective.on(all), judge = whole.with(Precision::told);
   Search search(objective);
   if (options.say) options.say(fmt::format("fits {} parameters to {} points", result.parameters.size(), training.size()));
   const std::int64_t for_starts = objective.work() + options.budget / 2;
@@ -203,6 +240,9 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   if (!result.cost_by_size.empty()) result.simulated_us = judge.simulated(best.values, result.cost_by_size);
   result.fitted = error_of(result.simulated_us, all, true);
   result.held_out = error_of(result.simulated_us, all, false);
+  HardwareProfile hardware = open.hardware(best.values);
+  hardware.cost_by_size = result.cost_by_size;
+  result.told = told_calls(simulators->at(best.values), points, hardware);
   result.evaluations = objective.evaluations();
   if (options.folds > 1) result.cross_validated = cross_validate(open, objective, moving, options);
   return result;

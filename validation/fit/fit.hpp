@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,14 @@ struct Spread {
   double least_p95 = 0, most_p95 = 0;
 };
 
+// Calls whose times are told from smaller ones (large_calls.hpp).
+struct ToldCalls {
+  int count = 0, least_ranks = 0, most_ranks = 0;
+  Bytes least_size, most_size;
+  std::optional<std::size_t> checked = {};  // the largest point that was simulated whole as well
+  double off = 0;                           // told over simulated there, less 1
+};
+
 struct FitResult {
   std::vector<FittedParameter> parameters;
   std::vector<double> simulated_us;  // by point, held out ones too
@@ -84,6 +93,7 @@ struct FitResult {
   ErrorSummary fitted, held_out, cross_validated;
   ErrorSummary fitted_without_costs, held_out_without_costs;  // by size: by the parameters alone
   Spread spread;
+  ToldCalls told;
   int evaluations = 0;
 };
 

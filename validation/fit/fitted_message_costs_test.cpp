@@ -25,7 +25,7 @@ std::vector<FitPoint> points_of(const std::string& algorithm, int ranks) {
 Objective objective_on(const OpenScenario& open, const std::vector<FitPoint>& points) {
   std::vector<const FitPoint*> all;
   for (const FitPoint& p : points) all.push_back(&p);
-  return {open, std::move(all), std::make_shared<Simulators>(open), Precision::exact};
+  return {open, std::move(all), std::make_shared<Simulators>(open), Precision::told};
 }
 
 // Messages of a regime in the middle cost up to three times as much.

@@ -60,7 +60,9 @@ Simulator& Simulators::at(const std::vector<double>& values) {
     known_.erase(known_.begin());
   }
   work_besides_ += work_of_building;
-  return known_.emplace_back(pointers, Simulator(open_->scenario(values))).second;
+  Simulator& out = known_.emplace_back(pointers, Simulator(open_->scenario(values))).second;
+  out.tell_beyond(most_messages_);
+  return out;
 }
 
 std::int64_t Simulators::work() const {
@@ -107,7 +109,7 @@ std::vector<double> Objective::simulated(const std::vector<double>& values, cons
   if (!costs.empty()) hardware.cost_by_size = costs;
   std::vector<double> out;
   for (const FitPoint* point : points_)
-    out.push_back(precision_ == Precision::exact ? simulator.time_us(point->setup, hardware) : simulator.about_us(point->setup, hardware));
+    out.push_back(precision_ == Precision::told ? simulator.told_us(point->setup, hardware) : simulator.about_us(point->setup, hardware));
   return out;
 }
 

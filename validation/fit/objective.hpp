@@ -4,6 +4,7 @@
 #include "validation/fit/fit.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -18,25 +19,28 @@ constexpr double error_knee = 0.1;
 // the same scenario need not.
 class Simulators {
  public:
-  explicit Simulators(const OpenScenario& open) : open_(&open) {}
+  // Calls of more than so many messages are told from smaller ones (Simulator::tell_beyond).
+  explicit Simulators(const OpenScenario& open, std::int64_t most_messages = std::numeric_limits<std::int64_t>::max())
+      : open_(&open), most_messages_(most_messages) {}
   Simulator& at(const std::vector<double>& values);
   // What all of them simulated so far (Simulator::work), those that are gone too.
   std::int64_t work() const;
 
  private:
   const OpenScenario* open_;
+  std::int64_t most_messages_;
   std::int64_t work_besides_ = 0;                                 // of those that are gone, and of building them
   std::vector<std::pair<std::vector<double>, Simulator>> known_;  // the newest at the end
 };
 
-enum class Precision { exact, about };  // Simulator::time_us or about_us
+enum class Precision { told, about };  // Simulator::told_us or about_us
 
 class Objective {
  public:
   Objective(const OpenScenario& open, std::vector<const FitPoint*> points, std::shared_ptr<Simulators> simulators, Precision precision);
   // Of other points of the same scenario.
   Objective on(std::vector<const FitPoint*> points) const { return {open_, std::move(points), simulators_, precision_}; }
-  Objective exactly() const { return {open_, points_, simulators_, Precision::exact}; }
+  Objective with(Precision precision) const { return {open_, points_, simulators_, precision}; }
 
   // Of all parameters; where the data sets narrower bounds than the parameter has, with those.
   const std::vector<FitParameter>& parameters() const { return parameters_; }

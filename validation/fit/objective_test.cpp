@@ -41,7 +41,7 @@ TEST_CASE("objective: an overhead of calls counts a little against a fit, only w
     for (FitPoint& p : points) p.setup.nodes = nodes;
     std::vector<const FitPoint*> each;
     for (const FitPoint& p : points) each.push_back(&p);
-    Objective objective(open, each, std::make_shared<Simulators>(open), Precision::exact);
+    Objective objective(open, each, std::make_shared<Simulators>(open), Precision::told);
     return objective.errors({6.6e6, 1});  // as much as the table has
   };
   const std::vector<double> between = errors_with(2), inside = errors_with(1);
@@ -53,7 +53,7 @@ TEST_CASE("objective: what is usual of MPI's calls is not asked of NCCL's") {
   const auto usual_with = [](const std::vector<std::string>& names) {
     const OpenScenario open = star_of_nccl(names);
     const std::vector<FitPoint> points = measured_on(open, {}, 2);
-    return Objective(open, {&points.front()}, std::make_shared<Simulators>(open), Precision::exact).usual(0);
+    return Objective(open, {&points.front()}, std::make_shared<Simulators>(open), Precision::told).usual(0);
   };
   CHECK_FALSE(usual_with({"call_overhead", "nccl_base"}).has_value());
   CHECK(usual_with({"call_overhead", "send_overhead"}).has_value());

@@ -4,9 +4,11 @@
 #include "models/message_costs.hpp"
 #include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/jobs.hpp"
 #include "sim/cases/nccl_question.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
+#include "validation/fit/large_calls.hpp"
 #include "validation/fit/parameters.hpp"
 
 #include <algorithm>
@@ -65,7 +67,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
 }
 
 constexpr int few_pieces = 8, few_servers = 4;
-constexpr std::int64_t work_of_a_run = 400, work_of_looking_up = 30;
+constexpr std::int64_t work_of_a_run = 400, work_of_a_message = 5, work_of_looking_up = 30;
 
 // One call and nothing beside it: what it costs before its first message comes on top of the rest.
 bool is_alone(const Scenario& s) { return s.jobs.empty() && s.traffic.empty() && s.copies.empty() && s.workload.iterations == 1; }
@@ -110,13 +112,26 @@ Bytes simulated_as(Bytes size, const HardwareProfile& p, int chunks) {
   return only_links && size.count >= shorter * chunk * chunks ? Bytes{chunk * chunks} : size;
 }
 
+// Behind one another from the first on, and on the same switch: among those of two switches messages meet on links between switches.
+int servers_of_first_switch(const Fabric& fabric, int gpus) {
+  Routes routes(fabric, {});
+  const auto hops_to = [&](int server) { return routes.hops(routes.of(0, server * gpus)).size(); };
+  const int servers = fabric.endpoints() / gpus;
+  int count = 1;
+  while (count < servers && (count == 1 || hops_to(count) == hops_to(1))) ++count;
+  return count;
+}
+
 }  // namespace
 
 bool is_point_to_point(std::string_view collective) {
   return collective == "latency" || collective == "bandwidth" || collective == "bidirectional_bandwidth";
 }
 
-Simulator::Simulator(Scenario scenario) : scenario_(std::move(scenario)), fabric_(build(scenario_.fabric.spec, scenario_.server)) {}
+Simulator::Simulator(Scenario scenario)
+    : scenario_(std::move(scenario)),
+      fabric_(build(scenario_.fabric.spec, scenario_.server)),
+      least_servers_(std::holds_alternative<Star>(scenario_.fabric.spec) ? 0 : 2 * servers_of_first_switch(*fabric_, gpus_of_a_node())) {}
 
 int Simulator::nodes() const { return fabric_->endpoints() / gpus_of_a_node(); }
 
@@ -130,7 +145,11 @@ Scenario Simulator::asked_for(const MeasuredSetup& e) const {
   asked.workload.trace = {};
   asked.network = e.network.value_or(asked.network);
   const int gpus = gpus_of_a_node();
-  if (e.nodes > nodes()) std::get<Star>(asked.fabric.spec).nodes = e.nodes;
+  // A star has as many servers as were measured: the others' links would be set up for every run.
+  const int last = std::max(e.nodes, std::max(e.from, e.to) / gpus + 1);
+  const bool has_others = !is_alone(asked) || asked.faults.any() || asked.placement.policy != PlacementPolicy::linear || e.nodes == 0 ||
+                          is_in_network(e.algorithm.name) || extra_servers(e.algorithm.settings) > 0;
+  if (auto* star = std::get_if<Star>(&asked.fabric.spec); star && (e.nodes > nodes() || !has_others)) star->nodes = std::max(2, last);
   if (e.from >= 0) {
     asked.placement = {.policy = PlacementPolicy::list, .nodes = {e.from, e.to}};
   } else if (e.of_each_node > 0 && e.of_each_node < gpus && asked.placement.policy == PlacementPolicy::linear) {
@@ -164,7 +183,8 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
     Program program{.ranks = 2};
     program.add_call({.schedule = std::make_shared<Schedule>(point_to_point(e)), .elements = std::max<std::int64_t>(1, e.size.count)});
     program.operations = {{{.call = 0}}};
-    return prepared_.try_emplace(key, Prepared{Experiment(std::move(asked), std::move(program), e.collective, cluster)}).first->second;
+    Experiment experiment(asked, std::move(program), e.collective, cluster);
+    return prepared_.try_emplace(key, Prepared{std::move(asked), {}, cluster, {}, std::move(experiment)}).first->second;
   }
   asked.workload.collective = *collective_named(e.collective);
   AlgorithmChoice algorithm = e.algorithm;
@@ -178,14 +198,28 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
     algorithm = {"halving_doubling"};
     asked.placement = {.policy = PlacementPolicy::hdrm};
   }
-  return prepared_.try_emplace(key, Prepared{Experiment(std::move(asked), algorithm, cluster), algorithm}).first->second;
+  std::vector<int> placement = placements_of_jobs(asked, algorithm).front();
+  return prepared_.try_emplace(key, Prepared{std::move(asked), algorithm, cluster, std::move(placement)}).first->second;
 }
 
-SimTime Simulator::run(Prepared& p, Bytes size, const HardwareProfile& hardware, int calls) {
+Experiment& Simulator::experiment_of(Prepared& p) {
+  if (!p.experiment) p.experiment.emplace(p.scenario, p.algorithm, p.cluster);
+  return *p.experiment;
+}
+
+const Price& Simulator::price_of(Prepared& p) {
+  if (!p.price) p.price = price(request_of(p.scenario, p.algorithm));
+  return *p.price;
+}
+
+SimTime Simulator::run(Prepared& p, Bytes size, const Experiment::Options& asked) {
   work_ += work_of_a_run;
-  if (!traits_of(p.experiment.scenario().network).runs_again) return time_of(p.experiment, size, hardware, calls);
+  if (!traits_of(p.scenario.network).runs_again) return time_of(experiment_of(p), size, *asked.hardware, asked.calls);
   RunWork work;
-  const SimTime time = p.experiment.run(size, {.hardware = &hardware, .work = &work, .calls = calls, .each_alone = false}).time;
+  Experiment::Options options = asked;
+  options.work = &work;
+  options.each_alone = false;
+  const SimTime time = experiment_of(p).run(size, options).time;
   work_ += work.messages + static_cast<std::int64_t>(work.events + work.solved_flows);
   return time;
 }
@@ -194,8 +228,9 @@ std::int64_t Simulator::work_of(const MeasuredSetup& e) {
   Prepared& p = prepared(e);
   const auto [at, is_new] = p.work_of_size.try_emplace(e.size.count, 0);
   if (!is_new) return at->second;
+  if (is_told(e, scenario_.hardware)) return at->second = work_of_a_message * most_messages_;
   const std::int64_t before = work_;
-  run(p, e.size, scenario_.hardware);
+  run(is_point_to_point(e.collective) ? p : prepared(as_it_is_run(e, scenario_.hardware, p)), e.size, {.hardware = &scenario_.hardware});
   return at->second = work_ - before;
 }
 
@@ -204,8 +239,9 @@ std::vector<std::int64_t> Simulator::message_sizes(const MeasuredSetup& e, const
   Prepared& p = prepared(e);
   if (!traits_of(e.network.value_or(scenario_.network)).runs_again || regime_of(e, hardware, p).protocol != NcclProtocol::automatic)
     return {};
+  if (const auto& smaller = told_from(as_it_is_run(e, hardware, p)); !smaller.empty()) return message_sizes(smaller.front().call, hardware);
   Timeline timeline;
-  p.experiment.run(e.size, {.hardware = &hardware, .timeline = &timeline, .each_alone = false});
+  experiment_of(p).run(e.size, {.hardware = &hardware, .timeline = &timeline, .each_alone = false});
   std::set<std::int64_t> out;
   for (const MessageRecord& message : timeline.messages) out.insert(message.bytes);
   return {out.begin(), out.end()};
@@ -217,11 +253,9 @@ CostAtSize Simulator::call_of(const MeasuredSetup& e, const HardwareProfile& har
 }
 
 SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
-  const auto ask = [&] {
-    return for_size({p.experiment.scenario(), hardware, *p.experiment.cluster(), p.experiment.placement(), e.size}, p.algorithm);
-  };
-  if (!depends_on_size(p.experiment.scenario(), p.algorithm)) return {p.algorithm};
-  if (!find_algorithm(p.experiment.scenario().workload.collective, p.algorithm.name)->cuts_itself) return ask();
+  const auto ask = [&] { return for_size({p.scenario, hardware, *p.cluster, p.placement, e.size}, p.algorithm); };
+  if (!depends_on_size(p.scenario, p.algorithm)) return {p.algorithm};
+  if (!find_algorithm(p.scenario.workload.collective, p.algorithm.name)->cuts_itself) return ask();
   // NCCL chooses by its own table, which of a profile only the biases change; how long NVLSTree's stages take depends on the wire.
   const auto [at, is_new] =
       p.chosen.try_emplace({static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias, hardware.tree_bias,
@@ -248,11 +282,11 @@ double Simulator::besides_overhead_us(const MeasuredSetup& e, const HardwareProf
   const auto [at, is_new] = p.known_us.try_emplace(std::move(costs), 0.0);
   work_ += work_of_looking_up;
   if (!is_new) return at->second;
-  const double alone_us = run(p, e.size, hardware).microseconds();
+  const double alone_us = run(p, e.size, {.hardware = &hardware, .regime = &regime}).microseconds();
   at->second = alone_us - hardware.in(regime).call_overhead.microseconds();
   if (overlaps(e)) {
     // A call ends so long after the one before it. The last rank ends the first call later than that, the root at once.
-    const double apart_us = run(p, e.size, hardware, 2).microseconds() - alone_us;
+    const double apart_us = run(p, e.size, {.hardware = &hardware, .regime = &regime, .calls = 2}).microseconds() - alone_us;
     at->second -= (alone_us - apart_us) * (1 - 0.5 / e.back_to_back);
   }
   return at->second;
@@ -262,6 +296,59 @@ double Simulator::time_us(const MeasuredSetup& e, const HardwareProfile& hardwar
   return std::max(simulated_us(e, hardware), least_launched_us(e));
 }
 
+double Simulator::told_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  return std::max(told_simulated_us(e, hardware), least_launched_us(e));
+}
+
+double Simulator::told_simulated_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  Prepared& p = prepared(e);
+  if (is_point_to_point(e.collective) || !is_alone(p.scenario)) return simulated_us(e, hardware);
+  const Regime regime = regime_of(e, hardware, p);
+  const MeasuredSetup chosen = as_it_is_run(e, hardware, p);
+  return hardware.in(regime).call_overhead.microseconds() + told_besides_overhead_us(chosen, hardware, regime);
+}
+
+bool Simulator::is_told(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  return !is_point_to_point(e.collective) && !told_from(as_it_is_run(e, hardware, prepared(e))).empty();
+}
+
+std::int64_t Simulator::count_messages(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  if (is_point_to_point(e.collective)) return messages_of(e);
+  return price_of(prepared(as_it_is_run(e, hardware, prepared(e)))).messages;
+}
+
+MeasuredSetup Simulator::as_it_is_run(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
+  MeasuredSetup out = e;
+  out.algorithm = sized(e, hardware, p).choice;
+  const int gpus = gpus_of_a_node();
+  if (e.nodes == 0 && e.ranks % gpus == 0) out.nodes = e.ranks / gpus, out.of_each_node = gpus;
+  return out;
+}
+
+const std::vector<ToldFrom>& Simulator::told_from(const MeasuredSetup& chosen) {
+  Prepared& p = prepared(chosen);
+  const auto [at, is_new] = p.told_from.try_emplace(chosen.size.count);
+  // Servers of a network's own, or ranks that sit elsewhere than behind one another, are no fewer where ranks are.
+  const bool may_be_smaller = is_alone(p.scenario) && traits_of(p.scenario.network).runs_again && !is_in_network(chosen.algorithm.name) &&
+                              extra_servers(chosen.algorithm.settings) == 0 && chosen.algorithm.name != "hdrm" &&
+                              scenario_.placement.policy == PlacementPolicy::linear;
+  if (is_new && may_be_smaller)
+    at->second = weft::told_from(chosen, {most_messages_, least_servers_, [this](const MeasuredSetup& e) {
+                                            Prepared& p = prepared(e);
+                                            const bool runs = constraints(request_of(p.scenario, p.algorithm)).empty();
+                                            return runs ? std::optional{price_of(p)} : std::nullopt;
+                                          }});
+  return at->second;
+}
+
+double Simulator::told_besides_overhead_us(const MeasuredSetup& e, const HardwareProfile& hardware, const Regime& regime) {
+  const std::vector<ToldFrom>& smaller = told_from(e);
+  if (smaller.empty()) return besides_overhead_us(e, hardware, regime, prepared(e));
+  double us = 0;
+  for (const ToldFrom& of : smaller) us += of.times * told_besides_overhead_us(of.call, hardware, regime);
+  return std::max(us, 0.0);
+}
+
 double Simulator::simulated_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
   if (is_point_to_point(e.collective) && hardware.call_overhead.ps > 0) {  // a message is no call of a collective
     HardwareProfile of_message = hardware;
@@ -269,7 +356,7 @@ double Simulator::simulated_us(const MeasuredSetup& e, const HardwareProfile& ha
     return simulated_us(e, of_message);
   }
   Prepared& p = prepared(e);
-  if (!is_alone(p.experiment.scenario())) return run(p, e.size, hardware).microseconds() / messages_of(e);
+  if (!is_alone(p.scenario)) return run(p, e.size, {.hardware = &hardware}).microseconds() / messages_of(e);
   const Regime regime = regime_of(e, hardware, p);
   return (hardware.in(regime).call_overhead.microseconds() + besides_overhead_us(e, hardware, regime, p)) / messages_of(e);
 }
@@ -285,9 +372,10 @@ bool Simulator::is_long_ring(const MeasuredSetup& e, const Regime& regime) const
 double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
   Prepared& whole = prepared(e);
   const Regime regime = regime_of(e, hardware, whole);
-  if (regime.protocol == NcclProtocol::automatic || regime.cost != 1 || !is_alone(whole.experiment.scenario())) return time_us(e, hardware);
+  if (regime.protocol == NcclProtocol::automatic || regime.cost != 1 || !is_alone(whole.scenario)) return told_us(e, hardware);
+  const MeasuredSetup chosen = as_it_is_run(e, hardware, whole);
   MeasuredSetup asked = e;
-  asked.algorithm.settings = sized(e, hardware, whole).choice.settings;
+  asked.algorithm.settings = chosen.algorithm.settings;
   const bool shorter = is_long_ring(e, regime), fewer = shorter || asked.algorithm.settings.pieces > few_pieces;
   if (asked.algorithm.settings.pieces > few_pieces) asked.algorithm.settings.pieces = few_pieces;
   if (shorter) {
@@ -296,8 +384,7 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   }
   const Bytes of_each_message_alike = asked.size;
   Prepared& p = prepared(asked);
-  if (p.chunks == 0) p.chunks = std::max(1, price(request_of(p.experiment.scenario(), asked.algorithm)).chunks);
-  asked.size = simulated_as(asked.size, hardware.in(regime), p.chunks);
+  asked.size = simulated_as(asked.size, hardware.in(regime), std::max(1, price_of(p).chunks));
   double smaller = 1;  // calls of no bytes are measured too
   if (of_each_message_alike.count > 0) smaller = static_cast<double>(asked.size.count) / static_cast<double>(of_each_message_alike.count);
   Regime of_asked = sized(asked, hardware, p).regime;  // a tree has other parts of its rate at other sizes
@@ -314,15 +401,15 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
     if (weight == 0) continue;
     NcclFactors there{.hops = axes[0].value(corner & 1), .efficiency = 1 / axes[1].value(corner >> 1 & 1)};
     if (regime.between_servers) there.network = axes[2].value(corner >> 2 & 1) / there.hops;
-    double at_us = std::max(besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), of_asked, p), 1e-6);
+    double at_us = std::max(told_besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), of_asked), 1e-6);
     if (fewer) {
       const auto [ratio, is_new] = whole.of_whole.try_emplace(
           {static_cast<double>(e.size.count), static_cast<double>(regime.protocol), static_cast<double>(regime.pattern)}, 1.0);
       if (is_new) {
         there.efficiency = std::min(1.0, there.efficiency / smaller);
-        const double whole_us = besides_overhead_us(e, with_nccl_factors(hardware, regime, there), regime, whole);
+        const double whole_us = told_besides_overhead_us(chosen, with_nccl_factors(hardware, regime, there), regime);
         there.efficiency *= smaller;
-        ratio->second = whole_us / std::max(besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), of_asked, p), 1e-6);
+        ratio->second = whole_us / std::max(told_besides_overhead_us(asked, with_nccl_factors(hardware, regime, there), of_asked), 1e-6);
       }
       at_us *= ratio->second;
     }
@@ -334,12 +421,11 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
 double Simulator::regret(const MeasuredSetup& e, const HardwareProfile& hardware) {
   if (is_point_to_point(e.collective)) return 0;
   Prepared& p = prepared(e);
-  const Scenario& asked = p.experiment.scenario();
+  const Scenario& asked = p.scenario;
   const Algorithm* algorithm = find_algorithm(asked.workload.collective, p.algorithm.name);
   if (!algorithm || !algorithm->cuts_itself) return 0;
   if (!p.question)
-    p.question = nccl_question({asked, hardware, *p.experiment.cluster(), p.experiment.placement(), e.size},
-                               with_server_defaults(asked, p.algorithm).settings);
+    p.question = nccl_question({asked, hardware, *p.cluster, p.placement, e.size}, with_server_defaults(asked, p.algorithm).settings);
   return std::hypot(nccl_regret(hardware, *p.question, e.size), nccl_regret(hardware, *p.question, 2 * e.size));
 }
 
@@ -353,13 +439,11 @@ double Simulator::wire_limit_us(const MeasuredSetup& e) const {
   if (e.collective == "allreduce" && e.algorithm.name == "nccl" && scenario_.fabric.sharp) share = 1;
   if (e.ranks < 2 || e.collective == "barrier") return 0;
   // The fastest way out of the slowest endpoint.
+  std::map<NodeId, double> out;
+  for (LinkId link = 0; link < fabric_->links(); ++link) out[fabric_->from(link)] += fabric_->link(link).bandwidth.bytes_per_second();
   double slowest = std::numeric_limits<double>::infinity();
-  for (int endpoint = 0; endpoint < std::min(e.ranks, fabric_->endpoints()); ++endpoint) {
-    double out = 0;
-    for (LinkId link = 0; link < fabric_->links(); ++link)
-      if (fabric_->from(link) == fabric_->node_of(endpoint)) out += fabric_->link(link).bandwidth.bytes_per_second();
-    slowest = std::min(slowest, out);
-  }
+  for (int endpoint = 0; endpoint < std::min(e.ranks, fabric_->endpoints()); ++endpoint)
+    slowest = std::min(slowest, out[fabric_->node_of(endpoint)]);
   return share * static_cast<double>(e.size.count) / slowest * 1e6;
 }
 
@@ -368,7 +452,7 @@ double Simulator::least_us(const MeasuredSetup& e) {
   const HardwareProfile least = with_least_costs(scenario_.hardware);
   HardwareProfile waiting = least;
   waiting.eager_threshold = scenario_.hardware.eager_threshold;
-  return std::min(simulated_us(e, least), simulated_us(e, waiting));
+  return std::min(told_simulated_us(e, least), told_simulated_us(e, waiting));
 }
 
 double Simulator::path_latency_us(const MeasuredSetup& e) const {

@@ -6,6 +6,7 @@
 #include "sim/cases/sized.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "validation/fit/large_calls.hpp"
 #include "validation/measurements/measurement.hpp"
 #include "validation/measurements/renames.hpp"
 
@@ -16,27 +17,6 @@
 #include <vector>
 
 namespace weft {
-
-// The window of osu_bw and osu_bibw: so many messages are on their way before anybody waits.
-constexpr int bandwidth_window = 64;
-
-// What a measurement measured, in our words.
-struct MeasuredSetup {
-  std::string collective;  // of a measurement: also "latency", "bandwidth" and "bidirectional_bandwidth"
-  AlgorithmChoice algorithm;
-  int ranks = 0;
-  Bytes size;
-  std::optional<NetworkKind> network = {};  // instead of the scenario's
-  // So many servers, and ranks on the first GPUs of each, where the scenario places ranks linearly. 0: ranks as it places them.
-  int nodes = 0, of_each_node = 0;
-  int from = -1, to = -1;         // endpoints of a message between two; -1: the first two ranks
-  int window = bandwidth_window;  // of bandwidths: how many of these are on their way at once, in each direction that is measured
-  int back_to_back = 1;           // calls without a barrier between them; the time is their mean, and that of all ranks
-  int gpus_of_a_process = 1;      // whose kernels are launched one after the other
-};
-
-// "latency", "bandwidth", "bidirectional_bandwidth": messages between two ranks.
-bool is_point_to_point(std::string_view collective);
 
 class Simulator {
  public:
@@ -52,7 +32,13 @@ class Simulator {
   // Microseconds, as the measurement counts them: of a bandwidth, one message's share of all that were on their way.
   double time_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
-  // The same within a few percent on few servers, tens of percent on rings over many, from few and short simulations for many profiles:
+  // The same, but calls of more messages than these are told from smaller ones (large_calls.hpp).
+  double told_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
+  void tell_beyond(std::int64_t messages) { most_messages_ = messages; }
+  bool is_told(const MeasuredSetup& setup, const HardwareProfile& hardware);
+  std::int64_t count_messages(const MeasuredSetup& setup, const HardwareProfile& hardware);
+
+  // Within a few percent of that on few servers, tens of percent on rings over many, from few and short simulations for many profiles:
   // calls of NCCL on a lattice of the factors that they feel, those in many pieces in fewer and larger ones, and rings over many servers
   // over fewer, whose time is right at one place of the lattice, and long ones as shorter ones.
   double about_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
@@ -75,26 +61,39 @@ class Simulator {
 
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
   double wire_limit_us(const MeasuredSetup& setup) const;
-  // What its algorithm takes in the scenario with every cost of the profile at its least: latencies and rates of links, and nothing else.
+  // What its algorithm takes in the scenario with every cost of the profile at its least, told where it is large: latencies and rates of
+  // links, and nothing else.
   double least_us(const MeasuredSetup& setup);
   // What the cables alone take for the message of a latency; 0 of anything else.
   double path_latency_us(const MeasuredSetup& setup) const;
 
  private:
-  // An experiment, the algorithm that it runs, and the times that were simulated already, by size and all that they depend on.
+  // An experiment, built when it is first run, the algorithm that it runs, and the times that were simulated already, by size and all that
+  // they depend on.
   struct Prepared {
-    Experiment experiment;
-    AlgorithmChoice algorithm = {};
-    int chunks = 0;  // once asked
+    Scenario scenario;
+    AlgorithmChoice algorithm;
+    std::shared_ptr<const Fabric> cluster;
+    std::vector<int> placement = {};
+    std::optional<Experiment> experiment = {};
+    std::optional<Price> price = {};  // once asked
     std::map<std::vector<double>, double> known_us = {};
-    std::map<std::vector<double>, double> of_whole = {};     // time over that in fewer pieces or servers, by size and regime
-    std::map<std::vector<double>, SizedChoice> chosen = {};  // of nccl, by size and all that its choice depends on
-    std::optional<NcclQuestion> question = {};               // once asked
+    std::map<std::int64_t, std::vector<ToldFrom>> told_from = {};  // by size
+    std::map<std::vector<double>, double> of_whole = {};           // time over that in fewer pieces or servers, by size and regime
+    std::map<std::vector<double>, SizedChoice> chosen = {};        // of nccl, by size and all that its choice depends on
+    std::optional<NcclQuestion> question = {};                     // once asked
     std::map<std::int64_t, std::int64_t> work_of_size = {};
   };
   Prepared& prepared(const MeasuredSetup& setup);
+  Experiment& experiment_of(Prepared& of);
+  const Price& price_of(Prepared& of);
   double simulated_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
-  SimTime run(Prepared& of, Bytes size, const HardwareProfile& hardware, int calls = 1);
+  SimTime run(Prepared& of, Bytes size, const Experiment::Options& options);
+  // As it was chosen for its size; what it is told from, none where it is simulated; its time, with costs of this regime.
+  MeasuredSetup as_it_is_run(const MeasuredSetup& setup, const HardwareProfile& hardware, Prepared& of);
+  const std::vector<ToldFrom>& told_from(const MeasuredSetup& chosen);
+  double told_besides_overhead_us(const MeasuredSetup& chosen, const HardwareProfile& hardware, const Regime& regime);
+  double told_simulated_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
   double besides_overhead_us(const MeasuredSetup& setup, const HardwareProfile& hardware, const Regime& regime, Prepared& of);
   bool is_long_ring(const MeasuredSetup& setup, const Regime& regime) const;
   SizedChoice sized(const MeasuredSetup& setup, const HardwareProfile& hardware, Prepared& of);
@@ -104,9 +103,11 @@ class Simulator {
 
   Scenario scenario_;
   std::shared_ptr<const Fabric> fabric_;
+  int least_servers_;                                             // that a large call is told from
   std::map<std::int64_t, std::shared_ptr<const Fabric>> larger_;  // stars of more nodes than the scenario's
   std::map<std::string, Prepared> prepared_;
   std::int64_t work_ = 0;
+  std::int64_t most_messages_ = 100'000;  // some 0.1 s
 };
 
 // Which of our algorithms a measured name means: what `renames` says, the name itself, a synonym ("rabenseifner", "tree"), or
