@@ -146,10 +146,10 @@ Scenario Simulator::asked_for(const MeasuredSetup& e) const {
   asked.network = e.network.value_or(asked.network);
   const int gpus = gpus_of_a_node();
   // A star has as many servers as were measured: the others' links would be set up for every run.
-  const int last = std::max(e.nodes, std::max(e.from, e.to) / gpus + 1);
+  const int last = std::max({e.nodes, std::max(e.from, e.to) / gpus + 1, e.from < 0 ? (e.ranks + gpus - 1) / gpus : 0});
   const bool has_others = !is_alone(asked) || asked.faults.any() || asked.placement.policy != PlacementPolicy::linear || e.nodes == 0 ||
                           is_in_network(e.algorithm.name) || extra_servers(e.algorithm.settings) > 0;
-  if (auto* star = std::get_if<Star>(&asked.fabric.spec); star && (e.nodes > nodes() || !has_others)) star->nodes = std::max(2, last);
+  if (auto* star = std::get_if<Star>(&asked.fabric.spec); star && (e.nodes > nodes() || !has_others)) star->nodes = last;
   if (e.from >= 0) {
     asked.placement = {.policy = PlacementPolicy::list, .nodes = {e.from, e.to}};
   } else if (e.of_each_node > 0 && e.of_each_node < gpus && asked.placement.policy == PlacementPolicy::linear) {
