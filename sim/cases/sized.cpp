@@ -95,7 +95,7 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
   }
   question.switch_adds = switch_adds(q.scenario.server);
   question.sharp = q.scenario.fabric.sharp;
-  question.nvlinks_join_all = nvlinks_join_all(q.scenario.server);
+  question.nvlinks_join_all = question.sharp && nvlinks_join_all(q.scenario.server);  // only CollNet asks, and it takes long
   question.nics = std::max(s.nics, 1);
   if (question.servers > 1) {
     const Way outside = way_between(q, 0, gpus);
