@@ -148,6 +148,16 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
                        percent(s.most_median), percent(s.least_p95), percent(s.most_p95));
 }
 
+// Where a library's rules are not those that ran, messages are others, and no parameter makes up for that.
+std::string said_of_library(const FitResult& result, const std::vector<FitPoint>& points) {
+  constexpr double far = 0.5;
+  const auto names_none = [](const FitPoint& p) { return p.setup.algorithm.name == "mpi" && !p.setup.algorithm.settings.library; };
+  if (result.fitted_without_costs.p95 <= far || std::ranges::none_of(points, names_none)) return {};
+  return "# \"mpi\" was taken for Open MPI 4.1 or later; if another library ran, say so: {\"name\": \"mpi\", \"library\": "
+         "\"open_mpi_4.0\"}, "
+         "\"mpich\", or \"two_level\" where leaders of hosts speak for them\n";
+}
+
 std::vector<PlotSeries> series_of(const std::vector<FitPoint>& points, const std::vector<double>& simulated_us) {
   std::vector<PlotSeries> out;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -235,6 +245,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
   const FitResult result = fit(open, used.points, options);
   print(result, used.points, out);
+  out << said_of_library(result, used.points);
   write_outputs(a, open, used.points, result);
   for (const OutputFile& output : outputs) out << fmt::format("# written: {}\n", output.file.string());
   return 0;

@@ -5,6 +5,7 @@
 #include "validation/testing.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -50,6 +51,30 @@ TEST_CASE("calibrate: from a file of measurements to a profile that a scenario c
   CHECK(calibration.at("held_out_error").at("points") == 5);
   CHECK(calibration.at("command").get<std::string>().find("--fit send_overhead,wire_efficiency,rendezvous") != std::string::npos);
   CHECK(read_file(folder / "made.svg").starts_with("<svg"));
+}
+
+TEST_CASE("calibrate: where mpi is far off, the library may be another, unless it is named") {
+  const ScratchFolder folder;
+  std::string near = "collective,ranks,size_bytes,time_us\n", far = near;
+  for (std::int64_t size = 8; size <= 1 << 11; size *= 2) {
+    near += fmt::format("allreduce,4,{},{:.4f}\n", size, 12 + 2e-4 * static_cast<double>(size));  // two steps of recursive doubling
+    far += fmt::format("allreduce,4,{},{}\n", size, std::countr_zero(static_cast<std::uint64_t>(size)) % 4 < 2 ? 10 : 100);
+  }
+  const auto said = [&](const std::string& data, const std::string& algorithm) {
+    std::ostringstream out, err;
+    calibrate_command({.data = {folder.file("data.csv", data).string()},
+                       .scenario = folder.file("star.json", star_scenario(4)).string(),
+                       .set = {"/workload/algorithm=" + algorithm},
+                       .fit = {"send_overhead", "wire_efficiency"},
+                       .folds = 0,
+                       .starts = 1},
+                      out, err);
+    return out.str().find("if another library ran, say so") != std::string::npos;
+  };
+  CHECK(said(far, "mpi"));
+  CHECK_FALSE(said(near, "mpi"));
+  CHECK_FALSE(said(far, "recursive_doubling"));
+  CHECK_FALSE(said(far, R"({"name": "mpi", "library": "open_mpi"})"));
 }
 
 TEST_CASE("calibrate: what is wrong is told") {
