@@ -326,9 +326,9 @@ double bias_of(const HardwareProfile& profile, const Regime& regime) {
 }
 
 // NVLS between servers moves a chunk of each channel for each GPU of a server at once: to the NVSwitch that adds, up and down the tree of
-// servers, or through the switches that add, and from the NVSwitch. Threads of their own do each stage, which takes as long for a chunk as
-// the slowest, so the message has all stages but one to go through besides its own time. (NCCL 2.28: calcCollChunking in src/enqueue.cc,
-// src/transport/nvls.cc; all_reduce.h)
+// servers, or through the switches that aggregate, and from the NVSwitch. Threads of their own do each stage, which takes as long for a
+// chunk as the slowest, so the message has all stages but one to go through besides its own time. (NCCL 2.28: calcCollChunking in
+// src/enqueue.cc, src/transport/nvls.cc; all_reduce.h)
 SimTime nvls_fill(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
   constexpr int channels = 16;  // NCCL_NVLS_NCHANNELS
   const auto turn = [&](Bytes chunk) { return std::int64_t{channels} * regime.gpus * chunk.count; };

@@ -44,7 +44,7 @@ struct NcclQuestion {
   bool nvlink = false;                                 // between the GPUs of a server
   bool ll128 = true;                                   // all ways are such that 128 bytes arrive in order
   bool switch_adds = false;                            // an NVSwitch: NVLS
-  bool sharp = false;                                  // switches between servers add: CollNet
+  bool sharp = false;                                  // in-network aggregation between servers: CollNet
   bool nvlinks_join_all = false;                       // the GPUs of a server
   int nics = 1;                                        // of a server
   bool staged = false;                                 // between the GPUs of a server, in host memory

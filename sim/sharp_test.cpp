@@ -90,7 +90,7 @@ TEST_CASE("sharp: CollNet of servers of 8 H100 is limited by NVLinks, which carr
     CHECK(us(servers(ranks, "nvls")) == doctest::Approx(added * (1 + 2.0 * 16 * 8 * 128 / (1 << 20)) + 43).epsilon(0.02));
 }
 
-TEST_CASE("sharp: NCCL chooses NVLS with switches that add between more than two servers, and nothing of it without") {
+TEST_CASE("sharp: NCCL chooses NVLS with in-network aggregation between more than two servers, and nothing of it without") {
   Json json = servers(64, "auto");
   CHECK(us(json) == us(servers(64, "nvls")));
   json["fabric"].erase("sharp");
@@ -117,12 +117,13 @@ TEST_CASE("sharp: ranks that start late are waited for") {
   CHECK(late < us(hosts(8)) + 1000);
 }
 
-TEST_CASE("sharp: what cannot be simulated with switches that add is refused, all at once") {
+TEST_CASE("sharp: what cannot be simulated with in-network aggregation is refused, all at once") {
   Json json = hosts(8);
   json["network"] = "packet";
   json["faults"] = Json::parse(R"({"failures": [{"switch": "spine0"}]})");
-  CHECK(lines_for(json) == Lines{"f.json: /network: \"packet\" has no switches that add as the fabric's \"sharp\" has it; \"flow\" has",
-                                 "f.json: /faults: the trees of switches that add (\"sharp\") follow no failure: leave one of them out"});
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /network: \"packet\" has no in-network aggregation as the fabric's \"sharp\" asks for; \"flow\" has",
+              "f.json: /faults: in-network aggregation (\"sharp\") is not rerouted around failures: leave one of them out"});
   json = hosts(8);
   json["fabric"].erase("sharp");
   CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm: collnet_chain adds in the switches between servers, which do so only where "
@@ -130,7 +131,7 @@ TEST_CASE("sharp: what cannot be simulated with switches that add is refused, al
   json = hosts(8);
   json["workload"] = Json::parse(R"({"algorithm": "nccl", "program": [{"id": "a", "collective": "allreduce", "size": "1MiB"}]})");
   CHECK(lines_for(json) ==
-        Lines{"f.json: /workload/program: only a collective by itself knows switches that add (\"sharp\"): leave one of them out"});
+        Lines{"f.json: /workload/program: in-network aggregation (\"sharp\") is for a collective by itself: leave one of them out"});
   json = hosts(8);
   json["fabric"]["sharp"] = 1;
   CHECK(lines_for(json) == Lines{"f.json: /fabric/sharp: must be true or false, got 1"});

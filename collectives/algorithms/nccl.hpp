@@ -63,9 +63,9 @@ double nvls_gain(int gpus);
 Schedule nccl_nvls_tree_allreduce(const NcclShape&);
 Price nccl_nvls_tree_allreduce_price(const NcclShape&);
 
-// CollNet: the switches between servers add what the servers' heads send, the GPUs by the NICs, and copy the sum to all of them (SHARP).
-// The switches of NIC i are server i of the schedule, rank ranks + i: however the switches share the work, each head sends every byte once
-// and gets it once. First all pieces go up, then down.
+// CollNet: the switches between servers aggregate what the servers' heads send, the GPUs by the NICs, and copy the sum to all of them
+// (SHARP). The switches of NIC i are server i of the schedule, rank ranks + i: however the switches share the work, each head sends every
+// byte once and gets it once. First all pieces go up, then down.
 //
 // Along the chain of each channel's tree to its head, and back: 2(gpus + pieces - 1) steps.
 Schedule nccl_collnet_chain_allreduce(const NcclShape&);

@@ -52,7 +52,7 @@ struct Request {
   AlgorithmSettings settings = {};
   std::optional<BiGraphShape> bigraph = {};   // the fabric, if it is one
   std::vector<std::vector<int>> orders = {};  // of the GPUs of a server, for nccl (NcclShape)
-  bool sharp = false;                         // switches between servers add, for nccl
+  bool sharp = false;                         // in-network aggregation between servers, for nccl
 };
 
 struct Algorithm {

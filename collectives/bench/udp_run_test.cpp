@@ -202,8 +202,9 @@ TEST_CASE("udp bench: all that cannot be is said at once") {
         std::vector<std::string>{"--packet: must be at most 65535 bytes, what UDP can carry, got 65536",
                                  "--reorder: must be a probability, 0 to 1, got nan"});
   CHECK(problems_of({"--collective", "alltoall", "--dtype", "int64", "--op", "max", "--channels", "2", "--servers", "-1"}) ==
-        std::vector<std::string>{"--servers: must be 1 to 1024, got -1", "--collective: switches add for allreduce only, got alltoall",
-                                 "--op: switches add; they cannot do max",
+        std::vector<std::string>{"--servers: must be 1 to 1024, got -1",
+                                 "--collective: in-network aggregation is for allreduce only, got alltoall",
+                                 "--op: in-network aggregation adds; it cannot do max",
                                  "--dtype: packets carry int32 or, as fixed point, floating point, not int64",
                                  "--channels, --pieces, --group, --inner: cut schedules, not what udp runs"});
   CHECK(problems_of({"-n", "3", "--switches", "2", "--below", "0,1,2", "--passing", "-1", "--initial-window", "0", "--mtu", "0"}) ==

@@ -353,9 +353,9 @@ class Reader {
     for (const InNetworkProtocol& protocol : in_network_protocols()) known.push_back(protocol.name);
     for (const std::string& name : settings_.algorithms)
       refuse_if(!is_in_network(name), "--algorithm: over udp must be one of {}, got \"{}\"", fmt::join(known, ", "), name);
-    refuse_if(settings_.collective != Collective::allreduce, "--collective: switches add for allreduce only, got {}",
+    refuse_if(settings_.collective != Collective::allreduce, "--collective: in-network aggregation is for allreduce only, got {}",
               name_of(settings_.collective));
-    refuse_if(settings_.op != ReduceOp::sum, "--op: switches add; they cannot do {}", name_of(settings_.op));
+    refuse_if(settings_.op != ReduceOp::sum, "--op: in-network aggregation adds; it cannot do {}", name_of(settings_.op));
     refuse_if(settings_.dtype == DType::int64 || settings_.dtype == DType::uint8,
               "--dtype: packets carry int32 or, as fixed point, floating point, not {}", name_of(settings_.dtype));
     refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0 || !settings_.cut.inner.empty(),

@@ -25,7 +25,7 @@ struct AtpSettings {
   int largest_window = 0;              // packets; 0: twice what fits into a round trip where that is known, else 1024
   Bytes mtu{1500};                     // by which windows grow (same place); a packet if that is more
   bool congestion_control = true;      // without: the largest window from the beginning, whatever is marked or lost
-  double forwarded = 0;                // the share of packets that no switch adds (SetForceForward in the authors' code)
+  double forwarded = 0;                // the share of packets that no switch aggregates (SetForceForward in the authors' code)
   Bytes framing{0};                    // of each packet on a link besides: preamble, gap and FCS of Ethernet are 24 B
   HostCost host = {};                  // of workers and servers
   bool floats = false;                 // a packet whose sum does not fit goes again as floating point, to the server (authors' code)

@@ -1,4 +1,4 @@
-// SwitchML (Sapio et al., NSDI 2021), the baseline of ATP: one switch adds everything up in a pool of slots that is split
+// SwitchML (Sapio et al., NSDI 2021), the baseline of ATP: one switch aggregates everything in a pool of slots that is split
 // between the jobs beforehand. No parameter server, no window: a worker has as many packets on their way as its job has slots.
 #pragma once
 

@@ -24,7 +24,7 @@ class Routes {
   // both the links of both, and a message has half of its bytes on each.
   int add_switches(std::span<const int> endpoints);
   bool are_switches(int place) const { return place >= fabric_.endpoints(); }
-  // With no route chosen yet, and the same switches that add.
+  // With no route chosen yet, and the same aggregation trees.
   Routes fresh() const;
 
   // The route of a pair of different endpoints. With least_loaded each call counts as one flow of the current step, also

@@ -83,7 +83,7 @@ TEST_CASE("switch tree: where no switch lies between two endpoints there is noth
   CHECK_THROWS_WITH_AS(switch_tree(*net, both, 0), "no switch lies between a and b, which could add what they send", InputError);
 }
 
-TEST_CASE("routes: to and from switches that add they are the links of both ways, and are there again when routes are fresh") {
+TEST_CASE("routes: to and from aggregation trees they are the links of both ways, and are there again when routes are fresh") {
   const auto net = build(leaf_spine());
   Routes routes(*net, {});
   const std::vector<int> first = {0, 4}, second = {5, 9};

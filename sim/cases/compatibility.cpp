@@ -115,14 +115,14 @@ void check_sharp(const Scenario& scenario, Input& in) {
   if (std::holds_alternative<SimgridFabric>(scenario.fabric.spec))
     in.problems.push_back({"/fabric/sharp", "a SimGrid platform has no switches that could add"});
   if (!traits_of(scenario.network).sharp)
-    in.problems.push_back({"/network", fmt::format("\"{}\" has no switches that add as the fabric's \"sharp\" has it; {} has",
+    in.problems.push_back({"/network", fmt::format("\"{}\" has no in-network aggregation as the fabric's \"sharp\" asks for; {} has",
                                                    name_of(scenario.network), networks_that(&NetworkTraits::sharp))});
   if (scenario.faults.any())
-    in.problems.push_back({"/faults", "the trees of switches that add (\"sharp\") follow no failure: leave one of them out"});
+    in.problems.push_back({"/faults", "in-network aggregation (\"sharp\") is not rerouted around failures: leave one of them out"});
   const bool training = scenario.workload.training.given();
   if (training || scenario.workload.has_program())
     in.problems.push_back({training ? "/workload/model" : "/workload/program",
-                           "only a collective by itself knows switches that add (\"sharp\"): leave one of them out"});
+                           "in-network aggregation (\"sharp\") is for a collective by itself: leave one of them out"});
 }
 
 void check_programmable(const FabricChoice& choice, Input& in) {

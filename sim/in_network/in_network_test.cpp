@@ -414,7 +414,7 @@ TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at
   wrong["workload"] = Json::parse(R"({"algorithm": {"name": "atp", "payload": "400B", "servers": 99}, "size": "1MiB", "op": "max"})");
   wrong["network"] = "simgrid";
   CHECK(lines_for(wrong) ==
-        Lines{"f.json: /workload/op: switches add; atp cannot do \"max\"",
+        Lines{"f.json: /workload/op: in-network aggregation adds; atp cannot do \"max\"",
               "f.json: /network: \"simgrid\" has no programmable switches, which atp needs; \"flow\" and \"packet\" have",
               "f.json: /workload/algorithm/packet: must be more than the payload of 400 bytes and at most 65536, got 306",
               "f.json: /workload/algorithm/servers: must be at most 32, the endpoints of the fabric, got 99"});
@@ -440,7 +440,7 @@ TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].starts_with("f.json: /fabric/programmable/switches/0: the fabric has no switch \"nowhere\"; it has switches such as "));
   CHECK(lines[1] ==
-        "f.json: /workload/algorithm/payload: must be at most 100B, which is what the fabric's switches add of a packet, got 248B");
+        "f.json: /workload/algorithm/payload: must be at most 100B, which is what the fabric's switches aggregate of a packet, got 248B");
 }
 
 TEST_CASE("in-network: programmable switches run one program, with the same memory for all") {

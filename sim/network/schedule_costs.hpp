@@ -75,7 +75,7 @@ class ScheduleCosts {
   }
 
   std::int64_t rendezvous_ps(std::int64_t bytes) const { return of_size_.of(hardware_.rendezvous, bytes).ps; }
-  // Of a job without gains on NVLink, and without switches that add.
+  // Of a job without gains on NVLink, and without in-network aggregation.
   std::int64_t wire_bytes(std::int64_t bytes) const { return of_size_.wire_bytes(hardware_, bytes); }
   std::int64_t wire_bytes(std::uint32_t connection, std::int64_t bytes) const {
     const std::int64_t all = wire_bytes(bytes);

@@ -51,7 +51,7 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
   out += fmt::format("#   fabric {}{}{}; ecmp {}\n", describe(s.fabric.spec, s.server), links.empty() ? "" : "; ", links,
                      describe(s.fabric.ecmp));
   if (const std::string text = describe(s.fabric.programmable); !text.empty()) out += fmt::format("#   programmable switches: {}\n", text);
-  if (s.fabric.sharp) out += "#   switches add for NCCL (SHARP)\n";
+  if (s.fabric.sharp) out += "#   in-network aggregation for NCCL (SHARP)\n";
   for (const TrafficSpec& traffic : s.traffic) out += fmt::format("#   traffic {}\n", describe(traffic));
   for (const HostCopies& copies : s.copies) out += fmt::format("#   copies of {}\n", describe(copies));
   out += fmt::format("#   {} on {} of {} endpoints, placement {}", what_runs(s.workload), s.workload.ranks,

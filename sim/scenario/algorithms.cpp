@@ -130,7 +130,8 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
   const auto problem = [&](std::string where, std::string what) { out.push_back({std::move(where), std::move(what)}); };
   if (w.collective != Collective::allreduce)
     problem(at, fmt::format("{} does \"allreduce\" only, got \"{}\"", choice.name, name_of(w.collective)));
-  if (w.op != ReduceOp::sum) problem("/workload/op", fmt::format("switches add; {} cannot do \"{}\"", choice.name, name_of(w.op)));
+  if (w.op != ReduceOp::sum)
+    problem("/workload/op", fmt::format("in-network aggregation adds; {} cannot do \"{}\"", choice.name, name_of(w.op)));
   if (!scenario.server.is_sub_node()) problem(at, fmt::format("{} runs on servers of one GPU and one NIC (\"sub_node\")", choice.name));
   if (!traits_of(scenario.network).in_network)
     problem("/network", fmt::format("\"{}\" has no programmable switches, which {} needs; {} have", name_of(scenario.network), choice.name,
@@ -143,7 +144,7 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
   const InNetworkSettings settings = in_network_settings(choice, switches);
   const Bytes payload = payload_of(settings);
   if (switches.payload.count > 0 && payload > switches.payload)
-    problem(at + "/payload", fmt::format("must be at most {}, which is what the fabric's switches add of a packet, got {}",
+    problem(at + "/payload", fmt::format("must be at most {}, which is what the fabric's switches aggregate of a packet, got {}",
                                          to_string(switches.payload), to_string(payload)));
   for (const Problem& p : problems(settings)) problem(at + p.where, p.what);
   if (choice.name == "atp") {

@@ -165,12 +165,13 @@ Declaration<ProgrammableSwitches> Declared<ProgrammableSwitches>::declaration() 
 Declaration<FabricChoice> Declared<FabricChoice>::declaration() {
   return {
       .doc = "The fabric: the switches and links that connect the endpoints.",
-      .fields = {optional("ecmp", &FabricChoice::ecmp, "Which of several equal-cost paths a pair uses."),
-                 optional("programmable", &FabricChoice::programmable, "Switches that can add what passes."),
-                 optional(
-                     "sharp", &FabricChoice::sharp,
-                     "Whether the switches add for NCCL, on all levels between servers, as NVIDIA's with SHARP do; false when not given. "
-                     "NCCL's algorithms collnet_direct and collnet_chain need it, and nvls between servers.")},
+      .fields =
+          {optional("ecmp", &FabricChoice::ecmp, "Which of several equal-cost paths a pair uses."),
+           optional("programmable", &FabricChoice::programmable, "Switches that can add what passes."),
+           optional(
+               "sharp", &FabricChoice::sharp,
+               "Whether the switches aggregate for NCCL, on all levels between servers, as NVIDIA's with SHARP do; false when not given. "
+               "NCCL's algorithms collnet_direct and collnet_chain need it, and nvls between servers.")},
       .tag = "type",
       .alternatives = {
           shape<BiGraph>(

@@ -34,7 +34,7 @@ struct FabricChoice {
   FabricSpec spec;
   Ecmp ecmp;
   ProgrammableSwitches programmable = {};
-  bool sharp = false;  // switches add for NCCL
+  bool sharp = false;  // in-network aggregation for NCCL
   friend bool operator==(const FabricChoice&, const FabricChoice&) = default;
 };
 

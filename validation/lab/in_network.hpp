@@ -10,7 +10,7 @@
 
 namespace weft::lab {
 
-// Whether switches add in this workload.
+// Whether this workload has in-network aggregation.
 Programs programs_of(const Scenario& scenario);
 
 // What the scenario wants of them and real datagrams cannot be or do, each in its place.
