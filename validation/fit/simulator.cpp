@@ -335,9 +335,9 @@ const std::vector<ToldFrom>& Simulator::told_from(const MeasuredSetup& chosen) {
                               scenario_.placement.policy == PlacementPolicy::linear;
   if (is_new && may_be_smaller)
     at->second = weft::told_from(chosen, {most_messages_, least_servers_, [this](const MeasuredSetup& e) {
-                                            Prepared& p = prepared(e);
-                                            const bool runs = constraints(request_of(p.scenario, p.algorithm)).empty();
-                                            return runs ? std::optional{price_of(p)} : std::nullopt;
+                                            Prepared& of = prepared(e);
+                                            const bool runs = constraints(request_of(of.scenario, of.algorithm)).empty();
+                                            return runs ? std::optional{price_of(of)} : std::nullopt;
                                           }});
   return at->second;
 }
