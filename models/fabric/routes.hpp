@@ -19,9 +19,9 @@ class Routes {
   // The fabric must outlive the routes.
   Routes(const Fabric& fabric, Ecmp ecmp);
 
-  // Switches that add what these endpoints send and copy the sum to all of them (switch_tree.hpp): a place that of() takes as one of its
-  // two ends, beyond those of the endpoints. What goes up comes down at the same time, packet by packet: the way up and the way down are
-  // both the links of both, and a message has half of its bytes on each.
+  // An aggregation tree of what these endpoints send, which copies the sum to all of them (switch_tree.hpp): a place that of() takes as one
+  // of its two ends, beyond those of the endpoints. What goes up comes down at the same time, packet by packet: the way up and the way down
+  // are both the links of both, and a message has half of its bytes on each.
   int add_switches(std::span<const int> endpoints);
   bool are_switches(int place) const { return place >= fabric_.endpoints(); }
   // With no route chosen yet, and the same aggregation trees.

@@ -1,4 +1,4 @@
-// Switches that add up what some endpoints send, each what comes to it from below, and copy the sum back to all of them, as SHARP does.
+// Aggregation trees: switches that aggregate what some endpoints send, each what comes from below, and copy the sum back, as SHARP does.
 #pragma once
 
 #include "models/fabric/path_class.hpp"

@@ -54,7 +54,7 @@ TEST_CASE("advice: where switches between servers add, NCCL's algorithms on them
   CHECK(nccl_tuner_conf(advice).find(",collnet_direct,simple,") != std::string::npos);
   CHECK(nccl_settings(advice).find("NCCL_ALGO=\"allreduce:collnetdirect\"") != std::string::npos);
   CHECK(nccl_settings(advice).find("NCCL_COLLNET_ENABLE=1") != std::string::npos);
-  CHECK(selection_table(advice).find("collnet") == std::string::npos);  // switches that add are no ranks of `weft bench`
+  CHECK(selection_table(advice).find("collnet") == std::string::npos);  // in-network aggregation is none of `weft bench`
 }
 
 TEST_CASE("advice: ranges go from crossing to crossing, the runner-up is who is closest, and small leads change nothing") {

@@ -153,9 +153,8 @@ std::string said_of_library(const FitResult& result, const std::vector<FitPoint>
   constexpr double far = 0.5;
   const auto names_none = [](const FitPoint& p) { return p.setup.algorithm.name == "mpi" && !p.setup.algorithm.settings.library; };
   if (result.fitted_without_costs.p95 <= far || std::ranges::none_of(points, names_none)) return {};
-  return "# \"mpi\" was taken for Open MPI 4.1 or later; if another library ran, say so: {\"name\": \"mpi\", \"library\": "
-         "\"open_mpi_4.0\"}, "
-         "\"mpich\", or \"two_level\" where leaders of hosts speak for them\n";
+  return "# \"mpi\" chooses as Open MPI 4.1 and later; if another library ran, name it: {\"name\": \"mpi\", \"library\": \"open_mpi_4.0\"} "
+         "or \"mpich\"; \"two_level\" where one leader of each host communicates with the others\n";
 }
 
 std::vector<PlotSeries> series_of(const std::vector<FitPoint>& points, const std::vector<double>& simulated_us) {

@@ -69,7 +69,7 @@ TEST_CASE("calibrate: where mpi is far off, the library may be another, unless i
                        .folds = 0,
                        .starts = 1},
                       out, err);
-    return out.str().find("if another library ran, say so") != std::string::npos;
+    return out.str().find("if another library ran, name it") != std::string::npos;
   };
   CHECK(said(far, "mpi"));
   CHECK_FALSE(said(near, "mpi"));

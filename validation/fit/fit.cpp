@@ -71,12 +71,12 @@ struct WithCosts {
   double loss = 0;
   bool too_slow = false;  // some call stays slower than it was measured
 };
-WithCosts with_costs(Objective& exact, std::vector<double> values) {
+WithCosts with_costs(Objective& judge, std::vector<double> values) {
   constexpr double slower = 0.05;
   WithCosts out{.values = std::move(values)};
-  out.costs = sized_costs(exact, out.values);
-  std::vector<double> errors = exact.simulated(out.values, out.costs);
-  for (std::size_t i = 0; i < errors.size(); ++i) errors[i] = std::log(std::max(errors[i], 1e-6) / exact.points()[i]->wanted_us());
+  out.costs = sized_costs(judge, out.values);
+  std::vector<double> errors = judge.simulated(out.values, out.costs);
+  for (std::size_t i = 0; i < errors.size(); ++i) errors[i] = std::log(std::max(errors[i], 1e-6) / judge.points()[i]->wanted_us());
   out.loss = robust_loss(errors, error_knee);
   out.too_slow = std::ranges::max(errors) > slower;
   return out;
@@ -86,14 +86,14 @@ WithCosts with_costs(Objective& exact, std::vector<double> values) {
 // otherwise: biases that fit worse by themselves may fit better with costs.
 WithCosts within_reach(const Search& search, const Objective& objective, const Candidate& best) {
   constexpr std::size_t most_tried = 6;
-  Objective exact = objective.with(Precision::told);
-  WithCosts least = with_costs(exact, best.values);
+  Objective judge = objective.with(Precision::told);
+  WithCosts least = with_costs(judge, best.values);
   if (!least.too_slow) return least;
   for (Candidate& other : search.other_choices(best, most_tried)) {
     if (search.enough()) break;
     for (std::size_t i = 0; i < best.values.size(); ++i)
       if (other.values[i] != best.values[i]) other.values[i] = rounded(other.values[i]);
-    WithCosts here = with_costs(exact, std::move(other.values));
+    WithCosts here = with_costs(judge, std::move(other.values));
     if (here.loss < least.loss - indifferent) least = std::move(here);
   }
   return least;
@@ -102,7 +102,7 @@ WithCosts within_reach(const Search& search, const Objective& objective, const C
 // Of a call of MPI every profile has a time of its own. Calls of NCCL share theirs in the search (Simulator::about_us), and are simulated
 // by themselves where its ratios, costs by size and the result are found.
 std::int64_t most_messages_of_a_call(const OpenScenario& open, const std::vector<FitPoint>& points, std::int64_t budget) {
-  constexpr std::int64_t of_mpi = 60, of_nccl = 3, work_of_a_message = 5;
+  constexpr std::int64_t of_mpi = 60, of_nccl = 3;
   Simulator simulator(open.scenario(initial_values(open)));
   std::vector<MessagesOfCall> calls;
   for (const FitPoint& p : points) {

@@ -86,12 +86,13 @@ std::vector<ToldFrom> told_from(const MeasuredSetup& e, const LargeCalls& large)
   };
   for (std::size_t i = 0; i < small; ++i) {
     const double times = more(i) / more(small), of_i = in_proportion ? share : h.chunks(small) / h.chunks(i);
-    if (i > 0 && out.back().call.size == resized(smaller, in_proportion ? h.chunks(smaller) / h.chunks(0) : of_i).size) {
+    const MeasuredSetup half = resized(smaller, in_proportion ? h.chunks(smaller) / h.chunks(0) : of_i);
+    if (i > 0 && out.back().call.size == half.size) {
       out[out.size() - 2].times += times, out.back().times -= times;
       continue;
     }
     out.push_back({times, resized(small, of_i)});
-    out.push_back({-times, resized(smaller, in_proportion ? h.chunks(smaller) / h.chunks(0) : of_i)});
+    out.push_back({-times, half});
   }
   return out;
 }

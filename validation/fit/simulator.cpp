@@ -67,7 +67,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
 }
 
 constexpr int few_pieces = 8, few_servers = 4;
-constexpr std::int64_t work_of_a_run = 400, work_of_a_message = 5, work_of_looking_up = 30;
+constexpr std::int64_t work_of_a_run = 400, work_of_looking_up = 30;
 
 // One call and nothing beside it: what it costs before its first message comes on top of the rest.
 bool is_alone(const Scenario& s) { return s.jobs.empty() && s.traffic.empty() && s.copies.empty() && s.workload.iterations == 1; }

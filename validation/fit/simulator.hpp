@@ -18,6 +18,9 @@
 
 namespace weft {
 
+// About what simulating a message takes, as Simulator::work counts it.
+inline constexpr std::int64_t work_of_a_message = 5;
+
 class Simulator {
  public:
   // Throws InputError if the fabric cannot be built.
