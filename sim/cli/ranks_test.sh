@@ -61,7 +61,7 @@ run=(run sweep.json --quiet --reproducible)
 # The same bytes from several ranks, of whom only rank 0 prints.
 start 3 "${run[@]}" -o ranks
 finish
-for file in results.csv results.json; do same alone/$file ranks/$file; done
+for file in results.csv results.json rows.jsonl; do same alone/$file ranks/$file; done
 same alone.txt printed.0
 if [[ -s printed.1 || -s printed.2 ]]; then fail "ranks other than 0 print: $(cat printed.1 printed.2)"; fi
 if compgen -G 'ranks/.weft*' >/dev/null; then fail "the file of the meeting is left"; fi
@@ -100,7 +100,7 @@ rm killed/results.*
 start 2 "${run[@]}" -o killed --resume
 finish
 grep -q 'of 80 rows are in killed already' printed.0 || fail "it does not say what is there: $(cat printed.0)"
-for file in results.csv results.json; do same alone/$file killed/$file; done
+for file in results.csv results.json rows.jsonl; do same alone/$file killed/$file; done
 (($(rows_in killed/rows.jsonl) == 80)) || fail "the journal of killed has $(rows_in killed/rows.jsonl) rows"
 
 # A simulating process is killed: its row is simulated again.

@@ -258,7 +258,7 @@ class Run {
     const bool whole = std::ranges::none_of(results, [](const Result& r) { return r.failure == interrupted_row; });
     return why_not([&] {
       if (folder_->write(results, whole)) {
-        if (whole) journal_->finish();
+        if (whole) journal_->finish(requests_);
       } else if (!whole) {
         err_ << fmt::format("weft: {} keeps its earlier results, which have more rows; --resume goes on with what is done\n",
                             *arguments_.output);

@@ -4,8 +4,10 @@
 #include "sim/json/json_text.hpp"
 #include "sim/results/row_key.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -19,6 +21,17 @@ std::string head_of(const std::vector<std::string>& names) { return Json{{"weft_
 
 [[noreturn]] void cannot_write(const fs::path& file) {
   throw RunError(fmt::format("{}: cannot be written: {}", file.string(), std::strerror(errno)));
+}
+
+// each(line, its key, its JSON) for each line that is a row, in their order.
+template <class Each>
+void for_rows(std::string_view lines, const Each& each) {
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(line.size() + 1);
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("key") && json.at("key").is_string()) each(line, json.at("key").get<std::string>(), json);
+  }
 }
 
 // The whole lines of rows of these names; of a last one that a killed run has begun nothing is kept.
@@ -43,7 +56,7 @@ void write_all(int fd, std::string_view text, const fs::path& file) {
 }  // namespace
 
 RowJournal::RowJournal(const fs::path& folder, const std::vector<std::string>& names, bool resume, int what_if)
-    : file_(folder / "rows.jsonl"), beside_(folder / "rows.new.jsonl"), what_if_(what_if) {
+    : names_(names), file_(folder / "rows.jsonl"), beside_(folder / "rows.new.jsonl"), what_if_(what_if) {
   const std::string head = head_of(names);
   std::string old = whole_lines(file_, names);
   for (const char c : old) old_rows_ += c == '\n' ? 1U : 0U;
@@ -53,12 +66,7 @@ RowJournal::RowJournal(const fs::path& folder, const std::vector<std::string>& n
     return;
   }
   old += whole_lines(beside_, names);  // of a run after it that was killed before it had as many
-  for (std::string_view rest = old; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(line.size() + 1);
-    const Json json = Json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("key") && json.at("key").is_string()) lines_[json.at("key").get<std::string>()] = line;
-  }
+  for_rows(old, [&](std::string_view line, const std::string& key, const Json&) { lines_[key] = line; });
   open(file_, head + old);
   std::error_code gone;
   if (fd_ >= 0) fs::remove(beside_, gone);
@@ -105,7 +113,29 @@ void RowJournal::add(std::size_t place, const Result& result) {
   if (++rows_ >= old_rows_) replace_old();
 }
 
-void RowJournal::finish() { replace_old(); }
+void RowJournal::finish(const std::vector<RowRequest>& requests) {
+  replace_old();
+  if (fd_ < 0) return;
+  std::map<std::string, std::size_t> first;  // of the requests with this key
+  for (const RowRequest& request : requests) first.try_emplace(row_key(request), first.size());
+  struct Line {
+    std::size_t request, place;
+    std::string_view text;
+  };
+  std::vector<Line> lines;
+  const std::string text = whole_lines(file_, names_);
+  for_rows(text, [&](std::string_view line, const std::string& key, const Json& json) {
+    const auto request = first.find(key);
+    lines.push_back({request == first.end() ? first.size() : request->second, json.value("place", std::size_t{0}), line});
+  });
+  std::ranges::stable_sort(lines, {}, [](const Line& line) { return std::pair(line.request, line.place); });
+  const auto same = std::ranges::unique(lines, {}, &Line::text);
+  lines.erase(same.begin(), same.end());
+  std::string out = head_of(names_);
+  for (const Line& line : lines) out.append(line.text).push_back('\n');
+  ::close(std::exchange(fd_, -1));
+  write_file(file_, out);
+}
 
 void RowJournal::replace_old() {
   if (fd_ < 0 || !std::exchange(is_beside_, false)) return;

@@ -32,13 +32,15 @@ class RowJournal {
 
   // The row of this place among the requests. Throws RunError where nothing can be written, from the beginning or now.
   void add(std::size_t place, const Result& result);
-  // All rows of the run are there: it takes the old one's place, however many rows that had.
-  void finish();
+  // All rows of the run are there: it takes the old one's place, however many rows that had. Its lines are then in the order of the
+  // requests, those of other requests behind them, so that the same rows are the same bytes whoever was done first.
+  void finish(const std::vector<RowRequest>& requests);
 
  private:
   void open(const std::filesystem::path& file, const std::string& head);
   void replace_old();
 
+  const std::vector<std::string> names_;
   std::filesystem::path file_, beside_;
   std::map<std::string, std::string> lines_;  // of the earlier run, by key
   std::size_t old_rows_ = 0, rows_ = 0;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <memory>
 
 #include <unistd.h>
 
@@ -113,8 +114,30 @@ TEST_CASE("a run that starts again keeps the earlier rows until it has as many")
     }
     CHECK(!std::filesystem::exists(folder / "rows.new.jsonl"));
   }
-  RowJournal(folder.path(), names_of(cases), false).finish();
+  RowJournal(folder.path(), names_of(cases), false).finish(rows_of(cases));
   CHECK(found(folder, cases) == 0);
+}
+
+TEST_CASE("when all rows are there, their file has the same bytes whichever was done first and however often the run was killed") {
+  const Folder folder;
+  const auto cases = cases_of(good_scenario());
+  const auto rows = rows_of_case(cases);
+  const auto written = [&](std::initializer_list<std::size_t> order, std::size_t killed_after) {
+    std::filesystem::remove(folder / "rows.jsonl");
+    auto journal = std::make_unique<RowJournal>(folder.path(), names_of(cases), false);
+    std::size_t done = 0;
+    for (const std::size_t i : order) {
+      journal->add(i, rows[i]);
+      if (++done == killed_after) journal = std::make_unique<RowJournal>(folder.path(), names_of(cases), true);
+    }
+    journal->finish(rows_of(cases));
+    return read_file(folder / "rows.jsonl");
+  };
+  const std::string in_order = written({0, 1, 2, 3}, 0);
+  CHECK(std::ranges::count(in_order, '\n') == 5);
+  CHECK(written({2, 3, 0, 1}, 0) == in_order);
+  CHECK(written({3, 1, 0, 2}, 2) == in_order);
+  CHECK(found(folder, cases) == 4);
 }
 
 TEST_CASE("timelines are kept with the place of their row") {

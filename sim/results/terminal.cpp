@@ -24,6 +24,7 @@ std::optional<std::size_t> terminal_width(int descriptor) {
 bool terminal_has_colour(int descriptor) {
   const char *no_colour = std::getenv("NO_COLOR"), *kind = std::getenv("TERM");
   if (no_colour && *no_colour) return false;
+  if (std::getenv("OMPI_COMM_WORLD_RANK")) return false;  // mpirun gives its ranks a terminal even where its own output is a file
   return ::isatty(descriptor) == 1 && kind && std::string_view(kind) != "dumb";
 }
 
