@@ -257,6 +257,7 @@ class FluidNetwork {
     std::uint32_t others = 0;                     // how many that are no members use it, when it was last shared out
     std::uint32_t first_member = 0, members = 0;  // those who use it, in members_on_links_, since then
     std::uint32_t walked = 0;                     // the last walk over links that came to it
+    std::uint32_t held = 0;                       // members that it held back when they were admitted
   };
   struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its ceiling
     double share;      // for each unit of weight
@@ -339,6 +340,7 @@ class FluidNetwork {
   template <bool claims>
   void add_links_of_members();
   void admit_slowed_by(std::uint32_t flow);
+  void admit_likely();
   template <bool claims>
   void admit_neighbours();
   // `claims` says whether any route has a claim of its own; without, weights and ceilings cost nothing.

@@ -104,6 +104,8 @@ void FluidNetwork::settle() {
 
 template <bool claims>
 void FluidNetwork::solve() {
+  add_links_of_members<claims>();
+  admit_likely();
   std::size_t before = 0;  // members that have a next rate
   for (int round = 0;; ++round) {
     add_links_of_members<claims>();
@@ -159,6 +161,7 @@ void FluidNetwork::add_links_of_members() {
                 .alone_link = 0,
                 .first_shared = static_cast<std::uint32_t>(shared_by_members_.size()),
                 .frozen = false};
+    const LinkId bottleneck = flows_[members_[i]].bottleneck;
     for_links_of(members_[i], [&](LinkState& link, LinkId id) {
       if (link.flows.size() == 1) {
         if (link.capacity < share.alone) share.alone = link.capacity, share.alone_link = id;
@@ -170,6 +173,7 @@ void FluidNetwork::add_links_of_members() {
         lists_.fetch(link.flows);
         shared_links_.push_back({.id = id});
       }
+      if (bottleneck == id) ++shared_links_[link.shared].held;
       shared_by_members_.push_back(link.shared);
     });
     if constexpr (claims)
@@ -189,6 +193,18 @@ void FluidNetwork::admit_slowed_by(std::uint32_t newcomer) {
       if (flows_[flow].rate > equal_share) admit(flow);
     });
   });
+}
+
+// Flows that are held back by a link of a member whose own rate is about to change, which changes what is left to them. Only a head
+// start, too: without it most problems of many members would be shared out twice.
+void FluidNetwork::admit_likely() {
+  for (const SharedLink& shared : shared_links_) {
+    const LinkState& link = links_[static_cast<std::size_t>(shared.id)];
+    if (link.holds == shared.held) continue;
+    for_flows_on(link, [&](std::uint32_t flow) {
+      if (flows_[flow].bottleneck == shared.id && flows_[flow].rate > 0) admit(flow);
+    });
+  }
 }
 
 template <bool claims>
