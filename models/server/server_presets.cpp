@@ -149,6 +149,46 @@ Server dgx_h100() {
   return s;
 }
 
+Server dgx_b200() {
+  Server s = dual_socket("dgx_b200", 8, 8, gen5, 40_GBps);
+  add_nics(s, 8, gen5);
+  add_nvswitch(s, BitsPerSecond{721'800'000'000 * 8});
+  s.memory = {BitsPerSecond{358'400'000'000 * 8}, 90_ns};
+  s.root_complex_payload = 64;
+  s.sources = {
+      {"devices",
+       "NVIDIA DGX B200 user guide: 2 Xeon 8570, 8 B200, 8 ConnectX-7 for them; a PCIe 5 switch for each GPU and NIC, as in DGX H100"},
+      {"nvswitch", "NVIDIA NCCL, src/graph/topo.h: 40.1 GB/s of the 50 GB/s of an NVLink 5, 18 links a GPU"},
+      {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 40 GB/s between Emerald Rapids sockets"},
+      {"memory", "Intel Xeon 8570: eight channels of DDR5-5600, 358.4 GB/s"},
+      {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"}};
+  return s;
+}
+
+// Four GPUs, each two of them joined by NVLinks, below one socket, with a NIC each.
+Server four_joined(std::string name, PcieLink generation, BitsPerSecond of_each_pair) {
+  Server s{.preset = std::move(name), .sockets = {"socket0"}};
+  for (int i = 0; i < 4; ++i) {
+    s.gpus.push_back(numbered("gpu", i));
+    s.nics.push_back(numbered("nic", i));
+    s.nic_of_gpu.push_back(s.nics.back());
+    s.links.push_back(pcie("socket0", s.gpus.back(), generation, through_root));
+    s.links.push_back(pcie("socket0", s.nics.back(), generation, through_root));
+    for (int other = 0; other < i; ++other) s.links.push_back(wire(numbered("gpu", other), s.gpus.back(), of_each_pair, between_nvlinks));
+  }
+  return s;
+}
+
+Server hgx_a100_4() {
+  Server s = four_joined("hgx_a100_4", gen4, 80_GBps);
+  s.memory = {BitsPerSecond{204'800'000'000 * 8}, 90_ns};
+  s.sources = {{"devices",
+                "NVIDIA HGX A100 4-GPU, as in the nodes of Perlmutter (NERSC): one EPYC 7763 whose PCIe 4 ports lead to 4 A100 and 4 NICs"},
+               {"nvlink", "NVIDIA NCCL, src/graph/topo.h: 20 GB/s of the 25 GB/s of an NVLink 3, 4 links between each two GPUs"},
+               {"memory", "AMD EPYC 7763: eight channels of DDR4-3200, 204.8 GB/s"}};
+  return s;
+}
+
 struct Preset {
   std::string_view name, description;
   Server (*make)();
@@ -161,7 +201,9 @@ constexpr Preset presets[] = {
     {"congestionless", "The same with a NIC for each GPU; messages between its GPUs go out through the NICs.", congestionless},
     {"v100_nvlink", "8 V100 in a cube mesh of NVLinks, as in DGX-1, with one NIC.", v100_nvlink},
     {"dgx_a100", "8 A100 on NVSwitch, 8 NICs in pairs below PCIe 4 switches.", dgx_a100},
+    {"hgx_a100_4", "4 A100, each two of them joined by NVLinks, and 4 NICs on the PCIe 4 ports of one socket.", hgx_a100_4},
     {"dgx_h100", "8 H100 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_h100},
+    {"dgx_b200", "8 B200 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_b200},
 };
 
 const Preset& preset(std::string_view name) {
