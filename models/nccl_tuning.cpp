@@ -1,5 +1,7 @@
 #include "models/nccl_tuning.hpp"
 
+#include "models/nccl_expectation.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -184,7 +186,8 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
           .nvlink = microseconds(std::max(launch, hops * table.nvlink[i]) + serial),
           .pcie = microseconds(std::max(launch, hops * table.pcie[i]) + serial),
           .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
-          .efficiency = regime.of_rate * efficiency / staged_turns(regime.staged_sends)};
+          .efficiency = regime.of_rate * regime.of_network * efficiency / staged_turns(regime.staged_sends),
+          .nvlink_gain = 1 / regime.of_network};
 }
 
 double staged_turns(int sends) { return sends == 0 ? 1 : (2 * one_way + sends - 1) / sends; }
@@ -251,6 +254,7 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
     inner = rounds * (q.ranks - 1.0) - outer;
     share_inside = share_outside = is_chain(q.collective) ? 1.0 : rounds * (q.ranks - 1.0) / q.ranks;
   }
+  if (!nvswitches_add(regime)) share_inside /= costs.nvlink_gain;
   double a_byte = seconds_a_byte(profile, q, share_inside, share_outside);
   a_byte /= costs.efficiency * profile.message_efficiency;
   if (regime.pattern == NcclAlgorithm::collnet_direct && !q.switch_adds) a_byte *= direct_efficiency;  // NCCL expects it from Hopper on
@@ -297,23 +301,6 @@ void for_each_regime(const NcclQuestion& q, Bytes size, Function&& function) {
                           .of_rate = of_rate(pattern, protocol, size)};
       if (is_possible(q, regime)) function(regime);
     }
-}
-
-// What NCCL expects when it chooses, since 2.21: of a ring's rate LL gets half, on NVLink what was measured (llMaxBws), and between servers
-// no more than passes their processors (Intel's; AMD's 22.5 GB/s between two and 19 between more). A profile starts from the fourth that
-// NCCL expected before, which calls come nearer to.
-HardwareProfile expected_by_nccl(const NcclQuestion& q, const Regime& regime) {
-  static const HardwareProfile as_published;
-  if (regime.protocol != NcclProtocol::ll) return as_published;
-  constexpr double half = 0.5, on_nvlink = 141 / 370.8;  // Hopper; Ampere: 87.7 of 240 GB/s
-  constexpr BitsPerSecond most_of_two{8 * 39'000'000'000}, most_of_more{8 * 20'400'000'000};
-  HardwareProfile out = as_published;
-  if (regime.pattern == NcclAlgorithm::ring) out.ll_efficiency = q.nvlink && q.servers == 1 ? on_nvlink : half;
-  if (q.servers > 1 && q.outside.count > 0) {
-    const BitsPerSecond most = q.servers == 2 ? most_of_two : most_of_more;
-    out.ll_efficiency = std::min(out.ll_efficiency, static_cast<double>(most.count) / static_cast<double>(q.outside.count));
-  }
-  return out;
 }
 
 double bias_of(const HardwareProfile& profile, const Regime& regime) {
@@ -363,12 +350,24 @@ Bytes message_of(const NcclQuestion& q, const Regime& regime, Bytes size) {
   return Bytes{size.count / (is_part ? q.ranks : 1)};
 }
 
+// Of the rate that the table gives LL128 between servers: a channel gets no more than NCCL has measured. (Two servers of 8 A100 with NICs
+// of 200 Gb/s take 71 to 82 GB/s of an all-reduce of 64 MiB, Azure, Oracle and Sophia, where a tree's channels make 80 and a ring's 85 of
+// them. Simple is not bound so: a tree with Simple comes to 127 GB/s at Oracle, where the table's 23.6 GB/s of a channel would make 94.)
+double part_of_published(const NcclQuestion& q, const Regime& regime) {
+  static const HardwareProfile as_published;
+  if (q.outside.count == 0) return 1;
+  const NcclExpectation expected = expected_by_nccl(q, regime);
+  const double rates = static_cast<double>(expected.question.outside.count) / static_cast<double>(q.outside.count);
+  return std::min(1.0, rates * nccl_factors(expected.profile, regime).efficiency / nccl_factors(as_published, regime).efficiency);
+}
+
 // With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
 Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size) {
   if (nvswitches_add(regime) && !is_one_nvswitch(regime)) regime.fill = nvls_fill(profile, q, regime, size);
   if (regime.protocol == NcclProtocol::ll && q.servers > 1) regime.longer += ll_pass(q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= least_chunk_of_ll;
+  if (regime.protocol == NcclProtocol::ll128 && q.servers > 1) regime.of_network = part_of_published(q, regime);
   if (q.servers > 1) regime.handshakes = message_of(q, regime, size) >= profile.rendezvous_threshold;
   if (q.servers > 1 && q.collective == Collective::alltoall) regime.remote_peers = q.ranks - q.ranks / q.servers;
   if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;
@@ -383,7 +382,8 @@ Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
   Regime best;
   double least = 0;
   for_each_regime(q, size, [&](const Regime& regime) {
-    const double estimate = nccl_estimate(expected_by_nccl(q, regime), q, regime, size).microseconds() / bias_of(profile, regime);
+    const NcclExpectation expected = expected_by_nccl(q, regime);
+    const double estimate = nccl_estimate(expected.profile, expected.question, regime, size).microseconds() / bias_of(profile, regime);
     if (best.protocol == NcclProtocol::automatic || estimate < least) best = regime, least = estimate;
   });
   return as_run(profile, q, best, size);
@@ -398,7 +398,11 @@ double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
   };
   double least = expected(chosen);
   const double taken = least;
-  for_each_regime(q, size, [&](const Regime& regime) { least = std::min(least, expected(regime)); });
+  for_each_regime(q, size, [&](const Regime& regime) {
+    const NcclExpectation by_nccl = expected_by_nccl(q, regime);
+    const SimTime at_least = nccl_estimate(by_nccl.profile, by_nccl.question, regime, size);
+    least = std::min(least, std::max(expected(regime), (profile.call_overhead + at_least).microseconds()));
+  });
   return least > 0 ? std::log(taken / least) : 0;
 }
 

@@ -72,12 +72,13 @@ double staged_turns(int sends);
 SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& question, const Regime& regime, Bytes size);
 
 // The regime of the least estimate, divided by the profile's bias. NCCL chooses before it has measured anything, so the estimates are
-// those of its own table, without the factors that were fitted to what calls really cost, and for LL of what it expects since 2.21. Never
-// `automatic`.
+// those of its own table, without the factors that were fitted to what calls really cost, at the rates of the channels that it finds
+// (nccl_expectation.hpp). Never `automatic`.
 Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
 
-// What the choice costs over the best one when calls cost what the profile says: the logarithm of the ratio of their estimates. NCCL's
-// choices are seldom much worse than the best, so a profile in which they are is not likely to be right.
+// What the choice costs over the best one when calls cost what the profile says, but none less than NCCL expects: the logarithm of the
+// ratio of their estimates. NCCL's choices are seldom much worse than the best that it knows of, so a profile in which they are is not
+// likely to be right.
 double nccl_regret(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
 
 }  // namespace weft

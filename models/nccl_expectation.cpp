@@ -1,0 +1,111 @@
+#include "models/nccl_expectation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ranges>
+#include <span>
+
+namespace weft {
+namespace {
+
+enum class Generation { volta, ampere, hopper, blackwell };
+
+// By what the NVLinks of a GPU carry each way: NCCL counts on 120 GB/s of V100, 240 of A100, 370 of H100 and 720 of B200. What has none is
+// taken for Ampere, whose speeds it shares with Volta.
+Generation generation_of(const NcclQuestion& q) {
+  const double inside = static_cast<double>(q.inside.count) / 8e9;
+  if (!q.nvlink || inside == 0) return q.switch_adds ? Generation::hopper : Generation::ampere;
+  if (inside >= 560) return Generation::blackwell;
+  if (q.switch_adds || inside >= 330) return Generation::hopper;
+  return inside >= 190 ? Generation::ampere : Generation::volta;
+}
+
+constexpr std::array<double, 19> speeds_to_ampere = {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12};
+constexpr std::array<double, 17> speeds_of_hopper = {48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12};
+constexpr std::array<double, 20> speeds_of_blackwell = {96, 86,   80, 48, 45.1, 42, 40,  30,  24,   22,
+                                                        20, 17.5, 15, 12, 6,    3,  2.4, 1.2, 0.24, 0.12};
+
+std::span<const double> speeds_of(Generation generation) {
+  if (generation == Generation::blackwell) return speeds_of_blackwell;
+  if (generation == Generation::hopper) return speeds_of_hopper;
+  return speeds_to_ampere;
+}
+
+// The most of one channel, GB/s, by generation, on two servers and on more.
+struct MostOfChannel {
+  std::array<double, 2> tree, tree_ll128;
+  double ring_ll128;
+};
+constexpr std::array<MostOfChannel, 4> most_of_channel = {
+    {{{18.5, 10.0}, {20, 20}, 20}, {{23.6, 17.8}, {20, 20}, 20}, {{41.4, 36.0}, {36.7, 29.0}, 36.7}, {{42.8, 24.0}, {31.67, 20.0}, 40}}};
+
+// What passes the processors with LL, GB/s: Intel's; AMD's are 22.5 of two servers and 19 of more.
+constexpr double most_ll_of_two = 39, most_ll_of_more = 20.4;
+
+constexpr double ll128_data = 120.0 / 128, ring_ll128 = 0.92, of_tree = 0.92, ll_of_ring = 0.5, ll_of_tree = 1 / 3.8;
+constexpr double slowest_tried = 0.49;    // of the fastest channels that were found
+constexpr double single_gpu_tree = 0.85;  // a chain of servers' only GPUs
+
+// The factor that nccl_costs applies to the links' rates becomes this.
+HardwareProfile with_efficiency(HardwareProfile profile, const Regime& regime, double efficiency) {
+  double& own = regime.protocol == NcclProtocol::ll      ? profile.ll_efficiency
+                : regime.protocol == NcclProtocol::ll128 ? profile.ll128_efficiency
+                                                         : profile.simple_efficiency;
+  own *= efficiency / nccl_factors(profile, regime).efficiency;
+  return profile;
+}
+
+}  // namespace
+
+NcclChannels channels_found(const NcclQuestion& q) {
+  if (q.servers == 1 || q.outside.count == 0) return {};
+  const double nic = static_cast<double>(q.outside.count) / 8e9 / q.nics, inside = static_cast<double>(q.inside.count) / 8e9;
+  const Generation generation = generation_of(q);
+  const std::span<const double> speeds = speeds_of(generation);
+  NcclChannels found;
+  for (const double speed : speeds) {
+    if (speed <= slowest_tried * found.outside) break;
+    int count = q.nics * static_cast<int>(nic / speed);
+    if (inside > 0) count = std::min(count, static_cast<int>(inside / speed));
+    if (count * speed > found.count * found.outside) found = {count, speed, speed};
+  }
+  if (found.count == 0) return {q.nics, nic, nic};  // slower than any of them
+  const bool split = generation < Generation::hopper || found.outside >= 50 || found.count <= 4;
+  if (found.outside >= 25 && split) found = {2 * found.count, found.outside / 2, found.outside / 2};
+  if (q.servers > 2) return found;
+  for (const double speed : std::views::reverse(speeds)) {
+    if (found.inside >= 2 * found.outside || (inside > 0 && speed * found.count > inside)) break;
+    found.inside = std::max(found.inside, speed);
+  }
+  return found;
+}
+
+NcclExpectation expected_by_nccl(const NcclQuestion& q, const Regime& regime) {
+  static const HardwareProfile as_published;
+  NcclExpectation out{as_published, q};
+  const bool is_tree = regime.pattern == NcclAlgorithm::tree;
+  if (!is_tree && regime.pattern != NcclAlgorithm::ring) return out;
+  const NcclChannels channels = channels_found(q);
+  if (channels.count == 0) {
+    constexpr double on_nvlink = 141 / 370.8;  // Hopper; Ampere: 87.7 of 240 GB/s
+    if (!is_tree && regime.protocol == NcclProtocol::ll) out.profile.ll_efficiency = q.nvlink && q.servers == 1 ? on_nvlink : ll_of_ring;
+    return out;
+  }
+  const MostOfChannel& most = most_of_channel[static_cast<std::size_t>(generation_of(q))];
+  const std::size_t servers = q.servers == 2 ? 0 : 1;
+  const double most_ll = q.servers == 2 ? most_ll_of_two : most_ll_of_more, n = channels.count, all = n * channels.outside;
+  out.question.outside = BitsPerSecond{std::llround(8e9 * all)};
+  out.question.inside = {};  // the channels are such that it carries them
+  double expected = is_tree ? n * std::min(of_tree * channels.inside, most.tree[servers]) : all;  // GB/s on the wire
+  if (regime.protocol == NcclProtocol::ll) expected = std::min(expected * (is_tree ? ll_of_tree : ll_of_ring), most_ll);
+  if (regime.protocol == NcclProtocol::ll128)
+    expected =
+        is_tree ? std::min(expected * ll128_data, n * most.tree_ll128[servers]) : std::min(expected * ring_ll128, n * most.ring_ll128);
+  if (is_tree && regime.gpus == 1) expected *= single_gpu_tree;
+  // Of two servers nccl_estimate lets each byte cross the wire once each way, where NCCL counts it twice on twice the rate.
+  out.profile = with_efficiency(out.profile, regime, expected / (is_tree && q.servers == 2 ? 2 * all : all));
+  return out;
+}
+
+}  // namespace weft
