@@ -20,17 +20,17 @@ TEST_CASE("uncontended: rows with servers, profiles, channels, jobs and traffic 
   std::mt19937_64 random(5);
   const auto one_of = [&](std::initializer_list<const char*> all) { return std::string(all.begin()[random() % all.size()]); };
   int walked = 0;
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 250; ++round) {
     const std::string server = one_of({"", "two_nic", "congestionless", "dgx_h100"});
     std::vector<std::string> said = {
         one_of(
             {R"(/fabric={"type": "star", "nodes": 8, "link": {"bandwidth": "100Gbps", "latency": "500ns"}})",
              R"(/fabric={"type": "fat_tree", "leaves": 2, "nodes_per_leaf": 8, "spines": 2, "link": {"bandwidth": "100Gbps", "latency": "500ns"}})",
-             R"(/fabric={"type": "rail", "servers": 4, "link": {"bandwidth": "400Gbps", "latency": "500ns"}})"}),
+             R"(/fabric={"type": "star", "nodes": 4, "link": {"bandwidth": "400Gbps", "latency": "500ns"}})"}),
         "/workload/algorithm=" + one_of({R"("ring")", R"({"name": "ring", "channels": 2})", R"("halving_doubling")",
                                          R"("double_binary_tree")", R"("nccl")", R"("hierarchical_ring")", R"("recursive_doubling")"}),
         "/workload/size=" + one_of({"64KiB", "1MiB", "100kB"}),
-        "/workload/ranks=" + one_of({"2", "4", "8"}),
+        "/workload/ranks=" + one_of({"2", "4", "8", "16", "32"}),
         "/placement=" + one_of({"linear", "random", "round_robin"}),
         "/hardware=" + one_of({"ideal", "eflops_simulator", "h100_servers", "mpi_hosts", "tcp_hosts"})};
     if (!server.empty()) said.push_back("/server=" + server);
