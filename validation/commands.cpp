@@ -44,9 +44,9 @@ std::function<int()> declare_calibrate(CLI::App& command) {
       .add_option(
           "DATA", a->data,
           "Measurements: nccl-tests (text or JSON), OSU and Intel MPI tables, p2pBandwidthLatencyTest, CSV, traces of weft bench; with "
-          "how many ranks and nodes, and which collective, were measured where a file does not say: osu_4.txt:ranks=64,nodes=4")
+          "how many ranks and nodes, which collective and algorithm were measured where a file does not say: osu_4.txt:ranks=64,nodes=4")
       ->required()
-      ->type_name("FILE[:ranks=N,nodes=N,collective=NAME]");
+      ->type_name("FILE[:ranks=N,nodes=N,collective=NAME,algorithm=NAME]");
   command.add_option("--scenario", a->scenario, "The cluster they were measured on (JSON); its hardware is where the fit starts")
       ->required()
       ->type_name("FILE");
@@ -201,6 +201,7 @@ std::function<int()> declare_validate(CLI::App& command) {
   command.add_option("REFERENCE", a->references, "Reference files (JSON); without any, all that ship");
   command.add_flag("--points", a->points, "Print every point");
   command.add_flag("--check", a->check, "Fail if a held-out error grew, a claim no longer holds, or the documentation is out of date");
+  command.add_flag("--skip-bad", a->skip_bad, "Go on without lines of measurements that cannot be used");
   command.add_flag("--refit", a->refit, "First fit the profiles of references again, as these say");
   command.add_flag("--renew", a->renew, "Write the tables of the documentation and the errors that --check compares with");
   return [a] { return validate_command(*a, std::cout, std::cerr); };

@@ -99,6 +99,7 @@ struct Reference {
   ReferenceFit fit = {};
   std::string server_class = {};  // systems of one class are each predicted from the others' profiles
   std::vector<Claim> claims = {};
+  bool skip_bad = false;  // lines of the measurements that cannot be used; not of the file, but of who reads it
 };
 
 // Throws InputError with every problem of the file.

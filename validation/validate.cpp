@@ -130,7 +130,7 @@ std::vector<Setting> settings_of(const Reference& reference) {
   return {{"/hardware", std::move(values)}};
 }
 
-std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator) {
+std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator, std::vector<std::string>* skipped) {
   const bool by_size = reference.held_out.empty() && !reference.hold_out.given();
   const bool rates_are_fitted = std::ranges::any_of(
       reference.fit.parameters, [](const std::string& name) { return name.starts_with('/') && name.ends_with("bandwidth"); });
@@ -139,9 +139,9 @@ std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator
   const auto add = [&](const std::vector<std::filesystem::path>& files, bool fitted) {
     std::vector<Measurement> rows;
     for (const MeasuredFile& file : measured_files({files.begin(), files.end()})) {
-      const Measurements read = read_measurements(
-          file.name, {.collective = file.collective, .ranks = file.ranks, .nodes = file.nodes, .select = reference.select.rows});
+      const Measurements read = read_measurements(file, {.skip_bad = reference.skip_bad, .select = reference.select.rows});
       rows.insert(rows.end(), read.rows.begin(), read.rows.end());
+      if (skipped) skipped->insert(skipped->end(), read.skipped.begin(), read.skipped.end());
     }
     for (FitPoint& point : usable(rows, simulator, selection).points) {
       if (!by_size) point.fitted = fitted && !reference.hold_out.holds_out(point.measured);
@@ -181,7 +181,8 @@ Judgement judge_layers(const Reference& reference) {
 Judgement judge(const Reference& reference) {
   if (!reference.layers.empty()) return judge_layers(reference);
   Simulator simulator(scenario_with(reference.scenario, settings_of(reference)));
-  Judgement out{reference, points_of(reference, simulator)};
+  Judgement out{reference, {}};
+  out.points = points_of(reference, simulator, &out.skipped);
   for (const FitPoint& point : out.points) out.simulated_us.push_back(simulator.time_us(point.setup, simulator.scenario().hardware));
   out = summarised(std::move(out));
   if (!reference.hold_out.given() && reference.held_out.empty()) out.floor = interpolation_error(out.points);
@@ -197,11 +198,17 @@ int validate_command(const ValidateArguments& a, std::ostream& out, std::ostream
     throw InputError("--check and --renew are about all references that ship; name none");
   std::vector<Judgement> judgements;
   std::vector<Reference> references;
-  for (const auto& file : files) references.push_back(read_reference(file));
+  for (const auto& file : files) {
+    references.push_back(read_reference(file));
+    references.back().skip_bad = a.skip_bad;
+  }
   if (a.refit)
     for (const Reference& reference : references)
       if (reference.fit.given()) refit(reference, out, err);
-  for (const Reference& reference : references) judgements.push_back(judge(reference));
+  for (const Reference& reference : references) {
+    judgements.push_back(judge(reference));
+    for (const std::string& line : judgements.back().skipped) err << "weft: skipped " << line << "\n";
+  }
   const std::vector<JudgedClass> classes = judge_classes(references);
   out << table_of(judgements, a.points) << table_of(classes);
 

@@ -22,13 +22,15 @@ struct Judgement {
   ErrorSummary fitted = {}, held_out = {};
   ErrorSummary floor = {};  // of log-log interpolation, where every second size is held out
   std::vector<JudgedClaim> claims = {};
+  std::vector<std::string> skipped = {};  // lines of the measurements that cannot be used
 };
 
 Judgement judge(const Reference& reference);
 
 // The reference's scenario, with its profile if it names one.
 std::vector<Setting> settings_of(const Reference& reference);
-std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator);
+// `skipped`: where lines that were skipped are added, which the reference must allow.
+std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator, std::vector<std::string>* skipped = nullptr);
 
 // A held-out error may not grow beyond what was committed, by more than these.
 constexpr double allowed_relative_growth = 0.05, allowed_absolute_growth = 0.002;
@@ -39,6 +41,7 @@ struct ValidateArguments {
   bool check = false;                        // compare with the committed errors and documentation
   bool renew = false;                        // write them, and the profiles of classes
   bool refit = false;                        // fit the profiles of references that say how, first
+  bool skip_bad = false;                     // go on without lines of measurements that cannot be used
 };
 
 // Exit status 1 if a check fails.

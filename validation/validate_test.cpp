@@ -58,6 +58,17 @@ TEST_CASE("validate: files of measurements say behind their names what they do n
   CHECK(judged.points[0].setup.collective == "allreduce");
 }
 
+TEST_CASE("validate: a line that cannot be used fails, or is skipped and told where that is asked for") {
+  const Made made;
+  const auto data = made.folder.file("data.csv", "ranks,collective,size_bytes,time_us\n2,allreduce,1000000,82\n2,allreduce,2000000,soon\n");
+  std::ostringstream out, err;
+  ValidateArguments arguments{.references = {made.file.string()}};
+  CHECK(problems_of([&] { validate_command(arguments, out, err); }).front().starts_with(data.string() + ":3:"));
+  arguments.skip_bad = true;
+  CHECK(validate_command(arguments, out, err) == 0);
+  CHECK(err.str().starts_with("weft: skipped " + data.string() + ":3:"));
+}
+
 TEST_CASE("validate: a profile is taken from the folder that the reference names, also where a scenario does not look for it") {
   const Made made;
   made.folder.file("ideal.json", R"({"schema": 1, "send_overhead": {"value": "1ms", "source": "made up"}})");

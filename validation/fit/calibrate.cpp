@@ -51,12 +51,7 @@ std::vector<Measurement> read_all(const CalibrateArguments& a, const std::vector
   std::vector<std::string> problems, none;
   for (const MeasuredFile& file : files) {
     try {
-      const ReadOptions options{.skip_bad = a.skip_bad,
-                                .collective = file.collective.empty() ? a.collective : file.collective,
-                                .ranks = file.ranks,
-                                .nodes = file.nodes,
-                                .select = select};
-      Measurements read = read_measurements(file.name, options);
+      Measurements read = read_measurements(file, {.skip_bad = a.skip_bad, .collective = a.collective, .select = select});
       rows.insert(rows.end(), read.rows.begin(), read.rows.end());
       for (const std::string& line : read.skipped) err << "weft: skipped " << line << "\n";
       if (read.rows.empty()) none.push_back(none_selected(file.name, read, a.in_place));

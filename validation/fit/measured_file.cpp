@@ -2,8 +2,11 @@
 
 #include "kernels/base/error.hpp"
 #include "validation/measurements/lines.hpp"
+#include "validation/measurements/renames.hpp"
 
 #include <filesystem>
+
+#include <fmt/ranges.h>
 
 namespace weft {
 namespace {
@@ -14,17 +17,36 @@ constexpr int most_ranks = 1 << 20;
 std::string read_value(std::string_view text, MeasuredFile& file) {
   const auto equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
-  if (equals == text.npos || (key != "ranks" && key != "nodes" && key != "collective"))
-    return fmt::format("must be ranks=N, nodes=N or collective=NAME, got \"{}\"", text);
+  if (equals == text.npos || (key != "ranks" && key != "nodes" && key != "collective" && key != "algorithm"))
+    return fmt::format("must be ranks=N, nodes=N, collective=NAME or algorithm=NAME, got \"{}\"", text);
   const std::string_view value = text.substr(equals + 1);
   if (key == "collective") {
     file.collective = collective_spelled(value);
     return is_measured_collective(file.collective) ? "" : fmt::format("\"{}\" is no collective that Weft simulates", value);
   }
+  if (key == "algorithm") {
+    file.algorithm = value;
+    try {
+      parse_algorithm(file.algorithm);
+    } catch (const InputError& error) {
+      return fmt::format("algorithm {}: {}", value, fmt::join(error.problems(), "; "));
+    }
+    return {};
+  }
   const auto number = whole_number_in(value);
   if (!number || *number < 1 || *number > most_ranks) return fmt::format("{} must be between 1 and {}, got \"{}\"", key, most_ranks, value);
   (key == "ranks" ? file.ranks : file.nodes) = static_cast<int>(*number);
   return {};
+}
+
+// The comma behind the first value, which may have commas in parentheses.
+std::size_t end_of_value(std::string_view text) {
+  int open = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ',' && open == 0) return i;
+    open += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+  }
+  return text.npos;
 }
 
 MeasuredFile measured_file(const std::string& argument, std::vector<std::string>& problems) {
@@ -33,7 +55,7 @@ MeasuredFile measured_file(const std::string& argument, std::vector<std::string>
   MeasuredFile out{.name = argument.substr(0, colon)};
   std::string_view rest = std::string_view(argument).substr(colon + 1);
   for (;;) {
-    const auto comma = rest.find(',');
+    const auto comma = end_of_value(rest);
     if (const std::string found = read_value(rest.substr(0, comma), out); !found.empty())
       problems.push_back(fmt::format("{}: {}", argument, found));
     if (comma == rest.npos) break;
@@ -45,6 +67,14 @@ MeasuredFile measured_file(const std::string& argument, std::vector<std::string>
 }
 
 }  // namespace
+
+Measurements read_measurements(const MeasuredFile& file, ReadOptions options) {
+  if (!file.collective.empty()) options.collective = file.collective;
+  options.algorithm = file.algorithm;
+  options.ranks = file.ranks;
+  options.nodes = file.nodes;
+  return read_measurements(file.name, options);
+}
 
 std::vector<MeasuredFile> measured_files(const std::vector<std::string>& arguments) {
   std::vector<MeasuredFile> out;

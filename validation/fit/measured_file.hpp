@@ -1,7 +1,9 @@
 // A file of measurements as the command line names it, and what is said there because the file does not:
-// FILE:ranks=64,nodes=4,collective=broadcast. It stands with its file, and not in an option of its own, because several files of one
-// command are of different scales and collectives.
+// FILE:ranks=64,nodes=4,collective=broadcast,algorithm=nccl(algorithm=tree). It stands with its file, and not in an option of its own,
+// because several files of one command are of different scales, collectives and algorithms.
 #pragma once
+
+#include "validation/measurements/measurement.hpp"
 
 #include <string>
 #include <vector>
@@ -12,7 +14,11 @@ struct MeasuredFile {
   std::string name;
   int ranks = 0, nodes = 0;     // 0: as the file says
   std::string collective = {};  // of what does not say; empty: as the file says
+  std::string algorithm = {};   // of what names none, as in --rename
 };
+
+// What is read of it, of rows that `select` wants.
+Measurements read_measurements(const MeasuredFile& file, ReadOptions options);
 
 // Throws InputError. What is behind the last colon is of the name if it has no "=", or if there is a file of the whole name.
 std::vector<MeasuredFile> measured_files(const std::vector<std::string>& arguments);

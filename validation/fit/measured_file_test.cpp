@@ -1,5 +1,6 @@
 #include "validation/fit/measured_file.hpp"
 
+#include "validation/fit/simulator.hpp"
 #include "validation/testing.hpp"
 
 #include <doctest/doctest.h>
@@ -27,13 +28,31 @@ TEST_CASE("a measured file: ranks and nodes stand behind its name, and a name ma
   CHECK(files[6].ranks == 4);
 }
 
+TEST_CASE("a measured file: an algorithm may stand behind its name, and is that of the rows that name none") {
+  const ScratchFolder folder;
+  const std::string text =
+      folder.file("osu.txt", "# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n8    3.0\n").string();
+  const std::string csv = folder.file("m.csv", "algorithm,size_bytes,time_us,collective,ranks\nring,8,3,allreduce,4\n").string();
+  const auto files = measured_files({text + ":algorithm=nccl(algorithm=tree,protocol=ll),ranks=4", csv + ":algorithm=recursive_doubling"});
+  CHECK(files[0].algorithm == "nccl(algorithm=tree,protocol=ll)");
+  CHECK(files[0].ranks == 4);
+  CHECK(read_measurements(files[0], {}).rows.front().algorithm == "nccl(algorithm=tree,protocol=ll)");
+  CHECK(read_measurements(files[1], {}).rows.front().algorithm == "ring");
+  const auto meant = algorithm_measured(read_measurements(files[0], {}).rows.front(), {}, {});
+  REQUIRE(meant);
+  CHECK(meant->settings.nccl == NcclAlgorithm::tree);
+  CHECK(meant->settings.protocol == NcclProtocol::ll);
+  CHECK(problems_of([] { measured_files({"f:algorithm=nccl(tree)"}); }) ==
+        Lines{"f:algorithm=nccl(tree): algorithm nccl(tree): \"tree\" must be SETTING=VALUE"});
+}
+
 TEST_CASE("a measured file: what is wrong behind its name is told, all at once") {
   CHECK(problems_of([] {
           measured_files({"a:ranks=0,nodes=x", "b:rank=3", "c:ranks=6,nodes=4", "d:ranks=2,", "e:collective=gather"});
         }) == Lines{"a:ranks=0,nodes=x: ranks must be between 1 and 1048576, got \"0\"",
                     "a:ranks=0,nodes=x: nodes must be between 1 and 1048576, got \"x\"",
-                    "b:rank=3: must be ranks=N, nodes=N or collective=NAME, got \"rank=3\"",
+                    "b:rank=3: must be ranks=N, nodes=N, collective=NAME or algorithm=NAME, got \"rank=3\"",
                     "c:ranks=6,nodes=4: ranks must be a multiple of nodes",
-                    "d:ranks=2,: must be ranks=N, nodes=N or collective=NAME, got \"\"",
+                    "d:ranks=2,: must be ranks=N, nodes=N, collective=NAME or algorithm=NAME, got \"\"",
                     "e:collective=gather: \"gather\" is no collective that Weft simulates"});
 }

@@ -149,6 +149,7 @@ void RowSink::add(std::size_t line, Measurement row, std::optional<double> print
   if (row.source.empty()) row.source = file_;
   row.where = fmt::format("{}:{}", file_, line);
   row.collective = collective_spelled(row.collective.empty() ? options_.collective : row.collective);
+  if (row.algorithm.empty() && collective_named(row.collective)) row.algorithm = options_.algorithm;
   place(row);
   if (options_.select) {
     const auto size = static_cast<double>(row.size_bytes);

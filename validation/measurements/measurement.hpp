@@ -51,6 +51,7 @@ struct RowSelection {
 struct ReadOptions {
   bool skip_bad = false;                    // go on without the lines that cannot be used
   std::string collective = {};              // for files that do not say
+  std::string algorithm = {};               // for rows that name none
   int ranks = 0;                            // the same; a row of another number is refused; 0: as the file says
   int nodes = 0;                            // whatever the file says: names of hosts may be missing or made the same; 0: as it says
   std::optional<RowSelection> select = {};  // nothing: every measurement
