@@ -218,6 +218,13 @@ TEST_CASE("nccl topology: an H100 server is written with its 18 NVLinks of 20.6 
   CHECK(count("count=\"18\" tclass=\"0x068000\"") == 8);
   CHECK(count("speed=\"400000\"") == 8);
   CHECK(count("modelid=\"143\"") == 2);  // 22 GB/s between Sapphire Rapids
+  // The rate of one NVLink is the same of V100 and A100: how many a GPU has tells them apart.
+  CHECK(to_nccl_topology(server_preset("dgx_a100"), 200_Gbps).find("sm=\"80\"") != std::string::npos);
+  CHECK(to_nccl_topology(server_preset("v100_nvlink"), 100_Gbps).find("sm=\"70\"") != std::string::npos);
+  CHECK(to_nccl_topology(server_preset("dgx_b200"), 400_Gbps).find("sm=\"100\"") != std::string::npos);
+  const std::string one_socket = to_nccl_topology(server_preset("hgx_a100_4"), 200_Gbps);
+  CHECK(one_socket.find("sm=\"80\"") != std::string::npos);
+  CHECK(one_socket.find("vendor=\"AuthenticAMD\"") != std::string::npos);
   CHECK_THROWS_WITH_AS(to_nccl_topology(server_preset("sub_node"), 400_Gbps),
                        "the server is one GPU with its NIC: there is no topology to write; give \"server\"", InputError);
 }

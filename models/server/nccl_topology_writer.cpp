@@ -26,27 +26,32 @@ constexpr std::array<Processor, 7> processors = {{{"x86_64", "GenuineIntel", 6, 
                                                   {"arm64", "ARM", 8, 0, 6},
                                                   {"ppc64", "IBM", 0, 0, 32}}};
 
-// NVLinks of one GPU, GB/s each, by its compute capability.
+constexpr double usual_between = 16;  // what a server of one socket is taken for: Zen 3, or a Xeon of about its time
+
+// NVLinks of one GPU by its compute capability, GB/s: what NCCL counts on of each, and the full rate of all that it has.
 struct NvLinkKind {
   int sm;
-  double each;
+  double each, together;
 };
-constexpr std::array<NvLinkKind, 4> nvlink_kinds = {{{70, 20}, {60, 18}, {90, 20.6}, {100, 40.1}}};
+constexpr std::array<NvLinkKind, 5> nvlink_kinds = {{{60, 18, 80}, {70, 20, 150}, {80, 20, 300}, {90, 20.6, 450}, {100, 40.1, 900}}};
+constexpr NvLinkKind without_nvlinks = nvlink_kinds[1];
 
-struct NvLinks {
-  int sm = 70, count = 1;
-  double error = HUGE_VAL;  // of the rate
-};
-
-NvLinks nvlinks_for(BitsPerSecond rate, int sm_only = 0) {
-  NvLinks best;
+// The first whose links have as much together, if such links make the rate of the fastest exactly; else the first that has as much.
+const NvLinkKind& kind_for(BitsPerSecond fastest, BitsPerSecond together) {
+  const NvLinkKind* first = nullptr;
   for (const NvLinkKind& kind : nvlink_kinds) {
-    if (sm_only != 0 && kind.sm != sm_only) continue;
-    const int count = std::clamp(static_cast<int>(std::lround(gigabytes(rate) / kind.each)), 1, 64);
-    const double error = std::abs(count * kind.each / gigabytes(rate) - 1);
-    if (error < best.error - 1e-9) best = {kind.sm, count, error};
+    if (gigabytes(together) > kind.together) continue;
+    if (!first) first = &kind;
+    const double links = gigabytes(fastest) / kind.each;
+    if (std::abs(links - std::round(links)) < 1e-3) return kind;
   }
-  return best;
+  return first ? *first : nvlink_kinds.back();
+}
+
+// How many of them a link of this rate is made of, which may be that of the wires, a quarter more than NCCL counts on.
+int links_in(BitsPerSecond rate, const NvLinkKind& kind) {
+  constexpr double rounding = 1e-3;
+  return std::clamp(static_cast<int>(gigabytes(rate) / kind.each + rounding), 1, 64);
 }
 
 constexpr std::array<const char*, 6> transfers = {"2.5", "5.0", "8.0", "16.0", "32.0", "64.0"};  // GT/s, by generation from 1
@@ -68,7 +73,7 @@ class Writer {
 
   std::string write() {
     if (s_.is_sub_node()) throw InputError("the server is one GPU with its NIC: there is no topology to write; give \"server\"");
-    sm_ = sm_of_gpus();
+    nvlinks_ = kind_of_nvlinks();
     number_devices();
     out_ = "<system version=\"1\">\n";
     for (std::size_t i = 0; i < s_.sockets.size(); ++i) write_socket(i);
@@ -96,12 +101,19 @@ class Writer {
     return gpu_or_switch(link.from) && gpu_or_switch(link.to);
   }
 
-  // The file says one for each GPU, and here all are alike: what fits the fastest of their NVLinks.
-  int sm_of_gpus() const {
-    BitsPerSecond fastest;
-    for (const ServerLink& link : s_.links)
-      if (is_nvlink(link)) fastest = std::max(fastest, link.spec().bandwidth);
-    return fastest.count > 0 ? nvlinks_for(fastest).sm : nvlink_kinds.front().sm;
+  // The file says one for each GPU, and here all are alike.
+  NvLinkKind kind_of_nvlinks() const {
+    BitsPerSecond fastest, most;
+    for (const std::string& gpu : s_.gpus) {
+      BitsPerSecond together;
+      for_links_of(gpu, [&](const ServerLink& link, const std::string&) {
+        if (!is_nvlink(link)) return;
+        fastest = std::max(fastest, link.spec().bandwidth);
+        together = BitsPerSecond{together.count + link.spec().bandwidth.count};
+      });
+      most = std::max(most, together);
+    }
+    return fastest.count > 0 ? kind_for(fastest, most) : without_nvlinks;
   }
 
   void number_devices() {
@@ -117,6 +129,7 @@ class Writer {
     double between = 0;
     for (const ServerLink& link : s_.links)
       if (among(s_.sockets, link.from) && among(s_.sockets, link.to)) between = std::max(between, gigabytes(link.spec().bandwidth));
+    if (s_.sockets.size() == 1) between = usual_between;
     const bool intel = s_.root_complex_payload == 64;  // as NCCL's reader takes Intel's to be
     const Processor* best = nullptr;
     for (const Processor& p : processors) {
@@ -167,11 +180,11 @@ class Writer {
 
   void write_gpu(const std::string& gpu, int depth) {
     const auto number = std::ranges::find(s_.gpus, gpu) - s_.gpus.begin();
-    line(depth, fmt::format("<gpu dev=\"{0}\" sm=\"{1}\" rank=\"{0}\" gdr=\"1\">", number, sm_));
+    line(depth, fmt::format("<gpu dev=\"{0}\" sm=\"{1}\" rank=\"{0}\" gdr=\"1\">", number, nvlinks_.sm));
     for_links_of(gpu, [&](const ServerLink& link, const std::string& other) {
       if (is_nvlink(link))
         line(depth + 1, fmt::format("<nvlink target=\"{}\" count=\"{}\" tclass=\"{}\"/>", bus_[other],
-                                    nvlinks_for(link.spec().bandwidth, sm_).count, among(s_.gpus, other) ? "0x030200" : "0x068000"));
+                                    links_in(link.spec().bandwidth, nvlinks_), among(s_.gpus, other) ? "0x030200" : "0x068000"));
     });
     line(depth, "</gpu>");
   }
@@ -191,7 +204,7 @@ class Writer {
 
   const Server& s_;
   BitsPerSecond nic_;
-  int sm_ = 0;
+  NvLinkKind nvlinks_ = without_nvlinks;
   std::string out_;
   std::map<std::string, std::string> bus_, parent_;
   std::set<std::string> placed_;
