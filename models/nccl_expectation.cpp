@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ranges>
 #include <span>
 
 namespace weft {
@@ -56,6 +55,21 @@ HardwareProfile with_efficiency(HardwareProfile profile, const Regime& regime, d
   return profile;
 }
 
+// What NCCL expects of all channels of a ring or a tree together, GB/s; `bounded`: no more of each than was measured.
+double bus_rate(const NcclQuestion& q, const Regime& regime, const NcclChannels& channels, bool bounded) {
+  const MostOfChannel& most = most_of_channel[static_cast<std::size_t>(generation_of(q))];
+  const std::size_t servers = q.servers == 2 ? 0 : 1;
+  const bool is_tree = regime.pattern == NcclAlgorithm::tree;
+  const auto at_most = [&](double rate, double bound) { return bounded ? std::min(rate, bound) : rate; };
+  const double n = channels.count;
+  double rate = is_tree ? at_most(n * of_tree * channels.inside, n * most.tree[servers]) : n * channels.outside;
+  if (regime.protocol == NcclProtocol::ll)
+    rate = at_most(rate * (is_tree ? ll_of_tree : ll_of_ring), q.servers == 2 ? most_ll_of_two : most_ll_of_more);
+  if (regime.protocol == NcclProtocol::ll128)
+    rate = at_most(rate * (is_tree ? ll128_data : ring_ll128), n * (is_tree ? most.tree_ll128[servers] : most.ring_ll128));
+  return is_tree && regime.gpus == 1 ? rate * single_gpu_tree : rate;
+}
+
 }  // namespace
 
 NcclChannels channels_found(const NcclQuestion& q) {
@@ -74,9 +88,9 @@ NcclChannels channels_found(const NcclQuestion& q) {
   const bool split = generation < Generation::hopper || found.outside >= 50 || found.count <= 4;
   if (found.outside >= 25 && split) found = {2 * found.count, found.outside / 2, found.outside / 2};
   if (q.servers > 2) return found;
-  for (const double speed : std::views::reverse(speeds)) {
-    if (found.inside >= 2 * found.outside || (inside > 0 && speed * found.count > inside)) break;
-    found.inside = std::max(found.inside, speed);
+  for (auto speed = speeds.rbegin(); speed != speeds.rend(); ++speed) {
+    if (found.inside >= 2 * found.outside || (inside > 0 && *speed * found.count > inside)) break;
+    found.inside = std::max(found.inside, *speed);
   }
   return found;
 }
@@ -92,20 +106,18 @@ NcclExpectation expected_by_nccl(const NcclQuestion& q, const Regime& regime) {
     if (!is_tree && regime.protocol == NcclProtocol::ll) out.profile.ll_efficiency = q.nvlink && q.servers == 1 ? on_nvlink : ll_of_ring;
     return out;
   }
-  const MostOfChannel& most = most_of_channel[static_cast<std::size_t>(generation_of(q))];
-  const std::size_t servers = q.servers == 2 ? 0 : 1;
-  const double most_ll = q.servers == 2 ? most_ll_of_two : most_ll_of_more, n = channels.count, all = n * channels.outside;
+  const double all = channels.count * channels.outside, expected = bus_rate(q, regime, channels, true);
   out.question.outside = BitsPerSecond{std::llround(8e9 * all)};
   out.question.inside = {};  // the channels are such that it carries them
-  double expected = is_tree ? n * std::min(of_tree * channels.inside, most.tree[servers]) : all;  // GB/s on the wire
-  if (regime.protocol == NcclProtocol::ll) expected = std::min(expected * (is_tree ? ll_of_tree : ll_of_ring), most_ll);
-  if (regime.protocol == NcclProtocol::ll128)
-    expected =
-        is_tree ? std::min(expected * ll128_data, n * most.tree_ll128[servers]) : std::min(expected * ring_ll128, n * most.ring_ll128);
-  if (is_tree && regime.gpus == 1) expected *= single_gpu_tree;
   // Of two servers nccl_estimate lets each byte cross the wire once each way, where NCCL counts it twice on twice the rate.
   out.profile = with_efficiency(out.profile, regime, expected / (is_tree && q.servers == 2 ? 2 * all : all));
   return out;
+}
+
+double part_of_channels(const NcclQuestion& q, const Regime& regime) {
+  const NcclChannels channels = channels_found(q);
+  if (channels.count == 0) return 1;
+  return bus_rate(q, regime, channels, true) / bus_rate(q, regime, channels, false);
 }
 
 }  // namespace weft

@@ -24,4 +24,7 @@ struct NcclExpectation {
 };
 NcclExpectation expected_by_nccl(const NcclQuestion& question, const Regime& regime);
 
+// What is left of the rate of a ring or a tree between servers, whose channels get no more than NCCL has measured of one.
+double part_of_channels(const NcclQuestion& question, const Regime& regime);
+
 }  // namespace weft

@@ -186,8 +186,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
           .nvlink = microseconds(std::max(launch, hops * table.nvlink[i]) + serial),
           .pcie = microseconds(std::max(launch, hops * table.pcie[i]) + serial),
           .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
-          .efficiency = regime.of_rate * regime.of_network * efficiency / staged_turns(regime.staged_sends),
-          .nvlink_gain = 1 / regime.of_network};
+          .efficiency = regime.of_rate * efficiency / staged_turns(regime.staged_sends)};
 }
 
 double staged_turns(int sends) { return sends == 0 ? 1 : (2 * one_way + sends - 1) / sends; }
@@ -254,7 +253,6 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
     inner = rounds * (q.ranks - 1.0) - outer;
     share_inside = share_outside = is_chain(q.collective) ? 1.0 : rounds * (q.ranks - 1.0) / q.ranks;
   }
-  if (!nvswitches_add(regime)) share_inside /= costs.nvlink_gain;
   double a_byte = seconds_a_byte(profile, q, share_inside, share_outside);
   a_byte /= costs.efficiency * profile.message_efficiency;
   if (regime.pattern == NcclAlgorithm::collnet_direct && !q.switch_adds) a_byte *= direct_efficiency;  // NCCL expects it from Hopper on
@@ -350,15 +348,13 @@ Bytes message_of(const NcclQuestion& q, const Regime& regime, Bytes size) {
   return Bytes{size.count / (is_part ? q.ranks : 1)};
 }
 
-// Of the rate that the table gives LL128 between servers: a channel gets no more than NCCL has measured. (Two servers of 8 A100 with NICs
-// of 200 Gb/s take 71 to 82 GB/s of an all-reduce of 64 MiB, Azure, Oracle and Sophia, where a tree's channels make 80 and a ring's 85 of
-// them. Simple is not bound so: a tree with Simple comes to 127 GB/s at Oracle, where the table's 23.6 GB/s of a channel would make 94.)
-double part_of_published(const NcclQuestion& q, const Regime& regime) {
-  static const HardwareProfile as_published;
-  if (q.outside.count == 0) return 1;
-  const NcclExpectation expected = expected_by_nccl(q, regime);
-  const double rates = static_cast<double>(expected.question.outside.count) / static_cast<double>(q.outside.count);
-  return std::min(1.0, rates * nccl_factors(expected.profile, regime).efficiency / nccl_factors(as_published, regime).efficiency);
+// What NCCL expects of a channel at most holds for LL128, and for trees with Simple: on 4 to 16 servers of 8 B200 with 8 NICs of 400 Gb/s
+// these come to 96 GB/s and on two to 173 (a report of DGX Cloud), where 8 channels make 96 and 171. Of 64 MiB LL128 gives two servers of 8
+// A100 with NICs of 200 Gb/s 71 to 82 GB/s (Azure, Oracle, Sophia): a tree's channels make 80 and a ring's 85. LL has bounds of its own
+// (ll_pass).
+bool is_bound_by_channels(const Regime& regime) {
+  if (!regime.between_servers || nvswitches_add(regime) || sharp_adds(regime)) return false;
+  return regime.protocol == NcclProtocol::ll128 || (regime.protocol == NcclProtocol::simple && regime.pattern == NcclAlgorithm::tree);
 }
 
 // With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
@@ -367,7 +363,7 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
   if (regime.protocol == NcclProtocol::ll && q.servers > 1) regime.longer += ll_pass(q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= least_chunk_of_ll;
-  if (regime.protocol == NcclProtocol::ll128 && q.servers > 1) regime.of_network = part_of_published(q, regime);
+  if (is_bound_by_channels(regime)) regime.of_rate *= part_of_channels(q, regime);
   if (q.servers > 1) regime.handshakes = message_of(q, regime, size) >= profile.rendezvous_threshold;
   if (q.servers > 1 && q.collective == Collective::alltoall) regime.remote_peers = q.ranks - q.ranks / q.servers;
   if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;
@@ -376,9 +372,7 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
   return regime;
 }
 
-}  // namespace
-
-Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
+Regime expected_to_be_best(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
   Regime best;
   double least = 0;
   for_each_regime(q, size, [&](const Regime& regime) {
@@ -386,11 +380,17 @@ Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
     const double estimate = nccl_estimate(expected.profile, expected.question, regime, size).microseconds() / bias_of(profile, regime);
     if (best.protocol == NcclProtocol::automatic || estimate < least) best = regime, least = estimate;
   });
-  return as_run(profile, q, best, size);
+  return best;
+}
+
+}  // namespace
+
+Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
+  return as_run(profile, q, expected_to_be_best(profile, q, size), size);
 }
 
 double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
-  const Regime chosen = nccl_choice(profile, q, size);
+  const Regime chosen = expected_to_be_best(profile, q, size);
   const auto expected = [&](const Regime& regime) {
     Regime known = as_run(profile, q, regime, size);
     known.longer = longer_hop(q, regime.pattern, regime.protocol);  // but for what NCCL does not know of LL
