@@ -129,8 +129,7 @@ void RowJournal::finish(const std::vector<RowRequest>& requests) {
     lines.push_back({request == first.end() ? first.size() : request->second, json.value("place", std::size_t{0}), line});
   });
   std::ranges::stable_sort(lines, {}, [](const Line& line) { return std::pair(line.request, line.place); });
-  const auto same = std::ranges::unique(lines, {}, &Line::text);
-  lines.erase(same.begin(), same.end());
+  lines.erase(std::unique(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.text == b.text; }), lines.end());
   std::string out = head_of(names_);
   for (const Line& line : lines) out.append(line.text).push_back('\n');
   ::close(std::exchange(fd_, -1));
