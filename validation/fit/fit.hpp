@@ -3,6 +3,7 @@
 
 #include "validation/fit/parameters.hpp"
 #include "validation/fit/simulator.hpp"
+#include "validation/measurements/renames.hpp"
 
 #include <cstdint>
 #include <functional>

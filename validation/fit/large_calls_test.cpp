@@ -2,6 +2,7 @@
 
 #include "sim/cases/cases.hpp"
 #include "validation/fit/simulator.hpp"
+#include "validation/measurements/renames.hpp"
 #include "validation/testing.hpp"
 
 #include <cmath>

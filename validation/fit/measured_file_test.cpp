@@ -1,6 +1,6 @@
 #include "validation/fit/measured_file.hpp"
 
-#include "validation/fit/simulator.hpp"
+#include "validation/fit/algorithm_measured.hpp"
 #include "validation/testing.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 #include "kernels/base/statistics.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "validation/fit/algorithm_measured.hpp"
 #include "validation/fit/fit.hpp"
 
 #include <algorithm>

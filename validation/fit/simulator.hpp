@@ -8,7 +8,6 @@
 #include "sim/scenario/scenario.hpp"
 #include "validation/fit/large_calls.hpp"
 #include "validation/measurements/measurement.hpp"
-#include "validation/measurements/renames.hpp"
 
 #include <map>
 #include <memory>
@@ -112,11 +111,5 @@ class Simulator {
   std::int64_t work_ = 0;
   std::int64_t most_messages_ = 100'000;  // some 0.1 s
 };
-
-// Which of our algorithms a measured name means: what `renames` says, the name itself, a synonym ("rabenseifner", "tree"), or
-// either with the library behind it ("ring_ompi"). Its settings are those of `otherwise` where that has one of the name and the
-// renaming gives none. No name: the first of `otherwise`. Nothing: we do not have it.
-std::optional<AlgorithmChoice> algorithm_measured(const Measurement& measurement, const Renames& renames,
-                                                  const std::vector<AlgorithmChoice>& otherwise);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #include "validation/replay/plan.hpp"
 
 #include "sim/scenario/algorithms.hpp"
-#include "validation/fit/simulator.hpp"
+#include "validation/fit/algorithm_measured.hpp"
 
 #include <algorithm>
 #include <cmath>
