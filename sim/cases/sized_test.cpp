@@ -101,6 +101,25 @@ TEST_CASE("sized: of two servers of H100 the switches add, and a tree goes on be
   CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm: nvls_tree adds between servers; these are 8 ranks in one"});
 }
 
+TEST_CASE("sized: NVLS is refused where the servers have no NVSwitch that adds") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls_tree"})");
+  json["fabric"]["nodes"] = 2, json["workload"]["ranks"] = 16;
+  const auto problem_with = [&](const char* server) {
+    json["server"] = server;
+    return lines_for(json);
+  };
+  CHECK(problem_with("dgx_h100").empty());
+  CHECK(
+      problem_with("dgx_a100") ==
+      Lines{"f.json: /workload/algorithm: nvls_tree adds in NVSwitches, and those of the server cannot: those do whose GPUs have more than "
+            "NVLink 3's 300 GB/s, as in \"dgx_h100\""});
+  CHECK(
+      problem_with("v100_nvlink") ==
+      Lines{"f.json: /workload/algorithm: nvls_tree adds in NVSwitches, and the server has none: those do whose GPUs have more than NVLink "
+            "3's 300 GB/s, as in \"dgx_h100\""});
+}
+
 TEST_CASE("sized: LL128 is not used between servers where the way to the NIC goes through a socket") {
   Json json = Json::parse(two_servers);
   const auto uses_ll128 = [&](const char* nic_at) {

@@ -195,6 +195,12 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
     else
       problem.where = at + problem.where;
   }
+  const NcclAlgorithm nccl = choice.settings.nccl;
+  const bool by_nvswitch = nccl == NcclAlgorithm::nvls || nccl == NcclAlgorithm::nvls_tree;
+  if (out.empty() && by_nvswitch && !scenario.server.is_sub_node() && !switch_adds(scenario.server))
+    out.push_back(
+        {at, fmt::format("{} adds in NVSwitches, and {}: those do whose GPUs have more than NVLink 3's 300 GB/s, as in \"dgx_h100\"",
+                         name_of(nccl), scenario.server.nvswitches.empty() ? "the server has none" : "those of the server cannot")});
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
   if (const int servers = extra_servers(choice.settings); out.empty() && servers > 0 && servers > places - request.ranks)
     out.push_back({at + key_of_servers(choice.settings), fmt::format("needs {} endpoints without a rank; {} of {} are left",
