@@ -46,15 +46,6 @@ constexpr double ll128_data = 120.0 / 128, ring_ll128 = 0.92, of_tree = 0.92, ll
 constexpr double slowest_tried = 0.49;    // of the fastest channels that were found
 constexpr double single_gpu_tree = 0.85;  // a chain of servers' only GPUs
 
-// The factor that nccl_costs applies to the links' rates becomes this.
-HardwareProfile with_efficiency(HardwareProfile profile, const Regime& regime, double efficiency) {
-  double& own = regime.protocol == NcclProtocol::ll      ? profile.ll_efficiency
-                : regime.protocol == NcclProtocol::ll128 ? profile.ll128_efficiency
-                                                         : profile.simple_efficiency;
-  own *= efficiency / nccl_factors(profile, regime).efficiency;
-  return profile;
-}
-
 // What NCCL expects of all channels of a ring or a tree together, GB/s; `bounded`: no more of each than was measured.
 double bus_rate(const NcclQuestion& q, const Regime& regime, const NcclChannels& channels, bool bounded) {
   const MostOfChannel& most = most_of_channel[static_cast<std::size_t>(generation_of(q))];
@@ -110,7 +101,9 @@ NcclExpectation expected_by_nccl(const NcclQuestion& q, const Regime& regime) {
   out.question.outside = BitsPerSecond{std::llround(8e9 * all)};
   out.question.inside = {};  // the channels are such that it carries them
   // Of two servers nccl_estimate lets each byte cross the wire once each way, where NCCL counts it twice on twice the rate.
-  out.profile = with_efficiency(out.profile, regime, expected / (is_tree && q.servers == 2 ? 2 * all : all));
+  NcclFactors factors = nccl_factors(as_published, regime);
+  factors.efficiency = expected / (is_tree && q.servers == 2 ? 2 * all : all);
+  out.profile = with_nccl_factors(as_published, regime, factors);
   return out;
 }
 

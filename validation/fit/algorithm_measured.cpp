@@ -30,7 +30,13 @@ std::optional<AlgorithmChoice> algorithm_measured(const Measurement& m, const Re
       if (known(choice.name)) return choice;
     return {};
   }
-  if (m.algorithm.ends_with(')')) return with_settings(parse_algorithm(m.algorithm));  // said behind the file's name
+  if (m.algorithm.ends_with(')')) {
+    try {
+      return with_settings(parse_algorithm(m.algorithm));
+    } catch (const InputError&) {  // not said behind the file's name, where it would have been refused, but the file's own words
+      return {};
+    }
+  }
   std::string name = m.algorithm;
   std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   for (const std::string_view library : {"_ompi", "_mpich", "_mpi", "_over", "_nccl"})

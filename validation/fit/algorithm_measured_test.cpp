@@ -15,6 +15,7 @@ TEST_CASE("measured names: synonyms, libraries behind the name, renames") {
   CHECK(ours("recursive_doubling_over") == "recursive_doubling");
   CHECK(ours("") == "ring");
   CHECK(ours("bine_lat_over") == "");
+  CHECK(ours("ring (tuned)") == "");
   CHECK(ours("bine_lat_over", renames_in({"bine_lat_over=recursive_doubling"})) == "recursive_doubling");
   CHECK(ours("ring", renames_in({"ring=dissemination"})) == "");  // which is of barriers
 }
