@@ -56,6 +56,7 @@ struct ServerLink {
 
 struct Server {
   std::string preset = "sub_node";  // empty: described
+  int cores = 0;                    // of the preset cpu_host, each an endpoint; 0: of another, which has none
   std::vector<std::string> sockets = {};
   std::vector<std::string> pcie_switches = {};
   std::vector<std::string> nvswitches = {};
@@ -90,6 +91,8 @@ std::vector<Problem> problems(const Server&);
 // Servers known by name, sub_node first.
 const std::vector<std::string>& server_presets();
 Server server_preset(std::string_view name);  // one of them
+inline constexpr std::string_view name_of_cpu_host = "cpu_host";
+Server cpu_host(int cores);  // that preset with so many
 std::string_view description_of(std::string_view preset);
 
 }  // namespace weft

@@ -189,6 +189,8 @@ Server hgx_a100_4() {
   return s;
 }
 
+constexpr int usual_cores = 64;
+
 struct Preset {
   std::string_view name, description;
   Server (*make)();
@@ -204,6 +206,8 @@ constexpr Preset presets[] = {
     {"hgx_a100_4", "4 A100, each two of them joined by NVLinks, and 4 NICs on the PCIe 4 ports of one socket.", hgx_a100_4},
     {"dgx_h100", "8 H100 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_h100},
     {"dgx_b200", "8 B200 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_b200},
+    {name_of_cpu_host, "A host of MPI ranks: the cores of two sockets (64, or as many as \"cores\" says), one NIC on PCIe 4.",
+     [] { return cpu_host(usual_cores); }},
 };
 
 const Preset& preset(std::string_view name) {
@@ -225,6 +229,24 @@ const std::vector<std::string>& server_presets() {
 }
 
 Server server_preset(std::string_view name) { return preset(name).make(); }
+
+Server cpu_host(int cores) {
+  Server s{.preset = std::string(name_of_cpu_host), .cores = cores, .sockets = {"socket0", "socket1"}, .nics = {"nic0"}};
+  s.links = {wire("socket0", "socket1", 537'600_Mbps, across_cpus), pcie("socket0", "nic0", gen4, through_root)};
+  for (int i = 0; i < cores; ++i) {
+    s.gpus.push_back(numbered("core", i));
+    s.links.push_back(wire(numbered("socket", i * 2 / cores), s.gpus.back(), 64_GBps, from_core));
+  }
+  s.memory = {BitsPerSecond{204'800'000'000 * 8}, 90_ns};
+  s.sources = {
+      {"devices", "two sockets of cores with one NIC on PCIe 4, as many hosts of MPI ranks have"},
+      {"inter_socket", "Intel Xeon Platinum 8380: three UPI links of 11.2 GT/s, 22.4 GB/s each way"},
+      {"cores",
+       "assumed: 32 bytes a clock between a core and its cache, at 2 GHz; what a message costs a core is the hardware profile's to say"},
+      {"latency", "assumed: 50 ns from core to core of a socket, 130 ns across"},
+      {"memory", "Intel Xeon Platinum 8380: eight channels of DDR4-3200, 204.8 GB/s"}};
+  return s;
+}
 
 std::string_view description_of(std::string_view name) { return preset(name).description; }
 

@@ -65,10 +65,9 @@ BitsPerSecond slowest_endpoint(const Scenario& scenario) {
 
 std::string describe(const FabricSpec& spec, const Server& server) {
   if (server.is_sub_node()) return describe(spec);
-  return fmt::format("{}; servers {}: {} GPUs, {} NIC{}, policy {}{}", describe(spec),
-                     server.preset.empty() ? "as described" : server.preset, server.gpu_count(), server.nic_count(),
-                     server.nic_count() == 1 ? "" : "s", Form<PeerPolicy>::write(server.policy).get<std::string>(),
-                     server.wiring == Wiring::rails ? ", on rails" : "");
+  return fmt::format("{}; servers {}: {} {}, {} NIC{}, policy {}{}", describe(spec), server.preset.empty() ? "as described" : server.preset,
+                     server.gpu_count(), server.cores > 0 ? "cores" : "GPUs", server.nic_count(), server.nic_count() == 1 ? "" : "s",
+                     Form<PeerPolicy>::write(server.policy).get<std::string>(), server.wiring == Wiring::rails ? ", on rails" : "");
 }
 
 std::string describe(const HostCopies& copies) {

@@ -106,6 +106,20 @@ Field<Server> preset_field() {
           [](const Server& server) { return server.preset.empty() ? Json(Json::value_t::discarded) : Json(server.preset); }};
 }
 
+// After the preset, which it makes anew.
+Field<Server> cores_field() {
+  Field<Server> field = optional("cores", &Server::cores,
+                                 "Of the preset cpu_host: the number of its cores, half of them on each socket; each is an endpoint.",
+                                 between(1, max_gpus_per_server));
+  field.reads([read = field.read](const Json& json, const JsonPath& where, Input& in, Server& out) {
+    if (out.preset != name_of_cpu_host) return in.problem(where, "is of the preset \"cpu_host\"");
+    if (!read(json, where, in, &out)) return false;
+    out = cpu_host(out.cores);
+    return true;
+  });
+  return written_if(std::move(field), [](const Server& server) { return server.preset == name_of_cpu_host; });
+}
+
 // A server that describes no NICs is one by itself.
 void give_no_nic(Server& server) {
   if (server.sockets.empty()) return;  // a problem of its own
@@ -182,7 +196,8 @@ Declaration<Server> Declared<Server>::declaration() {
   return {
       .doc = "What a node of the fabric is. Its endpoints are GPUs, and each NIC has a cable to the fabric.",
       .fields = {
-          preset_field(), topology_field(), optional("sockets", &S::sockets, "The names of the CPU sockets, each with its host memory."),
+          preset_field(), cores_field(), topology_field(),
+          optional("sockets", &S::sockets, "The names of the CPU sockets, each with its host memory."),
           optional("pcie_switches", &S::pcie_switches, "The names of the PCIe switches in the server."),
           optional("nvswitches", &S::nvswitches, "The names of the NVSwitches in the server."),
           optional("gpus", &S::gpus, "The names of the GPUs, in the order of endpoints."),
@@ -237,7 +252,7 @@ Json ServerForm::write(const Server& server) {
   if (server.preset.empty()) return out;
   for (const char* key : structure) out.erase(key);
   out.erase("links");
-  const std::vector<ServerLink> preset = server_preset(server.preset).links;
+  const std::vector<ServerLink> preset = (server.cores > 0 ? cpu_host(server.cores) : server_preset(server.preset)).links;
   for (std::size_t i = 0; i < preset.size(); ++i) {
     if (server.links[i] == preset[i]) continue;
     Json changed = Form<ServerLink>::write(server.links[i]);

@@ -71,7 +71,7 @@ TEST_CASE("what is wrong with a server is said at its place") {
   CHECK(
       lines_for(on_star("two_nik")) ==
       Lines{"f.json: /server: unknown server \"two_nik\" (did you mean \"two_nic\"?); allowed: \"sub_node\", \"single_nic\", \"two_nic\", "
-            "\"congestionless\", \"v100_nvlink\", \"dgx_a100\", \"hgx_a100_4\", \"dgx_h100\", \"dgx_b200\""});
+            "\"congestionless\", \"v100_nvlink\", \"dgx_a100\", \"hgx_a100_4\", \"dgx_h100\", \"dgx_b200\", \"cpu_host\""});
   CHECK(lines_for(on_star(Json::object())) ==
         Lines{"f.json: /server: says nothing of its devices: give \"preset\", \"nccl_topology\", or a description with \"gpus\""});
   CHECK(lines_for(on_star(Json{{"preset", "two_nic"}, {"gpus", Json::array({"g"})}})) ==
@@ -90,6 +90,27 @@ TEST_CASE("what is wrong with a server is said at its place") {
   server = described();
   server["links"][1]["to"] = "g7";
   CHECK(lines_for(on_star(server)) == Lines{"f.json: /server/links/1/to: must be a device of the server, got \"g7\""});
+}
+
+TEST_CASE("a host of MPI ranks has as many cores as it says, and no other preset has any") {
+  Json json = on_star("cpu_host");
+  CHECK(cases_of(json).front().scenario.server.gpu_count() == 64);
+  json["server"] =
+      Json::parse(R"({"preset": "cpu_host", "cores": 6, "links": [{"from": "socket0", "to": "nic0", "pcie": {"generation": 3}}]})");
+  const Server host = cases_of(json).front().scenario.server;
+  CHECK(host.gpus == std::vector<std::string>{"core0", "core1", "core2", "core3", "core4", "core5"});
+  CHECK(host.links[1].pcie->generation == 3);
+  CHECK(host.links[4].from == "socket0");
+  CHECK(host.links[5].from == "socket1");
+  // As it is written it is read again.
+  Json again = json;
+  again["server"] = ServerForm::write(host);
+  CHECK(again["server"]["cores"] == 6);
+  CHECK(cases_of(again).front().scenario.server == host);
+  json["server"] = Json{{"preset", "dgx_h100"}, {"cores", 6}};
+  CHECK(lines_for(json) == Lines{"f.json: /server/cores: is of the preset \"cpu_host\""});
+  json["server"] = Json{{"preset", "cpu_host"}, {"cores", 0}};
+  CHECK(lines_for(json) == Lines{"f.json: /server/cores: must be between 1 and 1024, got 0"});
 }
 
 TEST_CASE("algorithms see servers: groups are their GPUs, hdrm needs a NIC for each GPU") {
