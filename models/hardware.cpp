@@ -55,6 +55,13 @@ BitsPerSecond HardwareProfile::copy_rate_for(Bytes message) const {
   return rate_of(message, {copy_rate, copy_rate_beyond_cache, copy_rate_in_memory}, {reduce_cache, last_level_cache});
 }
 
+HardwareProfile HardwareProfile::for_message(Bytes message) const {
+  HardwareProfile out = *this;
+  out.reduce_rate = reduce_rate_for(message);
+  out.copy_rate = copy_rate_for(message);
+  return out;
+}
+
 namespace {
 
 // What is not of single messages.
@@ -112,6 +119,7 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
     std::erase_if(out.cost_by_size, [](const CostAtSize& cost) { return cost.collective == name_of_message_costs; });
     out.initial_copies = 0;  // its kernels read what they send where it lies, and its table has what its protocols cost
     out.eager_copy_rate = {};
+    out.copy_rate = out.copy_rate_beyond_cache = out.copy_rate_in_memory = {};  // no core copies its messages
     out.unpipelined_rate = {};
     out.rendezvous = {}, out.rendezvous_threshold = HardwareProfile{}.rendezvous_threshold;  // a part of its hops between servers
   }

@@ -47,19 +47,20 @@ struct Regime {
 // pair and channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step), path latency, the transfer
 // itself at wire_efficiency x link rate (x message_efficiency, x eager_efficiency when S < rendezvous_threshold). Here the
 // sender is free, or at once when S < eager_below(). After it come the overhead of the path's class, which occupies nobody,
-// and at b receive_overhead. A reduction of S bytes costs reduce_launch + S / reduce_rate, a message that is not reduced S /
-// copy_rate; of the whole message of the collective what fits into reduce_cache goes at these rates, what fits into last_level_cache at
-// those beyond the cache, and the rest at those in memory, which are never above those of nearer ones. Overheads of the receives of one
-// step add up after the last has arrived. A call that reduces copies its whole message initial_copies times at the rate of its reductions
-// before its first message, as MPI copies what it sends into the buffer that it receives in. A library copies short messages through
-// buffers of its own, S / eager_copy_rate, and spares itself the copies of long ones by a handshake: a message costs what the two in
-// parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of short ones and the handshake of long ones. Where it is
-// known from which size on the library makes the handshake, handshake_threshold, that is exact: below S / eager_copy_rate. The part
-// sender_share of it keeps the sender busy as send_overhead does, the rest comes after the bytes; so does S / unpipelined_rate, what the
-// stages of one message do one behind the other, and which keeps nobody. Between servers, all messages of one
-// connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is copied to host memory before it
-// leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at a time, for all of its streams.
-// In a call of NCCL rendezvous is of its messages between servers alone, a part of their hops that occupies nobody.
+// and at b receive_overhead. A reduction of S bytes costs reduce_launch + S / reduce_rate, before it a message that neither an
+// NVLink nor a NIC brings, outside NCCL, S / copy_rate, for a core copies it from its neighbour's memory; of the whole message of the
+// collective what fits into reduce_cache goes at these rates, what fits into last_level_cache at those beyond the cache, and the rest at
+// those in memory, which are never above those of nearer ones. Overheads of the receives of one step add up after the last has arrived. A
+// call that reduces copies its whole message initial_copies times at the rate of its reductions before its first message, as MPI copies
+// what it sends into the buffer that it receives in. A library copies short messages through buffers of its own, S / eager_copy_rate, and
+// spares itself the copies of long ones by a handshake: a message costs what the two in parallel do, S handshake / (S + eager_copy_rate
+// handshake), which is the copies of short ones and the handshake of long ones. Where it is known from which size on the library makes the
+// handshake, handshake_threshold, that is exact: below S / eager_copy_rate. The part sender_share of it keeps the sender busy as
+// send_overhead does, the rest comes after the bytes; so does S / unpipelined_rate, what the stages of one message do one behind the other,
+// and which keeps nobody. Between servers, all messages of one connection (sender, receiver, channel and stream) together get at most
+// stream_rate, and a message is copied to host memory before it leaves and from host memory after it has arrived, each at staging_rate; a
+// GPU makes one copy each way at a time, for all of its streams. In a call of NCCL rendezvous is of its messages between servers alone, a
+// part of their hops that occupies nobody.
 struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};
@@ -118,6 +119,9 @@ struct HardwareProfile {
   // The rates at which a collective of this message size reduces and copies.
   BitsPerSecond reduce_rate_for(Bytes message) const;
   BitsPerSecond copy_rate_for(Bytes message) const;
+  HardwareProfile for_message(Bytes message) const;  // reduces and copies at those rates
+  // A core copies what takes this way, where copies take time.
+  static bool is_copied(PathClass way) { return way == PathClass::pcie || way == PathClass::sockets; }
   std::array<SimTime, path_class_count> path_overheads() const {
     return {nvlink_overhead, pcie_overhead, sockets_overhead, rail_overhead, network_overhead};
   }

@@ -169,7 +169,9 @@ class Losses {
     for (const HardwareParameter& p : hardware_parameters())
       if (is_of_hosts(p)) p.set(usual, usual_of_hosts(p.name)->value);
     profiles.push_back(std::move(usual));
-    return {mean_of(profiles), "parameter by parameter the geometric mean of its systems and of what is usual of hosts"};
+    HardwareProfile mean = mean_of(profiles);
+    mean.copy_rate = BitsPerSecond{std::llround(usual_of_hosts("copy_rate")->value)};  // its systems have one rank a host
+    return {mean, "parameter by parameter the geometric mean of its systems and of what is usual of hosts"};
   }
 
   // The profile that predicts the others of these best.

@@ -95,7 +95,7 @@ class EventExecutor {
     const bool in_host = costs_.staged(m.route) && !are_switches(m.to);
     const std::int64_t here = in_host ? copy_engine(lane_.from_host, m.to).copy(now, costs_.staging_ps(m.bytes)) : now;
     const std::int64_t each = each_of(m.bytes, steps_at(m.channel, m.step));
-    const Work work = are_switches(m.to) ? Work{} : costs_.work_of(m.bytes, each, m.reduces);
+    const Work work = are_switches(m.to) ? Work{} : costs_.work_of(m.bytes, each, costs_.copied(m.route), m.reduces);
     const std::int64_t handed = later(now, m.behind);
     Process& receiver = process(m.channel, m.to);
     if (receiver.inside && receiver.step == m.step) {

@@ -53,9 +53,9 @@ NetworkRun flow(const Asked& asked, const FabricSpec& spec = star, const Server&
   return run_flow_bare(job_of(asked, linear), *fabric, routes);
 }
 
-SimTime simgrid(const Asked& asked) {
+SimTime simgrid(const Asked& asked, const Server& server = {}) {
   return {std::stoll(in_child([&] {
-    const auto fabric = build(star);
+    const auto fabric = build(star, server);
     std::vector<int> linear(static_cast<std::size_t>(asked.schedule.ranks));
     std::iota(linear.begin(), linear.end(), 0);
     Routes routes(*fabric, {});
@@ -185,7 +185,7 @@ TEST_CASE("message costs: every class of path has its own overhead") {
   CHECK(class_between(two, {}, 0, 8) == PathClass::network);
 }
 
-TEST_CASE("message costs: a call begins after its overhead, messages that are not inline cost more, copies take their time") {
+TEST_CASE("message costs: a call begins after its overhead, messages that are not inline cost more") {
   const Schedule s = one_by_one({{0, 1}, {1, 2}});
   HardwareProfile hw;
   hw.call_overhead = 10_us;
@@ -196,10 +196,33 @@ TEST_CASE("message costs: a call begins after its overhead, messages that are no
   CHECK(simgrid({s, hw}) == 18_us);
   hw.inline_threshold = 1001_B;
   CHECK(flow({s, hw}).finish == 16_us);
-  hw.copy_rate = 4_Gbps;  // 2 us for each of the two copies
-  CHECK(flow({s, hw}).finish == 20_us);
-  CHECK_THROWS_WITH_AS(simgrid({s, hw}), "/hardware/copy_rate: network \"simgrid\" has no time for copies: use network \"flow\"",
-                       InputError);
+}
+
+TEST_CASE("message costs: a core copies what neither a NIC nor an NVLink brings, one message after another, and then reduces it") {
+  const Server host = cpu_host(4);  // cores 0 and 1 on the first socket
+  HardwareProfile hw;
+  hw.copy_rate = 8_Gbps;  // a byte in a nanosecond
+  const auto time_of = [&](const Schedule& s, const Server& server) { return flow({s, hw, 64'000}, star, server).finish; };
+  // Over the links of 64 GB/s and 25 ns, over those between the sockets 80 ns besides; then 64 us of copying.
+  CHECK(time_of(one_by_one({{0, 1}}), host) == 1_us + 50_ns + 64_us);
+  CHECK(time_of(one_by_one({{0, 3}}), host) == 1_us + 130_ns + 64_us);
+  CHECK(time_of(one_by_one({{0, 1}, {1, 3}}), host) == 2_us + 180_ns + 128_us);
+  CHECK(simgrid({one_by_one({{0, 1}, {1, 3}}), hw, 64'000}, host) == 2_us + 180_ns + 128_us);
+  // Two at once share the receiver's link, and are copied behind one another.
+  Schedule two{.name = "two at once", .collective = Collective::broadcast, .ranks = 4};
+  Step& step = two.add_step();
+  for (const Rank from : {0, 1}) step.copy({.from = from, .to = 2, .chunk = 0});
+  CHECK(time_of(two, host) == 2_us + 130_ns + 128_us);
+  Schedule sum{.name = "one sum", .collective = Collective::reduce, .ranks = 4};
+  sum.add_step().reduce({.from = 0, .to = 1, .chunk = 0});
+  hw.reduce_rate = 16_Gbps;
+  CHECK(time_of(sum, host) == 1_us + 50_ns + 64_us + 32_us);
+  CHECK(simgrid({sum, hw, 64'000}, host) == 1_us + 50_ns + 64_us + 32_us);
+  // Between hosts, over NVLinks and in NCCL nobody copies.
+  const Schedule between = one_by_one({{0, 1}});
+  CHECK(time_of(between, {}) == 66_us);
+  CHECK(time_of(between, server_preset("dgx_a100")) < 2_us);
+  CHECK(hw.in({.protocol = NcclProtocol::simple}).copy_rate_for(1_MiB) == BitsPerSecond{0});
 }
 
 TEST_CASE("message costs: pipelined segments pay the overhead of the path once, for the sender goes on meanwhile") {

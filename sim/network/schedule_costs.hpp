@@ -89,13 +89,15 @@ class ScheduleCosts {
            (reduces ? hardware_.reduce_launch : SimTime{});
   }
 
+  // By the receiver's core.
+  bool copied(std::uint32_t connection) const {
+    return copy_rate_.count > 0 && connection != lane_.none && HardwareProfile::is_copied(lane_.connections[connection].path_class);
+  }
   // At the receiver; `each`: the bytes of one of the messages that it stands for.
-  Work work_of(std::int64_t bytes, std::int64_t each, bool reduces) {
+  Work work_of(std::int64_t bytes, std::int64_t each, bool copied, bool reduces) {
     Work work{.ps = of_size_.of(hardware_.receive_overhead, each).ps};
-    if (reduces)
-      add_reduction(work, bytes);
-    else
-      work.ps = later(work.ps, copy_rate_.count == 0 ? 0 : (Bytes{bytes} / copy_rate_).ps);
+    if (copied) work.ps = later(work.ps, (Bytes{bytes} / copy_rate_).ps);
+    if (reduces) add_reduction(work, bytes);
     return work;
   }
   void add_reduction(Work& work, std::int64_t bytes) {

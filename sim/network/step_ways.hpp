@@ -19,6 +19,7 @@ class StepWays {
     std::int64_t latency_ahead = 0, behind = 0, bits_per_second = 0;
     std::uint32_t first_link = 0;  // in links(), up to the next one's
     LinkId narrowest = -1;
+    bool copied = false;  // by the receiver
   };
   // What all messages of this size cost.
   struct Sized {
@@ -26,6 +27,7 @@ class StepWays {
     std::int64_t send_ps = 0, rendezvous_ps = 0, wire_bytes = 0;
     std::int64_t bits_per_second = 0, alone_ps = 0;  // on a way of this rate
     Work work = {};
+    bool copied = false;
     bool leaves_at_once = false, waits_for_receiver = false;
   };
 
@@ -40,7 +42,8 @@ class StepWays {
     for (const std::uint32_t route : shape.routes) {
       Way way{.latency_ahead = costs_.latency_ahead(route).ps,
               .behind = costs_.by_size() ? 0 : costs_.behind_ps(route, channel, 0),
-              .first_link = static_cast<std::uint32_t>(links_.size())};
+              .first_link = static_cast<std::uint32_t>(links_.size()),
+              .copied = costs_.copied(route)};
       if (route != lane_.none) {
         const std::uint32_t number = lane_.network.number(route);
         way.bits_per_second = model.rate_alone(number);
@@ -62,11 +65,12 @@ class StepWays {
   // Of a message of that load; until another is asked for.
   const Sized& sized(const Load& load, std::uint32_t transfer) {
     const std::int64_t bits_per_second = ways_[transfer].bits_per_second;
-    if (sized_.load != load) {
+    if (sized_.load != load || sized_.copied != ways_[transfer].copied) {
       sized_ = {.load = load,
                 .rendezvous_ps = costs_.rendezvous_ps(load.bytes),
                 .wire_bytes = costs_.wire_bytes(load.bytes),
-                .work = costs_.work_of(load.bytes, load.bytes, load.reduces),
+                .work = costs_.work_of(load.bytes, load.bytes, ways_[transfer].copied, load.reduces),
+                .copied = ways_[transfer].copied,
                 .leaves_at_once = costs_.leaves_at_once(load.bytes),
                 .waits_for_receiver = costs_.waits_for_receiver(load.bytes)};
       costs_.add_send(sized_.send_ps, load.bytes, 1);

@@ -77,7 +77,7 @@ class Ns3World final : public S4uTransport::Directory {
       StepWindow& window = windows.emplace_back(s.channels[channel], s.ranks);
       for (Rank rank = 0; rank < s.ranks; ++rank) {
         S4uTransport& transport =
-            *transports_.emplace_back(std::make_unique<S4uTransport>(*this, job_.hardware, rank, static_cast<int>(channel)));
+            *transports_.emplace_back(std::make_unique<S4uTransport>(*this, hardware_, rank, static_cast<int>(channel)));
         s4u::Host* host = hosts_[static_cast<std::size_t>(fabric_.node_of(job_.placement[static_cast<std::size_t>(rank)]))];
         actors_[{rank, static_cast<int>(channel)}] = simgrid_compat::add_actor(
             engine_, fmt::format("rank{}/{}", rank, channel), host, [this, &window, &transport, &sizes_only, rank, channel] {
@@ -130,6 +130,7 @@ class Ns3World final : public S4uTransport::Directory {
   }
 
   const PlacedSchedule& job_;
+  const HardwareProfile hardware_ = job_.hardware.for_message(Bytes{job_.elements * job_.element_bytes});
   const SimTime before_ = before_first_message(job_.hardware, job_.schedule, Bytes{job_.elements * job_.element_bytes});
   const Fabric& fabric_;
   Routes& routes_;
@@ -154,8 +155,6 @@ std::vector<Problem> ns3_problems(const PlacedSchedule& job, const Fabric& fabri
   if (job.hardware.message_efficiency != 1)
     problems.push_back({"/hardware/message_efficiency", "ns3 has headers of its own: write 1, and no protocol of NCCL but simple"});
   if (!MessageCosts(job.hardware).none()) problems.push_back({"/hardware/cost_by_size", "ns3 has headers of its own: leave it out"});
-  if (job.hardware.copy_rate.count > 0 || job.hardware.copy_rate_beyond_cache.count > 0 || job.hardware.copy_rate_in_memory.count > 0)
-    problems.push_back({"/hardware/copy_rate", "ns3 has no time for copies: write \"unlimited\""});
   if (const std::int64_t largest = largest_message(job); largest > most_bytes)
     problems.push_back(
         {"/workload/size", fmt::format("SimGrid 3.32 loses the end of messages above {} bytes in ns-3, and one has {}: more ranks "

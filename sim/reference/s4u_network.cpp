@@ -73,9 +73,10 @@ class S4uProgram {
       for (const Steps& steps : call.schedule->channels) windows_.emplace_back(steps, call.schedule->ranks);
       channels += static_cast<int>(call.schedule->channels.size());
       refuse_what_is_not_simulated(call);
-      HardwareProfile& hardware = hardware_.emplace_back(job_.hardware.in(call.regime));
-      before_.push_back(before_first_message(hardware, *call.schedule, Bytes{call.elements * call.element_bytes}));
-      hardware.reduce_rate = hardware.reduce_rate_for(Bytes{call.elements * call.element_bytes});
+      const Bytes message{call.elements * call.element_bytes};
+      const HardwareProfile in_regime = job_.hardware.in(call.regime);
+      before_.push_back(before_first_message(in_regime, *call.schedule, message));
+      HardwareProfile& hardware = hardware_.emplace_back(in_regime.for_message(message));
       if (call.reduction) {
         hardware.reduce_launch = *call.reduction;
         hardware.reduce_rate = {};
@@ -87,12 +88,10 @@ class S4uProgram {
   }
 
  private:
-  // The world's factors know neither the call of a message nor whether it is reduced.
+  // The world's factors do not know the call of a message.
   void refuse_what_is_not_simulated(const Call& call) const {
     if (call.regime != job_.program.calls.front().regime)
       throw InputError("network \"simgrid\" runs all calls of a program in one of NCCL's protocols: use network \"flow\"");
-    if (job_.hardware.copy_rate_for(Bytes{call.elements * call.element_bytes}).count > 0)
-      throw InputError("/hardware/copy_rate: network \"simgrid\" has no time for copies: use network \"flow\"");
   }
 
   // Tells the world the path of every pair that exchanges messages, asking for routes in the order of the schedule.

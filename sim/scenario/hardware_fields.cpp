@@ -94,10 +94,12 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional_as<RateOrThat<word_reduce_rate_beyond_cache>>(
               "reduce_rate_in_memory", &H::reduce_rate_in_memory,
               "The bytes that a rank reduces in a second beyond the last level of cache."),
-          optional_as<RateOrUnlimited>("copy_rate", &H::copy_rate,
-                                       "The bytes that a receiver copies in a second of messages that it does not reduce."),
+          optional_as<RateOrUnlimited>(
+              "copy_rate", &H::copy_rate,
+              "The bytes that a core copies in a second of messages from another rank of its host, which neither an "
+              "NVLink nor a NIC brings."),
           optional_as<RateOrThat<word_copy_rate>>("copy_rate_beyond_cache", &H::copy_rate_beyond_cache,
-                                                  "The bytes that a receiver copies in a second of what does not fit into reduce_cache."),
+                                                  "The bytes that it copies in a second of what does not fit into reduce_cache."),
           optional_as<RateOrThat<word_copy_rate_beyond_cache>>(
               "copy_rate_in_memory", &H::copy_rate_in_memory,
               "The bytes that a receiver copies in a second of what does not fit into last_level_cache."),
