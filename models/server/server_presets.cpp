@@ -232,7 +232,7 @@ Server server_preset(std::string_view name) { return preset(name).make(); }
 
 Server cpu_host(int cores) {
   Server s{.preset = std::string(name_of_cpu_host), .cores = cores, .sockets = {"socket0", "socket1"}, .nics = {"nic0"}};
-  s.links = {wire("socket0", "socket1", 537'600_Mbps, across_cpus), pcie("socket0", "nic0", gen4, through_root)};
+  s.links = {wire("socket0", "socket1", 537'600_Mbps, across_cpus), pcie("socket0", "nic0", gen4, {})};
   for (int i = 0; i < cores; ++i) {
     s.gpus.push_back(numbered("core", i));
     s.links.push_back(wire(numbered("socket", i * 2 / cores), s.gpus.back(), 64_GBps, from_core));
@@ -243,7 +243,10 @@ Server cpu_host(int cores) {
       {"inter_socket", "Intel Xeon Platinum 8380: three UPI links of 11.2 GT/s, 22.4 GB/s each way"},
       {"cores",
        "assumed: 32 bytes a clock between a core and its cache, at 2 GHz; what a message costs a core is the hardware profile's to say"},
-      {"latency", "assumed: 50 ns from core to core of a socket, 130 ns across"},
+      {"latency",
+       "assumed: 50 ns from core to core of a socket, 130 ns across; the way to the NIC is a part of what a profile's messages cost, which "
+       "are "
+       "measured between hosts"},
       {"memory", "Intel Xeon Platinum 8380: eight channels of DDR4-3200, 204.8 GB/s"}};
   return s;
 }
