@@ -55,6 +55,12 @@ BitsPerSecond HardwareProfile::copy_rate_for(Bytes message) const {
   return rate_of(message, {copy_rate, copy_rate_beyond_cache, copy_rate_in_memory}, {reduce_cache, last_level_cache});
 }
 
+HardwareProfile HardwareProfile::with_cache_of(int ranks) const {
+  HardwareProfile out = *this;
+  if (last_level_cache.count != INT64_MAX) out.last_level_cache.count = std::max<std::int64_t>(1, last_level_cache.count / ranks);
+  return out;
+}
+
 HardwareProfile HardwareProfile::for_message(Bytes message) const {
   HardwareProfile out = *this;
   out.reduce_rate = reduce_rate_for(message);

@@ -119,6 +119,7 @@ struct HardwareProfile {
   // The rates at which a collective of this message size reduces and copies.
   BitsPerSecond reduce_rate_for(Bytes message) const;
   BitsPerSecond copy_rate_for(Bytes message) const;
+  HardwareProfile with_cache_of(int ranks) const;    // which have its last level between them
   HardwareProfile for_message(Bytes message) const;  // reduces and copies at those rates
   // A core copies what takes this way, where copies take time.
   static bool is_copied(PathClass way) { return way == PathClass::pcie || way == PathClass::sockets; }

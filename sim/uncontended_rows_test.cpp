@@ -21,7 +21,7 @@ TEST_CASE("uncontended: rows with servers, profiles, channels, jobs and traffic 
   const auto one_of = [&](std::initializer_list<const char*> all) { return std::string(all.begin()[random() % all.size()]); };
   int walked = 0;
   for (int round = 0; round < 250; ++round) {
-    const std::string server = one_of({"", "two_nic", "congestionless", "dgx_h100"});
+    const std::string server = one_of({"", "two_nic", "congestionless", "dgx_h100", R"({"preset": "cpu_host", "cores": 6})"});
     std::vector<std::string> said = {
         one_of(
             {R"(/fabric={"type": "star", "nodes": 8, "link": {"bandwidth": "100Gbps", "latency": "500ns"}})",

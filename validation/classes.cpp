@@ -170,7 +170,8 @@ class Losses {
       if (is_of_hosts(p)) p.set(usual, usual_of_hosts(p.name)->value);
     profiles.push_back(std::move(usual));
     HardwareProfile mean = mean_of(profiles);
-    mean.copy_rate = BitsPerSecond{std::llround(usual_of_hosts("copy_rate")->value)};  // its systems have one rank a host
+    for (const char* name : {"copy_rate", "copy_rate_in_memory", "last_level_cache"})  // its systems have one rank a host
+      find_hardware_parameter(name)->set(mean, usual_of_hosts(name)->value);
     return {mean, "parameter by parameter the geometric mean of its systems and of what is usual of hosts"};
   }
 

@@ -90,7 +90,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    "From a message's end on its links until the receiver has it, on paths between servers over several switches."),
           optional_as<SizeOrNever>(
               "last_level_cache", &H::last_level_cache,
-              "Of larger messages only so much is reduced and copied at the rates of caches, the rest at those in memory."),
+              "Of larger messages only so much is reduced and copied at the rates of caches, the rest at those in memory; the "
+              "ranks on a socket of the server cpu_host have it between them."),
           optional_as<RateOrThat<word_reduce_rate_beyond_cache>>(
               "reduce_rate_in_memory", &H::reduce_rate_in_memory,
               "The bytes that a rank reduces in a second beyond the last level of cache."),
@@ -102,7 +103,7 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                                                   "The bytes that it copies in a second of what does not fit into reduce_cache."),
           optional_as<RateOrThat<word_copy_rate_beyond_cache>>(
               "copy_rate_in_memory", &H::copy_rate_in_memory,
-              "The bytes that a receiver copies in a second of what does not fit into last_level_cache."),
+              "The bytes that it copies in a second of what does not fit into last_level_cache."),
           optional_as<SizeOrNever>("fresh_buffer", &H::fresh_buffer,
                                    "Buffers of this size and more, for what arrives in one step to be reduced, are allocated afresh in "
                                    "every call, as glibc does above 32 MiB."),

@@ -156,14 +156,14 @@ std::optional<Usual> usual_of_hosts(std::string_view parameter) {
   // a call of MPI costs besides its messages follows from calls of few bytes by ring and by recursive doubling, whose steps are many and
   // few, of the results of HLC-Lab/pico (commit 413bc5d): on LUMI of 8, 16 and 32 nodes 3.5, 0.5 and 0.9 us, on Leonardo of 512 and 1024
   // nodes 7 and 17 us. What a core copies of messages within its host, while all others do so too: all-gathers of 32 ranks on each of two
-  // hosts received 0.9 (AlaSKA) and 1.4 GB/s a rank (CSD3; stackhpc/hpc-tests, OSU 5.6, Open MPI 4.0 and 3.1), all-reduces of 1 MiB on 4 to
-  // 32 hosts of 16 ranks passed 2.4 to 3 GB/s (AWS hpc7g; converged-computing/flux-usernetes).
+  // hosts received 0.9 (AlaSKA) and 1.4 GB/s a rank (CSD3; stackhpc/hpc-tests, OSU 5.6, Open MPI 4.0 and 3.1), 0.7 of more than 8 MiB on
+  // both, all-reduces of 1 MiB on 4 to 32 hosts of 16 ranks passed 2.4 to 3 GB/s (AWS hpc7g; converged-computing/flux-usernetes).
   static const std::map<std::string_view, Usual> all = {
       {"wire_efficiency", {0.9, 0.3}},         {"reduce_rate", {400e9, 0.3}},     {"reduce_rate_beyond_cache", {150e9, 0.3}},
       {"reduce_rate_in_memory", {150e9, 0.3}}, {"reduce_cache", {1 << 20, 0.15}}, {"last_level_cache", {32 << 20, 0.15}},
       {"page_fault_rate", {24e9, 0.3}},        {"send_overhead", {0.3e6, 0.15}},  {"initial_copies", {1, 0.3}},
       {"eager_copy_rate", {24e9, 0.15}},       {"handshake", {8e6, 0.15}},        {"sender_share", {0.3, 0.15}},
-      {"call_overhead", {4e6, 0.05}},          {"copy_rate", {16e9, 0.3}}};
+      {"call_overhead", {4e6, 0.05}},          {"copy_rate", {16e9, 0.3}},        {"copy_rate_in_memory", {10e9, 0.3}}};
   const auto known = all.find(parameter);
   return known == all.end() ? std::nullopt : std::optional{known->second};
 }
@@ -194,7 +194,10 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
       add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
       if (e.size >= HardwareProfile{}.fresh_buffer) add({"last_level_cache", "reduce_rate_in_memory", "page_fault_rate"});
     }
-    if (e.nodes > 0 && e.ranks > e.nodes) add({"copy_rate"});
+    if (e.nodes > 0 && e.ranks > e.nodes) {
+      add({"copy_rate"});
+      if (e.size >= Bytes{4 << 20}) add({"copy_rate_in_memory", "last_level_cache"});  // more than the share of many ranks in most caches
+    }
     numbers_of_steps.emplace(e.algorithm.name, e.ranks);
   }
   // What a call costs is told from what its messages cost by calls of more of them and of fewer.
