@@ -53,10 +53,10 @@ struct ChannelsDone {
   }
 };
 
-// What a rank has to do after its transfers of a step: receive overheads, reductions.
+// What a rank has to do after its transfers of a step: receive overheads, copies, reductions.
 struct Work {
   std::int64_t ps = 0;
-  std::int64_t reducing_ps = 0;  // of it, what the rate of reductions takes
+  std::int64_t reducing_ps = 0;  // of it, what the rates of reductions and of copies take
   Work& operator+=(const Work& other) {
     ps = later(ps, other.ps);
     reducing_ps = later(reducing_ps, other.reducing_ps);

@@ -96,7 +96,10 @@ class ScheduleCosts {
   // At the receiver; `each`: the bytes of one of the messages that it stands for.
   Work work_of(std::int64_t bytes, std::int64_t each, bool copied, bool reduces) {
     Work work{.ps = of_size_.of(hardware_.receive_overhead, each).ps};
-    if (copied) work.ps = later(work.ps, (Bytes{bytes} / copy_rate_).ps);
+    if (copied) {
+      const std::int64_t copying = (Bytes{bytes} / copy_rate_).ps;
+      work += {copying, copying};
+    }
     if (reduces) add_reduction(work, bytes);
     return work;
   }

@@ -194,10 +194,7 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
       add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
       if (e.size >= HardwareProfile{}.fresh_buffer) add({"last_level_cache", "reduce_rate_in_memory", "page_fault_rate"});
     }
-    if (e.nodes > 0 && e.ranks > e.nodes) {
-      add({"copy_rate"});
-      if (e.size >= Bytes{4 << 20}) add({"copy_rate_in_memory", "last_level_cache"});  // more than the share of many ranks in most caches
-    }
+    if (e.nodes > 0 && e.ranks > e.nodes) add({"copy_rate"});
     numbers_of_steps.emplace(e.algorithm.name, e.ranks);
   }
   // What a call costs is told from what its messages cost by calls of more of them and of fewer.
