@@ -152,14 +152,14 @@ const std::vector<int>& Experiment::placement() const { return parts_->jobs.fron
 namespace {
 
 // On the socket with the most of them: the cores of a host have their last level of cache between them.
-int ranks_of_fullest_socket(const Server& server, const std::vector<PlacedJob>& jobs) {
+int ranks_of_fullest_socket(const Server& server, const Fabric& fabric, const std::vector<PlacedJob>& jobs) {
   const int of_socket = (server.cores + 1) / 2;
-  std::map<int, int> ranks;
+  std::vector<int> ranks(static_cast<std::size_t>(2 * (fabric.endpoints() / server.cores)));
   int most = 1;
   for (const PlacedJob& job : jobs)
     for (const int endpoint : job.placement) {
       const int host = endpoint / server.cores, socket = endpoint % server.cores / of_socket;
-      most = std::max(most, ++ranks[2 * host + socket]);
+      most = std::max(most, ++ranks[static_cast<std::size_t>(2 * host + socket)]);
     }
   return most;
 }
@@ -171,7 +171,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   const Fabric& fabric = *parts_->fabric;
   const HardwareProfile& of_rank = options.hardware ? *options.hardware : scenario.hardware;
   const HardwareProfile hardware =
-      scenario.server.cores > 0 ? of_rank.with_cache_of(ranks_of_fullest_socket(scenario.server, parts_->jobs)) : of_rank;
+      scenario.server.cores > 0 ? of_rank.with_cache_of(ranks_of_fullest_socket(scenario.server, fabric, parts_->jobs)) : of_rank;
   std::vector<SizedJob> ready;
   for (PlacedJob& job : parts_->jobs) choose_for_size(job, size, hardware, parts_->ground());
   if (options.regime) parts_->jobs.front().regime = *options.regime;
