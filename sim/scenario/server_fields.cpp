@@ -112,7 +112,7 @@ Field<Server> cores_field() {
                                  "Of the preset cpu_host: the number of its cores, half of them on each socket; each is an endpoint.",
                                  between(1, max_gpus_per_server));
   field.reads([read = field.read](const Json& json, const JsonPath& where, Input& in, Server& out) {
-    if (out.preset != name_of_cpu_host) return in.problem(where, "is of the preset \"cpu_host\"");
+    if (out.preset != name_of_cpu_host) return in.problem(where, "only the preset \"cpu_host\" takes a number of cores");
     if (!read(json, where, in, &out)) return false;
     out = cpu_host(out.cores);
     return true;

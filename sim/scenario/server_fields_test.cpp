@@ -108,7 +108,7 @@ TEST_CASE("a host of MPI ranks has as many cores as it says, and no other preset
   CHECK(again["server"]["cores"] == 6);
   CHECK(cases_of(again).front().scenario.server == host);
   json["server"] = Json{{"preset", "dgx_h100"}, {"cores", 6}};
-  CHECK(lines_for(json) == Lines{"f.json: /server/cores: is of the preset \"cpu_host\""});
+  CHECK(lines_for(json) == Lines{"f.json: /server/cores: only the preset \"cpu_host\" takes a number of cores"});
   json["server"] = Json{{"preset", "cpu_host"}, {"cores", 0}};
   CHECK(lines_for(json) == Lines{"f.json: /server/cores: must be between 1 and 1024, got 0"});
 }
