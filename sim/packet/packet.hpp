@@ -1,8 +1,6 @@
 // What lies in queues and on links: sixteen bytes a packet, in rings that keep the size they once needed.
 #pragma once
 
-#include "kernels/base/prefetch.hpp"
-
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -43,8 +41,6 @@ class Ring {
   std::uint32_t size() const { return size_; }
   const T& front() const { return data_[head_]; }
   const T& operator[](std::uint32_t i) const { return data_[(head_ + i) & (capacity_ - 1)]; }
-  // Asks for the memory of the new last one.
-  void fetch_new() const { prefetch(data_.get() + ((head_ + size_) & (capacity_ - 1))); }
   // The place of the new last one.
   T& add() {
     if (size_ == capacity_) grow();

@@ -63,6 +63,10 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
     for (int p = 0; p <= control_; ++p) queues_[queue_index(link, p)].chance = Chance(settings.seed, queue_index(link, p));
     if (settings.faults.loss > 0 || settings.faults.corruption > 0) losses_.emplace_back(~settings.seed, link);
   }
+  // Most events are of packets that have just been sent: they end their transmission, or arrive.
+  std::int64_t ahead_ps = 0;
+  for (const LinkKind& kind : kinds_) ahead_ps = std::max(ahead_ps, later(kind.full_ps, kind.delay_ps));
+  queue_ = WheelQueue(ahead_ps);
   for (std::size_t i = 0; i < failing.size(); ++i) {
     const LinkFailure& f = settings.faults.failures[i];
     const auto expect = [&](SimTime at, Event what) {

@@ -78,7 +78,7 @@ class PacketNetwork {
       for (std::size_t i = 0; i < ended_.size(); ++i) on_end(ended_[i]);
       ended_.clear();
     };
-    queue_.pop_date(handle_one, [this](auto stage, std::uint32_t event) { this->fetch<stage.value>(event); });
+    queue_.pop_date(handle_one, [this](std::uint32_t event) { fetch(event); });
   }
 
   std::uint64_t events() const { return events_; }
@@ -226,44 +226,12 @@ class PacketNetwork {
     bool marked;
   };  // an answer without a size, on its way
 
-  // Ports, what is on them and where it goes lie without order in tables larger than the caches: what an event needs is asked for some
-  // events before it, each time what was found by the last.
-  template <std::size_t stage>
+  // Ports and queues lie without order in tables that may be larger than a cache: those of the next events are asked for before.
   void fetch(std::uint32_t event) const {
     const std::uint32_t index = event & ((1u << event_bits) - 1), kind = event >> event_bits;
-    if (kind > static_cast<std::uint32_t>(Event::serve)) {
-      if (stage == 2 && kind == static_cast<std::uint32_t>(Event::pace)) prefetch_all(flows_[index]);
-      return;
-    }
-    const bool arrives = kind == static_cast<std::uint32_t>(Event::arrive);
-    const Port& port = ports_[index];
-    const Queue& queue = queues_[queue_index(index, 0)];
-    if (stage == 3) {
-      prefetch(&port);
-      if (!arrives) prefetch(&queue);
-    } else if (!arrives) {
-      if (queue.packets.empty()) {
-        if (stage == 2 && queue.first_flow != none) prefetch_all(flows_[queue.first_flow]);
-        return;
-      }
-      if (stage == 2) prefetch(&queue.packets.front()), port.wire.fetch_new();
-      if (stage == 1) prefetch(&hops_[queue.packets.front().hop]);
-      if (stage == 0)
-        if (const HopEntry& hop = hops_[queue.packets.front().hop]; hop.holds_back)
-          prefetch(&queues_[queue_index(hops_[hop.before].link, hop.priority)]);
-    } else if (!port.wire.empty()) {
-      const Packet& packet = port.wire.front().packet;
-      if (stage == 2) return prefetch(&packet);
-      const HopEntry& hop = hops_[packet.hop];
-      if (stage == 1) return prefetch(&hop), prefetch(&hop + 1);
-      if (hop.nexts == 0) {  // a datagram belongs to no flow
-        if (packet.flow < flows_.size()) prefetch(&flows_[packet.flow]);
-        return;
-      }
-      const HopEntry& next = hops_[hop.next];
-      prefetch(&ports_[next.link]);
-      prefetch(&queues_[queue_index(next.link, next.priority)]);
-    }
+    if (kind > static_cast<std::uint32_t>(Event::serve)) return;
+    prefetch(&ports_[index]);
+    if (kind == static_cast<std::uint32_t>(Event::serve)) prefetch(&queues_[queue_index(index, 0)]);
   }
   void handle(std::uint32_t event);
 

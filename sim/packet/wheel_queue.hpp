@@ -1,6 +1,6 @@
 // Pending events ordered by date, then by insertion: an EventQueue for events that lie close together and seldom share a
-// date, as those of packets do. A wheel of slots of a nanosecond holds the next eight microseconds, a slot is sorted when
-// its turn comes (Brown's calendar queue, 1988), and what lies further ahead waits in a heap.
+// date, as those of packets do. A wheel of 8192 slots holds the next microsecond, or more where events come from further, a
+// slot is sorted when its turn comes (Brown's calendar queue, 1988), and what lies beyond the wheel waits in a heap.
 #pragma once
 
 #include "kernels/base/units.hpp"
@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <limits>
 #include <queue>
-#include <type_traits>
 #include <vector>
 
 namespace weft {
@@ -20,13 +19,17 @@ class WheelQueue {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  WheelQueue() { newest_.fill(none); }
+  // `ahead_ps`: most events are pushed no further before their date.
+  explicit WheelQueue(std::int64_t ahead_ps = 0) {
+    newest_.fill(none);
+    while (slot_bits_ < 40 && (slots << slot_bits_) < ahead_ps) ++slot_bits_;
+  }
 
   std::int64_t next_date() const { return head_ == current_.size() ? never : current_[head_].date; }
 
   void push(std::int64_t date, std::uint32_t payload) {
     require_in_time(date);
-    const std::int64_t slot = date >> slot_bits;
+    const std::int64_t slot = date >> slot_bits_;
     if (slot <= slot_now_) {
       const auto later = std::upper_bound(current_.begin() + static_cast<std::ptrdiff_t>(head_), current_.end(), date,
                                           [](std::int64_t d, const Event& e) { return d < e.date; });
@@ -43,26 +46,17 @@ class WheelQueue {
   // Hands every event of the first date to `handle`, those pushed for that same date meanwhile included.
   template <class Handle>
   void pop_date(Handle&& handle) {
-    pop_date(handle, [](auto, std::uint32_t) {});
+    pop_date(handle, [](std::uint32_t) {});
   }
-  // The same. Events that are likely to come soon are told to fetch(Stage<3>(), payload) in the slot before their own, and then, some
-  // events before it is their turn, with the stages 2, 1 and 0.
-  template <std::size_t number>
-  using Stage = std::integral_constant<std::size_t, number>;
+  // The same. Events of the next slot are told to `fetch`, so that it asks for the memory that they will need.
   template <class Handle, class Fetch>
   void pop_date(Handle&& handle, Fetch&& fetch) {
     const std::int64_t date = next_date();
-    const auto fetch_later = [&](std::size_t events_ahead, auto stage) {
-      if (head_ + events_ahead < current_.size()) fetch(stage, current_[head_ + events_ahead].payload);
-    };
     while (head_ < current_.size() && current_[head_].date == date) {
       for (int i = 0; i < 2 && upcoming_ != none; ++i) {  // the next slot may have more of them
-        fetch(Stage<3>(), nodes_[upcoming_].payload);
+        fetch(nodes_[upcoming_].payload);
         upcoming_ = nodes_[upcoming_].before;
       }
-      fetch_later(7, Stage<2>());
-      fetch_later(5, Stage<1>());
-      fetch_later(3, Stage<0>());
       handle(current_[head_++].payload);
     }
     if (head_ == current_.size()) turn();
@@ -70,7 +64,6 @@ class WheelQueue {
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  static constexpr int slot_bits = 10;
   static constexpr std::int64_t slots = 8192;
   struct Event {
     std::int64_t date;
@@ -108,14 +101,14 @@ class WheelQueue {
     std::int64_t slot = next_taken();
     if (slot < 0) {
       if (far_.empty()) return;
-      slot = far_.top().date >> slot_bits;
+      slot = far_.top().date >> slot_bits_;
     }
     slot_now_ = slot;
     // Events from afar come before those that will be pushed for their slots from now on.
-    while (!far_.empty() && far_.top().date >> slot_bits < slot_now_ + slots) {
+    while (!far_.empty() && far_.top().date >> slot_bits_ < slot_now_ + slots) {
       const Far event = far_.top();
       far_.pop();
-      append(event.date >> slot_bits, event.date, event.payload);
+      append(event.date >> slot_bits_, event.date, event.payload);
     }
     open(static_cast<std::size_t>(slot & (slots - 1)));
     const std::int64_t next = next_taken();
@@ -132,7 +125,7 @@ class WheelQueue {
     }
     newest_[i] = none;
     taken_[i / 64] &= ~(1ull << (i % 64));
-    sort();
+    if (current_.size() > 1) sort();
   }
 
   // What was pushed first was read last.
@@ -164,6 +157,7 @@ class WheelQueue {
     return -1;
   }
 
+  int slot_bits_ = 7;           // a slot has 2 to the power of it picoseconds
   std::vector<Event> current_;  // sorted; all of slot_now_ and before
   std::size_t head_ = 0;        // the first of it not yet handed out
   std::int64_t slot_now_ = -1;
