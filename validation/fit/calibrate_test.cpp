@@ -84,6 +84,8 @@ TEST_CASE("calibrate: what is wrong is told") {
   std::ostringstream out, err;
   const auto problems = [&](CalibrateArguments arguments) { return problems_of([&] { calibrate_command(arguments, out, err); }); };
   CHECK(problems({.data = {data}, .scenario = scenario, .only = {"tree"}}) == Lines{data + ": none of its 11 measurements is selected"});
+  CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"ring=two_level"}}) ==
+        Lines{data + ":2: two_level/group: two_level needs the ranks of a group: one of 1, 2"});
   CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"x"}}) == Lines{"--rename x: must be MEASURED=OURS"});
   const std::string nowhere = (folder / "nowhere.csv").string();
   CHECK(problems({.data = {nowhere, folder.file("empty.csv", "\n").string()}, .scenario = scenario}).size() == 2);

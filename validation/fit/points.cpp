@@ -100,6 +100,10 @@ class Points {
                     .window = seats->window,
                     .back_to_back = row.back_to_back,
                     .gpus_of_a_process = row.gpus_of_a_process}};
+    if (const std::vector<Problem> problems = simulator_.problems(point.setup); !problems.empty()) {
+      for (const Problem& p : problems) refuse(row, fmt::format("{}{}: {}", label(*algorithm), p.where, p.what));
+      return;
+    }
     if (const double cables = simulator_.path_latency_us(point.setup); row.time_us < cables)
       assume(row,
              fmt::format("has latencies below the {:.3g} us that the scenario's cables alone take: give /fabric lower latencies", cables));

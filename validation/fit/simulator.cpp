@@ -430,6 +430,12 @@ double Simulator::regret(const MeasuredSetup& e, const HardwareProfile& hardware
   return std::hypot(nccl_regret(hardware, *p.question, e.size), nccl_regret(hardware, *p.question, 2 * e.size));
 }
 
+std::vector<Problem> Simulator::problems(const MeasuredSetup& e) {
+  if (is_point_to_point(e.collective)) return {};
+  const Prepared& p = prepared(e);
+  return constraints(request_of(p.scenario, p.algorithm));
+}
+
 double Simulator::wire_limit_us(const MeasuredSetup& e) const {
   const double n = e.ranks;
   double share = 1;  // of the message, that some rank must send or receive

@@ -61,6 +61,8 @@ class Simulator {
   // Of one simulation of it.
   std::int64_t work_of(const MeasuredSetup& setup);
 
+  // What keeps its algorithm from running among its ranks.
+  std::vector<Problem> problems(const MeasuredSetup& setup);
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
   double wire_limit_us(const MeasuredSetup& setup) const;
   // What its algorithm takes in the scenario with every cost of the profile at its least, told where it is large: latencies and rates of
