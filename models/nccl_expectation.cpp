@@ -8,26 +8,14 @@
 namespace weft {
 namespace {
 
-enum class Generation { volta, ampere, hopper, blackwell };
-
-// By what the NVLinks of a GPU carry each way: NCCL counts on 120 GB/s of V100, 240 of A100, 370 of H100 and 720 of B200. What has none is
-// taken for Ampere, whose speeds it shares with Volta.
-Generation generation_of(const NcclQuestion& q) {
-  const double inside = static_cast<double>(q.inside.count) / 8e9;
-  if (!q.nvlink || inside == 0) return q.switch_adds ? Generation::hopper : Generation::ampere;
-  if (inside >= 560) return Generation::blackwell;
-  if (q.switch_adds || inside >= 330) return Generation::hopper;
-  return inside >= 190 ? Generation::ampere : Generation::volta;
-}
-
 constexpr std::array<double, 19> speeds_to_ampere = {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12};
 constexpr std::array<double, 17> speeds_of_hopper = {48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12};
 constexpr std::array<double, 20> speeds_of_blackwell = {96, 86,   80, 48, 45.1, 42, 40,  30,  24,   22,
                                                         20, 17.5, 15, 12, 6,    3,  2.4, 1.2, 0.24, 0.12};
 
-std::span<const double> speeds_of(Generation generation) {
-  if (generation == Generation::blackwell) return speeds_of_blackwell;
-  if (generation == Generation::hopper) return speeds_of_hopper;
+std::span<const double> speeds_of(GpuGeneration generation) {
+  if (generation == GpuGeneration::blackwell) return speeds_of_blackwell;
+  if (generation == GpuGeneration::hopper) return speeds_of_hopper;
   return speeds_to_ampere;
 }
 
@@ -63,10 +51,18 @@ double bus_rate(const NcclQuestion& q, const Regime& regime, const NcclChannels&
 
 }  // namespace
 
+GpuGeneration generation_of(const NcclQuestion& q) {
+  const double inside = static_cast<double>(q.inside.count) / 8e9;
+  if (!q.nvlink || inside == 0) return q.switch_adds ? GpuGeneration::hopper : GpuGeneration::ampere;
+  if (inside >= 560) return GpuGeneration::blackwell;
+  if (q.switch_adds || inside >= 330) return GpuGeneration::hopper;
+  return inside >= 190 ? GpuGeneration::ampere : GpuGeneration::volta;
+}
+
 NcclChannels channels_found(const NcclQuestion& q) {
   if (q.servers == 1 || q.outside.count == 0) return {};
   const double nic = static_cast<double>(q.outside.count) / 8e9 / q.nics, inside = static_cast<double>(q.inside.count) / 8e9;
-  const Generation generation = generation_of(q);
+  const GpuGeneration generation = generation_of(q);
   const std::span<const double> speeds = speeds_of(generation);
   NcclChannels found;
   for (const double speed : speeds) {
@@ -76,7 +72,7 @@ NcclChannels channels_found(const NcclQuestion& q) {
     if (count * speed > found.count * found.outside) found = {count, speed, speed};
   }
   if (found.count == 0) return {q.nics, nic, nic};  // slower than any of them
-  const bool split = generation < Generation::hopper || found.outside >= 50 || found.count <= 4;
+  const bool split = generation < GpuGeneration::hopper || found.outside >= 50 || found.count <= 4;
   if (found.outside >= 25 && split) found = {2 * found.count, found.outside / 2, found.outside / 2};
   if (q.servers > 2) return found;
   for (auto speed = speeds.rbegin(); speed != speeds.rend(); ++speed) {
@@ -90,6 +86,7 @@ NcclExpectation expected_by_nccl(const NcclQuestion& q, const Regime& regime) {
   static const HardwareProfile as_published;
   NcclExpectation out{as_published, q};
   const bool is_tree = regime.pattern == NcclAlgorithm::tree;
+  if (regime.pattern == NcclAlgorithm::nvls_tree) out.profile.network_hops = nvls_tree_hop_expected_us / nvls_tree_hop_us;
   if (!is_tree && regime.pattern != NcclAlgorithm::ring) return out;
   const NcclChannels channels = channels_found(q);
   if (channels.count == 0) {

@@ -9,6 +9,11 @@
 
 namespace weft {
 
+enum class GpuGeneration { volta, ampere, hopper, blackwell };
+// By what the NVLinks of a GPU carry each way: NCCL counts on 120 GB/s of V100, 240 of A100, 370 of H100 and 720 of B200. What has none is
+// taken for Ampere, whose speeds it shares with Volta.
+GpuGeneration generation_of(const NcclQuestion& question);
+
 // What the search finds: channels of one rate between servers, and inside them of one rate, which is the larger one where a tree of two
 // servers can use more. GB/s of each channel.
 struct NcclChannels {

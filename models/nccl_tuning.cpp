@@ -20,7 +20,7 @@ constexpr Table ring = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7
 constexpr Table collnet_direct = {{0, 0, 0}, {0, 0, 3.7}, {0, 0, 3.7}, {0, 0, 31}};
 constexpr Table collnet_chain = {{0, 0, 0}, {0, 0, 2.8}, {0, 0, 2.8}, {0, 0, 30}};
 constexpr double nvls_us = 25;  // to the switch and back: half of it is a hop
-constexpr double nvls_network_us = 18, nvls_tree_network_us = 20.9;
+constexpr double nvls_network_us = 18;
 
 // With CollNet direct a head gets from, and sends to, one other GPU of its server after the other.
 constexpr double arity_us = 0.4;
@@ -110,7 +110,7 @@ const Table& table_of(const Regime& regime) {
 
 // Of a hop between servers.
 double network_us(const Regime& regime) {
-  if (nvswitches_add(regime)) return sharp_adds(regime) ? nvls_network_us / 2 : nvls_tree_network_us;
+  if (nvswitches_add(regime)) return sharp_adds(regime) ? nvls_network_us / 2 : nvls_tree_hop_us;
   const double us = (regime.gpus == 1 ? tree : table_of(regime)).network[index_of(regime.protocol)];  // nothing hides it from an only GPU
   return sharp_adds(regime) ? us / 2 : us;                                                            // up to the switches and down again
 }
@@ -310,22 +310,26 @@ double bias_of(const HardwareProfile& profile, const Regime& regime) {
   return bias;
 }
 
-// NVLS between servers moves a chunk of each channel for each GPU of a server at once: to the NVSwitch that adds, up and down the tree of
-// servers, or through the switches that aggregate, and from the NVSwitch. Threads of their own do each stage, which takes as long for a
-// chunk as the slowest, so the message has all stages but one to go through besides its own time. (NCCL 2.28: calcCollChunking in
-// src/enqueue.cc, src/transport/nvls.cc; all_reduce.h)
+// NVLS moves a chunk of each channel for each GPU of a server at once: into its buffer, through the NVSwitch that adds (up and down the
+// tree of servers, or through the switches that aggregate, in between) and out of the buffer. Threads of their own do each stage, and the
+// message takes what a chunk takes in all of them but the slowest, besides its own time on that. In a server each stage takes about as long
+// as the NVLinks are used by all of them together: 2 to 256 MiB take 10 to 60 us longer than their bytes on 8 H100 (Azure ND H100 v5,
+// xxrjun), and 12 to 70 are so explained. Up and down a level of the tree a chunk crosses the NICs as the whole message does.
+// (NCCL 2.28: calcCollChunking in src/enqueue.cc, src/transport/nvls.cc; all_reduce.h)
 SimTime nvls_fill(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
-  constexpr int channels = 16;  // NCCL_NVLS_NCHANNELS
+  constexpr int stages_inside = 3;
+  const int channels = generation_of(q) < GpuGeneration::blackwell ? 16 : q.servers == 1 ? 24 : 32;
   const auto turn = [&](Bytes chunk) { return std::int64_t{channels} * regime.gpus * chunk.count; };
-  const bool sharp = sharp_adds(regime);
-  Bytes chunk = q.servers >= 4 && !sharp ? 64_KiB : 128_KiB;
-  if (size.count < (sharp ? 64 : 4) * turn(chunk)) chunk = 64_KiB;
-  if (size.count < (sharp ? 8 : 1) * turn(chunk)) chunk = 32_KiB;
-  if (sharp && size.count < 2 * turn(chunk)) chunk = 16_KiB;
-  const int stages = 2 + (sharp ? 1 : 2 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1));
-  const double outside = sharp ? 1 : outside_added(q);
-  const double a_byte = seconds_a_byte(profile, q, inside_added(q, nccl_costs(profile, regime)), outside);
-  return microseconds(1e6 * (stages - 1) * a_byte * static_cast<double>(std::min(size.count, turn(chunk))));
+  const bool is_tree = regime.pattern == NcclAlgorithm::nvls_tree;
+  Bytes chunk = q.servers >= 4 && is_tree ? 64_KiB : 128_KiB;
+  if (size.count < (is_tree ? 4 : 64) * turn(chunk)) chunk = 64_KiB;
+  if (size.count < (is_tree ? 1 : 8) * turn(chunk)) chunk = 32_KiB;
+  if (!is_tree && size.count < 2 * turn(chunk)) chunk = 16_KiB;
+  const double inside = seconds_a_byte(profile, q, inside_added(q, nccl_costs(profile, regime)), 0);
+  const double outside = seconds_a_byte(profile, q, 0, is_tree ? outside_added(q) : 1);
+  const int levels = is_tree ? std::bit_width(static_cast<unsigned>(q.servers)) - 1 : 1;
+  const double rest = stages_inside * inside + levels * outside - std::max(inside, outside);
+  return microseconds(1e6 * rest * static_cast<double>(std::min(size.count, turn(chunk))));
 }
 
 // LL's messages between servers lie in host memory, where the processor looks at the flag of every eight bytes before it sends them, and
@@ -359,7 +363,7 @@ bool is_bound_by_channels(const Regime& regime) {
 
 // With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
 Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size) {
-  if (nvswitches_add(regime) && !is_one_nvswitch(regime)) regime.fill = nvls_fill(profile, q, regime, size);
+  if (nvswitches_add(regime)) regime.fill = nvls_fill(profile, q, regime, size);
   if (regime.protocol == NcclProtocol::ll && q.servers > 1) regime.longer += ll_pass(q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= least_chunk_of_ll;

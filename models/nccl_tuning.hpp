@@ -19,6 +19,10 @@ inline constexpr double nccl_most_factor = 100;
 // (nccl_chunk), and small beside LL's buffer of eight steps of 32 KiB.
 inline constexpr Bytes nccl_eager = 8_KiB;
 
+// A hop of NVLSTree between servers, in microseconds: half of what NCCL expects. 4 to 512 B take 46 to 48 us on two servers of 8 H20
+// (NVIDIA/nccl#1244, NCCL_ALGO=NVLSTree), 25 of them in the servers.
+inline constexpr double nvls_tree_hop_us = 10.7, nvls_tree_hop_expected_us = 20.9;
+
 struct NcclCosts {
   SimTime base;                   // of a call
   SimTime nvlink, pcie, network;  // of a hop

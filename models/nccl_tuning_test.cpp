@@ -1,5 +1,7 @@
 #include "models/nccl_tuning.hpp"
 
+#include "models/nccl_expectation.hpp"
+
 #include <cmath>
 
 #include <doctest/doctest.h>
@@ -152,7 +154,7 @@ TEST_CASE("nccl tuning: between servers messages that reach the profile's rendez
   CHECK(network(127_KiB) == 14_us);  // a ring of 16 a sixteenth of it
   CHECK(network(128_KiB) == 29_us);
   q.algorithm = NcclAlgorithm::nvls_tree, q.switch_adds = true;
-  CHECK(network(8_KiB) == 20'900_ns + 15_us);
+  CHECK(network(8_KiB) == 10'700_ns + 15_us);
   q = one_server, q.algorithm = NcclAlgorithm::ring;
   CHECK_FALSE(nccl_choice(plugin, q, 1_GiB).handshakes);
   CHECK(plugin.in({.protocol = NcclProtocol::simple}).rendezvous == SimTime{});  // its messages inside servers make none
@@ -244,8 +246,9 @@ TEST_CASE("nccl tuning: an NVSwitch that adds is used within a server, for large
   // 2 * 7/8 of the message on a ring's links, 9/8 with the switch: 14/9 times as much at 85 %.
   CHECK(nccl_costs({}, large).efficiency == 0.85);
   CHECK(nccl_costs({}, large).nvlink_gain == doctest::Approx(14.0 / 9));
+  // And of a chunk, 64 KiB of 16 channels x 8 GPUs, two stages besides.
   CHECK(nccl_estimate({}, one_server, large, 256_MiB).microseconds() ==
-        doctest::Approx(25 + 268.435456e6 * 9 / 8 / (0.85 * 370.8e3)).epsilon(1e-6));
+        doctest::Approx(25 + (268.435456e6 + 2 * 16 * 8 * 65536) * 9 / 8 / (0.85 * 370.8e3)).epsilon(1e-6));
   NcclQuestion q = one_server;
   q.ranks = 2;
   CHECK(nccl_choice({}, q, 256_MiB).pattern != NcclAlgorithm::nvls);
@@ -268,22 +271,35 @@ TEST_CASE(
   CHECK(large.pattern == NcclAlgorithm::nvls_tree);
   CHECK(large.protocol == NcclProtocol::simple);
   CHECK(nccl_choice({}, q, 1_KiB).pattern != NcclAlgorithm::nvls_tree);
-  // 25 us for the switch's sum and its copies, 2 log2 4 hops of 20.9 us; servers in the middle of a tree send every byte twice.
-  // Of its six stages five begin later than the first, each by 16 channels x 8 GPUs x 64 KiB.
-  const auto with_fill = [](double turns, double kib) { return 1 + turns * 16 * 8 * kib / (1 << 20); };
+  // 25 us for the switch's sum and its copies, 2 log2 4 hops of 10.7 us; servers in the middle of a tree send every byte twice. A chunk,
+  // 64 KiB of 16 channels x 8 GPUs, goes through three stages on NVLinks, each as long as 14/8 of it take at 14/9 * 0.85 of their rate, and
+  // through two levels of the tree; all but one of these comes besides what the message takes.
+  const auto turn = [](double kib) { return 16 * 8 * kib * 1024; };
+  const double inside_us = 14.0 / 8 / (14.0 / 9 * 0.85) / 370'800, outside_us = 2 / 400e3;  // of a byte
   CHECK(nccl_estimate({}, q, large, 1_GiB).microseconds() ==
-        doctest::Approx(25 + 4 * 20.9 + with_fill(5, 64) * 2 * 1073.741824 / 0.4).epsilon(1e-6));
-  // Of two servers each sends every byte once, and the switches take longer: 14/8 of the message, 14/9 * 0.85 as fast.
+        doctest::Approx(25 + 4 * 10.7 + turn(64) * (3 * inside_us + outside_us) + 1073.741824e6 * outside_us).epsilon(1e-6));
+  // Of two servers each sends every byte once, and the switches take longer.
   q.ranks = 16, q.servers = 2;
-  const double inside_us = 14.0 / 8 / (14.0 / 9 * 0.85) * 1073.741824e6 / 370'800;
   CHECK(nccl_estimate({}, q, nccl_choice({}, q, 1_GiB), 1_GiB).microseconds() ==
-        doctest::Approx(25 + 2 * 20.9 + with_fill(3, 128) * inside_us).epsilon(1e-6));
+        doctest::Approx(25 + 2 * 10.7 + turn(128) * (2 * inside_us + outside_us / 2) + 1073.741824e6 * inside_us).epsilon(1e-6));
   // Chunks become smaller where the message fills few turns: of 32 MiB they are of 64 KiB, of 4 MiB all of it goes at once.
   q.algorithm = NcclAlgorithm::nvls_tree;
   const auto fill_us = [&](Bytes size) { return nccl_choice({}, q, size).fill.microseconds(); };
-  CHECK(fill_us(32_MiB) == doctest::Approx(3 * inside_us / 128));
-  CHECK(fill_us(4_MiB) == doctest::Approx(3 * inside_us / 256));
-  CHECK(fill_us(1_MiB) == doctest::Approx(3 * inside_us / 1024));
+  CHECK(fill_us(32_MiB) == doctest::Approx(turn(64) * (2 * inside_us + outside_us / 2)));
+  CHECK(fill_us(4_MiB) == doctest::Approx(turn(32) * (2 * inside_us + outside_us / 2)));
+  CHECK(fill_us(1_MiB) == doctest::Approx(fill_us(4_MiB) / 4));
+  // NCCL itself counts on hops of 20.9 us, and on no turns.
+  const Regime of_tree = nccl_choice({}, q, 1_GiB);
+  const NcclExpectation expected = expected_by_nccl(q, {.protocol = NcclProtocol::simple, .pattern = of_tree.pattern, .gpus = 8});
+  CHECK(nccl_estimate(expected.profile, q, {.protocol = NcclProtocol::simple, .pattern = of_tree.pattern, .gpus = 8}, Bytes{}) ==
+        25_us + 2 * 20900_ns);
+  // In one server the three stages are all there is, and of little chunks are of 16 KiB.
+  NcclQuestion one = one_server;
+  one.algorithm = NcclAlgorithm::nvls;
+  const auto alone_us = [&](Bytes size) { return nccl_costs({}, nccl_choice({}, one, size)).base.microseconds(); };
+  CHECK(alone_us(2_MiB) == doctest::Approx(turn(16) * 2 * inside_us));
+  CHECK(alone_us(64_MiB) == doctest::Approx(turn(64) * 2 * inside_us));
+  CHECK(alone_us(1_GiB) == doctest::Approx(turn(128) * 2 * inside_us));
   q.algorithm = NcclAlgorithm::automatic;
   q.switch_adds = false;
   CHECK(nccl_choice({}, q, 1_GiB).pattern != NcclAlgorithm::nvls_tree);
@@ -344,9 +360,9 @@ TEST_CASE("nccl tuning: CollNet's estimate is its latencies and twice the messag
   CHECK(us(NcclAlgorithm::collnet_direct, 1_GiB) == doctest::Approx(44 + 1073.741824e6 * 14 / 8 / (0.85 * 370.8e3)).epsilon(1e-6));
   // 14 * 2.8 + 30 = 69.2 us, and twice 1 GiB.
   CHECK(us(NcclAlgorithm::collnet_chain, 1_GiB) == doctest::Approx(69.2 + 2 * 1073.741824e6 / 370.8e3).epsilon(1e-6));
-  // NVLS: 25 + 18 us, and NCCL expects as much of the NICs as rings need. Of its three stages two begin later, each by 16 channels x 8 GPUs
-  // x 128 KiB on NVLinks.
-  const double fill = 2 * 16 * 8 * 131072 * 14.0 / 8 / (14.0 / 9 * 0.85 * 370.8e3);
+  // NVLS: 25 + 18 us, and NCCL expects as much of the NICs as rings need. Besides the longest, a stage on NVLinks, a chunk of 128 KiB of 16
+  // channels x 8 GPUs goes through two more of these and once through the switches between servers.
+  const double fill = 16 * 8 * 131072 * (2 * 14.0 / 8 / (14.0 / 9 * 0.85 * 370.8e3) + 1 / 400e3);
   CHECK(us(NcclAlgorithm::nvls, 1_GiB) == doctest::Approx(43 + fill + 2 * 31.0 / 32 * 1073.741824e6 / 400e3).epsilon(1e-6));
   q.switch_adds = false;  // before Hopper NCCL expects all of the rate
   CHECK(us(NcclAlgorithm::collnet_direct, 1_GiB) == doctest::Approx(44 + 1073.741824e6 * 14 / 8 / 370.8e3).epsilon(1e-6));

@@ -70,7 +70,8 @@ TEST_CASE("sized: in a server of H100 the NVSwitch adds, and each GPU's links ca
   CHECK(label(sized(json, 1_GiB).choice) == "nccl(group=8,algorithm=nvls,protocol=simple,nics=1)");
   const Scenario s = scenario_of(json);
   const Row out = Experiment(s, s.workload.algorithms.front()).run(1_GiB);
-  const double links_us = 1.073741824e9 * 9 / 8 / 370.8e9 / 0.85 * 1e6;
+  // Besides, a chunk of 128 KiB of 16 channels x 8 GPUs goes into a buffer and out of another.
+  const double links_us = (1073.741824e6 + 2 * 16 * 8 * 131072) * 9 / 8 / 370.8e3 / 0.85;
   CHECK(out.time.microseconds() == doctest::Approx(links_us + 25).epsilon(0.01));
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls"})");
   json["fabric"]["nodes"] = 2, json["workload"]["ranks"] = 16;
@@ -87,16 +88,15 @@ TEST_CASE("sized: of two servers of H100 the switches add, and a tree goes on be
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls_tree"})");
   const Scenario s = scenario_of(json);
   const Row out = Experiment(s, s.workload.algorithms.front()).run(1_GiB);
-  // An eighth of the message on each NIC, and twice to the switch and once to the other server and back. Of the four stages three begin
-  // later than the first, each by 16 channels x 8 GPUs x 128 KiB.
-  const double with_fill = 1 + 3 * 16 * 8 * 128.0 / (1 << 20), network_us = 1.073741824e9 / 8 / 25e9 * 1e6;
-  CHECK(out.time.microseconds() == doctest::Approx(with_fill * network_us + 25 + 2 * 20.9).epsilon(0.01));
-  // On NICs of 100 GB/s each the switches take longer: 14/8 of the message on each GPU's NVLinks, which carry 14/9 of 0.85 times less.
+  // An eighth of the message on each NIC, and twice to the switch and once to the other server and back. A chunk, 128 KiB of 16 channels x
+  // 8 GPUs, goes through three stages on NVLinks besides: 14/8 of it on each GPU's, which carry 14/9 of 0.85 times less.
+  constexpr double turn = 16 * 8 * 131072.0, whole = 1073.741824e6, links_us = 14.0 / 8 / (14.0 / 9 * 0.85) / 370.8e3;
+  CHECK(out.time.microseconds() == doctest::Approx(25 + 2 * 10.7 + whole / 200e3 + turn * 3 * links_us).epsilon(0.01));
+  // On NICs of 100 GB/s each the switches take longer, and chunks go through the network besides.
   json["fabric"]["link"]["bandwidth"] = "100GBps";
-  const double links_us = 1.073741824e9 * 14 / 8 / (14.0 / 9 * 0.85) / 370.8e9 * 1e6;
   const Scenario fast = scenario_of(json);
   CHECK(Experiment(fast, fast.workload.algorithms.front()).run(1_GiB).time.microseconds() ==
-        doctest::Approx(with_fill * links_us + 25 + 2 * 20.9).epsilon(0.1));
+        doctest::Approx(25 + 2 * 10.7 + whole * links_us + turn * (2 * links_us + 1 / 800e3)).epsilon(0.1));
   json["fabric"]["nodes"] = 1, json["workload"]["ranks"] = 8;
   CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm: nvls_tree adds between servers; these are 8 ranks in one"});
 }
