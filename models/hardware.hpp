@@ -103,6 +103,8 @@ struct HardwareProfile {
   double network_hops = 1.0;  // besides, of hops between servers
   double nccl_launch = 1.0;   // of what launches a ring's operations between servers
   double nccl_peer = 1.0;     // of what an all-to-all takes for each rank of other servers
+  // For each GPU of a process that launches for several of them, one after the other: calls that follow one another come no faster.
+  SimTime process_launch = 4400_ns;
   double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;
   double tree_efficiency = 0.92;
   double nvls_efficiency = 0.85;  // of what an NVSwitch that adds would give

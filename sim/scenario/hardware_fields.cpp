@@ -148,6 +148,9 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    "A factor on the 5 us that an all-to-all of NCCL takes for each rank on another server, whose messages a GPU's proxy "
                    "thread posts one behind the other.",
                    between(0.0, nccl_most_factor)),
+          optional("process_launch", &H::process_launch,
+                   "What a process that launches the kernels of several GPUs takes for each of them. Calls that were measured behind one "
+                   "another so (nccl-tests with -g 8) came no faster than their sum; in a simulation each GPU has a process of its own."),
           optional(
               "ll_efficiency", &H::ll_efficiency,
               "The goodput of NCCL's protocol LL over what the links give: half of its bytes are flags, and it moves 8 bytes at a time.",

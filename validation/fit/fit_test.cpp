@@ -553,6 +553,27 @@ TEST_CASE("fit: what hosts do of MPI's protocols is fitted by default where it w
   CHECK_FALSE(fits({ring}, "eager_copy_rate"));
 }
 
+TEST_CASE("fit: what a process takes to launch for each of its GPUs is found where it launches for several") {
+  HardwareProfile truth;
+  truth.process_launch = 20_us;
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<FitPoint> points;
+  for (const std::int64_t size : powers_of_two(3, 27)) {
+    FitPoint p{.measured = {},
+               .setup = {.collective = "allreduce", .algorithm = {"nccl"}, .ranks = 2, .size = Bytes{size}, .gpus_of_a_process = 2}};
+    p.measured.size_bytes = size;
+    p.measured.time_us = simulator.time_us(p.setup, truth);
+    points.push_back(std::move(p));
+  }
+  CHECK(points.front().measured.time_us == 40);
+  std::vector<std::string> names = default_parameters({points.front().setup});
+  CHECK(std::ranges::count(names, "process_launch") == 1);
+  CHECK(named(fit(open_pair(names), points, {}), "process_launch").value == doctest::Approx(20e6).epsilon(0.02));
+  MeasuredSetup alone = points.front().setup;
+  alone.gpus_of_a_process = 1;
+  CHECK(std::ranges::count(default_parameters({alone}), "process_launch") == 0);
+}
+
 TEST_CASE("fit: what one connection carries is found from measurements that it holds back") {
   const HardwareProfile truth{.send_overhead = 6_us, .stream_rate = 33_Gbps};
   const OpenScenario open = open_pair({"send_overhead", "stream_rate"});

@@ -117,6 +117,7 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
       factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20),
       factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
+      time_parameter<&H::process_launch>("process_launch"),
       factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1),
       factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
@@ -184,6 +185,7 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
       if (e.nodes > 1 && e.ranks > e.nodes) add({"nccl_launch"});
       if (e.nodes > 1 && e.collective == "alltoall") add({"nccl_peer"});
       if (e.nodes > 1) add({"rendezvous", "rendezvous_threshold"});
+      if (e.gpus_of_a_process > 1) add({"process_launch"});
       continue;
     }
     // Of what a message costs its sender and its receiver these measurements tell the sum.

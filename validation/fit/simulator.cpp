@@ -57,7 +57,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
     hardware.nvls_efficiency = none.nvls_efficiency, hardware.nvls_bias = none.nvls_bias;
     hardware.ll_bias = none.ll_bias, hardware.ll128_bias = none.ll128_bias, hardware.tree_bias = none.tree_bias;
   }
-  hardware.call_overhead = {};
+  hardware.call_overhead = hardware.process_launch = {};
   std::vector<double> out{static_cast<double>(regime.protocol), static_cast<double>(regime.pattern), regime.cost};
   for (const HardwareParameter& p : hardware_parameters()) out.push_back(p.get(hardware));
   if (regime.protocol == NcclProtocol::automatic)
@@ -77,10 +77,10 @@ bool is_alone(const Scenario& s) { return s.jobs.empty() && s.traffic.empty() &&
 bool overlaps(const MeasuredSetup& e) { return e.back_to_back > 1 && (e.collective == "broadcast" || e.collective == "reduce"); }
 
 // One process launches the kernels of its GPUs one after the other, and calls back to back come no faster: those of few bytes took 35 us on
-// 8 A100, 46 on 8 MI300X and 57 on 12 V100, whatever the collective; with a process for each of 8 A100 8 us (broadcast) to 17 (all-reduce).
-double least_launched_us(const MeasuredSetup& e) {
-  constexpr double launch_us = 4.4;
-  return e.gpus_of_a_process > 1 ? launch_us * e.gpus_of_a_process : 0;
+// 8 A100, 24.5 on 8 RTX 5090 beside a faster processor, 46 on 8 MI300X and 57 on 12 V100, whatever the collective; with a process for each
+// of 8 A100 8 us (broadcast) to 17 (all-reduce).
+double least_launched_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  return e.gpus_of_a_process > 1 ? hardware.process_launch.microseconds() * e.gpus_of_a_process : 0;
 }
 
 // Where a cost lies between its neighbours on a lattice of powers, of which 1 is a point. Between them a time goes straight: it is a sum of
@@ -293,11 +293,11 @@ double Simulator::besides_overhead_us(const MeasuredSetup& e, const HardwareProf
 }
 
 double Simulator::time_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
-  return std::max(simulated_us(e, hardware), least_launched_us(e));
+  return std::max(simulated_us(e, hardware), least_launched_us(e, hardware));
 }
 
 double Simulator::told_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
-  return std::max(told_simulated_us(e, hardware), least_launched_us(e));
+  return std::max(told_simulated_us(e, hardware), least_launched_us(e, hardware));
 }
 
 double Simulator::told_simulated_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
@@ -416,7 +416,7 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
     }
     us += weight * at_us;
   }
-  return std::max(hardware.in(regime).call_overhead.microseconds() + us, least_launched_us(e));
+  return std::max(hardware.in(regime).call_overhead.microseconds() + us, least_launched_us(e, hardware));
 }
 
 double Simulator::regret(const MeasuredSetup& e, const HardwareProfile& hardware) {

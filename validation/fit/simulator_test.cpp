@@ -170,6 +170,9 @@ TEST_CASE("simulator: calls come no faster than one process launches the kernels
   CHECK(simulator.time_us(e, {}) == doctest::Approx(8 * 4.4));
   CHECK(simulator.about_us(e, {}) == doctest::Approx(8 * 4.4));
   CHECK(simulator.least_us(e) == alone_us);  // a faster one is not refused
+  HardwareProfile faster;
+  faster.process_launch = 3_us;
+  CHECK(simulator.time_us(e, faster) == doctest::Approx(24));
   e.size = 64_MB;
   const double large_us = simulator.time_us(e, {});
   e.gpus_of_a_process = 1;
