@@ -208,6 +208,8 @@ Request mpi_request(const Request& q, Bytes size) {
   out.settings.library.reset();
   out.settings.segment = chosen.segment;
   out.settings.inner = chosen.inner;
+  out.settings.up = chosen.up;
+  out.settings.down = chosen.down;
   const bool grouped = find_algorithm(q.collective, out.algorithm)->takes_inner;
   out.settings.group = !grouped ? 0 : chosen.inner.empty() ? q.ranks : q.settings.group;
   return out;
@@ -229,10 +231,35 @@ Request request_of_leaders(const Request& q) {
           .root = q.root / q.settings.group};
 }
 
+// What the ranks of a group do to or from its leader, which comes first; nothing where it is a plain tree.
+Request request_of_group(const Request& q, Collective collective, const std::string& algorithm) {
+  return {.collective = collective, .algorithm = algorithm, .ranks = q.settings.group};
+}
+std::optional<Schedule> in_group(const Request& q, Collective collective, const std::string& algorithm) {
+  if (algorithm.empty() || algorithm == "binomial_tree") return std::nullopt;
+  return build(request_of_group(q, collective, algorithm));
+}
+
+void fits_group(const Request& q, const char* where, Collective collective, const std::string& algorithm, Problems& problems) {
+  if (algorithm.empty()) return;
+  const bool goes_there = q.collective == collective || q.collective == Collective::allreduce;
+  const Algorithm* known = find_algorithm(collective, algorithm);
+  if (!goes_there)
+    problems.push_back(
+        {where, fmt::format("two_level {} does no {} in its groups, got \"{}\"", name_of(q.collective), name_of(collective), algorithm)});
+  else if (known != nullptr && (known->takes_group || known->takes_servers || known->cuts_itself || known->chooses != nullptr))
+    problems.push_back({where, fmt::format("is one algorithm in a group, without groups, servers and channels, got \"{}\"", algorithm)});
+  else
+    for (const Problem& p : constraints(request_of_group(q, collective, algorithm))) problems.push_back({where, p.what});
+}
+
 void fits_leaders(const Request& q, Problems& problems) {
   const std::size_t before = problems.size();
   groups_divide(q, problems);
-  if (q.ranks < 1 || problems.size() > before || q.settings.inner.empty()) return;
+  if (q.ranks < 1 || problems.size() > before) return;
+  fits_group(q, "/up", Collective::reduce, q.settings.up, problems);
+  fits_group(q, "/down", Collective::broadcast, q.settings.down, problems);
+  if (q.settings.inner.empty()) return;
   const Algorithm* inner = find_algorithm(q.collective, q.settings.inner);
   if (inner != nullptr && (inner->takes_group || inner->takes_servers || inner->chooses != nullptr)) {
     problems.push_back(
@@ -252,9 +279,15 @@ template <Schedule (*function)(const Groups&, const Schedule&)>
 Schedule two_level(const Request& q) {
   return function(groups_of(q), build(request_of_leaders(q)));
 }
-template <Schedule (*function)(const Groups&, Rank, const Schedule&)>
-Schedule two_level_rooted(const Request& q) {
-  return function(groups_of(q), q.root, build(request_of_leaders(q)));
+Schedule two_level_allreduce_of(const Request& q) {
+  return two_level_allreduce(groups_of(q), in_group(q, Collective::reduce, q.settings.up), build(request_of_leaders(q)),
+                             in_group(q, Collective::broadcast, q.settings.down));
+}
+Schedule two_level_broadcast_of(const Request& q) {
+  return two_level_broadcast(groups_of(q), q.root, build(request_of_leaders(q)), in_group(q, Collective::broadcast, q.settings.down));
+}
+Schedule two_level_reduce_of(const Request& q) {
+  return two_level_reduce(groups_of(q), q.root, in_group(q, Collective::reduce, q.settings.up), build(request_of_leaders(q)));
 }
 
 constexpr Algorithm two_level_of(Collective collective, std::string_view description, Schedule (*build)(const Request&)) {
@@ -353,7 +386,7 @@ const std::array built_in = {
         .build = [](const Request& q) { return parameter_server_allreduce(servers_of(q)); },
         .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
     two_level_of(Collective::allreduce, "A tree inside each group to its leader, another algorithm among the leaders, the tree back.",
-                 two_level<two_level_allreduce>),
+                 two_level_allreduce_of),
     mpi_of(Collective::allreduce),
     Algorithm{.name = "nccl",
               .collective = Collective::allreduce,
@@ -480,7 +513,7 @@ const std::array built_in = {
               .source = "Thakur, Rabenseifner & Gropp 2005",
               WEFT_OF_ROOT(scatter_doubling_broadcast)},
     two_level_of(Collective::broadcast, "Another algorithm among the leaders of groups, then a tree inside each group.",
-                 two_level_rooted<two_level_broadcast>),
+                 two_level_broadcast_of),
     mpi_of(Collective::broadcast),
     Algorithm{.name = "nccl",
               .collective = Collective::broadcast,
@@ -530,7 +563,7 @@ const std::array built_in = {
               .can_be_cut = false,
               .build = [](const Request& q) { return halving_gather_reduce(rooted(q)); }},
     two_level_of(Collective::reduce, "A tree inside each group to its leader, then another algorithm among the leaders.",
-                 two_level_rooted<two_level_reduce>),
+                 two_level_reduce_of),
     mpi_of(Collective::reduce),
     Algorithm{.name = "nccl",
               .collective = Collective::reduce,

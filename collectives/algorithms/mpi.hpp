@@ -22,8 +22,9 @@ struct MpiQuestion {
 // A name of the registry, and what stands beside it.
 struct MpiChoice {
   std::string_view algorithm;
-  Bytes segment{0};          // 0: uncut
-  std::string_view inner{};  // of two_level: among the leaders of hosts; empty: all ranks are one group, up and down one tree
+  Bytes segment{0};               // 0: uncut
+  std::string_view inner{};       // of two_level: among the leaders of hosts; empty: all ranks are one group, up and down one tree
+  std::string_view up{}, down{};  // of two_level: to the leader of a host and from it; empty: binomial_tree
 };
 
 // For sums, which commute, of elements of 4 bytes; reduce_scatter is MPI_Reduce_scatter. Where the registry has no such algorithm, the

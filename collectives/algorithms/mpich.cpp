@@ -54,9 +54,17 @@ bool goes_by_leaders(const MpiQuestion& q) {
 
 MpiChoice mpich_choice(const MpiQuestion& q) {
   if (q.group <= 1 || q.group >= q.ranks || !goes_by_leaders(q)) return {flat_choice(q)};
-  MpiQuestion leaders = q;
+  MpiQuestion leaders = q, host = q;
   leaders.ranks = q.ranks / q.group;
-  return {"two_level", {}, flat_choice(leaders)};
+  host.ranks = q.group;
+  const auto on_host = [&](Collective collective) {
+    host.collective = collective;
+    return flat_choice(host);
+  };
+  MpiChoice out{.algorithm = "two_level", .inner = flat_choice(leaders)};
+  if (q.collective == Collective::allreduce || q.collective == Collective::reduce) out.up = on_host(Collective::reduce);
+  if (q.collective == Collective::allreduce || q.collective == Collective::broadcast) out.down = on_host(Collective::broadcast);
+  return out;
 }
 
 }  // namespace weft

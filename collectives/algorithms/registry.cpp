@@ -159,6 +159,9 @@ std::vector<Problem> constraints(const Request& request) {
   if (!request.settings.inner.empty() && !a->takes_inner)
     problems.push_back(
         {"/inner", fmt::format("{} {} has no inner algorithm, got \"{}\"", a->name, name_of(a->collective), request.settings.inner)});
+  for (const auto& [where, name] : {std::pair{"/up", &request.settings.up}, std::pair{"/down", &request.settings.down}})
+    if (!name->empty() && !a->takes_inner)
+      problems.push_back({where, fmt::format("{} {} has no leaders of groups, got \"{}\"", a->name, name_of(a->collective), *name)});
   if (request.settings.library && !a->takes_library)
     problems.push_back({"/library", fmt::format("{} {} is of no library, got \"{}\"", a->name, name_of(a->collective),
                                                 name_of(*request.settings.library))});

@@ -32,6 +32,7 @@ struct AlgorithmSettings {
   std::optional<bool> pxn = {};            // of nccl's alltoall; not given: no
   std::optional<MpiLibrary> library = {};  // whose rules `mpi` goes by; not given: open_mpi
   std::string inner = {};                  // algorithm among the leaders of two_level; empty is not given: what MPI runs for the size
+  std::string up = {}, down = {};          // reduce to, broadcast from the leader of a group of two_level; empty: binomial_tree
   ImportedSchedule imported = {};          // of msccl
   friend bool operator==(const AlgorithmSettings&, const AlgorithmSettings&) = default;
 };
@@ -85,9 +86,9 @@ std::span<const Algorithm> imported_algorithms();
 std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
-// What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group, /inner, /library,
-// /servers, /server_hosts, /channels, /pieces, /nics, /segment, /file; those of the fabric are /fabric/type, /fabric/switches and
-// /fabric/nodes_per_switch.
+// What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group, /inner, /up,
+// /down, /library, /servers, /server_hosts, /channels, /pieces, /nics, /segment, /file; those of the fabric are /fabric/type,
+// /fabric/switches and /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);
 
 // The schedule, and its price by the formulas above each algorithm; of one that chooses, for the longest message. Throw InputError with all

@@ -154,6 +154,19 @@ TEST_CASE("two_level asks for an inner algorithm that fits its leaders") {
     CHECK(of_twelve(Collective::allreduce, inner) ==
           fmt::format("/inner: is one algorithm among the leaders, without groups and servers, got \"{}\"", inner));
   CHECK(lines({.algorithm = "two_level", .ranks = 12}) == "/group: two_level needs the ranks of a group: one of 1, 2, 3, 4, 6, 12");
+  const auto of_groups = [](Collective collective, const char* up, const char* down) {
+    return lines(
+        {.collective = collective, .algorithm = "two_level", .ranks = 12, .settings = {.group = 4, .inner = {}, .up = up, .down = down}});
+  };
+  CHECK(of_groups(Collective::allreduce, "halving_gather", "scatter_allgather") == "");
+  CHECK(of_groups(Collective::allreduce, "two_level", "nccl") ==
+        "/up: is one algorithm in a group, without groups, servers and channels, got \"two_level\"\n/down: is one algorithm in a group, "
+        "without "
+        "groups, servers and channels, got \"nccl\"");
+  CHECK(of_groups(Collective::broadcast, "chain", "") == "/up: two_level broadcast does no reduce in its groups, got \"chain\"");
+  CHECK(of_groups(Collective::reduce, "no", "").starts_with("/up: unknown reduce algorithm \"no\""));
+  CHECK(lines({.algorithm = "ring", .ranks = 12, .settings = {.up = "chain"}}) ==
+        "/up: ring allreduce has no leaders of groups, got \"chain\"");
   CHECK(lines({.algorithm = "ring", .ranks = 12, .settings = {.inner = "ring"}}) ==
         "/inner: ring allreduce has no inner algorithm, got \"ring\"");
 }

@@ -51,17 +51,41 @@ Schedule among_leaders(const Leading& l, const Schedule& inner) {
   return over(inner, leaders, l.groups.ranks);
 }
 
-Schedule up_across_down(const char* name, const Groups& groups, const Schedule& inner) {
-  const Leading first{groups};
-  const Schedule frame = frame_of_all(name, groups, inner);
-  return then(then(sums_to_leaders(frame, first), among_leaders(first, inner)), copies_from_leaders(frame, first));
+// The same in every group, all at once.
+Schedule in_every_group(const Schedule& frame, const Leading& l, const Schedule& of_group) {
+  std::vector<Schedule> all;
+  for (int group = 0; group < l.count(); ++group) {
+    std::vector<Rank> members;
+    for (int v = 0; v < l.groups.ranks_per_group; ++v) members.push_back(l.member(group, v));
+    all.push_back(over(of_group, members, l.groups.ranks));
+  }
+  Schedule s = together(all);
+  s.name = frame.name;
+  s.collective = frame.collective;
+  return s;
+}
+
+Schedule to_leaders(const Schedule& frame, const Leading& l, const std::optional<Schedule>& up) {
+  return up ? in_every_group(frame, l, *up) : sums_to_leaders(frame, l);
+}
+Schedule from_leaders(const Schedule& frame, const Leading& l, const std::optional<Schedule>& down) {
+  return down ? in_every_group(frame, l, *down) : copies_from_leaders(frame, l);
 }
 
 }  // namespace
 
-Schedule two_level_allreduce(const Groups& groups, const Schedule& inner) { return up_across_down("two_level_allreduce", groups, inner); }
+Schedule two_level_allreduce(const Groups& groups, const std::optional<Schedule>& up, const Schedule& inner,
+                             const std::optional<Schedule>& down) {
+  const Leading first{groups};
+  const Schedule frame = frame_of_all("two_level_allreduce", groups, inner);
+  return then(then(to_leaders(frame, first, up), among_leaders(first, inner)), from_leaders(frame, first, down));
+}
 
-Schedule two_level_barrier(const Groups& groups, const Schedule& inner) { return up_across_down("two_level_barrier", groups, inner); }
+Schedule two_level_barrier(const Groups& groups, const Schedule& inner) {
+  const Leading first{groups};
+  const Schedule frame = frame_of_all("two_level_barrier", groups, inner);
+  return then(then(sums_to_leaders(frame, first), among_leaders(first, inner)), copies_from_leaders(frame, first));
+}
 
 Schedule two_level_allgather(const Groups& groups, const Schedule& inner) {
   const Leading first{groups};
@@ -75,17 +99,17 @@ Schedule two_level_allgather(const Groups& groups, const Schedule& inner) {
   return then(then(gather, among_leaders(first, inner)), copies_from_leaders(frame, first));
 }
 
-Schedule two_level_broadcast(const Groups& groups, Rank root, const Schedule& inner) {
+Schedule two_level_broadcast(const Groups& groups, Rank root, const Schedule& inner, const std::optional<Schedule>& down) {
   const Leading roots{groups, root % groups.ranks_per_group};
-  Schedule s = then(among_leaders(roots, inner), copies_from_leaders(frame_of_all("two_level_broadcast", groups, inner), roots));
+  Schedule s = then(among_leaders(roots, inner), from_leaders(frame_of_all("two_level_broadcast", groups, inner), roots, down));
   s.name = "two_level_broadcast";
   s.root = root;
   return s;
 }
 
-Schedule two_level_reduce(const Groups& groups, Rank root, const Schedule& inner) {
+Schedule two_level_reduce(const Groups& groups, Rank root, const std::optional<Schedule>& up, const Schedule& inner) {
   const Leading roots{groups, root % groups.ranks_per_group};
-  Schedule s = then(sums_to_leaders(frame_of_all("two_level_reduce", groups, inner), roots), among_leaders(roots, inner));
+  Schedule s = then(to_leaders(frame_of_all("two_level_reduce", groups, inner), roots, up), among_leaders(roots, inner));
   s.root = root;
   return s;
 }

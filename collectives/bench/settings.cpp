@@ -154,6 +154,8 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   };
   app.add_option("--group", s.cut.group, "Ranks in a group of hierarchical_ring and two_level");
   app.add_option("--inner", s.cut.inner, "Algorithm among the leaders of two_level; by default what MPI runs for the longest message");
+  app.add_option("--up", s.cut.up, "Reduce of a group of two_level to its leader; by default binomial_tree");
+  app.add_option("--down", s.cut.down, "Broadcast of a leader of two_level to its group; by default binomial_tree");
   const CLI::Option* const servers = app.add_option(
       "--servers", s.cut.servers, "Number of servers of parameter_server, by default 1; with udp processes beside the ranks");
   app.add_option("--server-hosts", w.server_hosts,

@@ -74,6 +74,8 @@ void write_trace(const std::string& path, const Settings& s, const std::vector<C
                  {"pieces", s.cut.pieces},
                  {"group", s.cut.group},
                  {"inner", s.cut.inner},
+                 {"up", s.cut.up},
+                 {"down", s.cut.down},
                  {"servers", s.cut.servers},
                  {"server_hosts", weft::name_of(s.cut.server_hosts)},
                  {"switches", s.switches}};

@@ -206,7 +206,7 @@ TEST_CASE("udp bench: all that cannot be is said at once") {
                                  "--collective: in-network aggregation is for allreduce only, got alltoall",
                                  "--op: in-network aggregation adds; it cannot do max",
                                  "--dtype: packets carry int32 or, as fixed point, floating point, not int64",
-                                 "--channels, --pieces, --group, --inner: cut schedules, not what udp runs"});
+                                 "--channels, --pieces, --group, --inner, --up, --down: cut schedules, not what udp runs"});
   CHECK(problems_of({"-n", "3", "--switches", "2", "--below", "0,1,2", "--passing", "-1", "--initial-window", "0", "--mtu", "0"}) ==
         std::vector<std::string>{"--initial-window: must be at least 1, got 0", "--mtu: must be at least 1 byte, got 0",
                                  "--below: must name a switch for each of 3 ranks, then of 1 servers, got 3",

@@ -151,8 +151,9 @@ class Reader {
     refuse_if(!automatic && !written_.selection.empty(), "--selection: goes with --algorithm auto");
     refuse_if(automatic && !written_.compression.empty(), "--algorithm auto: has no compression");
     if (!problems_.empty() || !automatic || written_.selection.empty()) return;
-    refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0 || !settings_.cut.inner.empty(),
-              "--channels, --pieces, --group, --inner: follow from --selection");
+    refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0 || !settings_.cut.inner.empty() ||
+                  !settings_.cut.up.empty() || !settings_.cut.down.empty(),
+              "--channels, --pieces, --group, --inner, --up, --down: follow from --selection");
     const std::string& transport = settings_.transport;
     refuse_if(transport != "threads" && transport != "tcp" && transport != "mpi",
               "--algorithm auto: runs over threads, tcp and mpi, not {}", transport);
@@ -358,8 +359,9 @@ class Reader {
     refuse_if(settings_.op != ReduceOp::sum, "--op: in-network aggregation adds; it cannot do {}", name_of(settings_.op));
     refuse_if(settings_.dtype == DType::int64 || settings_.dtype == DType::uint8,
               "--dtype: packets carry int32 or, as fixed point, floating point, not {}", name_of(settings_.dtype));
-    refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0 || !settings_.cut.inner.empty(),
-              "--channels, --pieces, --group, --inner: cut schedules, not what udp runs");
+    refuse_if(settings_.cut.channels != 1 || settings_.cut.pieces != 1 || settings_.cut.group != 0 || !settings_.cut.inner.empty() ||
+                  !settings_.cut.up.empty() || !settings_.cut.down.empty(),
+              "--channels, --pieces, --group, --inner, --up, --down: cut schedules, not what udp runs");
     refuse_if(!settings_.trace.empty(), "--trace: writes the operations of schedules, not of what udp runs");
     refuse_if(settings_.aggregated != 1, "-m: must be 1 over udp, got {}", settings_.aggregated);
     refuse_if(!settings_.compare.empty(), "--compare: simulates schedules, not what udp runs");

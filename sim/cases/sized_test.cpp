@@ -209,8 +209,9 @@ TEST_CASE("sized: mpi goes by the rules of the library that is named, with its s
   CHECK(label(scenario_of(json).workload.algorithms.front()) == "mpi(library=open_mpi_4.0)");
   CHECK(label(sized(json, 64_KiB).choice) == "ring");
   json["workload"]["algorithm"]["library"] = "mpich";
-  CHECK(label(sized(json, 64_KiB).choice) == "two_level(group=8,inner=halving_doubling)");  // of 2 leaders
-  json["workload"]["ranks"] = 12;                                                           // no whole servers
+  CHECK(label(sized(json, 64_KiB).choice) ==
+        "two_level(group=8,inner=halving_doubling,up=halving_gather,down=scatter_doubling)");  // of 2 leaders
+  json["workload"]["ranks"] = 12;                                                              // no whole servers
   CHECK(label(sized(json, 64_KiB).choice) == "halving_doubling");
   json["workload"]["collective"] = "broadcast";
   json["workload"]["algorithm"]["library"] = "open_mpi_4.0";

@@ -43,7 +43,14 @@ void refuse(const std::vector<std::string>& problems) {
 Request request_of(const ExportArguments& a) {
   std::vector<std::string> problems;
   Request q{.algorithm = a.algorithm, .ranks = a.ranks, .root = a.root};
-  q.settings = {.group = a.group, .servers = a.servers, .channels = a.channels, .pieces = a.pieces, .nics = a.nics, .inner = a.inner};
+  q.settings = {.group = a.group,
+                .servers = a.servers,
+                .channels = a.channels,
+                .pieces = a.pieces,
+                .nics = a.nics,
+                .inner = a.inner,
+                .up = a.up,
+                .down = a.down};
   std::vector<std::string_view> collectives;
   for (const Algorithm& algorithm : algorithms()) collectives.push_back(name_of(algorithm.collective));
   require_name("--collective", a.collective, collectives, problems);
@@ -107,6 +114,8 @@ void declare_export(CLI::App& command, ExportArguments& a) {
   command.add_option("--pieces", a.pieces, "Number of pieces into which each part is cut to be pipelined");
   command.add_option("--group", a.group, "Ranks in a group, such as the GPUs of a server");
   command.add_option("--inner", a.inner, "two_level: algorithm among the leaders of the groups");
+  command.add_option("--up", a.up, "two_level: reduce of a group to its leader");
+  command.add_option("--down", a.down, "two_level: broadcast of a leader to its group");
   command.add_option("--servers", a.servers, "Number of servers of parameter_server");
   command.add_option("--nics", a.nics, "nccl: NICs of a server");
   command.add_option("--switches", a.switches, "hdrm: switches of the BiGraph");

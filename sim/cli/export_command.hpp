@@ -9,7 +9,8 @@
 namespace weft {
 
 struct ExportArguments {
-  std::string algorithm = "ring", collective = "allreduce", format = "msccl", file = {}, protocol = "Simple", output = {}, inner = {};
+  std::string algorithm = "ring", collective = "allreduce", format = "msccl", file = {}, protocol = "Simple", output = {}, inner = {},
+              up = {}, down = {};
   std::string size = "1MiB", dtype = "float32", reduce_rate = {};
   int ranks = 0, root = 0, group = 0, servers = 0, nics = 0, channels = 1, pieces = 0;
   int switches = 0;  // of the BiGraph, for hdrm

@@ -125,6 +125,13 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                    "The algorithm among the leaders, by its name; when not given the one that \"mpi\" is for as many ranks and the size.");
       inner.writes([](const Settings& s) { return s.inner.empty() ? Json(Json::value_t::discarded) : Json(s.inner); });
       fields.push_back(inner);
+      const auto in_group = [&](const char* key, std::string Settings::*member, const char* doc) {
+        auto field = optional(key, member, doc);
+        field.writes([member](const Settings& s) { return (s.*member).empty() ? Json(Json::value_t::discarded) : Json(s.*member); });
+        fields.push_back(field);
+      };
+      in_group("up", &Settings::up, "The reduce of a group to its leader, by its name; when not given \"binomial_tree\".");
+      in_group("down", &Settings::down, "The broadcast of a leader to its group, by its name; when not given \"binomial_tree\".");
     }
     if (takes_library) {
       fields.push_back(

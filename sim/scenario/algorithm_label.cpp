@@ -19,6 +19,8 @@ std::string label(const AlgorithmChoice& choice) {
   };
   if (choice.settings.library) add_name("library", name_of(*choice.settings.library));
   if (!choice.settings.inner.empty()) add_name("inner", choice.settings.inner);
+  if (!choice.settings.up.empty()) add_name("up", choice.settings.up);
+  if (!choice.settings.down.empty()) add_name("down", choice.settings.down);
   if (choice.settings.nccl != plain.nccl) add_name("algorithm", name_of(choice.settings.nccl));
   if (choice.settings.protocol != plain.protocol) add_name("protocol", name_of(choice.settings.protocol));
   add("nics", choice.settings.nics, plain.nics);

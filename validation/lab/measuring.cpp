@@ -176,6 +176,8 @@ BenchRun Measuring::over_tcp(const AlgorithmChoice& algorithm, Bytes size, doubl
     }
   if (s.group > 0) add({"--group", std::to_string(s.group)});
   if (!s.inner.empty()) add({"--inner", s.inner});
+  if (!s.up.empty()) add({"--up", s.up});
+  if (!s.down.empty()) add({"--down", s.down});
   if (s.servers > 0) add({"--servers", std::to_string(s.servers)});
   if (extra_servers(s) > 0) add({"--server-hosts", "extra"});
   if (const auto* bigraph = std::get_if<BiGraph>(&scenario_.fabric.spec)) add({"--switches", std::to_string(bigraph->switches)});

@@ -107,6 +107,8 @@ class TraceReader {
     trace_.pieces = static_cast<int>(record.whole("pieces", 1, 1 << 20, 1));
     trace_.group = static_cast<int>(record.whole("group", 0, most_ranks, 0));
     trace_.inner = record.text("inner", "");
+    trace_.up = record.text("up", "");
+    trace_.down = record.text("down", "");
     trace_.servers = static_cast<int>(record.whole("servers", 0, most_ranks, 0));
     if (const std::string hosts = record.text("server_hosts", "workers"); hosts == "extra")
       trace_.extra_servers = std::max(trace_.servers, 1);

@@ -195,6 +195,8 @@ Schedule schedule_of(const TraceOperation& o, const Trace& trace, const Scenario
   Request request = request_of(asked, *algorithm);
   request.settings.group = std::max(request.settings.group, trace.group);
   if (!trace.inner.empty()) request.settings.inner = trace.inner;
+  if (!trace.up.empty()) request.settings.up = trace.up;
+  if (!trace.down.empty()) request.settings.down = trace.down;
   if (trace.servers > 0) request.settings.servers = trace.servers;
   if (trace.extra_servers > 0) request.settings.server_hosts = ServerHosts::extra;
   Schedule schedule = build(request);
