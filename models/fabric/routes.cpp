@@ -74,7 +74,7 @@ Routes::Slot& Routes::slot_of(std::uint64_t pair) {
 }
 
 void Routes::grow() {
-  std::vector<Slot> old(2 * slots_.size());
+  LargeTable<Slot> old(2 * slots_.size());
   old.swap(slots_);
   for (const Slot& slot : old)
     if (slot.route >= 0) slot_of(slot.pair) = slot;
@@ -101,17 +101,19 @@ RouteId Routes::add_route(int from, int to) {
   if (are_switches(from) || are_switches(to)) return add_route_of_tree(from, to);
   check(from >= 0 && to >= 0 && from < fabric_.endpoints() && to < fabric_.endpoints() && from != to,
         "no route from endpoint {} to {} on a fabric of {}", from, to, fabric_.endpoints());
-  const std::size_t first = first_hop_.back();
-  fabric_.append_path(from, to, choose(from, to), hops_);
+  const int choice = choose(from, to);
+  candidate_.clear();
+  fabric_.append_path(from, to, choice, candidate_);
   SimTime latency;
   BitsPerSecond bandwidth{std::numeric_limits<std::int64_t>::max()};
   PathClassifier way;
-  for (std::size_t i = first; i < hops_.size(); ++i) {
-    const LinkKind& link = kinds_[kind_of_link_[static_cast<std::size_t>(hops_[i].link)]];
+  for (const Hop& hop : candidate_) {
+    const LinkKind& link = kinds_[kind_of_link_[static_cast<std::size_t>(hop.link)]];
     way.go_over(link);
     latency += link.latency;
     bandwidth = std::min(bandwidth, link.bandwidth);
   }
+  hops_.insert(hops_.end(), candidate_.begin(), candidate_.end());
   first_hop_.push_back(hops_.size());
   latency_.push_back(latency);
   bandwidth_.push_back(bandwidth);

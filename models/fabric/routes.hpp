@@ -1,6 +1,7 @@
 // The path that each pair of endpoints uses, under one ECMP policy: chosen on first use, then kept.
 #pragma once
 
+#include "kernels/base/large_table.hpp"
 #include "models/fabric/fabric.hpp"
 #include "models/fabric/path_class.hpp"
 #include "models/fabric/switch_tree.hpp"
@@ -75,14 +76,14 @@ class Routes {
   // The links in few bytes: those of a large fabric are asked for without order.
   std::vector<LinkKind> kinds_;
   std::vector<std::uint32_t> kind_of_link_;
-  std::vector<Slot> slots_;
-  std::vector<Hop> hops_;
-  std::vector<std::size_t> first_hop_{0};
-  std::vector<SimTime> latency_;
-  std::vector<BitsPerSecond> bandwidth_;
-  std::vector<PathClass> path_class_;
-  std::vector<FlowClaim> claim_;
-  std::vector<char> of_switches_;                         // by route
+  LargeTable<Slot> slots_;
+  LargeTable<Hop> hops_;
+  LargeTable<std::size_t> first_hop_ = {0};
+  LargeTable<SimTime> latency_;
+  LargeTable<BitsPerSecond> bandwidth_;
+  LargeTable<PathClass> path_class_;
+  LargeTable<FlowClaim> claim_;
+  LargeTable<char> of_switches_;                         // by route
   std::vector<std::shared_ptr<const SwitchTree>> trees_;  // by place, from that of the last endpoint on
   std::vector<int> flows_;                                // by link, in the current step; least_loaded only
   std::vector<LinkId> loaded_;                            // the links with flows

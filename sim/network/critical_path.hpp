@@ -128,7 +128,7 @@ class PathRecorder {
 
   PagedList<Message> messages_;
   PagedList<ChainEnd> spent_;
-  std::vector<BottleneckSpan> spans_;
+  PagedList<BottleneckSpan> spans_;
   bool full_ = false;
 };
 

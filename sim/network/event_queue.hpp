@@ -5,7 +5,7 @@
 #include "kernels/base/hash.hpp"
 #include "kernels/base/prefetch.hpp"
 #include "kernels/base/units.hpp"
-#include "sim/network/large_table.hpp"
+#include "kernels/base/large_table.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/base/prefetch.hpp"
-#include "sim/network/large_table.hpp"
+#include "kernels/base/large_table.hpp"
 
 #include <algorithm>
 #include <array>

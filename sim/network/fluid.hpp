@@ -19,7 +19,7 @@
 #include "sim/network/critical_path.hpp"
 #include "sim/network/event_queue.hpp"
 #include "sim/network/flow_lists.hpp"
-#include "sim/network/large_table.hpp"
+#include "kernels/base/large_table.hpp"
 #include "sim/network/timeline.hpp"
 
 #include <array>

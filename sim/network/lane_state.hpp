@@ -5,7 +5,7 @@
 #include "models/fabric/path_class.hpp"
 #include "models/fabric/routes.hpp"
 #include "sim/network/critical_path.hpp"
-#include "sim/network/large_table.hpp"
+#include "kernels/base/large_table.hpp"
 #include "sim/network/network_run.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "sim/network/large_table.hpp"
+#include "kernels/base/large_table.hpp"
 
 #include <cstdlib>
 #include <new>
