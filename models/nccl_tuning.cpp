@@ -175,7 +175,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
             .nvlink = hop,
             .pcie = hop,
             .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
-            .efficiency = efficiency,
+            .efficiency = regime.of_rate * efficiency,
             .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * beside_network};
   }
   const Table& table = table_of(regime);
@@ -316,20 +316,34 @@ double bias_of(const HardwareProfile& profile, const Regime& regime) {
 // as the NVLinks are used by all of them together: 2 to 256 MiB take 10 to 60 us longer than their bytes on 8 H100 (Azure ND H100 v5,
 // xxrjun), and 12 to 70 are so explained. Up and down a level of the tree a chunk crosses the NICs as the whole message does.
 // (NCCL 2.28: calcCollChunking in src/enqueue.cc, src/transport/nvls.cc; all_reduce.h)
-SimTime nvls_fill(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
+struct NvlsTurns {
+  SimTime fill = {};   // of the first, in all stages but the slowest, at links wholly used
+  double of_rate = 1;  // of all
+};
+NvlsTurns nvls_turns(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
   constexpr int stages_inside = 3;
-  const int channels = generation_of(q) < GpuGeneration::blackwell ? 16 : q.servers == 1 ? 24 : 32;
-  const auto turn = [&](Bytes chunk) { return std::int64_t{channels} * regime.gpus * chunk.count; };
-  const bool is_tree = regime.pattern == NcclAlgorithm::nvls_tree;
+  const bool is_blackwell = generation_of(q) == GpuGeneration::blackwell, is_tree = regime.pattern == NcclAlgorithm::nvls_tree;
+  const int channels = !is_blackwell ? 16 : q.servers == 1 ? 24 : 32;
+  const auto turn_of = [&](Bytes chunk) { return std::int64_t{channels} * regime.gpus * chunk.count; };
   Bytes chunk = q.servers >= 4 && is_tree ? 64_KiB : 128_KiB;
-  if (size.count < (is_tree ? 4 : 64) * turn(chunk)) chunk = 64_KiB;
-  if (size.count < (is_tree ? 1 : 8) * turn(chunk)) chunk = 32_KiB;
-  if (!is_tree && size.count < 2 * turn(chunk)) chunk = 16_KiB;
-  const double inside = seconds_a_byte(profile, q, inside_added(q, nccl_costs(profile, regime)), 0);
+  if (size.count < (is_tree ? 4 : 64) * turn_of(chunk)) chunk = 64_KiB;
+  if (size.count < (is_tree ? 1 : 8) * turn_of(chunk)) chunk = 32_KiB;
+  if (!is_tree && size.count < 2 * turn_of(chunk)) chunk = 16_KiB;
+  const NcclCosts costs = nccl_costs(profile, regime);
+  const double inside = seconds_a_byte(profile, q, inside_added(q, costs), 0);
   const double outside = seconds_a_byte(profile, q, 0, is_tree ? outside_added(q) : 1);
   const int levels = is_tree ? std::bit_width(static_cast<unsigned>(q.servers)) - 1 : 1;
   const double rest = stages_inside * inside + levels * outside - std::max(inside, outside);
-  return microseconds(1e6 * rest * static_cast<double>(std::min(size.count, turn(chunk))));
+  const auto turn = static_cast<double>(turn_of(chunk)), bytes = static_cast<double>(size.count);
+  NvlsTurns out{.fill = microseconds(1e6 * rest * std::min(bytes, turn))};
+  if (is_one_nvswitch(regime) && is_blackwell && bytes > turn) {
+    // In one server of Blackwell a turn takes longer than its bytes the fewer they are, as it would if 14 us passed at right angles to
+    // them: 16 to 64 KiB a chunk of 8 B200 or B300 13.5, 16.5 and 14 us (Google A4 and a report of B300, 4 to 512 MiB).
+    constexpr double turn_s = 14e-6;
+    const double wire = inside * turn / costs.efficiency, turns = bytes / turn;
+    out.of_rate = turns * wire / (wire + (turns - 1) * std::hypot(wire, turn_s));
+  }
+  return out;
 }
 
 // LL's messages between servers lie in host memory, where the processor looks at the flag of every eight bytes before it sends them, and
@@ -363,7 +377,11 @@ bool is_bound_by_channels(const Regime& regime) {
 
 // With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
 Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size) {
-  if (nvswitches_add(regime)) regime.fill = nvls_fill(profile, q, regime, size);
+  if (nvswitches_add(regime)) {
+    const NvlsTurns turns = nvls_turns(profile, q, regime, size);
+    regime.fill = turns.fill;
+    regime.of_rate = turns.of_rate;
+  }
   if (regime.protocol == NcclProtocol::ll && q.servers > 1) regime.longer += ll_pass(q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= least_chunk_of_ll;
