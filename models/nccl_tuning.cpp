@@ -337,8 +337,8 @@ NvlsTurns nvls_turns(const HardwareProfile& profile, const NcclQuestion& q, cons
   const auto turn = static_cast<double>(turn_of(chunk)), bytes = static_cast<double>(size.count);
   NvlsTurns out{.fill = microseconds(1e6 * rest * std::min(bytes, turn))};
   if (is_one_nvswitch(regime) && is_blackwell && bytes > turn) {
-    // In one server of Blackwell a turn takes longer than its bytes the fewer they are, as it would if 14 us passed at right angles to
-    // them: 16 to 64 KiB a chunk of 8 B200 or B300 13.5, 16.5 and 14 us (Google A4 and a report of B300, 4 to 512 MiB).
+    // In one server of Blackwell the square of a turn's time is the sum of the squares of what its bytes take and of 14 us: of 16 to 64 KiB
+    // a chunk 13.5, 16.5 and 14 us fitted on 8 B200 and B300 (Google A4 and a report of B300, 4 to 512 MiB).
     constexpr double turn_s = 14e-6;
     const double wire = inside * turn / costs.efficiency, turns = bytes / turn;
     out.of_rate = turns * wire / (wire + (turns - 1) * std::hypot(wire, turn_s));

@@ -300,7 +300,7 @@ TEST_CASE(
   CHECK(alone_us(2_MiB) == doctest::Approx(turn(16) * 2 * inside_us));
   CHECK(alone_us(64_MiB) == doctest::Approx(turn(64) * 2 * inside_us));
   CHECK(alone_us(1_GiB) == doctest::Approx(turn(128) * 2 * inside_us));
-  // On Blackwell of 24 channels, and the turns after the first, of 64 KiB of them, take 14 us at right angles to their bytes.
+  // On Blackwell of 24 channels, and the square of a turn after the first, of 64 KiB of them, is that of its bytes and of 14 us.
   one.inside = BitsPerSecond{8 * 720'000'000'000};
   const double blackwell_us = 9.0 / 8 / 0.85 / 720e3, turn_us = 24 * 8 * 65536 * blackwell_us, turns = 256.0 / 12;
   CHECK(nccl_estimate({}, one, nccl_choice({}, one, 256_MiB), 256_MiB).microseconds() ==
