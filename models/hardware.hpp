@@ -34,7 +34,7 @@ struct Regime {
   bool nvlink = false;      // between the GPUs of a server
   int staged_sends = 0;     // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
   bool one_chunk = false;   // all that goes round a ring
-  double of_rate = 1;       // what it gets of its rate: a tree at the call's size, channels that carry no more
+  double of_rate = 1;       // what it gets of its rate: trees and NVLS at the call's size, channels that carry no more
   int remote_peers = 0;     // of a rank of an all-to-all
   bool handshakes = false;  // its messages between servers are long enough for the profile's rendezvous
   double cost = 1;          // of everything, over what the profile says

@@ -231,12 +231,12 @@ Request request_of_leaders(const Request& q) {
           .root = q.root / q.settings.group};
 }
 
-// What the ranks of a group do to or from its leader, which comes first; nothing where it is a plain tree.
+// What the ranks of a group do to or from its leader, which comes first; nothing where it is two_level's own tree.
 Request request_of_group(const Request& q, Collective collective, const std::string& algorithm) {
   return {.collective = collective, .algorithm = algorithm, .ranks = q.settings.group};
 }
 std::optional<Schedule> in_group(const Request& q, Collective collective, const std::string& algorithm) {
-  if (algorithm.empty() || algorithm == "binomial_tree") return std::nullopt;
+  if (algorithm.empty()) return std::nullopt;
   return build(request_of_group(q, collective, algorithm));
 }
 

@@ -15,14 +15,14 @@ struct Boundary {
   const char* from;
 };
 
-// chain(8KiB), two_level(ring)^binomial_tree
+// chain(8KiB), two_level(ring, up halving_gather)
 std::string chosen_by(MpiLibrary library, const MpiQuestion& q) {
   const MpiChoice c = mpi_choice(library, q);
   std::string out(c.algorithm);
   if (c.segment.count > 0) out += fmt::format("({})", to_string(c.segment));
-  if (!c.inner.empty()) out += fmt::format("({})", c.inner);
-  if (!c.up.empty()) out += fmt::format("^{}", c.up);
-  if (!c.down.empty()) out += fmt::format("v{}", c.down);
+  if (!c.inner.empty())
+    out += fmt::format("({}{}{})", c.inner, c.up.empty() ? "" : fmt::format(", up {}", c.up),
+                       c.down.empty() ? "" : fmt::format(", down {}", c.down));
   return out;
 }
 
@@ -113,15 +113,14 @@ TEST_CASE("mpi chooses as MPICH does, among all ranks or among the leaders of ho
   check_boundaries(
       MpiLibrary::mpich, 8,
       {
-          {Collective::allreduce, 64, 2_KiB + 1_B, "two_level(recursive_doubling)^binomial_treevbinomial_tree",
-           "two_level(halving_doubling)^halving_gathervbinomial_tree"},
-          {Collective::allreduce, 64, 12_KiB, "two_level(halving_doubling)^halving_gathervbinomial_tree",
-           "two_level(halving_doubling)^halving_gathervscatter_doubling"},
-          {Collective::allreduce, 64, 512_KiB, "two_level(halving_doubling)^halving_gathervscatter_doubling",
-           "two_level(halving_doubling)^halving_gathervscatter_allgather"},
-          {Collective::broadcast, 64, 12_KiB, "two_level(binomial_tree)vbinomial_tree", "two_level(scatter_doubling)vscatter_doubling"},
-          {Collective::broadcast, 64, 512_KiB, "two_level(scatter_doubling)vscatter_doubling", "scatter_allgather"},
-          {Collective::reduce, 64, 2_KiB + 1_B, "two_level(binomial_tree)^binomial_tree", "two_level(halving_gather)^halving_gather"},
+          {Collective::allreduce, 64, 2_KiB + 1_B, "two_level(recursive_doubling)", "two_level(halving_doubling, up halving_gather)"},
+          {Collective::allreduce, 64, 12_KiB, "two_level(halving_doubling, up halving_gather)",
+           "two_level(halving_doubling, up halving_gather, down scatter_doubling)"},
+          {Collective::allreduce, 64, 512_KiB, "two_level(halving_doubling, up halving_gather, down scatter_doubling)",
+           "two_level(halving_doubling, up halving_gather, down scatter_allgather)"},
+          {Collective::broadcast, 64, 12_KiB, "two_level(binomial_tree)", "two_level(scatter_doubling, down scatter_doubling)"},
+          {Collective::broadcast, 64, 512_KiB, "two_level(scatter_doubling, down scatter_doubling)", "scatter_allgather"},
+          {Collective::reduce, 64, 2_KiB + 1_B, "two_level(binomial_tree)", "two_level(halving_gather, up halving_gather)"},
           {Collective::allgather, 64, 512_KiB, "recursive_doubling", "ring"},
           {Collective::alltoall, 64, 64 * 257_B, "bruck", "direct"},
       });

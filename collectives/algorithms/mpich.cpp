@@ -59,7 +59,8 @@ MpiChoice mpich_choice(const MpiQuestion& q) {
   host.ranks = q.group;
   const auto on_host = [&](Collective collective) {
     host.collective = collective;
-    return flat_choice(host);
+    const std::string_view chosen = flat_choice(host);
+    return chosen == "binomial_tree" ? std::string_view{} : chosen;  // two_level's own
   };
   MpiChoice out{.algorithm = "two_level", .inner = flat_choice(leaders)};
   if (q.collective == Collective::allreduce || q.collective == Collective::reduce) out.up = on_host(Collective::reduce);
