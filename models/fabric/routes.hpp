@@ -83,7 +83,7 @@ class Routes {
   LargeTable<BitsPerSecond> bandwidth_;
   LargeTable<PathClass> path_class_;
   LargeTable<FlowClaim> claim_;
-  LargeTable<char> of_switches_;                         // by route
+  LargeTable<char> of_switches_;                          // by route
   std::vector<std::shared_ptr<const SwitchTree>> trees_;  // by place, from that of the last endpoint on
   std::vector<int> flows_;                                // by link, in the current step; least_loaded only
   std::vector<LinkId> loaded_;                            // the links with flows

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "kernels/base/hash.hpp"
+#include "kernels/base/large_table.hpp"
 #include "kernels/base/prefetch.hpp"
 #include "kernels/base/units.hpp"
-#include "kernels/base/large_table.hpp"
 
 #include <algorithm>
 #include <array>

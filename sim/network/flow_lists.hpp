@@ -3,8 +3,8 @@
 // gap. Fewer than half of the places are gaps, but for a few.
 #pragma once
 
-#include "kernels/base/prefetch.hpp"
 #include "kernels/base/large_table.hpp"
+#include "kernels/base/prefetch.hpp"
 
 #include <algorithm>
 #include <array>

@@ -13,13 +13,13 @@
 #pragma once
 
 #include "kernels/base/error.hpp"
+#include "kernels/base/large_table.hpp"
 #include "kernels/base/prefetch.hpp"
 #include "kernels/base/units.hpp"
 #include "models/fabric/fabric.hpp"
 #include "sim/network/critical_path.hpp"
 #include "sim/network/event_queue.hpp"
 #include "sim/network/flow_lists.hpp"
-#include "kernels/base/large_table.hpp"
 #include "sim/network/timeline.hpp"
 
 #include <array>

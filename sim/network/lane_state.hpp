@@ -1,11 +1,11 @@
 // What the executors of schedules share on a lane of a network: messages under way, connections between endpoints, copies to host memory.
 #pragma once
 
+#include "kernels/base/large_table.hpp"
 #include "kernels/base/prefetch.hpp"
 #include "models/fabric/path_class.hpp"
 #include "models/fabric/routes.hpp"
 #include "sim/network/critical_path.hpp"
-#include "kernels/base/large_table.hpp"
 #include "sim/network/network_run.hpp"
 
 #include <algorithm>
