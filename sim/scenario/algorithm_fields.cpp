@@ -125,8 +125,8 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                    "The algorithm among the leaders, by its name; when not given the one that \"mpi\" is for as many ranks and the size.");
       inner.writes([](const Settings& s) { return s.inner.empty() ? Json(Json::value_t::discarded) : Json(s.inner); });
       fields.push_back(inner);
-      const auto in_group = [&](const char* key, std::string Settings::*member, const char* doc) {
-        auto field = optional(key, member, doc);
+      const auto in_group = [&](const char* key, std::string Settings::*member, const char* what) {
+        auto field = optional(key, member, what);
         field.writes([member](const Settings& s) { return (s.*member).empty() ? Json(Json::value_t::discarded) : Json(s.*member); });
         fields.push_back(field);
       };
