@@ -97,6 +97,7 @@ void multiply_messages(std::vector<CostAtSize>& costs, double cost) {
 
 void add(HardwareProfile& out, const NcclCosts& costs) {
   out.call_overhead += costs.base;
+  out.send_overhead += costs.sending;
   out.nvlink_overhead += costs.nvlink;
   out.pcie_overhead += costs.pcie;
   out.sockets_overhead += costs.pcie;

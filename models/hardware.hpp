@@ -30,6 +30,7 @@ struct Regime {
   bool between_servers = false;
   SimTime longer = {};      // a hop between servers, than those of NCCL's table
   int gpus = 0;             // of each server that take part; 0: many, of rings and trees
+  SimTime sending = {};     // what the threads of a channel take for a message, one behind the other, besides its bytes and hops
   SimTime fill = {};        // of a chunk of NVLS in all its stages but the slowest, at links wholly used
   bool nvlink = false;      // between the GPUs of a server
   int staged_sends = 0;     // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not

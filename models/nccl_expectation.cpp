@@ -85,6 +85,7 @@ NcclChannels channels_found(const NcclQuestion& q) {
 NcclExpectation expected_by_nccl(const NcclQuestion& q, const Regime& regime) {
   static const HardwareProfile as_published;
   NcclExpectation out{as_published, q};
+  out.question.as_expected = true;
   const bool is_tree = regime.pattern == NcclAlgorithm::tree;
   if (regime.pattern == NcclAlgorithm::nvls_tree) out.profile.network_hops = nvls_tree_hop_expected_us / nvls_tree_hop_us;
   if (!is_tree && regime.pattern != NcclAlgorithm::ring) return out;

@@ -57,6 +57,22 @@ TEST_CASE("nccl expectation: trees and LL128 get at most what was measured of a 
   CHECK(expected_efficiency(single, NcclAlgorithm::tree, NcclProtocol::simple) == doctest::Approx(0.85 * 0.92 * 24 / 24));
 }
 
+TEST_CASE("nccl expectation: of a chain one hop is counted where channels go the same way, else one between servers for each rank") {
+  NcclQuestion q{
+      .collective = Collective::broadcast, .ranks = 128, .servers = 16, .nvlink = true, .nics = 4, .inside = of_a100, .outside = 800_Gbps};
+  const auto expected_us = [&](NcclProtocol protocol) {
+    const Regime regime{.protocol = protocol, .pattern = NcclAlgorithm::ring, .between_servers = q.servers > 1, .nvlink = true};
+    const NcclExpectation expected = expected_by_nccl(q, regime);
+    return nccl_estimate(expected.profile, expected.question, regime, 0_B).microseconds();
+  };
+  CHECK(expected_us(NcclProtocol::ll) == doctest::Approx(6.6 + 128 * 2.7));
+  CHECK(expected_us(NcclProtocol::simple) == doctest::Approx(8.4 + 128 * 14.0));
+  q.nics = 1;
+  CHECK(expected_us(NcclProtocol::ll) == doctest::Approx(6.6 + 2.7));
+  q.servers = 1, q.ranks = 8, q.outside = {};
+  CHECK(expected_us(NcclProtocol::ll) == doctest::Approx(6.6 + 0.6));
+}
+
 TEST_CASE("nccl expectation: LL128 and trees run between servers at no more than their channels get") {
   const auto efficiency = [](NcclQuestion q, NcclAlgorithm pattern, NcclProtocol protocol) {
     q.algorithm = pattern, q.protocol = protocol;

@@ -183,6 +183,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double launch = launch_us(profile, regime);
   const double serial = regime.pattern == NcclAlgorithm::collnet_direct ? hops * arity_us * (regime.gpus - 1) : 0;
   return {.base = microseconds(profile.nccl_base * table.base[i] + profile.nccl_peer * peer_us * regime.remote_peers),
+          .sending = regime.sending,
           .nvlink = microseconds(std::max(launch, hops * table.nvlink[i]) + serial),
           .pcie = microseconds(std::max(launch, hops * table.pcie[i]) + serial),
           .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
@@ -196,6 +197,24 @@ int nccl_channels(const Regime& regime, int ranks, Bytes size) {
   const bool by_rank = regime.protocol == NcclProtocol::ll && regime.pattern == NcclAlgorithm::ring;
   const std::int64_t each = std::int64_t{work.threads} * work.bytes_each * (by_rank ? ranks : 1);
   return static_cast<int>(std::clamp<std::int64_t>(size.count / each, 1, INT32_MAX));
+}
+
+// The threads of a channel halve as long as each would have less than eight bytes for each rank, but stay two warps (getAlgoInfo). All of
+// them together read, and pass on, eight bytes each at a time, with the flags beside them.
+SimTime ll_chain_sending(const NcclQuestion& q, Bytes size, int messages) {
+  const auto& [most_threads, bytes_each] = work_of_channel[index_of(NcclProtocol::ll)];
+  constexpr int least_threads = 64, most_channels = 16;
+  // Of broadcasts of 4 to 512 KiB behind one another 64 to 512 threads took 1.0 to 1.6 us each time on V100 and 0.5 to 1.1 on A100, on 4 to
+  // 32 and 16 servers alike (validation/data/abci2_nccl).
+  const double turn_us = generation_of(q) == GpuGeneration::volta ? 0.95 : 0.43;
+  constexpr double us_a_byte = 0.17e-3;
+  const int wanted = nccl_channels({.protocol = NcclProtocol::ll, .pattern = NcclAlgorithm::ring}, q.ranks, size);
+  const int channels = std::min(most_channels, wanted);
+  std::int64_t threads = most_threads;
+  while (channels == 1 && threads > least_threads && size.count < threads * bytes_each * q.ranks) threads /= 2;
+  const double turn_bytes = static_cast<double>(threads * bytes_each);
+  const double turns = static_cast<double>(size.count) / channels / turn_bytes - 1;  // a hop has the first
+  return microseconds(std::max(turns, 0.0) / messages * (turn_us + us_a_byte * turn_bytes));
 }
 
 namespace {
@@ -214,6 +233,15 @@ double inside_added(const NcclQuestion& q, const NcclCosts& costs) {
   return 2.0 * (gpus - 1) / gpus / costs.nvlink_gain;
 }
 double outside_added(const NcclQuestion& q) { return q.servers == 2 ? 1 : 2; }
+
+// NCCL counts a single hop of a broadcast or a reduce where its channels go the same way through all GPUs, as they do from a server's only
+// NIC, and else one between servers for each rank, each as long as a tree's with Simple, for what a chunk takes (ncclTopoTuneModel).
+double expected_chain_us(const NcclQuestion& q, const Regime& regime, const NcclCosts& costs) {
+  if (q.servers == 1) return (q.nvlink ? costs.nvlink : costs.pcie).microseconds();
+  if (q.nics == 1) return costs.network.microseconds();
+  const std::size_t i = index_of(regime.protocol);
+  return q.ranks * (regime.protocol == NcclProtocol::simple ? tree : ring).network[i];
+}
 
 // How many times as long CollNet direct takes where not every GPU has a NIC of its own.
 double without_own_nics(const NcclQuestion& q) { return (1 + static_cast<double>(q.ranks) / q.servers / q.nics) / 2; }
@@ -257,6 +285,7 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
   a_byte /= costs.efficiency * profile.message_efficiency;
   if (regime.pattern == NcclAlgorithm::collnet_direct && !q.switch_adds) a_byte *= direct_efficiency;  // NCCL expects it from Hopper on
   double latency = costs.base.microseconds() + inner * inside.microseconds() + outer * costs.network.microseconds();
+  if (q.as_expected && is_chain(q.collective)) latency = costs.base.microseconds() + expected_chain_us(q, regime, costs);
   if (outer > 0 && regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::simple && rounds == 2) latency *= ring_plateau;
   const double us = latency + 1e6 * a_byte * static_cast<double>(size.count);
   return microseconds(std::min(us, 1e12));

@@ -25,6 +25,7 @@ inline constexpr double nvls_tree_hop_us = 10.7, nvls_tree_hop_expected_us = 20.
 
 struct NcclCosts {
   SimTime base;                   // of a call
+  SimTime sending;                // of a message
   SimTime nvlink, pcie, network;  // of a hop
   double efficiency = 1;          // of the links
   double nvlink_gain = 1;         // of a server's, where its NVSwitch adds
@@ -55,6 +56,7 @@ struct NcclQuestion {
   BitsPerSecond inside = {0};                          // a GPU's links in its server; 0: it is alone there
   BitsPerSecond outside = {0};                         // a server's NICs together; 0: there is one server
   SimTime way = {};                                    // the latency of the links between two GPUs of different servers
+  bool as_expected = false;                            // hops of chains are counted as NCCL does before it chooses
   NcclAlgorithm algorithm = NcclAlgorithm::automatic;  // what is not automatic is given
   NcclProtocol protocol = NcclProtocol::automatic;
 };
@@ -65,6 +67,10 @@ bool sharp_adds(const Regime& regime);
 
 // How many channels a call of so many bytes takes at most, so that each thread has enough to do.
 int nccl_channels(const Regime& regime, int ranks, Bytes size);
+
+// What the threads of a channel take for each of the messages into which a chain with LL cuts its part of a call. A call that needs one
+// channel only has the fewer threads the more ranks there are, though a chain, unlike a ring, passes all bytes on to each.
+SimTime ll_chain_sending(const NcclQuestion& question, Bytes size, int messages);
 
 // Of messages that are staged in host memory a receiver's reads take as long as the sender's writes, and the threads of a ring's
 // channel do one after the other for each chunk: at first they only write, then read and write at once, at last only read. How many

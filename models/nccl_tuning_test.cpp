@@ -412,6 +412,20 @@ TEST_CASE("nccl tuning: small messages take few channels, so that each thread ha
   CHECK(channels(NcclProtocol::simple, NcclAlgorithm::ring, 128_KiB) == 4);  // 512 threads, 64 bytes
 }
 
+TEST_CASE("nccl tuning: a chain with LL passes on eight bytes of each thread at a time, of few threads where there are many ranks") {
+  NcclQuestion q{.ranks = 128, .nvlink = true, .inside = 1920_Gbps};
+  const auto us = [&](Bytes size, int messages) { return ll_chain_sending(q, size, messages).microseconds(); };
+  // 64 KiB are less than 128, 256 and 512 threads have with 8 bytes for each of 128 ranks: 64 threads, 128 turns, of which a hop has one.
+  CHECK(us(64_KiB, 1) == doctest::Approx(127 * (0.43 + 0.17e-3 * 512)));
+  CHECK(us(64_KiB, 4) == doctest::Approx(127 * (0.43 + 0.17e-3 * 512) / 4));
+  CHECK(us(8_B, 1) == 0);
+  q.ranks = 8;
+  CHECK(us(16_KiB, 1) == doctest::Approx(7 * (0.43 + 0.17e-3 * 2048)));  // 256 threads
+  CHECK(us(64_KiB, 1) == doctest::Approx(7 * (0.43 + 0.17e-3 * 4096)));  // 512 of each of two channels
+  q.inside = 1200_Gbps;
+  CHECK(us(64_KiB, 1) == doctest::Approx(7 * (0.95 + 0.17e-3 * 4096)));  // V100
+}
+
 TEST_CASE("nccl tuning: what is given is kept, and other collectives have rings only") {
   NcclQuestion q = four_servers;
   q.algorithm = NcclAlgorithm::ring, q.protocol = NcclProtocol::ll;

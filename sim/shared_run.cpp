@@ -13,12 +13,19 @@
 #include "sim/reference/s4u_network.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <optional>
 #include <type_traits>
 
 namespace weft {
 namespace {
+
+SimTime mean_of(const std::vector<SimTime>& times) {
+  double sum = 0;
+  for (const SimTime t : times) sum += static_cast<double>(t.ps);
+  return times.empty() ? SimTime{} : SimTime{std::llround(sum / static_cast<double>(times.size()))};
+}
 
 // The traffic of a scenario: a stream for each pair.
 template <class Network>
@@ -164,7 +171,10 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
     if (std::holds_alternative<PlacedProgram>(t.placed)) {
       const NetworkRun job = program->result();
       carried(job.bytes_on_link);
-      out.jobs.push_back({.iterations = program->iterations(), .messages = job.messages, .critical_path = program->critical_path()});
+      out.jobs.push_back({.iterations = program->iterations(),
+                          .messages = job.messages,
+                          .mean_finish = mean_of(job.rank_finish),
+                          .critical_path = program->critical_path()});
       ++program;
     } else if (std::holds_alternative<PlacedTraining>(t.placed)) {
       const NetworkRun job = training->result();
@@ -240,7 +250,7 @@ const PlacedProgram& only_program(const SharedLoad& load) {
 SharedRun alone(NetworkRun run, const PlacedProgram& program) {
   const SimTime begin = program.start.empty() ? SimTime{} : *std::ranges::min_element(program.start);
   SharedRun out;
-  out.jobs.push_back({.iterations = {{begin, run.finish}}, .messages = run.messages});
+  out.jobs.push_back({.iterations = {{begin, run.finish}}, .messages = run.messages, .mean_finish = mean_of(run.rank_finish)});
   out.finish = run.finish;
   out.bytes_on_link = std::move(run.bytes_on_link);
   out.events = run.events;

@@ -40,6 +40,7 @@ struct Job {
 struct JobRun {
   std::vector<Iteration> iterations;
   std::int64_t messages = 0;                    // in all iterations
+  SimTime mean_finish = {};                     // of a program: when its ranks have ended the last iteration, on average
   std::int64_t most_sent = 0;                   // in-network: bytes on the wire by the NIC that sent most, in all iterations
   SimTime computed = {};                        // training: by a rank in a step, on average
   SimTime compressing = {};                     // training: in kernels of compression, in a step, by the rank with most of it

@@ -39,7 +39,7 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
   AlgorithmSettings& s = choice.settings;
   const int ranks = ranks_of(q.scenario), gpus = std::max(s.group, 1);
   const NcclQuestion question = nccl_question(q, s);
-  const Regime regime = nccl_choice(q.hardware, question, q.size);
+  Regime regime = nccl_choice(q.hardware, question, q.size);
   s.nccl = regime.pattern;
   s.protocol = regime.protocol;
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
@@ -59,6 +59,7 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
     const Bytes chunk = s.segment.count > 0 ? s.segment : nccl_chunk(regime.protocol, part, hops);
     s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, most_pieces));
   }
+  if (chain && regime.protocol == NcclProtocol::ll) regime.sending = ll_chain_sending(question, q.size, std::max(s.pieces, 1));
   s.segment = {};
   return {std::move(choice), regime};
 }

@@ -1,5 +1,6 @@
 #include "sim/cases/sized.hpp"
 
+#include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/experiment.hpp"
@@ -118,6 +119,18 @@ TEST_CASE("sized: NVLS is refused where the servers have no NVSwitch that adds")
       problem_with("v100_nvlink") ==
       Lines{"f.json: /workload/algorithm: nvls_tree adds in NVSwitches, and the server has none: those do whose GPUs have more than NVLink "
             "3's 300 GB/s, as in \"dgx_h100\""});
+}
+
+TEST_CASE("sized: what the threads of a chain with LL take is of each of the messages that it is cut into") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["collective"] = "broadcast";
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "protocol": "ll"})");
+  const SizedChoice chosen = sized(json, 64_KiB);
+  const AlgorithmSettings& s = chosen.choice.settings;
+  CHECK(chosen.regime.sending.ps > 0);
+  CHECK(chosen.regime.sending == ll_chain_sending({.ranks = 16, .nvlink = true, .inside = 1920_Gbps}, 64_KiB, s.pieces));
+  json["workload"]["collective"] = "allreduce";
+  CHECK(sized(json, 64_KiB).regime.sending.ps == 0);
 }
 
 TEST_CASE("sized: LL128 is not used between servers where the way to the NIC goes through a socket") {

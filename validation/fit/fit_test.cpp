@@ -105,6 +105,22 @@ TEST_CASE("points: how a measurement was timed, and by how many processes, goes 
   CHECK(used.points[0].setup.gpus_of_a_process == 8);
 }
 
+TEST_CASE("points: where nobody says how NCCL was timed, it was 20 calls back to back, of an MPI library each by itself") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {64});
+  rows[0].collective = "broadcast", rows[0].time_us = 100;
+  const auto calls_of = [&](const char* algorithm, int said) {
+    rows[0].algorithm = algorithm, rows[0].back_to_back = said;
+    const UsedMeasurements used = usable(rows, simulator, {});
+    REQUIRE(used.points.size() == 1);
+    CHECK(used.assumed.empty() == (said > 0 || std::string_view(algorithm) != "nccl"));
+    return used.points[0].setup.back_to_back;
+  };
+  CHECK(calls_of("nccl", 0) == 20);
+  CHECK(calls_of("nccl", 100) == 100);
+  CHECK(calls_of("binomial_tree", 0) == 1);
+}
+
 TEST_CASE("points: repeated measurements are one, their mean with its spread") {
   Simulator simulator(open_pair({}).scenario());
   std::vector<Measurement> rows = measured_on({}, {64, 1024, 64, 64});

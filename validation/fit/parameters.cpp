@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <set>
 
 namespace weft {
@@ -74,59 +75,36 @@ HardwareParameter factor_parameter(std::string name, double low, double high, Un
 const std::vector<HardwareParameter>& hardware_parameters() {
   using H = HardwareProfile;
   static const std::vector<HardwareParameter> all = {
-      time_parameter<&H::send_overhead>("send_overhead"),
-      time_parameter<&H::receive_overhead>("receive_overhead"),
-      time_parameter<&H::first_use>("first_use"),
-      time_parameter<&H::rendezvous>("rendezvous"),
-      size_parameter<&H::rendezvous_threshold>("rendezvous_threshold"),
-      time_parameter<&H::reduce_launch>("reduce_launch"),
-      rate_parameter<&H::reduce_rate>("reduce_rate"),
-      size_parameter<&H::reduce_cache>("reduce_cache", smallest_cache),
-      rate_parameter<&H::reduce_rate_beyond_cache>("reduce_rate_beyond_cache"),
-      fraction_parameter<&H::wire_efficiency>("wire_efficiency"),
-      fraction_parameter<&H::eager_efficiency>("eager_efficiency"),
-      rate_parameter<&H::stream_rate>("stream_rate"),
-      rate_parameter<&H::staging_rate>("staging_rate"),
-      fraction_parameter<&H::message_efficiency>("message_efficiency"),
-      time_parameter<&H::call_overhead>("call_overhead"),
-      size_parameter<&H::eager_threshold>("eager_threshold"),
-      size_parameter<&H::inline_threshold>("inline_threshold"),
-      time_parameter<&H::beyond_inline>("beyond_inline"),
-      time_parameter<&H::nvlink_overhead>("nvlink_overhead"),
-      time_parameter<&H::pcie_overhead>("pcie_overhead"),
-      time_parameter<&H::sockets_overhead>("sockets_overhead"),
-      time_parameter<&H::rail_overhead>("rail_overhead"),
-      time_parameter<&H::network_overhead>("network_overhead"),
-      size_parameter<&H::last_level_cache>("last_level_cache", smallest_cache),
-      rate_parameter<&H::reduce_rate_in_memory>("reduce_rate_in_memory"),
-      rate_parameter<&H::copy_rate>("copy_rate"),
-      rate_parameter<&H::copy_rate_beyond_cache>("copy_rate_beyond_cache"),
-      rate_parameter<&H::copy_rate_in_memory>("copy_rate_in_memory"),
-      size_parameter<&H::fresh_buffer>("fresh_buffer"),
-      rate_parameter<&H::page_fault_rate>("page_fault_rate"),
+      time_parameter<&H::send_overhead>("send_overhead"), time_parameter<&H::receive_overhead>("receive_overhead"),
+      time_parameter<&H::first_use>("first_use"), time_parameter<&H::rendezvous>("rendezvous"),
+      size_parameter<&H::rendezvous_threshold>("rendezvous_threshold"), time_parameter<&H::reduce_launch>("reduce_launch"),
+      rate_parameter<&H::reduce_rate>("reduce_rate"), size_parameter<&H::reduce_cache>("reduce_cache", smallest_cache),
+      rate_parameter<&H::reduce_rate_beyond_cache>("reduce_rate_beyond_cache"), fraction_parameter<&H::wire_efficiency>("wire_efficiency"),
+      fraction_parameter<&H::eager_efficiency>("eager_efficiency"), rate_parameter<&H::stream_rate>("stream_rate"),
+      rate_parameter<&H::staging_rate>("staging_rate"), fraction_parameter<&H::message_efficiency>("message_efficiency"),
+      time_parameter<&H::call_overhead>("call_overhead"), size_parameter<&H::eager_threshold>("eager_threshold"),
+      size_parameter<&H::inline_threshold>("inline_threshold"), time_parameter<&H::beyond_inline>("beyond_inline"),
+      time_parameter<&H::nvlink_overhead>("nvlink_overhead"), time_parameter<&H::pcie_overhead>("pcie_overhead"),
+      time_parameter<&H::sockets_overhead>("sockets_overhead"), time_parameter<&H::rail_overhead>("rail_overhead"),
+      time_parameter<&H::network_overhead>("network_overhead"), size_parameter<&H::last_level_cache>("last_level_cache", smallest_cache),
+      rate_parameter<&H::reduce_rate_in_memory>("reduce_rate_in_memory"), rate_parameter<&H::copy_rate>("copy_rate"),
+      rate_parameter<&H::copy_rate_beyond_cache>("copy_rate_beyond_cache"), rate_parameter<&H::copy_rate_in_memory>("copy_rate_in_memory"),
+      size_parameter<&H::fresh_buffer>("fresh_buffer"), rate_parameter<&H::page_fault_rate>("page_fault_rate"),
       factor_parameter<&H::initial_copies>("initial_copies", 0, most_initial_copies, Unit::count),
-      rate_parameter<&H::eager_copy_rate>("eager_copy_rate"),
-      time_parameter<&H::handshake>("handshake"),
-      size_parameter<&H::handshake_threshold>("handshake_threshold"),
-      rate_parameter<&H::unpipelined_rate>("unpipelined_rate"),
-      fraction_parameter<&H::sender_share>("sender_share"),
-      factor_parameter<&H::nccl_base>("nccl_base", 0.05, 20),
-      factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20),
-      factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
-      factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20),
-      factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
-      factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20),
-      factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
-      time_parameter<&H::process_launch>("process_launch"),
-      factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1),
+      rate_parameter<&H::eager_copy_rate>("eager_copy_rate"), time_parameter<&H::handshake>("handshake"),
+      size_parameter<&H::handshake_threshold>("handshake_threshold"), rate_parameter<&H::unpipelined_rate>("unpipelined_rate"),
+      fraction_parameter<&H::sender_share>("sender_share"), factor_parameter<&H::nccl_base>("nccl_base", 0.05, 20),
+      factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20), factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
+      factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20), factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
+      factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20), factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
+      time_parameter<&H::process_launch>("process_launch"), factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1),
       factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
-      factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1),
-      factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),
+      factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1), factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),
       factor_parameter<&H::ll_bias>("ll_bias", 0.2, 5, Unit::bias),
-      factor_parameter<&H::ll128_bias>("ll128_bias", 0.2, 5, Unit::bias),
-      factor_parameter<&H::tree_bias>("tree_bias", 0.2, 5, Unit::bias),
-      factor_parameter<&H::nvls_bias>("nvls_bias", 0.2, 5, Unit::bias)};
+      // Below what LL128's latencies are over LL's, so that few bytes are LL's on any number of servers.
+      factor_parameter<&H::ll128_bias>("ll128_bias", 0.2, std::numbers::sqrt2, Unit::bias),
+      factor_parameter<&H::tree_bias>("tree_bias", 0.2, 5, Unit::bias), factor_parameter<&H::nvls_bias>("nvls_bias", 0.2, 5, Unit::bias)};
   return all;
 }
 

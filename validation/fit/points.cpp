@@ -98,7 +98,8 @@ class Points {
                     .from = seats->from,
                     .to = seats->to,
                     .window = seats->window,
-                    .back_to_back = row.back_to_back,
+                    .back_to_back = calls_of(row, *algorithm),
+                    .mean_of_ranks = row.mean_of_ranks,
                     .gpus_of_a_process = row.gpus_of_a_process}};
     if (const std::vector<Problem> problems = simulator_.problems(point.setup); !problems.empty()) {
       for (const Problem& p : problems) refuse(row, fmt::format("{}{}: {}", label(*algorithm), p.where, p.what));
@@ -146,6 +147,17 @@ class Points {
 
  private:
   void leave_out(const Measurement& row, const std::string& why) { out_.left_out.push_back(fmt::format("{}: {}", row.where, why)); }
+  // How NCCL is measured where nobody says how.
+  int calls_of(const Measurement& row, const AlgorithmChoice& algorithm) {
+    if (row.back_to_back > 0) return row.back_to_back;
+    if (algorithm.name != "nccl") return 1;
+    if (has_root(row.collective))
+      assume(row, fmt::format("the times of {} are taken for means of {} calls back to back, as nccl-tests makes them (the column "
+                              "back_to_back says how many)",
+                              row.collective, nccl_iterations));
+    return nccl_iterations;
+  }
+
   void assume(const Measurement& row, const std::string& what) {
     std::string text = fmt::format("{}: {}", file_of(row), what);
     if (std::ranges::find(out_.assumed, text) == out_.assumed.end()) out_.assumed.push_back(std::move(text));

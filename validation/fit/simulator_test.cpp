@@ -160,6 +160,19 @@ TEST_CASE("simulator: a broadcast that was measured back to back takes the time 
   CHECK(simulator.time_us(e, {}) == back_to_back_us);
 }
 
+// Of that chain rank r has all after r hops, and the root is free after the one to its neighbour's first cable: the bytes' time.
+TEST_CASE("simulator: the mean of what a broadcast takes each rank is less than what it takes the last") {
+  const ScratchFolder folder;
+  Simulator simulator(load_cases(folder.file("star.json", star_scenario(16)), {}).front().scenario);
+  const double hop_us = 2 * 0.5 + 1e6 * 8 / 100e9 * 1e6;
+  MeasuredSetup e{.collective = "broadcast", .algorithm = parse_algorithm("chain(pieces=1)"), .ranks = 16, .size = 1_MB};
+  const double all_us = simulator.time_us(e, {});
+  e.mean_of_ranks = true;
+  const double sent_on_us = hop_us - 2 * 0.5;  // what a rank is busy with after it has received
+  CHECK(simulator.time_us(e, {}) == doctest::Approx((15 * 16 / 2 * hop_us + 15 * sent_on_us) / 16).epsilon(0.02));
+  CHECK(all_us == doctest::Approx(15 * hop_us));
+}
+
 TEST_CASE("simulator: calls come no faster than one process launches the kernels of its GPUs") {
   const ScratchFolder folder;
   Simulator simulator(load_cases(folder.file("star.json", star_scenario(8)), {}).front().scenario);

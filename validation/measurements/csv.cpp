@@ -91,6 +91,7 @@ class CsvReader {
     }
     row.nodes = count("nodes"), row.gpus = count("gpus"), row.ranks = count("ranks");
     row.collective = text("collective");
+    row.back_to_back = count("back_to_back");
     if (columns_.has("benchmark")) read_benchmark(row);
     if (row.collective == "latency" || row.collective.ends_with("bandwidth")) row.ranks = 2;
     if (const auto size = whole_number_in(text("size_bytes")))
@@ -133,6 +134,7 @@ class CsvReader {
     }
     row.collective = found->collective;
     row.size_of_a_rank = found->size_of_a_rank;
+    row.mean_of_ranks = has_root(row.collective);
   }
 
   const Columns& columns_;

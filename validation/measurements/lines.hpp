@@ -68,8 +68,6 @@ std::string collective_spelled(std::string_view name);
 // Including latencies and bandwidths.
 bool is_measured_collective(std::string_view name);
 
-constexpr int nccl_iterations = 20;  // that nccl-tests makes of every size when nobody says how many
-
 // A benchmark of OSU's that Weft simulates.
 struct OsuBenchmark {
   std::string_view program;     // "osu_allreduce"

@@ -15,6 +15,11 @@ namespace weft {
 // What SimTime holds (106 days) and what is accepted of a size.
 constexpr double longest_us = 9.2e12;
 constexpr std::int64_t largest_bytes = std::int64_t{1} << 50;
+constexpr int nccl_iterations = 20;  // that nccl-tests makes of every size when nobody says how many
+
+// "broadcast" and "reduce": calls that follow one another overlap, as the root begins the next while the others pass on the last, and ranks
+// end one call at different times.
+inline bool has_root(std::string_view collective) { return collective == "broadcast" || collective == "reduce"; }
 
 struct Measurement {
   std::string source = {};  // as the file says, or the file
@@ -29,7 +34,8 @@ struct Measurement {
   std::int64_t size_bytes = 0;
   bool size_of_a_rank = false;  // the size is of one rank's block (OSU's all-gather and all-to-all), not of the whole message
   double time_us = 0;           // of repeated measurements the mean
-  int back_to_back = 1;         // calls of one timing, without a barrier between them; the time is their mean
+  int back_to_back = 1;         // calls of one timing, without a barrier between them; the time is their mean. 0: not said
+  bool mean_of_ranks = false;   // the time is the mean of what it took each rank, not what it took all
   int gpus_of_a_process = 1;    // ranks that one process launches for, one after the other
   int repeats = 1;
   double spread_us = 0;  // standard deviation of repeated measurements

@@ -152,8 +152,22 @@ TEST_CASE("measurements: OSU tables of latency, bandwidth and collectives") {
       "3.3 1000\n");
   CHECK(allreduce.rows[0].collective == "allreduce");
   CHECK(allreduce.rows[0].ranks == 0);
+  CHECK(allreduce.rows[0].time_us == 3.2);
+  CHECK_FALSE(allreduce.rows[0].mean_of_ranks);
   CHECK(problems_of("# OSU MPI Latency Test v7.1\n# Size          Latency (ms)\n0   1.80\n") ==
         Lines{"f:2: the values must be in (us), the columns are \"Size          Latency (ms)\""});
+}
+
+TEST_CASE("measurements: of OSU's collectives with a root the longest time of a rank is taken where it is printed, else their mean") {
+  const Measurements full = parse(
+      "# OSU MPI Broadcast Latency Test v7.1\n# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n4   3.2 3.0 "
+      "4.3 1000\n");
+  CHECK(full.rows[0].time_us == 4.3);
+  CHECK_FALSE(full.rows[0].mean_of_ranks);
+  const Measurements mean = parse("# OSU MPI Broadcast Latency Test v7.1\n# Size       Avg Latency(us)\n4   3.2\n");
+  CHECK(mean.rows[0].time_us == 3.2);
+  CHECK(mean.rows[0].mean_of_ranks);
+  CHECK(parse("benchmark,ranks,size_bytes,time_us\nosu_bcast,4,8,3\n").rows[0].mean_of_ranks);
 }
 
 TEST_CASE("measurements: CSV, its columns by name") {
@@ -165,6 +179,13 @@ TEST_CASE("measurements: CSV, its columns by name") {
   CHECK(read.rows[0].algorithm == "ring");
   CHECK(read.rows[1].in_place);
   CHECK(read.rows[1].time_us == 21.43);
+}
+
+TEST_CASE("measurements: CSV says how many calls followed one another without a barrier, or nothing of it") {
+  CHECK(parse("collective,ranks,size_bytes,time_us\nbroadcast,4,1024,20.5\n").rows.at(0).back_to_back == 0);
+  CHECK(parse("collective,ranks,size_bytes,time_us,back_to_back\nbroadcast,4,1024,20.5,100\n").rows.at(0).back_to_back == 100);
+  CHECK(problems_of("collective,ranks,size_bytes,time_us,back_to_back\nbroadcast,4,1024,20.5,many\n") ==
+        Lines{"f:2: back_to_back must be a whole number, at least 0, got \"many\""});
 }
 
 TEST_CASE("measurements: a row has the time of the other buffer with it, whatever that one is like") {

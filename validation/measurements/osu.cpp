@@ -33,6 +33,7 @@ std::string name_in(std::string_view title) {
 struct OsuTable {
   bool known = false;
   bool is_bandwidth = false;
+  bool has_most = false;  // the time of the rank that took longest, behind the mean and the least
   Measurement row;
 };
 
@@ -61,6 +62,11 @@ void read_row(std::size_t line, std::string_view text, const OsuTable& table, Ro
   Measurement row = table.row;
   row.size_bytes = *size;
   row.time_us = table.is_bandwidth ? static_cast<double>(*size) / *value : *value;
+  if (has_root(row.collective)) {
+    const auto most = table.has_most && words.size() > 3 ? number_in(words[3]) : std::nullopt;
+    row.time_us = most.value_or(row.time_us);
+    row.mean_of_ranks = !most;
+  }
   sink.add(line, std::move(row));
 }
 
@@ -85,6 +91,7 @@ void read_osu(std::string_view text, RowSink& sink) {
     } else if (table.known && (line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos))) {
       const std::string_view unit = table.is_bandwidth ? "(MB/s)" : "(us)";
       table.known = line.find(unit) != line.npos;
+      table.has_most = line.find("Min Latency") < line.find("Max Latency") && line.find("Max Latency") != line.npos;
       if (!table.known) sink.problem(i + 1, fmt::format("the values must be in {}, the columns are \"{}\"", unit, trimmed(line.substr(1))));
     } else if (table.known && !line.empty() && !line.starts_with('#')) {
       read_row(i + 1, line, table, sink);
