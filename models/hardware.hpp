@@ -54,14 +54,14 @@ struct Regime {
 // those in memory, which are never above those of nearer ones. Overheads of the receives of one step add up after the last has arrived. A
 // call that reduces copies its whole message initial_copies times at the rate of its reductions before its first message, as MPI copies
 // what it sends into the buffer that it receives in. A library copies short messages through buffers of its own, S / eager_copy_rate, and
-// spares itself the copies of long ones by a handshake: a message costs what the two in parallel do, S handshake / (S + eager_copy_rate
-// handshake), which is the copies of short ones and the handshake of long ones. Where it is known from which size on the library makes the
-// handshake, handshake_threshold, that is exact: below S / eager_copy_rate. The part sender_share of it keeps the sender busy as
-// send_overhead does, the rest comes after the bytes; so does S / unpipelined_rate, what the stages of one message do one behind the other,
-// and which keeps nobody. Between servers, all messages of one connection (sender, receiver, channel and stream) together get at most
-// stream_rate, and a message is copied to host memory before it leaves and from host memory after it has arrived, each at staging_rate; a
-// GPU makes one copy each way at a time, for all of its streams. In a call of NCCL rendezvous is of its messages between servers alone, a
-// part of their hops that occupies nobody.
+// spares itself the copies of long ones by a handshake, but for those that a core copies from its neighbour's memory: a message costs what
+// the two in parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of short ones and the handshake of long ones.
+// Where it is known from which size on the library makes the handshake, handshake_threshold, that is exact: below S / eager_copy_rate. The
+// part sender_share of it keeps the sender busy as send_overhead does, the rest comes after the bytes; so does S / unpipelined_rate, what
+// the stages of one message do one behind the other, and which keeps nobody. Between servers, all messages of one connection (sender,
+// receiver, channel and stream) together get at most stream_rate, and a message is copied to host memory before it leaves and from host
+// memory after it has arrived, each at staging_rate; a GPU makes one copy each way at a time, for all of its streams. In a call of NCCL
+// rendezvous is of its messages between servers alone, a part of their hops that occupies nobody.
 struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};

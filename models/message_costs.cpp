@@ -45,10 +45,10 @@ SimTime MessageCosts::protocol(std::int64_t bytes) const {
   return SimTime{std::llround(copies_ps * handshake_ps_ / (copies_ps + handshake_ps_))};
 }
 
-SimTime MessageCosts::behind_known(SimTime latency, SimTime overhead, std::int64_t bytes) const {
+SimTime MessageCosts::behind_known(SimTime latency, SimTime overhead, std::int64_t bytes, bool copied) const {
   const double f = factor(bytes);
-  if (has_protocol()) overhead += times(1 - sender_share_, protocol(bytes));
-  overhead += SimTime{std::llround(unpipelined_ps_per_byte_ * static_cast<double>(bytes))};
+  if (has_protocol() && !copied) overhead += times(1 - sender_share_, protocol(bytes));
+  if (!copied) overhead += SimTime{std::llround(unpipelined_ps_per_byte_ * static_cast<double>(bytes))};
   return times(f, overhead) + times(std::max(0.0, f - 1), latency);
 }
 

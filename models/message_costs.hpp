@@ -27,14 +27,15 @@ class MessageCosts {
   double factor(std::int64_t bytes) const;
   // An overhead of a message of this size.
   SimTime of(SimTime overhead, std::int64_t bytes) const { return none() || overhead.ps == 0 ? overhead : times(factor(bytes), overhead); }
-  // The sender's overhead, with its part of what copies or a handshake cost.
-  SimTime sending(SimTime overhead, std::int64_t bytes) const {
-    return of(has_protocol() ? overhead + times(sender_share_, protocol(bytes)) : overhead, bytes);
+  // The sender's overhead, with its part of what copies or a handshake cost. `copied`: the receiver's core copies the message from its
+  // neighbour's memory, and the library does neither.
+  SimTime sending(SimTime overhead, std::int64_t bytes, bool copied = false) const {
+    return of(has_protocol() && !copied ? overhead + times(sender_share_, protocol(bytes)) : overhead, bytes);
   }
   // What comes after the path's latency, the rest of the copies or handshake included: more than the profile says multiplies that latency
   // too, less cannot shorten a cable.
-  SimTime behind(SimTime latency, SimTime overhead, std::int64_t bytes) const {
-    return by_size() ? behind_known(latency, overhead, bytes) : overhead;
+  SimTime behind(SimTime latency, SimTime overhead, std::int64_t bytes, bool copied = false) const {
+    return by_size() ? behind_known(latency, overhead, bytes, copied) : overhead;
   }
   // What it asks of its links: never less than its bytes at the links' full rate.
   std::int64_t wire_bytes(const HardwareProfile& hardware, std::int64_t bytes) const {
@@ -45,7 +46,7 @@ class MessageCosts {
   bool has_protocol() const { return copy_ps_per_byte_ > 0 && handshake_ps_ > 0; }
   SimTime protocol(std::int64_t bytes) const;
   static SimTime times(double factor, SimTime t) { return SimTime{std::llround(factor * static_cast<double>(t.ps))}; }
-  SimTime behind_known(SimTime latency, SimTime overhead, std::int64_t bytes) const;
+  SimTime behind_known(SimTime latency, SimTime overhead, std::int64_t bytes, bool copied) const;
   std::int64_t wire_bytes_known(const HardwareProfile&, std::int64_t bytes) const;
 
   std::vector<std::pair<double, double>> line_;  // logarithm of a size, of its factor

@@ -67,6 +67,9 @@ TEST_CASE("message costs: short messages are copied, long ones make a handshake,
   CHECK(costs.sending(1_us, 0) == 1_us);
   CHECK(costs.sending(0_us, 1LL << 40) == 1_us);
   CHECK_FALSE(MessageCosts(profile.in({.protocol = NcclProtocol::simple})).by_size());
+  // What the receiver's core copies from its neighbour's memory has neither.
+  CHECK(costs.sending(1_us, 1000, true) == 1_us);
+  CHECK(costs.behind(2_us, 1_us, 12'000, true) == 1_us);
 }
 
 TEST_CASE("message costs: a library whose threshold is known copies below it, and makes the handshake from there on") {

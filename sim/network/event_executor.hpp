@@ -316,7 +316,7 @@ class EventExecutor {
       p.after.waiting_ps += *queue - p.free_at;
       p.free_at = *queue;
     }
-    costs_.add_send(p.free_at, each_of(step.load(i).bytes, steps_in(p)), steps_in(p));
+    costs_.add_send(p.free_at, each_of(step.load(i).bytes, steps_in(p)), steps_in(p), costs_.copied(shape.routes[i]));
     if (!seat_.met.empty() && seat_.met[process_index(p)].meet(shape.to(i))) p.free_at = later(p.free_at, costs_.hardware().first_use.ps);
     if (queue) *queue = p.free_at;
   }

@@ -54,7 +54,7 @@ class ScheduleCosts {
   // After the bytes of a message of this size.
   std::int64_t behind_ps(std::uint32_t connection, std::uint32_t channel, std::int64_t bytes) const {
     if (connection == lane_.none) return 0;
-    return of_size_.behind(latency(connection), SimTime{overhead_ps(connection, channel)}, bytes).ps;
+    return of_size_.behind(latency(connection), SimTime{overhead_ps(connection, channel)}, bytes, copied(connection)).ps;
   }
 
   // What passes between a message's start and its first byte on the links. NCCL's senders write into buffers of several slots, and so
@@ -69,8 +69,8 @@ class ScheduleCosts {
   bool waits_for_receiver(std::int64_t bytes) const { return bytes >= hardware_.rendezvous_threshold.count; }
 
   // Before a message of a step that is made of so many leaves, without what a first one costs.
-  void add_send(std::int64_t& free_at, std::int64_t bytes, int steps) const {
-    free_at = later(free_at, steps * of_size_.sending(hardware_.send_overhead, bytes).ps);
+  void add_send(std::int64_t& free_at, std::int64_t bytes, int steps, bool copied) const {
+    free_at = later(free_at, steps * of_size_.sending(hardware_.send_overhead, bytes, copied).ps);
     if (bytes >= hardware_.inline_threshold.count) free_at = later(free_at, steps * of_size_.of(hardware_.beyond_inline, bytes).ps);
   }
 

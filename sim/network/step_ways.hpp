@@ -73,7 +73,7 @@ class StepWays {
                 .copied = ways_[transfer].copied,
                 .leaves_at_once = costs_.leaves_at_once(load.bytes),
                 .waits_for_receiver = costs_.waits_for_receiver(load.bytes)};
-      costs_.add_send(sized_.send_ps, load.bytes, 1);
+      costs_.add_send(sized_.send_ps, load.bytes, 1, ways_[transfer].copied);
     }
     if (sized_.bits_per_second != bits_per_second) {
       sized_.bits_per_second = bits_per_second;

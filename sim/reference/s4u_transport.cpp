@@ -29,22 +29,23 @@ void S4uTransport::receive(Rank from, Tag tag, ByteSpan into) {
   const auto bytes = static_cast<std::int64_t>(into.size());
   p.overhead = message_costs_.behind(
       SimTime{std::llround(path.latency_s * 1e12)},
-      std::max(SimTime{}, overheads_[static_cast<std::size_t>(path.nature.kind)] - path.nature.within_overhead), bytes);
+      std::max(SimTime{}, overheads_[static_cast<std::size_t>(path.nature.kind)] - path.nature.within_overhead), bytes, copied(path));
   p.comm = box->get_async<void>(&p.payload);
   debt_ += message_costs_.of(hardware_.receive_overhead, bytes);
-  if (hardware_.copy_rate.count > 0 && HardwareProfile::is_copied(path.nature.kind)) debt_ += Bytes{bytes} / hardware_.copy_rate;
+  if (copied(path)) debt_ += Bytes{bytes} / hardware_.copy_rate;
 }
 
 void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {
   pay_debt();
   Mailboxes& boxes = to_peer_[to];
   const auto count = static_cast<std::int64_t>(bytes.size());
-  SimTime overhead = message_costs_.sending(hardware_.send_overhead, count);
-  if (count >= hardware_.inline_threshold.count) overhead += message_costs_.of(hardware_.beyond_inline, count);
+  SimTime overhead;
   if (boxes.path == nullptr) {
     boxes.path = &directory_.path(rank_, to);
-    if (connection_ < 0 || directory_.connects(connection_, rank_, to)) overhead += hardware_.first_use;
+    if (connection_ < 0 || directory_.connects(connection_, rank_, to)) overhead = hardware_.first_use;
   }
+  overhead += message_costs_.sending(hardware_.send_overhead, count, copied(*boxes.path));
+  if (count >= hardware_.inline_threshold.count) overhead += message_costs_.of(hardware_.beyond_inline, count);
   sleep(overhead);
   boxes.path->bytes += static_cast<std::int64_t>(bytes.size());
   ++messages_sent_;

@@ -115,7 +115,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    between(0.0, most_initial_copies)),
           optional_as<RateOrUnlimited>("eager_copy_rate", &H::eager_copy_rate,
                                        "The rate at which the two ends together copy a short message through buffers of the library, which "
-                                       "lets its sender go at once; with handshake, which long ones make instead."),
+                                       "lets its sender go at once; with handshake, which long ones make instead. Not of messages that a "
+                                       "core copies within its host (copy_rate)."),
           optional(
               "handshake", &H::handshake,
               "The time that a message takes which is so long that the library does not copy it but tells the receiver first. A message "
