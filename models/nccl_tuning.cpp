@@ -199,22 +199,39 @@ int nccl_channels(const Regime& regime, int ranks, Bytes size) {
   return static_cast<int>(std::clamp<std::int64_t>(size.count / each, 1, INT32_MAX));
 }
 
+namespace {
+
+struct ChainTurns {
+  double count = 0;
+  double bytes = 0;  // of each
+};
+
 // The threads of a channel halve as long as each would have less than eight bytes for each rank, but stay two warps (getAlgoInfo). All of
 // them together read, and pass on, eight bytes each at a time, with the flags beside them.
-SimTime ll_chain_sending(const NcclQuestion& q, Bytes size, int messages) {
+ChainTurns turns_of_ll(const NcclQuestion& q, Bytes size) {
   const auto& [most_threads, bytes_each] = work_of_channel[index_of(NcclProtocol::ll)];
   constexpr int least_threads = 64, most_channels = 16;
-  // Of broadcasts of 4 to 512 KiB behind one another 64 to 512 threads took 1.0 to 1.6 us each time on V100 and 0.5 to 1.1 on A100, on 4 to
-  // 32 and 16 servers alike (validation/data/abci2_nccl).
-  const double turn_us = generation_of(q) == GpuGeneration::volta ? 0.95 : 0.43;
-  constexpr double us_a_byte = 0.17e-3;
   const int wanted = nccl_channels({.protocol = NcclProtocol::ll, .pattern = NcclAlgorithm::ring}, q.ranks, size);
   const int channels = std::min(most_channels, wanted);
   std::int64_t threads = most_threads;
   while (channels == 1 && threads > least_threads && size.count < threads * bytes_each * q.ranks) threads /= 2;
-  const double turn_bytes = static_cast<double>(threads * bytes_each);
-  const double turns = static_cast<double>(size.count) / channels / turn_bytes - 1;  // a hop has the first
-  return microseconds(std::max(turns, 0.0) / messages * (turn_us + us_a_byte * turn_bytes));
+  const auto bytes = static_cast<double>(threads * bytes_each);
+  return {.count = static_cast<double>(size.count) / channels / bytes, .bytes = bytes};
+}
+
+}  // namespace
+
+int ll_chain_turns(const NcclQuestion& q, Bytes size) {
+  return static_cast<int>(std::clamp(std::ceil(turns_of_ll(q, size).count), 1.0, 1e9));
+}
+
+SimTime ll_chain_sending(const NcclQuestion& q, Bytes size, int messages) {
+  // Of broadcasts of 4 to 512 KiB behind one another 64 to 512 threads took 1.0 to 1.6 us each time on V100 and 0.5 to 1.1 on A100, on 4 to
+  // 32 and 16 servers alike (validation/data/abci2_nccl).
+  const double turn_us = generation_of(q) == GpuGeneration::volta ? 0.95 : 0.43;
+  constexpr double us_a_byte = 0.17e-3;
+  const ChainTurns turns = turns_of_ll(q, size);
+  return microseconds(std::max(turns.count - 1, 0.0) / messages * (turn_us + us_a_byte * turns.bytes));  // a hop has the first
 }
 
 namespace {

@@ -25,7 +25,7 @@ inline constexpr double nvls_tree_hop_us = 10.7, nvls_tree_hop_expected_us = 20.
 
 struct NcclCosts {
   SimTime base;                   // of a call
-  SimTime sending;                // of a message
+  SimTime sending = {};           // of a message
   SimTime nvlink, pcie, network;  // of a hop
   double efficiency = 1;          // of the links
   double nvlink_gain = 1;         // of a server's, where its NVSwitch adds
@@ -68,8 +68,10 @@ bool sharp_adds(const Regime& regime);
 // How many channels a call of so many bytes takes at most, so that each thread has enough to do.
 int nccl_channels(const Regime& regime, int ranks, Bytes size);
 
-// What the threads of a channel take for each of the messages into which a chain with LL cuts its part of a call. A call that needs one
-// channel only has the fewer threads the more ranks there are, though a chain, unlike a ring, passes all bytes on to each.
+// The threads of a channel pass on a chain with LL, eight bytes each at a time: how often, and what it takes them for each of the messages
+// into which a channel's part of the call is cut. A call that needs one channel only has the fewer threads the more ranks there are, though
+// a chain, unlike a ring, passes all bytes on to each.
+int ll_chain_turns(const NcclQuestion& question, Bytes size);
 SimTime ll_chain_sending(const NcclQuestion& question, Bytes size, int messages);
 
 // Of messages that are staged in host memory a receiver's reads take as long as the sender's writes, and the threads of a ring's

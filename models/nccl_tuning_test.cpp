@@ -419,6 +419,8 @@ TEST_CASE("nccl tuning: a chain with LL passes on eight bytes of each thread at 
   CHECK(us(64_KiB, 1) == doctest::Approx(127 * (0.43 + 0.17e-3 * 512)));
   CHECK(us(64_KiB, 4) == doctest::Approx(127 * (0.43 + 0.17e-3 * 512) / 4));
   CHECK(us(8_B, 1) == 0);
+  CHECK(ll_chain_turns(q, 64_KiB) == 128);
+  CHECK(ll_chain_turns(q, 8_B) == 1);
   q.ranks = 8;
   CHECK(us(16_KiB, 1) == doctest::Approx(7 * (0.43 + 0.17e-3 * 2048)));  // 256 threads
   CHECK(us(64_KiB, 1) == doctest::Approx(7 * (0.43 + 0.17e-3 * 4096)));  // 512 of each of two channels

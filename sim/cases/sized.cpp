@@ -58,6 +58,8 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
     const int hops = chain ? ranks : 2 * (between + (switched ? 1 : gpus));
     const Bytes chunk = s.segment.count > 0 ? s.segment : nccl_chunk(regime.protocol, part, hops);
     s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, most_pieces));
+    if (chain && regime.protocol == NcclProtocol::ll && s.segment.count == 0)
+      s.pieces = std::min(ll_chain_turns(question, q.size), most_pieces);
   }
   if (chain && regime.protocol == NcclProtocol::ll) regime.sending = ll_chain_sending(question, q.size, std::max(s.pieces, 1));
   s.segment = {};

@@ -128,6 +128,7 @@ TEST_CASE("sized: what the threads of a chain with LL take is of each of the mes
   const SizedChoice chosen = sized(json, 64_KiB);
   const AlgorithmSettings& s = chosen.choice.settings;
   CHECK(chosen.regime.sending.ps > 0);
+  CHECK(s.pieces == 16);  // 512 threads pass 4 KiB on at a time
   CHECK(chosen.regime.sending == ll_chain_sending({.ranks = 16, .nvlink = true, .inside = 1920_Gbps}, 64_KiB, s.pieces));
   json["workload"]["collective"] = "allreduce";
   CHECK(sized(json, 64_KiB).regime.sending.ps == 0);
