@@ -40,7 +40,7 @@ class Experiment {
     const HardwareProfile* hardware = nullptr;           // instead of the scenario's
     Timeline* timeline = nullptr;                        // receives who does what when, and how much links are used
     std::vector<OperationRecord>* operations = nullptr;  // receives every operation of the workload's program
-    SimTime* mean_finish = nullptr;                      // receives when the workload's ranks have ended it, on average
+    SimTime* mean_finish = nullptr;                      // receives how long after its start the workload's ranks end it, on average
     RunWork* work = nullptr;                             // receives what the run took; of jobs simulated alone, nothing
     const Regime* regime = nullptr;                      // of the workload's messages, instead of the one that its size has
     int calls = 1;                                       // of the workload where it is a collective: each rank's next begins as soon as

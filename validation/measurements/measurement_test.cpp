@@ -167,7 +167,9 @@ TEST_CASE("measurements: of OSU's collectives with a root the longest time of a 
   const Measurements mean = parse("# OSU MPI Broadcast Latency Test v7.1\n# Size       Avg Latency(us)\n4   3.2\n");
   CHECK(mean.rows[0].time_us == 3.2);
   CHECK(mean.rows[0].mean_of_ranks);
-  CHECK(parse("benchmark,ranks,size_bytes,time_us\nosu_bcast,4,8,3\n").rows[0].mean_of_ranks);
+  const Measurement of_csv = parse("benchmark,ranks,size_bytes,time_us\nosu_bcast,4,8,3\n").rows.at(0);
+  CHECK(of_csv.mean_of_ranks);
+  CHECK(of_csv.back_to_back == 1);
 }
 
 TEST_CASE("measurements: CSV, its columns by name") {
