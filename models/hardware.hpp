@@ -1,6 +1,7 @@
 // What a message costs besides the wire: the hardware profile.
 #pragma once
 
+#include "collectives/algorithms/mpi.hpp"
 #include "collectives/algorithms/nccl.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
@@ -9,6 +10,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +68,7 @@ struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};
   SendQueue send_queue = SendQueue::channel;
+  std::optional<MpiLibrary> mpi_library = {};  // by whose rules `mpi` chooses where it names none itself
   SimTime receive_overhead = {};
   SimTime first_use = {};
   SimTime rendezvous = {};

@@ -4,12 +4,14 @@
 #include "collectives/schedule/schedule.hpp"
 #include "kernels/base/units.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
 namespace weft {
 
 enum class MpiLibrary : std::uint8_t { open_mpi, open_mpi_4_0, mpich };
+inline constexpr std::array mpi_libraries = {MpiLibrary::open_mpi, MpiLibrary::open_mpi_4_0, MpiLibrary::mpich};
 std::string_view name_of(MpiLibrary);
 
 struct MpiQuestion {

@@ -86,6 +86,7 @@ NvlinkRings rings_of(const Scenario& scenario, int gpus) {
 AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   const int gpus = scenario.server.gpu_count();
+  if (algorithm && algorithm->takes_library && !choice.settings.library) choice.settings.library = scenario.hardware.mpi_library;
   if (algorithm && algorithm->cuts_itself) choice.settings = nccl_defaults(scenario, choice.settings);
   if (!algorithm || algorithm->cuts_itself || choice.settings.group != 0 || gpus == 1) return choice;
   const bool rings = algorithm->staggers && choice.settings.channels > 1, leaders = choice.settings.library == MpiLibrary::mpich;
@@ -97,12 +98,13 @@ AlgorithmChoice without_server_defaults(const Scenario& scenario, AlgorithmChoic
   AlgorithmChoice open = choice;
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   AlgorithmSettings& s = open.settings;
-  s.group = 0, s.nics = 0, s.pxn.reset();
+  s.group = 0, s.nics = 0, s.pxn.reset(), s.library.reset();
   if (algorithm && algorithm->cuts_itself) s.channels = 0;
   const AlgorithmSettings of_server = with_server_defaults(scenario, open).settings;
   if (s = choice.settings; s.group == of_server.group) s.group = 0;
   if (s.nics == of_server.nics) s.nics = 0;
   if (s.pxn == of_server.pxn) s.pxn.reset();
+  if (s.library == of_server.library) s.library.reset();
   if (algorithm && algorithm->cuts_itself && s.channels == of_server.channels) s.channels = 0;
   return open;
 }

@@ -16,6 +16,15 @@ const std::vector<std::pair<SendQueue, std::string>>& Names<SendQueue>::values()
   return all;
 }
 
+const std::vector<std::pair<MpiLibrary, std::string>>& Names<MpiLibrary>::values() {
+  static const auto all = [] {
+    std::vector<std::pair<MpiLibrary, std::string>> out;
+    for (const MpiLibrary library : mpi_libraries) out.emplace_back(library, name_of(library));
+    return out;
+  }();
+  return all;
+}
+
 Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
   using C = CostAtSize;
   return {.doc = "What calls of one size cost over what the other values of the profile say.",
@@ -39,6 +48,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("send_queue", &H::send_queue,
                    "Where send overheads queue up: channel: each channel of each stream has a sender of its own; rank: one CPU thread "
                    "sends for all of them; nic: the ranks of a NIC share it."),
+          optional("mpi_library", &H::mpi_library,
+                   "By whose rules the algorithm mpi chooses where it names no library itself; when not given open_mpi."),
           optional("receive_overhead", &H::receive_overhead,
                    "The time that the receiver is busy with each message after it has arrived (o_r of LogP)."),
           optional("first_use", &H::first_use,
@@ -215,7 +226,7 @@ bool HardwareForm::read(const Json& json, const JsonPath& where, Input& in, Hard
   if (!Form<HardwareProfile>::read(json, where, in, out)) return false;
   const Json result = Form<HardwareProfile>::write(out);
   for (const auto& [key, value] : result.items())
-    if (key != "profile" && base.at(key) != value) out.sources[key] = "given in the scenario";
+    if (key != "profile" && (!base.contains(key) || base.at(key) != value)) out.sources[key] = "given in the scenario";
   return true;
 }
 

@@ -96,11 +96,6 @@ const std::vector<std::pair<NcclProtocol, std::string>>& Names<NcclProtocol>::va
       std::initializer_list<NcclProtocol>{NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple, NcclProtocol::automatic});
   return all;
 }
-const std::vector<std::pair<MpiLibrary, std::string>>& Names<MpiLibrary>::values() {
-  static const auto all =
-      named<MpiLibrary>(std::initializer_list<MpiLibrary>{MpiLibrary::open_mpi, MpiLibrary::open_mpi_4_0, MpiLibrary::mpich});
-  return all;
-}
 const std::vector<std::pair<NetworkKind, std::string>>& Names<NetworkKind>::values() {
   static const auto all = [] {
     std::vector<std::pair<NetworkKind, std::string>> out;

@@ -50,11 +50,6 @@ struct Names<NcclProtocol> {
   static const std::vector<std::pair<NcclProtocol, std::string>>& values();
 };
 template <>
-struct Names<MpiLibrary> {
-  static constexpr const char* kind = "library";
-  static const std::vector<std::pair<MpiLibrary, std::string>>& values();
-};
-template <>
 struct Names<EcmpPolicy> {
   static constexpr const char* kind = "policy";
   static const std::vector<std::pair<EcmpPolicy, std::string>>& values();

@@ -7,6 +7,7 @@
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "validation/fit/fit.hpp"
+#include "validation/fit/library_that_ran.hpp"
 #include "validation/fit/measured_file.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/measurements/renames.hpp"
@@ -143,13 +144,16 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
                        percent(s.most_median), percent(s.least_p95), percent(s.most_p95));
 }
 
-// Where a library's rules are not those that ran, messages are others, and no parameter makes up for that.
-std::string said_of_library(const FitResult& result, const std::vector<FitPoint>& points) {
-  constexpr double far = 0.5;
-  const auto names_none = [](const FitPoint& p) { return p.setup.algorithm.name == "mpi" && !p.setup.algorithm.settings.library; };
-  if (result.fitted_without_costs.p95 <= far || std::ranges::none_of(points, names_none)) return {};
-  return "# \"mpi\" chooses as Open MPI 4.1 and later; if another library ran, name it: {\"name\": \"mpi\", \"library\": \"open_mpi_4.0\"} "
-         "or \"mpich\"; \"two_level\" where one leader of each host communicates with the others\n";
+// By whose rules the calls of an `mpi` without a library were taken to be, and how well those of the others fit.
+std::string said_of_libraries(const std::vector<LibraryFit>& libraries) {
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < libraries.size(); ++i)
+    others.push_back(fmt::format("{} {}", name_of(libraries[i].library), percent(libraries[i].error)));
+  if (others.empty()) return {};
+  return fmt::format(
+      "# \"mpi\" is taken for the library {}, whose rules are {} off (mean, by parameters alone; {}); if you know "
+      "which one ran, name it: {{\"name\": \"mpi\", \"library\": ...}}\n",
+      name_of(libraries.front().library), percent(libraries.front().error), fmt::join(others, ", "));
 }
 
 std::vector<PlotSeries> series_of(const std::vector<FitPoint>& points, const std::vector<double>& simulated_us) {
@@ -228,7 +232,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   const UsedMeasurements used = usable(rows, simulator, selection);
   std::vector<MeasuredSetup> measured;
   for (const FitPoint& p : used.points) measured.push_back(p.setup);
-  const OpenScenario open = names.empty() ? OpenScenario(a.scenario, settings, default_parameters(measured)) : asked;
+  OpenScenario open = names.empty() ? OpenScenario(a.scenario, settings, default_parameters(measured)) : asked;
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
   constexpr std::size_t most_lines = 8;
   for (std::size_t i = 0; i < std::min(most_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";
@@ -236,10 +240,14 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   if (used.points.empty()) throw InputError("none of the measurements can be simulated by this scenario");
 
   FitOptions options{.folds = a.folds, .starts = a.starts, .seed = a.seed};
+  if (names.empty()) names = default_parameters(measured);
+  std::erase(names, name_of_sized_costs);
+  const std::vector<LibraryFit> libraries = libraries_that_may_have_run(OpenScenario(a.scenario, settings, names), used.points, options);
+  if (!libraries.empty() && libraries.front().library != MpiLibrary::open_mpi) open = open.with_library(libraries.front().library);
   options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
   const FitResult result = fit(open, used.points, options);
   print(result, used.points, out);
-  out << said_of_library(result, used.points);
+  out << said_of_libraries(libraries);
   write_outputs(a, open, used.points, result);
   for (const OutputFile& output : outputs) out << fmt::format("# written: {}\n", output.file.string());
   return 0;

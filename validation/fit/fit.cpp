@@ -19,8 +19,9 @@ constexpr double indifferent = 0.0005;
 // What is written has three digits, or is a power of two: nobody should read more into it.
 double rounded(double value) {
   if (value == 0 || value == std::exp2(std::round(std::log2(value)))) return value;
-  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 2);
-  return std::round(value / unit) * unit;
+  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value)))) - 2;
+  const double unit = std::pow(10.0, std::abs(exponent));  // a whole number, so that decimals come out as they are written
+  return exponent < 0 ? std::round(value * unit) / unit : std::round(value / unit) * unit;
 }
 
 std::vector<double> initial_values(const OpenScenario& open) {
@@ -219,9 +220,9 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   Moving moving;
   for (const FittedParameter& p : result.parameters) moving.push_back(p.determined);
   search.center_sizes(best, moving);
-  best.values = objective.physical(std::move(best.values));
   for (std::size_t i = 0; i < moving.size(); ++i)
     if (moving[i]) best.values[i] = rounded(best.values[i]);
+  best.values = objective.physical(std::move(best.values));
   if (open.fits_costs()) {
     WithCosts reached = within_reach(search, objective, best);
     for (std::size_t i = 0; i < moving.size(); ++i)

@@ -17,6 +17,7 @@ using Unit = HardwareParameter::Unit;
 
 constexpr std::int64_t work_of_building = 8000;  // what places and proves it, where a pointer has changed the cluster
 constexpr double weight_of_published = 1;        // of factors of it: a tenth more counts as an error of a tenth of one point
+constexpr double points_of_a_weight = 24;        // or of one in so many, as points of one system are off together
 constexpr double weight_of_launch = 0.3;         // NCCL has twice as long for AMD's processors as for Intel's: an error of 20 %
 constexpr double weight_of_overhead = 0.1;       // of calls' overheads over the published ones, where the network's hops may be meant
 constexpr double weight_of_bias = 0.1;           // of when NCCL changes its protocol, which its versions see differently
@@ -122,11 +123,12 @@ std::optional<Usual> Objective::usual(std::size_t parameter) const {
 std::vector<double> Objective::errors(const std::vector<double>& values) {
   std::vector<double> out = simulated(values);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->wanted_us());
+  const double of_many = std::sqrt(std::max(1.0, static_cast<double>(points_.size()) / points_of_a_weight));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const FitParameter& p = parameters_[i];
     const bool is_bias = p.unit == Unit::bias;
     if (is_bias || p.unit == Unit::factor) {
-      const double weight = is_bias ? weight_of_bias : p.name == "nccl_launch" ? weight_of_launch : weight_of_published;
+      const double weight = is_bias ? weight_of_bias : of_many * (p.name == "nccl_launch" ? weight_of_launch : weight_of_published);
       out.push_back(weight * std::log(values[i] / std::clamp(p.initial, p.low, p.high)));
     }
     if (const auto known = usual(i))

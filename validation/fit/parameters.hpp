@@ -76,6 +76,8 @@ class OpenScenario {
 
   const std::vector<FitParameter>& parameters() const { return parameters_; }
   const Scenario& scenario() const { return scenario_; }
+  // Where mpi names no library itself, it is this one.
+  OpenScenario with_library(MpiLibrary) const;
   HardwareProfile hardware(const std::vector<double>& values) const;
   // The scenario with the pointers' values set; the hardware is not touched.
   Scenario scenario(const std::vector<double>& values) const;

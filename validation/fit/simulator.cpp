@@ -198,6 +198,7 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
   AlgorithmChoice algorithm = e.algorithm;
   const Algorithm* known = find_algorithm(asked.workload.collective, algorithm.name);
   const int in_server = e.of_each_node > 0 ? e.of_each_node : std::min(e.ranks, gpus_of_a_node());
+  if (known && known->takes_library && !algorithm.settings.library) algorithm.settings.library = asked.hardware.mpi_library;
   const bool leaders = algorithm.settings.library == MpiLibrary::mpich;
   if (known && (known->cuts_itself || known->takes_group || leaders) && algorithm.settings.group == 0 && e.ranks % in_server == 0 &&
       (in_server > 1 || gpus_of_a_node() > 1))
@@ -440,7 +441,9 @@ double Simulator::regret(const MeasuredSetup& e, const HardwareProfile& hardware
   if (!algorithm || !algorithm->cuts_itself) return 0;
   if (!p.question)
     p.question = nccl_question({asked, hardware, *p.cluster, p.placement, e.size}, with_server_defaults(asked, p.algorithm).settings);
-  return std::hypot(nccl_regret(hardware, *p.question, e.size), nccl_regret(hardware, *p.question, 2 * e.size));
+  HardwareProfile felt = hardware;
+  if (overlaps(e)) felt.call_overhead = {};
+  return std::hypot(nccl_regret(felt, *p.question, e.size), nccl_regret(felt, *p.question, 2 * e.size));
 }
 
 std::vector<Problem> Simulator::problems(const MeasuredSetup& e) {
