@@ -185,6 +185,16 @@ TEST_CASE("names of algorithms, networks, placements and profiles are suggested"
           .front()
           .starts_with("f.json: /hardware: unknown hardware profile \"eflops_simulatr\" (did you mean \"eflops_simulator\"?); allowed: "));
   CHECK(lines_for(with("/hardware", "../../etc/passwd")).size() == 1);
+  CHECK(
+      lines_for(with("/hardware", "out/mine.json")) ==
+      Lines{"f.json: /hardware: must be the name of a hardware profile, not a file, got \"out/mine.json\": put the file into hardware and "
+            "give its name without \".json\""});
+  const Json in_file = {{"schema", 1}, {"send_overhead", {{"value", "3us"}, {"source", "a test"}}}};
+  CHECK(
+      lines_for(with("/hardware", in_file)) ==
+      Lines{
+          "f.json: /hardware: must be the name of a hardware profile, or an object with \"profile\" and overrides, got what stands in the "
+          "file of a profile: put the file into \"hardware\" beside the scenario and give its name"});
   Json broadcast = with("/workload/algorithm", "hdrm");
   broadcast["workload"]["collective"] = "broadcast";
   CHECK(lines_for(broadcast) ==

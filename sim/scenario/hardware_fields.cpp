@@ -207,6 +207,10 @@ Json HardwareForm::schema() {
 
 bool HardwareForm::read(const Json& json, const JsonPath& where, Input& in, HardwareProfile& out) {
   if (!json.is_string() && !json.is_object()) return in.unwanted(where, wanted(), json);
+  if (json.is_object() && json.contains("schema"))
+    return in.problem(where,
+                      "must be the name of a hardware profile, or an object with \"profile\" and overrides, got what stands in the "
+                      "file of a profile: put the file into \"hardware\" beside the scenario and give its name");
   std::string name = HardwareProfile{}.name;
   const bool in_object = json.is_object() && json.contains("profile");
   const Json& named = in_object ? json.at("profile") : json;

@@ -95,6 +95,11 @@ const HardwareProfile& ProfileLibrary::load(const std::string& name) const {
   const auto allowed = names();  // a name is one of these, never a path
   if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
     if (name == HardwareProfile{}.name) return loaded_.emplace(name, HardwareProfile{}).first->second;
+    if (name.ends_with(".json") || name.find('/') != name.npos)
+      throw InputError(
+          fmt::format("must be the name of a hardware profile, not a file, got {}: put the file into {} and give its name "
+                      "without \".json\"",
+                      shown(Json(name)), folders_.front().string()));
     throw InputError(unknown_shipped("hardware profile", name, allowed));
   }
   if (const auto file = file_of(name); !file.empty()) return loaded_.emplace(name, read_profile(file)).first->second;
