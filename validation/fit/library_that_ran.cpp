@@ -30,7 +30,7 @@ void take_some(const std::vector<const FitPoint*>& from, std::size_t most, std::
 
 // Of those that are fitted to: more that tell libraries apart than others.
 std::vector<FitPoint> some_of(const std::vector<FitPoint>& points) {
-  constexpr std::size_t most_telling = 32, most_others = 12;
+  constexpr std::size_t most_telling = 16, most_others = 6;
   std::vector<const FitPoint*> telling, others;
   for (const FitPoint& p : points)
     if (p.fitted) (tells_libraries_apart(p) ? telling : others).push_back(&p);
