@@ -83,10 +83,16 @@ NvlinkRings rings_of(const Scenario& scenario, int gpus) {
   return nvlink_rings(scenario.server, gpus);
 }
 
+AlgorithmChoice with_library(const Scenario& scenario, AlgorithmChoice choice) {
+  const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
+  if (algorithm && algorithm->takes_library && !choice.settings.library) choice.settings.library = scenario.hardware.mpi_library;
+  return choice;
+}
+
 AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
+  choice = with_library(scenario, std::move(choice));
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   const int gpus = scenario.server.gpu_count();
-  if (algorithm && algorithm->takes_library && !choice.settings.library) choice.settings.library = scenario.hardware.mpi_library;
   if (algorithm && algorithm->cuts_itself) choice.settings = nccl_defaults(scenario, choice.settings);
   if (!algorithm || algorithm->cuts_itself || choice.settings.group != 0 || gpus == 1) return choice;
   const bool rings = algorithm->staggers && choice.settings.channels > 1, leaders = choice.settings.library == MpiLibrary::mpich;

@@ -28,7 +28,9 @@ int extra_servers_of_engine(const Scenario&);
 // The key that asks for extra servers: "/servers", or where that is not written "/server_hosts".
 std::string key_of_servers(const AlgorithmSettings&);
 
-// A group that is not given is the GPUs of a server, a library of mpi that of the hardware profile.
+// Where mpi names no library, it is the hardware profile's.
+AlgorithmChoice with_library(const Scenario&, AlgorithmChoice);
+// And a group that is not given is the GPUs of a server.
 AlgorithmChoice with_server_defaults(const Scenario&, AlgorithmChoice);
 // The choice without what it has from there, for other ranks of the same servers.
 AlgorithmChoice without_server_defaults(const Scenario&, AlgorithmChoice);

@@ -240,9 +240,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   if (used.points.empty()) throw InputError("none of the measurements can be simulated by this scenario");
 
   FitOptions options{.folds = a.folds, .starts = a.starts, .seed = a.seed};
-  if (names.empty()) names = default_parameters(measured);
-  std::erase(names, name_of_sized_costs);
-  const std::vector<LibraryFit> libraries = libraries_that_may_have_run(OpenScenario(a.scenario, settings, names), used.points, options);
+  const std::vector<LibraryFit> libraries = libraries_that_may_have_run(open, used.points, options);
   if (!libraries.empty() && libraries.front().library != MpiLibrary::open_mpi) open = open.with_library(libraries.front().library);
   options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
   const FitResult result = fit(open, used.points, options);

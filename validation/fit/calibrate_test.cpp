@@ -98,6 +98,18 @@ TEST_CASE("calibrate: where mpi names no library, the one whose rules made the m
   CHECK_FALSE(read_profile(profile).mpi_library);
   CHECK(said(MpiLibrary::open_mpi_4_0, R"({"name": "mpi", "library": "open_mpi"})").find("is taken for") == std::string::npos);
   CHECK(said(MpiLibrary::open_mpi, "recursive_doubling").find("is taken for") == std::string::npos);
+
+  std::ostringstream out, err;  // a message between two is nobody's rule
+  calibrate_command(
+      {.data = {folder.file("latency.csv", "collective,ranks,size_bytes,time_us\nlatency,2,8,4\nlatency,2,65536,12\n").string()},
+       .scenario = scenario,
+       .set = {"/workload/algorithm=mpi"},
+       .fit = {"send_overhead"},
+       .all = true,
+       .folds = 0,
+       .starts = 1},
+      out, err);
+  CHECK(out.str().find("is taken for") == std::string::npos);
 }
 
 TEST_CASE("calibrate: what is wrong is told") {

@@ -285,7 +285,14 @@ bool OpenScenario::fits_rates_of_links() const {
 OpenScenario OpenScenario::with_library(MpiLibrary library) const {
   OpenScenario out = *this;
   out.scenario_.hardware.mpi_library = library;
+  out.scenario_.hardware.sources["mpi_library"] = "the rules that fit the measurements best";
   out.json_["hardware"]["mpi_library"] = name_of(library);
+  return out;
+}
+
+OpenScenario OpenScenario::without_costs() const {
+  OpenScenario out = *this;
+  out.fits_costs_ = false;
   return out;
 }
 

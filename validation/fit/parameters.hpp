@@ -78,6 +78,7 @@ class OpenScenario {
   const Scenario& scenario() const { return scenario_; }
   // Where mpi names no library itself, it is this one.
   OpenScenario with_library(MpiLibrary) const;
+  OpenScenario without_costs() const;  // by size, which are not fitted then
   HardwareProfile hardware(const std::vector<double>& values) const;
   // The scenario with the pointers' values set; the hardware is not touched.
   Scenario scenario(const std::vector<double>& values) const;

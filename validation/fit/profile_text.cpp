@@ -98,11 +98,13 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
                                   : fmt::format("the data does not determine it; from profile {}", open.scenario().hardware.name);
     out[known.name] = {{"value", written.at(known.name)}, {"source", source}};
   }
-  for (const auto& [key, value] : written.items())
-    if (!out.contains(key) && key != "profile" && key != name_of_sized_costs)
-      out[key] = {{"value", value},
-                  {"source", key == "mpi_library" ? "the rules that fit the measurements best"
-                                                  : fmt::format("not fitted; from profile {}", open.scenario().hardware.name)}};
+  for (const auto& [key, value] : written.items()) {  // what is no number
+    if (out.contains(key) || key == "profile" || key == name_of_sized_costs) continue;
+    const auto source = hardware.sources.find(key);
+    out[key] = {{"value", value},
+                {"source", source != hardware.sources.end() ? source->second
+                                                            : fmt::format("not fitted; from profile {}", open.scenario().hardware.name)}};
+  }
   if (!hardware.cost_by_size.empty())
     out[std::string(name_of_sized_costs)] = {{"value", written.at(std::string(name_of_sized_costs))},
                                              {"source", "fitted, see calibration"}};

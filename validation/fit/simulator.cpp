@@ -195,10 +195,9 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
     return prepared_.try_emplace(key, Prepared{std::move(asked), {}, cluster, {}, std::move(experiment)}).first->second;
   }
   asked.workload.collective = *collective_named(e.collective);
-  AlgorithmChoice algorithm = e.algorithm;
+  AlgorithmChoice algorithm = with_library(asked, e.algorithm);
   const Algorithm* known = find_algorithm(asked.workload.collective, algorithm.name);
   const int in_server = e.of_each_node > 0 ? e.of_each_node : std::min(e.ranks, gpus_of_a_node());
-  if (known && known->takes_library && !algorithm.settings.library) algorithm.settings.library = asked.hardware.mpi_library;
   const bool leaders = algorithm.settings.library == MpiLibrary::mpich;
   if (known && (known->cuts_itself || known->takes_group || leaders) && algorithm.settings.group == 0 && e.ranks % in_server == 0 &&
       (in_server > 1 || gpus_of_a_node() > 1))
