@@ -83,6 +83,7 @@ std::vector<double> Objective::physical(std::vector<double> values) const {
 
 HardwareProfile Objective::hardware_at(const std::vector<double>& values) const {
   HardwareProfile hardware = open_.hardware(values);
+  hardware.sources.clear();  // each simulation copies it
   keep_physical(hardware);
   return hardware;
 }
