@@ -72,7 +72,8 @@ namespace {
 
 // What is not of single messages.
 void multiply_calls(HardwareProfile& p, double cost) {
-  for (SimTime* time : {&p.first_use, &p.reduce_launch, &p.call_overhead}) time->ps = std::llround(static_cast<double>(time->ps) * cost);
+  for (SimTime* time : {&p.first_use, &p.reduce_launch, &p.local_copy, &p.call_overhead})
+    time->ps = std::llround(static_cast<double>(time->ps) * cost);
   for (BitsPerSecond* rate : {&p.reduce_rate, &p.reduce_rate_beyond_cache, &p.reduce_rate_in_memory, &p.copy_rate,
                               &p.copy_rate_beyond_cache, &p.copy_rate_in_memory, &p.page_fault_rate, &p.stream_rate, &p.staging_rate})
     rate->count = std::llround(static_cast<double>(rate->count) / cost);
@@ -124,7 +125,8 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
   if (regime.protocol != NcclProtocol::automatic) {
     add(out, nccl_costs(*this, regime));
     std::erase_if(out.cost_by_size, [](const CostAtSize& cost) { return cost.collective == name_of_message_costs; });
-    out.initial_copies = 0;  // its kernels read what they send where it lies, and its table has what its protocols cost
+    out.initial_copies = 0,
+    out.local_copy = {};  // its kernels read what they send where it lies, and its table has what its protocols cost
     out.eager_copy_rate = {};
     out.copy_rate = out.copy_rate_beyond_cache = out.copy_rate_in_memory = {};  // no core copies its messages
     out.unpipelined_rate = {};
@@ -151,6 +153,7 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/rendezvous", profile.rendezvous);
   not_negative("/rendezvous_threshold", profile.rendezvous_threshold);
   not_negative("/reduce_launch", profile.reduce_launch);
+  not_negative("/local_copy", profile.local_copy);
   not_negative("/reduce_rate", profile.reduce_rate);
   not_negative("/reduce_cache", profile.reduce_cache);
   not_negative("/reduce_rate_beyond_cache", profile.reduce_rate_beyond_cache);

@@ -30,17 +30,17 @@ struct Regime {
   NcclProtocol protocol = NcclProtocol::automatic;
   NcclAlgorithm pattern = NcclAlgorithm::ring;
   bool between_servers = false;
-  SimTime longer = {};      // a hop between servers, than those of NCCL's table
-  int gpus = 0;             // of each server that take part; 0: many, of rings and trees
-  SimTime sending = {};     // what the threads of a channel take for a message, one behind the other, besides its bytes and hops
-  SimTime fill = {};        // of a chunk of NVLS in all its stages but the slowest, at links wholly used
-  bool nvlink = false;      // between the GPUs of a server
-  int staged_sends = 0;     // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
-  bool one_chunk = false;   // all that goes round a ring
-  double of_rate = 1;       // what it gets of its rate: trees and NVLS at the call's size, channels that carry no more
-  int remote_peers = 0;     // of a rank of an all-to-all
-  bool handshakes = false;  // its messages between servers are long enough for the profile's rendezvous
-  double cost = 1;          // of everything, over what the profile says
+  SimTime longer = {};     // a hop between servers, than those of NCCL's table
+  int gpus = 0;            // of each server that take part; 0: many, of rings and trees
+  SimTime sending = {};    // what the threads of a channel take for a message, one behind the other, besides its bytes and hops
+  SimTime fill = {};       // of a chunk of NVLS in all its stages but the slowest, at links wholly used
+  bool nvlink = false;     // between the GPUs of a server
+  int staged_sends = 0;    // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
+  bool one_chunk = false;  // all that goes round a ring
+  double of_rate = 1;      // what it gets of its rate: trees and NVLS at the call's size, channels that carry no more
+  int remote_peers = 0;    // of a rank of an all-to-all
+  int handshakes = 0;      // of the profile's rendezvous a hop between servers takes so many; 0: its messages are too short
+  double cost = 1;         // of everything, over what the profile says
   friend bool operator==(const Regime&, const Regime&) = default;
 };
 
@@ -55,15 +55,18 @@ struct Regime {
 // collective what fits into reduce_cache goes at these rates, what fits into last_level_cache at those beyond the cache, and the rest at
 // those in memory, which are never above those of nearer ones. Overheads of the receives of one step add up after the last has arrived. A
 // call that reduces copies its whole message initial_copies times at the rate of its reductions before its first message, as MPI copies
-// what it sends into the buffer that it receives in. A library copies short messages through buffers of its own, S / eager_copy_rate, and
-// spares itself the copies of long ones by a handshake, but for those that a core copies from its neighbour's memory: a message costs what
-// the two in parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of short ones and the handshake of long ones.
-// Where it is known from which size on the library makes the handshake, handshake_threshold, that is exact: below S / eager_copy_rate. The
-// part sender_share of it keeps the sender busy as send_overhead does, the rest comes after the bytes; so does S / unpipelined_rate, what
-// the stages of one message do one behind the other, and which keeps nobody. Between servers, all messages of one connection (sender,
-// receiver, channel and stream) together get at most stream_rate, and a message is copied to host memory before it leaves and from host
-// memory after it has arrived, each at staging_rate; a GPU makes one copy each way at a time, for all of its streams. In a call of NCCL
-// rendezvous is of its messages between servers alone, a part of their hops that occupies nobody.
+// what it sends into the buffer that it receives in. What a step copies within a rank's memory, as all-to-alls of Bruck pack and unpack
+// their blocks, costs local_copy + S / reduce_rate for each piece that lies together. A library copies short messages through buffers of
+// its own, S / eager_copy_rate, and spares itself the copies of long ones by a handshake, but for those that a core copies from its
+// neighbour's memory: a message costs what the two in parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of
+// short ones and the handshake of long ones. Where it is known from which size on the library makes the handshake, handshake_threshold,
+// that is exact: below S / eager_copy_rate. The part sender_share of it keeps the sender busy as send_overhead does, the rest comes after
+// the bytes; so does S / unpipelined_rate, what the stages of one message do one behind the other, and which keeps nobody. Between servers,
+// all messages of one connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is copied to host
+// memory before it leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at a time, for all
+// of its streams. In a call of NCCL S is what a message of one channel takes on the wire, and rendezvous is of messages between servers
+// alone, a part of their hops that occupies nobody; with LL a hop takes it for each channel of a NIC, and one of a ring's all-reduce for
+// each GPU of a server besides.
 struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};
@@ -95,6 +98,7 @@ struct HardwareProfile {
   Bytes fresh_buffer{32 << 20};             // glibc's largest M_MMAP_THRESHOLD
   BitsPerSecond page_fault_rate{0};         // 0: pages cost no time
   double initial_copies = 0;
+  SimTime local_copy = {};           // 0: nor do its bytes take time
   BitsPerSecond eager_copy_rate{0};  // 0: copies take no time, and so nobody makes a handshake
   SimTime handshake = {};
   Bytes handshake_threshold{0};       // 0: not known, whatever copies and handshake in parallel come to

@@ -144,7 +144,7 @@ NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
   const double inside = (regime.nvlink ? table_of(regime).nvlink : table_of(regime).pcie)[index_of(regime.protocol)];
   const double launched = std::max(hops, launch_us(profile, regime) / inside);
   double network = launched > 0 ? profile.network_hops * hops / launched : profile.network_hops;
-  if (regime.handshakes && launched > 0) network += profile.rendezvous.microseconds() / (launched * network_us(regime));
+  if (launched > 0) network += regime.handshakes * profile.rendezvous.microseconds() / (launched * network_us(regime));
   return {launched, network, efficiency};
 }
 
@@ -165,7 +165,7 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency);
   const double hops = hops_factor(profile, regime.protocol);
-  const SimTime handshake = regime.handshakes ? profile.rendezvous : SimTime{};
+  const SimTime handshake{regime.handshakes * profile.rendezvous.ps};
   if (nvswitches_add(regime)) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
     // A profile says what NVLS gives by itself. Between servers, where the network is mostly the slower one, it is what is published.
@@ -406,10 +406,21 @@ SimTime ll_pass(const NcclQuestion& q, const Regime& regime, Bytes size) {
   return microseconds(1e-3 * ns_a_byte * std::min(part, pass));
 }
 
-// The longest message between servers, on one channel: what goes round a ring or to one peer, or all that a tree or a chain passes on.
-Bytes message_of(const NcclQuestion& q, const Regime& regime, Bytes size) {
-  const bool is_part = regime.pattern == NcclAlgorithm::ring && !is_chain(q.collective);
-  return Bytes{size.count / (is_part ? q.ranks : 1)};
+// How many of the profile's rendezvous a hop between servers takes: none where the messages on the wire, of one channel and with their
+// flags, are shorter, otherwise one. With LL a GPU's proxy thread makes them for one channel after the other, and each step of an
+// all-reduce on a ring waits for it: on the Slingshot fabrics of Alps and Polaris a step takes 8 to 12 us where the messages of a channel
+// are of 8 KiB on the wire, and 18 to 22 us where a NIC has two channels; a hop of a tree takes 6 to 8 us more than with shorter messages.
+// All-gathers on rings do not wait so (boeschf/nccl-benchmark-on-alps-2025 897cff4, argonne-lcf/alcf-nccl-tests 385be33; two to eight
+// servers).
+int handshakes_of(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
+  constexpr std::array of_wire = {2.0, 16.0 / 15.0, 1.0};  // LL, LL128, Simple
+  const bool is_ring = regime.pattern == NcclAlgorithm::ring, is_part = is_ring && !is_chain(q.collective);
+  const int channels =
+      std::clamp(2 * channels_found(q).count, 1, nccl_channels(regime, q.ranks, size));  // it takes each that it finds twice
+  const double part = static_cast<double>(size.count) / (is_part ? q.ranks : 1) / channels;
+  if (part * of_wire[index_of(regime.protocol)] < static_cast<double>(profile.rendezvous_threshold.count)) return 0;
+  if (regime.protocol != NcclProtocol::ll) return 1;
+  return (channels + q.nics - 1) / q.nics * (is_ring && q.collective == Collective::allreduce ? q.ranks / q.servers : 1);
 }
 
 // What NCCL expects of a channel at most holds for LL128, and for trees with Simple: on 4 to 16 servers of 8 B200 with 8 NICs of 400 Gb/s
@@ -432,7 +443,7 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= least_chunk_of_ll;
   if (is_bound_by_channels(regime)) regime.of_rate *= part_of_channels(q, regime);
-  if (q.servers > 1) regime.handshakes = message_of(q, regime, size) >= profile.rendezvous_threshold;
+  if (q.servers > 1) regime.handshakes = handshakes_of(profile, q, regime, size);
   if (q.servers > 1 && q.collective == Collective::alltoall) regime.remote_peers = q.ranks - q.ranks / q.servers;
   if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;
   if (is_chain(q.collective) || q.collective == Collective::alltoall) return regime;

@@ -107,7 +107,7 @@ TEST_CASE("nccl tuning: factors that are taken from a profile and given to anoth
   HardwareProfile from;
   from.ll128_hops = 2, from.network_hops = 3, from.ll128_efficiency = 0.5, from.tree_efficiency = 0.8;
   from.rendezvous = 7_us;
-  const Regime tree{.protocol = NcclProtocol::ll128, .pattern = NcclAlgorithm::tree, .between_servers = true, .handshakes = true};
+  const Regime tree{.protocol = NcclProtocol::ll128, .pattern = NcclAlgorithm::tree, .between_servers = true, .handshakes = 1};
   const NcclCosts want = nccl_costs(from, tree), got = nccl_costs(with_nccl_factors({}, tree, nccl_factors(from, tree)), tree);
   CHECK(got.network == want.network);
   CHECK(got.nvlink == want.nvlink);
@@ -145,19 +145,38 @@ TEST_CASE("nccl tuning: an all-to-all takes 5 us more for each rank on another s
 TEST_CASE("nccl tuning: between servers messages that reach the profile's rendezvous_threshold take its rendezvous for each hop") {
   HardwareProfile plugin;
   plugin.rendezvous = 15_us, plugin.rendezvous_threshold = 8_KiB;
-  NcclQuestion q = four_servers;
+  NcclQuestion q = four_servers;  // of 4 GPUs and one NIC of 100 GB/s, for which NCCL takes eight channels
   q.protocol = NcclProtocol::simple, q.algorithm = NcclAlgorithm::tree;
   const auto network = [&](Bytes size) { return nccl_costs(plugin, nccl_choice(plugin, q, size)).network; };
   CHECK(network(8191_B) == 14_us);
   CHECK(network(8_KiB) == 29_us);  // a tree passes the whole message on
   q.algorithm = NcclAlgorithm::ring;
-  CHECK(network(127_KiB) == 14_us);  // a ring of 16 a sixteenth of it
-  CHECK(network(128_KiB) == 29_us);
+  CHECK(network(1023_KiB) == 14_us);  // a ring of 16 a sixteenth of it, an eighth of that on each channel
+  CHECK(network(1_MiB) == 29_us);
   q.algorithm = NcclAlgorithm::nvls_tree, q.switch_adds = true;
   CHECK(network(8_KiB) == 10'700_ns + 15_us);
   q = one_server, q.algorithm = NcclAlgorithm::ring;
-  CHECK_FALSE(nccl_choice(plugin, q, 1_GiB).handshakes);
+  CHECK(nccl_choice(plugin, q, 1_GiB).handshakes == 0);
   CHECK(plugin.in({.protocol = NcclProtocol::simple}).rendezvous == SimTime{});  // its messages inside servers make none
+}
+
+TEST_CASE("nccl tuning: with LL, half of whose bytes are flags, a NIC makes the handshakes of its channels one behind the other") {
+  HardwareProfile plugin;
+  plugin.rendezvous_threshold = 8_KiB;
+  NcclQuestion q = four_servers;
+  q.protocol = NcclProtocol::ll, q.algorithm = NcclAlgorithm::tree;
+  const auto handshakes = [&](Bytes size) { return nccl_choice(plugin, q, size).handshakes; };
+  CHECK(handshakes(4095_B) == 0);
+  CHECK(handshakes(4_KiB) == 1);  // 8 KiB on the wire, of one channel: 512 threads of 8 bytes
+  CHECK(handshakes(8_KiB) == 2);  // of two
+  q.nics = 2;                     // each with four channels of its own
+  CHECK(handshakes(8_KiB) == 1);
+  CHECK(handshakes(12_KiB) == 2);
+  CHECK(handshakes(1_MiB) == 4);
+  q.algorithm = NcclAlgorithm::ring;  // each of 16 ranks passes on a sixteenth
+  CHECK(handshakes(65535_B) == 0);
+  CHECK(handshakes(64_KiB) == 4);  // each step of the 4 GPUs of a server waits for one
+  CHECK(handshakes(256_KiB) == 8);
 }
 
 TEST_CASE("nccl tuning: the published table regrets no choice, a profile in which the chosen protocol is slow does") {

@@ -72,11 +72,14 @@ constexpr double usual_network_hops = 2.0;
 
 // Where some systems of a class tell how hosts reduce, those that were measured without a reduction do it as is usual.
 HardwareProfile completed(HardwareProfile profile, const Reference& of, const std::vector<Member>& members) {
-  const auto fits = [](const Reference& r) { return std::ranges::count(r.fit.parameters, "reduce_rate") > 0; };
-  if (!fits(of) && std::ranges::any_of(members, [&](const Member& m) { return fits(*m.reference); }))
+  const auto fits = [](const Reference& r, const char* name) { return std::ranges::count(r.fit.parameters, name) > 0; };
+  const auto as_usual = [&](const char* name) { find_hardware_parameter(name)->set(profile, usual_of_hosts(name)->value); };
+  if (std::ranges::none_of(members, [&](const Member& m) { return fits(*m.reference, "reduce_rate"); })) return profile;
+  if (!fits(of, "reduce_rate"))
     for (const char* name :
          {"reduce_rate", "reduce_cache", "reduce_rate_beyond_cache", "initial_copies", "page_fault_rate", "call_overhead"})
-      find_hardware_parameter(name)->set(profile, usual_of_hosts(name)->value);
+      as_usual(name);
+  if (!fits(of, "local_copy")) as_usual("local_copy");
   return profile;
 }
 

@@ -260,8 +260,7 @@ class EventExecutor {
       p.copied = early.copied;
       p.last = early.last;
       p.entered = p.free_at = now;
-      for (const std::uint32_t i : shape.locals_of(p.rank))
-        if (step.load(i).reduces) costs_.add_reduction(p.work, step.load(i).bytes);
+      for (const std::uint32_t i : shape.locals_of(p.rank)) costs_.add_local(p.work, step.load(i));
       for (const std::uint32_t i : shape.sends_of(p.rank)) {
         spend_send(p, step, i);
         post(p, step, i);

@@ -1,4 +1,5 @@
 // What a message costs besides the wire, in closed form: overheads by class of path, local completion, calls, copies, regimes.
+#include "collectives/algorithms/bruck.hpp"
 #include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/nccl.hpp"
 #include "collectives/algorithms/recursive_doubling.hpp"
@@ -116,6 +117,25 @@ TEST_CASE("message costs: a call that reduces first copies its message as often 
   s.collective = Collective::broadcast;
   CHECK(flow({s, hw}).finish == 5'500_ns);
   CHECK(hw.in({.protocol = NcclProtocol::simple}).initial_copies == 0);
+}
+
+TEST_CASE("message costs: what an all-to-all of Bruck packs, unpacks and sorts is copied piece by piece, the bytes as fast as reductions") {
+  const Schedule s = bruck_alltoall(4);
+  HardwareProfile hw;
+  const SimTime free = flow({s, hw, 400}).finish;
+  CHECK(simgrid({s, hw, 400}) == free);
+  // Blocks of 100 bytes. Rank 1 sorts the blocks before as 2 pieces and behind as 4, packs and unpacks 2 pieces of one block (distance 1)
+  // and one of two (distance 2): 2 + 4 + 2 x (2 + 1) = 12 pieces, 400 + 400 + 2 x (200 + 200) = 1600 bytes. Rank 0 has a piece less.
+  hw.local_copy = 2_us;
+  CHECK(flow({s, hw, 400}).finish == free + 24_us);
+  CHECK(simgrid({s, hw, 400}) == free + 24_us);
+  hw.reduce_rate = 8_Gbps;
+  CHECK(flow({s, hw, 400}).finish == free + 25'600_ns);
+  CHECK(simgrid({s, hw, 400}) == free + 25'600_ns);
+  hw.local_copy = {};  // copies take no time
+  CHECK(flow({s, hw, 400}).finish == free);
+  hw.local_copy = 2_us;
+  CHECK(hw.in({.protocol = NcclProtocol::simple}).local_copy == SimTime{});
 }
 
 TEST_CASE("message costs: copies or a handshake are the sender's in part, the rest comes after the bytes and keeps nobody") {

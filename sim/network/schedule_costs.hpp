@@ -105,9 +105,14 @@ class ScheduleCosts {
   }
   void add_reduction(Work& work, std::int64_t bytes) {
     work.ps = later(work.ps, hardware_.reduce_launch.ps);
-    if (reduce_rate_.count == 0) return;
-    if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
-    work += {last_reduction_ps_, last_reduction_ps_};
+    add_bytes(work, bytes);
+  }
+  // Of a transfer from a rank to itself.
+  void add_local(Work& work, const Load& load) {
+    if (load.reduces) return add_reduction(work, load.bytes);
+    if (hardware_.local_copy.ps == 0) return;
+    work.ps = later(work.ps, hardware_.local_copy.ps);
+    add_bytes(work, load.bytes);
   }
 
   // Between GPU and host memory, on the way to or from another server.
@@ -117,6 +122,11 @@ class ScheduleCosts {
   std::int64_t staging_ps(std::int64_t bytes) const { return (Bytes{bytes} / hardware_.staging_rate).ps; }
 
  private:
+  void add_bytes(Work& work, std::int64_t bytes) {
+    if (reduce_rate_.count == 0) return;
+    if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
+    work += {last_reduction_ps_, last_reduction_ps_};
+  }
   static bool goes_round(Collective c) {
     return c == Collective::allreduce || c == Collective::reduce_scatter || c == Collective::allgather;
   }

@@ -85,6 +85,7 @@ inline HardwareProfile any_hardware(Dice& dice) {
   hw.handshake_threshold = dice.one_of({0_B, 10_KB});
   hw.unpipelined_rate = dice.one_of({BitsPerSecond{0}, 60_Gbps});
   hw.initial_copies = dice.one_of({0.0, 1.5});
+  hw.local_copy = dice.one_of({0_us, 2_us});
   hw.call_overhead = dice.one_of({0_us, 9_us});
   hw.eager_threshold = dice.one_of({0_B, 8_KiB, 1_MiB});
   hw.inline_threshold = dice.one_of({0_B, 200_B});

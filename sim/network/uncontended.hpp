@@ -276,10 +276,9 @@ class UncontendedRun {
     return next - std::exchange(place.entered, next);
   }
 
-  // Within one rank: it takes no time but that of reducing.
   bool is_local(const Load& load, std::uint32_t i) {
     if (shape_->from(i) != shape_->to(i)) return false;
-    if (load.reduces) costs_.add_reduction(places_[static_cast<std::size_t>(shape_->from(i))].work, load.bytes);
+    costs_.add_local(places_[static_cast<std::size_t>(shape_->from(i))].work, load);
     return true;
   }
 

@@ -32,6 +32,7 @@ class MembersTransport final : public Transport {
   void send(Rank to, Tag tag, ByteView bytes) override { whole_.send(member(call_, to), tag, bytes); }
   void wait() override { whole_.wait(); }
   void reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView from) override { whole_.reduce(dtype, op, into, from); }
+  void copy(ByteSpan into, ByteView from) override { whole_.copy(into, from); }
 
  private:
   Transport& whole_;

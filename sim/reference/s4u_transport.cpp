@@ -83,6 +83,14 @@ void S4uTransport::reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView from
   if (into.data() != nullptr) weft::reduce(dtype, op, into.data(), from.data(), into.size() / size_of(dtype));
 }
 
+void S4uTransport::copy(ByteSpan into, ByteView from) {
+  if (hardware_.local_copy.ps > 0) {
+    debt_ += hardware_.local_copy;
+    if (hardware_.reduce_rate.count > 0) debt_ += Bytes{static_cast<std::int64_t>(into.size())} / hardware_.reduce_rate;
+  }
+  if (into.data() != nullptr) Transport::copy(into, from);
+}
+
 std::string S4uTransport::waiting() const {
   if (waiting_for_ == nullptr) return {};
   return fmt::format("rank {} waits for rank {} to {} {}", rank_, waiting_for_->peer, waiting_for_->receives ? "send" : "receive",

@@ -56,6 +56,7 @@ class S4uTransport final : public Transport {
   void send(Rank to, Tag tag, ByteView bytes) override;
   void wait() override;
   void reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView from) override;
+  void copy(ByteSpan into, ByteView from) override;
 
   void finish() { pay_debt(); }  // spends the time that the last step still costs
   std::int64_t messages_sent() const { return messages_sent_; }
