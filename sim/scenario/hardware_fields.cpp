@@ -55,7 +55,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("first_use", &H::first_use,
                    "The time to set up a connection, paid once for each directed pair of ranks by its first message."),
           optional("rendezvous", &H::rendezvous,
-                   "The handshake time of a message that reaches the rendezvous threshold; in a call of NCCL of one between servers, by what it takes on the wire."),
+                   "The handshake time of a message that reaches the rendezvous threshold; in a call of NCCL of one between servers, by "
+                   "what it takes on the wire."),
           optional_as<SizeOrNever>("rendezvous_threshold", &H::rendezvous_threshold,
                                    "Messages of this size and more wait for their receiver."),
           optional("reduce_launch", &H::reduce_launch, "The fixed cost of starting each reduction."),
@@ -120,9 +121,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                                    "every call, as glibc does above 32 MiB."),
           optional_as<RateOrUnlimited>("page_fault_rate", &H::page_fault_rate,
                                        "The bytes of a fresh buffer whose pages are mapped, cleared and registered in a second."),
-          optional("local_copy", &H::local_copy,
-                   "The fixed cost of copying a piece within a rank's own memory, as all-to-alls of Bruck pack and unpack their blocks; its "
-                   "bytes go at the rate of reductions. Not in a call of NCCL."),
+          optional(
+              "local_copy", &H::local_copy,
+              "The fixed cost of copying a piece within a rank's own memory, as all-to-alls of Bruck pack and unpack their blocks; its "
+              "bytes go at the rate of reductions. Not in a call of NCCL."),
           optional("initial_copies", &H::initial_copies,
                    "How often a call that reduces copies its whole message before its first message, at the rate of its reductions: 1 for "
                    "MPI, which copies what it sends into the buffer that it receives in.",
