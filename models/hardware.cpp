@@ -125,8 +125,9 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
   if (regime.protocol != NcclProtocol::automatic) {
     add(out, nccl_costs(*this, regime));
     std::erase_if(out.cost_by_size, [](const CostAtSize& cost) { return cost.collective == name_of_message_costs; });
-    out.initial_copies = 0,
-    out.local_copy = {};  // its kernels read what they send where it lies, and its table has what its protocols cost
+    // Its kernels read what they send where it lies, and its table has what its protocols cost.
+    out.initial_copies = 0;
+    out.local_copy = {};
     out.eager_copy_rate = {};
     out.copy_rate = out.copy_rate_beyond_cache = out.copy_rate_in_memory = {};  // no core copies its messages
     out.unpipelined_rate = {};
