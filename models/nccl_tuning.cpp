@@ -36,6 +36,10 @@ constexpr double network_launch_us = 1.0;
 // Slingshot 57 to 4 and 283 to 28, with TCP 75 and 440 (argonne-lcf/alcf-nccl-tests 385be33, Sophia and Polaris): 9.4 and 15 us for each.
 constexpr double peer_us = 5.0;
 
+// What a rank of an all-to-all has for each other goes with LL up to so many bytes (NCCL_P2P_LL_THRESHOLD), never with LL128, and between
+// servers always with Simple: LL has no buffers there (NCCL_ALLOC_P2P_NET_LL_BUFFERS). No estimate is asked (addP2pToPlan in enqueue.cc).
+constexpr Bytes most_of_ll_to_peer = 16_KiB;
+
 // LL cuts no less from a message for each rank (96 threads of 8 bytes; before 2.20). One such chunk goes round the ring by itself: no rank
 // has another to send, and nobody waits for a launch. 256 B on 4 and 16 servers take what the table has without it, 8 times as much takes
 // 40 to 50 % longer, on trees 10 % (validation/data/pico_mn5_h100_nccl).
@@ -79,6 +83,10 @@ SimTime microseconds(double us) { return {std::llround(us * 1e6)}; }
 
 std::size_t index_of(NcclProtocol protocol) { return static_cast<std::size_t>(protocol) - 1; }
 
+// Whose latencies a call has: messages to ranks on other servers take no longer than with LL, for nobody waits for one before he sends
+// another. Beside what it takes for each of 4, 8 and 28 of them (peer_us) an all-to-all of few bytes takes 20 us or less.
+NcclProtocol latencies_of(const Regime& regime) { return regime.remote_peers > 0 ? NcclProtocol::ll : regime.protocol; }
+
 template <class Profile>  // const or not
 auto& hops_factor(Profile& p, NcclProtocol protocol) {
   if (protocol == NcclProtocol::ll) return p.ll_hops;
@@ -111,7 +119,7 @@ const Table& table_of(const Regime& regime) {
 // Of a hop between servers.
 double network_us(const Regime& regime) {
   if (nvswitches_add(regime)) return sharp_adds(regime) ? nvls_network_us / 2 : nvls_tree_hop_us;
-  const double us = (regime.gpus == 1 ? tree : table_of(regime)).network[index_of(regime.protocol)];  // nothing hides it from an only GPU
+  const double us = (regime.gpus == 1 ? tree : table_of(regime)).network[index_of(latencies_of(regime))];  // nothing hides it from an only GPU
   return sharp_adds(regime) ? us / 2 : us;                                                            // up to the switches and down again
 }
 
@@ -121,7 +129,7 @@ bool is_one_nvswitch(const Regime& regime) { return regime.pattern == NcclAlgori
 // What hops of rings inside servers take at least.
 double launch_us(const HardwareProfile& profile, const Regime& regime) {
   if (regime.pattern != NcclAlgorithm::ring || !regime.between_servers || regime.one_chunk) return 0;
-  return profile.nccl_launch * network_launch_us * (regime.protocol == NcclProtocol::simple ? 3 : 1);
+  return profile.nccl_launch * network_launch_us * (latencies_of(regime) == NcclProtocol::simple ? 3 : 1);
 }
 
 bool is_chain(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
@@ -140,8 +148,8 @@ NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
   double efficiency = efficiency_of(profile, regime.protocol);
   if (regime.pattern == NcclAlgorithm::tree) efficiency *= profile.tree_efficiency * (regime.protocol == NcclProtocol::ll ? tree_ll : 1.0);
   if (regime.pattern == NcclAlgorithm::collnet_direct) efficiency *= direct_efficiency;
-  const double hops = hops_factor(profile, regime.protocol);
-  const double inside = (regime.nvlink ? table_of(regime).nvlink : table_of(regime).pcie)[index_of(regime.protocol)];
+  const double hops = hops_factor(profile, latencies_of(regime));
+  const double inside = (regime.nvlink ? table_of(regime).nvlink : table_of(regime).pcie)[index_of(latencies_of(regime))];
   const double launched = std::max(hops, launch_us(profile, regime) / inside);
   double network = launched > 0 ? profile.network_hops * hops / launched : profile.network_hops;
   if (launched > 0) network += regime.handshakes * profile.rendezvous.microseconds() / (launched * network_us(regime));
@@ -149,7 +157,7 @@ NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
 }
 
 HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime, const NcclFactors& factors) {
-  hops_factor(profile, regime.protocol) = factors.hops;
+  hops_factor(profile, latencies_of(regime)) = factors.hops;
   profile.network_hops = factors.network;
   profile.nccl_launch = 0;
   profile.rendezvous = {};
@@ -164,7 +172,7 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
 
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency);
-  const double hops = hops_factor(profile, regime.protocol);
+  const double hops = hops_factor(profile, latencies_of(regime));
   const SimTime handshake{regime.handshakes * profile.rendezvous.ps};
   if (nvswitches_add(regime)) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
@@ -179,7 +187,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
             .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * beside_network};
   }
   const Table& table = table_of(regime);
-  const std::size_t i = index_of(regime.protocol);
+  const std::size_t i = index_of(latencies_of(regime));
   const double launch = launch_us(profile, regime);
   const double serial = regime.pattern == NcclAlgorithm::collnet_direct ? hops * arity_us * (regime.gpus - 1) : 0;
   return {.base = microseconds(profile.nccl_base * table.base[i] + profile.nccl_peer * peer_us * regime.remote_peers),
@@ -310,10 +318,17 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
 
 namespace {
 
-bool is_possible(const NcclQuestion& q, const Regime& regime) {
+NcclProtocol protocol_to_peers(const NcclQuestion& q, Bytes size) {
+  return q.servers == 1 && size <= q.ranks * most_of_ll_to_peer ? NcclProtocol::ll : NcclProtocol::simple;
+}
+
+bool is_possible(const NcclQuestion& q, const Regime& regime, Bytes size) {
   if (q.algorithm != NcclAlgorithm::automatic && q.algorithm != regime.pattern) return false;
   if (q.protocol != NcclProtocol::automatic && q.protocol != regime.protocol) return false;
-  if (q.protocol == NcclProtocol::automatic && regime.protocol == NcclProtocol::ll128 && !(q.nvlink && q.ll128)) return false;
+  if (q.protocol == NcclProtocol::automatic) {
+    if (q.collective == Collective::alltoall && regime.protocol != protocol_to_peers(q, size)) return false;
+    if (regime.protocol == NcclProtocol::ll128 && !(q.nvlink && q.ll128)) return false;
+  }
   if (regime.pattern == NcclAlgorithm::ring) return true;
   if (q.collective != Collective::allreduce) return false;
   if (regime.pattern == NcclAlgorithm::tree) return true;
@@ -343,7 +358,7 @@ void for_each_regime(const NcclQuestion& q, Bytes size, Function&& function) {
                           .gpus = q.ranks / q.servers,
                           .nvlink = q.nvlink,
                           .of_rate = of_rate(pattern, protocol, size)};
-      if (is_possible(q, regime)) function(regime);
+      if (is_possible(q, regime, size)) function(regime);
     }
 }
 

@@ -137,9 +137,23 @@ TEST_CASE("nccl tuning: an all-to-all takes 5 us more for each rank on another s
     return nccl_costs(profile, nccl_choice(profile, q, 1_KiB)).base;
   };
   CHECK(base(Collective::alltoall, 1, 1) == 8400_ns);
-  CHECK(base(Collective::alltoall, 2, 1) == 8400_ns + 40_us);
-  CHECK(base(Collective::alltoall, 4, 2) == 8400_ns + 120_us);
+  CHECK(base(Collective::alltoall, 2, 1) == 6600_ns + 40_us);  // and as long as LL besides
+  CHECK(base(Collective::alltoall, 4, 2) == 6600_ns + 120_us);
   CHECK(base(Collective::allgather, 4, 2) == 8400_ns);
+}
+
+TEST_CASE("nccl tuning: an all-to-all takes LL for up to 16 KiB to each rank of a server, and between servers its latencies but never it") {
+  NcclQuestion q{.collective = Collective::alltoall, .ranks = 8, .nvlink = true, .inside = 2400_Gbps};
+  CHECK(nccl_choice({}, q, 128_KiB).protocol == NcclProtocol::ll);
+  CHECK(nccl_choice({}, q, 128_KiB + 1_B).protocol == NcclProtocol::simple);
+  q.servers = 2, q.outside = 400_Gbps;
+  const Regime regime = nccl_choice({}, q, 8_B);
+  CHECK(regime.protocol == NcclProtocol::simple);
+  const NcclCosts costs = nccl_costs({}, regime);
+  CHECK(costs.network == 2700_ns);
+  CHECK(costs.efficiency == nccl_costs({}, {.protocol = NcclProtocol::simple}).efficiency);
+  q.protocol = NcclProtocol::ll;  // NCCL_ALLOC_P2P_NET_LL_BUFFERS=1
+  CHECK(nccl_choice({}, q, 8_B).protocol == NcclProtocol::ll);
 }
 
 TEST_CASE("nccl tuning: between servers messages that reach the profile's rendezvous_threshold take its rendezvous for each hop") {
