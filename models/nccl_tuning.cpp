@@ -119,8 +119,9 @@ const Table& table_of(const Regime& regime) {
 // Of a hop between servers.
 double network_us(const Regime& regime) {
   if (nvswitches_add(regime)) return sharp_adds(regime) ? nvls_network_us / 2 : nvls_tree_hop_us;
-  const double us = (regime.gpus == 1 ? tree : table_of(regime)).network[index_of(latencies_of(regime))];  // nothing hides it from an only GPU
-  return sharp_adds(regime) ? us / 2 : us;                                                            // up to the switches and down again
+  const Table& table = regime.gpus == 1 ? tree : table_of(regime);  // nothing hides it from an only GPU
+  const double us = table.network[index_of(latencies_of(regime))];
+  return sharp_adds(regime) ? us / 2 : us;  // up to the switches and down again
 }
 
 // An NVSwitch by itself.

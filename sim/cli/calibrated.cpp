@@ -32,6 +32,15 @@ std::vector<std::string> paths_of(int ranks, int gpus) {
   return out;
 }
 
+// "mpich" of "mpi(library=mpich)"; empty: the profile's.
+std::string library_in(const std::string& label) {
+  constexpr std::string_view key = "library=";
+  const std::size_t at = label.find(key);
+  if (at == label.npos) return {};
+  const std::size_t first = at + key.size();
+  return label.substr(first, label.find_first_of(",)", first) - first);
+}
+
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
 
 std::string range_of(const Calibration& c) {
@@ -49,6 +58,7 @@ std::optional<Calibration> calibration_in(const Json& json) {
   const auto sizes = list_in<std::string>(valid, "size");
   Calibration out{.collectives = list_in<std::string>(valid, "collectives"),
                   .algorithms = list_in<std::string>(valid, "algorithms"),
+                  .libraries = list_in<std::string>(valid, "libraries"),
                   .paths = list_in<std::string>(valid, "paths"),
                   .ranks = list_in<int>(valid, "ranks"),
                   .smallest = {},
@@ -78,6 +88,8 @@ std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scen
   const auto name_in = [](const std::string& label) { return label.substr(0, label.find('(')); };
   if (const std::string name = name_in(row.algorithm); !has(c.algorithms, name) && !has(c.algorithms, name_in(row.chosen)))
     out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.algorithms, ", ")));
+  if (const std::string library = library_in(row.algorithm); !library.empty() && !c.libraries.empty() && !has(c.libraries, library))
+    out.push_back(fmt::format("library {} (fitted: {})", library, fmt::join(c.libraries, ", ")));
   if (c.paths.empty()) return out;
   for (const std::string& path : paths_of(row.ranks, scenario.server.gpu_count()))
     if (!has(c.paths, path)) out.push_back(fmt::format("paths of the {} (fitted: {})", path, fmt::join(c.paths, ", ")));

@@ -15,7 +15,8 @@ namespace weft {
 // What `weft calibrate` wrote into a profile.
 struct Calibration {
   std::vector<std::string> collectives, algorithms;
-  std::vector<std::string> paths;  // "server" (between GPUs of one), "network"
+  std::vector<std::string> libraries;  // of MPI, whose choices were simulated; empty: no measurement asked for any
+  std::vector<std::string> paths;      // "server" (between GPUs of one), "network"
   std::vector<int> ranks;
   Bytes smallest, largest;
   int held_out = 0;  // points

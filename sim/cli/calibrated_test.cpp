@@ -37,6 +37,21 @@ TEST_CASE("calibrated: of an algorithm that chooses, what it chose may be what w
   CHECK(beyond(*c, row, Scenario{}) == Lines{"mpi (fitted: ring)"});
 }
 
+TEST_CASE("calibrated: a library that nobody measured is named, where the scenario asks for it") {
+  Json of_mpi = calibration;
+  of_mpi["valid_for"]["algorithms"] = {"mpi"};
+  Row row = row_of(4, 64_KiB);
+  row.algorithm = "mpi(library=mpich)";
+  CHECK(beyond(*calibration_in(of_mpi), row, Scenario{}).empty());  // nothing is known
+  of_mpi["valid_for"]["libraries"] = {"open_mpi"};
+  const auto c = calibration_in(of_mpi);
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"library mpich (fitted: open_mpi)"});
+  row.algorithm = "mpi(library=open_mpi)";
+  CHECK(beyond(*c, row, Scenario{}).empty());
+  row.algorithm = "mpi";
+  CHECK(beyond(*c, row, Scenario{}).empty());
+}
+
 TEST_CASE("calibrated: a path that nobody measured is named") {
   const auto c = calibration_in(calibration);
   Scenario scenario;
