@@ -119,6 +119,12 @@ std::vector<double> relative_errors(const std::vector<double>& simulated, const 
   return out;
 }
 
+// Hundreds of times a search asks for all points that it has.
+Objective searched(Objective& objective, const FitOptions& options) {
+  constexpr std::int64_t part_of_budget = 40;
+  return objective.on(objective.thinned(options.budget / part_of_budget));
+}
+
 // Every point judged by a fit to the other folds.
 ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, const Moving& moving, const FitOptions& options) {
   const std::vector<const FitPoint*>& points = whole.points();
@@ -131,13 +137,13 @@ ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, co
     std::vector<const FitPoint*> training, tested;
     for (std::size_t i = 0; i < points.size(); ++i) (static_cast<int>(i) % options.folds == fold ? tested : training).push_back(points[i]);
     if (training.empty() || tested.empty()) continue;
-    Objective objective = whole.on(training);
+    Objective to_all = whole.on(training), objective = searched(to_all, options);
     Search search(objective);
     search.allow(options.budget / 4 / options.folds);
     Candidate best = search.start(initial_values(open), moving, options.seed, 0);
     search.center_sizes(best, moving);
     Objective judge = whole.on(tested).with(Precision::told);
-    const WithCosts reached = open.fits_costs() ? within_reach(search, objective, best) : WithCosts{.values = best.values};
+    const WithCosts reached = open.fits_costs() ? within_reach(search, to_all, best) : WithCosts{.values = best.values};
     const auto judged = relative_errors(judge.simulated(reached.values, reached.costs), tested);
     errors.insert(errors.end(), judged.begin(), judged.end());
   }
@@ -193,8 +199,9 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   FitResult result;
   for (const FitParameter& p : open.parameters()) result.parameters.push_back({p, p.initial});
   const auto simulators = std::make_shared<Simulators>(open, most_messages_of_a_call(open, points, options.budget));
-  Objective objective(open, training, simulators, Precision::about);
-  Objective whole = objective.on(all), judge = whole.with(Precision::told);
+  Objective to_all(open, training, simulators, Precision::about);
+  Objective whole = to_all.on(all), judge = whole.with(Precision::told);
+  Objective objective = searched(to_all, options);
   Search search(objective);
   if (options.say) options.say(fmt::format("fits {} parameters to {} points", result.parameters.size(), training.size()));
   const std::int64_t for_starts = objective.work() + options.budget / 2;
@@ -224,7 +231,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
     if (moving[i]) best.values[i] = rounded(best.values[i]);
   best.values = objective.physical(std::move(best.values));
   if (open.fits_costs()) {
-    WithCosts reached = within_reach(search, objective, best);
+    WithCosts reached = within_reach(search, to_all, best);
     for (std::size_t i = 0; i < moving.size(); ++i)
       if (reached.values[i] != best.values[i]) result.parameters[i].determined = true;
     best.values = std::move(reached.values);

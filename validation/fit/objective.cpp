@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <tuple>
 
 namespace weft {
 namespace {
@@ -191,6 +192,38 @@ std::vector<const FitPoint*> Objective::cheapest(double share, std::size_t fewes
     sum += static_cast<double>(works[i]);
     if (sum > limit && out.size() >= fewest) break;
     out.push_back(points_[i]);
+  }
+  return out;
+}
+
+std::vector<const FitPoint*> Objective::thinned(std::int64_t most_work) {
+  std::vector<std::int64_t> works = work_of_points();
+  for (std::size_t i = 0; i < works.size(); ++i)
+    if (points_[i]->setup.algorithm.name == "nccl") works[i] = 0;  // they share their times, once simulated (Simulator::about_us)
+  if (std::accumulate(works.begin(), works.end(), std::int64_t{0}) <= most_work) return points_;
+  struct Series {
+    std::vector<std::size_t> by_size = {};
+    std::int64_t work = 0;
+  };
+  std::map<std::tuple<std::string, std::string, int>, Series> found;
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    const MeasuredSetup& e = points_[i]->setup;
+    Series& series = found[{e.collective, e.algorithm.name, e.ranks}];
+    series.by_size.push_back(i), series.work += works[i];
+  }
+  std::vector<Series> cheapest_first;
+  for (auto& [of, series] : found) cheapest_first.push_back(std::move(series));
+  std::ranges::stable_sort(cheapest_first, {}, &Series::work);
+  std::vector<const FitPoint*> out;
+  std::int64_t left = most_work, series_left = std::ssize(cheapest_first);
+  for (Series& series : cheapest_first) {
+    std::ranges::stable_sort(series.by_size, {}, [&](std::size_t i) { return points_[i]->setup.size; });
+    const std::int64_t share = std::max<std::int64_t>(1, left / series_left--);
+    const auto stride = static_cast<std::size_t>((series.work + share - 1) / share);
+    for (std::size_t k = 0; k < series.by_size.size(); k += std::max<std::size_t>(1, stride)) {
+      out.push_back(points_[series.by_size[k]]);
+      left -= works[series.by_size[k]];
+    }
   }
   return out;
 }

@@ -70,6 +70,8 @@ class Objective {
 
   // The cheapest points that make up a share of what all take to simulate, at least `fewest` of them.
   std::vector<const FitPoint*> cheapest(double share, std::size_t fewest);
+  // All points, where simulating each takes no more than this; else fewer sizes of the series that take most, evenly spaced.
+  std::vector<const FitPoint*> thinned(std::int64_t most_work);
 
   double shortest_us() const;          // measured
   double fastest_ns_per_byte() const;  // measured time over size, the least; 0 if nothing was sent

@@ -2,7 +2,10 @@
 
 #include "validation/testing.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -58,6 +61,34 @@ TEST_CASE("objective: what is usual of MPI's calls is not asked of NCCL's") {
   CHECK_FALSE(usual_with({"call_overhead", "nccl_base"}).has_value());
   CHECK(usual_with({"call_overhead", "send_overhead"}).has_value());
   CHECK(usual_with({"send_overhead", "nccl_base"}).has_value());
+}
+
+TEST_CASE("objective: of series that take long to simulate a few sizes are left, evenly spaced, where all points take too long") {
+  const ScratchFolder folder;
+  std::string text = pair_scenario;
+  text.replace(text.find("\"nodes\": 2"), 10, "\"nodes\": 16");
+  const OpenScenario open(folder.file("star.json", text), {}, {"send_overhead"});
+  std::vector<FitPoint> made;
+  for (const char* collective : {"alltoall", "broadcast"})
+    for (const std::int64_t size : sizes) {
+      FitPoint point{
+          .measured = {.system = "made", .collective = collective, .algorithm = "", .size_bytes = 16 * size, .time_us = 10},
+          .setup = {collective, parse_algorithm(collective == std::string("alltoall") ? "direct" : "binomial_tree"), 16, Bytes{16 * size}}};
+      point.setup.nodes = 16, point.setup.of_each_node = 1;
+      made.push_back(point);
+    }
+  std::vector<const FitPoint*> each;
+  for (const FitPoint& p : made) each.push_back(&p);
+  Objective objective(open, each, std::make_shared<Simulators>(open), Precision::about);
+  const auto works = objective.work_of_points();
+  const std::int64_t all = std::accumulate(works.begin(), works.end(), std::int64_t{0});
+  CHECK(objective.thinned(all) == each);
+  const std::vector<const FitPoint*> some = objective.thinned(all / 2);
+  CHECK(std::ranges::count(some, "broadcast", [](const FitPoint* p) { return p->setup.collective; }) == 4);
+  std::vector<std::int64_t> of_the_slow;
+  for (const FitPoint* p : some)
+    if (p->setup.collective == "alltoall") of_the_slow.push_back(p->setup.size.count);
+  CHECK(of_the_slow == std::vector<std::int64_t>{16 * 8, 16 * 4096});
 }
 
 }  // namespace weft
