@@ -6,6 +6,7 @@
 #include "sim/in_network/collisions.hpp"
 
 #include <iterator>
+#include <set>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -68,6 +69,30 @@ TEST_CASE("in-network: packet and flow agree to 10 % where nothing is lost or ma
   const AlgorithmChoice switchml{"switchml"};
   CHECK(us(star(8, 8, NetworkKind::flow), switchml, 4_MB) ==
         doctest::Approx(us(star(8, 8, NetworkKind::packet), switchml, 4_MB)).epsilon(0.02));
+}
+
+TEST_CASE("in-network: packets to a switch take the ECMP paths that flow takes, whatever the seed and the policy") {
+  // Of five workers on other leaves two or more share one of the two cables to the switch that adds, or none do.
+  Json json = Json::parse(R"({"schema": 1, "name": "racks", "fabric": {"type": "fat_tree", "leaves": 4, "nodes_per_leaf": 3, "spines": 2,
+    "link": {"bandwidth": "100Gbps", "latency": "1us"}, "programmable": {"delay": "400ns"}, "ecmp": {"seed": 1}},
+    "hardware": "ideal", "workload": {"algorithm": "switchml", "size": "1MB", "ranks": 8}})");
+  std::set<double> seen;
+  const auto compare = [&] {
+    Scenario s = cases_of(json).front().scenario;
+    s.network = NetworkKind::flow;
+    const double flow = us(s, s.workload.algorithms.front(), 1_MB);
+    s.network = NetworkKind::packet;
+    CHECK(us(s, s.workload.algorithms.front(), 1_MB) == doctest::Approx(flow).epsilon(1e-2));
+    seen.insert(flow);
+  };
+  for (const int seed : {1, 2, 3}) {
+    CAPTURE(seed);
+    json["fabric"]["ecmp"]["seed"] = seed;
+    compare();
+  }
+  CHECK(seen.size() > 1);
+  json["fabric"]["ecmp"] = {{"policy", "least_loaded"}};
+  compare();
 }
 
 TEST_CASE("in-network: sums are right on racks, with several servers and with loss, or the run would fail") {

@@ -164,6 +164,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   void grow_tree(NodeId root, Address group);
   static std::uint64_t tree_key(NodeId at, NodeId root, Address group);
   std::vector<std::vector<Hop>> tree_hops(NodeId root, Address group);
+  int endpoint_below(NodeId at) const;
   std::vector<Hop> path_between(NodeId from, NodeId to);
   std::vector<TreeNode> shortest_paths(NodeId root, std::uint64_t salt) const;
   std::vector<Hop> there_and_back(NodeId node) const;

@@ -31,13 +31,28 @@ DatagramNetwork::Branch DatagramNetwork::path(NodeId at, const Attachment& from,
   return entry->second = {network_.add_hops(hops), 1};
 }
 
-// Between endpoints as the fabric routes; from or to a switch a shortest path.
+// The first endpoint whose cable leads to this switch; -1: none.
+int DatagramNetwork::endpoint_below(NodeId at) const {
+  const Fabric& fabric = routes_.fabric();
+  for (int e = 0; e < fabric.endpoints(); ++e)
+    for (const auto& edge : boost::make_iterator_range(boost::out_edges(static_cast<std::size_t>(fabric.port_of(e)), fabric.graph())))
+      if (boost::target(edge, fabric.graph()) == static_cast<std::size_t>(at)) return e;
+  return -1;
+}
+
+// Between endpoints as the fabric routes, and so from or to a switch that has endpoints, as if to the first of them; from or to another, or
+// between a switch and what is below it, a shortest path.
 std::vector<Hop> DatagramNetwork::path_between(NodeId from, NodeId to) {
   if (from == to) return there_and_back(from);
-  const int a = endpoint_at_[static_cast<std::size_t>(from)], b = endpoint_at_[static_cast<std::size_t>(to)];
-  if (a >= 0 && b >= 0) {
+  const Fabric& fabric = routes_.fabric();
+  int a = endpoint_at_[static_cast<std::size_t>(from)], b = endpoint_at_[static_cast<std::size_t>(to)];
+  if (a < 0 && b >= 0) a = endpoint_below(from);
+  if (b < 0 && a >= 0) b = endpoint_below(to);
+  if (a >= 0 && b >= 0 && a != b) {
     const auto hops = routes_.hops(routes_.of(a, b));
-    return {hops.begin(), hops.end()};
+    const auto first = std::ranges::find(hops, from, [&](const Hop& hop) { return fabric.from(hop.link); });
+    const auto last = std::find_if(first, hops.end(), [&](const Hop& hop) { return fabric.to(hop.link) == to; });
+    if (last != hops.end()) return {first, std::next(last)};
   }
   const auto reached = shortest_paths(from, static_cast<std::uint64_t>(to));
   std::vector<Hop> hops;
