@@ -25,26 +25,7 @@ void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, 
   row.busiest_link_utilization = most;
 }
 
-// The most that the links out of any endpoint carried.
-std::int64_t most_sent(const std::vector<std::int64_t>& bytes_on_link, const Fabric& fabric) {
-  std::vector<std::int64_t> sent(static_cast<std::size_t>(fabric.devices()));
-  for (LinkId id = 0; id < fabric.links(); ++id)
-    sent[static_cast<std::size_t>(fabric.from(id))] += bytes_on_link[static_cast<std::size_t>(id)];
-  std::int64_t most = 0;
-  for (int e = 0; e < fabric.endpoints(); ++e) most = std::max(most, sent[static_cast<std::size_t>(fabric.node_of(e))]);
-  return most;
-}
-
-Bytes wire_bytes_per_rank(const SimulatedJob& j) {
-  const auto iterations = static_cast<std::int64_t>(j.own.iterations.size());
-  if (j.job.in_network()) return Bytes{j.own.most_sent / iterations};
-  const Schedule* schedule = j.job.schedule.get();
-  const bool switches =
-      schedule && schedule->servers > 0 && j.job.placement[static_cast<std::size_t>(schedule->workers())] >= j.fabric.endpoints();
-  if (schedule && !j.job.training && !j.job.compression && !switches)
-    return Bytes{traffic(*schedule, j.job.elements(j.size)).max_elements_sent * j.job.element_bytes()};
-  return Bytes{most_sent(j.all.bytes_on_link, j.fabric) / iterations};
-}
+Bytes wire_bytes_per_rank(const SimulatedJob& j) { return Bytes{j.own.most_sent / static_cast<std::int64_t>(j.own.iterations.size())}; }
 
 std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
 

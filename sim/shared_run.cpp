@@ -21,6 +21,17 @@
 namespace weft {
 namespace {
 
+// Into the fabric, by the NIC that sent most; an endpoint without a server is its own.
+std::int64_t most_sent(const std::vector<std::int64_t>& bytes_on_link, const Fabric& fabric) {
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(fabric.devices()));
+  for (LinkId id = 0; id < fabric.links(); ++id) {
+    const NodeId from = fabric.from(id);
+    if (fabric.link(id).in_server || fabric.device(from).kind == DeviceKind::network_switch) continue;
+    sent[static_cast<std::size_t>(from)] += bytes_on_link[static_cast<std::size_t>(id)];
+  }
+  return sent.empty() ? 0 : std::ranges::max(sent);
+}
+
 SimTime mean_of(const std::vector<SimTime>& times) {
   double sum = 0;
   for (const SimTime t : times) sum += static_cast<double>(t.ps);
@@ -174,6 +185,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       out.jobs.push_back({.iterations = program->iterations(),
                           .messages = job.messages,
                           .mean_finish = mean_of(job.rank_finish),
+                          .most_sent = most_sent(job.bytes_on_link, site.routes.fabric()),
                           .critical_path = program->critical_path()});
       ++program;
     } else if (std::holds_alternative<PlacedTraining>(t.placed)) {
@@ -181,6 +193,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       carried(job.bytes_on_link);
       out.jobs.push_back({.iterations = training->iterations(),
                           .messages = job.messages,
+                          .most_sent = most_sent(job.bytes_on_link, site.routes.fabric()),
                           .computed = training->computed(),
                           .compressing = training->compressing(),
                           .waits = training->waits()});
@@ -247,10 +260,13 @@ const PlacedProgram& only_program(const SharedLoad& load) {
   return program;
 }
 
-SharedRun alone(NetworkRun run, const PlacedProgram& program) {
+SharedRun alone(NetworkRun run, const PlacedProgram& program, const Fabric& fabric) {
   const SimTime begin = program.start.empty() ? SimTime{} : *std::ranges::min_element(program.start);
   SharedRun out;
-  out.jobs.push_back({.iterations = {{begin, run.finish}}, .messages = run.messages, .mean_finish = mean_of(run.rank_finish)});
+  out.jobs.push_back({.iterations = {{begin, run.finish}},
+                      .messages = run.messages,
+                      .mean_finish = mean_of(run.rank_finish),
+                      .most_sent = most_sent(run.bytes_on_link, fabric)});
   out.finish = run.finish;
   out.bytes_on_link = std::move(run.bytes_on_link);
   out.events = run.events;
@@ -259,7 +275,7 @@ SharedRun alone(NetworkRun run, const PlacedProgram& program) {
 
 SharedRun run_simgrid(const SharedLoad& load, const SharedSite& site, Around) {
   const PlacedProgram& program = only_program(load);
-  return alone(run_s4u(program, site.routes), program);
+  return alone(run_s4u(program, site.routes), program, site.routes.fabric());
 }
 
 SharedRun run_ns3(const SharedLoad& load, const SharedSite& site, Around) {
@@ -274,7 +290,7 @@ SharedRun run_ns3(const SharedLoad& load, const SharedSite& site, Around) {
                         .start = program.start,
                         .regime = call.regime},
                        site.routes.fabric(), site.routes),
-               program);
+               program, site.routes.fabric());
 }
 
 struct Runner {

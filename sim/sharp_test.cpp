@@ -136,3 +136,14 @@ TEST_CASE("sharp: what cannot be simulated with in-network aggregation is refuse
   json["fabric"]["sharp"] = 1;
   CHECK(lines_for(json) == Lines{"f.json: /fabric/sharp: must be true or false, got 1"});
 }
+
+TEST_CASE("sharp: NVLinks carry what is left for them where the NVSwitch adds, and are no busier than all of their time") {
+  Json json = servers(16, "nvls");
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls_tree"})");
+  const Row row = run(json);
+  CHECK(row.busiest_link_utilization > 0.5);
+  CHECK(row.busiest_link_utilization <= 1);
+  json["workload"]["ranks"] = 8;  // one server
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls"})");
+  CHECK(run(json).busiest_link_utilization <= 1);
+}

@@ -374,7 +374,7 @@ class EventExecutor {
                                                      .reduces = load.reduces});
     messages_ += steps;
     if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
-    lane_.connections[route].bytes += load.bytes;
+    lane_.connections[route].bytes += costs_.carried(route, load.bytes);
     lane_.network.start(route, steps * costs_.wire_bytes(route, each) + load.bytes - steps * each,
                         SimTime{at} - (costs_.latency(route) - costs_.latency_ahead(route)), token);
   }

@@ -120,7 +120,7 @@ struct LaneState {
   std::vector<std::int64_t> bytes_on_link() const {
     std::vector<std::int64_t> out(static_cast<std::size_t>(routes.fabric().links()));
     for (const Connection& c : connections)
-      for (const Hop& hop : routes.hops(c.route)) out[static_cast<std::size_t>(hop.link)] += c.of_switches ? c.bytes / 2 : c.bytes;
+      for (const Hop& hop : routes.hops(c.route)) out[static_cast<std::size_t>(hop.link)] += c.bytes;
     return out;
   }
 };

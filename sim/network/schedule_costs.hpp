@@ -77,11 +77,12 @@ class ScheduleCosts {
   std::int64_t rendezvous_ps(std::int64_t bytes) const { return of_size_.of(hardware_.rendezvous, bytes).ps; }
   // Of a job without gains on NVLink, and without in-network aggregation.
   std::int64_t wire_bytes(std::int64_t bytes) const { return of_size_.wire_bytes(hardware_, bytes); }
-  std::int64_t wire_bytes(std::uint32_t connection, std::int64_t bytes) const {
-    const std::int64_t all = wire_bytes(bytes);
-    if (connection != lane_.none && lane_.connections[connection].of_switches) return (all + 1) / 2;
-    if (hardware_.nvlink_gain == 1 || lane_.connections[connection].path_class != PathClass::nvlink) return all;
-    return std::llround(static_cast<double>(all) / hardware_.nvlink_gain);
+  std::int64_t wire_bytes(std::uint32_t connection, std::int64_t bytes) const { return carried(connection, wire_bytes(bytes)); }
+  // What the links carry of so many bytes of messages.
+  std::int64_t carried(std::uint32_t connection, std::int64_t bytes) const {
+    if (connection != lane_.none && lane_.connections[connection].of_switches) return (bytes + 1) / 2;
+    if (hardware_.nvlink_gain == 1 || lane_.connections[connection].path_class != PathClass::nvlink) return bytes;
+    return std::llround(static_cast<double>(bytes) / hardware_.nvlink_gain);
   }
   // What a message costs besides its bytes, after the sender's overheads, where it stands for several steps: in each but the last.
   SimTime once(std::uint32_t connection, std::uint32_t channel, std::int64_t each, bool reduces) const {
