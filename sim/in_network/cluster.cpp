@@ -139,6 +139,7 @@ void place(AtpSettings settings, const InNetworkCluster& cluster, const InNetwor
     settings.initial_window = std::min(settings.initial_window, std::max(4, static_cast<int>(packets)));
     settings.largest_window = std::max(settings.initial_window, static_cast<int>(std::min(std::ceil(packets), 1048576.0)));
   }
+  if (settings.timeout == AtpSettings{}.timeout) settings.timeout = std::max(settings.timeout, 2 * (trip.held + trip.elsewhere));
   // Not before whole windows of all workers, none of them added up, have passed the server's link.
   const double windows = static_cast<double>(settings.largest_window) * static_cast<double>(out.servers.size() * cluster.workers().size());
   const double queue_ps = windows / trip.packets * static_cast<double>((trip.held + trip.elsewhere).ps);

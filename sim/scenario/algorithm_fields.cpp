@@ -52,7 +52,10 @@ Fields<AtpSettings> atp_fields() {
                    "The share of packets, 0 to 1, that switches forward without aggregating them (SetForceForward in the authors' code)."),
           optional("framing", &C::framing, "The framing of each packet on a link in addition: preamble, gap and FCS of Ethernet are 24B."),
           optional("host", &C::host, "What a packet costs a worker or parameter server."),
-          optional("timeout", &C::timeout, "The largest retransmission timeout; it is shorter where round trips are known.")};
+          optional("timeout", &C::timeout,
+                   "The largest retransmission timeout; it is shorter where round trips are known. Where it is 200us, twice the round trip "
+                   "if that is "
+                   "longer.")};
 }
 
 Fields<SwitchmlSettings> switchml_fields() {

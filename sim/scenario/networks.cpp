@@ -17,6 +17,9 @@ constexpr const char* every_network_leaves_out[] = {
     "Contention for the memory of hosts and GPUs beyond the links of a server that the scenario names.",
     "Noise of operating systems and of other tenants, but for start_skew, jobs and traffic that the scenario names.",
 };
+constexpr const char* nccl_waits =
+    "The slots of NCCL's buffers: a sender begins a message when the one before has arrived, on flow when its bytes have left, so calls of "
+    "many messages over long links take longer.";
 constexpr const char* flow_leaves_out[] = {
     "Queues, losses and congestion control: flows have their max-min fair rates at once.",
     "Packet headers, except as wire_efficiency says.",
@@ -26,16 +29,19 @@ constexpr const char* flow_leaves_out[] = {
 constexpr const char* packet_leaves_out[] = {
     "Queues inside a server are without limit and without marks, as PCIe loses nothing; their arbitration knows no weights.",
     "Adaptive routing: the packets of a connection take one path.",
+    nccl_waits,
     every_network_leaves_out[0],
     every_network_leaves_out[1],
 };
 constexpr const char* simgrid_leaves_out[] = {
     "Queues, losses and congestion control: SimGrid shares links in max-min fairness, its effects of TCP are off.",
+    nccl_waits,
     every_network_leaves_out[0],
     every_network_leaves_out[1],
 };
 constexpr const char* ns3_leaves_out[] = {
     "RDMA transports, ECN and pauses: messages are carried as TCP.",
+    nccl_waits,
     every_network_leaves_out[0],
     every_network_leaves_out[1],
 };
