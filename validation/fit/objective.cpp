@@ -25,7 +25,7 @@ constexpr double weight_of_bias = 0.1;           // of when NCCL changes its pro
 constexpr double weight_of_choice = 1;           // the time over that of the best choice counts as an error
 constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
 
-// Nothing is faster out of the cache than in it.
+// Nothing is faster out of the cache than in it, and a nearer cache is no larger than the one behind it.
 void keep_physical(HardwareProfile& hardware) {
   const auto not_above = [](BitsPerSecond& rate, BitsPerSecond nearer) {
     if (rate.count > 0 && nearer.count > 0) rate = std::min(rate, nearer);
@@ -34,6 +34,8 @@ void keep_physical(HardwareProfile& hardware) {
   not_above(hardware.reduce_rate_in_memory, hardware.reduce_rate_beyond_cache);
   not_above(hardware.copy_rate_beyond_cache, hardware.copy_rate);
   not_above(hardware.copy_rate_in_memory, hardware.copy_rate_beyond_cache);
+  if (hardware.reduce_cache < HardwareProfile{}.reduce_cache)
+    hardware.reduce_cache = std::min(hardware.reduce_cache, hardware.last_level_cache);
 }
 
 }  // namespace

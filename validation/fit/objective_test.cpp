@@ -63,6 +63,16 @@ TEST_CASE("objective: what is usual of MPI's calls is not asked of NCCL's") {
   CHECK(usual_with({"send_overhead", "nccl_base"}).has_value());
 }
 
+TEST_CASE("objective: a nearer cache is no larger than the one behind it") {
+  const ScratchFolder folder;
+  const OpenScenario open(folder.file("pair.json", pair_scenario), {}, {"reduce_cache", "last_level_cache"});
+  FitPoint point{.measured = {.system = "made", .collective = "allreduce", .algorithm = "ring", .size_bytes = 1 << 30, .time_us = 1e6},
+                 .setup = {"allreduce", parse_algorithm("ring"), 2, 1_GiB}};
+  const Objective objective(open, {&point}, std::make_shared<Simulators>(open), Precision::told);
+  CHECK(objective.physical({128 << 20, 32 << 20}) == std::vector<double>{32 << 20, 32 << 20});
+  CHECK(objective.physical({1 << 20, 32 << 20}) == std::vector<double>{1 << 20, 32 << 20});
+}
+
 TEST_CASE("objective: of series that take long to simulate a few sizes are left, evenly spaced, where all points take too long") {
   const ScratchFolder folder;
   std::string text = pair_scenario;
