@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every ./weft command that the documentation shows, and compares their tables with runs.
+# Runs every ./weft command that the documentation shows, compares their tables with runs, and looks for the files that pages link to.
 #   docs_test.sh WEFT_BINARY [--renew]    --renew writes the tables first
 set -euo pipefail
 
@@ -103,6 +103,24 @@ compare() {
     failed=1
   fi
 }
+# Pages, from the root on.
+pages() { (CDPATH= cd -- "$root" && find . \( -name build -o -name '.*' ! -name . \) -prune -o -name '*.md' -print | LC_ALL=C sort); }
+
+# [text](path) and [text](path#part), but not of what lies elsewhere or in the same page.
+links_exist() {
+  local page target
+  while IFS= read -r page; do
+    while IFS= read -r target; do
+      target=${target%%#*}
+      [[ -z $target || -e $root/${page%/*}/$target ]] && continue
+      printf '%s: links to %s, which does not exist\n' "$page" "$target" >&2
+      failed=1
+    done < <(awk '/^ *```/ { fenced = !fenced; next } !fenced { gsub(/`[^`]*`/, ""); while (match($0, /\]\([^() ]+\)/)) { print substr($0, RSTART + 2, RLENGTH - 3); $0 = substr($0, RSTART + RLENGTH) } }' "$root/$page" |
+      grep -vE '^[a-z]+:' | sort -u)
+  done < <(pages)
+}
+links_exist
+
 table eflops_scale README.md
 for name in in_network_scale in_network_loss in_network_memory in_network_jobs; do table $name collectives/in_network/README.md; done
 table incast sim/packet/README.md
@@ -111,8 +129,9 @@ tune_methods >tune_methods.md
 compare tune_methods sim/tune/README.md
 
 # Lines that begin with ./weft inside fenced blocks; building and testing are what is under way, and `weft validate` is a test of its own.
-commands=$(CDPATH= cd -- "$root" && find . \( -name build -o -name '.*' ! -name . \) -prune -o -name '*.md' -print | LC_ALL=C sort | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |
+commands=$(CDPATH= cd -- "$root" && pages | xargs awk '/^```/ { fenced = !fenced } fenced && /^\.\/weft / { sub(/ +#.*/, ""); print FILENAME "\t" $0 }' |
   grep -vE $'\t\./weft (test|build|install)( |$)|\t\./weft validate$')
+command -v man >/dev/null || commands=$(grep -v '| man ' <<<"$commands")
 while IFS=$'\t' read -r page command; do
   if ! output=$(bash -c "${command/#.\/weft/\"$binary\"}" </dev/null 2>&1); then
     printf '%s: this command failed: %s\n%s\n' "$page" "$command" "$output" >&2
