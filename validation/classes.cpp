@@ -307,8 +307,8 @@ std::vector<std::pair<std::filesystem::path, std::string>> class_profiles(const 
     const Representative chosen = Losses(members).representative();
     const Json values = HardwareForm::write(chosen.profile);
     Json text = {{"schema", 1},
-                 {"description", fmt::format("Systems of the class \"{}\", for those that nobody has measured: of {} {}.", judged.name,
-                                             fmt::join(names, ", "), chosen.what)}};
+                 {"description", fmt::format("For systems of the class \"{}\" that nobody has measured: {} ({}).", judged.name, chosen.what,
+                                             fmt::join(names, ", "))}};
     const std::string source = fmt::format("of the class \"{}\": {}", judged.name, chosen.what);
     for (const auto& [key, value] : values.items())
       if (key != "profile") text[key] = {{"value", value}, {"source", source}};

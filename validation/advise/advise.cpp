@@ -163,7 +163,7 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
       << table_of(advisor, ranges, calibration);
   const auto of_nccl = advised_ranges(advisor.times(), [&](std::size_t c) { return is_nccl(advisor.candidates()[c]); });
   if (!of_nccl.empty()) out << "#\n# among NCCL's own\n" << table_of(advisor, of_nccl, calibration);
-  out << "#\n# ahead: the median over the sizes of a range (and the least); the ends of ranges are known to 5 % where another follows\n";
+  out << "#\n# ahead: the median over the sizes of a range (and the minimum); the ends of ranges are known to 5 % where another follows\n";
   if (calibration && calibration->held_out > 0)
     out << fmt::format(
         "# sure: ahead by more than the profile's error on what was held out, 95th percentile {}; likely: than its median, {}\n",

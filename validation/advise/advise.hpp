@@ -1,4 +1,4 @@
-// `weft advise`: which algorithm is done first at which size, among all that the scenario's collective has.
+// `weft advise`: which algorithm is the fastest at which size, among all that the scenario's collective has.
 #pragma once
 
 #include "sim/cases/cases.hpp"
@@ -16,7 +16,7 @@ namespace weft {
 // A candidate at a size: when it is done.
 using AdviseTimes = std::map<Bytes, std::map<std::size_t, SimTime>>;  // by size and number of the candidate
 
-// Sizes from one to another at which a candidate is done first.
+// Sizes from one to another at which a candidate is the fastest.
 struct AdvisedRange {
   Bytes from, to;
   std::size_t candidate = 0;
