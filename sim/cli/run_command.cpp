@@ -259,6 +259,9 @@ class Run {
     return why_not([&] {
       if (folder_->write(results, whole)) {
         if (whole) journal_->finish(requests_);
+        if (!folder_->removed().empty())
+          err_ << fmt::format("weft: removed what an earlier run has left in {}: {}\n", *arguments_.output,
+                              fmt::join(folder_->removed(), ", "));
       } else if (!whole) {
         err_ << fmt::format("weft: {} keeps its earlier results, which have more rows; --resume goes on with what is done\n",
                             *arguments_.output);

@@ -74,7 +74,9 @@ bool ResultFolder::write(const std::vector<Result>& results, bool whole) {
     write_file(folder_ / "trace.json", to_trace(results, cases_));
   for (const ExtraFile& file : wanted_) write_file(folder_ / file.name, file.text(results));
   std::error_code gone;
-  for (const std::filesystem::path& file : stale_) std::filesystem::remove(file, gone);
+  for (const std::filesystem::path& file : stale_)
+    if (std::filesystem::remove(file, gone)) removed_.push_back(file.filename().string());
+  stale_.clear();
   earlier_rows_ = 0;
   return true;
 }

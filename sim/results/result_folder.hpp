@@ -38,12 +38,16 @@ class ResultFolder {
   // over earlier ones with more rows: false. Throws RunError.
   bool write(const std::vector<Result>& results, bool whole = true);
 
+  // Names of the files of earlier results that write() has removed.
+  const std::vector<std::string>& removed() const { return removed_; }
+
  private:
   std::filesystem::path folder_;
   const std::vector<Case>& cases_;
   std::size_t earlier_rows_ = 0;
   std::vector<ExtraFile> wanted_ = {};
   std::vector<std::filesystem::path> stale_ = {};
+  std::vector<std::string> removed_ = {};
 };
 
 }  // namespace weft
