@@ -1,31 +1,40 @@
 #include "sim/cases/describe.hpp"
 
+#include "kernels/base/plural.hpp"
 #include "models/traces/traced_program.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 namespace weft {
 namespace {
 
 struct Shape {
-  std::string operator()(const BiGraph& b) const { return fmt::format("bigraph, {} switches x {} nodes", b.switches, b.nodes_per_switch); }
+  std::string operator()(const BiGraph& b) const {
+    return fmt::format("bigraph, {} switches x {}", b.switches, counted(b.nodes_per_switch, "node"));
+  }
   std::string operator()(const FatTree& t) const {
     if (t.three_tiers()) return fmt::format("fat_tree, k = {}", t.k);
-    return fmt::format("fat_tree, {} leaves x {} nodes, {} spines", t.leaves, t.nodes_per_leaf, t.spines);
+    return fmt::format("fat_tree, {} x {}, {}", counted(t.leaves, "leaf", "leaves"), counted(t.nodes_per_leaf, "node"),
+                       counted(t.spines, "spine"));
   }
-  std::string operator()(const Star& s) const { return fmt::format("star, {} nodes", s.nodes); }
-  std::string operator()(const Torus& t) const { return fmt::format("torus {} x {} nodes", fmt::join(t.dims, "x"), t.nodes_per_switch); }
+  std::string operator()(const Star& s) const { return "star, " + counted(s.nodes, "node"); }
+  std::string operator()(const Torus& t) const {
+    return fmt::format("torus {} x {}", fmt::join(t.dims, "x"), counted(t.nodes_per_switch, "node"));
+  }
   std::string operator()(const Dragonfly& d) const {
-    return fmt::format("dragonfly, {} groups x {} routers x {} nodes", d.groups, d.routers_per_group, d.nodes_per_router);
+    return fmt::format("dragonfly, {} x {} x {}", counted(d.groups, "group"), counted(d.routers_per_group, "router"),
+                       counted(d.nodes_per_router, "node"));
   }
   std::string operator()(const GraphFabric& g) const {
-    return fmt::format("graph, {} nodes, {} switches, {} links", g.nodes.size(), g.switches.size(), g.links.size());
+    return fmt::format("graph, {}, {}, {}", counted(std::ssize(g.nodes), "node"), counted(std::ssize(g.switches), "switch", "switches"),
+                       counted(std::ssize(g.links), "link"));
   }
   std::string operator()(const SimgridFabric& s) const {
-    return fmt::format("simgrid, {}: {} hosts, {} links", s.file, s.endpoints(), s.platform->links.size());
+    return fmt::format("simgrid, {}: {}, {}", s.file, counted(s.endpoints(), "host"), counted(std::ssize(s.platform->links), "link"));
   }
 };
 
@@ -65,8 +74,8 @@ BitsPerSecond slowest_endpoint(const Scenario& scenario) {
 
 std::string describe(const FabricSpec& spec, const Server& server) {
   if (server.is_sub_node()) return describe(spec);
-  return fmt::format("{}; servers {}: {} {}, {} NIC{}, policy {}{}", describe(spec), server.preset.empty() ? "as described" : server.preset,
-                     server.gpu_count(), server.cores > 0 ? "cores" : "GPUs", server.nic_count(), server.nic_count() == 1 ? "" : "s",
+  return fmt::format("{}; servers {}: {}, {}, policy {}{}", describe(spec), server.preset.empty() ? "as described" : server.preset,
+                     counted(server.gpu_count(), server.cores > 0 ? "core" : "GPU"), counted(server.nic_count(), "NIC"),
                      Form<PeerPolicy>::write(server.policy).get<std::string>(), server.wiring == Wiring::rails ? ", on rails" : "");
 }
 
@@ -117,12 +126,12 @@ std::string describe(const Ecmp& ecmp) {
 }
 
 std::string describe_program(const Workload& workload) {
-  if (!workload.trace.given()) return fmt::format("a program of {} operations", workload.program.size());
+  if (!workload.trace.given()) return "a program of " + counted(std::ssize(workload.program), "operation");
   const TracedProgram& trace = *workload.trace.program;
   std::size_t operations = 0;
   for (const TracedRank& rank : trace.ranks) operations += rank.operations.size();
-  return fmt::format("a program of {} operations, traced on {} rank{} ({})", operations, trace.ranks.size(),
-                     trace.ranks.size() == 1 ? "" : "s", trace.format);
+  return fmt::format("a program of {}, traced on {} ({})", counted(static_cast<std::int64_t>(operations), "operation"),
+                     counted(std::ssize(trace.ranks), "rank"), trace.format);
 }
 
 }  // namespace weft

@@ -1,5 +1,8 @@
 #include "sim/cli/calibrated.hpp"
 
+#include "kernels/base/plural.hpp"
+#include "sim/scenario/hardware_fields.hpp"
+
 #include <algorithm>
 #include <map>
 
@@ -107,7 +110,7 @@ std::string calibration_notes(const std::vector<Result>& results, const std::vec
     if (calibration->held_out > 0)
       text += fmt::format("; error on what was held out: median {}, 95th percentile {}", percent(calibration->median),
                           percent(calibration->p95));
-    const bool changed = std::ranges::any_of(scenario.hardware.sources, [](const auto& s) { return s.second == "given in the scenario"; });
+    const bool changed = std::ranges::any_of(scenario.hardware.sources, [](const auto& s) { return s.second == given_in_the_scenario; });
     text += changed ? "; the scenario changes it\n" : "\n";
     std::map<std::string, std::vector<std::string>> rows;  // why -> which
     std::size_t covered = 0;
@@ -118,8 +121,12 @@ std::string calibration_notes(const std::vector<Result>& results, const std::vec
       for (const std::string& reason : why)
         if (std::string name = name_in_notes(*result.row); !has(rows[reason], name)) rows[reason].push_back(std::move(name));
     }
-    text += rows.empty() ? fmt::format("#   its range covers all {} rows\n", covered)
-                         : fmt::format("#   its range covers {} rows; beyond it:\n", covered);
+    if (covered == 0)  // nothing, where no row has a result
+      text += rows.empty() ? "" : "#   no row lies within the range it was fitted to; outside it:\n";
+    else if (rows.empty())
+      text += fmt::format("#   its range covers {}\n", covered == 1 ? "the row" : fmt::format("all {} rows", covered));
+    else
+      text += fmt::format("#   its range covers {}; outside it:\n", counted(static_cast<std::int64_t>(covered), "row"));
     constexpr std::size_t most = 6;
     for (auto& [reason, names] : rows) {
       const std::size_t more = names.size() > most ? names.size() - most : 0;

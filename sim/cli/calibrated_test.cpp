@@ -67,7 +67,19 @@ TEST_CASE("calibrated: the notes say the held-out error and which rows are beyon
   const auto of = [](const std::string& name) { return name == "mine" ? calibration : Json(); };
   CHECK(calibration_notes(results, {one}, of) ==
         "#\n# hardware mine was fitted to allreduce by ring of 8B to 1MiB on 2 to 8 ranks; error on what was held out: median 2.1 %, 95th "
-        "percentile 10.8 %\n#   its range covers 1 rows; beyond it:\n#   1GiB (fitted: 8B to 1MiB): ring(channels=2) 1GiB\n");
+        "percentile 10.8 %\n#   its range covers 1 row; outside it:\n#   1GiB (fitted: 8B to 1MiB): ring(channels=2) 1GiB\n");
+  const auto ending = [&] {
+    const std::string notes = calibration_notes(results, {one}, of);
+    return notes.substr(notes.find("\n#   ") + 1);
+  };
+  results[0].row = row_of(2, 2_GiB);
+  CHECK(ending() ==
+        "#   no row lies within the range it was fitted to; outside it:\n#   1GiB (fitted: 8B to 1MiB): ring(channels=2) 1GiB\n"
+        "#   2GiB (fitted: 8B to 1MiB): ring(channels=2) 2GiB\n");
+  results[0].row = results[1].row = row_of(2, 1_KiB);
+  CHECK(ending() == "#   its range covers all 2 rows\n");
+  results[0].row.reset();
+  CHECK(ending() == "#   its range covers the row\n");
   one.scenario.hardware.name = "ideal";
   CHECK(calibration_notes(results, {one}, of).empty());
 }

@@ -68,11 +68,11 @@ sharp() {
 # case | transport, a full switch, us, and what packets met: from the table that people read, and its times from results.json
 incast() {
   awk 'NR == FNR { if (/^ *"time_us":/) us[++times] = $2 + 0; next }
-    function count(what) { return match($0, "[0-9]+ " what) ? substr($0, RSTART, RLENGTH - length(what) - 1) : 0 }
+    function count(what) { return match($0, "[0-9]+ " what) ? substr($0, RSTART, RLENGTH) + 0 : 0 }
     /^# incast, case/ { split($0, setting, "[=,]"); full = setting[5] == "true" ? "pauses" : "drops" }
     /^#   packets:/ { match($0, /longest queue [^ ]+/); queue = substr($0, RSTART + 14, RLENGTH - 14); sub("KB", " KB", queue); sub("MB", " MB", queue)
       printf "| %d | %s | %s | %.2f | %s | %d | %d | %d | %d | %d |\n", ++row, setting[3], full, us[row], queue, count("marked"), count("dropped"),
-        count("retransmitted"), count("pauses"), count("timeouts") }' incast/results.json incast.txt
+        count("retransmitted"), count("pause"), count("timeout") }' incast/results.json incast.txt
 }
 
 # scenario | points | method | found by how many seeds | evaluations: median, worst | how much slower the worst find was

@@ -166,8 +166,8 @@ TEST_CASE("what packets met is told where something waited, and in results.json 
   run.results[0].row->packet = busy;
   const std::string table = to_table(run.results, run.cases);
   CAPTURE(table);
-  CHECK(table.find("#   packets: 9 sent, 2 retransmitted, 3 marked; 1 pauses; longest queue 8KB at leaf0->spine1; most in a switch 12KB in "
-                   "leaf0\n") != table.npos);
+  CHECK(table.find("#   packets: 9 sent, 2 retransmitted, 3 marked; 1 pause; longest queue 8KB at leaf0->spine1; fullest switch: leaf0, "
+                   "12KB\n") != table.npos);
   const Json packet = Json::parse(to_json(run.results, run.cases))["rows"][0]["packet"];
   CHECK(packet["marked"] == 3);
   CHECK(packet["longest_queues"][0]["high_water_bytes"] == 8000);
@@ -194,7 +194,7 @@ TEST_CASE("what switches did is a line of the table, and in results.json by job 
   const std::string table = to_table(run.results, run.cases);
   CAPTURE(table);
   CHECK(table.find("#   switches: at most 64 of 64 aggregators in use, in leaf1; 5.00 % collided, 87.50 % of 400 packets fully aggregated; "
-                   "7 of 800 retransmitted, 2 timeouts, 3 marked, windows to 50\n") != table.npos);
+                   "7 of 800 retransmitted, 2 timeouts, 3 marked, largest window 50 packets\n") != table.npos);
   const Json json = Json::parse(to_json(run.results, run.cases))["rows"][0]["in_network"];
   CHECK(json["jobs"][1]["aggregated_share"] == 0.5);
   CHECK(json["switches"][1]["collided"] == 40);
@@ -237,6 +237,37 @@ TEST_CASE("the table marks the fastest of a size and says what was in effect") {
   }
   CHECK(rows == 4);
   CHECK(marks == 2);
+}
+
+TEST_CASE("beside the profile stand those of its values that the scenario gives itself, up to five") {
+  Json json = good_scenario();
+  json["hardware"] = Json::parse(R"({"profile": "ideal", "send_overhead": "20us", "receive_overhead": "0s"})");
+  Run run = some_run(json);
+  CHECK(to_table(run.results, run.cases).find("#   hardware ideal (send_overhead 20us), network flow, ") != std::string::npos);
+  json["hardware"].update(Json::parse(R"({"first_use": "1us", "rendezvous": "1us", "reduce_launch": "1us", "call_overhead": "1us",
+                                          "wire_efficiency": 0.9, "receive_overhead": "1us"})"));
+  run = some_run(json);
+  const std::string table = to_table(run.results, run.cases, {.width = 1000});
+  CAPTURE(table);
+  CHECK(table.find(
+            "#   hardware ideal (call_overhead 1us, first_use 1us, receive_overhead 1us, reduce_launch 1us, rendezvous 1us and 2 more),") !=
+        table.npos);
+}
+
+TEST_CASE("the kernels of a compression are a part of a step by themselves, where they cannot be hidden") {
+  Run run = some_run(good_scenario());
+  run.results.resize(1);
+  Row& row = *run.results[0].row;
+  row.training = TrainingResult{.model = "m", .engine = "ddp", .compute = 60_us, .exposed = 40_us, .stragglers = 5_us};
+  row.compressed = CompressionResult{.compression = "gs_sgd", .kernels = 20_us};
+  const auto table = [&] { return to_table(run.results, run.cases, {.width = 1000}); };
+  CAPTURE(table());
+  CHECK(table().find(
+            "breakdown: compute 0.060 ms, compression kernels 0.020 ms, exposed communication 0.015 ms, waiting for other ranks 0.005 "
+            "ms, ") != std::string::npos);
+  CHECK(table().find("gs_sgd: compression kernels: up to 0.020 ms per rank; ") != std::string::npos);
+  row.compressed->compression = "gs_sgd(kernels=cpu_core)";
+  CHECK(table().find("breakdown: compute 0.060 ms, exposed communication 0.035 ms, ") != std::string::npos);
 }
 
 TEST_CASE("of rows that stand for several runs the fastest is marked only where its spread keeps clear of all others") {

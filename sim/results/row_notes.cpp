@@ -1,5 +1,7 @@
 #include "sim/results/row_notes.hpp"
 
+#include "kernels/base/plural.hpp"
+
 #include <algorithm>
 #include <map>
 
@@ -24,12 +26,18 @@ std::string us(SimTime time) { return fmt::format("{:.2f}", static_cast<double>(
 // A line for each job of a shared network, the row's own first.
 void add_jobs(const Row& row, Lines& out) {
   for (const JobResult& job : row.jobs) {
-    std::string line = fmt::format("job {}: {} on {} ranks, {}, from {} us: {} us", job.name, job.algorithm, job.ranks, to_string(job.size),
-                                   us(job.start), us(job.time));
+    std::string line = fmt::format("job {}: {} on {}, {}, from {} us: {} us", job.name, job.algorithm, counted(job.ranks, "rank"),
+                                   to_string(job.size), us(job.start), us(job.time));
     if (job.iterations > 1) line += fmt::format(" on average over {} iterations ({} to {})", job.iterations, us(job.least), us(job.most));
     out.push_back(line + fmt::format(", alone {} us, slowdown {:.3f}", us(job.alone), job.slowdown()));
   }
   if (row.jobs.size() > 1) out.push_back(fmt::format("fairness of slowdowns (Jain's index): {:.3f}", fairness(row.jobs)));
+}
+
+// Of what a step exposes, the kernels of its compression, where the GPU does not compute while they run; on a CPU core they may be hidden.
+SimTime exposed_kernels(const Row& row, SimTime exposed) {
+  if (!row.compresses() || row.compressed->compression.find("kernels=cpu_core") != std::string::npos) return {};
+  return std::min(row.compressed->kernels, std::max(exposed, SimTime{}));
 }
 
 void add_step(const Row& row, Lines& out) {
@@ -40,21 +48,22 @@ void add_step(const Row& row, Lines& out) {
   out.push_back(
       fmt::format("step {:.3f} ms = compute {:.3f} ms + exposed {:.3f} ms ({:.1f} %); {:.1f} samples/s, scaling efficiency {:.1f} %",
                   ms(row.time), ms(t.compute), ms(t.exposed), share, t.samples_per_s, 100 * t.scaling_efficiency));
-  std::string parts = fmt::format(
-      "breakdown: compute {:.3f} ms, exposed communication {:.3f} ms, waiting for stragglers {:.3f} ms, waiting for negotiation {:.3f} ms",
-      ms(t.compute), ms(t.exposed - t.stragglers - t.negotiation - t.events), ms(t.stragglers), ms(t.negotiation));
+  const SimTime communication = t.exposed - t.stragglers - t.negotiation - t.events, kernels = exposed_kernels(row, communication);
+  std::string parts = fmt::format("breakdown: compute {:.3f} ms", ms(t.compute));
+  if (kernels > SimTime{}) parts += fmt::format(", compression kernels {:.3f} ms", ms(kernels));
+  parts += fmt::format(", exposed communication {:.3f} ms, waiting for other ranks {:.3f} ms, waiting for negotiation {:.3f} ms",
+                       ms(communication - kernels), ms(t.stragglers), ms(t.negotiation));
   if (t.events > SimTime{}) parts += fmt::format(", checkpoints and restarts {:.3f} ms", ms(t.events));
-  if (t.merged) parts += "; steps of each all-reduce were simulated a few at a time (\"detail\": \"messages\": one by one)";
+  if (t.merged)
+    parts += "; approximated by merging steps, the breakdown may differ: set /workload/detail to \"messages\" for each message by itself";
   out.push_back(parts);
 }
 
 // Of which sum only what is sent is proved: the rest is kept for later.
 void add_compression(const Row& row, Lines& out) {
   if (!row.compresses()) return;
-  out.push_back(
-      fmt::format("{}: the kernels of compression take {:.3f} ms of the rank that has most of them; not a dense all-reduce: what is not "
-                  "sent is kept for later",
-                  row.compressed->compression, static_cast<double>(row.compressed->kernels.ps) / 1e9));
+  out.push_back(fmt::format("{}: compression kernels: up to {:.3f} ms per rank; not a dense all-reduce: what is not sent is kept for later",
+                            row.compressed->compression, static_cast<double>(row.compressed->kernels.ps) / 1e9));
 }
 
 // What the time was spent on, the largest part first, and which links most of it went through.
@@ -98,7 +107,8 @@ void add_what_if(const Row& row, Lines& out) {
 void add_traffic(const Row& row, Lines& out) {
   for (std::size_t i = 0; i < row.traffic.size(); ++i) {
     const TrafficResult& t = row.traffic[i];
-    out.push_back(fmt::format("traffic {}: {} flows of {} streams ended, {:.3f} GB/s each on average", i, t.count, t.streams, t.GBps()));
+    out.push_back(fmt::format("traffic {}: {} of {} ended, {:.3f} GB/s each on average", i, counted(t.count, "flow"),
+                              counted(t.streams, "stream"), t.GBps()));
   }
 }
 
@@ -132,7 +142,9 @@ void add_in_network(const Row& row, Lines& lines) {
   if (atp)
     out += fmt::format("{:.2f} % collided, {:.2f} % of {} packets fully aggregated; ", percent(collided, packets), share, all.packets);
   out += fmt::format("{} of {} retransmitted", all.resent, all.sent);
-  if (atp) out += fmt::format(", {} timeouts, {} marked, windows to {}", all.timeouts, all.marked, all.largest_window);
+  if (atp)
+    out += fmt::format(", {}, {} marked, largest window {}", counted(all.timeouts, "timeout"), all.marked,
+                       counted(all.largest_window, "packet"));
   lines.push_back(out);
 }
 
@@ -140,8 +152,8 @@ void add_packets(const Row& row, Lines& out) {
   if (!row.packet || row.packet->quiet()) return;
   const PacketSummary& p = *row.packet;
   std::vector<std::string> parts;
-  const auto add = [&](std::int64_t count, const char* what) {
-    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+  const auto add = [&](std::int64_t count, std::string_view what, std::string_view many = {}) {
+    if (count > 0) parts.push_back(counted(count, what, many.empty() ? what : many));
   };
   add(p.resent, "retransmitted");
   add(p.marked, "marked");
@@ -155,13 +167,12 @@ void add_packets(const Row& row, Lines& out) {
     parts.clear();
   };
   close_part();
-  add(p.pauses, "pauses");
-  add(p.timeouts, "timeouts");
+  add(p.pauses, "pause", "pauses");
+  add(p.timeouts, "timeout", "timeouts");
   close_part();
   if (!p.queues.empty() && p.queues.front().high_water.count > 0)
     facts.push_back(fmt::format("longest queue {} at {}", to_string(p.queues.front().high_water), p.queues.front().link));
-  if (!p.fullest_switch.empty())
-    facts.push_back(fmt::format("most in a switch {} in {}", to_string(p.switch_high_water), p.fullest_switch));
+  if (!p.fullest_switch.empty()) facts.push_back(fmt::format("fullest switch: {}, {}", p.fullest_switch, to_string(p.switch_high_water)));
   out.push_back(fmt::format("packets: {}", fmt::join(facts, "; ")));
 }
 
@@ -169,8 +180,8 @@ void add_faults(const Row& row, Lines& out) {
   if (!row.faults) return;
   const FaultsResult& f = *row.faults;
   std::string line = fmt::format("failures: {:.3f} times as long as without them ({} us)", f.slowdown(row.time), us(f.healthy));
-  if (f.rerouted > 0) line += fmt::format(", {} routes changed", f.rerouted);
-  if (f.interrupted > 0) line += fmt::format(", {} messages interrupted", f.interrupted);
+  if (f.rerouted > 0) line += fmt::format(", {} changed", counted(f.rerouted, "route"));
+  if (f.interrupted > 0) line += fmt::format(", {} interrupted", counted(f.interrupted, "message"));
   out.push_back(line);
 }
 

@@ -1,11 +1,13 @@
 #include "sim/results/table.hpp"
 
+#include "kernels/base/plural.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/results/comparison.hpp"
 #include "sim/results/row_notes.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/fault_fields.hpp"
+#include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/repeat_fields.hpp"
 
 #include <algorithm>
@@ -26,9 +28,9 @@ std::string what_runs(const Workload& w) {
 std::string training_in_effect(const Workload& w) {
   const Model& model = *w.training.model.table;
   const std::string sample = model.sample.empty() ? "" : ", sample: " + model.sample;
-  std::string out = fmt::format("\n#   training {}: {} parameters in {} gradients{}; {} samples a GPU on {}, optimizer {}, {} steps",
-                                model.name, model.parameters(), model.tensors(), sample, w.training.batch_per_gpu,
-                                w.training.device.profile->name, name_of(w.training.optimizer), w.iterations);
+  std::string out = fmt::format("\n#   training {}: {} parameters in {} gradients{}; {} a GPU on {}, optimizer {}, {}", model.name,
+                                model.parameters(), model.tensors(), sample, counted(w.training.batch_per_gpu, "sample"),
+                                w.training.device.profile->name, name_of(w.training.optimizer), counted(w.iterations, "step"));
   const TrainingChoice& t = w.training;
   const DType on_wire = t.gradient_dtype.value_or(w.dtype);
   if (on_wire != w.dtype) out += fmt::format(", gradients as {} on the wire", name_of(on_wire));
@@ -39,6 +41,22 @@ std::string training_in_effect(const Workload& w) {
   for (const EngineChoice& engine : w.training.engines)
     for (const std::string& remark : remarks(engine.settings, sizes)) out += fmt::format("\n#   {}: {}", label(engine), remark);
   return out;
+}
+
+// The profile, and which of its values the scenario gives itself.
+std::string hardware_in_effect(const HardwareProfile& hardware) {
+  const Json values = Form<HardwareProfile>::write(hardware);
+  std::vector<std::string> given;
+  for (const auto& [key, source] : hardware.sources)
+    if (source == given_in_the_scenario && values.contains(key)) {
+      const Json& value = values.at(key);
+      given.push_back(value.is_structured() ? key : fmt::format("{} {}", key, value.is_string() ? value.get<std::string>() : value.dump()));
+    }
+  constexpr std::size_t most = 5;
+  const std::size_t more = given.size() > most ? given.size() - most : 0;
+  given.resize(given.size() - more);
+  if (given.empty()) return hardware.name;
+  return fmt::format("{} ({}{})", hardware.name, fmt::join(given, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t cases) {
@@ -58,7 +76,8 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
                      endpoints(s.fabric.spec, s.server), describe(s.placement));
   if (s.workload.training.given()) out += training_in_effect(s.workload);
   if (s.start_skew) out += fmt::format(", starts within {} (seed {})", to_string(s.start_skew->max), s.start_skew->seed);
-  out += fmt::format("\n#   hardware {}, network {}, order {}, seed {}\n", s.hardware.name, name_of(s.network), order_policy, s.seed);
+  out += fmt::format("\n#   hardware {}, network {}, order {}, seed {}\n", hardware_in_effect(s.hardware), name_of(s.network), order_policy,
+                     s.seed);
   if (s.faults.any()) out += fmt::format("#   failures: {}\n", describe(s.faults));
   if (s.repeat) out += fmt::format("#   repeated: {}\n", describe(*s.repeat, s));
   return out;

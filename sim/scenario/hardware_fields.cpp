@@ -235,7 +235,7 @@ bool HardwareForm::read(const Json& json, const JsonPath& where, Input& in, Hard
   if (!Form<HardwareProfile>::read(json, where, in, out)) return false;
   const Json result = Form<HardwareProfile>::write(out);
   for (const auto& [key, value] : result.items())
-    if (key != "profile" && (!base.contains(key) || base.at(key) != value)) out.sources[key] = "given in the scenario";
+    if (key != "profile" && (!base.contains(key) || base.at(key) != value)) out.sources[key] = given_in_the_scenario;
   return true;
 }
 

@@ -45,6 +45,9 @@ struct Declared<HardwareProfile> {
   static Declaration<HardwareProfile> declaration();
 };
 
+// The source of a value that the scenario gives itself.
+inline constexpr const char* given_in_the_scenario = "given in the scenario";
+
 // A profile by name, or an object that starts from one and overrides some of its parameters.
 struct HardwareForm {
   static std::string wanted() { return "the name of a hardware profile, or an object with \"profile\" and overrides"; }
