@@ -267,6 +267,7 @@ TEST_CASE("show, schema, list and version print what they promise") {
   const std::string list = weft_program("list").printed;
   for (const char* name : {"halving_doubling", "dragonfly", "simgrid", "eflops_testbed", "bfloat16", "bor"})
     CHECK_MESSAGE(list.find(name) != list.npos, name);
+  CHECK(list.find("  aws_p5                 Fitted to NCCL all-reduce, one server of 8 H100 (AWS p5)\n") != list.npos);
   CHECK(weft_program("--version").printed.starts_with("weft "));
   CHECK(weft_program("--version").status == 0);
   CHECK(weft_program("run --help").status == 0);

@@ -1,5 +1,6 @@
 #include "collectives/compression/settings.hpp"
 #include "collectives/engines/engines.hpp"
+#include "kernels/base/plural.hpp"
 #include "models/fabric/analysis/deadlock.hpp"
 #include "models/fabric/drawing/drawing.hpp"
 #include "models/fabric/drawing/fabric_export.hpp"
@@ -33,16 +34,17 @@ void summarize(const Case& one, std::ostream& out) {
   for (NodeId id = 0; id < devices; ++id) switches += fabric->device(id).kind == DeviceKind::network_switch ? 1 : 0;
   out << fmt::format("{}: {}\n", one.scenario.name, describe(choice.spec, server));
   if (const std::string links = describe_links(choice.spec); !links.empty()) out << fmt::format("  {}\n", links);
-  out << fmt::format("  {} endpoints, {} switches, {} directed links of which {} between switches, {} priorit{}\n", fabric->endpoints(),
-                     switches, fabric->links(), between_switches, fabric->priorities(), fabric->priorities() == 1 ? "y" : "ies");
+  out << fmt::format("  {}, {}, {} of which {} between switches, {}\n", counted(fabric->endpoints(), "endpoint"),
+                     counted(switches, "switch", "switches"), counted(fabric->links(), "directed link"), between_switches,
+                     counted(fabric->priorities(), "priority", "priorities"));
   if (const auto worst = most_oversubscribed(*fabric))
-    out << fmt::format("  oversubscription {:.4g}:1 ({}: {} cable{} to NICs, {} to other switches)\n", worst->ratio, worst->name,
-                       worst->down, worst->down == 1 ? "" : "s", worst->up);
-  if (!server.is_sub_node()) out << fmt::format("  {} NIC{} a server\n", server.nic_count(), server.nic_count() == 1 ? "" : "s");
+    out << fmt::format("  oversubscription {:.4g}:1 ({}: {} to NICs, {} to other switches)\n", worst->ratio, worst->name,
+                       counted(worst->down, "cable"), worst->up);
+  if (!server.is_sub_node()) out << fmt::format("  {} a server\n", counted(server.nic_count(), "NIC"));
   for (const auto& [what, source] : server.sources) out << fmt::format("  {}: {}\n", what, source);
   if (fabric->endpoints() > 1)
-    out << fmt::format("  {} path(s) from the first endpoint to the last; ecmp {}\n", fabric->path_count(0, fabric->endpoints() - 1),
-                       describe(choice.ecmp));
+    out << fmt::format("  {} from the first endpoint to the last; ecmp {}\n",
+                       counted(fabric->path_count(0, fabric->endpoints() - 1), "path"), describe(choice.ecmp));
 }
 
 void heading(const char* text, std::ostream& out) { out << text << ":\n"; }
@@ -51,6 +53,16 @@ template <class E>
 void names(const char* title, std::ostream& out) {
   heading(title, out);
   out << "  " << fmt::format("{}\n", fmt::join(Form<E>::names(), " "));
+}
+
+// The first sentence, where that is short.
+std::string in_one_line(const std::string& text) {
+  constexpr std::size_t most = 110;
+  std::string out = text.substr(0, text.find(". "));
+  if (out.ends_with('.')) out.pop_back();
+  if (out.size() <= most) return out;
+  const std::size_t end = out.find_last_of(' ', most - 4);
+  return out.substr(0, end == out.npos ? most - 4 : end) + " ...";
 }
 
 // Of the cable at the first endpoint's port; none: it has none.
@@ -126,8 +138,11 @@ int list_command(std::ostream& out) {
     if (traits.in_this_build) out << fmt::format("  {:<24} {}\n", traits.name, traits.description);
   out << "\n";
   heading("hardware profiles", out);
-  for (const std::string& name : ProfileLibrary::beside("").names()) out << "  " << name;
-  out << "\n";
+  const ProfileLibrary profiles = ProfileLibrary::beside("");
+  for (const std::string& name : profiles.names()) {
+    const std::string description = in_one_line(profiles.description(name));
+    out << (description.empty() ? fmt::format("  {}\n", name) : fmt::format("  {:<22} {}\n", name, description));
+  }
   if (const std::string missing = missing_shipped("scenarios"); !missing.empty()) out << "  " << missing << "\n";
   names<DType>("dtypes", out);
   names<ReduceOp>("ops", out);

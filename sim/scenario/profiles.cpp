@@ -116,12 +116,19 @@ std::filesystem::path ProfileLibrary::file_of(const std::string& name) const {
   return {};
 }
 
-Json ProfileLibrary::calibration(const std::string& name) const {
+std::string ProfileLibrary::description(const std::string& name) const {
+  const Json text = value_in(name, "description");
+  return text.is_string() ? text.get<std::string>() : "";
+}
+
+Json ProfileLibrary::calibration(const std::string& name) const { return value_in(name, "calibration"); }
+
+Json ProfileLibrary::value_in(const std::string& name, const char* key) const {
   const auto known = names();
   if (std::find(known.begin(), known.end(), name) == known.end()) return {};  // a name is one of these, never a path
   std::vector<Problem> problems;
   const Json json = parse_json(read_file(file_of(name)), problems);
-  return problems.empty() && json.is_object() && json.contains("calibration") ? json.at("calibration") : Json();
+  return problems.empty() && json.is_object() && json.contains(key) ? json.at(key) : Json();
 }
 
 std::string unknown_shipped(std::string_view kind, const std::string& name, const std::vector<std::string>& allowed) {

@@ -26,10 +26,15 @@ class ProfileLibrary {
 
   std::filesystem::path file_of(const std::string& name) const;  // empty: no such profile
 
+  // What it stands for; empty where it does not say.
+  std::string description(const std::string& name) const;
+
   // How `weft calibrate` came by it; null if it says nothing of that, or is not there.
   Json calibration(const std::string& name) const;
 
  private:
+  Json value_in(const std::string& name, const char* key) const;  // of its file; null where there is none
+
   std::vector<std::filesystem::path> folders_;
   mutable std::map<std::string, HardwareProfile> loaded_;
 };
