@@ -260,7 +260,7 @@ std::function<int()> declare_completion(CLI::App& command) {
 
 std::span<const Command> validation_commands() {
   static const std::array commands = {
-      Command{"advise", "Say which algorithm is done first at which size, and write it for NCCL and weft bench", declare_advise},
+      Command{"advise", "Say which algorithm is fastest at which size, and write it for NCCL and weft bench", declare_advise},
       Command{
           "bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare, bench::describe},
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
@@ -270,7 +270,7 @@ std::span<const Command> validation_commands() {
       Command{"replay", "Simulate a measured trace again, operation by operation", declare_replay},
       Command{"timeline", "Show measured and simulated traces one above the other, in Perfetto", declare_timeline},
       Command{"train", "Train a small model for real with compressed all-reduces", declare_train},
-      Command{"tune", "Choose what a scenario sweeps: the settings that are best", declare_tuning},
+      Command{"tune", "Search the swept settings of a scenario for the shortest time", declare_tuning},
       Command{"validate", "Simulate everything measured or published that ships, and say how wrong we are", declare_validate},
       Command{"help", "Explain a command, or list all", declare_help},
       Command{"completion", "Print a script that completes command lines", declare_completion},

@@ -128,8 +128,8 @@ Algorithm nccl_algorithm(Collective collective) {
   switch (collective) {
     case Collective::allreduce:
       return nccl_of(collective,
-                     "As NCCL does it: rings on the rails of the NICs, trees between servers with a chain inside each, or sums in "
-                     "NVSwitches (NVLS) and in the switches between servers (CollNet, SHARP).",
+                     "As NCCL does it: rings on the rails of the NICs, trees between servers with a chain inside each, or "
+                     "in-network aggregation by NVSwitches (NVLS) and by the switches between servers (CollNet, SHARP).",
                      nccl_allreduce, nccl_allreduce_price);
     case Collective::reduce_scatter:
       return nccl_of(collective, "As NCCL does it: rings on the rails of the NICs.", nccl_once<nccl_ring_reduce_scatter>, nccl_once_price);

@@ -31,6 +31,7 @@ std::string written(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) names.push_back("\\fB" + roff("--" + name) + "\\fR");
   if (names.empty()) return "\\fI" + roff(option.get_name()) + "\\fR";
   std::string out = fmt::format("{}", fmt::join(names, ", "));
+  if (!option.get_option_text().empty()) return out + roff(option.get_option_text());
   if (option.get_expected_max() > 0 && !option.get_type_name().empty()) out += " \\fI" + roff(option.get_type_name()) + "\\fR";
   return out;
 }

@@ -35,7 +35,8 @@ void declare_plot(CLI::App& command, PlotArguments& a) {
       ->required()
       ->type_name("COLUMN");
   command.add_option("--y", a.choice.y, "The column of the values")->capture_default_str()->type_name("COLUMN");
-  command.add_option("--by", a.choice.by, "Columns that tell lines apart; by default those that differ and were asked for")
+  command
+      .add_option("--by", a.choice.by, "The swept columns by which series are told apart; by default those that differ and were asked for")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("COLUMN,...");

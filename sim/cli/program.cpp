@@ -46,14 +46,18 @@ void add_program(CLI::App* command, ProgramFiles& program) {
                     "Fill in what the traces leave out with defaults that are printed, instead of refusing them");
 }
 
-void add_scenarios(CLI::App* command, ScenarioArguments& arguments, bool needed = true) {
+enum class NetworkFlag { simulates, sets };
+
+void add_scenarios(CLI::App* command, ScenarioArguments& arguments, bool needed = true, NetworkFlag network = NetworkFlag::sets) {
   command->add_option("FILE", arguments.files, "Scenario files (JSON)")->required(needed);
   command->add_option("--set", arguments.set, "Set a key of the scenario: /pointer=value (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("POINTER=VALUE");
   std::string names;
-  for (const NetworkTraits& network : networks()) names += fmt::format("{}{}", names.empty() ? "" : ", ", network.name);
-  command->add_option("--network", arguments.network, "Simulate on this network: " + names)->type_name("NAME");
+  for (const NetworkTraits& one : networks()) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
+  const char* what =
+      network == NetworkFlag::simulates ? "Simulate on this network: " : "Set the scenario's network, as --set /network=NAME: ";
+  command->add_option("--network", arguments.network, what + names)->type_name("NAME");
 }
 
 std::vector<std::string> flags_of(const CLI::App& app) {
@@ -106,7 +110,7 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
     return added;
   };
   CLI::App* run = command("run", "Simulate scenarios and print a table", [&] { return run_command(a.run, std::cout, std::cerr); });
-  add_scenarios(run, scenarios, false);
+  add_scenarios(run, scenarios, false, NetworkFlag::simulates);
   add_program(run, scenarios.program);
   run->add_option("-o,--output", a.run.output,
                   "Write results.csv and results.json into this folder; those of the same scenarios are replaced")
@@ -114,10 +118,15 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
   run->add_option("--format", a.run.format,
                   "Print table (default; as wide as the terminal or COLUMNS, colours unless NO_COLOR is set), csv, json or markdown")
       ->type_name("NAME");
-  run->add_flag("--trace", a.run.trace, "Write trace.json too, for Perfetto (needs -o; networks flow and packet)");
+  run->add_flag("--trace", a.run.trace,
+                "Write trace.json too, for Perfetto (needs -o; networks flow and packet): every message of every row, which of many rows "
+                "or ranks are gigabytes");
   run->add_flag("--report", a.run.report, "Write report.html and details.json too: one page with charts of it all (needs -o)");
-  run->add_flag("--what-if{1}", a.run.what_if,
-                "Simulate each row again with what limits it most twice as fast, and say what that gains; --what-if=N: with each of N");
+  run->add_flag(
+         "--what-if", a.run.what_if,
+         "Simulate each row again with its limiting link at twice the bandwidth, and say what that gains; =N: with each of the N that "
+         "limit it most")
+      ->option_text("[=N]");
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
   run->add_flag("--resume", a.run.resume, "Continue an earlier run: keep the rows that are in DIR already");
   run->add_flag("--reproducible", a.run.reproducible, "Write 0 for wall_s, so that the same scenario gives the same bytes");

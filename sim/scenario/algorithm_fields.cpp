@@ -187,13 +187,13 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                    "(PXN); when not given: where NVLinks join all GPUs of a server with several NICs."));
       fields.push_back(
           optional("algorithm", &Settings::nccl,
-                   "ring, tree, nvls (the NVSwitch of a server adds, and with the fabric's \"sharp\" the switches between servers), "
-                   "nvls_tree (NVSwitches add, trees between servers), collnet_direct and collnet_chain (the switches between "
-                   "servers add; inside, all GPUs send to those by the NICs, or in chains to them), or auto: the one that NCCL's "
-                   "tuning model expects to be done first at the size."));
+                   "ring, tree, nvls (the NVSwitch of a server aggregates, and with the fabric's \"sharp\" the switches between servers), "
+                   "nvls_tree (NVSwitches aggregate, trees between servers), collnet_direct and collnet_chain (the switches between "
+                   "servers aggregate; inside, all GPUs send to those by the NICs, or in chains to them), or auto: the one that NCCL's "
+                   "tuning model expects to be the fastest at the size."));
       fields.push_back(optional("protocol", &Settings::protocol,
                                 "ll (8 bytes at a time, half of them flags), ll128 (120 of 128 bytes are data, over NVLink), simple, or "
-                                "auto: the one that NCCL's tuning model expects to be done first at the size."));
+                                "auto: the one that NCCL's tuning model expects to be the fastest at the size."));
     }
     if (name == imported_algorithms().front().name) {
       doc = imported_algorithms().front().description;
