@@ -68,8 +68,24 @@ cat >"$work/steps.json" <<'END'
   "workload": { "model": "resnet50", "batch_per_gpu": 64, "device": "v100", "engine": ["none", "ddp", "horovod", { "name": "aiacc", "streams": 4 }],
                 "algorithm": "ring", "iterations": 1 } }
 END
+cat >"$work/kernels.json" <<'END'
+{ "schema": 1, "name": "kernels", "description": "A training step with and without compression.",
+  "fabric": { "type": "star", "nodes": 4, "link": { "bandwidth": "10Gbps", "latency": "2us" } }, "hardware": "ideal",
+  "workload": { "model": "resnet50", "batch_per_gpu": 32, "device": "v100", "engine": "ddp", "algorithm": "ring", "iterations": 1,
+                "compression": ["dense", "gs_sgd"] } }
+END
+cat >"$work/spreads.json" <<'END'
+{ "schema": 1, "name": "spreads", "description": "Placements that are drawn: at 16 MiB the spreads of both overlap.",
+  "fabric": { "type": "fat_tree", "leaves": 8, "nodes_per_leaf": 8, "spines": 4, "link": { "bandwidth": "100Gbps", "latency": "500ns" } },
+  "hardware": "ideal",
+  "workload": { "collective": "allreduce", "size": ["256KiB", "16MiB"],
+                "algorithm": [{ "name": "ring", "segment": "1MiB" }, { "name": "ring", "segment": "1MiB", "channels": 2 }] },
+  "repeat": { "runs": 10, "vary": ["placement", "ecmp"] }, "sweep": { "/fabric/ecmp/seed": [1, 2] } }
+END
 report fabrics 'is the fastest' 'All 36 rows as a table' 'The fabric' 'By time as the bottleneck' 'What the critical path was spent on' 'Over time' \
   'Queues, losses and congestion control: flows have' 'weft plot out/results.csv'
 report packets 'The longest queues' 'Longest queues' 'Aggregators in use' 'In-network aggregation, by switch' 'Traffic beside the workload' 'Windows of senders'
-report steps 'exposed communication' 'Ranks: ' 'computes'
+report steps 'exposed communication' 'waiting for other ranks' 'Ranks: ' 'computes' 'message on its way'
+report kernels '>compression kernels<' '>exposed communication<'
+report spreads 'not told apart: ring, ring(channels=2)' 'ecmp/seed 2' '>2<'
 exit $failed

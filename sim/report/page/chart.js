@@ -104,7 +104,7 @@ function lines(parent, {series, x, y, logX, logY, label}) {
   const g = svg.append('g').attr('aria-hidden', 'true');
   if (ends.length <= 24) for (const e of ends) {
     g.append('path').attr('d', `M${e.x + 8},${e.y}L${width - right + 14},${e.at}`).attr('stroke', colour(e.i)).attr('stroke-dasharray', '1 3').attr('opacity', .7).attr('fill', 'none');
-    g.append('text').attr('x', width - right + 18).attr('y', e.at + 4).style('fill', colour(e.i)).text(e.name.length > 27 ? e.name.slice(0, 26) + '…' : e.name);
+    g.append('text').attr('x', width - right + 18).attr('y', e.at + 4).style('fill', colour(e.i)).text(ellipsis(e.name, 27));
   }
 }
 
@@ -124,11 +124,11 @@ function bars(parent, {groups, y, label, logY}) {
   for (const group of groups) {
     if (many) { svg.append('text').attr('x', 0).attr('y', at + 12).attr('font-weight', 600).text(group.name); at += 20; }
     const best = (fieldOf[y] && /bw|per_s$|efficiency|share/.test(y) ? d3.max : d3.min)(group.bars, b => b.y);
-    for (const bar of group.bars) { all.push(Object.assign(bar, {at, group: group.name, best: bar.y === best && group.bars.length > 1})); at += step; }
+    for (const bar of group.bars) { all.push(Object.assign(bar, {at, group: group.name, best: bar.y === best && bar.clear && group.bars.length > 1})); at += step; }
     if (many) at += gap;
   }
   const thick = step - 6;
-  svg.append('g').selectAll('text').data(all).join('text').attr('x', left - 8).attr('y', b => b.at + thick / 2 + 4).attr('text-anchor', 'end').text(b => b.name.length > 36 ? b.name.slice(0, 35) + '…' : b.name);
+  svg.append('g').selectAll('text').data(all).join('text').attr('x', left - 8).attr('y', b => b.at + thick / 2 + 4).attr('text-anchor', 'end').text(b => ellipsis(b.name, 36));
   speaks(svg.append('g').selectAll('rect').data(all).join('rect').attr('x', left).attr('y', b => b.at).attr('height', thick).attr('rx', 2)
     .attr('width', b => Math.max(1, sx(b.y) - left)).attr('fill', b => colour(b.i)), b => `${b.group ? b.group + '\n' : ''}${b.name}: ${shown(b.y, y)}`);
   svg.append('g').selectAll('path').data(all.filter(b => b.high > b.low)).join('path').attr('stroke', 'var(--ink)').attr('fill', 'none')
@@ -156,7 +156,7 @@ function stacked(parent, lines, {unit, label, caption}) {
       marks.push({x, y: l * step + 2, w, i: names.indexOf(part.name), part, line});
       x += w;
     }
-    if (lines.length > 1) svg.append('text').attr('x', left - 8).attr('y', l * step + 18).attr('text-anchor', 'end').text(line.name.length > 36 ? line.name.slice(0, 35) + '…' : line.name);
+    if (lines.length > 1) svg.append('text').attr('x', left - 8).attr('y', l * step + 18).attr('text-anchor', 'end').text(ellipsis(line.name, 36));
     svg.append('text').attr('x', x + 6).attr('y', l * step + 18).text(scaled(d3.sum(line.parts, p => p.value), unit));
   });
   speaks(svg.append('g').selectAll('rect').data(marks.filter(m => m.w > 0)).join('rect').attr('x', m => m.x).attr('y', m => m.y).attr('width', m => m.w).attr('height', step - 6).attr('fill', m => colour(m.i)),

@@ -24,7 +24,13 @@ function shown(value, name) {
 }
 
 const percent = d3.format('.1%');
-const last = text => text.slice(text.lastIndexOf('/') + 1).replace(/_/g, ' ');
+// What a pointer is about: its last part, with the one before where that alone says little, as "on" or "bandwidth".
+const bare = /^(\d+|on|off|name|type|policy|seed|size|min|max|rate|count|start|period|bandwidth|latency|runs|ranks|spread|every)$/;
+function last(pointer) {
+  const parts = pointer.split('/').filter(p => p);
+  return parts.slice(bare.test(parts[parts.length - 1]) ? -2 : -1).join('/').replace(/_/g, ' ');
+}
+const ellipsis = (text, most) => text.length <= most ? text : text.slice(0, Math.ceil(most / 3)) + '…' + text.slice(text.length - Math.floor(most * 2 / 3) + 1);
 
 // JSON as people would say it: [{"switch": "spine0", "at": "2ms"}] is "switch spine0 at 2ms".
 const spelled = value => typeof value !== 'object' || value === null ? String(value) : Array.isArray(value) ? listed(value) : Object.entries(value).map(([k, v]) => `${k.replace(/_/g, ' ')} ${spelled(v)}`).join(' ');
@@ -34,8 +40,9 @@ function inWords(pointer, value) {
   if (typeof value !== 'object' || value === null) return value;
   if (Object.keys(value).length === 0) return 'none';
   if (Array.isArray(value)) return listed(value);
-  const all = weft.results.cases.map(c => c.axes[pointer]).filter(v => typeof v === 'object' && v !== null);
-  const same = k => all.every(v => JSON.stringify(v[k]) === JSON.stringify(value[k]));
+  const kind = ['type', 'policy', 'name'].find(k => k in value), swept = weft.results.cases.map(c => c.axes[pointer]);
+  const alike = swept.filter(v => typeof v === 'object' && v !== null && (!kind || v[kind] === value[kind]));
+  const same = k => (k === kind ? swept : alike).every(v => v && JSON.stringify(v[k]) === JSON.stringify(value[k]));
   return Object.entries(value).filter(([k]) => !same(k)).map(([k, v]) => k === 'type' || k === 'policy' || k === 'name' ? v : `${k.replace(/_/g, ' ')} ${spelled(v)}`).join(', ') || JSON.stringify(value);
 }
 
@@ -47,6 +54,29 @@ const rows = weft.results.rows.map((r, index) => {
 });
 const detailsOf = row => (weft.details && weft.details.rows[row.index]) || {};
 const valuesOf = name => Array.from(new Set(rows.map(r => r[name]).filter(v => v !== null && v !== undefined)));
+
+// "nccl(algorithm=ring)" of "nccl(group=8,algorithm=ring)" where all rows of nccl have the group.
+function settingsOf(label) {
+  const open = label.indexOf('('), parts = [''];
+  if (open < 0 || !label.endsWith(')')) return [];
+  let depth = 0;
+  for (const c of label.slice(open + 1, -1)) {
+    depth += c === '(' ? 1 : c === ')' ? -1 : 0;
+    if (c === ',' && depth === 0) parts.push(''); else parts[parts.length - 1] += c;
+  }
+  return parts;
+}
+const baseOf = label => label.split('(')[0];
+const shortNames = Object.fromEntries(['algorithm', 'engine', 'compression'].map(column => {
+  const labels = valuesOf(column).filter(v => typeof v === 'string'), names = new Map();
+  for (const label of labels) {
+    const own = settingsOf(label), others = labels.filter(l => l !== label && baseOf(l) === baseOf(label)).map(settingsOf);
+    const kept = others.length ? own.filter(s => !others.every(o => o.includes(s))) : own;
+    names.set(label, baseOf(label) + (kept.length ? `(${kept.join(',')})` : ''));
+  }
+  return [column, names];
+}));
+const shortName = (column, label) => (shortNames[column] && shortNames[column].get(label)) || label;
 
 // What differs between rows and was asked for, in the order people think of it.
 const pointers = Array.from(new Set(weft.results.cases.flatMap(c => Object.keys(c.axes))));
@@ -70,7 +100,7 @@ function dimensionsOver(x) {
 const titleOf = name => ({size_bytes: 'message size', time_us: 'time', busbw_GBps: 'bus bandwidth', algbw_GBps: 'algorithm bandwidth', batch_per_gpu: 'samples per GPU',
   samples_per_s: 'samples per second', wire_bytes_per_rank: 'a NIC sends at most', max_flows_per_link: 'flows on a link at most', busiest_link_utilization: 'its utilization', fabric: 'fabric type'}[name] || (name.startsWith('/') ? last(name) : name.replace(/_(us|GBps|bytes)$/, '').replace(/_/g, ' ')));
 const worded = (row, n) => n === 'ranks' ? `${row[n]} ranks` : n === 'batch_per_gpu' ? `${row[n]} samples per GPU`
-  : n.startsWith('/') && !(typeof row[n] === 'string' && row[n].includes(' ')) ? `${last(n)} ${shown(row[n], n)}` : shown(row[n], n);
+  : n.startsWith('/') && (n === '/placement' || !(typeof row[n] === 'string' && row[n].includes(' '))) ? `${last(n)} ${shown(row[n], n)}` : shortName(n, shown(row[n], n));
 const nameOf = (row, of = dimensions) => of.filter(n => row[n] !== null && row[n] !== undefined && row[n] !== '').map(n => worded(row, n)).join(', ') || (of === dimensions ? row.algorithm : '');
 
 // A small builder of HTML.

@@ -16,7 +16,7 @@ function head() {
 
 // Rows that differ in nothing but how they do it, the fastest first.
 const ways = ['algorithm', 'engine', 'compression'].filter(n => dimensions.includes(n));
-const wayOf = r => nameOf(r, ways) || r.algorithm;
+const wayOf = r => nameOf(r, ways) || baseOf(r.algorithm);
 function contests() {
   const groups = new Map(), others = dimensions.filter(n => !ways.includes(n) && !(n === 'ranks' && dimensions.some(d => d.startsWith('/') && last(d) !== 'placement')));
   for (const r of better) {
@@ -24,8 +24,15 @@ function contests() {
     if (!groups.has(key)) groups.set(key, {name: nameOf(r, others), rows: []});
     groups.get(key).rows.push(r);
   }
-  return Array.from(groups.values()).map(g => Object.assign(g, {rows: g.rows.sort((a, b) => a.time_us - b.time_us)}));
+  return Array.from(groups.values()).map(g => Object.assign(g, {rows: g.rows.sort((a, b) => a.time_us - b.time_us)}, fastestOf(g.rows)));
 }
+
+// As the table of weft run marks them: none is faster; where rows stand for several runs, the p95 lies below the p05 of all others.
+const behind = (r, o) => r.runs > 1 || o.runs > 1 ? o.time_us_p05 <= r.time_us_p95 : o.time_us < r.time_us;
+const fastestOf = sorted => ({
+  fastest: sorted.length > 1 ? sorted.filter(r => sorted.every(o => o === r || !behind(r, o))) : [],
+  close: sorted.filter(o => o === sorted[0] || behind(sorted[0], o) || o.time_us === sorted[0].time_us),  // not told from the first
+});
 
 function answer() {
   const to = body('answer'), all = contests().filter(c => c.rows.length > 1);
@@ -33,12 +40,13 @@ function answer() {
   const tiles = [];
   if (all.length) {
     const wins = new Map();
-    all.forEach(c => { const n = wayOf(c.rows[0]); wins.set(n, (wins.get(n) || 0) + 1); });
-    const [first, count] = Array.from(wins).sort((a, b) => b[1] - a[1])[0];
-    const last = all[all.length - 1], slow = last.rows[last.rows.length - 1];
-    tiles.push(tile(first, all.length === 1 ? 'is the fastest' : `is the fastest in ${count} of ${all.length} comparisons`));
+    all.forEach(c => c.fastest.forEach(r => wins.set(wayOf(r), (wins.get(wayOf(r)) || 0) + 1)));
+    const ranked = Array.from(wins).sort((a, b) => b[1] - a[1]), most = ranked.filter(w => w[1] === ranked[0][1]);
+    const last = all.filter(c => c.fastest.length).pop() || all[all.length - 1], slow = last.rows[last.rows.length - 1];
+    if (!most.length) tiles.push(tile('none', `is the fastest: the spreads of the runs overlap${all.length === 1 ? '' : ' in all comparisons'}`));
+    else tiles.push(tile(most.map(w => w[0]).join(', '), `${most.length > 1 ? 'are' : 'is'} the fastest${all.length === 1 ? '' : ` in ${most[0][1]} of ${all.length} comparisons${most.length > 1 ? ' each' : ''}`}`));
     tiles.push(tile(shown(last.rows[0].time_us, 'time_us'), `${wayOf(last.rows[0])}${last.name ? ', ' + last.name : ''}`));
-    tiles.push(tile(plain(slow.time_us / last.rows[0].time_us) + ' ×', `as long with ${wayOf(slow)} there`));
+    if (!last.close.includes(slow)) tiles.push(tile(plain(slow.time_us / last.rows[0].time_us) + ' ×', `as long with ${wayOf(slow)} there`));
   } else if (better.length) {
     const sorted = better.slice().sort((a, b) => a.time_us - b.time_us);
     tiles.push(tile(shown(sorted[0].time_us, 'time_us'), nameOf(sorted[0])));
@@ -50,8 +58,12 @@ function answer() {
   if (dropped) tiles.push(tile(grouped(dropped.drops), `packets dropped, lost or corrupted with ${nameOf(dropped)}`));
   to.append(el('div', {class: 'tiles'}, tiles));
   if (all.length > 1)
-    to.append(table(['where', 'fastest', 'time', 'next', 'takes'], all.map(c => [c.name || 'all', wayOf(c.rows[0]), shown(c.rows[0].time_us, 'time_us'), wayOf(c.rows[1]), plain(c.rows[1].time_us / c.rows[0].time_us) + ' ×']), {caption: 'The fastest of each comparison'}));
-  if (weft.results.failed) to.append(el('h3', {}, 'Rows that have no result'), table(['case', 'algorithm', 'size', 'why'], weft.results.failed.map(f => [String(f.case), f.algorithm, scaled(f.size_bytes, 'B'), f.why]), {caption: 'Rows that have no result'}));
+    to.append(table(['where', 'fastest', 'time', 'next', 'takes'], all.map(c => {
+      const next = c.rows.find(r => !c.close.includes(r));
+      return [c.name || 'all', c.fastest.length ? c.fastest.map(wayOf).join(', ') : 'not told apart: ' + c.close.map(wayOf).join(', '), shown(c.rows[0].time_us, 'time_us'),
+        next ? wayOf(next) : '–', next ? plain(next.time_us / c.rows[0].time_us) + ' ×' : '–'];
+    }), {caption: 'The fastest of each comparison'}));
+  if (weft.results.failed) to.append(el('h3', {}, 'Rows that have no result'), table(['case', 'algorithm', 'size', 'why'], weft.results.failed.map(f => [String(f.case + 1), f.algorithm, scaled(f.size_bytes, 'B'), f.why]), {caption: 'Rows that have no result'}));
 }
 
 const choice = {};
@@ -63,7 +75,7 @@ function comparison() {
   if (choice.x && choice.x !== 'size_bytes' && dimensions.includes('size_bytes')) choice.filter.size_bytes = Math.max(...valuesOf('size_bytes'));
   const holder = el('div');
   const redraw = () => { holder.textContent = ''; drawComparison(holder, axes, measures, redraw); };
-  to.append(holder, el('details', {}, el('summary', {}, `All ${rows.length} rows as a table`), allRows()));
+  to.append(holder, el('details', {}, el('summary', {}, rows.length === 1 ? 'The row as a table' : `All ${rows.length} rows as a table`), allRows()));
   redraw();
 }
 
@@ -73,11 +85,11 @@ function drawComparison(to, axes, measures, redraw) {
   const filters = x ? others.filter(d => !ways.includes(d)) : [];
   for (const f of Object.keys(choice.filter)) if (!filters.includes(f)) delete choice.filter[f];
   let chosen = rows.filter(r => typeof r[y] === 'number' && filters.every(f => choice.filter[f] === undefined || r[f] === choice.filter[f]));
-  to.append(el('div', {class: 'controls'}, select('Vertical', measures.map(m => [m, titleOf(m)]), y, v => set('y', v)),
-    select('Horizontal', [['', 'bars, one for each row']].concat(axes.map(a => [a, titleOf(a)])), x, v => set('x', v)),
+  to.append(el('div', {class: 'controls'}, select(x ? 'Vertical' : 'Horizontal', measures.map(m => [m, titleOf(m)]), y, v => set('y', v)),
+    select(x ? 'Horizontal' : 'Vertical', [['', 'bars, one for each row']].concat(axes.map(a => [a, titleOf(a)])), x, v => set('x', v)),
     filters.map(f => select(titleOf(f), [[undefined, 'all']].concat(valuesOf(f).map(v => [v, shown(v, f)])), choice.filter[f], v => { choice.filter[f] = v; redraw(); })),
     x ? check('log horizontal', choice.logX === null ? isLog(chosen.map(r => r[x])) : choice.logX, v => { choice.logX = v; redraw(); }, mayBeLog(chosen.map(r => r[x]))) : null,
-    check('log vertical', logOf(chosen), v => { choice.logY = v; redraw(); }, chosen.every(r => r[y] > 0))));
+    check(x ? 'log vertical' : 'log horizontal', logOf(chosen), v => { choice.logY = v; redraw(); }, chosen.every(r => r[y] > 0))));
   const field = fieldOf[y], spread = r => y === 'time_us' && r.runs > 1 ? {low: Math.min(r.time_us_p05, r[y]), high: Math.max(r.time_us_p95, r[y])} : {low: r[y], high: r[y]};
   const label = `${titleOf(y)}${x ? ' over ' + titleOf(x) : ' of each row'}. Tab, then arrow keys go through the values.`;
   if (x) {
@@ -93,7 +105,7 @@ function drawComparison(to, axes, measures, redraw) {
     if (list.length) lines(to, {series: list, x, y, logX, logY: logOf(chosen), label});
   } else {
     const waysNames = Array.from(new Set(chosen.map(r => wayOf(r)))), groups = contests().map(g => ({name: g.name, bars: g.rows.filter(r => chosen.includes(r)).sort((a, b) => a.index - b.index)
-      .map(r => Object.assign({name: wayOf(r), i: waysNames.indexOf(wayOf(r)), y: r[y]}, spread(r)))})).filter(g => g.bars.length);
+      .map(r => Object.assign({name: wayOf(r), i: waysNames.indexOf(wayOf(r)), y: r[y], clear: r.runs <= 1 || g.fastest.includes(r)}, spread(r)))})).filter(g => g.bars.length);
     if (groups.length) bars(to, {groups, y, label, logY: logOf(chosen)});
   }
   to.append(el('p', {class: 'soft'}, field ? field.meaning + (hasSpread && y === 'time_us' ? ' Whiskers and bands: the 5th to the 95th percentile of the runs.' : '') : ''));
@@ -104,7 +116,7 @@ const check = (text, on, change, possible = true) => el('label', {class: 'check'
 function allRows() {
   const used = weft.fields.filter(f => rows.some(r => r[f.name] !== null && r[f.name] !== undefined && typeof r[f.name] !== 'object')).map(f => f.name);
   const constant = used.filter(n => rows.length > 1 && rows.every(r => r[n] === rows[0][n])), varying = used.filter(n => !constant.includes(n)).concat(pointers.filter(p => !used.includes(p)));
-  const best = new Set(contests().filter(c => c.rows.length > 1).map(c => c.rows[0].index));
+  const best = new Set(contests().flatMap(c => c.fastest.map(r => r.index)));
   return el('div', {}, el('p', {class: 'soft'}, 'The same in all rows: ' + (constant.filter(n => rows[0][n] !== '').map(n => `${titleOf(n)} ${shown(rows[0][n], n)}`).join(', ') || 'nothing') + '. A star marks the fastest of a comparison.'),
     table(varying.map(titleOf), rows.map(r => varying.map(n => shown(r[n], n))), {caption: 'All rows', classOf: i => best.has(i) ? 'best' : null}));
 }
@@ -113,16 +125,17 @@ function training() {
   const own = rows.filter(r => r.compute_us !== null && r.compute_us !== undefined);
   if (!own.length) return;
   const parts = r => {
-    const known = (r.stragglers_us || 0) + (r.negotiation_us || 0) + (r.events_us || 0), kernels = Math.min(r.compressing_us || 0, Math.max(0, r.exposed_us - known));
-    return [{name: 'computing', value: r.compute_us}, {name: 'exposed communication', value: Math.max(0, r.exposed_us - known)}, {name: 'waiting for stragglers', value: r.stragglers_us || 0},
-      {name: 'negotiation', value: r.negotiation_us || 0}, {name: 'checkpoints, failures, growth', value: r.events_us || 0}].filter(p => p.value > 0 || p.name === 'computing');
+    const known = (r.stragglers_us || 0) + (r.negotiation_us || 0) + (r.events_us || 0), kernels = /kernels=cpu_core/.test(r.compression) ? 0 : Math.min(r.compressing_us || 0, Math.max(0, r.exposed_us - known));
+    return [{name: 'computing', value: r.compute_us}, {name: 'compression kernels', value: kernels}, {name: 'exposed communication', value: Math.max(0, r.exposed_us - known - kernels)},
+      {name: 'waiting for other ranks', value: r.stragglers_us || 0}, {name: 'negotiation', value: r.negotiation_us || 0}, {name: 'checkpoints, failures, growth', value: r.events_us || 0}];
   };
+  const seen = new Set(own.flatMap(r => parts(r).filter(p => p.value > 0).map(p => p.name)));
   const groups = contests().map(c => ({name: c.name, rows: c.rows.filter(r => own.includes(r)).sort((a, b) => a.index - b.index)})).filter(g => g.rows.length);
   for (const g of groups) {
     if (g.name) body('training').append(el('h3', {}, g.name));
-    stacked(body('training'), g.rows.map(r => ({name: wayOf(r), parts: parts(r)})), {unit: 'us', label: 'What a training step is made of' + (g.name ? ', ' + g.name : '')});
+    stacked(body('training'), g.rows.map(r => ({name: wayOf(r), parts: parts(r).filter(p => seen.has(p.name))})), {unit: 'us', label: 'What a training step is made of' + (g.name ? ', ' + g.name : '')});
   }
-  body('training').append(el('p', {class: 'soft'}, 'The mean of all ranks in a step. What an engine hides behind computing is not shown: it costs no time.'));
+  body('training').append(el('p', {class: 'soft'}, 'The mean of all ranks in a step. What an engine hides behind computing is not shown: it costs no time.' + (own.some(r => r.compressing_us) ? ' Kernels of compression that run on the GPU are of the rank with most of them; those of a CPU core may be hidden, and what is not is in the exposed communication.' : '')));
 }
 
 function rowSection() {
@@ -182,10 +195,10 @@ function jobs(to, r) {
 function asked() {
   const to = body('asked'), cases = weft.results.cases;
   to.append(el('p', {}, cases.length === 1 ? 'The scenario with every default filled in.' : `${cases.length} cases; each with every default filled in.`));
-  if (cases.length > 1) to.append(table(['case'].concat(pointers), cases.map((c, i) => [String(i)].concat(pointers.map(p => c.axes[p] === undefined ? '–' : shown(inWords(p, c.axes[p]), p)))), {caption: 'The cases'}));
+  if (cases.length > 1) to.append(table(['case'].concat(pointers), cases.map((c, i) => [String(i + 1)].concat(pointers.map(p => c.axes[p] === undefined ? '–' : shown(inWords(p, c.axes[p]), p)))), {caption: 'The cases'}));
   cases.slice(0, 60).forEach((c, i) => {
     const sources = Object.entries(Object.assign({}, c.hardware_sources, c.server_sources));
-    to.append(el('details', {}, el('summary', {}, `${cases.length > 1 ? `Case ${i}: ` : ''}${c.scenario.name}, resolved`), el('pre', {tabindex: 0}, JSON.stringify(c.scenario, null, 2)),
+    to.append(el('details', {}, el('summary', {}, `${cases.length > 1 ? `Case ${i + 1}: ` : ''}${c.scenario.name}, resolved`), el('pre', {tabindex: 0}, JSON.stringify(c.scenario, null, 2)),
       sources.length ? table(['value', 'where it comes from'], sources.map(([k, v]) => [k, typeof v === 'string' ? v : JSON.stringify(v)]), {caption: 'Sources'}) : null));
   });
 }
@@ -206,8 +219,8 @@ function repeat() {
   const quoted = a => /^[\w./=:+-]+$/.test(a) ? a : `'${a.replace(/'/g, "'\\''")}'`;
   to.append(el('p', {}, asked ? 'The command that made these results, with weft ' + weft.results.weft.version + ':' : 'Save the scenario below, then:'),
     el('pre', {tabindex: 0}, `weft run ${asked ? asked.map(quoted).join(' ') : names[0] + '.json'} -o out --report\nweft report out\nweft plot out/results.csv --x ${choice.x || 'algorithm'} --y ${choice.y} -o figure.svg`));
-  to.append(el('p', {}, 'Without the original file: each case as a scenario of its own, every default filled in.'), el('div', {class: 'controls'}, weft.results.cases.slice(0, 60).map((c, i) => el('a', {download: `${c.scenario.name}${weft.results.cases.length > 1 ? '-' + i : ''}.json`,
-    href: 'data:application/json;charset=utf-8,' + encodeURIComponent(JSON.stringify(c.scenario, null, 2))}, `${c.scenario.name}${weft.results.cases.length > 1 ? ' case ' + i : ''}.json`))));
+  to.append(el('p', {}, 'Without the original file: each case as a scenario of its own, every default filled in.'), el('div', {class: 'controls'}, weft.results.cases.slice(0, 60).map((c, i) => el('a', {download: `${c.scenario.name}${weft.results.cases.length > 1 ? '-' + (i + 1) : ''}.json`,
+    href: 'data:application/json;charset=utf-8,' + encodeURIComponent(JSON.stringify(c.scenario, null, 2))}, `${c.scenario.name}${weft.results.cases.length > 1 ? ' case ' + (i + 1) : ''}.json`))));
   to.append(el('p', {class: 'soft'}, 'The same scenario and seed give the same results, byte for byte but for the wall-clock times.'));
 }
 

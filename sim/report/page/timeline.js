@@ -1,5 +1,6 @@
 // Ranks, links, queues and windows over the same time; wheel, drag, buttons and keys zoom all of them.
 const kinds = {link: 'Links used most (share of their bandwidth)', queue: 'Longest queues', window: 'Windows of senders', aggregators: 'Aggregators in use'};
+const laneColours = [0, 1, 4, 6];  // of messages, by channel or stream
 const sliceNames = {c: 'computes', s: 'sends', r: 'reduces', m: 'control message'};
 
 // Slices of one rank in lanes, so that none hides another.
@@ -26,13 +27,23 @@ function rankLines(details) {
     areas: [].concat(r.computes ? [{values: r.computes, i: 2, what: 'computes'}] : [], [{values: r.sends, i: 0, what: 'sends'}])}));
 }
 
+// What each colour of the ranks' lines stands for.
+function coloursOf(details) {
+  if (!details.slices.length)
+    return [['computes', 2, 'computes'], ['a message is on its way', 0, 'sends']].filter(([, , key]) => details.ranks.some(r => r[key]));
+  const has = kind => details.slices.some(s => s[1] === kind), channels = new Set(details.slices.filter(s => s[1] === 's').map(s => s[2]));
+  const used = laneColours.map((i, at) => [i, Array.from(channels).filter(c => c % 4 === at).sort(d3.ascending)]).filter(([, own]) => own.length);
+  return used.map(([i, own]) => [used.length > 1 ? `message on its way, channel or stream ${own.length > 3 ? own.slice(0, 3).join(', ') + ', …' : own.join(', ')}` : 'message on its way', i])
+    .concat([['c', 'computes', 2], ['r', 'reduction on a stream', 3], ['m', 'control message', 5]].filter(([kind]) => has(kind)).map(([, text, i]) => [text, i]));
+}
+
 function timelineOf(parent, row) {
   const details = detailsOf(row);
   if (!details.end_us || (!details.ranks.length && !details.series.length)) return;
   parent.append(el('h3', {}, 'Over time'));
   const groups = [];
   const ranks = rankLines(details);
-  if (ranks.length) groups.push({title: details.slices.length ? 'Ranks: every message, from when it is on its links to its end' + (details.slices.some(s => s[1] === 'c') ? ', and what they compute' : '') : `Ranks: share of time in which something of theirs is on its way (${grouped(details.messages)} messages)`, lines: ranks});
+  if (ranks.length) groups.push({title: details.slices.length ? 'Ranks: every message, from when it is on its links to its end' + (details.slices.some(s => s[1] === 'c') ? ', and what they compute' : '') : `Ranks: share of time in which something of theirs is on its way (${grouped(details.messages)} message${details.messages === 1 ? '' : 's'})${details.ranks.some(r => r.computes) ? ', or in which they compute' : ''}`, lines: ranks});
   for (const [kind, title] of Object.entries(kinds)) {
     const series = details.series.filter(s => s.kind === kind);
     const most = kind === 'link' ? 100 : d3.max(series, s => d3.max(s.values));
@@ -53,7 +64,7 @@ function timelineOf(parent, row) {
   for (const group of groups) {
     svg.append('text').attr('x', 0).attr('y', group.at).attr('font-weight', 600).text(group.title);
     for (const line of group.lines) {
-      svg.append('text').attr('x', left - 8).attr('y', line.at + line.height / 2 + 4).attr('text-anchor', 'end').attr('class', 'soft').style('font-size', line.height < 14 ? '10px' : '11px').text(line.label.length > 32 ? line.label.slice(0, 31) + '…' : line.label);
+      svg.append('text').attr('x', left - 8).attr('y', line.at + line.height / 2 + 4).attr('text-anchor', 'end').attr('class', 'soft').style('font-size', line.height < 14 ? '10px' : '11px').text(ellipsis(line.label, 32));
       svg.append('rect').attr('x', left).attr('y', line.at).attr('width', width - left - right).attr('height', line.height).attr('fill', 'var(--track)');
       if (line.areas && line.unit !== undefined && line.height > 14)
         svg.append('text').attr('x', width - right + 6).attr('y', line.at + line.height / 2 + 4).attr('class', 'soft').style('font-size', '11px').text('max ' + value(d3.max(line.areas, a => d3.max(a.values)), line.unit));
@@ -67,7 +78,7 @@ function timelineOf(parent, row) {
       if (line.slices) {
         const [from, to] = x.domain(), thick = line.height / line.lanes, seen = line.slices.filter(s => s.begin < to && s.begin + s.duration > from);
         line.g.selectAll('rect').data(seen, s => `${s.begin} ${s.lane}`).join('rect').attr('y', s => line.at + s.lane * thick + (thick > 3 ? .5 : 0)).attr('height', Math.max(1, thick - (thick > 3 ? 1 : 0)))
-          .attr('x', s => x(s.begin)).attr('width', s => Math.max(.8, x(s.begin + s.duration) - x(s.begin))).attr('fill', s => s.kind === 's' ? colour([0, 1, 4, 6][s.channel % 4]) : s.kind === 'c' ? colour(2) : s.kind === 'r' ? colour(3) : colour(5))
+          .attr('x', s => x(s.begin)).attr('width', s => Math.max(.8, x(s.begin + s.duration) - x(s.begin))).attr('fill', s => s.kind === 's' ? colour(laneColours[s.channel % 4]) : s.kind === 'c' ? colour(2) : s.kind === 'r' ? colour(3) : colour(5))
           .attr('stroke', 'var(--card)').attr('stroke-width', .6)
           .on('mousemove', s => showTip(`${line.label} ${sliceNames[s.kind]}: ${s.text}\n${scaled(s.begin, 'us')} to ${scaled(s.begin + s.duration, 'us')}, channel or stream ${s.channel}`, d3.event.clientX, d3.event.clientY)).on('mouseleave', hideTip);
       } else {
@@ -86,8 +97,8 @@ function timelineOf(parent, row) {
   const button = (text, key, label) => el('button', {type: 'button', 'aria-label': label, title: label, onclick: () => move[key]()}, text);
   parent.append(el('div', {class: 'controls', role: 'group', 'aria-label': 'Zoom'}, button('+', '+', 'Zoom in'), button('−', '-', 'Zoom out'), button('←', 'ArrowLeft', 'Earlier'), button('→', 'ArrowRight', 'Later'), button('whole run', '0', 'The whole run'),
     el('span', {class: 'soft'}, 'or Ctrl + wheel and drag')));
-  const marks = [['s', 'message on its way', 0], ['c', 'computes', 2], ['r', 'reduction on a stream', 3], ['m', 'control message', 5]].filter(([k]) => details.slices.some(s => s[1] === k));
-  if (marks.length > 1) parent.append(el('ul', {class: 'legend'}, marks.map(([, text, i]) => { const s = d3.create('svg').attr('viewBox', '0 0 34 14').attr('aria-hidden', 'true'); s.append('rect').attr('width', 34).attr('height', 14).attr('rx', 2).attr('fill', colour(i)); return el('li', {}, s.node(), text); })));
+  const marks = coloursOf(details);
+  if (marks.length > 1) parent.append(el('ul', {class: 'legend'}, marks.map(([text, i]) => { const s = d3.create('svg').attr('viewBox', '0 0 34 14').attr('aria-hidden', 'true'); s.append('rect').attr('width', 34).attr('height', 14).attr('rx', 2).attr('fill', colour(i)); return el('li', {}, s.node(), text); })));
   draw();
   parent.append(el('figure', {}, svg.node(), el('figcaption', {}, 'Each interval of a link has its mean, each of a queue, window or aggregators the highest value. trace.json, written with --trace, has all of it for Perfetto.')));
 }
