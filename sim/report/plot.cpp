@@ -62,10 +62,50 @@ std::string title_of(const std::string& column) {
                                                            {"busbw_GBps", "bus bandwidth"},         {"algbw_GBps", "algorithm bandwidth"},
                                                            {"samples_per_s", "samples per second"}, {"batch_per_gpu", "samples per GPU"}};
   if (const auto at = known.find(column); at != known.end()) return at->second;
-  std::string out = column.starts_with("/") ? column.substr(column.rfind('/') + 1) : column;
+  std::string out = column;
+  if (column.starts_with("/")) {
+    out = column.substr(column.rfind('/') + 1);
+    if (out == "on") out = column.substr(column.rfind('/', column.size() - out.size() - 2) + 1);  // "pfc/on"
+  }
   for (const char* end : {"_us", "_bytes", "_GBps"})
     if (out.ends_with(end)) out.erase(out.size() - std::string_view(end).size());
   std::ranges::replace(out, '_', ' ');
+  return out;
+}
+
+// "group=8" and "algorithm=ring" of "nccl(group=8,algorithm=ring)".
+std::vector<std::string> settings_of(const std::string& label) {
+  const auto open = label.find('(');
+  std::vector<std::string> out;
+  if (open == label.npos || !label.ends_with(')')) return out;
+  int depth = 0;
+  out.emplace_back();
+  for (const char c : label.substr(open + 1, label.size() - open - 2)) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c == ',' && depth == 0)
+      out.emplace_back();
+    else
+      out.back() += c;
+  }
+  return out;
+}
+
+// Labels without the settings that all of their name have.
+std::map<std::string, std::string> short_names(const std::set<std::string>& labels) {
+  const auto name_in = [](const std::string& label) { return label.substr(0, label.find('(')); };
+  std::map<std::string, std::map<std::string, std::size_t>> uses;  // name -> setting -> by how many labels
+  std::map<std::string, std::size_t> count;
+  for (const std::string& label : labels) {
+    ++count[name_in(label)];
+    for (const std::string& setting : settings_of(label)) ++uses[name_in(label)][setting];
+  }
+  std::map<std::string, std::string> out;
+  for (const std::string& label : labels) {
+    const std::string name = name_in(label);
+    std::vector<std::string> kept = settings_of(label);
+    if (count[name] > 1) std::erase_if(kept, [&](const std::string& setting) { return uses[name][setting] == count[name]; });
+    out[label] = kept.empty() ? name : fmt::format("{}({})", name, fmt::join(kept, ","));
+  }
   return out;
 }
 
@@ -90,18 +130,42 @@ class Figure {
 
   std::string script(PlotFormat format) const {
     std::string out = "# Written by weft plot.\n";
-    if (format == PlotFormat::pdf) out += "set terminal pdfcairo noenhanced size 14cm,8.5cm font 'Helvetica,10' linewidth 1.4\n";
+    const Page page = page_size();
+    constexpr double cm = 14.0 / 720;  // a pixel
+    if (format == PlotFormat::pdf)
+      out += fmt::format("set terminal pdfcairo noenhanced size {:.4g}cm,{:.4g}cm font 'Helvetica,10' linewidth 1.4\n", page.width * cm,
+                         page.height * cm);
     if (format == PlotFormat::svg)
-      out += "set terminal svg noenhanced size 720,430 font 'Helvetica,Arial,sans-serif,12' linewidth 1.4 background '#ffffff'\n";
+      out += fmt::format("set terminal svg noenhanced size {},{} font 'Helvetica,Arial,sans-serif,12' linewidth 1.4 background '#ffffff'\n",
+                         page.width, page.height);
     out +=
         "set border 3 linecolor '#555555'\nset tics nomirror out textcolor '#222222'\nset grid ytics linecolor '#dddddd' linewidth 0.6 "
-        "linetype 1 dashtype 1\nset key outside right top Left reverse samplen 3.2 spacing 1.15\nset style fill solid 0.85 border -1\n";
+        "linetype 1 dashtype 1\nset style fill solid 0.85 border -1\n";
+    out += fmt::format("set key below center Left reverse samplen 3.2 spacing 1.15 maxcols {}\n", page.columns_of_key);
     if (!choice_.title.empty()) out += fmt::format("set title {}\n", quoted(choice_.title));
     out += styles();
     return out + (words_ ? bars() : lines());
   }
 
  private:
+  // In pixels of the SVG. The series are named below, so that their names take no width; bars get some, as far as a page goes.
+  struct Page {
+    int width = 720, height = 400, columns_of_key = 1;
+  };
+  Page page_size() const {
+    Page out;
+    if (words_) out.width = std::clamp<int>(static_cast<int>(places_.size() * (2 * series_.size() + 3)) * 5 + 90, 720, 1600);
+    std::size_t longest = 0, longest_place = 0;
+    for (const auto& [name, points] : series_) longest = std::max(longest, name.size());
+    for (const std::string& place : places_) longest_place = std::max(longest_place, place.size());
+    constexpr int letter = 7, sample = 70, line = 17;
+    out.columns_of_key = std::clamp((out.width - 80) / (static_cast<int>(longest) * letter + sample), 1, static_cast<int>(series_.size()));
+    out.height += 10 + line * ((static_cast<int>(series_.size()) - 1) / out.columns_of_key + 1);
+    if (places_.size() > few_places) out.height += std::min(200, static_cast<int>(longest_place) * letter / 2);
+    return out;
+  }
+  static constexpr std::size_t few_places = 4;
+
   std::size_t column(const char* flag, const std::string& name) {
     if (const auto at = table_.column(name)) return *at;
     problems_.push_back(fmt::format("{}: {}", flag, unknown_name("column", name, table_.header)));
@@ -157,15 +221,29 @@ class Figure {
       if (!out.empty()) out += ", ";
       const auto number = number_in(line[at]);
       const std::string& name = table_.header[at];
-      if (!number)
-        out += line[at];
+      if (line[at] == "true" || line[at] == "false")
+        out += fmt::format("{} {}", title_of(name), line[at]);
+      else if (!number)
+        out += shown(at, line[at]);
       else
         out += name == "size_bytes" ? with_unit(*number, name) : fmt::format("{} {:.6g}", title_of(name), *number);
     }
     return out.empty() ? title_of(choice_.y) : out;
   }
 
+  // What is written of a value in a column.
+  std::string shown(std::size_t at, const std::string& value) const {
+    const auto names = short_names_.find(at);
+    return names == short_names_.end() ? value : names->second.at(value);
+  }
+
   void collect() {
+    for (const char* column : {"algorithm", "engine", "compression"})
+      if (const auto at = table_.column(column)) {
+        std::set<std::string> labels;
+        for (const auto* line : lines_) labels.insert((*line)[*at]);
+        short_names_[*at] = short_names(labels);
+      }
     const auto low = table_.column(choice_.y + "_p05"), high = table_.column(choice_.y + "_p95");
     std::map<std::string, std::size_t> number_of;
     std::map<std::string, double> place_of;
@@ -192,9 +270,22 @@ class Figure {
       points.push_back(point);
     }
     for (auto& [name, points] : series_) std::ranges::sort(points, {}, &Point::x);
+    if (series_.size() > choice_.most_series) problems_.push_back(too_many());
     if (series_.empty()) problems_.push_back(fmt::format("--y: the column {} has no numbers in these lines", choice_.y));
     places_.resize(place_of.size());
-    for (const auto& [word, place] : place_of) places_[static_cast<std::size_t>(place)] = word;
+    for (const auto& [word, place] : place_of) places_[static_cast<std::size_t>(place)] = shown(x_, word);
+  }
+
+  // What could be chosen from.
+  std::string too_many() const {
+    std::vector<std::string> columns;
+    for (const std::size_t at : by_) {
+      std::set<std::string> values;
+      for (const auto* line : lines_) values.insert((*line)[at]);
+      if (values.size() > 1) columns.push_back(fmt::format("{} ({} values)", table_.header[at], values.size()));
+    }
+    return fmt::format("these are {} series, and at most {} can be told apart: choose with --where COLUMN=VALUE from {}", series_.size(),
+                       choice_.most_series, fmt::join(columns, ", "));
   }
 
   void stop_on_problems() const {
@@ -214,14 +305,15 @@ class Figure {
     return asked.value_or(sorted.back() / sorted.front() > 20);
   }
 
-  // Colours after Okabe and Ito, dashes and points: each tells series apart by itself.
+  // Colours after Okabe and Ito, dashes and points: of up to eight series each tells them apart by itself, of more the colour and the dash
+  // together, or the colour and the hatches.
   std::string styles() const {
     static constexpr std::array colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444", "#7a4fbf"};
-    static constexpr std::array dashes = {"1", "'-'", "'.'", "'-.'", "'_'", "'..-'", "'--.'", "1"};
+    static constexpr std::array dashes = {"1", "'-'", "'.'", "'-.'", "'_'", "'..-'", "'--.'"};
     std::string out;
     for (std::size_t i = 0; i < series_.size(); ++i)
-      out += fmt::format("set style line {} linecolor '{}' linewidth 1.6 dashtype {} pointtype {} pointsize 0.7\n", i + 1,
-                         colours[i % colours.size()], dashes[i % dashes.size()], std::array{7, 5, 9, 13, 11, 4, 6, 8}[i % 8]);
+      out += fmt::format("set style line {} linecolor '{}' linewidth 1.6 dashtype {} pointtype {} pointsize 0.7\n", i + 1, colours[i % 8],
+                         dashes[(i + i / 8) % 7], std::array{7, 5, 9, 13, 11, 4, 6, 8}[(i + 3 * (i / 8)) % 8]);
     return out;
   }
 
@@ -251,7 +343,7 @@ class Figure {
   std::string lines() const {
     const auto ys = all([](const Point&p) { return p.y; }), xs = all([](const Point&p) { return p.x; });
     const Unit unit = unit_of(choice_.y, ys[ys.size() / 2]);
-    std::string out = fmt::format("set xlabel {}\n", quoted(title_of(choice_.x))) + y_axis(unit);
+    std::string out = fmt::format("set xlabel {} offset 0,0.4\n", quoted(title_of(choice_.x))) + y_axis(unit);
     if (logarithmic(xs, choice_.log_x)) out += fmt::format("set logscale x {}\n", choice_.x.find("bytes") != choice_.x.npos ? 2 : 10);
     std::string tics;
     for (const double x : apart(xs, logarithmic(xs, choice_.log_x)))
@@ -277,9 +369,9 @@ class Figure {
   std::string bars() const {
     const auto ys = all([](const Point& p) { return p.y; });
     const Unit unit = unit_of(choice_.y, ys[ys.size() / 2]);
-    std::string out = fmt::format("set xlabel {}\n", quoted(title_of(choice_.x))) + y_axis(unit) +
+    std::string out = fmt::format("set xlabel {} offset 0,0.4\n", quoted(title_of(choice_.x))) + y_axis(unit) +
                       "set style data histogram\nset style histogram errorbars gap 1.5 linewidth 1\nset boxwidth 0.9\n";
-    if (places_.size() > 4) out += "set xtics rotate by -25\n";
+    if (places_.size() > few_places) out += fmt::format("set xtics rotate by {}\n", places_.size() > 3 * few_places ? -50 : -25);
     std::string plot;
     for (std::size_t s = 0; s < series_.size(); ++s) {
       out += fmt::format("$series{} << EOD\n", s + 1);
@@ -292,7 +384,7 @@ class Figure {
       }
       out += "EOD\n";
       plot += fmt::format("{}$series{} using 2:3:4:xtic(1) linestyle {} linewidth 0.7 dashtype 1 fillstyle pattern {} title {}",
-                          plot.empty() ? "plot " : ", \\\n     ", s + 1, s + 1, std::array{3, 1, 2, 6, 4, 5, 7, 0}[s % 8],
+                          plot.empty() ? "plot " : ", \\\n     ", s + 1, s + 1, std::array{3, 1, 2, 6, 4, 5, 7, 0}[(s + s / 8) % 8],
                           quoted(series_[s].first));
     }
     return out + plot + "\n";
@@ -305,6 +397,7 @@ class Figure {
   std::vector<const std::vector<std::string>*> lines_;
   std::size_t x_ = 0, y_ = 0;
   std::vector<std::size_t> by_;
+  std::map<std::size_t, std::map<std::string, std::string>> short_names_;  // by column
   bool words_ = false;
   std::vector<std::string> places_;  // on the horizontal axis, where it has words
   std::vector<std::pair<std::string, std::vector<Point>>> series_;

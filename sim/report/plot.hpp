@@ -16,11 +16,13 @@ struct PlotChoice {
   std::vector<std::string> where = {};  // "column=value": only these lines
   std::string title = {};
   std::optional<bool> log_x = {}, log_y = {};  // not given: where values span more than a factor of 20
+  std::size_t most_series = 24;                // more are refused: they could not be told apart
 };
 
 enum class PlotFormat { svg, pdf, script };
 
-// The script. Throws InputError with what cannot be drawn: unknown columns, no numbers, several values at one place of a series.
+// The script. Throws InputError with what cannot be drawn: unknown columns, no numbers, several values at one place of a series, too many
+// series.
 std::string plot_script(const CsvTable& table, const PlotChoice& choice, PlotFormat format);
 
 // What gnuplot makes of a script. Throws RunError where there is no gnuplot.

@@ -52,6 +52,34 @@ TEST_CASE("words along a figure give bars, a series for what differs besides") {
   CHECK(has(script, "\"ring\" NaN NaN NaN"));  // with 8 spines there is no ring
 }
 
+TEST_CASE("more series than can be told apart are refused with what could be chosen from; fewer are named below the figure") {
+  std::string text = "algorithm,size_bytes,time_us,/packet/pfc/on\n";
+  for (int i = 0; i < 13; ++i)
+    for (const char* on : {"true", "false"}) text += fmt::format("a{},1024,10,{}\na{},4096,20,{}\n", i, on, i, on);
+  CHECK_THROWS_WITH_AS(
+      plot_script(parse_csv(text, "t.csv"), {.x = "size_bytes"}, PlotFormat::svg),
+      "these are 26 series, and at most 24 can be told apart: choose with --where COLUMN=VALUE from algorithm (13 values), "
+      "/packet/pfc/on (2 values)",
+      InputError);
+  const std::string script = plot_script(parse_csv(text, "t.csv"), {.x = "size_bytes", .where = {"/packet/pfc/on=true"}}, PlotFormat::svg);
+  CHECK(has(script, "set key below"));
+  CHECK(has(script, "title \"a12\""));
+  CHECK(
+      has(plot_script(parse_csv(text, "t.csv"), {.x = "size_bytes", .where = {"algorithm=a1"}}, PlotFormat::svg), "title \"pfc/on true\""));
+}
+
+TEST_CASE("settings that all labels of an algorithm have in common are left out") {
+  const std::string text =
+      "algorithm,size_bytes,time_us\n\"nccl(group=8,algorithm=ring)\",1024,10\n\"nccl(group=8,algorithm=tree)\",1024,20\n"
+      "nccl(group=8),1024,15\nring(channels=4),1024,30\n";
+  const std::string script = plot_script(parse_csv(text, "t.csv"), {.x = "size_bytes"}, PlotFormat::svg);
+  for (const char* title :
+       {"title \"nccl(algorithm=ring)\"", "title \"nccl(algorithm=tree)\"", "title \"nccl\"", "title \"ring(channels=4)\""})
+    CHECK(has(script, title));
+  const std::string bars = plot_script(parse_csv(text, "t.csv"), {.x = "algorithm"}, PlotFormat::svg);
+  CHECK(has(bars, "\"nccl(algorithm=tree)\" 20 20 20\n"));
+}
+
 TEST_CASE("what cannot be drawn is said with what can be") {
   const auto why = [](PlotChoice choice) {
     try {

@@ -73,7 +73,8 @@ std::string advice_plot(const Advice& a) {
                       .y = "time over that of the first",
                       .by = {"algorithm"},
                       .title = fmt::format("{} of {} ranks", name_of(a.scenario.workload.collective), a.scenario.workload.ranks),
-                      .log_x = true},
+                      .log_x = true,
+                      .most_series = table.lines.size()},
                      PlotFormat::svg);
 }
 
