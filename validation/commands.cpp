@@ -186,7 +186,9 @@ std::function<int()> declare_train(CLI::App& command) {
   command.add_option("--data", a->data, "Images (validation/data/digits) instead of those that ship")->type_name("FILE");
   command
       .add_option("-o,--output", a->output, "Write all epochs here, as CSV, and their plot beside it; to a name in .md a page with tables")
+      ->check(not_empty)
       ->type_name("FILE");
+  add_force(command, a->force);
   return [a] { return train_command(*a, std::cout); };
 }
 

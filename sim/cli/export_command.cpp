@@ -8,6 +8,7 @@
 #include "sim/cli/commands.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
+#include "sim/results/output_files.hpp"
 
 #include <array>
 #include <ostream>
@@ -36,13 +37,25 @@ void noting(const char* flag, std::vector<std::string>& problems, Action action)
   }
 }
 
+// The flag that a setting of a collective comes from.
+std::string flag_of(const Problem& problem) {
+  if (problem.where == "/ranks") return "-n";
+  return problem.where.starts_with("/fabric/") ? "--switches" : "--" + problem.where.substr(1);
+}
+
+// What `weft export` has written, whatever the format.
+bool is_exported(std::string_view text) {
+  return text.starts_with("<algo name=") || text.starts_with("{\n\"name\": ") || text.starts_with("num_ranks ") ||
+         (text.starts_with("digraph ") && text.find("{\n  rankdir=TB; node [shape=box];\n") < 200);
+}
+
 void refuse(const std::vector<std::string>& problems) {
   if (!problems.empty()) throw InputError(problems);
 }
 
 Request request_of(const ExportArguments& a) {
   std::vector<std::string> problems;
-  Request q{.algorithm = a.algorithm, .ranks = a.ranks, .root = a.root};
+  Request q{.algorithm = a.algorithm, .ranks = a.ranks.value_or(0), .root = a.root};
   q.settings = {.group = a.group,
                 .servers = a.servers,
                 .channels = a.channels,
@@ -60,16 +73,18 @@ Request request_of(const ExportArguments& a) {
     q.algorithm = "msccl";
     q.collective = s->collective;
     q.root = s->root;
-    if (q.ranks == 0) q.ranks = s->ranks;
+    if (!a.ranks) q.ranks = s->ranks;
   }
+  if (a.channels < 1) problems.push_back(fmt::format("weft export: --channels: must be at least 1, got {}", a.channels));
   if (a.switches > 0) q.bigraph = BiGraphShape{.switches = a.switches, .nodes_per_switch = q.ranks / a.switches};
-  if (q.ranks == 0) problems.push_back("weft export: -n: missing: the number of ranks");
+  if (!a.ranks && q.ranks == 0) problems.push_back("weft export: -n: missing: the number of ranks");
+  if (a.ranks && *a.ranks < 1) problems.push_back(fmt::format("weft export: -n: must be at least 1, got {}", *a.ranks));
   refuse(problems);
   if (const Algorithm* known = find_algorithm(q.collective, q.algorithm);
       known != nullptr && known->chooses != nullptr && !known->takes_inner)
     problems.push_back(
         fmt::format("weft export: --algorithm: {} is another algorithm for each size, which `weft run` says: name that", q.algorithm));
-  for (const Problem& problem : constraints(q)) problems.push_back(fmt::format("weft export: {}: {}", problem.where, problem.what));
+  for (const Problem& problem : constraints(q)) problems.push_back(fmt::format("weft export: {}: {}", flag_of(problem), problem.what));
   refuse(problems);
   return q;
 }
@@ -127,6 +142,7 @@ void declare_export(CLI::App& command, ExportArguments& a) {
   command.add_option("--dtype", a.dtype, "goal: data type of the elements")->capture_default_str();
   command.add_option("--reduce-rate", a.reduce_rate, "goal: rate of reductions, such as 100GBps; by default they take no time");
   command.add_option("-o,--output", a.output, "File to write instead of standard output")->type_name("FILE");
+  command.add_flag("--force", a.force, "Replace a file that is not an exported schedule");
 }
 
 int export_command(const ExportArguments& a, std::ostream& out) {
@@ -136,6 +152,13 @@ int export_command(const ExportArguments& a, std::ostream& out) {
   if (a.format == "mscclpp" && a.protocol == "LL128")
     problems.push_back("weft export: --protocol: must be Simple or LL for mscclpp, got LL128");
   refuse(problems);
+  if (!a.output.empty()) {
+    std::vector<std::filesystem::path> inputs;
+    if (!a.file.empty()) inputs.emplace_back(a.file);
+    const std::string argument = "-o " + a.output;
+    refuse_to_replace({{.file = a.output, .argument = argument, .what = "an exported schedule", .replaces = is_exported}}, inputs, a.force);
+    refuse_missing_folder(argument, a.output);
+  }
   const Schedule schedule = build(request_of(a));
   for (const std::string& problem : verify(schedule)) problems.push_back(fmt::format("weft export: {}", problem));
   refuse(problems);

@@ -2,6 +2,8 @@
 
 #include "collectives/interchange/imported.hpp"
 #include "kernels/base/error.hpp"
+#include "kernels/testing/scratch_folder.hpp"
+#include "sim/files/files.hpp"
 
 #include <sstream>
 
@@ -39,6 +41,27 @@ TEST_CASE("what cannot be exported is refused with all problems") {
   CHECK_THROWS_AS(exported({.algorithm = "dissemination", .collective = "barrier", .ranks = 2}), InputError);
   CHECK_THROWS_AS(exported({.format = "goal", .size = "3B", .ranks = 2}), InputError);
   CHECK_THROWS_AS(exported({.file = "/nowhere.xml"}), InputError);
+  CHECK_THROWS_WITH_AS(exported({.ranks = 0, .channels = 0}),
+                       "weft export: --channels: must be at least 1, got 0\nweft export: -n: must be at least 1, got 0", InputError);
+  CHECK_THROWS_WITH_AS(exported({.ranks = 4, .channels = 70000}), "weft export: --channels: must be 1 to 65536, got 70000", InputError);
+}
+
+TEST_CASE("a file is replaced by a schedule where it is an exported one, or by force") {
+  const ScratchFolder folder;
+  const std::string file = (folder / "ring.xml").string(), mine = (folder / "mine.xml").string();
+  for (const char* format : {"msccl", "mscclpp", "goal", "dot", "msccl"})
+    CHECK(exported({.format = format, .output = file, .ranks = 4}) == "");
+  write_file(mine, "<mine/>");
+  CHECK_THROWS_WITH_AS(
+      exported({.output = mine, .ranks = 4}),
+      fmt::format("-o {0}: {0} exists and is not an exported schedule; write to another place, or give --force to replace it", mine)
+          .c_str(),
+      InputError);
+  CHECK(exported({.output = mine, .ranks = 4, .force = true}) == "");
+  CHECK_THROWS_WITH_AS(exported({.file = file, .output = file, .force = true}),
+                       fmt::format("-o {0}: {0} is read by this command; write to another file", file).c_str(), InputError);
+  CHECK_THROWS_WITH_AS(exported({.output = "/nowhere/ring.xml", .ranks = 4}), "-o /nowhere/ring.xml: there is no folder /nowhere",
+                       InputError);
 }
 
 }  // namespace weft

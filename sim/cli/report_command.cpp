@@ -39,7 +39,10 @@ std::string details_beside(const fs::path& folder, const std::vector<std::string
 }  // namespace
 
 int report_command(const ReportArguments& arguments, std::ostream& out) {
-  if (arguments.output) refuse_empty_name("-o", *arguments.output, "a file");
+  if (arguments.output) {
+    refuse_empty_name("-o", *arguments.output, "a file");
+    refuse_missing_folder("-o " + *arguments.output, *arguments.output);
+  }
   const fs::path folder = arguments.folder, results_file = folder / "results.json";
   if (!fs::is_directory(folder))
     throw InputError(fmt::format("{}: is not a folder; give one that weft run -o DIR has written", folder.string()));

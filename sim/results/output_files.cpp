@@ -58,6 +58,13 @@ void refuse_to_replace(const std::vector<OutputFile>& outputs, const std::vector
   if (!problems.empty()) throw InputError(problems);
 }
 
+void refuse_missing_folder(const std::string& argument, const fs::path& file) {
+  std::error_code unknown;
+  const fs::path folder = file.parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, unknown))
+    throw InputError(fmt::format("{}: there is no folder {}", argument, folder.string()));
+}
+
 void refuse_empty_name(const std::string& flag, const std::string& value, const std::string& what) {
   if (value.empty()) throw InputError(fmt::format("{}: must name {}, got \"\"", flag, what));
 }

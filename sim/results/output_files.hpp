@@ -26,6 +26,9 @@ std::string read_beginning(const std::filesystem::path& file);
 // Throws InputError with every problem: "-o p.json: p.json exists and is not a hardware profile of weft calibrate; ...".
 void refuse_to_replace(const std::vector<OutputFile>& outputs, const std::vector<std::filesystem::path>& inputs, bool force);
 
+// For a command that makes no folders: throws InputError "-o out/p.svg: there is no folder out" where that is so.
+void refuse_missing_folder(const std::string& argument, const std::filesystem::path& file);
+
 // For an argument that names a file or folder to write: throws InputError "-o: must name a folder, got \"\"" where it is empty.
 void refuse_empty_name(const std::string& flag, const std::string& value, const std::string& what);
 

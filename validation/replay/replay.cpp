@@ -106,10 +106,12 @@ void refuse_what_a_trace_says(const std::string& file, const Scenario& scenario)
 
 int replay_command(const ReplayArguments& a, std::ostream& out, std::ostream& err) {
   if (a.ranks && *a.ranks < 1) throw InputError(fmt::format("--ranks must be at least 1, got {}", *a.ranks));
-  if (!a.output.empty())
+  if (!a.output.empty()) {
     refuse_to_replace(
         {{a.output, "-o " + a.output, "a table of weft replay", [](std::string_view text) { return text.starts_with(csv_header); }}},
         {a.trace, a.scenario}, a.force);
+    refuse_missing_folder("-o " + a.output, a.output);
+  }
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
   const auto cases = load_cases(a.scenario, settings);

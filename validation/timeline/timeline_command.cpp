@@ -102,6 +102,7 @@ int timeline_command(const TimelineArguments& arguments, std::ostream& out) {
                       .what = "a timeline of weft timeline",
                       .replaces = [](std::string_view text) { return text.starts_with(head); }}},
                     inputs, arguments.force);
+  refuse_missing_folder("-o " + arguments.output, arguments.output);
   std::string events;
   std::size_t processes = 0;
   for (const std::string& file : arguments.files) {

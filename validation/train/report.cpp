@@ -71,9 +71,10 @@ void print_summary(const std::vector<Run>& runs, double target, std::ostream& ou
 }
 
 std::string to_csv(const std::vector<Run>& runs) {
-  std::string csv =
-      "compression,transport,ranks,seed,epoch,learning_rate,k,loss,accuracy,steps,bytes_per_step,simulated_step_us,simulated_exchanges_us,"
-      "simulated_kernels_us,simulated_s,gradient_us,kernels_us,exchange_us\n";
+  std::string csv(begin_of_csv);
+  csv +=
+      "learning_rate,k,loss,accuracy,steps,bytes_per_step,simulated_step_us,simulated_exchanges_us,simulated_kernels_us,"
+      "simulated_s,gradient_us,kernels_us,exchange_us\n";
   for (const Run& run : runs)
     for (std::size_t i = 0; i < run.curve.size(); ++i) {
       const Epoch& e = run.curve[i];

@@ -8,6 +8,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::train {
@@ -33,6 +34,10 @@ void print_epochs(const Run&, std::ostream&);
 
 // One line for each compression: accuracy after the last epoch, and when this accuracy was reached first.
 void print_summary(const std::vector<Run>&, double target, std::ostream&);
+
+// What a page and a table begin with.
+inline constexpr std::string_view begin_of_page = "# Time to accuracy\n\nWritten by `./weft train ",
+                                  begin_of_csv = "compression,transport,ranks,seed,epoch,";
 
 // Markdown: accuracy epoch by epoch with its spread over seeds, and when `target` was reached on each of the clusters.
 std::string to_page(const std::vector<Run>&, double target, const std::string& command);

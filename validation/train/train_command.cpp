@@ -6,6 +6,7 @@
 #include "sim/cases/training_check.hpp"
 #include "sim/files/files.hpp"
 #include "sim/files/shipped.hpp"
+#include "sim/results/output_files.hpp"
 #include "validation/train/model.hpp"
 #include "validation/train/report.hpp"
 
@@ -82,6 +83,43 @@ train::TrainingSettings settings_of(const TrainArguments& a, Lines& wrong) {
   return s;
 }
 
+SimTime gradient_of(const TrainArguments& a, Lines& wrong) {
+  if (!a.gradient) return {};
+  try {
+    const SimTime time = parse_time(*a.gradient);
+    if (time.ps < 0) wrong.push_back(fmt::format("--gradient: must not be negative, got {}", *a.gradient));
+    return time;
+  } catch (const InputError& e) {
+    wrong.push_back(fmt::format("--gradient: {}", e.what()));
+    return {};
+  }
+}
+
+bool is_page(const std::filesystem::path& output) { return output.extension() == ".md"; }
+std::filesystem::path plot_beside(std::filesystem::path table) { return table.replace_extension(".svg"); }
+
+// Asked before anything runs.
+void check_output(const TrainArguments& a) {
+  if (a.output.empty()) return;
+  const std::string argument = "-o " + a.output;
+  const auto output = [&](const std::filesystem::path& file, const char* what, std::string_view beginning) {
+    return OutputFile{.file = file, .argument = argument, .what = what, .replaces = [beginning](std::string_view text) {
+                        return text.starts_with(beginning);
+                      }};
+  };
+  std::vector<OutputFile> outputs;
+  if (is_page(a.output)) {
+    outputs = {output(a.output, "a page of weft train", train::begin_of_page)};
+  } else {
+    outputs = {output(a.output, "a table of weft train", train::begin_of_csv), output(plot_beside(a.output), "a plot", "<svg")};
+  }
+  std::vector<std::filesystem::path> inputs;
+  for (const std::string& input : {a.scenario, a.data})
+    if (!input.empty()) inputs.emplace_back(input);
+  refuse_to_replace(outputs, inputs, a.force);
+  refuse_missing_folder(argument, a.output);
+}
+
 Plan plan_of(const TrainArguments& a) {
   Lines wrong;
   Plan plan;
@@ -91,9 +129,11 @@ Plan plan_of(const TrainArguments& a) {
   const bool in_sketch = chosen("--memory", a.memory, {"dense", "sketch"}, wrong) == 1;
   if (a.seeds < 1 || a.seeds > 1000) wrong.push_back(fmt::format("--seeds: must be 1 to 1000, got {}", a.seeds));
   if (!a.set.empty() && a.scenario.empty()) wrong.push_back("--set: there is no --scenario to set keys of");
+  if (a.gradient && a.scenario.empty()) wrong.push_back("--gradient: there is no --scenario whose steps would take it");
   if (!(a.timeout_s > 0 && a.timeout_s <= 86400))
     wrong.push_back(fmt::format("--timeout: must be more than 0 and at most 86400, got {:.6g}", a.timeout_s));
   if (const std::string missing = missing_shipped("validation"); a.data.empty() && !missing.empty()) wrong.push_back(missing);
+  plan.gradient = gradient_of(a, wrong);
   if (!wrong.empty()) throw InputError(wrong);
 
   plan.digits =
@@ -111,7 +151,6 @@ Plan plan_of(const TrainArguments& a) {
   wrong.erase(std::unique(wrong.begin(), wrong.end()), wrong.end());
   if (!wrong.empty()) throw InputError(wrong);
   plan.clusters = clusters_of(a);
-  plan.gradient = parse_time(a.gradient);
   return plan;
 }
 
@@ -172,13 +211,14 @@ std::string command_of(const TrainArguments& a) {
   add("--target", a.target, usual.target);
   if (!a.scenario.empty()) out += " --scenario " + a.scenario;
   for (const std::string& setting : a.set) out += " --set '" + setting + "'";
-  add("--gradient", a.gradient, usual.gradient);
+  if (a.gradient) out += " --gradient " + *a.gradient;
   return out + " -o " + a.output;
 }
 
 }  // namespace
 
 int train_command(const TrainArguments& a, std::ostream& out) {
+  check_output(a);
   const Plan plan = plan_of(a);
   print_head(a, plan, out);
   const std::chrono::milliseconds patience(static_cast<std::int64_t>(a.timeout_s * 1000));
@@ -199,13 +239,12 @@ int train_command(const TrainArguments& a, std::ostream& out) {
     print_epochs(runs.front(), out);
   else
     print_summary(runs, plan.target, out);
-  if (std::filesystem::path(a.output).extension() == ".md") {
+  if (is_page(a.output)) {
     write_file(a.output, train::to_page(runs, plan.target, command_of(a)));
   } else if (!a.output.empty()) {
     write_file(a.output, to_csv(runs));
     const std::string x = plan.clusters.empty() ? "epochs" : "simulated seconds on " + plan.clusters.front().scenario.name;
-    write_file(std::filesystem::path(a.output).replace_extension(".svg"),
-               to_svg("Accuracy, mean and spread over seeds", x, lines_of(runs)));
+    write_file(plot_beside(a.output), to_svg("Accuracy, mean and spread over seeds", x, lines_of(runs)));
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include "validation/train/run.hpp"
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,14 +27,15 @@ struct TrainArguments {
   std::vector<double> learning_rates = {0.1, 0.03, 0.01};
   std::vector<std::string> warm_up = {"25%", "7.25%", "1.5%", "0.4%"};  // or none
   std::uint64_t seed = 1;
-  int seeds = 1;                      // this one and so many less one after it
-  std::string target = "95%";         // accuracy, of the summary
-  std::string scenario = {};          // the cluster that steps are simulated on
-  std::vector<std::string> set = {};  // "/pointer=value"
-  std::string gradient = "0s";        // time of forward and backward, of a simulated step
+  int seeds = 1;                             // this one and so many less one after it
+  std::string target = "95%";                // accuracy, of the summary
+  std::string scenario = {};                 // the cluster that steps are simulated on
+  std::vector<std::string> set = {};         // "/pointer=value"
+  std::optional<std::string> gradient = {};  // time of forward and backward, of a simulated step; 0s
   double timeout_s = 30;
   std::string data = {};    // the digits that ship
   std::string output = {};  // CSV; the plot stands beside it as .svg
+  bool force = false;       // replace other files
 };
 
 // Prints a table of epochs, or of several runs a summary; returns the exit status. Throws InputError.

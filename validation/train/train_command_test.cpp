@@ -81,3 +81,37 @@ TEST_CASE("flags that cannot be are refused, all at once") {
   a.ranks = 5;
   CHECK(refused(a) == "--ranks: must be at most 4, the endpoints of the scenario's fabric, got 5");
 }
+
+TEST_CASE(
+    "what stands where a training writes is replaced only when weft train wrote it, or by force, and the folder is looked for first") {
+  const ScratchFolder folder;
+  TrainArguments a = quick();
+  a.epochs = 1;
+  a.output = (folder / "training.csv").string();
+  write_file(folder / "training.svg", "<html>mine</html>");
+  CHECK(refused(a) == fmt::format("-o {}: {} exists and is not a plot; write to another place, or give --force to replace it", a.output,
+                                  (folder / "training.svg").string()));
+  CHECK(!std::filesystem::exists(a.output));
+  a.force = true;
+  output(a);
+  a.force = false;
+  output(a);
+  write_file(a.output, "mine");
+  CHECK(
+      refused(a) ==
+      fmt::format("-o {0}: {0} exists and is not a table of weft train; write to another place, or give --force to replace it", a.output));
+  a.output = (folder / "nowhere" / "training.csv").string();
+  CHECK(refused(a) == fmt::format("-o {}: there is no folder {}", a.output, (folder / "nowhere").string()));
+}
+
+TEST_CASE("a training names the flag that is wrong, once") {
+  TrainArguments a = quick();
+  a.ranks = 0;
+  CHECK(refused(a) == "--ranks: must be 1 to 64, got 0");
+  a = quick();
+  a.algorithm = "rong";
+  CHECK(refused(a).starts_with("--algorithm: unknown allreduce algorithm \"rong\""));
+  a = quick();
+  a.gradient = "5ms";
+  CHECK(refused(a) == "--gradient: there is no --scenario whose steps would take it");
+}

@@ -127,7 +127,9 @@ class RankTraining {
 }  // namespace
 
 std::vector<Problem> problems(const TrainingSettings& s, const Images& training) {
-  std::vector<Problem> out = constraints(s.allreduce);
+  std::vector<Problem> out;
+  if (s.allreduce.ranks > 0)  // or else that says it
+    for (Problem& p : constraints(s.allreduce)) out.push_back({"--" + p.where.substr(1), std::move(p.what)});
   const auto between = [&out](const char* where, std::int64_t least, std::int64_t most, std::int64_t got) {
     if (got < least || got > most) out.push_back({where, fmt::format("must be {} to {}, got {}", least, most, got)});
   };
