@@ -73,7 +73,9 @@ class RankBuilder {
         if (const auto at = index_.find(id); at == index_.end())
           missing.add(fmt::format("it waits for node {}, which the trace does not have; taken as one that has ended", id),
                       place(rank_.operations[i].record));
-        else if (at->second != i)
+        else if (at->second == i)
+          refuse(rank_.operations[i].record, "waits for itself");
+        else
           after[i].push_back(at->second);
       std::ranges::sort(after[i]);
       after[i].erase(std::unique(after[i].begin(), after[i].end()), after[i].end());

@@ -74,6 +74,7 @@ TEST_CASE("what a Chakra trace cannot mean is refused with file and node") {
   CHECK(refused({{.id = 1, .type = 9}}) == "t.0.et: node 1: \"type\" must be from 0 to 7, got 9");
   CHECK(refused({{.id = 1}, {.id = 1}}) == "t.0.et: node 1: a node before it has the same id");
   CHECK(refused({{.id = 1, .after = {2}}, {.id = 2, .after = {1}}}) == "t.0.et: node 1: waits for an operation that waits for it");
+  CHECK(refused({{.id = 1, .after = {1}}}) == "t.0.et: node 1: waits for itself");
   CHECK(refused({{.id = 1, .type = chakra_collective, .numbers = {{"comm_type", 10}}}}) ==
         "t.0.et: node 1: \"comm_type\" must be from 0 to 9, got 10");
   CHECK(refused({{.id = 1, .type = chakra_send, .numbers = {{"comm_size", 8}}}}) == "t.0.et: node 1: a send needs \"comm_dst\"");

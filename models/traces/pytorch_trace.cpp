@@ -80,14 +80,22 @@ void read_inputs(const TraceJson& node, Moved& out) {
   if (!out.element_bytes) out.element_bytes = bytes_of_type(type.substr(open + 7, close - open - 7));
 }
 
-Moved moved_by(const TraceJson& node) {
+// A count of elements, where there is one. Throws InputError where it is negative or beyond all traces.
+std::optional<std::int64_t> elements_in(const TraceJson& node, const char* key, const std::string& place) {
+  const auto value = whole_of(attribute(node, key));
+  if (value && (*value < 0 || *value > std::int64_t{1} << 50))
+    throw InputError(fmt::format("{}: \"{}\" must be from 0 to 2^50, got {}", place, key, *value));
+  return value;
+}
+
+Moved moved_by(const TraceJson& node, const std::string& place) {
   Moved out;
   if (const TraceJson* name = attribute(node, "collective_name"); name && name->is_string()) out.name = name->get<std::string>();
   if (const TraceJson* dtype = attribute(node, "dtype"); dtype && dtype->is_string())
     out.element_bytes = bytes_of_type(dtype->get<std::string>());
   if (const TraceJson* group = attribute(node, "pg_name"); group && group->is_string()) out.group = group->get<std::string>();
-  out.in_elements = whole_of(attribute(node, "in_msg_nelems"));
-  out.out_elements = whole_of(attribute(node, "out_msg_nelems"));
+  out.in_elements = elements_in(node, "in_msg_nelems", place);
+  out.out_elements = elements_in(node, "out_msg_nelems", place);
   out.start = whole_of(attribute(node, "global_rank_start"));
   out.stride = whole_of(attribute(node, "global_rank_stride"));
   out.size = whole_of(attribute(node, "pg_size"));
@@ -140,7 +148,7 @@ class PytorchReader {
   void add(const TraceJson& node, std::size_t index) {
     const auto id = whole_of(member(node, "id"));
     const std::uint64_t record = id && *id >= 0 ? static_cast<std::uint64_t>(*id) : index;
-    const Moved m = moved_by(node);
+    const Moved m = moved_by(node, builder_.place(record));
     const auto kind = communication_named(m.name);
     if (!kind) return;  // "wait", "init"
     TracedOperation o{

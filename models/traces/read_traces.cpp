@@ -238,6 +238,8 @@ TracedProgram joined(std::vector<TraceFile> files, const std::vector<TracedGroup
     for (const Rank member : group.ranks) out.world = std::max(out.world, member + 1);
   number_ranks(out.ranks, out.world, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
+  const bool said = std::ranges::any_of(files, [](const TraceFile& file) { return file.world > 0; });
+  if (!said && out.world > 0) out.world = std::max(out.world, out.ranks.back().rank + 1);  // groups need not hold all ranks
   if (out.world > 0 && out.ranks.back().rank >= out.world)
     throw InputError(fmt::format("{}: is of rank {}, of {} ranks", out.ranks.back().file, out.ranks.back().rank, out.world));
   Groups(out, groups).resolve();

@@ -3,6 +3,7 @@
 #include "kernels/base/error.hpp"
 #include "kernels/testing/scratch_folder.hpp"
 #include "models/traces/goal.hpp"
+#include "models/traces/pytorch_trace.hpp"
 #include "models/traces/read_traces.hpp"
 
 #include <doctest/doctest.h>
@@ -113,6 +114,30 @@ TEST_CASE("a folder stands for the traces in it, not for the licence beside them
   CHECK(read_traces({only}).ranks.size() == 1);
   folder.file("b.goal", "nothing of the kind");
   CHECK_THROWS_WITH_AS(read_traces({only}), doctest::Contains("b.goal: is no trace of a known format"), InputError);
+}
+
+TEST_CASE("groups that hold some of the ranks leave the others in the world") {
+  std::vector<TraceFile> files;
+  for (Rank r = 0; r < 4; ++r) {
+    TraceFile& file = files.emplace_back(TraceFile{.format = "test"});
+    file.ranks.push_back({.rank = r, .file = "f" + std::to_string(r)});
+  }
+  CHECK(joined(files, {{.name = "g0", .ranks = {0, 1}}}).world == 4);
+  CHECK(joined(files, {{.name = "g0", .ranks = {0, 6}}}).world == 7);
+  files.front().world = 2;  // the trace says so
+  CHECK_THROWS_WITH_AS(joined(files, {}), "f3: is of rank 3, of 2 ranks", InputError);
+}
+
+TEST_CASE("an execution trace of PyTorch has no negative counts of elements") {
+  const auto trace = [](const char* elements) {
+    return fmt::format(
+        R"({{"nodes": [{{"id": 3, "name": "record_param_comms", "attrs": [{{"name": "collective_name", "value": "allreduce"}},
+                        {{"name": "dtype", "value": "Float"}}, {{"name": "in_msg_nelems", "value": {}}}]}}]}})",
+        elements);
+  };
+  CHECK(parse_pytorch_trace(trace("3"), "p.json").ranks.front().operations.front().bytes == 12);
+  CHECK_THROWS_WITH_AS(parse_pytorch_trace(trace("-3"), "p.json"), "p.json: node 3: \"in_msg_nelems\" must be from 0 to 2^50, got -3",
+                       InputError);
 }
 
 TEST_CASE("names of files say their ranks") {
