@@ -154,14 +154,15 @@ std::optional<LayerKind> kind_named(std::string_view name) {
   return std::nullopt;
 }
 
-void read_layer(TrainingReader& reader, const Json& value, const std::string& at, bool has_base, Model& model) {
+void read_layer(TrainingReader& reader, const Json& value, const std::string& at, const std::string& base, Model& model) {
+  const bool has_base = !base.empty();
   if (!reader.object(value, at, {"name", "parameters", "forward", "backward", "kind"})) return;
   Layer fresh{.name = "", .kind = LayerKind::matrix_product};
   reader.text(value, at, "name", fresh.name, true);
   Layer* layer = &fresh;
   if (has_base) {
     const auto found = std::ranges::find(model.layers, fresh.name, &Layer::name);
-    if (found == model.layers.end()) return reader.wrong(at + "/name", "\"{}\" is no layer of the base {}", fresh.name, model.name);
+    if (found == model.layers.end()) return reader.wrong(at + "/name", "\"{}\" is no layer of the base {}", fresh.name, base);
     layer = &*found;
     for (const char* key : {"parameters", "kind"})
       if (value.contains(key)) reader.wrong(at + "/" + key, "comes from the base");
@@ -248,7 +249,7 @@ Model read_model(std::string_view text, const std::string& where) {
   if (const Json* layers = reader.member(root, "", "layers", true)) {
     if (!layers->is_array()) reader.wrong("/layers", "must be a list of layers, got {}", shown(*layers));
     for (std::size_t i = 0; layers->is_array() && i < layers->size(); ++i)
-      read_layer(reader, (*layers)[i], fmt::format("/layers/{}", i), !base.empty(), model);
+      read_layer(reader, (*layers)[i], fmt::format("/layers/{}", i), base, model);
   }
   if (reader.none() || !model.layers.empty()) reader.add(problems(model));
   reader.refuse();

@@ -68,7 +68,8 @@ TEST_CASE("texts that are no tables are refused") {
   CHECK(problems_of("[")[0].starts_with("m.json: is not JSON: "));
   CHECK(problems_of("[]")[0] == "m.json: : must be an object, got []");
   CHECK(problems_of(R"({"schema": 1, "name": "x", "layers": []})")[0] == "m.json: /layers: must have at least one layer");
-  CHECK(problems_of(R"({"schema": 1, "base": "resnet50", "layers": [{"name": "fd", "forward": "1us", "backward": "1us"}]})")[0] ==
+  CHECK(problems_of(
+            R"({"schema": 1, "name": "mine", "base": "resnet50", "layers": [{"name": "fd", "forward": "1us", "backward": "1us"}]})")[0] ==
         "m.json: /layers/0/name: \"fd\" is no layer of the base resnet50");
   CHECK(problems_of(R"({"schema": 1, "base": "rasnet50", "layers": []})")[0].starts_with("m.json: /base: model: there is no \"rasnet50\""));
 }
