@@ -61,6 +61,31 @@ std::string unit_names(const Dimension& dimension) {
   return names;
 }
 
+// What is often written, and stands for so many of a unit that there is.
+struct Larger {
+  std::string_view name, of;
+  std::int64_t factor;
+};
+constexpr std::array larger_units{Larger{"Tbps", "Gbps", 1'000}, Larger{"TBps", "GBps", 1'000}, Larger{"TB", "GB", 1'000},
+                                  Larger{"TiB", "GiB", 1'024},   Larger{"min", "s", 60},        Larger{"h", "s", 3'600}};
+
+std::int64_t parse(std::string_view text, const Dimension& dimension);
+std::string print(std::int64_t value, const Dimension& dimension);
+
+// "1000Gbps" of "1" and "Tbps"; nothing where that is no such unit of the dimension, or would be too much.
+std::optional<std::string> in_known_unit(std::string_view number, std::string_view name, const Dimension& dimension) {
+  const auto larger = std::find_if(larger_units.begin(), larger_units.end(), [&](const Larger& l) {
+    return l.name == name && std::any_of(dimension.units.begin(), dimension.units.end(), [&](const Unit& u) { return u.name == l.of; });
+  });
+  if (larger == larger_units.end()) return std::nullopt;
+  try {
+    const std::int64_t value = parse(fmt::format("{}{}", number, larger->of), dimension);
+    return value <= most / larger->factor ? std::optional(print(value * larger->factor, dimension)) : std::nullopt;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 // The unit called `name`, or an error that proposes one: the same letters in another case, else the dimension's example.
 const Unit& unit_named(std::string_view name, std::string_view text, std::string_view number, const Dimension& dimension) {
   if (name.empty()) throw InputError(fmt::format("\"{}\" has no unit: write for example \"{}{}\"", text, number, dimension.example));
@@ -69,8 +94,8 @@ const Unit& unit_named(std::string_view name, std::string_view text, std::string
   const auto near =
       std::find_if(dimension.units.begin(), dimension.units.end(), [&](const Unit& u) { return same_but_for_case(u.name, name); });
   const std::string_view proposed = near == dimension.units.end() ? dimension.example : near->name;
-  throw InputError(fmt::format("\"{}\" has the unknown unit \"{}\": write one of {}, for example \"{}{}\"", text, name,
-                               unit_names(dimension), number, proposed));
+  throw InputError(fmt::format("\"{}\" has the unknown unit \"{}\": write one of {}, for example \"{}\"", text, name, unit_names(dimension),
+                               in_known_unit(number, name, dimension).value_or(fmt::format("{}{}", number, proposed))));
 }
 
 // 0.`digits` x scale, if that is a whole number. The scale has at most 30 factors of two and fewer of five, so a fraction
@@ -89,8 +114,6 @@ std::optional<Int128> fraction_of(std::string_view digits, std::int64_t scale) {
   return numerator / denominator * factor;
 }
 
-std::string print(std::int64_t value, const Dimension& dimension);
-
 std::int64_t parse(std::string_view text, const Dimension& dimension) {
   std::string_view rest = text;
   const bool negative = !rest.empty() && rest.front() == '-';
@@ -104,12 +127,13 @@ std::int64_t parse(std::string_view text, const Dimension& dimension) {
     fraction = take_digits(rest);
     well_formed = well_formed && !fraction.empty();
   }
-  if (!well_formed)
+  const std::string_view number = number_begin.substr(0, number_begin.size() - rest.size());
+  if (rest.size() > 1 && rest.front() == ' ') rest.remove_prefix(1);
+  const bool goes_on = std::any_of(rest.begin(), rest.end(), [](char c) { return is_digit(c) || c == ','; });  // "1e3B", "1,000B"
+  if (!well_formed || goes_on)
     throw InputError(
         fmt::format("\"{}\" is not {}: write a decimal number and a unit, for example \"100{}\"", text, dimension.name, dimension.example));
   if (negative) throw InputError(fmt::format("\"{}\" is negative: write {} of 0 or more", text, dimension.name));
-  const std::string_view number = number_begin.substr(0, number_begin.size() - rest.size());
-  if (rest.size() > 1 && rest.front() == ' ') rest.remove_prefix(1);
   const Unit& unit = unit_named(rest, text, number, dimension);
 
   const std::optional<Int128> part = fraction_of(fraction, unit.scale);

@@ -33,8 +33,16 @@ TEST_CASE("units: a wrong quantity is refused with what was found and what to wr
                        InputError);
   CHECK_THROWS_WITH_AS(parse_bytes("8kib"), R"("8kib" has the unknown unit "kib": write one of B KiB MiB GiB KB MB GB, for example "8KiB")",
                        InputError);
-  CHECK_THROWS_WITH_AS(parse_time("3 min"), R"("3 min" has the unknown unit "min": write one of s ms us ns ps, for example "3us")",
+  CHECK_THROWS_WITH_AS(parse_time("3 min"), R"("3 min" has the unknown unit "min": write one of s ms us ns ps, for example "180s")",
                        InputError);
+  CHECK_THROWS_WITH_AS(parse_bandwidth("1.5Tbps"),
+                       R"("1.5Tbps" has the unknown unit "Tbps": write one of Gbps Mbps Kbps bps GBps MBps, for example "1500Gbps")",
+                       InputError);
+  for (const std::string text : {"1e3B", "1,000B"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH_AS(parse_bytes(text),
+                         ("\"" + text + "\" is not a size: write a decimal number and a unit, for example \"100KiB\"").c_str(), InputError);
+  }
   CHECK_THROWS_WITH_AS(parse_time("-5us"), R"("-5us" is negative: write a time of 0 or more)", InputError);
   CHECK_THROWS_WITH_AS(parse_time("0.5ps"), R"("0.5ps" is not a whole number of picoseconds)", InputError);
   CHECK_THROWS_WITH_AS(parse_bytes("0.0001KiB"), R"("0.0001KiB" is not a whole number of bytes)", InputError);
