@@ -68,9 +68,10 @@ std::string TuneCache::to_json() const {
 
 TuneCache TuneCache::from_json(std::string_view text, const std::string& where) {
   TuneCache cache;
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw InputError(fmt::format("{}: is no cache of tuned settings: it is not JSON", where));
   std::size_t i = 0;
   try {
-    const Json json = Json::parse(text);
     if (json.at("schema") != 1) throw InputError("schema must be 1");
     for (const Json& e : json.at("entries")) {
       TunedSettings entry{.name = e.at("name"),
