@@ -106,7 +106,8 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
   out << fmt::format("# {:<26} {:>14}   {}\n", "parameter", "value", "");
   for (const FittedParameter& p : result.parameters)
     out << fmt::format("  {:<26} {:>14}   {}\n", p.parameter.name, shown(p.parameter.unit, p.value),
-                       !p.determined ? "the data does not determine it: left as it was, the fit is as good"
+                       !p.determined ? p.usual ? "the data does not determine it: as is usual of hosts, the fit is as good"
+                                               : "the data does not determine it: left as it was, the fit is as good"
                        : p.at_bound  ? "at its bound: the fit would go further"
                                      : "");
   out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",

@@ -60,6 +60,7 @@ void drop_undetermined(Search& search, Objective& objective, const FitOptions& o
     if (which == fitted.size() || least.loss > best.loss + indifferent) return;
     moving[which] = false;
     fitted[which].determined = false;
+    fitted[which].usual = objective.usual(which).has_value();
     best = least;
     if (options.say) options.say(fmt::format("{} is not determined", objective.parameters()[which].name));
   }

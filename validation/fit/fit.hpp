@@ -68,6 +68,7 @@ struct FittedParameter {
   FitParameter parameter;
   double value = 0;
   bool determined = true;        // false: left at what is usual of hosts, else at its initial value, which fits as well
+  bool usual = false;            // what it is left at when it is not determined: what is usual of hosts
   bool at_bound = false;         // it would go further than it may: the model lacks something
   double objective_without = 0;  // rise of the mean loss when it is left there and the others adapt
 };

@@ -397,6 +397,8 @@ TEST_CASE("fit: what the data cannot determine stays as it was, or as is usual o
   CHECK(!named(result, "wire_efficiency").determined);
   CHECK(named(result, "wire_efficiency").value == 0.9);
   CHECK(!named(result, "rendezvous").determined);
+  CHECK(!named(result, "rendezvous").usual);
+  CHECK(named(result, "wire_efficiency").usual);
   CHECK(named(result, "send_overhead").determined != named(result, "receive_overhead").determined);
   CHECK(result.held_out.p95 < 0.01);
 }

@@ -95,6 +95,7 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
     std::string source = fmt::format("not fitted; from profile {}", open.scenario().hardware.name);
     if (fitted != result.parameters.end())
       source = fitted->determined ? "fitted, see calibration"
+               : fitted->usual    ? "the data does not determine it; as is usual of hosts"
                                   : fmt::format("the data does not determine it; from profile {}", open.scenario().hardware.name);
     out[known.name] = {{"value", written.at(known.name)}, {"source", source}};
   }
