@@ -143,6 +143,8 @@ std::string run_bench(const BenchRun& run) {
   std::string said, complained;
   read_both(out, err, said, complained);
   const int status = processes.wait();
+  constexpr int bad_input = 2;
+  if (status == bad_input) throw InputError(each_line_once(complained));
   if (status != 0)
     throw RunError(fmt::format("{} {} ended with status {}\n{}\n{}", fmt::join(run.program, " "), fmt::join(run.arguments, " "), status,
                                each_line_once(complained), said));

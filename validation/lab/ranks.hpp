@@ -15,7 +15,8 @@ struct BenchRun {
   std::vector<std::string> arguments = {};  // less those that say who takes part
 };
 
-// What rank 0 printed. Throws RunError with what the processes had to say if one of them failed; none of them outlives this call
+// What rank 0 printed. Throws RunError with what the processes had to say if one of them failed, InputError where that is about its
+// arguments; none of them outlives this call
 // or this process. They run before anything of ordinary priority, if that is allowed: a host of a cluster has its processor
 // to itself.
 std::string run_bench(const BenchRun& run);
