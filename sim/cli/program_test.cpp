@@ -250,6 +250,9 @@ TEST_CASE("topo writes a graph that a scenario can hold") {
   json["fabric"] = Json::parse(graph.printed);
   json["workload"]["algorithm"] = "ring";
   CHECK(lines_for(json) == Lines{});
+  CHECK(!json["fabric"].contains("ecmp"));
+  CHECK(Json::parse(weft_program("topo --json " + good + " --set /fabric/ecmp/seed=5").printed)["ecmp"] ==
+        Json{{"policy", "hash"}, {"seed", 5}});
   CHECK(weft_program("topo --dot " + good).printed.find("upper0") != std::string::npos);
   CHECK(weft_program("topo --simgrid " + good).printed.find("<platform") != std::string::npos);
   CHECK(

@@ -72,6 +72,13 @@ BitsPerSecond cable_rate(const Fabric& fabric) {
   return {};
 }
 
+// Which paths pairs take is the fabric's too: a graph with other choices gives other times.
+Json graph_with_ecmp(const Fabric& fabric, const Ecmp& ecmp) {
+  Json out = graph_json(fabric);
+  if (ecmp != Ecmp{}) out["ecmp"] = Form<Ecmp>::write(ecmp);
+  return out;
+}
+
 }  // namespace
 
 int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std::ostream& out) {
@@ -88,7 +95,7 @@ int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std:
     const auto fabric = build(one.scenario.fabric.spec, one.scenario.server);
     if (format == TopologyFormat::dot) to_dot(drawing_of(*fabric), out);
     if (format == TopologyFormat::svg) to_svg(drawing_of(*fabric), out);
-    if (format == TopologyFormat::json) to_json(*fabric, out);
+    if (format == TopologyFormat::json) out << graph_with_ecmp(*fabric, one.scenario.fabric.ecmp).dump(2) << "\n";
     if (format == TopologyFormat::nccl) out << to_nccl_topology(one.scenario.server, cable_rate(*fabric));
     if (format == TopologyFormat::simgrid) to_simgrid_xml(*fabric, one.scenario.fabric.ecmp, out);
   }

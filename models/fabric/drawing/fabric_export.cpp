@@ -42,7 +42,7 @@ std::string xml_quoted(std::string_view text) {
 
 }  // namespace
 
-void to_json(const Fabric& fabric, std::ostream& out) {
+nlohmann::ordered_json graph_json(const Fabric& fabric) {
   auto nodes = nlohmann::ordered_json::array(), switches = nodes, links = nodes;
   for_each_device(fabric, [&](const Device& device) { (device.kind == DeviceKind::endpoint ? nodes : switches).push_back(device.name); });
   for_each_cable(fabric, [&](LinkId id, bool both_ways) {
@@ -54,9 +54,10 @@ void to_json(const Fabric& fabric, std::ostream& out) {
     if (!both_ways) entry["bidirectional"] = false;
     links.push_back(std::move(entry));
   });
-  const nlohmann::ordered_json graph{{"type", "graph"}, {"nodes", nodes}, {"switches", switches}, {"links", links}};
-  out << graph.dump(2) << "\n";
+  return {{"type", "graph"}, {"nodes", nodes}, {"switches", switches}, {"links", links}};
 }
+
+void to_json(const Fabric& fabric, std::ostream& out) { out << graph_json(fabric).dump(2) << "\n"; }
 
 namespace {
 
