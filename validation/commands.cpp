@@ -6,6 +6,7 @@
 #include "sim/cli/completion.hpp"
 #include "sim/cli/export_command.hpp"
 #include "sim/cli/manual.hpp"
+#include "sim/cli/numbers.hpp"
 #include "sim/cli/plot_command.hpp"
 #include "sim/cli/program.hpp"
 #include "sim/cli/tune_command.hpp"
@@ -225,10 +226,10 @@ std::function<int()> declare_lab(CLI::App& command) {
       ->type_name("DIR");
   add_force(command, a->force);
   command.add_option("--time", a->row_s, "About how many seconds each algorithm is run at each size")
-      ->check(CLI::PositiveNumber)
+      ->check(number_above_zero())
       ->type_name("S");
   command.add_option("--check", a->allowed_percent, "Fail if the median error is larger, or the order of algorithms wrong")
-      ->check(CLI::PositiveNumber)
+      ->check(number_above_zero())
       ->type_name("PERCENT");
   command.add_flag("--clean", a->clean, "Remove what labs that were killed have left, and do nothing else");
   return [a] { return lab_command(*a, std::cout, std::cerr); };

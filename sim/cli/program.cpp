@@ -3,6 +3,7 @@
 #include "kernels/base/nearest_name.hpp"
 #include "kernels/base/program_folder.hpp"
 #include "sim/cli/commands.hpp"
+#include "sim/cli/numbers.hpp"
 #include "sim/cli/run_weft.hpp"
 #include "sim/farm/job_ranks.hpp"
 #include "sim/json/form.hpp"
@@ -88,6 +89,19 @@ void refuse_unknown(const CLI::App& app) {
   throw InputError("weft: " + unknown_name("command", left.front(), command_names(app)));
 }
 
+// CLI11 says which value it could not use, and not what it may be.
+std::string not_a_number(const CLI::App& app, const std::string& said) {
+  for (const CLI::App* command : app.get_subcommands())
+    for (const CLI::Option* option : command->get_options())
+      if (said == fmt::format("Could not convert: {} = {}", option->get_name(), fmt::join(option->results(), ","))) {
+        const std::string type = option->get_type_name();
+        const bool whole = type == "N" || type == "N,..." || type == "INT" || type == "UINT";
+        return fmt::format("weft {}: {}: must be {}, got {}", command->get_name(), option->get_name(),
+                           whole ? "a whole number that is not negative" : "a number", fmt::join(option->results(), ","));
+      }
+  return "weft: " + said;
+}
+
 // Of weft_tools: its further commands. Of weft: none, and what it has no command for, help included, is the other program's to answer.
 using MoreCommands = std::optional<std::span<const Command>>;
 
@@ -126,7 +140,10 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
          "--what-if", a.run.what_if,
          "Simulate each row again with its limiting link at twice the bandwidth, and say what that gains; =N: with each of the N that "
          "limit it most")
-      ->option_text("[=N]");
+      ->option_text("[=N]")
+      ->check([number = whole_number(1, most_what_if)](const std::string& written) -> std::string {
+        return written == "true" ? "" : number(written);  // without =N
+      });
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");
   run->add_flag("--resume", a.run.resume, "Continue an earlier run: keep the rows that are in DIR already");
   run->add_flag("--reproducible", a.run.reproducible, "Write 0 for wall_s, so that the same scenario gives the same bytes");
@@ -169,6 +186,9 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {  // --help, --version
     return app.exit(done);
+  } catch (const CLI::ConversionError& error) {
+    refuse_unknown(app);
+    throw InputError(not_a_number(app, error.what()));
   } catch (const CLI::ParseError& error) {
     refuse_unknown(app);  // says more where it can
     throw InputError(std::string("weft: ") + error.what());

@@ -181,6 +181,12 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
        "weft topo: unknown argument \"--dto\" (did you mean \"--dot\"?); allowed: \"--help\", \"--set\", \"--network\", \"--dot\", "
        "\"--svg\", \"--json\", \"--simgrid\", \"--nccl\", \"-h\"\n"},
       {"lab " + good + " -- --algorithm ring", "weft lab: --algorithm is the scenario's to say, or the lab's\n"},
+      {"run " + good + " --what-if=0", "weft: --what-if: must be a whole number from 1 to 16, got 0\n"},
+      {"run " + good + " --what-if=abc", "weft: --what-if: must be a whole number from 1 to 16, got abc\n"},
+      {"tune " + good + " --seed abc", "weft tune: --seed: must be a whole number that is not negative, got abc\n"},
+      {"train --momentum abc", "weft train: --momentum: must be a number, got abc\n"},
+      {"lab " + good + " --time 0", "weft: --time: must be a number of more than 0, got 0\n"},
+      {"run --program " + good, "--program: names no trace: " + good + " is a scenario\n"},
       {"topo " + good + " --dot --json", "weft topo: give one of --dot, --svg, --json, --simgrid and --nccl\n"},
   };
   for (const auto& one : commands) {

@@ -300,9 +300,6 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
                                           {arguments.force, "--force", "where it replaces files"},
                                           {arguments.resume, "--resume", "where the earlier run has left its rows"}})
     if (given && !arguments.output) throw InputError(fmt::format("{}: needs -o DIR, {}", flag, what));
-  if (constexpr int most = 16; arguments.what_if < 0 || arguments.what_if > most)
-    throw InputError(
-        fmt::format("--what-if: must be between 0 and {}, the most resources that a row names, got {}", most, arguments.what_if));
   const RunFormat format = run_format(arguments.format);
   const std::vector<Case> cases = load_all(arguments.scenarios);
   refuse_beyond_limits(cases);
