@@ -168,6 +168,9 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
   ProgramFiles program = arguments.program;
   std::vector<std::string> files = arguments.files;
   take_scenarios(program, files);
+  if (program.files.empty() && !arguments.program.files.empty())
+    throw InputError(fmt::format("--program: names no trace: {} {}", fmt::join(arguments.program.files, ", "),
+                                 arguments.program.files.size() == 1 ? "is a scenario" : "are scenarios"));
   if (program.files.empty() && (program.lenient || program.ranks > 0)) throw InputError("--lenient and --ranks go with --program");
   if (files.empty() && program.files.empty()) throw InputError("FILE: is missing: name a scenario");
   if (files.empty()) return cases_of_program(program, settings);
