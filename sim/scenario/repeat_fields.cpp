@@ -1,6 +1,7 @@
 #include "sim/scenario/repeat_fields.hpp"
 
 #include "kernels/base/hash.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
@@ -20,6 +21,14 @@ std::uint64_t seed_of(const Repeat& repeat, int run, Varied what) {
   return mixed(of_run + (static_cast<std::uint64_t>(what) + 1) * golden_ratio);
 }
 
+bool has_choice_of_paths(const Scenario& s) {
+  const auto fabric = build(s.fabric.spec, s.server);
+  for (int from = 0; from < fabric->endpoints(); ++from)
+    for (int to = 0; to < fabric->endpoints(); ++to)
+      if (from != to && fabric->path_count(from, to) > 1) return true;
+  return false;
+}
+
 // Why varying it would change nothing; empty where it does.
 std::string why_nothing(Varied what, const Scenario& s) {
   switch (what) {
@@ -27,9 +36,9 @@ std::string why_nothing(Varied what, const Scenario& s) {
     case Varied::start:
       return "";
     case Varied::ecmp:
-      return s.fabric.ecmp.policy == EcmpPolicy::hash ? ""
-                                                      : fmt::format("the policy \"{}\" makes no random choice",
-                                                                    Form<EcmpPolicy>::write(s.fabric.ecmp.policy).get<std::string>());
+      if (s.fabric.ecmp.policy != EcmpPolicy::hash)
+        return fmt::format("the policy \"{}\" makes no random choice", Form<EcmpPolicy>::write(s.fabric.ecmp.policy).get<std::string>());
+      return has_choice_of_paths(s) ? "" : "the fabric has one path between any two endpoints";
     case Varied::traffic:
       return std::ranges::any_of(s.traffic, [](const TrafficSpec& t) { return t.pattern == TrafficPattern::permutation; })
                  ? ""

@@ -78,4 +78,9 @@ TEST_CASE("repeat: what varies nothing, stands twice or is unknown is refused") 
   CHECK(lines(R"({"runs": 2, "vary": ["ecmp"]})", d_mod_k) ==
         Lines{"f.json: /repeat/vary/0: \"ecmp\" would change nothing: the policy \"d_mod_k\" makes no random choice"});
   CHECK(lines(R"({"runs": 2, "vary": ["ecmp", "start"]})", d_mod_k).empty());
+  Json star = good_scenario();
+  star["fabric"] = Json::parse(R"({"type": "star", "nodes": 8, "link": {"bandwidth": "100Gbps", "latency": "500ns"}})");
+  star["workload"]["algorithm"] = "ring";
+  CHECK(lines(R"({"runs": 2, "vary": ["ecmp"]})", star) ==
+        Lines{"f.json: /repeat/vary/0: \"ecmp\" would change nothing: the fabric has one path between any two endpoints"});
 }
