@@ -257,3 +257,11 @@ TEST_CASE("the list of all-reduces has those that switches take part in") {
               "recursive_doubling, hierarchical_ring, double_binary_tree, direct, parameter_server, two_level, mpi, nccl, msccl, atp, "
               "switchml"});
 }
+
+TEST_CASE("a fat tree has the keys of one of its two shapes") {
+  const auto tree = [](const char* text) { return lines_for(with("/fabric", Json::parse(text))); };
+  CHECK(tree(R"({"type": "fat_tree", "k": 4, "leaves": 2, "link": {"bandwidth": "100Gbps", "latency": "500ns"}})") ==
+        Lines{"f.json: /fabric/k: a fat_tree has either \"leaves\", \"nodes_per_leaf\", \"spines\" or \"k\": leave one of them out"});
+  CHECK(tree(R"({"type": "fat_tree", "link": {"bandwidth": "100Gbps", "latency": "500ns"}})") ==
+        Lines{"f.json: /fabric: a fat_tree needs either \"leaves\", \"nodes_per_leaf\", \"spines\" or \"k\""});
+}

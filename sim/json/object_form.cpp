@@ -59,12 +59,14 @@ bool ObjectForm::read(const Json& json, const JsonPath& where, Input& in, void* 
   }
   const Fields known = fields_of(chosen);
   std::set<std::string> meant;  // fields whose name a misspelt key comes close to
-  bool good = refuse_unknown_keys(json, known, where, in, meant);
+  bool good = refuse_unknown_keys(json, chosen, where, in, meant);
+  const bool shapeless = chosen && meant.empty() && asks_for_shape(*chosen, json);
+  if (shapeless) good = in.problem(where, fmt::format("a {} needs {}", chosen->name, shapes_of(chosen->name)));
   for (const ObjectField* field : known) {  // in the order declared: a later field may override what an earlier one set
     const auto value = json.find(field->name);
     if (value != json.end())
       good &= field->read(*value, where.in(field->name), in, out);
-    else if (field->is_required && !meant.contains(field->name) &&
+    else if (field->is_required && !meant.contains(field->name) && !(shapeless && is_key_of(chosen->name, field->name)) &&
              std::ranges::none_of(field->unless, [&](const std::string& key) { return json.contains(key); }))
       good = in.problem(where.in(field->name), fmt::format("missing: write {}", field->wanted));
   }
@@ -129,14 +131,49 @@ ObjectForm::Fields ObjectForm::fields_of(const ObjectAlternative* chosen) const 
   return out;
 }
 
-bool ObjectForm::refuse_unknown_keys(const Json& json, const Fields& known, const JsonPath& where, Input& in,
+// The required keys of each alternative of this name: either "leaves", "nodes_per_leaf", "spines" or "k".
+std::string ObjectForm::shapes_of(const std::string& name) const {
+  std::vector<std::string> shapes;
+  for (const ObjectAlternative& alternative : alternatives) {
+    if (alternative.name != name) continue;
+    std::vector<std::string> keys;
+    for (const ObjectField& field : alternative.fields)
+      if (field.is_required) keys.push_back(field.name);
+    shapes.push_back(quoted_list(keys));
+  }
+  return fmt::format("either {}", fmt::join(shapes, " or "));
+}
+
+bool ObjectForm::is_key_of(const std::string& name, const std::string& key) const {
+  return std::ranges::any_of(alternatives, [&](const ObjectAlternative& alternative) {
+    return alternative.name == name && std::ranges::find(alternative.fields, key, &ObjectField::name) != alternative.fields.end();
+  });
+}
+
+// Whether there are several alternatives of the name, and no required key says which of them is meant.
+bool ObjectForm::asks_for_shape(const ObjectAlternative& chosen, const Json& json) const {
+  if (std::ranges::count(alternatives, chosen.name, &ObjectAlternative::name) < 2) return false;
+  return std::ranges::none_of(alternatives, [&](const ObjectAlternative& alternative) {
+    return alternative.name == chosen.name && std::ranges::any_of(alternative.fields, [&](const ObjectField& field) {
+             return field.is_required && json.contains(field.name);
+           });
+  });
+}
+
+bool ObjectForm::refuse_unknown_keys(const Json& json, const ObjectAlternative* chosen, const JsonPath& where, Input& in,
                                      std::set<std::string>& meant) const {
+  const Fields known = fields_of(chosen);
   std::vector<std::string> allowed;
   if (!tag.empty()) allowed.push_back(tag);
   for (const ObjectField* field : known) allowed.push_back(field->name);
   bool good = true;
   for (const auto& item : json.items()) {
     if (std::find(allowed.begin(), allowed.end(), item.key()) != allowed.end()) continue;
+    if (chosen && is_key_of(chosen->name, item.key())) {
+      good = in.problem(where.in(item.key()), fmt::format("a {} has {}: leave one of them out", chosen->name, shapes_of(chosen->name)));
+      for (const ObjectField& field : chosen->fields) meant.insert(field.name);  // which of them are missing is not known
+      continue;
+    }
     const auto near = nearest_name(item.key(), allowed);
     if (near) meant.insert(*near);
     good = in.problem(where.in(item.key()), near ? fmt::format("unknown key (did you mean \"{}\"?)", *near)

@@ -69,7 +69,11 @@ struct ObjectForm {
   std::vector<std::string> alternative_names() const;
   const ObjectAlternative* choose(const Json& json, const JsonPath& where, Input& in) const;
   Fields fields_of(const ObjectAlternative* chosen) const;
-  bool refuse_unknown_keys(const Json& json, const Fields& fields, const JsonPath& where, Input& in, std::set<std::string>& meant) const;
+  std::string shapes_of(const std::string& name) const;
+  bool is_key_of(const std::string& name, const std::string& key) const;
+  bool asks_for_shape(const ObjectAlternative& chosen, const Json& json) const;
+  bool refuse_unknown_keys(const Json& json, const ObjectAlternative* chosen, const JsonPath& where, Input& in,
+                           std::set<std::string>& meant) const;
   Json object_schema(const ObjectAlternative* chosen) const;
 };
 
