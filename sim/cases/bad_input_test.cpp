@@ -265,3 +265,12 @@ TEST_CASE("a fat tree has the keys of one of its two shapes") {
   CHECK(tree(R"({"type": "fat_tree", "link": {"bandwidth": "100Gbps", "latency": "500ns"}})") ==
         Lines{"f.json: /fabric: a fat_tree needs either \"leaves\", \"nodes_per_leaf\", \"spines\" or \"k\""});
 }
+
+TEST_CASE("a barrier has no payload") {
+  Json json = good_scenario();
+  json["workload"] = Json::parse(R"({"collective": "barrier", "algorithm": "dissemination"})");
+  CHECK(cases_of(json).front().scenario.workload.sizes == std::vector<Bytes>{Bytes{0}});
+  json["workload"].erase("collective");
+  json["workload"]["algorithm"] = "ring";
+  CHECK(lines_for(json).front().starts_with("f.json: /workload/size: missing: write "));
+}

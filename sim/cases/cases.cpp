@@ -35,6 +35,8 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
     Bytes sum;
     for (const OperationSpec& o : w.program) sum += o.size.value_or(o.send.value_or(Bytes{}));
     w.sizes = {sum};
+  } else if (w.collective == Collective::barrier && w.sizes.empty()) {
+    w.sizes = {Bytes{0}};
   }
   scenario.workload.ranks = ranks_of(scenario);
   if (const TrainingChoice& training = scenario.workload.training; training.given()) {

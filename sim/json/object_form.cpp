@@ -67,6 +67,7 @@ bool ObjectForm::read(const Json& json, const JsonPath& where, Input& in, void* 
     if (value != json.end())
       good &= field->read(*value, where.in(field->name), in, out);
     else if (field->is_required && !meant.contains(field->name) && !(shapeless && is_key_of(chosen->name, field->name)) &&
+             !(field->spared_by && field->spared_by(json)) &&
              std::ranges::none_of(field->unless, [&](const std::string& key) { return json.contains(key); }))
       good = in.problem(where.in(field->name), fmt::format("missing: write {}", field->wanted));
   }

@@ -14,7 +14,8 @@ struct ObjectField {
   std::string name;
   std::string doc;
   bool is_required = false;
-  std::vector<std::string> unless = {};  // not required where one of these keys is
+  std::vector<std::string> unless = {};                    // not required where one of these keys is
+  std::function<bool(const Json& object)> spared_by = {};  // nor where this holds
   std::function<bool(const Json&, const JsonPath&, Input&, void* object)> read = {};
   std::function<Json(const void* object)> write = {};  // discarded: the key is left out
   std::function<Json()> schema = {};

@@ -47,9 +47,10 @@ Declaration<Workload> Declared<Workload>::declaration() {
   auto size =
       required_as<SizesForm>("size", &W::sizes,
                              "Bytes of the message (nccl-tests' \"size\"): one, a list, or from one to another by a factor; not with a "
-                             "\"program\" or a \"model\", which have their own.");
+                             "\"program\" or a \"model\", which have their own. A barrier has none: 0B when not given.");
   algorithm.unless = {"program"};
   size.unless = {"program", "model"};
+  size.spared_by = [](const Json& workload) { return workload.value("collective", Json()) == Form<Collective>::write(Collective::barrier); };
   size = written_if(size, [](const W& w) { return !w.has_program() && !w.training.given(); });
   auto program =
       optional("program", &W::program,
