@@ -274,3 +274,12 @@ TEST_CASE("a barrier has no payload") {
   json["workload"]["algorithm"] = "ring";
   CHECK(lines_for(json).front().starts_with("f.json: /workload/size: missing: write "));
 }
+
+TEST_CASE("an empty program is refused, and so is one beside a model") {
+  Json json = good_scenario();
+  json["workload"] = Json::parse(R"({"program": []})");
+  CHECK(lines_for(json) == Lines{"f.json: /workload/program: an empty list says nothing: give at least one value, or leave it out"});
+  json["workload"] = Json::parse(R"({"model": "resnet50", "batch_per_gpu": 32, "device": "v100", "engine": "none", "algorithm": "ring",
+                                     "program": [{"id": "a", "compute": "1ms"}]})");
+  CHECK(lines_for(json) == Lines{"f.json: /workload/program: the model says what ranks do: leave out \"program\" or \"model\""});
+}

@@ -137,6 +137,7 @@ std::vector<Problem> training_problems(const Json& json, const Scenario& scenari
       if (found.written(key)) found.add(fmt::format("/{}", key), "goes with a \"model\" to train, and there is none");
     return found.take();
   }
+  if (found.written("program")) found.add("/program", "the model says what ranks do: leave out \"program\" or \"model\"");
   if (found.written("size")) found.add("/size", "the model gives it: leave out \"size\" or \"model\"");
   if (w.compute > SimTime{}) found.add("/compute", "the model and the device give it: leave it out");
   if (w.collective != Collective::allreduce)

@@ -61,8 +61,13 @@ Declaration<Workload> Declared<Workload>::declaration() {
     return w.program.empty() ? Json(Json::value_t::discarded) : Form<std::vector<OperationSpec>>::write(w.program);
   });
   program.reads([](const Json& json, const JsonPath& where, Input& in, W& w) { return read_program(json, where, in, w); });
-  program.schema = [] { return Json{{"oneOf", Json::array({Form<std::vector<OperationSpec>>::schema(), Form<TraceFiles>::schema()})}}; };
+  program.schema = [] {
+    Json operations = Form<std::vector<OperationSpec>>::schema();
+    operations["minItems"] = 1;
+    return Json{{"oneOf", Json::array({std::move(operations), Form<TraceFiles>::schema()})}};
+  };
   program.wanted = "a list of operations, or {\"files\": [...]}";
+  program = not_empty(program);
   Declaration<W> out{
       .doc = "The workload: what the ranks do and how.",
       .fields = {
