@@ -283,3 +283,37 @@ TEST_CASE("an empty program is refused, and so is one beside a model") {
                                      "program": [{"id": "a", "compute": "1ms"}]})");
   CHECK(lines_for(json) == Lines{"f.json: /workload/program: the model says what ranks do: leave out \"program\" or \"model\""});
 }
+
+TEST_CASE("links that lose packets are those of the fabric") {
+  Json json = with("/network", "packet");
+  json["packet"] = Json::parse(R"({"faults": {"loss": 0.01, "links": ["lower0->upper1", "lower0->uper1"]}})");
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /packet/faults/links/1: the fabric has no link \"lower0->uper1\" (did you mean \"lower0->upper1\"?)"});
+}
+
+TEST_CASE("what does not depend on a wrong key is still judged") {
+  Json json = with("/workload/dtype", "float8");
+  json["workload"]["ranks"] = 99;
+  const Lines both = lines_for(json);
+  REQUIRE(both.size() == 2);
+  CHECK(both[0].starts_with("f.json: /workload/dtype: unknown dtype \"float8\""));
+  CHECK(both[1] == "f.json: /workload/ranks: must be at most 32, the endpoints of the fabric, got 99");
+
+  CHECK(lines_for(with("/traffic",
+                       Json::parse(R"([{"pattern": "pairs"}, {"pattern": "pairs", "pairs": [[0, 0], [0, 99], [1]], "size": "1MiB"}])"))) ==
+        Lines{"f.json: /traffic/0/pairs: missing: write a list", "f.json: /traffic/0/size: missing: write a size such as \"256KiB\"",
+              "f.json: /traffic/1/pairs/0: endpoint 0 sends to itself", "f.json: /traffic/1/pairs/1: must be between 0 and 31, got 99",
+              "f.json: /traffic/1/pairs/2: must be a sender and a receiver, got 1 endpoints"});
+
+  json = with("/server", "single_nic");
+  json["workload"]["algorithm"] = "ring";
+  json["copies"] = Json::parse(R"([{"gpus": [0, 9999], "bytes": "0B", "period": "0s"}])");
+  const Lines copies = lines_for(json);
+  CHECK(std::ranges::count_if(
+            copies, [](const std::string& line) { return line.starts_with("f.json: /copies/0/gpus/1: must be between 0 and "); }) == 1);
+  CHECK(std::ranges::count_if(copies, [](const std::string& line) { return line.starts_with("f.json: /copies/0/bytes: "); }) == 1);
+}
+
+TEST_CASE("a size that is too large is shown as it was written") {
+  CHECK(lines_for(with("/workload/size", "8000000GiB")).front().ends_with(", got \"8000000GiB\""));
+}

@@ -26,24 +26,33 @@ bool clean(const Input& in, std::string_view part) {
   });
 }
 
-void check_workload(const Json& json, const Workload& workload, Input& in) {
-  if (!defined(workload.op, workload.dtype))
-    in.problems.push_back({"/workload/op", fmt::format("\"{}\" is not defined on {}; it is on integers only", name_of(workload.op),
-                                                       name_of(workload.dtype))});
-  const auto element_bytes = static_cast<std::int64_t>(size_of(workload.dtype));
-  for (std::size_t i = 0; i < workload.sizes.size(); ++i)
-    if (workload.sizes[i].count % element_bytes != 0)
-      in.problems.push_back(
-          {element_at(json, "/workload/size", i), fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", element_bytes,
-                                                              name_of(workload.dtype), to_string(workload.sizes[i]))});
-    else if (workload.sizes[i] > max_message)
-      in.problems.push_back({element_at(json, "/workload/size", i),
-                             fmt::format("must be at most {}, got \"{}\"", to_string(max_message), to_string(workload.sizes[i]))});
+// A quantity as it stands at this place, or as Weft writes it where several follow from what stands there.
+std::string as_written(const Json& json, const std::string& at, Bytes size) {
+  const Json::json_pointer pointer(at);
+  return json.contains(pointer) && json.at(pointer).is_string() ? shown(json.at(pointer)) : fmt::format("\"{}\"", to_string(size));
 }
 
-void check_ranks(const Scenario& scenario, Input& in) {
+// Of keys that could be read, whatever is wrong with others.
+void check_workload(const Json& json, const Workload& workload, Input& in) {
+  const bool dtype_read = clean(in, "/workload/dtype");
+  if (dtype_read && clean(in, "/workload/op") && !defined(workload.op, workload.dtype))
+    in.problems.push_back({"/workload/op", fmt::format("\"{}\" is not defined on {}; it is on integers only", name_of(workload.op),
+                                                       name_of(workload.dtype))});
+  if (!clean(in, "/workload/size")) return;
+  const auto element_bytes = static_cast<std::int64_t>(size_of(workload.dtype));
+  for (std::size_t i = 0; i < workload.sizes.size(); ++i) {
+    const std::string at = element_at(json, "/workload/size", i);
+    if (dtype_read && workload.sizes[i].count % element_bytes != 0)
+      in.problems.push_back({at, fmt::format("must be a multiple of {} bytes, the size of a {}, got {}", element_bytes,
+                                             name_of(workload.dtype), as_written(json, at, workload.sizes[i]))});
+    else if (workload.sizes[i] > max_message)
+      in.problems.push_back(
+          {at, fmt::format("must be at most {}, got {}", to_string(max_message), as_written(json, at, workload.sizes[i]))});
+  }
+}
+
+void check_ranks(const Scenario& scenario, int ranks, Input& in) {
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
-  const int ranks = ranks_of(scenario);
   if (ranks > places)
     in.problems.push_back({"/workload/ranks", fmt::format("must be at most {}, the endpoints of the fabric, got {}", places, ranks)});
 }
@@ -70,33 +79,47 @@ void check_connections(const Json& json, const Scenario& scenario, Input& in) {
 }
 
 void check_copies(const Scenario& scenario, Input& in) {
-  if (scenario.copies.empty() || !clean(in, "/copies")) return;
+  if (scenario.copies.empty()) return;
   if (scenario.server.is_sub_node()) in.problems.push_back({"/copies", "need a server with host memory; a sub_node has none"});
   if (!traits_of(scenario.network).copies)
     in.problems.push_back(
         {"/copies", fmt::format("run on {} only, got \"{}\"", networks_that(&NetworkTraits::copies), name_of(scenario.network))});
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
-  for (std::size_t i = 0; i < scenario.copies.size(); ++i)
-    for (std::size_t k = 0; k < scenario.copies[i].gpus.size(); ++k)
+  for (std::size_t i = 0; i < scenario.copies.size(); ++i) {
+    const std::string at = fmt::format("/copies/{}/gpus", i);
+    for (std::size_t k = 0; clean(in, at) && k < scenario.copies[i].gpus.size(); ++k)
       if (const int gpu = scenario.copies[i].gpus[k]; gpu < 0 || gpu >= places)
-        in.problems.push_back({fmt::format("/copies/{}/gpus/{}", i, k), fmt::format("must be between 0 and {}, got {}", places - 1, gpu)});
+        in.problems.push_back({fmt::format("{}/{}", at, k), fmt::format("must be between 0 and {}, got {}", places - 1, gpu)});
+  }
 }
 
 void check_packet(const PacketSettings& packet, const FabricChoice& fabric, const Server& server, bool fabric_good, Input& in) {
   for (Problem& problem : problems(packet)) in.problems.push_back({"/packet" + problem.where, std::move(problem.what)});
   const std::vector<LinkFailure>& failures = packet.faults.failures;
-  if (failures.empty() || !fabric_good) return;
+  const std::vector<std::string>& lossy = packet.faults.links;
+  if ((failures.empty() && lossy.empty()) || !fabric_good) return;
   const auto built = build(fabric.spec, server);
   std::vector<std::string> names;
   for (LinkId id = 0; id < built->links(); ++id) names.push_back(built->link_name(id));
-  for (std::size_t i = 0; i < failures.size(); ++i) {
-    if (std::find(names.begin(), names.end(), failures[i].link) != names.end()) continue;
-    const auto near = nearest_name(failures[i].link, names);
-    in.problems.push_back(
-        {fmt::format("/packet/faults/failures/{}/link", i),
-         fmt::format("the fabric has no link {}{}", shown(Json(failures[i].link)),
-                     near ? fmt::format(" (did you mean \"{}\"?)", *near) : fmt::format("; it has links such as \"{}\"", names.front()))});
-  }
+  const auto check_name = [&](const std::string& name, std::string at) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    const auto near = nearest_name(name, names);
+    in.problems.push_back({std::move(at), fmt::format("the fabric has no link {}{}", shown(Json(name)),
+                                                      near ? fmt::format(" (did you mean \"{}\"?)", *near)
+                                                           : fmt::format("; it has links such as \"{}\"", names.front()))});
+  };
+  for (std::size_t i = 0; i < failures.size(); ++i) check_name(failures[i].link, fmt::format("/packet/faults/failures/{}/link", i));
+  for (std::size_t i = 0; i < lossy.size(); ++i) check_name(lossy[i], fmt::format("/packet/faults/links/{}", i));
+}
+
+// Of patterns that could be read, whatever is wrong with others.
+void check_traffic(const Scenario& scenario, Input& in) {
+  std::vector<Problem> found;
+  for (Problem& problem : traffic_problems(scenario))
+    if (const auto element = problem.where.find('/', std::string_view("/traffic/").size());
+        problem.where == "/traffic" || clean(in, std::string_view(problem.where).substr(0, element)))
+      found.push_back(std::move(problem));
+  in.problems.insert(in.problems.end(), found.begin(), found.end());
 }
 
 // A platform says which links a message takes, and not which switches are between them.
@@ -203,7 +226,7 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   }
   if (workload_read)
     for (Problem& problem : training_problems(json, scenario, fabric_good)) in.problems.push_back(std::move(problem));
-  if (workload_read) check_workload(json, scenario.workload, in);
+  check_workload(json, scenario.workload, in);
   if (fabric_good && workload_read && clean(in, "/workload"))
     for (Problem& problem : compression_problems(json, scenario)) in.problems.push_back(std::move(problem));
   if (clean(in, "/hardware") && clean(in, "/network")) check_connections(json, scenario, in);
@@ -213,9 +236,11 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   if (fabric_good) check_copies(scenario, in);
   if (fabric_good) check_server(scenario, in);
   if (scenario.packet && clean(in, "/packet")) check_packet(*scenario.packet, scenario.fabric, scenario.server, fabric_good, in);
+  if (fabric_good) check_traffic(scenario, in);
+  if (fabric_good && !workload_read && clean(in, "/workload/ranks")) check_ranks(scenario, scenario.workload.ranks, in);
   if (!fabric_good || !workload_read) return;
   if (!leaves_ranks(json, scenario, in)) return;
-  check_ranks(scenario, in);
+  check_ranks(scenario, ranks_of(scenario), in);
   if (!clean(in, "/workload/ranks")) return;
   if (!scenario.workload.has_program())
     check_algorithms(json, scenario, in);
@@ -229,8 +254,6 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
     for (Problem& problem : repeat_problems(scenario)) in.problems.push_back(std::move(problem));
   if (clean(in, "/faults"))
     for (Problem& problem : fault_problems(scenario)) in.problems.push_back(std::move(problem));
-  if (clean(in, "/traffic"))
-    for (Problem& problem : traffic_problems(scenario)) in.problems.push_back(std::move(problem));
   if (in.problems.empty())
     for (Problem& problem : job_problems(scenario)) in.problems.push_back(std::move(problem));
   if (in.problems.empty()) check_fan_in(json, scenario, in);

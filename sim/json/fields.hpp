@@ -108,7 +108,13 @@ bool in_range(const T& value, const Range<T>& range, const Json& found, const Js
   return out_of_range(shown_end(range.low), shown_end(range.high), found, where, in);
 }
 
-// A member of type T, as F reads and writes it, within a range if T has an order.
+template <class T>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::vector<T>> = true;
+
+// A member of type T, as F reads and writes it, within a range if T has an order. Of an object or list of which some could not be read it
+// has the rest, and defaults for that: the rest is still to be judged.
 template <class F, class T>
 class RangedMember final : public MemberForm {
  public:
@@ -116,7 +122,10 @@ class RangedMember final : public MemberForm {
 
   bool read(const Json& json, const JsonPath& where, Input& in, void* member) const override {
     T value{};
-    if (!F::read(json, where, in, value)) return false;
+    if (!F::read(json, where, in, value)) {
+      if constexpr (is_list<T> || HasDeclaration<T>) *static_cast<T*>(member) = std::move(value);
+      return false;
+    }
     bool has_range = true;  // a word stands outside of it
     if constexpr (requires { F::is_word(json); }) has_range = !F::is_word(json);
     if constexpr (std::totally_ordered<T>)
