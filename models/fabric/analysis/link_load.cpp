@@ -41,8 +41,10 @@ class StepCounter {
 };
 
 void append_pairs(const Step& step, std::span<const int> placement, Pairs& pairs) {
-  for (const Transfer& t : step.transfers())
-    if (t.from != t.to) pairs.emplace_back(placement[static_cast<std::size_t>(t.from)], placement[static_cast<std::size_t>(t.to)]);
+  for (const Transfer& t : step.transfers()) {
+    const std::pair flow(placement[static_cast<std::size_t>(t.from)], placement[static_cast<std::size_t>(t.to)]);
+    if (flow.first != flow.second) pairs.push_back(flow);
+  }
 }
 
 // Whether the channel is known to join the same ranks in step k as in the one before; or to be over in both.

@@ -31,7 +31,7 @@ struct LinkLoad {
   int max_flows_per_link() const { return between_switches.flows; }
 };
 
-// A flow is a transfer between different ranks, on the route of the endpoints they are placed on: placement[rank].
+// A flow is a transfer between ranks on different endpoints, on the route of these: placement[rank].
 LinkLoad link_load(const Schedule& schedule, std::span<const int> placement, Routes& routes);
 
 }  // namespace weft

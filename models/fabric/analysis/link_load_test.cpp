@@ -86,6 +86,13 @@ TEST_CASE("link_load: equal steps of channels side by side add up") {
   CHECK(load.steps == std::vector<LinkLoad::Step>{{5, 5}, {5, 5}, {4, 4}});
 }
 
+TEST_CASE("link_load: ranks on one endpoint put nothing on links") {
+  const auto net = build(leaf_spine(2, 1, 1));
+  Routes routes(*net, {});
+  // Of the ring of three, 0 -> 1 stays on an endpoint; 1 -> 2 and 2 -> 0 cross the spine one each way.
+  CHECK(link_load(shifts(3, {1}), std::vector{0, 0, 1}, routes).steps == std::vector<LinkLoad::Step>{{1, 1}});
+}
+
 TEST_CASE("link_load: least_loaded spreads the flows of a step") {
   const auto net = build(leaf_spine(4, 4, 4));
   Routes routes(*net, {EcmpPolicy::least_loaded, 0});
