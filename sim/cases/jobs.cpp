@@ -281,7 +281,13 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
       const JobChoice& job = scenario.jobs[i];
       const std::string at = fmt::format("/jobs/{}", i);
       const int ranks = ranks_of(scenario, algorithm, job);
-      for (const Bytes size : scenario.workload.sizes) add_new(out, problems_alone(scenario, algorithm, size, job, at));
+      const bool trains = scenario.workload.training.given();  // and has no size of a message
+      if (trains && !job.size)
+        add_new(out, {{at + "/size",
+                       "missing: a job beside a workload that trains is one collective, of a size of its own: write such as "
+                       "\"64MiB\""}});
+      for (const Bytes size : trains ? std::vector{job.size.value_or(Bytes{})} : scenario.workload.sizes)
+        add_new(out, problems_alone(scenario, algorithm, size, job, at));
       std::vector<Problem> seating = seats.problems(job, ranks, at);
       const bool seated = seating.empty();
       add_new(out, std::move(seating));

@@ -126,3 +126,15 @@ TEST_CASE("traffic: read, printed and checked with its place") {
         Lines{"f.json: /traffic/0/size: must be more than 0 B, got 0B", "f.json: /traffic/0/to: must be between 0 and 15, got 16",
               "f.json: /traffic/1/pairs/0: must be a sender and a receiver, got 1 endpoints"});
 }
+
+TEST_CASE("jobs: beside a workload that trains, a job has a size of its own, which is looked at like any other") {
+  Json json = with_jobs(R"([{"name": "b", "ranks": 4}])");
+  json["workload"] = {{"model", "resnet50"}, {"device", "v100"}, {"engine", "ddp"}, {"algorithm", "ring"}, {"ranks", 8}};
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /jobs/0/size: missing: a job beside a workload that trains is one collective, of a size of its own: write such as "
+              "\"64MiB\""});
+  json["jobs"][0]["size"] = "63B";
+  CHECK(lines_for(json) == Lines{"f.json: /jobs/0/size: must be a multiple of 4 bytes, the size of a float32, got \"63B\""});
+  json["jobs"][0]["size"] = "64MiB";
+  CHECK(lines_for(json) == Lines{});
+}

@@ -90,7 +90,9 @@ Declaration<Workload> Declared<Workload>::declaration() {
 Declaration<JobChoice> Declared<JobChoice>::declaration() {
   using J = JobChoice;
   return {
-      .doc = "A job beside the workload; keys that are not given are those of the workload.",
+      .doc =
+          "A collective beside the workload; keys that are not given are those of the workload, but \"size\" must be given beside "
+          "one that trains.",
       .fields = {optional("name", &J::name, "The name of the job, which goes with its results; job1, job2, ... when not given."),
                  optional("collective", &J::collective, "The collective operation that the ranks run."),
                  optional("algorithm", &J::algorithm, "The algorithm of the job; that of the row when not given."),
