@@ -111,6 +111,23 @@ TEST_CASE("program of a trace: a message between two ranks, and what GOAL comput
   CHECK(row_of({.files = folder.files()}).time == 84_us);
 }
 
+TEST_CASE("program of a trace: ranks that each receive before they send stop, and it is said who waits for whom, line by line") {
+  TraceFolder folder;
+  folder.add("s.goal",
+             "num_ranks 2\nrank 0 {\nr: recv 10b from 1\ns: send 10b to 1\ns requires r\n}\n"
+             "rank 1 {\nr: recv 10b from 0\ns: send 10b to 0\ns requires r\n}\n");
+  std::string said;
+  try {
+    row_of({.files = folder.files()});
+  } catch (const RunError& error) {
+    said = error.what();
+  }
+  CHECK(said ==
+        "job workload: no progress is possible:\n"
+        "  rank 1 waits for a message of rank 0 (line 8); rank 0 has not sent it (line 4): it waits for line 3\n"
+        "  rank 0 waits for a message of rank 1 (line 3); rank 1 has not sent it (line 9): it waits for line 8");
+}
+
 TEST_CASE("program of a trace: what is not said is refused, and taken as the message says where that is allowed") {
   TraceFolder folder;
   folder.add("t.0.json", R"({"workload_graph": [{"Id": 1, "NodeType": 7, "runtime": 70, "comm_type": 0}]})");

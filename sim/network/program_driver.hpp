@@ -66,7 +66,7 @@ class ProgramDriver final : public Driver {
     for (Rank rank = 0; rank < program.ranks; ++rank) {
       const std::vector<Operation>& own = program.of_rank(rank);
       for (std::size_t i = 0; i < own.size(); ++i)
-        if (own[i].is_call()) operation_of(static_cast<std::uint32_t>(own[i].call), rank) = static_cast<int>(i);
+        if (own[i].is_call()) operations_of_calls_[place_of(static_cast<std::uint32_t>(own[i].call), rank)] = static_cast<int>(i);
     }
   }
 
@@ -109,9 +109,11 @@ class ProgramDriver final : public Driver {
   std::string waiting() const override {
     constexpr std::size_t most = 4000;
     std::string text = (job_.name.empty() ? "" : "job " + job_.name + ": ") + std::string("no progress is possible:");
-    for (const auto& executor : executors_)
-      if (executor && text.size() < most) executor->waiting(text, most);
-    for (Rank rank = 0; !is_one_call() && rank < job_.program.ranks && text.size() < most; ++rank) waiting(rank, text);
+    std::vector<bool> named(static_cast<std::size_t>(job_.program.ranks));  // with what they wait for
+    for (std::uint32_t c = 0; c < executors_.size(); ++c)
+      if (executors_[c] && text.size() < most && !waits_for_message(c, text, named)) executors_[c]->waiting(text, most);
+    for (Rank rank = 0; !is_one_call() && rank < job_.program.ranks && text.size() < most; ++rank)
+      if (!named[static_cast<std::size_t>(rank)]) waiting(rank, text);
     return text.size() < most ? text : text + "\n  ...";
   }
 
@@ -256,8 +258,9 @@ class ProgramDriver final : public Driver {
   }
 
   // Of the rank, which is one of the call's.
-  int& operation_of(std::uint32_t c, Rank rank) {
-    return operations_of_calls_[first_operations_[c] + static_cast<std::size_t>(groups_of_calls_[c]->of(rank))];
+  int operation_of(std::uint32_t c, Rank rank) const { return operations_of_calls_[place_of(c, rank)]; }
+  std::size_t place_of(std::uint32_t c, Rank rank) const {
+    return first_operations_[c] + static_cast<std::size_t>(groups_of_calls_[c]->of(rank));
   }
 
   void open(std::uint32_t c, int stream) {
@@ -356,13 +359,46 @@ class ProgramDriver final : public Driver {
   }
 
   void waiting(Rank rank, std::string& text) const {
-    const std::vector<Operation>& own = job_.program.of_rank(rank);
-    for (std::size_t i = 0; i < own.size(); ++i)
-      if (left_[static_cast<std::size_t>(rank)][i] > 0) {
-        text += fmt::format("\n  rank {} has not begun {}: it waits for {} operations before", rank, own[i].id,
-                            left_[static_cast<std::size_t>(rank)][i]);
-        return;  // the others wait for this one, or like it
-      }
+    const std::vector<int>& left = left_[static_cast<std::size_t>(rank)];
+    const auto first = std::ranges::find_if(left, [](int before) { return before > 0; });
+    if (first == left.end()) return;  // the others wait for this one, or like it
+    const auto operation = static_cast<int>(first - left.begin());
+    text += fmt::format("\n  rank {} has not begun {}: {}", rank, id_of(rank, operation), waits_for(rank, operation));
+  }
+
+  // Of a call that is one message, of whose ends only one has begun. Whoever has not is `named`.
+  bool waits_for_message(std::uint32_t c, std::string& text, std::vector<bool>& named) const {
+    const Call& call = job_.program.calls[c];
+    if (call.schedule->ranks != 2 || call.schedule->messages() != 1) return false;
+    Step only;
+    call.schedule->channels.front().produce(0, only);
+    if (only.transfers().empty()) return false;
+    const Rank from = member(call, only.transfers().front().from), to = member(call, only.transfers().front().to);
+    const int sends = operation_of(c, from), receives = operation_of(c, to);
+    const auto begun = [&](Rank rank, int operation) {
+      return left_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(operation)] == 0;
+    };
+    if (begun(from, sends) == begun(to, receives)) return false;
+    if (begun(to, receives))
+      text += fmt::format("\n  rank {} waits for a message of rank {} ({}); rank {} has not sent it ({}): {}", to, from,
+                          id_of(to, receives), from, id_of(from, sends), waits_for(from, sends));
+    else
+      text += fmt::format("\n  rank {} waits for rank {} to receive its message ({}); rank {} has not begun to ({}): {}", from, to,
+                          id_of(from, sends), to, id_of(to, receives), waits_for(to, receives));
+    named[static_cast<std::size_t>(begun(to, receives) ? from : to)] = true;
+    return true;
+  }
+
+  const std::string& id_of(Rank rank, int operation) const { return job_.program.of_rank(rank)[static_cast<std::size_t>(operation)].id; }
+
+  // An operation that has not begun.
+  std::string waits_for(Rank rank, int operation) const {
+    std::vector<std::string> before;
+    for (int b = 0; b < operation; ++b)
+      if (std::ranges::count(graph(rank).next(b), operation) > 0) before.push_back(id_of(rank, b));
+    const auto left = static_cast<std::size_t>(left_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(operation)]);
+    const std::string names = fmt::format("{}", fmt::join(before, ", "));
+    return left == before.size() ? "it waits for " + names : fmt::format("it waits for {} of {}", left, names);
   }
 
   const PlacedProgram job_;
