@@ -91,6 +91,7 @@ JobResult result_of(const SimulatedJob& j, SimTime alone) {
           .messages = run.messages / static_cast<std::int64_t>(run.iterations.size()),
           .steps = job.steps(),
           .max_flows_per_link = job.load.max_flows_per_link(),
+          .model_parallel = job.training ? job.training->parts() : 1,
           .critical_path = path_of(j)};
 }
 
@@ -118,6 +119,7 @@ Row row_of(const Scenario& scenario, const SimulatedJob& j) {
           .max_flows_per_link = job.load.max_flows_per_link(),
           .most_shared_link = job.load.max_flows_per_link() > 0 ? j.fabric.link_name(job.load.between_switches.link) : "",
           .most_shared_step = job.load.between_switches.step,
+          .model_parallel = job.training ? job.training->parts() : 1,
           .bottleneck = slowest_endpoint(scenario),
           .aggregates = job.in_network() || nvswitches_add(job.regime) || (job.schedule && job.schedule->servers > 0),
           .critical_path = path_of(j),

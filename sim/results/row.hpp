@@ -52,6 +52,7 @@ struct JobResult {
   Bytes wire_bytes_per_rank = {};            // in one iteration
   std::int64_t messages = 0;                 // in one iteration
   int steps = 0, max_flows_per_link = 0;
+  int model_parallel = 1;                          // as in a row
   std::optional<CriticalPath> critical_path = {};  // where the network knows it
   double slowdown() const { return alone.ps > 0 ? static_cast<double>(time.ps) / static_cast<double>(alone.ps) : 1.0; }
   friend bool operator==(const JobResult&, const JobResult&) = default;
@@ -117,6 +118,7 @@ struct Row {
   int max_flows_per_link = 0;         // between switches, in one step
   std::string most_shared_link = {};  // where that is, and in which step first; empty if no flow crosses switches
   int most_shared_step = 0;
+  int model_parallel = 1;                          // parts that a model is split into: each is reduced among the ranks that have the same
   std::string busiest_link = {};                   // empty: nothing crossed a link
   double busiest_link_utilization = 0.0;           // bytes carried / (capacity x time)
   double wall_s = 0.0;                             // of the network simulation alone
@@ -143,7 +145,7 @@ double busbw_factor(Collective, int ranks);  // nccl-tests' (doc/PERFORMANCE.md)
 // Of a Row or a JobResult.
 template <class R>
 double algbw_GBps(const R& of) {
-  return gigabytes_per_second(of.size, of.time);
+  return gigabytes_per_second(of.size, of.time) / of.model_parallel;
 }
 // Programs and compressed all-reduces have no bus bandwidth.
 template <class R>
@@ -154,7 +156,7 @@ bool has_busbw(const R& of) {
 }
 template <class R>
 double busbw_GBps(const R& of) {
-  return has_busbw(of) ? algbw_GBps(of) * busbw_factor(*of.collective, of.ranks) : 0.0;
+  return has_busbw(of) ? algbw_GBps(of) * busbw_factor(*of.collective, of.ranks / of.model_parallel) : 0.0;
 }
 
 // How evenly jobs are slowed down: 1 all the same, 1/n one runs and n - 1 stand still (Jain's index of their speeds, each

@@ -118,6 +118,11 @@ constexpr ResultField<T> path =
     field<&T::critical_path>("critical_path", "", "What the time was spent on; the parts sum up to it.").in(Shown::json_only);
 
 template <class T>
+constexpr ResultField<T> parts = field<&T::model_parallel>("model_parallel", "",
+                                                           "Parts that each model is split into; 1 where there is nothing to split.")
+                                     .in(Shown::json_only);
+
+template <class T>
 std::string collective(const T& of) {
   return of.collective ? std::string(name_of(*of.collective)) : "program";
 }
@@ -133,9 +138,12 @@ constexpr std::array of_a_job = {
     field<&T::size>("size_bytes", "B", "Size of the message as nccl-tests counts it; of a program, the sum over its operations."),
     field<&T::dtype>("dtype", "", "Type of an element."),
     field<&T::time>("time_us", "us", "Time from the first rank's start to the last rank's end; of several iterations the mean."),
-    derived<algbw_GBps<T>>("algbw_GBps", "GB/s", "Algorithm bandwidth: size divided by time."),
+    derived<algbw_GBps<T>>(
+        "algbw_GBps", "GB/s",
+        "Algorithm bandwidth: size divided by time; of ranks that share a model (model_parallel), the size of their part of it."),
     derived<busbw<T>>("busbw_GBps", "GB/s",
-                      "Bus bandwidth: algorithm bandwidth times the factor of nccl-tests; none of a program or of compressed gradients."),
+                      "Bus bandwidth: algorithm bandwidth times the factor of nccl-tests for the ranks that reduce with one another, with "
+                      "model_parallel those that have the same part; none of a program or of compressed gradients."),
     field<&T::wire_bytes_per_rank>("wire_bytes_per_rank", "B", "The most bytes that any NIC sent in an iteration."),
     field<&T::messages>("messages", "", "Messages of an iteration, of all ranks."),
     field<&T::steps>("steps", "", "Steps of the schedule."),
@@ -155,7 +163,7 @@ double slowdown(const JobResult& job) { return job.slowdown(); }
 constexpr std::array job_fields =
     joined(of_a_job<JobResult>, job_only,
            std::array{derived<slowdown>("slowdown", "", "Mean time of an iteration divided by that of the job alone.")}, blame<JobResult>,
-           std::array{path<JobResult>});
+           std::array{parts<JobResult>, path<JobResult>});
 static_assert(all_declared<JobResult>(job_fields));
 
 std::string direction(const CopyResult& copy) { return copy.to_host ? "gpu_to_host" : "host_to_gpu"; }
@@ -356,6 +364,7 @@ constexpr std::array row_rest = {
     field<&R::aggregates>("aggregates", "",
                           "Whether switches, of the network or of NVLink, or extra servers reduce, so that bus bandwidth may pass it.")
         .in(Shown::json_only),
+    parts<R>,
     path<R>,
     field<&R::what_if>("what_if", "", "What the row takes with what limits it twice as fast, where --what-if asked for it.")
         .in(Shown::json_only),

@@ -96,6 +96,18 @@ TEST_CASE("training: ranks that share a model reduce their part with those that 
   CHECK(two.training->samples_per_s == doctest::Approx(2 * 64 / two.time.seconds()));
 }
 
+TEST_CASE("training: bandwidths of ranks that share a model are of their part, among those that have the same") {
+  Json json = training("none", 1, "1Gbps");
+  json["workload"]["model_parallel"] = 2;
+  const Row row = outcome(json);
+  // Half of 102 MB in a ring of 2, each of which sends 2 x 1/2 of it.
+  CHECK(algbw_GBps(row) == doctest::Approx(4 * 25'557'032 / 2 / row.time.seconds() / 1e9));
+  CHECK(busbw_GBps(row) == doctest::Approx(algbw_GBps(row)));
+  CHECK(too_fast(row) == "");
+  json["workload"]["model_parallel"] = 4;
+  CHECK(busbw_GBps(outcome(json)) == 0);
+}
+
 TEST_CASE("training: the same stragglers with the same seed, and all others wait for them") {
   Json json = training("ddp", 64);
   json["workload"]["stragglers"] = {{"spread", 0.2}};
