@@ -20,6 +20,20 @@ std::int64_t orders_of(const EngineSettings& engine, const TrainingStep& step) {
   return static_cast<std::int64_t>(step.gradients.size());
 }
 
+// The endpoints of parameter servers: `extra`, or one on each machine in turn, beside another of its ranks each time.
+std::vector<int> servers_of(const BytepsSettings& byteps, const std::vector<int>& machines, const std::vector<int>& placement,
+                            std::span<const int> extra) {
+  std::vector<std::vector<int>> hosts(static_cast<std::size_t>(std::ranges::max(machines)) + 1);
+  for (std::size_t r = 0; r < machines.size(); ++r) hosts[static_cast<std::size_t>(machines[r])].push_back(placement[r]);
+  const auto servers = static_cast<std::size_t>(byteps_servers(byteps, {.machines = static_cast<int>(hosts.size())}));
+  std::vector<int> out;
+  for (std::size_t s = 0; s < servers; ++s) {
+    const std::vector<int>& host = hosts[s % hosts.size()];
+    out.push_back(byteps.server_hosts == ServerHosts::extra ? extra[s] : host[s / hosts.size() % host.size()]);
+  }
+  return out;
+}
+
 }  // namespace
 
 TrainingJob::TrainingJob(const Scenario& scenario, const Schedule& schedule, const std::vector<int>& placement) {
@@ -37,39 +51,42 @@ TrainingJob::TrainingJob(const Scenario& scenario, const Schedule& schedule, con
       training_step(model, times, *training.device.profile, {.computed = computed, .on_wire = computed, .parts = training.model_parallel})
           .compute();
   engine_ = training.engines.front().settings;
-  replicas_ = replicas_of(scenario);
   element_bytes_ = on_wire.count;
   forward_by_layer_ = training.forward_by_layer;
   stragglers_ = training.stragglers;
 
   const int parts = training.model_parallel, all = schedule.workers() * parts;
-  for (int part = 0; part < parts; ++part) {
-    std::vector<int>& places = placements_.emplace_back();
-    std::vector<Rank>& members = members_.emplace_back();
-    for (Rank r = part; r < all; r += parts) {
-      places.push_back(placement[static_cast<std::size_t>(r)]);
-      members.push_back(r);
+  const std::span<const int> servers = std::span(placement).subspan(static_cast<std::size_t>(all));
+  const std::span<const int> extra = servers.subspan(static_cast<std::size_t>(schedule.servers));  // of the engine
+  Rank next_server = all + schedule.servers;
+  for (int p = 0; p < parts; ++p) {
+    Part& part = parts_.emplace_back();
+    for (Rank r = p; r < all; r += parts) {
+      part.placement.push_back(placement[static_cast<std::size_t>(r)]);
+      part.members.push_back(r);
     }
-    const auto servers = placement.begin() + all;
-    places.insert(places.end(), servers, servers + schedule.servers);
-    for (int s = 0; s < schedule.servers; ++s) members.push_back(all + s);
-    if (parts == 1) members.clear();
-  }
-  if (const auto* byteps = std::get_if<BytepsSettings>(&engine_)) {
-    const int gpus = replicas_.ranks % replicas_.ranks_per_server == 0 ? replicas_.ranks_per_server : 1;
-    push_pull_ = std::make_shared<Schedule>(push_pull(replicas_.ranks, gpus));
-    const int machines = replicas_.ranks / gpus;
-    for (int s = 0; s < byteps_servers(*byteps, replicas_); ++s)
-      servers_.push_back(byteps->server_hosts == ServerHosts::extra
-                             ? placement[static_cast<std::size_t>(all + schedule.servers + s)]
-                             : placements_.front()[static_cast<std::size_t>(s % machines * gpus + s / machines % gpus)]);
+    const std::vector<int> machines = machines_of(part.placement, scenario.server);
+    part.machines = std::ranges::max(machines) + 1;
+    if (const auto* byteps = std::get_if<BytepsSettings>(&engine_)) {
+      part.push_pull = std::make_shared<Schedule>(weft::push_pull(machines));
+      for (const int endpoint : servers_of(*byteps, machines, part.placement, extra)) part.servers.push_back({endpoint, next_server++});
+    }
+    part.placement.insert(part.placement.end(), servers.begin(), servers.begin() + schedule.servers);
+    for (int s = 0; s < schedule.servers; ++s) part.members.push_back(all + s);
+    if (parts == 1) part.members.clear();
   }
   merge_if_wanted(scenario, schedule);
 }
 
+std::vector<int> TrainingJob::servers(int part) const {
+  std::vector<int> out;
+  for (const PlacedServer& server : parts_[static_cast<std::size_t>(part)].servers) out.push_back(server.endpoint);
+  return out;
+}
+
 void TrainingJob::merge_if_wanted(const Scenario& scenario, const Schedule& schedule) {
   const TrainingDetail detail = scenario.workload.training.detail;
-  if (detail == TrainingDetail::messages || push_pull_ || schedule.messages() == 0) return;
+  if (detail == TrainingDetail::messages || push_pull(0) || schedule.messages() == 0) return;
   const Int128 messages = Int128{schedule.messages()} * orders_of(engine_, step_) * scenario.workload.iterations * parts();
   if (detail == TrainingDetail::automatic && messages <= most_messages) return;
   auto merged = std::make_shared<MergedSchedule>(merge_steps(schedule, merged_pieces));
@@ -83,20 +100,20 @@ SizedSchedule TrainingJob::sized(Bytes from, std::shared_ptr<const Schedule> sch
 
 PlacedTraining TrainingJob::placed(int part, const Schedule& schedule, const HardwareProfile& hardware,
                                    std::span<const SimTime> starts) const {
-  const auto p = static_cast<std::size_t>(part);
+  const Part& own = parts_[static_cast<std::size_t>(part)];
   PlacedTraining out{.step = step_,
                      .engine = engine_,
                      .schedule = merged_ ? merged_->schedule : schedule,
-                     .push_pull = push_pull_.get(),
-                     .servers = servers_,
+                     .push_pull = own.push_pull.get(),
+                     .servers = own.servers,
                      .element_bytes = element_bytes_,
-                     .ranks_per_server = replicas_.ranks_per_server,
-                     .placement = placements_[p],
+                     .machines = own.machines,
+                     .placement = own.placement,
                      .hardware = hardware,
                      .forward_by_layer = forward_by_layer_,
-                     .members = members_[p]};
+                     .members = own.members};
   if (merged_) out.stands_for = merged_->stands_for;
-  const auto global = [members = members_[p]](Rank r) { return members.empty() ? r : members[static_cast<std::size_t>(r)]; };
+  const auto global = [members = own.members](Rank r) { return members.empty() ? r : members[static_cast<std::size_t>(r)]; };
   if (!starts.empty())
     for (Rank r = 0; r < schedule.ranks; ++r) out.start.push_back(starts[std::min(static_cast<std::size_t>(global(r)), starts.size() - 1)]);
   if (stragglers_.spread > 0)

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace weft {
@@ -16,8 +17,12 @@ class TrainingJob {
   // all ranks, then of the schedule's servers, then of the engine's.
   TrainingJob(const Scenario& scenario, const Schedule& schedule, const std::vector<int>& placement);
 
-  int parts() const { return static_cast<int>(placements_.size()); }
-  const std::vector<int>& placement(int part) const { return placements_[static_cast<std::size_t>(part)]; }
+  int parts() const { return static_cast<int>(parts_.size()); }
+  const std::vector<int>& placement(int part) const { return parts_[static_cast<std::size_t>(part)].placement; }
+  // What the engine does with a partition, its parameter server the last rank, instead of the schedule; null where it has no servers.
+  const Schedule* push_pull(int part) const { return parts_[static_cast<std::size_t>(part)].push_pull.get(); }
+  // The endpoints of its parameter servers, which are called as if they were ranks behind all others, part by part.
+  std::vector<int> servers(int part) const;
   bool merged() const { return merged_ != nullptr; }
   Bytes size() const { return step_.size(); }  // of all gradients
   SimTime alone() const { return alone_; }     // the step of one GPU by itself
@@ -29,19 +34,22 @@ class TrainingJob {
   PlacedTraining placed(int part, const Schedule& schedule, const HardwareProfile& hardware, std::span<const SimTime> starts) const;
 
  private:
+  struct Part {
+    std::vector<int> placement = {};
+    std::vector<Rank> members = {};  // empty where there is one part
+    int machines = 1;
+    std::vector<PlacedServer> servers = {};          // of the engine
+    std::shared_ptr<const Schedule> push_pull = {};  // of a partition, to any of them
+  };
   void merge_if_wanted(const Scenario& scenario, const Schedule& schedule);
 
   TrainingStep step_;
   SimTime alone_;
   EngineSettings engine_;
-  EngineSetup replicas_;
   std::int64_t element_bytes_ = 4;
   bool forward_by_layer_ = false;
   Stragglers stragglers_;
-  std::vector<std::vector<int>> placements_;  // by part
-  std::vector<std::vector<Rank>> members_;    // by part; empty where there is one
-  std::vector<int> servers_;                  // endpoints of the engine's parameter servers
-  std::shared_ptr<const Schedule> push_pull_;
+  std::vector<Part> parts_;
   std::shared_ptr<const MergedSchedule> merged_;
 };
 

@@ -14,7 +14,7 @@ std::vector<Problem> problems(const BytepsSettings& settings) {
 }
 
 int byteps_servers(const BytepsSettings& settings, const EngineSetup& setup) {
-  return settings.servers > 0 ? settings.servers : std::max(1, setup.ranks / setup.ranks_per_server);
+  return settings.servers > 0 ? settings.servers : setup.machines;
 }
 
 int byteps_server(int gradient, int partition, int servers) {

@@ -11,14 +11,16 @@ namespace weft {
 struct BytepsSettings {
   Bytes partition{4'096'000};  // BYTEPS_PARTITION_BYTES
   int credit = 5;              // partitions that may leave at once: BYTEPS_NCCL_GROUP_SIZE (4) + 1, as its scheduled queue has it
-  int servers = 0;             // 0: as many as there are machines (ranks / ranks_per_server)
+  int servers = 0;             // 0: as many as there are machines
   ServerHosts server_hosts = ServerHosts::workers;  // extra: hosts of their own, which is what BytePS is made for
   friend bool operator==(const BytepsSettings&, const BytepsSettings&) = default;
 };
 std::vector<Problem> problems(const BytepsSettings&);
 int byteps_servers(const BytepsSettings& settings, const EngineSetup& setup);
 
-// The server of a partition: Bernstein's hash (djb2) of the decimal digits of gradient x 2^16 + partition, BytePS's default.
+// The server of a partition: Bernstein's hash (djb2) of the decimal digits of gradient x 2^16 + partition, as BytePS has it where
+// BYTEPS_KEY_HASH_FN is not set (BytePSGlobal::EncodeDefaultKey). All of its hashes look at the key only, and it only logs how many bytes
+// each server has: one may have far more than its share, and with another number of servers less.
 int byteps_server(int gradient, int partition, int servers);
 
 // A partition's credit comes back when it has left this rank. Were it held until the sum comes, ranks that chose different

@@ -67,7 +67,7 @@ struct EngineSetup {
   Rank rank = 0;
   int ranks = 1;
   std::vector<Bytes> gradients = {};  // size on the wire, by id: for half precision, of two bytes an element
-  int ranks_per_server = 1;
+  int machines = 1;                   // that the ranks sit on
 };
 
 }  // namespace weft

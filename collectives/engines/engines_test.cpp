@@ -136,8 +136,8 @@ TEST_CASE("engines: AIACC uses its streams, BytePS spreads partitions over serve
     CHECK(order.priority == order.what.front().gradient);
   }
   CHECK(load.size() == 4);
-  CHECK(byteps_servers({}, {.ranks = 32, .gradients = {}, .ranks_per_server = 8}) == 4);
-  CHECK(byteps_servers({}, {.ranks = 4, .gradients = {}, .ranks_per_server = 8}) == 1);
+  CHECK(byteps_servers({}, {.ranks = 32, .machines = 4}) == 4);
+  CHECK(byteps_servers({.servers = 2}, {.ranks = 32, .machines = 4}) == 2);
 }
 
 TEST_CASE("engines: when a rank is lost, the others say what they wait for, and whom") {

@@ -20,7 +20,6 @@ class EngineWorld {
   struct Shape {
     int ranks = 4, steps = 3;
     std::vector<Bytes> gradients = {};
-    int ranks_per_server = 1;
     SimTime most_delay = 200_us;  // of a message, a gradient, a collective
     bool shuffled = false;        // backward brings gradients in another order on each rank
     Rank lost = -1;               // does nothing from its second step on
@@ -29,8 +28,7 @@ class EngineWorld {
   EngineWorld(const EngineSettings& settings, const Shape& shape, std::uint64_t seed) : shape_(shape), random_(seed) {
     for (Rank r = 0; r < shape.ranks; ++r) ranks_.emplace_back(*this, r);
     for (RankWorld& r : ranks_)
-      r.engine = make_engine(
-          settings, {.rank = r.rank, .ranks = shape.ranks, .gradients = shape.gradients, .ranks_per_server = shape.ranks_per_server}, r);
+      r.engine = make_engine(settings, {.rank = r.rank, .ranks = shape.ranks, .gradients = shape.gradients, .machines = shape.ranks}, r);
     for (RankWorld& r : ranks_) at(now_ + delay(), [this, &r] { begin(r); });
   }
 

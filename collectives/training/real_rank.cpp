@@ -88,9 +88,8 @@ class RealRank::Run final : public EngineHost {
       run_alone({.id = of_the_run, .schedule = {}, .slices = {}, .instead = [this](Transport& t) { compressed_->meet(t); }});
     }
     timer_.reset();
-    engine_ = make_engine(
-        choice.engine,
-        {.rank = links_.rank, .ranks = links_.ranks, .gradients = work_.gradients, .ranks_per_server = shape_.ranks_per_server}, *this);
+    engine_ = make_engine(choice.engine,
+                          {.rank = links_.rank, .ranks = links_.ranks, .gradients = work_.gradients, .machines = links_.ranks}, *this);
     share_ = std::visit(
         [](const auto& s) {
           if constexpr (requires { s.compute_share; })

@@ -42,7 +42,6 @@ int streams_of(const EngineSettings&);
 // What a rank must have for all choices of a run.
 struct RankShape {
   int streams = 1;
-  int ranks_per_server = 1;
   bool pushes = false;  // to parameter servers
 };
 

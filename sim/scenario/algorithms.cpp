@@ -5,6 +5,7 @@
 #include "sim/scenario/networks.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace weft {
 
@@ -28,9 +29,12 @@ int ranks_of(const Scenario& scenario) {
   return std::max(static_cast<int>(endpoints(scenario.fabric.spec, scenario.server)) - servers, 1);
 }
 
-EngineSetup replicas_of(const Scenario& scenario) {
-  const int parts = std::max(1, scenario.workload.training.model_parallel);
-  return {.ranks = std::max(1, ranks_of(scenario) / parts), .ranks_per_server = std::max(1, scenario.server.gpu_count() / parts)};
+std::vector<int> machines_of(std::span<const int> placement, const Server& server) {
+  std::map<int, int> numbers;
+  std::vector<int> out;
+  for (const int endpoint : placement)
+    out.push_back(numbers.try_emplace(endpoint / server.gpu_count(), static_cast<int>(numbers.size())).first->second);
+  return out;
 }
 
 int extra_servers_of_engine(const Scenario& scenario) {
@@ -38,7 +42,11 @@ int extra_servers_of_engine(const Scenario& scenario) {
   if (!training.given() || training.engines.empty()) return 0;
   const BytepsSettings* byteps = std::get_if<BytepsSettings>(&training.engines.front().settings);
   if (!byteps || byteps->server_hosts != ServerHosts::extra) return 0;
-  return byteps_servers(*byteps, replicas_of(scenario));
+  const int ranks = ranks_of(scenario);
+  if (byteps->servers > 0 || !problems(scenario.placement, ranks, scenario.fabric.spec, scenario.server).empty())
+    return byteps_servers(*byteps, {.ranks = ranks});
+  const std::vector<int> placement = place(scenario.placement, ranks, scenario.fabric.spec, scenario.server);
+  return byteps_servers(*byteps, {.ranks = ranks, .machines = std::ranges::max(machines_of(placement, scenario.server)) + 1});
 }
 
 std::string key_of_servers(const AlgorithmSettings& settings) { return settings.servers > 0 ? "/servers" : "/server_hosts"; }

@@ -5,6 +5,7 @@
 #include "models/server/nvlink_rings.hpp"
 #include "sim/scenario/scenario.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,8 @@ std::vector<std::string> algorithm_names();
 // As in the workload, or all endpoints but as many as the extra servers of any of its algorithms; at least 1.
 int ranks_of(const Scenario&);
 
-// What engines of training steps are told of the ranks: of those that have the same part of the model.
-EngineSetup replicas_of(const Scenario&);
+// By rank, the machine that it sits on, numbered from 0 in the order in which the ranks come to them.
+std::vector<int> machines_of(std::span<const int> placement, const Server&);
 
 // Hosts of their own for the parameter servers of the first engine.
 int extra_servers_of_engine(const Scenario&);

@@ -42,9 +42,13 @@ class OrderRunner {
         sends_free_at_(static_cast<std::size_t>(job.schedule.ranks) + job.servers.size()),
         rounds_(job.schedule.workers()) {
     waits_for_sends_ = job.hardware.rendezvous_threshold == HardwareProfile{}.rendezvous_threshold;
-    for (const int server : job.servers) {
+    if (job.push_pull) first_sends_ = first_sends(*job.push_pull);
+    for (const PlacedServer& server : job.servers) {
       std::vector<int>& places = placements_.emplace_back(job.placement.begin(), job.placement.begin() + job.schedule.workers());
-      places.push_back(server);
+      places.push_back(server.endpoint);
+      std::vector<Rank>& names = names_.emplace_back();
+      for (Rank r = 0; r < job.schedule.workers(); ++r) names.push_back(job.name_of(r));
+      names.push_back(server.name);
     }
   }
 
@@ -53,7 +57,8 @@ class OrderRunner {
 
   void begin(Rank rank, int stream, const QueuedOrder& order) {
     if (!running_.contains(order.id)) open(order, stream);
-    if (stream < 0 && !waits_for_sends_) agenda_.at_once(StepEvent::push_ends, {.step = order.id, .from = rank});
+    if (stream < 0 && (!waits_for_sends_ || first_sends_[static_cast<std::size_t>(rank)].messages == 0))
+      agenda_.at_once(StepEvent::push_ends, {.step = order.id, .from = rank});
     if (++running_.at(order.id).joined == ranks_) owner_.joined_by_all();
     if (!in_network_) return next_phase(rank, order.id);
     for (const int id : rounds_.join(rank, order.id))
@@ -84,7 +89,9 @@ class OrderRunner {
   // A message of its executors, or a rank that enters a step of one.
   void happened(const UnderWay& what) {
     const Opened& opened = opened_[what.executor];
-    if (opened.server >= 0 && what.kind == UnderWay::Kind::message && what.step == 0 && waits_for_sends_) has_sent(opened.order, what.from);
+    if (opened.server >= 0 && what.kind == UnderWay::Kind::message && waits_for_sends_ && static_cast<std::size_t>(what.from) < ranks_ &&
+        what.step == first_sends_[static_cast<std::size_t>(what.from)].step)
+      has_sent(opened.order, what.from);
     executors_[what.executor]->happened(what);
     orders_done(what.executor);
   }
@@ -111,10 +118,13 @@ class OrderRunner {
     std::vector<CompressedPhase> phases = {};                  // of an all-reduce that is not compressed one, the schedule's
     std::vector<std::optional<std::uint32_t>> executors = {};  // by phase: of exchanges that have begun and not ended
     std::vector<std::size_t> next = {};                        // by rank: the phase it is in
-    std::vector<int> to_send = {};                             // of a push, by rank: messages of its first step that have not ended
+    std::vector<int> to_send = {};                             // of a push, by rank: of its first sends, those that have not ended
     std::size_t ranks_left = 0;
 
     int server() const { return stream < 0 ? -1 - stream : -1; }
+  };
+  struct FirstSends {  // of a rank in a push
+    int step = 0, messages = 0;
   };
   struct Opened {  // by an executor
     int order = 0;
@@ -136,10 +146,26 @@ class OrderRunner {
     running.phases = phases_of(running, stream < 0);
     running.executors.resize(running.phases.size());
     running.next.resize(ranks_);
-    if (stream < 0) running.to_send.assign(ranks_, std::max(1, job_.push_pull->chunks - 1));
+    if (stream < 0)
+      for (Rank r = 0; static_cast<std::size_t>(r) < ranks_; ++r)
+        running.to_send.push_back(first_sends_[static_cast<std::size_t>(r)].messages);
   }
 
-  // A partition has left a rank when all that it sends of it in the first step has: to its parameter server, or to the other GPUs of its
+  static std::vector<FirstSends> first_sends(const Schedule& schedule) {
+    std::vector<FirstSends> out(static_cast<std::size_t>(schedule.ranks));
+    Step step;
+    for (int k = 0; k < schedule.steps(); ++k) {
+      schedule.channels.front().produce(k, step);
+      for (const Transfer& t : step.transfers()) {
+        FirstSends& first = out[static_cast<std::size_t>(t.from)];
+        if (first.messages == 0) first.step = k;
+        if (first.step == k) ++first.messages;
+      }
+    }
+    return out;
+  }
+
+  // A partition has left a rank when all that it sends of it first has: to its parameter server, or to the other GPUs of its
   // machine, which need not have come to it. Where receivers are waited for it counts as gone at once: ranks that have chosen different
   // partitions would wait for each other for ever.
   void has_sent(int id, Rank rank) {
@@ -221,7 +247,7 @@ class OrderRunner {
   Seat seat_of(const Schedule& schedule, const RunningOrder& running, std::uint32_t number) {
     const int server = running.server(), stream = running.stream;
     Seat seat{.number = number,
-              .members = job_.members,
+              .members = server < 0 ? job_.members : std::span<const Rank>(names_[static_cast<std::size_t>(server)]),
               .stream = server < 0 ? stream : 0,
               .first_channel = server < 0 ? stream * static_cast<int>(schedule.channels.size()) : 0};
     if (job_.hardware.first_use.ps > 0) {
@@ -257,6 +283,8 @@ class OrderRunner {
   std::vector<std::int64_t> sends_free_at_;                           // for SendQueue::rank and ::nic
   bool waits_for_sends_ = true;                                       // before a push counts as gone
   std::deque<std::vector<int>> placements_;                           // of the workers and each parameter server
+  std::deque<std::vector<Rank>> names_;                               // and what these are called
+  std::vector<FirstSends> first_sends_;                               // of a push, by rank
   std::map<std::pair<int, std::size_t>, std::vector<PeersMet>> met_;  // by stream and channels
   std::map<std::int64_t, std::vector<CompressedPhase>> phases_;       // by elements
   std::map<int, RunningOrder> running_;                               // by id

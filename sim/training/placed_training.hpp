@@ -24,6 +24,12 @@ struct SizedSchedule {
   Regime regime = {};
 };
 
+// A parameter server of a gradient engine.
+struct PlacedServer {
+  int endpoint = 0;
+  Rank name = 0;  // what it is called among the ranks
+};
+
 // A training job on ranks placed at endpoints.
 struct PlacedTraining {
   const TrainingStep& step;
@@ -34,10 +40,10 @@ struct PlacedTraining {
   bool kernels_on_gpu = true;                         // of the compression: the GPU runs a layer or a kernel at a time
   std::optional<InNetworkSettings> aggregation = {};  // by switches, instead of the schedule, which then has ranks only
   const Schedule* push_pull = nullptr;                // of a partition that goes to a parameter server: its last rank
-  std::vector<int> servers = {};                      // the endpoints of parameter servers
+  std::vector<PlacedServer> servers = {};             // the engine's
   std::int64_t element_bytes = 4;                     // on the wire
-  int ranks_per_server = 1;
-  std::span<const int> placement;  // rank -> endpoint, servers of the schedule behind the ranks
+  int machines = 1;                                   // that its ranks sit on
+  std::span<const int> placement;                     // rank -> endpoint, servers of the schedule behind the ranks
   const HardwareProfile& hardware;
   std::vector<SimTime> start = {};  // when each rank begins; empty: all at 0
   int iterations = 1;

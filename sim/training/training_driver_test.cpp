@@ -44,11 +44,11 @@ struct Question {
   std::function<double(Rank, int)> slowdown = {};
 
   // Parameter servers, on machines of one GPU: beside the workers, or one for each behind them.
-  std::vector<int> servers() const {
+  std::vector<PlacedServer> servers() const {
     const BytepsSettings* byteps = std::get_if<BytepsSettings>(&engine);
-    std::vector<int> out;
-    for (int s = 0; byteps && s < byteps_servers(*byteps, {.ranks = ranks}); ++s)
-      out.push_back(byteps->server_hosts == ServerHosts::extra ? ranks + s : s);
+    std::vector<PlacedServer> out;
+    for (int s = 0; byteps && s < byteps_servers(*byteps, {.ranks = ranks, .machines = ranks}); ++s)
+      out.push_back({.endpoint = byteps->server_hosts == ServerHosts::extra ? ranks + s : s, .name = ranks + s});
     return out;
   }
   std::vector<int> placement() const {
@@ -62,7 +62,7 @@ struct Question {
   Ran run(const Fabric& fabric, Args&&... args) const {
     Routes routes(fabric, {});
     SharedNetwork<Network> network(std::forward<Args>(args)...);
-    const Schedule schedule = build(Request{.ranks = ranks}), push = push_pull(ranks, 1);
+    const Schedule schedule = build(Request{.ranks = ranks}), push = push_pull(placement());
     const MergedSchedule together = merge_steps(schedule, 4);
     const std::vector<int> places = placement();
     std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(fabric.links()));
@@ -72,6 +72,7 @@ struct Question {
                                     .stands_for = merged ? std::span(together.stands_for) : std::span<const std::vector<int>>{},
                                     .push_pull = &push,
                                     .servers = servers(),
+                                    .machines = ranks,
                                     .placement = places,
                                     .hardware = hardware,
                                     .start = start,

@@ -1,6 +1,8 @@
 #include "models/training/read.hpp"
+#include "sim/cases/jobs.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/experiment.hpp"
+#include "sim/training_job.hpp"
 
 #include <set>
 
@@ -106,6 +108,36 @@ TEST_CASE("training: bandwidths of ranks that share a model are of their part, a
   CHECK(too_fast(row) == "");
   json["workload"]["model_parallel"] = 4;
   CHECK(busbw_GBps(outcome(json)) == 0);
+}
+
+TEST_CASE("training: BytePS has a parameter server on each machine that ranks sit on, in whatever numbers and order") {
+  Json json = training("byteps", 16, "10Gbps");
+  json["fabric"]["nodes"] = 2;
+  json["server"] = "v100_nvlink";
+  const auto job_on = [&](int ranks, const char* placement) {
+    json["workload"]["ranks"] = ranks;
+    json["placement"] = placement;
+    const Scenario s = cases_of(json).front().scenario;
+    const AlgorithmChoice& ring = s.workload.algorithms.front();
+    return TrainingJob(s, build(request_of(s, ring)), placement_of_workload(s, ring));
+  };
+  const TrainingJob full = job_on(16, "linear");
+  CHECK(full.servers(0) == std::vector{0, 8});
+  CHECK(full.push_pull(0)->messages() == 2 * 2 * 8 * 7 + 2 * 16);  // inside both machines, and to the server and back
+  const SimTime of_full = outcome(json).time;
+  CHECK(job_on(15, "linear").push_pull(0)->messages() == 2 * (8 * 7 + 7 * 6) + 2 * 15);
+  CHECK(outcome(json).time.seconds() == doctest::Approx(of_full.seconds()).epsilon(0.02));  // a machine pushes as much with 7 GPUs
+  CHECK(job_on(12, "linear").servers(0) == std::vector{0, 8});
+  CHECK(outcome(json).time.seconds() == doctest::Approx(of_full.seconds()).epsilon(0.02));
+  const TrainingJob in_turn = job_on(16, "round_robin");
+  CHECK(in_turn.servers(0) == std::vector{0, 8});
+  CHECK(in_turn.push_pull(0)->messages() == full.push_pull(0)->messages());
+  CHECK(outcome(json).time.seconds() == doctest::Approx(of_full.seconds()).epsilon(0.001));
+  CHECK(job_on(8, "linear").push_pull(0)->steps() == 2);  // on one machine: reduced and gathered there
+  // As many as machines, on hosts of their own: those of the placement count.
+  json["workload"]["engine"] = Json{{"name", "byteps"}, {"server_hosts", "extra"}};
+  CHECK(job_on(4, "linear").servers(0).size() == 1);
+  CHECK(job_on(4, "round_robin").servers(0).size() == 2);
 }
 
 TEST_CASE("training: the same stragglers with the same seed, and all others wait for them") {

@@ -8,9 +8,8 @@ namespace weft {
 TrainingRank::TrainingRank(const PlacedTraining& job, Rank rank, RankWorld& world)
     : job_(job), rank_(rank), world_(world), reduced_(job.step.gradients.size()) {
   if (const AiaccSettings* aiacc = std::get_if<AiaccSettings>(&job.engine)) share_of_stream_ = aiacc->compute_share;
-  engine_ = make_engine(
-      job.engine,
-      {.rank = rank, .ranks = job.schedule.workers(), .gradients = job.step.gradients, .ranks_per_server = job.ranks_per_server}, *this);
+  engine_ = make_engine(job.engine,
+                        {.rank = rank, .ranks = job.schedule.workers(), .gradients = job.step.gradients, .machines = job.machines}, *this);
 }
 
 void TrainingRank::gradient_reduced(int gradient) {

@@ -41,8 +41,7 @@ std::vector<Problem> problems_for_real(const RowRequest& request) {
          fmt::format("the algorithm \"{}\" runs in switches, which a real run of training steps has not", algorithm.name));
   refuse(algorithm.settings.servers > 0 || extra_servers(algorithm.settings) > 0, "/workload/algorithm",
          fmt::format("the algorithm \"{}\" has servers, which a real run of training steps has not", algorithm.name));
-  refuse(std::holds_alternative<BytepsSettings>(request.engine->settings) && replicas_of(*request.scenario).ranks_per_server > 1,
-         "/workload/engine",
+  refuse(std::holds_alternative<BytepsSettings>(request.engine->settings) && request.scenario->server.gpu_count() > 1, "/workload/engine",
          fmt::format("the engine \"byteps\" runs for real with one GPU a server, and these have {}", request.scenario->server.gpu_count()));
   refuse(w.dtype != DType::float32, "/workload/dtype", fmt::format("gradients are float32 in a real run, got {}", name_of(w.dtype)));
   refuse(t.gradient_dtype.value_or(DType::float32) != DType::float32, "/workload/gradient_dtype", "gradients are float32 in a real run");

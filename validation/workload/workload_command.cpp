@@ -59,7 +59,6 @@ struct Needs {
 
   void add(const RowRequest& request) {
     shape.streams = std::max(shape.streams, streams_of(request.engine->settings));
-    shape.ranks_per_server = request.scenario->server.gpu_count();
     shape.pushes |= std::holds_alternative<BytepsSettings>(request.engine->settings);
     servers = std::max(servers, extra_servers_of_engine(scenario_of(request)));
   }
