@@ -181,6 +181,13 @@ Row Experiment::run(Bytes size, const Options& options) {
   if (Timeline* timeline = options.timeline) {
     timeline->fabric = parts_->fabric;
     timeline->placement = placement();
+    if (const auto& training = parts_->jobs.front().training; training && training->push_pull(0)) {
+      timeline->placement.resize(static_cast<std::size_t>(parts_->jobs.front().ranks + parts_->jobs.front().schedule->servers));
+      for (int part = 0; part < training->parts(); ++part) {
+        const std::vector<int> servers = training->servers(part);
+        timeline->servers.insert(timeline->servers.end(), servers.begin(), servers.end());
+      }
+    }
     ready.front().messages = &timeline->messages;
     ready.front().spans = &timeline->spans;
     for (std::size_t i = 1; i < ready.size(); ++i)

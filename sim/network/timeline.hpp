@@ -71,6 +71,7 @@ struct Timeline {
   NetworkActivity activity = {};
   std::shared_ptr<const Fabric> fabric = {};
   std::vector<int> placement = {};  // of the workload's ranks, by endpoint
+  std::vector<int> servers = {};    // of its engine's parameter servers: in messages they are ranks behind those
 };
 
 }  // namespace weft

@@ -115,18 +115,37 @@ class RowEvents {
   }
 
  private:
+  // Of those of the engine's parameter servers; not negative where it is one.
+  int server(Group group, int rank) const {
+    const int number = rank - static_cast<int>(timeline_.placement.size());
+    return group == of_workload && number < static_cast<int>(timeline_.servers.size()) ? number : -1;
+  }
+
+  std::string where(Group group, int rank) const {
+    const int server_number = server(group, rank);
+    const bool is_placed = group == of_workload && (server_number >= 0 || static_cast<std::size_t>(rank) < timeline_.placement.size());
+    if (!timeline_.fabric || !is_placed) return "";
+    const int place = server_number >= 0 ? timeline_.servers[static_cast<std::size_t>(server_number)]
+                                         : timeline_.placement[static_cast<std::size_t>(rank)];
+    if (place >= timeline_.fabric->endpoints()) return " (switches)";
+    return " " + timeline_.fabric->device(timeline_.fabric->node_of(place)).name;
+  }
+
+  // In what another rank does.
+  std::string name(Group group, int rank) const {
+    const int number = server(group, rank);
+    return number >= 0 ? fmt::format("server {}", number) : fmt::format("{}", rank);
+  }
+
   TrackKey track(Group group, const std::string& job, int rank, What what, int number) const {
-    const bool named = group == of_workload && timeline_.fabric && static_cast<std::size_t>(rank) < timeline_.placement.size();
-    const int place = named ? timeline_.placement[static_cast<std::size_t>(rank)] : 0;
-    std::string where;
-    if (named && place < timeline_.fabric->endpoints()) where = " " + timeline_.fabric->device(timeline_.fabric->node_of(place)).name;
-    if (named && place >= timeline_.fabric->endpoints()) where = " (switches)";
+    const char* kind = server(group, rank) >= 0 ? "" : "rank ";
     return {.group = group,
             .who = job,
             .rank = rank,
             .what = what,
             .number = number,
-            .label = fmt::format("{}{}rank {}{}: {}", job, job.empty() ? "" : " ", rank, where, end_of_label(what, number))};
+            .label = fmt::format("{}{}{}{}{}: {}", job, job.empty() ? "" : " ", kind, name(group, rank), where(group, rank),
+                                 end_of_label(what, number))};
   }
 
   void add(const SpanRecord& span) {
@@ -139,11 +158,11 @@ class RowEvents {
 
   void add(const MessageRecord& m, Group group, const std::string& job) {
     const Json args = {{"bytes", m.bytes}, {"waited_us", static_cast<double>((m.active - m.posted).ps) / 1e6}};
-    const std::size_t sent = events_.slice(track(group, job, m.from, What::sends, m.channel), fmt::format("step {} to {}", m.step, m.to),
-                                           m.active, m.ended, args);
+    const std::size_t sent = events_.slice(track(group, job, m.from, What::sends, m.channel),
+                                           fmt::format("step {} to {}", m.step, name(group, m.to)), m.active, m.ended, args);
     if (m.from == m.to) return;
-    events_.arrow(sent, events_.slice(track(group, job, m.to, What::receives, m.channel), fmt::format("step {} from {}", m.step, m.from),
-                                      m.active, m.ended));
+    events_.arrow(sent, events_.slice(track(group, job, m.to, What::receives, m.channel),
+                                      fmt::format("step {} from {}", m.step, name(group, m.from)), m.active, m.ended));
   }
 
   void add(const TransferRecord& t) {

@@ -80,6 +80,16 @@ TEST_CASE("a trace of training steps has tracks for what each rank computes, its
                                                    "rank 1: reduces on stream 2", "rank 1: sends, channel 2"});
 }
 
+TEST_CASE("a trace calls a parameter server of a gradient engine by its number among these and by its node") {
+  Timeline timeline{.messages = {{.from = 1, .to = 3, .bytes = 64, .posted = 0_us, .active = 0_us, .ended = 4_us}}};
+  timeline.fabric = build(Star{.nodes = 2, .host_link = {8_Gbps, 0_us}});
+  timeline.placement = {0, 1};
+  timeline.servers = {1, 0};  // ranks 2 and 3 of messages
+  const Json events = parsed(trace_events(timeline, 0, "byteps"));
+  CHECK(tracks_of(events) == std::set<std::string>{"rank 1 node1: sends, channel 0", "server 1 node0: receives, channel 0"});
+  CHECK(std::ranges::count(events, Json("step 0 to server 1"), [](const Json& e) { return e["name"]; }) == 1);
+}
+
 TEST_CASE("a trace has tracks for other jobs, traffic and agents, and counters of links and queues") {
   Timeline timeline{.messages = {{.from = 0, .to = 1, .bytes = 64, .posted = 0_us, .active = 0_us, .ended = 4_us}}};
   timeline.fabric = build(Star{.nodes = 2, .host_link = {8_Gbps, 0_us}});

@@ -140,6 +140,28 @@ TEST_CASE("training: BytePS has a parameter server on each machine that ranks si
   CHECK(job_on(4, "round_robin").servers(0).size() == 2);
 }
 
+TEST_CASE("training: the parameter servers of each part of a model are on the machines of its ranks, and a rank alone pushes nothing") {
+  Json json = training("byteps", 16);
+  json["workload"]["model_parallel"] = 2;
+  const Scenario s = cases_of(json).front().scenario;
+  Timeline timeline;
+  const Row two = Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front(), {.timeline = &timeline});
+  CHECK(timeline.placement == std::vector{0, 1, 2, 3});
+  CHECK(timeline.servers == std::vector{0, 2, 1, 3});
+  // Ranks 0 and 2 have one part and servers 4 and 5; ranks 1 and 3 the other, and 6 and 7.
+  REQUIRE(!timeline.messages.empty());
+  for (const MessageRecord& m : timeline.messages) {
+    const int worker = std::min(m.from, m.to), server = std::max(m.from, m.to);
+    CHECK(server - 4 == std::clamp(server - 4, worker % 2 * 2, worker % 2 * 2 + 1));
+  }
+  // Each NIC has what one worker pushes to the other's server, and what its own server's sums are: half of the model.
+  CHECK(two.busiest_link_utilization * 30e9 / 8 * two.time.seconds() == doctest::Approx(4 * 25'557'032 / 2).epsilon(0.001));
+  json["workload"]["model_parallel"] = 4;
+  const Row alone = outcome(json);
+  CHECK(alone.messages == 0);
+  CHECK(alone.time == alone.training->compute);
+}
+
 TEST_CASE("training: the same stragglers with the same seed, and all others wait for them") {
   Json json = training("ddp", 64);
   json["workload"]["stragglers"] = {{"spread", 0.2}};
