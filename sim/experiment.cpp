@@ -123,6 +123,10 @@ Experiment::Experiment(Scenario scenario, const AlgorithmChoice& algorithm, std:
   }
   if (parts_->fabric->endpoints() > s.server.gpu_count())
     if (std::string said = said_of_idle_nics(s.server); !said.empty()) parts_->jobs.front().notes.push_back(std::move(said));
+  if (const PlacedJob& job = parts_->jobs.front(); job.training && job.training->push_pull(0))
+    parts_->jobs.front().notes.push_back(
+        fmt::format("{} pushes partitions of gradients to parameter servers and pulls their sums: the algorithm {} is not run",
+                    label(s.workload.training.engines.front()), job.label));
   place_jobs_beside(s, algorithm, placements, parts_->ground(), parts_->jobs);
 }
 

@@ -22,6 +22,22 @@ double cost_of_size(const PlacedJob& job, Bytes row_size, const HardwareProfile&
   return cost_factor(hardware.cost_by_size, {name_of(job.collective), algorithm, job.ranks, job.own_size.value_or(row_size)});
 }
 
+// Of a training job, of the first part of its model; where that goes to parameter servers, of what goes to the one with most flows.
+LinkLoad load_of(const PlacedJob& job, const Schedule& schedule, Routes& routes) {
+  if (!job.training) return link_load(schedule, job.placement, routes);
+  const std::vector<int>& ranks = job.training->placement(0);
+  const Schedule* push_pull = job.training->push_pull(0);
+  if (!push_pull) return link_load(schedule, ranks, routes);
+  LinkLoad most;
+  for (const int server : job.training->servers(0)) {
+    std::vector<int> placement(ranks.begin(), ranks.begin() + push_pull->workers());
+    placement.push_back(server);
+    LinkLoad load = link_load(*push_pull, placement, routes);
+    if (load.max_flows_per_link() >= most.max_flows_per_link()) most = std::move(load);
+  }
+  return most;
+}
+
 // The schedule for a message of this size, and what it is of.
 std::pair<const ProvedSchedule&, SizedChoice> schedule_for(PlacedJob& job, Bytes size, const HardwareProfile& hardware,
                                                            const Ground& ground) {
@@ -32,7 +48,7 @@ std::pair<const ProvedSchedule&, SizedChoice> schedule_for(PlacedJob& job, Bytes
     request.ranks /= job.chosen_for->workload.training.model_parallel;
     auto schedule = std::make_shared<Schedule>(build(request));
     ground.prover.require_correct(*schedule, request);
-    at->second.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, ground.routes);
+    at->second.load = load_of(job, *schedule, ground.routes);
     at->second.schedule = std::move(schedule);
   }
   return {at->second, std::move(sized)};
@@ -108,7 +124,7 @@ PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algor
   if (!job.starts.empty())  // servers wait for the first worker
     job.starts.resize(std::max(job.starts.size(), job.placement.size()), *std::ranges::min_element(job.starts));
   if (workload.training.given()) job.training.emplace(scenario, *schedule, job.placement);
-  job.load = link_load(*schedule, job.training ? job.training->placement(0) : job.placement, ground.routes);
+  job.load = load_of(job, *schedule, ground.routes);
   job.schedule = std::move(schedule);
   if (job.chosen_for) job.by_settings[label(algorithm)] = {job.schedule, job.load};  // where all is given that a size would say
   if (job.compression = compressed_allreduce(scenario, algorithm); job.compression) {

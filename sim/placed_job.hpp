@@ -86,6 +86,7 @@ struct PlacedJob {
       for (const auto& [request, exchange] : compression->exchanges()) sum += exchange->steps();
       return sum;
     }
+    if (training && training->push_pull(0)) return training->push_pull(0)->steps();
     if (schedule) return schedule->steps();
     for (const Call& call : program->calls) sum += call.schedule->steps();
     return sum;

@@ -4,6 +4,7 @@
 #include "sim/scenario/fault_fields.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace weft {
@@ -14,6 +15,12 @@ std::vector<const EngineChoice*> engines_of(const Workload& workload) {
   std::vector<const EngineChoice*> out;
   for (const EngineChoice& engine : workload.training.engines) out.push_back(&engine);
   return out;
+}
+
+// Only the first where the engine pushes to parameter servers of its own instead: all others would be the same row.
+std::span<const AlgorithmChoice> algorithms_of(const Workload& workload, const EngineChoice* engine) {
+  const std::span<const AlgorithmChoice> all = workload.algorithms;
+  return engine && std::holds_alternative<BytepsSettings>(engine->settings) ? all.first(std::min<std::size_t>(all.size(), 1)) : all;
 }
 
 std::vector<const CompressionChoice*> compressions_of(const Workload& workload) {
@@ -31,7 +38,7 @@ std::vector<RowRequest> rows_of(const std::vector<Case>& cases) {
     for (const Bytes size : cases[i].scenario.workload.sizes)
       for (const EngineChoice* engine : engines_of(cases[i].scenario.workload))
         for (const CompressionChoice* compression : compressions_of(cases[i].scenario.workload))
-          for (const AlgorithmChoice& algorithm : cases[i].scenario.workload.algorithms)
+          for (const AlgorithmChoice& algorithm : algorithms_of(cases[i].scenario.workload, engine))
             out.push_back({.case_index = i,
                            .scenario = &cases[i].scenario,
                            .algorithm = &algorithm,

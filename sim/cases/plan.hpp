@@ -19,7 +19,7 @@ struct RowRequest {
 };
 
 // Case after case, size after size, the algorithms of one size together; where the workload trains, engine after engine,
-// and where it compresses, compression after compression.
+// and where it compresses, compression after compression. An engine that runs none of the algorithms has a row of the first only.
 std::vector<RowRequest> rows_of(const std::vector<Case>& cases);
 
 // What the sweep set, less what a row says of itself: "bigraph, 32 switches x 8 nodes, placement=random"; empty when

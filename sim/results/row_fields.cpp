@@ -146,7 +146,7 @@ constexpr std::array of_a_job = {
                       "model_parallel those that have the same part; none of a program or of compressed gradients."),
     field<&T::wire_bytes_per_rank>("wire_bytes_per_rank", "B", "The most bytes that any NIC sent in an iteration."),
     field<&T::messages>("messages", "", "Messages of an iteration, of all ranks."),
-    field<&T::steps>("steps", "", "Steps of the schedule."),
+    field<&T::steps>("steps", "", "Steps of the schedule; of an engine with parameter servers of its own, of a push and a pull."),
     field<&T::max_flows_per_link>("max_flows_per_link", "",
                                   "The most flows that one step of the schedule puts on one directed link between switches."),
 };
@@ -353,7 +353,8 @@ constexpr std::array row_rest = {
     field<&R::op>("redop", "", "The operation that reduces elements.").in(Shown::json_only),
     field<&R::notes>(
         "notes", "",
-        "How the workload's trace was spread to the ranks, what was taken for what it does not say, and which NICs carry nothing; lines.")
+        "How the workload's trace was spread to the ranks, what was taken for what it does not say, which NICs carry nothing, and that a "
+        "gradient engine does not run the algorithm; lines.")
         .in(Shown::json_only),
     field<&R::most_shared_link>("most_shared_link", "", "The link of max_flows_per_link; empty if no flow crosses switches.")
         .in(Shown::json_only),

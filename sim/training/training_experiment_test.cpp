@@ -1,5 +1,6 @@
 #include "models/training/read.hpp"
 #include "sim/cases/jobs.hpp"
+#include "sim/cases/plan.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/experiment.hpp"
 #include "sim/training_job.hpp"
@@ -160,6 +161,20 @@ TEST_CASE("training: the parameter servers of each part of a model are on the ma
   const Row alone = outcome(json);
   CHECK(alone.messages == 0);
   CHECK(alone.time == alone.training->compute);
+}
+
+TEST_CASE("training: a row of BytePS has the steps of a push and a pull, says that its algorithm is not run, and is one for all of these") {
+  Json json = training("byteps", 64);
+  json["workload"]["algorithm"] = {"ring", "halving_doubling"};
+  json["workload"]["engine"] = {"ddp", "byteps"};
+  const std::vector<Case> cases = cases_of(json);
+  Lines names;
+  for (const RowRequest& request : rows_of(cases)) names.push_back(name_of(request));
+  CHECK(names == Lines{"ddp, ring", "ddp, halving_doubling", "byteps, ring"});
+  const Row row = outcome(training("byteps", 64));
+  CHECK(row.steps == 2);
+  CHECK(row.notes == "byteps pushes partitions of gradients to parameter servers and pulls their sums: the algorithm ring is not run");
+  CHECK(outcome(training("ddp", 64)).steps == 6);
 }
 
 TEST_CASE("training: the same stragglers with the same seed, and all others wait for them") {
