@@ -3,6 +3,7 @@
 #include "models/nccl_tuning.hpp"
 #include "sim/blame.hpp"
 #include "sim/cases/describe.hpp"
+#include "sim/scenario/algorithms.hpp"
 
 #include <algorithm>
 
@@ -121,7 +122,8 @@ Row row_of(const Scenario& scenario, const SimulatedJob& j) {
           .most_shared_step = job.load.between_switches.step,
           .model_parallel = job.training ? job.training->parts() : 1,
           .bottleneck = slowest_endpoint(scenario),
-          .aggregates = job.in_network() || nvswitches_add(job.regime) || (job.schedule && job.schedule->servers > 0),
+          .aggregates = job.in_network() || nvswitches_add(job.regime) || (job.schedule && job.schedule->servers > 0) ||
+                        extra_servers_of_engine(scenario) > 0,
           .critical_path = path_of(j),
           .copies = run.copies,
           .traffic = run.traffic,
