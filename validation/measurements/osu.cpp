@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -34,7 +35,13 @@ struct OsuTable {
   bool known = false;
   bool is_bandwidth = false;
   bool has_most = false;  // the time of the rank that took longest, behind the mean and the least
+  bool has_validation = false;
   Measurement row;
+};
+
+struct OsuLine {
+  std::size_t number = 0;
+  std::string_view text;
 };
 
 OsuTable table_titled(std::string_view title, std::size_t line, RowSink& sink) {
@@ -50,13 +57,39 @@ OsuTable table_titled(std::string_view title, std::size_t line, RowSink& sink) {
   return out;
 }
 
+bool has_size(const OsuTable& table) { return table.row.collective != "barrier"; }
+
+std::string_view value_in(const OsuLine& line, const OsuTable& table) {
+  const auto words = words_in(line.text);
+  const std::size_t at = has_size(table) ? 1 : 0;
+  return words.size() > at ? words[at] : std::string_view();
+}
+
+// Decimals of the value: OSU prints as many in every row.
+std::size_t decimals_in(const OsuLine& line, const OsuTable& table) {
+  const std::string_view value = value_in(line, table);
+  const auto point = value.find('.');
+  return point == value.npos ? 0 : value.size() - point - 1;
+}
+
+// Whether the last of the rows has fewer decimals than each one before it.
+bool is_last_cut(const std::vector<OsuLine>& rows, const OsuTable& table) {
+  constexpr std::size_t fewest = 3;
+  if (rows.size() < fewest) return false;
+  const std::size_t decimals = decimals_in(rows.front(), table);
+  return number_in(value_in(rows.back(), table)) && decimals_in(rows.back(), table) < decimals &&
+         std::all_of(rows.begin(), rows.end() - 1, [&](const OsuLine& row) { return decimals_in(row, table) == decimals; });
+}
+
 void read_row(std::size_t line, std::string_view text, const OsuTable& table, RowSink& sink) {
   const auto words = words_in(text);
-  if (!are_mostly_numbers(words) || !sink.wants(line, table.row)) return;
-  const bool has_size = table.row.collective != "barrier";
-  const auto size = has_size ? whole_number_in(words[0]) : 0;
-  const auto value = words.size() > (has_size ? 1 : 0) ? number_in(words[has_size ? 1 : 0]) : std::nullopt;
+  if (!sink.wants(line, table.row)) return;
+  const bool sized = has_size(table);
+  const auto size = sized ? whole_number_in(words[0]) : 0;
+  const auto value = words.size() > (sized ? 1 : 0) ? number_in(words[sized ? 1 : 0]) : std::nullopt;
   if (!size || !value) return sink.problem(line, fmt::format("must be a size in bytes and a number, got \"{}\"", text));
+  if (table.has_validation && words.back() == "Fail")
+    return sink.problem(line, "the result was wrong (Validation: Fail); the time of a wrong result is none");
   if (table.is_bandwidth && !(*value > 0))
     return sink.problem(line, fmt::format("the bandwidth must be more than 0 MB/s, got {:g}", *value));
   Measurement row = table.row;
@@ -68,6 +101,15 @@ void read_row(std::size_t line, std::string_view text, const OsuTable& table, Ro
     row.mean_of_ranks = !most;
   }
   sink.add(line, std::move(row));
+}
+
+void read_rows(const std::vector<OsuLine>& rows, const OsuTable& table, RowSink& sink) {
+  for (const OsuLine& row : rows)
+    if (&row == &rows.back() && is_last_cut(rows, table))
+      sink.problem(row.number, fmt::format("the line was cut: {} has fewer decimals than the values above it, which have {}",
+                                           value_in(row, table), decimals_in(rows.front(), table)));
+    else
+      read_row(row.number, row.text, table, sink);
 }
 
 }  // namespace
@@ -83,20 +125,24 @@ std::string unknown_osu_benchmark(std::string_view found) {
 
 void read_osu(std::string_view text, RowSink& sink) {
   OsuTable table;
+  std::vector<OsuLine> rows;  // of the table
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);
     if (line.starts_with("# OSU")) {
+      read_rows(std::exchange(rows, {}), table, sink);
       table = table_titled(trimmed(line.substr(1)), i + 1, sink);
     } else if (table.known && (line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos))) {
       const std::string_view unit = table.is_bandwidth ? "(MB/s)" : "(us)";
       table.known = line.find(unit) != line.npos;
       table.has_most = line.find("Min Latency") < line.find("Max Latency") && line.find("Max Latency") != line.npos;
+      table.has_validation = line.find("Validation") != line.npos;
       if (!table.known) sink.problem(i + 1, fmt::format("the values must be in {}, the columns are \"{}\"", unit, trimmed(line.substr(1))));
     } else if (table.known && !line.empty() && !line.starts_with('#')) {
-      read_row(i + 1, line, table, sink);
+      if (are_mostly_numbers(words_in(line))) rows.push_back({i + 1, line});
     }
   }
+  read_rows(rows, table, sink);
 }
 
 }  // namespace weft

@@ -116,3 +116,19 @@ TEST_CASE("OSU: the ranks and nodes that a table does not say are given, those o
   CHECK(problems_of(csv, {.ranks = 32}) == Lines{"f:2: 16 ranks were measured, but ranks=32 is given with the file",
                                                  "f:3: 16 ranks were measured, but ranks=32 is given with the file"});
 }
+
+TEST_CASE("OSU: a row whose result was wrong is no measurement") {
+  const std::string text =
+      "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)     Validation\n8   8.20   Pass\n16   8.31   Fail\n32   8.41\n";
+  CHECK(problems_of(text) == Lines{"f:4: the result was wrong (Validation: Fail); the time of a wrong result is none"});
+  CHECK(parse(text, {.skip_bad = true}).rows.size() == 2);
+}
+
+TEST_CASE("OSU: a last row of fewer decimals than all others was cut") {
+  const std::string begin = table(" Allreduce Latency") + "16  21.5\n32  22.0\n";
+  CHECK(problems_of(begin + "64  52") == Lines{"f:7: the line was cut: 52 has fewer decimals than the values above it, which have 1"});
+  CHECK(problems_of(begin + "64") == Lines{"f:7: must be a size in bytes and a number, got \"64\""});
+  CHECK(parse(begin + "64  52", {.skip_bad = true}).rows.size() == 3);
+  CHECK(parse(begin + "64  52.1").rows.size() == 4);
+  CHECK(parse(table(" Allreduce Latency") + "16  21\n32  22.0\n64  52").rows.size() == 4);  // somebody rounded
+}
