@@ -80,6 +80,9 @@ std::span<const OsuBenchmark> osu_benchmarks();
 // What a refusal says of another one: "... is none of the OSU benchmarks that Weft simulates: osu_latency, ...".
 std::string unknown_osu_benchmark(std::string_view found);
 
+// Of bandwidths as they are printed, with their last digits; nothing where these are too few, or no number of ranks makes them.
+std::optional<RanksTold> ranks_told(std::string_view collective, std::string_view algbw, std::string_view busbw);
+
 void read_nccl_text(std::string_view text, RowSink& sink);
 void read_nccl_json(std::string_view text, RowSink& sink);
 void read_osu(std::string_view text, RowSink& sink);
@@ -94,5 +97,9 @@ void read_trace_times(std::string_view text, RowSink& sink);
 // measures, empty if Weft does not simulate it. Nothing if it is no program of nccl-tests.
 std::optional<std::string_view> collective_of_nccl_program(std::string_view program);
 std::string unknown_nccl_program(std::string_view program);  // what a refusal says of one that Weft does not simulate
+// The same of what its tables and its JSON both may hold.
+std::string several_groups(std::size_t count);
+std::string cpu_time_is_none(std::string_view found);
+std::string elements_of(std::string_view type, std::string_view operation);  // as in Measurement
 
 }  // namespace weft

@@ -21,6 +21,14 @@ constexpr int nccl_iterations = 20;  // that nccl-tests makes of every size when
 // end one call at different times.
 inline bool has_root(std::string_view collective) { return collective == "broadcast" || collective == "reduce"; }
 
+// Numbers of ranks that the printed digits of two bandwidths allow: nccl-tests' busbw is 2(n-1)/n of algbw for an all-reduce of n ranks,
+// (n-1)/n for an all-gather, a reduce-scatter and an all-to-all.
+struct RanksTold {
+  double ratio = 0;  // busbw / algbw
+  int least = 0, most = 0;
+};
+double busbw_of_algbw(std::string_view collective, int ranks);  // 0: of this collective it tells nothing
+
 struct Measurement {
   std::string source = {};  // as the file says, or the file
   std::string system = {};
@@ -37,6 +45,8 @@ struct Measurement {
   int back_to_back = 1;         // calls of one timing, without a barrier between them; the time is their mean. 0: not said
   bool mean_of_ranks = false;   // the time is the mean of what it took each rank, not what it took all
   int gpus_of_a_process = 1;    // ranks that one process launches for, one after the other
+  std::string elements = {};    // their type and what is done with them, as in "float sum"; empty: not said
+  std::optional<RanksTold> told_ranks = {};
   int repeats = 1;
   double spread_us = 0;  // standard deviation of repeated measurements
   bool in_place = false;

@@ -73,10 +73,10 @@ TEST_CASE("measurements: old and new shapes of the nccl-tests table") {
         {.collective = "allreduce"});
     CHECK(read.rows.size() == 2);
   }
-  SUBCASE("statistics behind each block, a date at the end, the processor's time") {
+  SUBCASE("statistics behind each block, a date at the end") {
     const Measurements read = parse(
         "# Collective test starting: ./build/reduce_scatter_perf\n"
-        "#       size         count      type   redop    root  cputime   algbw   busbw  #wrong i_min i_max i_p99 i_cv%\n"
+        "#       size         count      type   redop    root     time   algbw   busbw  #wrong i_min i_max i_p99 i_cv%\n"
         "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n"
         "  8388608  2097152  float  sum  -1  1000.0  8.39  4.19  0  990 1010 1009 0.5  1010.0  8.31  4.15  0  990 1020 1009 0.7 2026-01-02 "
         "10:11:12\n");
@@ -85,9 +85,11 @@ TEST_CASE("measurements: old and new shapes of the nccl-tests table") {
     CHECK(read.rows[1].collective == "reduce_scatter");
   }
   SUBCASE("the out-of-place block left out") {
-    const Measurements read = parse(replaced(nccl_table, "   166.4    6.30    6.30       0 ", ""));
-    CHECK(read.rows.size() == 3);
-    CHECK(read.rows[2].in_place);
+    const Measurements read =
+        parse(replaced(replaced(nccl_table, "   166.4    6.30    6.30       0 ", ""), "    13.24    0.00    0.00       0 ", ""));
+    CHECK(read.rows.size() == 2);
+    CHECK(read.rows[0].in_place);
+    CHECK(read.rows[1].in_place);
   }
 }
 
@@ -114,7 +116,7 @@ TEST_CASE("measurements: nccl-tests JSON, with its quirks") {
     "config": {"devices": [{"rank": 0, "hostname": "a"}, {"rank": 1, "hostname": "b"}]},
     "results": [{"size": 1048576, "count": 1, "type": "float", "redop": "none", "root": " -1 ",
                  "out_of_place": {"time": 100.5, "alg_bw": 10.43, "bus_bw": 5.2, "nwrong": "0"},
-                 "in_place": {"cpu_time": 101.0, "alg_bw": "nan", "bus_bw": "nan", "nwrong": 0}}],
+                 "in_place": {"time": 101.0, "alg_bw": "nan", "bus_bw": "nan", "nwrong": 0}}],
     "out_of_bounds": {"count": 0, "okay": "true"}})";
   const Measurements read = parse(text);
   CHECK(read.format == "nccl-tests JSON");
@@ -135,6 +137,11 @@ TEST_CASE("measurements: nccl-tests JSON, with its quirks") {
   CHECK(of_eight_gpus.gpus_of_a_process == 8);
   CHECK(of_eight_gpus.ranks == 16);  // the list of devices has the first of each process
   CHECK(of_eight_gpus.gpus == 8);
+  CHECK(problems_of(replaced(text, "\"time\": 101.0", "\"cpu_time\": 5.0")) ==
+        Lines{"f: /results/0/in_place/cpu_time: the CPU time of a launch is no time of the collective; measure without -C"});
+  CHECK(problems_of(replaced(replaced(text, "\"rank\": 0", "\"rank\": 0, \"group\": 0"), "\"rank\": 1", "\"rank\": 1, \"group\": 1")) ==
+        Lines{"f: /config/devices: the ranks are in 2 groups (NCCL_TESTS_SPLIT), which all call the collective at the same time; only one "
+              "group of all ranks is simulated"});
   CHECK(problems_of(replaced(text, "100.5", "\"nan\"")) == Lines{"f: /results/0/out_of_place/time: must be a number, got \"nan\""});
   CHECK(problems_of("{\"results\": 3}") == Lines{"f: /results: must be a list"});
   CHECK(problems_of("{\"results\": [").size() == 1);
@@ -261,7 +268,8 @@ TEST_CASE("measurements: nothing is asked of lines that the selection leaves out
 
 TEST_CASE("measurements: a table of in-place times alone has none of the others, and counts them") {
   const Measurements read =
-      parse(replaced(nccl_table, "   166.4    6.30    6.30       0 ", ""), {.select = RowSelection{.smallest_bytes = 16}});
+      parse(replaced(replaced(nccl_table, "   166.4    6.30    6.30       0 ", ""), "    13.24    0.00    0.00       0 ", ""),
+            {.select = RowSelection{.smallest_bytes = 16}});
   CHECK(read.rows.empty());
   CHECK(read.of_other_buffer == 2);
   CHECK(parse(replaced(nccl_table, "13.24", "-3"), {.select = RowSelection{.in_place = true}}).rows.size() == 2);

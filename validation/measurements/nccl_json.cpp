@@ -24,29 +24,45 @@ int iterations_in(const Json& config) {
   return static_cast<int>(std::clamp(number_at(config, "iterations").value_or(nccl_iterations), 1.0, 1e6));
 }
 
-// Ranks are counted by their numbers: of each process with several GPUs only the first is listed.
-void read_config(const Json& config, Measurement& row) {
+std::string text_at(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? std::string(trimmed(at->get_ref<const std::string&>())) : std::string();
+}
+
+// Ranks are counted by their numbers: of each process with several GPUs only the first is listed. Returns what keeps the file from being
+// used.
+std::string read_config(const Json& config, Measurement& row) {
   const auto count_at = [&](const char* name) { return static_cast<int>(std::clamp(number_at(config, name).value_or(1), 1.0, 1024.0)); };
   row.back_to_back = iterations_in(config);
   row.gpus_of_a_process = count_at("nthreads") * count_at("ngpus");
   const auto devices = config.find("devices");
-  if (devices == config.end() || !devices->is_array()) return;
+  if (devices == config.end() || !devices->is_array()) return {};
   std::set<std::string> hosts;
+  std::set<double> groups;
   int last = static_cast<int>(devices->size()) - 1;
   for (const Json& device : *devices) {
     if (!device.is_object()) continue;
     last = std::max(last, static_cast<int>(std::clamp(number_at(device, "rank").value_or(0), 0.0, 1e6)));
+    if (const auto group = number_at(device, "group")) groups.insert(*group);
     if (device.contains("hostname")) hosts.insert(device.at("hostname").dump());
   }
   if (last >= 0) row.ranks = (last / row.gpus_of_a_process + 1) * row.gpus_of_a_process;
   row.nodes = static_cast<int>(hosts.size());
+  return groups.size() > 1 ? "/config/devices: " + several_groups(groups.size()) : "";
+}
+
+// Two digits behind the point, as the table has them.
+std::optional<RanksTold> ranks_told_by(const Json& block, std::string_view collective) {
+  const auto algbw = number_at(block, "alg_bw"), busbw = number_at(block, "bus_bw");
+  if (!algbw || !busbw) return {};
+  return ranks_told(collective, fmt::format("{:.2f}", *algbw), fmt::format("{:.2f}", *busbw));
 }
 
 void read_block(std::size_t index, const Json& result, const char* name, Measurement row, RowSink& sink) {
   const auto at = result.find(name);
   if (at == result.end() || !at->is_object()) return;
   row.in_place = std::string_view(name) == "in_place";
-  const auto time = at->contains("time") ? number_at(*at, "time") : number_at(*at, "cpu_time");
+  const auto time = number_at(*at, "time");
   if (!sink.wants(index + 1, row)) {
     if (time) sink.add_other_buffer(index + 1, *time);
     return;
@@ -57,7 +73,16 @@ void read_block(std::size_t index, const Json& result, const char* name, Measure
     return sink.problem(0, fmt::format("/results/{}/{}/nwrong: {:g} values of the result were wrong; the time of a wrong result is none",
                                        index, name, *wrong));
   row.time_us = *time;
+  row.told_ranks = ranks_told_by(*at, collective_spelled(row.collective.empty() ? sink.options().collective : row.collective));
   sink.add(index + 1, std::move(row), number_at(*at, "alg_bw"));
+}
+
+// The block that has no other time; empty if there is none.
+std::string place_of_cpu_time(const Json& result) {
+  for (const char* name : {"out_of_place", "in_place"})
+    if (const auto at = result.find(name); at != result.end() && at->is_object() && at->contains("cpu_time") && !at->contains("time"))
+      return name;
+  return {};
 }
 
 }  // namespace
@@ -77,11 +102,14 @@ void read_nccl_json(std::string_view text, RowSink& sink) {
       row.collective = *found;
     }
   row.back_to_back = nccl_iterations;
-  if (const auto config = json.find("config"); config != json.end() && config->is_object()) read_config(*config, row);
+  if (const auto config = json.find("config"); config != json.end() && config->is_object())
+    if (const std::string problem = read_config(*config, row); !problem.empty()) return sink.problem(0, problem);
   row.gpus = row.nodes > 0 ? row.ranks / row.nodes : 0;
 
   for (std::size_t i = 0; i < results->size(); ++i) {
     const Json& result = (*results)[i];
+    if (const std::string place = place_of_cpu_time(result); !place.empty())
+      return sink.problem(0, cpu_time_is_none(fmt::format("/results/{}/{}/cpu_time", i, place)));
     const auto size = result.is_object() ? number_at(result, "size") : std::nullopt;
     if (!size || std::abs(*size) > static_cast<double>(largest_bytes) || *size != std::trunc(*size)) {
       sink.problem(0, fmt::format("/results/{}/size: must be a whole number of bytes, at most {}", i, largest_bytes));
@@ -90,6 +118,7 @@ void read_nccl_json(std::string_view text, RowSink& sink) {
     row.size_bytes = static_cast<std::int64_t>(*size);
     if (const auto algorithm = result.find("algorithm"); algorithm != result.end() && algorithm->is_string())  // weft bench says it
       row.algorithm = algorithm->get<std::string>();
+    row.elements = elements_of(text_at(result, "type"), text_at(result, "redop"));
     read_block(i, result, "out_of_place", row, sink);
     read_block(i, result, "in_place", row, sink);
   }

@@ -20,10 +20,13 @@ struct NcclHeader {
   int ranks = 0;
   int iterations = nccl_iterations;
   int gpus_of_a_process = 1;
-  std::size_t lead = 5;  // columns before the first time
+  std::set<std::string, std::less<>> groups;  // of ranks, each of which calls its own collective at the same time
+  std::size_t second_group_at = 0;            // line
+  std::size_t lead = 5;                       // columns before the first time
   bool has_redop = true, has_root = true;
   bool has_differences = false;  // "error" instead of "#wrong"
   bool has_statistics = false;   // -I: four more fields behind each #wrong
+  bool has_two_blocks = false;   // some row
   bool has_rows = false;         // what is above the next rows is of the next run
   bool is_refused = false;       // it has no collective that Weft simulates, or no times in us
 };
@@ -46,6 +49,12 @@ bool names_a_rank(std::span<const std::string_view> words) {
   return words.size() > 2 && words[0] == "Rank" && number_in(words[1]) && std::ranges::find(words, "Pid") != words.end();
 }
 
+// The word behind this one, empty if there is none.
+std::string_view behind(std::string_view name, std::span<const std::string_view> words) {
+  const auto found = std::ranges::find(words, name);
+  return found == words.end() || found + 1 == words.end() ? std::string_view() : *(found + 1);
+}
+
 bool has_parameters(std::span<const std::string_view> words) {
   return words.size() > 1 && (words[0] == "nThread" || words[1] == "nThread");
 }
@@ -59,10 +68,7 @@ bool begins_a_run(std::span<const std::string_view> words, std::string_view text
 
 // "# nThread 1 nGpus 8 minBytes 8 ...".
 void read_parameters(std::span<const std::string_view> words, NcclHeader& header) {
-  const auto count_behind = [&](std::string_view name) {
-    const auto found = std::ranges::find(words, name);
-    return found == words.end() || found + 1 == words.end() ? 1 : std::clamp(count_in(*(found + 1)), 1, 1024);
-  };
+  const auto count_behind = [&](std::string_view name) { return std::clamp(count_in(behind(name, words)), 1, 1024); };
   header.gpus_of_a_process = count_behind("nThread") * count_behind("nGpus");
 }
 
@@ -85,7 +91,9 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
   }
   if (names_a_rank(words)) {
     header.ranks = std::max(header.ranks, count_in(words[words[0] == "#" ? 2 : 1]) + 1);
-    if (const auto on = std::ranges::find(words, "on"); on != words.end() && on + 1 != words.end()) header.hosts.emplace(*(on + 1));
+    if (const auto host = behind("on", words); !host.empty()) header.hosts.emplace(host);
+    if (const auto group = behind("Group", words); !group.empty() && header.groups.emplace(group).second && header.groups.size() == 2)
+      header.second_group_at = line;
   }
   if (has_parameters(words)) read_parameters(words, header);
   if (!text.starts_with('#')) return;
@@ -94,7 +102,13 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
   if (words.size() > 2 && words[2].starts_with("ranks")) header.ranks = count_in(words[1]);
   for (std::size_t i = 2; i + 1 < words.size(); ++i)  // "warmup iters: 5 iters: 20 agg iters: 1"
     if (words[i] == "iters:" && words[i - 1] != "warmup" && words[i - 1] != "agg") header.iterations = std::max(1, count_in(words[i + 1]));
-  if (has("size") && has("count")) read_columns(words, header);
+  if (has("size") && has("count")) {
+    read_columns(words, header);
+    if (has("cputime")) {
+      header.is_refused = true;
+      sink.problem(line, cpu_time_is_none("the columns are of \"cputime\" (-C)"));
+    }
+  }
   if (has("(B)") && has("(elements)") && (!has("(us)") || has("(ms)") || has("(s)"))) {
     header.is_refused = true;
     sink.problem(line, fmt::format("times must be in (us), the units are \"{}\"", trimmed(text.substr(1))));
@@ -219,6 +233,19 @@ std::string collective_of_run(std::span<const std::string_view> lines, const Ncc
   return {};
 }
 
+// At its first row, with all lines from there on.
+void begin_rows(std::span<const std::string_view> lines, NcclHeader& header, RowSink& sink) {
+  if (header.groups.size() > 1 && !header.is_refused) {
+    header.is_refused = true;
+    sink.problem(header.second_group_at, several_groups(header.groups.size()));
+  }
+  for (const std::string_view line : lines) {
+    const auto words = fields_in(line);
+    if (!is_row(words) && begins_a_run(words, line)) break;
+    if (const auto row = is_row(words) ? row_in(words, header) : std::nullopt; row && row->blocks.size() == 2) header.has_two_blocks = true;
+  }
+}
+
 int ranks_of(const NcclHeader& header, const RowSink& sink) { return header.ranks > 0 ? header.ranks : sink.options().ranks; }
 
 void read_row(std::size_t line, std::span<const std::string_view> words, const NcclHeader& header, RowSink& sink) {
@@ -239,19 +266,26 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
   row.collective = header.collective;
   row.back_to_back = header.has_statistics ? 1 : header.iterations;  // -I waits for every one
   row.gpus_of_a_process = header.gpus_of_a_process;
+  row.elements = elements_of(found->type, found->redop);
   const bool may_divide = row.collective.empty() || row.collective == "allgather" || row.collective == "reduce_scatter";
   const bool one_block = found->blocks.size() == 1;  // out of place was left out
   for (std::size_t b = 0; b < found->blocks.size(); ++b) {
     row.in_place = one_block || b == 1;
-    const bool wanted = sink.wants(line, row);
     Block times;
     const std::string problem = read_block(found->blocks[b], found->most_error, times);
+    if (one_block && header.has_two_blocks)
+      return sink.problem(line, problem.empty() ? fmt::format("has {} fields where other rows of the same run have {}: it was cut",
+                                                              words.size(), words.size() + block_of(header))
+                                                : problem);
+    const bool wanted = sink.wants(line, row);
     if (!wanted) {
       if (problem.empty()) sink.add_other_buffer(line, times.time_us);
       continue;
     }
     if (!problem.empty()) return sink.problem(line, problem);
     row.time_us = times.time_us;
+    const std::string collective = collective_spelled(row.collective.empty() ? sink.options().collective : row.collective);
+    row.told_ranks = ranks_told(collective, found->blocks[b][1], found->blocks[b][2]);
     if (may_divide && has_old_algbw(*size, times)) times.algbw = algbw_of_all_bytes(*size, times, ranks_of(header, sink));
     sink.add(line, row, times.algbw);
   }
@@ -284,6 +318,22 @@ std::string unknown_nccl_program(std::string_view program) {
       program);
 }
 
+std::string several_groups(std::size_t count) {
+  return fmt::format(
+      "the ranks are in {} groups (NCCL_TESTS_SPLIT), which all call the collective at the same time; only one group of all ranks is "
+      "simulated",
+      count);
+}
+
+std::string cpu_time_is_none(std::string_view found) {
+  return fmt::format("{}: the CPU time of a launch is no time of the collective; measure without -C", found);
+}
+
+std::string elements_of(std::string_view type, std::string_view operation) {
+  if (operation.empty() || operation == "none") return std::string(type);
+  return fmt::format("{} {}", type, operation);
+}
+
 void read_nccl_text(std::string_view text, RowSink& sink) {
   NcclHeader header;
   const auto lines = lines_in(text);
@@ -294,8 +344,10 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
       read_header_line(i + 1, line, header, sink);
       continue;
     }
-    if (!std::exchange(header.has_rows, true) && header.collective.empty())
-      header.collective = collective_of_run(std::span(lines).subspan(i), header, ranks_of(header, sink));
+    if (!std::exchange(header.has_rows, true)) {
+      begin_rows(std::span(lines).subspan(i), header, sink);
+      if (header.collective.empty()) header.collective = collective_of_run(std::span(lines).subspan(i), header, ranks_of(header, sink));
+    }
     if (!header.is_refused) read_row(i + 1, words, header, sink);
   }
 }

@@ -1,5 +1,8 @@
 #include "sim/cases/testing.hpp"
-#include "validation/measurements/measurement.hpp"
+#include "validation/measurements/lines.hpp"
+
+#include <limits>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -268,4 +271,58 @@ TEST_CASE("nccl-tests: a process has as many GPUs as each of its threads has") {
   CHECK(of_a_process("nThread 2 nGpus 4") == 8);
   CHECK(of_a_process("nThread 1 nGpus 0") == 1);  // weft bench has none
   CHECK(of_a_process("nGpus") == 1);
+}
+
+TEST_CASE("nccl-tests: a row that ends after its first block, among rows of two, was cut") {
+  std::string text = run_of("# Collective test starting: all_reduce_perf\n", 2);
+  text.insert(text.find("# Out of"), "        1024           256     float     sum      -1    61.00    0.02    0.02      0\n");
+  CHECK(problems_of(text) == Lines{"f:11: has 9 fields where other rows of the same run have 13: it was cut"});
+  const Measurements read = parse(text, {.skip_bad = true});
+  CHECK(read.rows.size() == 2);
+  CHECK(read.skipped.size() == 1);
+}
+
+TEST_CASE("nccl-tests: ranks in several groups are several collectives at once, and are refused") {
+  std::string text = run_of("# Collective test starting: all_reduce_perf\n", 4);
+  text.replace(text.find("Group  0", text.find("Rank  1")), 8, "Group  1");
+  CHECK(problems_of(text) ==
+        Lines{"f:6: the ranks are in 2 groups (NCCL_TESTS_SPLIT), which all call the collective at the same time; only "
+              "one group of all ranks is simulated"});
+  CHECK(parse(text + run_of("# Collective test starting: all_reduce_perf\n", 2), {.skip_bad = true}).rows.size() == 2);
+}
+
+TEST_CASE("nccl-tests: the CPU time of launches (-C) is refused") {
+  std::string text = run_of("# Collective test starting: all_reduce_perf\n", 2);
+  text.replace(text.find("   time"), 7, "cputime");
+  CHECK(problems_of(text) == Lines{"f:8: the columns are of \"cputime\" (-C): the CPU time of a launch is no time of the collective; "
+                                   "measure without -C"});
+}
+
+TEST_CASE("nccl-tests: a row says of what type its elements were and what was done with them") {
+  std::string text = run_of("# Collective test starting: all_reduce_perf\n", 2);
+  text.insert(text.find("# Out of"), "   8   4   half   max   -1    61.00    0.00    0.00      0    61.00    0.00    0.00      0\n");
+  text += run_of("# Collective test starting: all_gather_perf\n", 2);
+  text.replace(text.rfind(" sum"), 4, "none");
+  const Measurements read = parse(text);
+  REQUIRE(read.rows.size() == 6);
+  CHECK(read.rows[0].elements == "float sum");
+  CHECK(read.rows[2].elements == "half max");
+  CHECK(read.rows[4].elements == "float");
+}
+
+TEST_CASE("nccl-tests: the digits of both bandwidths tell how many ranks there were, where they are enough") {
+  const auto told = [](const char* collective, const char* algbw, const char* busbw) {
+    const auto ranks = ranks_told(collective, algbw, busbw);
+    return ranks ? std::pair(ranks->least, ranks->most) : std::pair(0, 0);
+  };
+  CHECK(told("allreduce", "27.76", "53.78") == std::pair(32, 32));  // 2 * 31 / 32 = 1.9375; the digits allow 1.9363 to 1.9384
+  CHECK(told("allreduce", "1.29", "2.50") == std::pair(24, 51));    // 2.49 / 1.30 to 2.51 / 1.28
+  CHECK(told("allreduce", "0.17", "0.34") == std::pair(0, 0));      // too few digits
+  CHECK(told("allreduce", "6.30", "6.30") == std::pair(2, 2));
+  CHECK(told("allgather", "100.0", "87.5") == std::pair(8, 8));        // 7 / 8
+  CHECK(told("reduce_scatter", "100.0", "100.0") == std::pair(0, 0));  // of before June 2020
+  CHECK(told("allgather", "100.0", "99.9").second == std::numeric_limits<int>::max());
+  CHECK(told("allreduce", "10.00", "25.00") == std::pair(0, 0));  // of no number of ranks
+  CHECK(told("broadcast", "10.00", "10.00") == std::pair(0, 0));
+  CHECK(parse(run_of("# Collective test starting: all_reduce_perf\n", 2)).rows[0].told_ranks.has_value() == false);
 }
