@@ -32,19 +32,20 @@ struct UsedMeasurements {
 // How measurements that were read become points; which are read is a RowSelection's to say.
 struct Selection {
   Renames renames = {};
-  bool hold_out = true;       // every second size of each series
+  bool hold_out = true;       // every second size of each call
   bool wire_is_known = true;  // times that no wire of the scenario could reach are told; not where its rates are to be fitted
   // A warning of each series that is faster than its algorithm can be in the scenario whatever the profile (Simulator::least_us).
   bool tells_impossible = false;
   bool flat = false;  // ranks of one node are taken for ranks with an endpoint each, where the scenario's nodes are one endpoint
 };
 
-// Makes points of the rows, each series (collective, algorithm, ranks) in the order of its sizes; of each series the second,
-// fourth, ... is held out, and of a matrix every second pair. Measurements of the same thing become one point: their mean, with their
-// spread. What disturbs a call makes it longer: where both buffers were measured, what is fitted to is the shorter of the two times, when
-// that of the other is corrected by what usually is between them in the series. Rows of several numbers of servers are points of one fit,
-// each simulated on so many. Where more than one in four is faster than any wire of the scenario could be, throws InputError with each of
-// those lines, else leaves them out; throws it for servers that are more, or of more GPUs, than the scenario's, each with its line.
+// Makes points of the rows, each series (collective, algorithm, ranks, and how it was measured) in the order of its sizes. Of each call
+// (collective, algorithm, ranks, servers), whatever files call it, the second, fourth, ... size is held out, and of a matrix every second
+// pair. Measurements of the same thing become one point: their mean, with their spread. What disturbs a call makes it longer: where both
+// buffers were measured, what is fitted to is the shorter of the two times, when that of the other is corrected by what usually is between
+// them in the series. Rows of several numbers of servers are points of one fit, each simulated on so many. Where more than one in four is
+// faster than any wire of the scenario could be, throws InputError with each of those lines, else leaves them out; throws it for servers
+// that are more, or of more GPUs, than the scenario's, each with its line.
 UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulator, const Selection& selection);
 
 struct ErrorSummary {

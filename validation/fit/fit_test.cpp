@@ -2,6 +2,7 @@
 
 #include "models/server/server.hpp"
 #include "sim/files/shipped.hpp"
+#include "validation/measurements/renames.hpp"
 #include "validation/testing.hpp"
 
 #include <algorithm>
@@ -132,6 +133,43 @@ TEST_CASE("points: repeated measurements are one, their mean with its spread") {
   CHECK(used.points[0].measured.spread_us == doctest::Approx(2));
   CHECK(used.points[1].measured.repeats == 1);
   CHECK(!used.points[1].fitted);
+}
+
+TEST_CASE("points: measurements of one call under several labels are one point, and held out together") {
+  Scenario scenario = open_pair({}).scenario();
+  scenario.workload.algorithms = {parse_algorithm("nccl(protocol=simple)")};
+  Simulator simulator(scenario);
+  std::vector<Measurement> rows;
+  for (const std::int64_t size : powers_of_two(10, 13))
+    rows.push_back({.nodes = 2, .gpus = 1, .ranks = 2, .collective = "allreduce", .size_bytes = size, .time_us = 100, .where = "a:1"});
+  for (const std::int64_t size : powers_of_two(11, 13))
+    rows.push_back(
+        {.ranks = 2, .collective = "allreduce", .algorithm = "nccl(protocol=simple)", .size_bytes = size, .time_us = 120, .where = "b:1"});
+  const UsedMeasurements used = usable(rows, simulator, {});
+  REQUIRE(used.points.size() == 4);
+  CHECK(used.points[0].measured.repeats == 1);
+  for (std::size_t i = 1; i < 4; ++i) {
+    CHECK(used.points[i].measured.time_us == 110);
+    CHECK(used.points[i].fitted == (i % 2 == 0));
+  }
+  // Two programs of the same algorithm are measurements of their own, of the same held-out sizes.
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].algorithm = i < 4 ? "ring_ompi" : "ring_over";
+  const UsedMeasurements apart = usable(rows, simulator, {});
+  REQUIRE(apart.points.size() == 7);
+  for (const FitPoint& p : apart.points) CHECK(p.fitted == (p.measured.size_bytes == 1 << 10 || p.measured.size_bytes == 1 << 12));
+}
+
+TEST_CASE("points: what was timed in another way, or of other elements, is another measurement of the same call") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {64, 64, 64, 64, 64, 128});
+  for (Measurement& row : rows) row.time_us = 10;
+  rows[1].mean_of_ranks = true, rows[2].back_to_back = 20, rows[3].gpus_of_a_process = 8, rows[4].elements = "half max";
+  const UsedMeasurements used = usable(rows, simulator, {});
+  REQUIRE(used.points.size() == 6);
+  for (const FitPoint& p : used.points) {
+    CHECK(p.measured.repeats == 1);
+    CHECK(p.fitted == (p.measured.size_bytes == 64));
+  }
 }
 
 TEST_CASE("points: where a call took longer out of place than in place, beyond what is usual of the series, the other time is fitted to") {

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <tuple>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -23,12 +26,28 @@ std::string unknown_algorithm(const Measurement& m) {
   return fmt::format("{} of {} is no algorithm of Weft's; name one with --rename", m.algorithm, m.collective);
 }
 
+// What the file calls an algorithm, where these are words of its own: two programs that do the same are measured apart.
+std::string own_name(const FitPoint& p) {
+  const std::string &measured = p.measured.algorithm, &ours = p.setup.algorithm.name;
+  return measured == ours || measured.starts_with(ours + "(") ? "" : measured;
+}
+
+// What was called and where, whatever files call it and however they say it. Of measurements alike in this a simulation knows one if it
+// knows the other: all of a size are fitted, or none.
+auto call_of(const FitPoint& p) {
+  const MeasuredSetup& e = p.setup;
+  return std::tuple(e.collective, label(e.algorithm), e.nodes, e.nodes == 1 ? e.ranks : e.of_each_node, e.ranks);
+}
+
 // Where a measurement stands in its series, of sizes or of pairs; those of the same size and pair there measured the same thing.
 auto series_of(const FitPoint& p) {
   const Measurement& m = p.measured;
-  return std::tuple(p.setup.collective, m.algorithm, m.system, m.nodes, m.gpus, p.setup.ranks, m.in_place);
+  const MeasuredSetup& e = p.setup;
+  return std::tuple(e.collective, own_name(p), m.system, call_of(p), m.in_place, e.mean_of_ranks, e.back_to_back, e.gpus_of_a_process,
+                    m.elements);
 }
-auto place_of(const FitPoint& p) { return std::tuple(series_of(p), p.measured.size_bytes, p.measured.from, p.measured.to); }
+auto place_in_series(const FitPoint& p) { return std::tuple(p.measured.size_bytes, p.measured.from, p.measured.to); }
+auto place_of(const FitPoint& p) { return std::tuple(series_of(p), place_in_series(p)); }
 
 std::string file_of(const Measurement& m) { return m.where.substr(0, m.where.rfind(':')); }
 
@@ -48,6 +67,15 @@ FitPoint mean_of(const std::vector<FitPoint>& points, std::size_t begin, std::si
   out.measured.spread_us = std::sqrt(squares / (n - 1));
   out.measured.repeats = static_cast<int>(end - begin);
   return out;
+}
+
+// Every second size, or pair, of each call.
+void hold_out(std::vector<FitPoint>& points) {
+  std::map<decltype(call_of(points.front())), std::map<decltype(place_in_series(points.front())), bool>> fitted;
+  for (const FitPoint& p : points) fitted[call_of(p)][place_in_series(p)] = false;
+  for (auto& [call, places] : fitted)
+    for (bool next = true; auto& [place, is_fitted] : places) is_fitted = std::exchange(next, !next);
+  for (FitPoint& p : points) p.fitted = fitted[call_of(p)][place_in_series(p)];
 }
 
 // Of one series.
@@ -132,10 +160,7 @@ class Points {
       while (end < out_.points.size() && place_of(out_.points[end]) == place_of(out_.points[begin])) ++end;
       points.push_back(mean_of(out_.points, begin, end));
     }
-    for (std::size_t i = 0, in_series = 0; i < points.size(); ++i) {
-      in_series = i > 0 && series_of(points[i]) == series_of(points[i - 1]) ? in_series + 1 : 0;
-      points[i].fitted = !selection_.hold_out || in_series % 2 == 0;
-    }
+    if (selection_.hold_out) hold_out(points);
     for (auto begin = points.begin(), end = begin; begin != points.end(); begin = end) {
       end = std::find_if(begin, points.end(), [&](const FitPoint& p) { return series_of(p) != series_of(*begin); });
       set_undisturbed({begin, end});
@@ -217,7 +242,10 @@ class Points {
       out.nodes = out.ranks, out.of_each_node = 1;
       assume(row, "ranks of one node are taken for ranks with an endpoint of the network each");
     }
-    if (out.nodes == 0) out.nodes = (out.ranks + gpus_ - 1) / gpus_;
+    if (out.nodes == 0) {  // one full server after the other
+      out.nodes = (out.ranks + gpus_ - 1) / gpus_;
+      if (out.ranks % gpus_ == 0) out.of_each_node = gpus_;
+    }
     if (!simulator_.has_nodes(out.nodes)) return refuse(row, more_nodes_than(out.nodes)), std::nullopt;
     return out;
   }
