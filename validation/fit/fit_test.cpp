@@ -172,6 +172,33 @@ TEST_CASE("points: what was timed in another way, or of other elements, is anoth
   }
 }
 
+TEST_CASE("points: ranks, nodes and GPUs of a node that contradict one another are refused, a column of all GPUs is not") {
+  Scenario s = open_pair({}).scenario();
+  s.server = server_preset("dgx_h100");
+  Simulator simulator(s);
+  std::vector<Measurement> rows = measured_on({}, {1024});
+  rows[0].where = "f:2", rows[0].ranks = 4, rows[0].nodes = 2, rows[0].gpus = 8, rows[0].time_us = 100;
+  CHECK(problems_of([&] { usable(rows, simulator, {}); }) ==
+        Lines{"f:2: 4 ranks on 2 nodes are 2 of each, but 8 GPUs of each are given: gpus must be those of a node that were measured"});
+  rows[0].gpus = 2;
+  CHECK(usable(rows, simulator, {}).points.size() == 1);
+  rows[0].gpus = 4;
+  CHECK(usable(rows, simulator, {}).points.size() == 1);
+}
+
+TEST_CASE("points: a number of ranks that the bandwidths of a file exclude is refused once, with the number that they mean") {
+  Simulator simulator(OpenScenario(ScratchFolder().file("star.json", star_scenario(16)), {}, {}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {1024, 2048});
+  for (Measurement& row : rows) row.ranks = 16, row.time_us = 1000;
+  rows[0].where = "f:2", rows[0].told_ranks = RanksTold{1.92, 24, 50};
+  rows[1].where = "f:3", rows[1].told_ranks = RanksTold{1.938, 32, 32};
+  CHECK(problems_of([&] { usable(rows, simulator, {}); }) ==
+        Lines{"f:3: busbw is 1.938 of algbw, which means 32 ranks, but 16 are taken, of which it would be 1.875: the file's header, "
+              "FILE:ranks=N or the scenario's ranks must say how many were measured"});
+  for (Measurement& row : rows) row.told_ranks = RanksTold{1.87, 12, 20};
+  CHECK(usable(rows, simulator, {}).points.size() == 2);
+}
+
 TEST_CASE("points: where a call took longer out of place than in place, beyond what is usual of the series, the other time is fitted to") {
   Simulator simulator(open_pair({}).scenario());
   std::vector<Measurement> rows = measured_on({}, powers_of_two(10, 15));

@@ -110,6 +110,7 @@ class Points {
     if (!seats) return;
     const int ranks = seats->ranks;
     if (ranks < 2) return leave_out(row, "one rank has nobody to talk to");
+    if (row.told_ranks && (ranks < row.told_ranks->least || ranks > row.told_ranks->most)) contradict(row, ranks);
     if (row.size_of_a_rank) {
       if (row.size_bytes > largest_bytes / ranks)
         return leave_out(row, fmt::format("{} blocks of {} bytes are more than {} bytes", ranks, row.size_bytes, largest_bytes));
@@ -153,6 +154,7 @@ class Points {
       refused_.insert(refused_.end(), too_fast_.begin(), too_fast_.end());
     else
       out_.left_out.insert(out_.left_out.end(), too_fast_.begin(), too_fast_.end());
+    refuse_contradicted();
     if (!refused_.empty()) throw InputError(std::move(refused_));
     std::ranges::stable_sort(out_.points, [](const FitPoint& a, const FitPoint& b) { return place_of(a) < place_of(b); });
     std::vector<FitPoint> points;
@@ -210,6 +212,35 @@ class Points {
     if (said_.insert(what).second) refused_.push_back(fmt::format("{}: {}", row.where, what));
   }
 
+  // A number of ranks that bandwidths of a file exclude: by which row most clearly, and what all such rows allow.
+  struct Contradicted {
+    Measurement row;
+    int least = 0, most = 0;
+  };
+
+  void contradict(const Measurement& row, int ranks) {
+    const RanksTold& told = *row.told_ranks;
+    const auto [at, is_first] = contradicted_.try_emplace({file_of(row), ranks}, Contradicted{row, told.least, told.most});
+    Contradicted& all = at->second;
+    const int least = std::max(all.least, told.least), most = std::min(all.most, told.most);
+    if (is_first || least > most) return;
+    all.least = least, all.most = most;
+    if (told.most - told.least < all.row.told_ranks->most - all.row.told_ranks->least) all.row = row;
+  }
+
+  void refuse_contradicted() {
+    for (const auto& [key, found] : contradicted_) {
+      const int ranks = key.second;
+      const std::string told = found.least == found.most                       ? fmt::format("{} ranks", found.least)
+                               : found.most == std::numeric_limits<int>::max() ? fmt::format("at least {} ranks", found.least)
+                                                                               : fmt::format("{} to {} ranks", found.least, found.most);
+      refused_.push_back(fmt::format(
+          "{}: busbw is {:.4g} of algbw, which means {}, but {} are taken, of which it would be {:.4g}: the file's header, FILE:ranks=N or "
+          "the scenario's ranks must say how many were measured",
+          found.row.where, found.row.told_ranks->ratio, told, ranks, busbw_of_algbw(found.row.collective, ranks)));
+    }
+  }
+
   // Where the ranks of a measurement sit.
   struct Seats {
     int ranks = 0, nodes = 0, of_each_node = 0, from = -1, to = -1, window = bandwidth_window;
@@ -222,6 +253,12 @@ class Points {
       if (row.ranks % row.nodes != 0)
         return refuse(row, fmt::format("{} ranks are no multiple of {} nodes", row.ranks, row.nodes)), std::nullopt;
       out.of_each_node = row.ranks / row.nodes;
+      const bool of_all = row.gpus == row.ranks;  // as PICO counts them
+      if (row.gpus > 0 && row.gpus != out.of_each_node && !of_all)
+        return refuse(row, fmt::format("{} ranks on {} nodes are {} of each, but {} GPUs of each are given: gpus must be those of a node "
+                                       "that were measured",
+                                       row.ranks, row.nodes, out.of_each_node, row.gpus)),
+               std::nullopt;
     } else if (row.nodes > 0) {
       if (row.gpus == 0) {
         out.of_each_node = gpus_;
@@ -288,6 +325,7 @@ class Points {
   UsedMeasurements out_;
   std::vector<std::string> refused_, too_fast_;
   std::set<std::string> said_;
+  std::map<std::pair<std::string, int>, Contradicted> contradicted_;  // by file and number of ranks
 };
 
 }  // namespace
