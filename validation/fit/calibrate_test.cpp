@@ -245,7 +245,7 @@ namespace {
 // An all-reduce of OSU on so many ranks, a step of whose ring takes so long.
 std::string osu_table(int ranks, double step_us) {
   std::string out = "# OSU MPI Allreduce Latency Test v7.2\n# Size       Avg Latency(us)\n";
-  for (int size = 8; size <= 1 << 20; size *= 2) out += fmt::format("{} {:.3f}\n", size, 2 * (ranks - 1) * (step_us + 8e-5 * size / ranks));
+  for (int size = 8; size <= 1 << 20; size *= 2) out += fmt::format("{} {:.6f}\n", size, 2 * (ranks - 1) * (step_us + 8e-5 * size / ranks));
   return out;
 }
 
@@ -293,9 +293,18 @@ TEST_CASE("calibrate: a series that the scenario's algorithm cannot be as fast a
   CHECK(calibrate_command(arguments, out, err) == 0);
   const std::string said = fmt::format(
       "weft: {}:3: 8 bytes in 1.401 us, but ring among 2 ranks takes 2.001 us at least in this scenario, with every cost of the profile at "
-      "zero: no fit can follow this series.",
+      "zero: no fit can follow 16 of the 18 points of this series.",  // 0.6 us is 2 % of what 512 KiB and more take
       quick);
   CHECK(err.str().starts_with(said));
+  // 64 KiB take 5.2 us of wire and two steps of 1 us of cable: not the shortest time of its series, but the one that cannot be.
+  const std::string header = "ranks,collective,size_bytes,time_us\n";
+  const auto behind = folder.file("behind.csv", header + "2,allreduce,8,4\n2,allreduce,65536,6\n2,allreduce,131072,15\n").string();
+  std::ostringstream said_of_behind;
+  arguments.data = {behind};
+  CHECK(calibrate_command(arguments, out, said_of_behind) == 0);
+  CHECK(said_of_behind.str().starts_with(fmt::format("weft: {}:3: 65536 bytes in 6 us, but ring among 2 ranks takes 7.243 us", behind)));
+  CHECK(said_of_behind.str().find("no fit can follow 1 of the 3 points of this series.") != std::string::npos);
+  arguments.data = {quick + ":ranks=2"};
   const std::string told = err.str();
   CHECK(std::ranges::count(told, '\n') == 3);  // the other is of the start
   err.str("");

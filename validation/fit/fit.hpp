@@ -34,7 +34,8 @@ struct Selection {
   Renames renames = {};
   bool hold_out = true;       // every second size of each call
   bool wire_is_known = true;  // times that no wire of the scenario could reach are told; not where its rates are to be fitted
-  // A warning of each series that is faster than its algorithm can be in the scenario whatever the profile (Simulator::least_us).
+  // A warning of each series with points that are faster than their algorithm can be in the scenario whatever the profile
+  // (Simulator::least_us).
   bool tells_impossible = false;
   bool flat = false;  // ranks of one node are taken for ranks with an endpoint each, where the scenario's nodes are one endpoint
 };

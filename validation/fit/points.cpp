@@ -190,21 +190,31 @@ class Points {
     if (std::ranges::find(out_.assumed, text) == out_.assumed.end()) out_.assumed.push_back(std::move(text));
   }
 
-  // Of each series at its shortest time, which is the likeliest to be impossible.
+  // Of each series at the point that is the most impossible.
   void tell_impossible(const std::vector<FitPoint>& points) {
     for (auto begin = points.begin(), end = begin; begin != points.end(); begin = end) {
       end = std::find_if(begin, points.end(), [&](const FitPoint& p) { return series_of(p) != series_of(*begin); });
-      const FitPoint& p =
-          *std::min_element(begin, end, [](const FitPoint& a, const FitPoint& b) { return a.measured.time_us < b.measured.time_us; });
-      if (is_point_to_point(p.setup.collective)) continue;
-      const double least_us = simulator_.least_us(p.setup);
-      const bool told = simulator_.is_told(p.setup, simulator_.scenario().hardware);
-      if (p.measured.time_us >= (told ? tolerance_of_told : tolerance) * least_us) continue;
+      if (is_point_to_point(begin->setup.collective)) continue;
+      const FitPoint* worst = nullptr;
+      double worst_us = 0, worst_ratio = 0;
+      std::ptrdiff_t impossible = 0;
+      for (auto p = begin; p != end; ++p) {
+        const double least_us = simulator_.least_us(p->setup);
+        const bool told = simulator_.is_told(p->setup, simulator_.scenario().hardware);
+        const double ratio = (told ? tolerance_of_told : tolerance) * least_us / p->measured.time_us;
+        if (ratio <= 1) continue;
+        ++impossible;
+        if (ratio > worst_ratio) worst = &*p, worst_us = least_us, worst_ratio = ratio;
+      }
+      if (!worst) continue;
+      const std::string which =
+          impossible == end - begin ? "this series" : fmt::format("{} of the {} points of this series", impossible, end - begin);
       out_.assumed.push_back(fmt::format(
           "{}: {} bytes in {:.4g} us, but {} among {} ranks takes {:.4g} us at least in this scenario, with every cost of the profile at "
-          "zero: no fit can follow this series. Look at the algorithm (/workload/algorithm, --rename), at the latencies of the links that "
+          "zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename), at the latencies of the links that "
           "it takes, and whether ranks of one server share memory (/server)",
-          p.measured.where, p.measured.size_bytes, p.measured.time_us, label(p.setup.algorithm), p.setup.ranks, least_us));
+          worst->measured.where, worst->measured.size_bytes, worst->measured.time_us, label(worst->setup.algorithm), worst->setup.ranks,
+          worst_us, which));
     }
   }
 
