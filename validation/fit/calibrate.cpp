@@ -10,6 +10,8 @@
 #include "validation/fit/library_that_ran.hpp"
 #include "validation/fit/measured_file.hpp"
 #include "validation/fit/profile_text.hpp"
+#include "validation/fit/sized_costs.hpp"
+#include "validation/measurements/lines.hpp"
 #include "validation/measurements/renames.hpp"
 #include "validation/plot/log_plot.hpp"
 
@@ -38,30 +40,67 @@ RowSelection rows_of(const CalibrateArguments& a, const std::vector<MeasuredFile
           .exclude = a.exclude};
 }
 
+// "ring, tree"; of measurements that do not say theirs "none".
+std::string listed(const std::set<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) out.push_back(name.empty() ? "none" : name);
+  return fmt::format("{}", fmt::join(out, ", "));
+}
+
 // Why a file that holds measurements gives none.
-std::string none_selected(const std::string& file, const Measurements& read, bool in_place) {
+std::string none_selected(const std::string& file, const Measurements& read, const CalibrateArguments& a) {
   const std::string text = fmt::format("{}: none of its {} measurements is selected", file, read.not_selected);
-  if (read.of_other_buffer < read.not_selected) return text;
-  return text + (in_place ? "; they are out-of-place times, which are used without --in-place"
-                          : "; they are in-place times, which --in-place uses");
+  if (read.of_other_buffer == read.not_selected)
+    return text + (a.in_place ? "; they are out-of-place times, which are used without --in-place"
+                              : "; they are in-place times, which --in-place uses");
+  std::string there;
+  if (!a.only.empty()) there += "; algorithms that it names: " + listed(read.algorithms);
+  if (!a.system.empty()) there += "; systems that it names: " + listed(read.systems);
+  return text + there;
+}
+
+// What selects, or renames, nothing is a slip.
+void refuse_idle_options(const CalibrateArguments& a, const std::set<std::string>& algorithms, const std::set<std::string>& excluded,
+                         const std::vector<Measurement>& rows) {
+  std::vector<std::string> problems;
+  for (const std::string& place : a.exclude)
+    if (!excluded.contains(place)) problems.push_back(fmt::format("--exclude {}: there is no measurement in this line", place));
+  for (const std::string& name : a.only)
+    if (!algorithms.contains(name))
+      problems.push_back(fmt::format("--only {}: no measurement is of it; algorithms that are named: {}", name, listed(algorithms)));
+  std::set<std::string> selected;
+  for (const Measurement& row : rows) selected.insert(row.algorithm);
+  for (const auto& [measured, ours] : renames_in(a.rename))
+    if (!selected.contains(measured))
+      problems.push_back(fmt::format("--rename {}={}: no measurement is of \"{}\"; algorithms of those selected: {}", measured, label(ours),
+                                     measured, listed(selected)));
+  if (!problems.empty()) throw InputError(std::move(problems));
 }
 
 std::vector<Measurement> read_all(const CalibrateArguments& a, const std::vector<MeasuredFile>& files, std::ostream& err) {
   const RowSelection select = rows_of(a, files);
-  std::vector<Measurement> rows;
+  std::vector<Measurement> rows, unsaid;  // the second of files whose collective is not said behind their names
+  std::set<std::string> algorithms, excluded;
   std::vector<std::string> problems, none;
   for (const MeasuredFile& file : files) {
     try {
       Measurements read = read_measurements(file, {.skip_bad = a.skip_bad, .collective = a.collective, .select = select});
       rows.insert(rows.end(), read.rows.begin(), read.rows.end());
+      if (file.collective.empty()) unsaid.insert(unsaid.end(), read.rows.begin(), read.rows.end());
+      algorithms.insert(read.algorithms.begin(), read.algorithms.end());
+      excluded.insert(read.excluded.begin(), read.excluded.end());
       for (const std::string& line : read.skipped) err << "weft: skipped " << line << "\n";
-      if (read.rows.empty()) none.push_back(none_selected(file.name, read, a.in_place));
+      if (read.rows.empty()) none.push_back(none_selected(file.name, read, a));
     } catch (const InputError& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }
   }
   if (!problems.empty()) throw InputError(std::move(problems));
   if (rows.empty()) throw InputError(std::move(none));
+  if (!a.collective.empty())
+    if (const std::string said = contradicted(collective_spelled(a.collective), unsaid); !said.empty())
+      throw InputError(fmt::format("--collective {}: the files say themselves that {} was measured; leave it out", a.collective, said));
+  refuse_idle_options(a, algorithms, excluded, rows);
   for (const std::string& line : none) err << "weft: left out " << line << "\n";
   return rows;
 }

@@ -118,7 +118,18 @@ TEST_CASE("calibrate: what is wrong is told") {
   const auto data = folder.file("data.csv", measured()).string();
   std::ostringstream out, err;
   const auto problems = [&](CalibrateArguments arguments) { return problems_of([&] { calibrate_command(arguments, out, err); }); };
-  CHECK(problems({.data = {data}, .scenario = scenario, .only = {"tree"}}) == Lines{data + ": none of its 11 measurements is selected"});
+  CHECK(problems({.data = {data}, .scenario = scenario, .only = {"tree"}}) ==
+        Lines{data + ": none of its 11 measurements is selected; algorithms that it names: ring"});
+  CHECK(problems({.data = {data}, .scenario = scenario, .system = "T"}) ==
+        Lines{data + ": none of its 11 measurements is selected; systems that it names: S"});
+  CHECK(problems({.data = {data}, .scenario = scenario, .only = {"ring", "tree"}}) ==
+        Lines{"--only tree: no measurement is of it; algorithms that are named: ring"});
+  CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"foo=ring"}}) ==
+        Lines{"--rename foo=ring: no measurement is of \"foo\"; algorithms of those selected: ring"});
+  CHECK(problems({.data = {data}, .scenario = scenario, .exclude = {data + ":999"}}) ==
+        Lines{fmt::format("--exclude {}:999: there is no measurement in this line", data)});
+  CHECK(problems({.data = {data}, .scenario = scenario, .collective = "broadcast"}) ==
+        Lines{"--collective broadcast: the files say themselves that allreduce was measured; leave it out"});
   CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"ring=two_level"}}) ==
         Lines{data + ":2: two_level/group: two_level needs the ranks of a group: one of 1, 2"});
   CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"x"}}) == Lines{"--rename x: must be MEASURED=OURS"});

@@ -5,6 +5,7 @@
 #include "validation/measurements/renames.hpp"
 
 #include <filesystem>
+#include <set>
 
 #include <fmt/ranges.h>
 
@@ -73,7 +74,18 @@ Measurements read_measurements(const MeasuredFile& file, ReadOptions options) {
   options.algorithm = file.algorithm;
   options.ranks = file.ranks;
   options.nodes = file.nodes;
-  return read_measurements(file.name, options);
+  Measurements out = read_measurements(file.name, options);
+  if (!file.collective.empty())
+    if (const std::string said = contradicted(file.collective, out.rows); !said.empty())
+      throw InputError(fmt::format("{0}:collective={1}: {0} says itself that {2} was measured; leave out :collective={1}", file.name,
+                                   file.collective, said));
+  return out;
+}
+
+std::string contradicted(const std::string& collective, const std::vector<Measurement>& rows) {
+  std::set<std::string> said;
+  for (const Measurement& row : rows) said.insert(row.collective);
+  return said.contains(collective) ? "" : fmt::format("{}", fmt::join(said, ", "));
 }
 
 std::vector<MeasuredFile> measured_files(const std::vector<std::string>& arguments) {

@@ -17,8 +17,12 @@ struct MeasuredFile {
   std::string algorithm = {};   // of what names none, as in --rename
 };
 
-// What is read of it, of rows that `select` wants.
+// What is read of it, of rows that `select` wants. Throws InputError also where every row says another collective than is said behind the
+// file's name.
 Measurements read_measurements(const MeasuredFile& file, ReadOptions options);
+
+// The collectives of rows that are all of others than the one that was given for rows that do not say theirs; empty: some are of it.
+std::string contradicted(const std::string& collective, const std::vector<Measurement>& rows);
 
 // Throws InputError. What is behind the last colon is of the name if it has no "=", or if there is a file of the whole name.
 std::vector<MeasuredFile> measured_files(const std::vector<std::string>& arguments);

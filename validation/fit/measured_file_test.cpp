@@ -56,3 +56,15 @@ TEST_CASE("a measured file: what is wrong behind its name is told, all at once")
                     "d:ranks=2,: must be ranks=N, nodes=N, collective=NAME or algorithm=NAME, got \"\"",
                     "e:collective=gather: \"gather\" is no collective that Weft simulates"});
 }
+
+TEST_CASE("a measured file: a collective that it contradicts in every row is refused, one that some rows do not say is theirs") {
+  const ScratchFolder folder;
+  const std::string header = "collective,ranks,size_bytes,time_us\n";
+  const std::string said = folder.file("said.csv", header + "allreduce,2,8,3\n").string();
+  const std::string half = folder.file("half.csv", header + "allreduce,2,8,3\n,2,8,3\n").string();
+  const auto read = [](const std::string& argument) { return read_measurements(measured_files({argument}).front(), {}); };
+  CHECK(problems_of([&] { read(said + ":collective=broadcast"); }) ==
+        Lines{fmt::format("{0}:collective=broadcast: {0} says itself that allreduce was measured; leave out :collective=broadcast", said)});
+  CHECK(read(said + ":collective=all_reduce").rows.size() == 1);
+  CHECK(read(half + ":collective=broadcast").rows.back().collective == "broadcast");
+}

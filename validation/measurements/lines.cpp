@@ -94,17 +94,24 @@ bool is_measured_collective(std::string_view name) {
   return collective_named(name) || name == "latency" || name == "bandwidth" || name == "bidirectional_bandwidth";
 }
 
-bool RowSink::is_excluded(std::size_t line) const {
+bool RowSink::is_excluded(std::size_t line) {
   if (!options_.select || line == 0) return false;
   const auto& excluded = options_.select->exclude;
-  return std::find(excluded.begin(), excluded.end(), fmt::format("{}:{}", file_, line)) != excluded.end();
+  const auto found = std::find(excluded.begin(), excluded.end(), fmt::format("{}:{}", file_, line));
+  if (found == excluded.end()) return false;
+  out_.excluded.insert(*found);
+  return true;
 }
 
 bool RowSink::wants(std::size_t line, const Measurement& row) {
+  const std::string& algorithm = row.algorithm.empty() ? options_.algorithm : row.algorithm;
+  out_.algorithms.insert(algorithm);
+  out_.systems.insert(row.system);
   if (!options_.select) return true;
   const RowSelection& s = *options_.select;
-  const bool named = (s.only.empty() || std::find(s.only.begin(), s.only.end(), row.algorithm) != s.only.end()) &&
-                     row.system.find(s.system) != row.system.npos && !is_excluded(line);
+  const bool excluded = is_excluded(line);
+  const bool named = !excluded && (s.only.empty() || std::find(s.only.begin(), s.only.end(), algorithm) != s.only.end()) &&
+                     row.system.find(s.system) != row.system.npos;
   if (named && row.in_place == s.in_place) return true;
   ++out_.not_selected;
   if (named) ++out_.of_other_buffer;

@@ -43,7 +43,7 @@ class RowSink {
   Measurements finish(std::string format);
 
  private:
-  bool is_excluded(std::size_t line) const;
+  bool is_excluded(std::size_t line);
   // Sets the ranks and nodes that the options give.
   void place(Measurement& row) const;
   // A line that does not say its collective: told once, with how many there are.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,9 +77,11 @@ struct ReadOptions {
 struct Measurements {
   std::string format;  // what the file was taken for
   std::vector<Measurement> rows;
-  std::vector<std::string> skipped;  // with skip_bad: "FILE:LINE: found, allowed"
-  int not_selected = 0;              // measurements that the selection left out,
-  int of_other_buffer = 0;           // those among them that only `in_place` kept from being used
+  std::vector<std::string> skipped;           // with skip_bad: "FILE:LINE: found, allowed"
+  std::set<std::string> algorithms, systems;  // of all measurements, selected or not
+  std::set<std::string> excluded;             // FILE:LINE of RowSelection::exclude, where there was something to exclude
+  int not_selected = 0;                       // measurements that the selection left out,
+  int of_other_buffer = 0;                    // those among them that only `in_place` kept from being used
 };
 
 // Reads one file of any known format, told by its content: nccl-tests text or JSON (-J), an OSU table, matrices of pairs
