@@ -4,6 +4,7 @@
 #include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 
@@ -44,6 +45,12 @@ Json with_fitted(Json text, const DeviceProfile& device, const std::string& dtyp
 }  // namespace
 
 std::vector<MeasuredBackward> passes_of(const Reference& reference) {
+  std::vector<std::string> models;
+  for (const MeasuredLayers& layers : reference.layers) models.push_back(layers.model);
+  for (const std::string& held_out : reference.hold_out.models)
+    if (std::ranges::find(models, held_out) == models.end())
+      throw InputError(fmt::format("{}: /hold_out/models: \"{}\" is of no backward pass; there are {}", reference.name, held_out,
+                                   fmt::join(models, ", ")));
   std::vector<MeasuredBackward> out;
   for (const MeasuredLayers& layers : reference.layers) {
     const std::string measured = layers.measured.empty() ? layers.model : layers.measured;

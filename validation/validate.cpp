@@ -17,6 +17,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <set>
 
 namespace weft {
 namespace {
@@ -130,6 +131,39 @@ std::vector<Setting> settings_of(const Reference& reference) {
   return {{"/hardware", std::move(values)}};
 }
 
+namespace {
+
+// What of a list of "hold_out" is none of what was measured.
+template <class T>
+void find_idle(const std::string& place, const std::vector<T>& wanted, const std::set<T>& there, std::vector<std::string>& problems) {
+  for (const T& value : wanted)
+    if (!there.contains(value))
+      problems.push_back(fmt::format("{}: {} is of no measurement; there are {}", place, Json(value).dump(), Json(there).dump()));
+}
+
+void refuse_idle_rule(const Reference& reference, const std::vector<FitPoint>& points) {
+  std::set<int> nodes, ranks;
+  std::set<std::string> algorithms, collectives, systems;
+  for (const FitPoint& p : points) {
+    const Measurement& m = p.measured;
+    nodes.insert(m.nodes), ranks.insert(m.ranks);
+    algorithms.insert(m.algorithm), collectives.insert(m.collective), systems.insert(m.system);
+  }
+  const HeldOutRule& rule = reference.hold_out;
+  const std::string place = reference.name + ": /hold_out/";
+  std::vector<std::string> problems;
+  find_idle(place + "nodes", rule.nodes, nodes, problems);
+  find_idle(place + "ranks", rule.ranks, ranks, problems);
+  find_idle(place + "algorithms", rule.algorithms, algorithms, problems);
+  find_idle(place + "collectives", rule.collectives, collectives, problems);
+  for (const std::string& part : rule.systems)
+    if (std::ranges::none_of(systems, [&](const std::string& system) { return system.find(part) != system.npos; }))
+      find_idle(place + "systems", {part}, systems, problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+}  // namespace
+
 std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator, std::vector<std::string>* skipped) {
   const bool by_size = reference.held_out.empty() && !reference.hold_out.given();
   const bool rates_are_fitted = std::ranges::any_of(
@@ -150,6 +184,7 @@ std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator
   };
   add(reference.measurements, true);
   add(reference.held_out, false);
+  refuse_idle_rule(reference, points);
   return points;
 }
 

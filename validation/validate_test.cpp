@@ -121,6 +121,20 @@ TEST_CASE("validate: whole scales are held out by rule, the others fitted; the f
   CHECK(judged.floor.points == 0);
 }
 
+TEST_CASE("validate: a rule that holds out nothing is refused, with the values that there are") {
+  const Made made;
+  const auto problems_with = [&](const std::string& rule) {
+    std::string text = reference_text;
+    text.insert(text.find("\"claims\""), "\"hold_out\": " + rule + ", ");
+    const auto file = made.folder.file("idle.json", text);
+    return problems_of([&] { judge(read_reference(file)); });
+  };
+  CHECK(problems_with(R"({"ranks": [2, 8], "collectives": ["bcast"]})") ==
+        Lines{"made: /hold_out/ranks: 8 is of no measurement; there are [2]",
+              "made: /hold_out/collectives: \"bcast\" is of no measurement; there are [\"allreduce\"]"});
+  CHECK(problems_with(R"({"systems": ["x"]})") == Lines{"made: /hold_out/systems: \"x\" is of no measurement; there are [\"\"]"});
+}
+
 TEST_CASE("validate: a reference is fitted again as it says, and the profile is judged") {
   const Made made;
   std::filesystem::create_directories(made.folder / "hardware");
