@@ -16,6 +16,7 @@
 #include "validation/compare/compare_command.hpp"
 #include "validation/fit/calibrate.hpp"
 #include "validation/lab/lab.hpp"
+#include "validation/measurements/lines.hpp"
 #include "validation/replay/replay.hpp"
 #include "validation/timeline/timeline_command.hpp"
 #include "validation/train/train_command.hpp"
@@ -38,6 +39,21 @@ int bench_or_compare(int argc, char** argv) {
 std::string not_empty(const std::string& name) { return name.empty() ? "must name a file or folder, got \"\"" : ""; }
 
 void add_force(CLI::App& command, bool& force) { command.add_flag("--force", force, "Replace files that this command did not write"); }
+
+// "1MiB" as a number of bytes; a bare number is one.
+std::string in_bytes(std::string& text) {
+  if (const auto count = number_in(text); count && *count >= 0) return "";
+  try {
+    text = std::to_string(parse_bytes(text).count);
+    return "";
+  } catch (const InputError&) {
+    return fmt::format("must be a size as in 4096, 64KiB or 1MB (B, KiB, MiB, GiB, KB, MB, GB), got \"{}\"", text);
+  }
+}
+
+std::string not_one(const std::string& folds) {
+  return folds == "1" ? "must be 0 or at least 2: of one part nothing is left to fit to" : "";
+}
 
 std::function<int()> declare_calibrate(CLI::App& command) {
   const auto a = std::make_shared<CalibrateArguments>();
@@ -78,8 +94,12 @@ std::function<int()> declare_calibrate(CLI::App& command) {
   command.add_option("--system", a->system, "Use measurements of systems with this in their name only")->type_name("TEXT");
   command.add_option("--collective", a->collective, "What was measured, for files that do not say; of one file FILE:collective=NAME")
       ->type_name("NAME");
-  command.add_option("--smallest", a->smallest_bytes, "Leave out smaller messages")->type_name("BYTES");
-  command.add_option("--largest", a->largest_bytes, "Leave out larger messages")->type_name("BYTES");
+  command.add_option("--smallest", a->smallest_bytes, "Leave out smaller messages")
+      ->transform(CLI::Validator(in_bytes, ""))
+      ->type_name("SIZE");
+  command.add_option("--largest", a->largest_bytes, "Leave out larger messages")
+      ->transform(CLI::Validator(in_bytes, ""))
+      ->type_name("SIZE");
   command.add_option("--exclude", a->exclude, "Leave out this line (may be repeated)")->allow_extra_args(false)->type_name("FILE:LINE");
   command.add_flag("--in-place", a->in_place, "Use the in-place times");
   command.add_flag("--skip-bad", a->skip_bad, "Go on without lines that cannot be used");
@@ -87,6 +107,7 @@ std::function<int()> declare_calibrate(CLI::App& command) {
   command.add_flag("--all", a->all, "Fit to all points; otherwise every second size of a series is held out");
   command.add_option("--folds", a->folds, "Cross-validation: parts of the fitted points (0: none)")
       ->check(CLI::Range(0, 100))
+      ->check(not_one)
       ->type_name("K");
   command.add_option("--starts", a->starts, "How many starts the search has")->check(CLI::Range(1, 1000))->type_name("N");
   command.add_option("--seed", a->seed, "Seed of the starts")->type_name("N");
