@@ -16,9 +16,13 @@
 #include "validation/plot/log_plot.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <set>
+
+#include <unistd.h>
 
 namespace weft {
 namespace {
@@ -128,6 +132,28 @@ std::vector<OutputFile> outputs_of(const CalibrateArguments& a) {
   return out;
 }
 
+// Before the fit, which takes long: makes what writing would, and takes it away again.
+void refuse_unwritable(const std::vector<OutputFile>& outputs) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> problems;
+  for (const OutputFile& output : outputs) {
+    std::error_code failed, ignored;
+    fs::path file = fs::weakly_canonical(output.file, failed);
+    if (failed) file = fs::absolute(output.file);
+    std::vector<fs::path> made;  // folders, the innermost first
+    for (fs::path folder = file.parent_path(); !fs::exists(folder, ignored) && folder.has_relative_path(); folder = folder.parent_path())
+      made.push_back(folder);
+    const fs::path trial = fmt::format("{}.{}.trial", file.string(), ::getpid());
+    failed.clear();
+    fs::create_directories(file.parent_path(), failed);
+    if (!failed && !std::ofstream(trial)) failed = {errno, std::generic_category()};
+    if (failed) problems.push_back(fmt::format("{}: cannot be written: {}", output.argument, failed.message()));
+    fs::remove(trial, ignored);
+    for (const fs::path& folder : made) fs::remove(folder, ignored);
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
 
 void print_errors(const char* what, const ErrorSummary& e, std::ostream& out) {
@@ -209,28 +235,44 @@ std::vector<PlotSeries> series_of(const std::vector<FitPoint>& points, const std
   return out;
 }
 
+std::vector<double> values_of(const FitResult& result) {
+  std::vector<double> out;
+  for (const FittedParameter& p : result.parameters) out.push_back(p.value);
+  return out;
+}
+
+HardwareProfile fitted_hardware(const OpenScenario& open, const FitResult& result) {
+  HardwareProfile out = open.hardware(values_of(result));
+  out.cost_by_size = result.cost_by_size;
+  return out;
+}
+
 std::string scenario_text(const OpenScenario& open, const FitResult& result, const CalibrateArguments& a) {
-  std::vector<double> values;
-  for (const FittedParameter& p : result.parameters) values.push_back(p.value);
-  Json out = open.resolved(values);
+  Json out = open.resolved(values_of(result));
   const Scenario& before_fit = open.scenario();
   if (before_fit.workload.ranks == endpoints(before_fit.fabric.spec, before_fit.server)) out["workload"]["ranks"] = "all";
   const std::filesystem::path profile(a.output), beside = std::filesystem::path(a.scenario_output).parent_path() / "hardware";
   const bool found_there =
       !a.output.empty() && profile.extension() == ".json" && profile.parent_path().lexically_normal() == beside.lexically_normal();
-  HardwareProfile hardware = open.hardware(values);
-  hardware.cost_by_size = result.cost_by_size;
-  out["hardware"] = found_there ? Json(profile.stem().string()) : HardwareForm::write(hardware);
+  Json written = HardwareForm::write(fitted_hardware(open, result));
+  written.erase("profile");  // all values are there: the scenario needs no other profile, and has the calibration of none
+  out["hardware"] = found_there ? Json(profile.stem().string()) : std::move(written);
   const std::string before = out.value("description", "");
   out["description"] = fmt::format("{} from {}.{}{}", written_by_calibrate, a.scenario, before.empty() ? "" : " ", before);
   return out.dump(2) + "\n";
 }
 
 void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result) {
-  if (!a.scenario_output.empty()) write_file(a.scenario_output, scenario_text(open, result, a));
+  const auto make_folder = [](const std::filesystem::path& file) {
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+  };
+  if (!a.scenario_output.empty()) {
+    make_folder(a.scenario_output);
+    write_file(a.scenario_output, scenario_text(open, result, a));
+  }
   if (a.output.empty()) return;
   const std::filesystem::path profile(a.output);
-  if (profile.has_parent_path()) std::filesystem::create_directories(profile.parent_path());
+  make_folder(profile);
   write_file(profile, profile_text(open, points, result, origin_of(a, points)));
   write_file(std::filesystem::path(profile).replace_extension(".svg"),
              to_svg(fmt::format("{}: measured and simulated", profile.stem().string()), series_of(points, result.simulated_us)));
@@ -256,6 +298,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   for (const MeasuredFile& file : files) inputs.emplace_back(file.name);
   const std::vector<OutputFile> outputs = outputs_of(a);
   refuse_to_replace(outputs, inputs, a.force);
+  refuse_unwritable(outputs);
   std::vector<Setting> settings;
   for (const std::string& text : a.set) settings.push_back(parse_setting(text));
   const std::vector<Measurement> rows = read_all(a, files, err);

@@ -138,6 +138,22 @@ TEST_CASE("calibrate: what is wrong is told") {
   CHECK(problems({.data = {data}, .scenario = nowhere}).size() == 1);
 }
 
+TEST_CASE("calibrate: what cannot be written is told before the fit, and nothing is left behind") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto data = folder.file("data.csv", measured()).string();
+  const auto in_file = (std::filesystem::path(data) / "x.json").string();
+  std::ostringstream out, err;
+  const Lines problems = problems_of([&] {
+    calibrate_command({.data = {data}, .scenario = scenario, .output = in_file, .scenario_output = (folder / "new/sc.json").string()}, out,
+                      err);
+  });
+  REQUIRE(problems.size() == 2);  // the profile and its plot
+  CHECK(problems[0] == fmt::format("-o {}: cannot be written: Not a directory", in_file));
+  CHECK(out.str().empty());
+  CHECK_FALSE(std::filesystem::exists(folder / "new"));
+}
+
 TEST_CASE("calibrate: in-place times alone are named as such") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
@@ -247,6 +263,7 @@ TEST_CASE("calibrate: the scenario is written with what was fitted, and names th
   arguments.output.clear();
   CHECK(calibrate_command(arguments, out, err) == 0);  // its own is replaced
   CHECK(load_cases(written).front().scenario.hardware.wire_efficiency == doctest::Approx(0.8).epsilon(0.02));
+  CHECK_FALSE(Json::parse(read_file(written)).at("hardware").contains("profile"));  // it may stand anywhere, and has no old calibration
   arguments.scenario_output = scenario;
   CHECK(problems_of([&] { calibrate_command(arguments, out, err); }).size() == 1);
 }
