@@ -1,5 +1,6 @@
 #include "validation/fit/calibrate.hpp"
 
+#include "models/message_costs.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/farm/job_ranks.hpp"
 #include "sim/files/files.hpp"
@@ -20,6 +21,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <set>
 
 #include <unistd.h>
@@ -167,7 +169,44 @@ std::string repeats_of(const Measurement& m) {
   return fmt::format("  mean of {}, standard deviation {}", m.repeats, percent(m.spread_us / m.time_us));
 }
 
-void print(const FitResult& result, const std::vector<FitPoint>& points, std::ostream& out) {
+// "allreduce of ring on 4 ranks at 8B, 16B" for each call whose factors went as far as they may.
+std::vector<std::string> factors_at_bound(const std::vector<CostAtSize>& costs) {
+  constexpr std::size_t most_sizes = 6;
+  std::map<std::string, std::vector<std::string>> sizes;
+  for (const CostAtSize& cost : costs)
+    if (is_at_bound(cost))
+      sizes[cost.collective == name_of_message_costs ? "messages"
+                                                     : fmt::format("{} of {} on {} ranks", cost.collective, cost.algorithm, cost.ranks)]
+          .push_back(to_string(cost.size));
+  std::vector<std::string> out;
+  for (auto& [call, at] : sizes) {
+    const std::size_t more = at.size() > most_sizes ? at.size() - most_sizes : 0;
+    at.resize(at.size() - more);
+    out.push_back(fmt::format("{} at {}{}", call, fmt::join(at, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+  }
+  return out;
+}
+
+// Caches that cannot be, where the fit chose one of them.
+std::string said_of_caches(const FitResult& result, const HardwareProfile& hardware) {
+  const bool fitted = std::ranges::any_of(result.parameters, [](const FittedParameter& p) {
+    return p.parameter.name == "reduce_cache" || p.parameter.name == "last_level_cache";
+  });
+  if (!fitted || hardware.last_level_cache.count == INT64_MAX || hardware.reduce_cache <= hardware.last_level_cache) return {};
+  return fmt::format(
+      "# reduce_cache ({}) is above last_level_cache ({}), which no host's caches are: the rate beyond reduce_cache counts for nothing, "
+      "and "
+      "the others may say little beyond the sizes measured\n",
+      hardware.reduce_cache.count == INT64_MAX ? "never" : to_string(hardware.reduce_cache), to_string(hardware.last_level_cache));
+}
+
+// What was measured of a point, where it is not the same of all.
+std::string elements_of(const Measurement& m, const std::vector<FitPoint>& points) {
+  const bool same = std::ranges::all_of(points, [&](const FitPoint& p) { return p.measured.elements == m.elements; });
+  return same || m.elements.empty() ? "" : "  " + m.elements;
+}
+
+void print(const FitResult& result, const std::vector<FitPoint>& points, const HardwareProfile& hardware, std::ostream& out) {
   out << fmt::format("# {:<26} {:>14}   {}\n", "parameter", "value", "");
   for (const FittedParameter& p : result.parameters)
     out << fmt::format("  {:<26} {:>14}   {}\n", p.parameter.name, shown(p.parameter.unit, p.value),
@@ -175,16 +214,20 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, std::os
                                                : "the data does not determine it: left as it was, the fit is as good"
                        : p.at_bound  ? "at its bound: the fit would go further"
                                      : "");
+  out << said_of_caches(result, hardware);
   out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",
                      "measured (us)", "simulated (us)", "error");
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
-    out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}\n", m.collective,
+    out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}{}\n", m.collective,
                        m.algorithm.empty() ? "-" : m.algorithm, points[i].setup.ranks, m.size_bytes, m.time_us, result.simulated_us[i],
-                       100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out", repeats_of(m));
+                       100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out", repeats_of(m),
+                       elements_of(m, points));
   }
   out << "#\n";
   if (!result.cost_by_size.empty()) {
+    for (const std::string& call : factors_at_bound(result.cost_by_size))
+      out << fmt::format("# a factor at its bound, the fit would go further: {}\n", call);
     const auto [least, most] = std::ranges::minmax(result.cost_by_size, {}, &CostAtSize::factor);
     out << fmt::format("# costs by size: {} factors from {:.2f} to {:.2f}; by the parameters alone:\n", result.cost_by_size.size(),
                        least.factor, most.factor);
@@ -327,7 +370,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   if (!libraries.empty() && libraries.front().library != MpiLibrary::open_mpi) open = open.with_library(libraries.front().library);
   options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
   const FitResult result = fit(open, used.points, options);
-  print(result, used.points, out);
+  print(result, used.points, fitted_hardware(open, result), out);
   out << said_of_libraries(libraries);
   write_outputs(a, open, used.points, result);
   for (const OutputFile& output : outputs) out << fmt::format("# written: {}\n", output.file.string());

@@ -194,6 +194,25 @@ TEST_CASE("calibrate: repeated measurements are averaged, and the table and the 
   CHECK(first.at("spread_us").get<double>() == doctest::Approx(1.414).epsilon(0.001));
 }
 
+TEST_CASE("calibrate: caches that cannot be are told where one of them was fitted") {
+  const ScratchFolder folder;
+  const auto data = folder.file("data.csv", measured()).string();
+  CalibrateArguments arguments{
+      .data = {data},
+      .scenario = folder.file("pair.json", pair_scenario).string(),
+      .set = {R"(/hardware={"reduce_cache": "128MiB", "last_level_cache": "32MiB"})"},
+      .fit = {"send_overhead"},
+      .folds = 0,
+      .starts = 1,
+  };
+  std::ostringstream out, err;
+  calibrate_command(arguments, out, err);
+  CHECK(out.str().find("last_level_cache") == std::string::npos);
+  arguments.fit.emplace_back("last_level_cache");
+  calibrate_command(arguments, out, err);
+  CHECK(out.str().find("# reduce_cache (128MiB) is above last_level_cache (") != std::string::npos);
+}
+
 TEST_CASE("calibrate: neither the plot nor the profile replaces what it must not") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();

@@ -14,7 +14,6 @@ namespace weft {
 namespace {
 
 constexpr double says_nothing = 1e6;  // as noise, over the variance of what is left over
-constexpr double least_octave_factor = 0.05, most_octave_factor = 20;
 
 // Of each point, by octave: how its logarithm follows that of the factor there.
 using Shares = std::vector<std::map<int, double>>;
@@ -23,8 +22,8 @@ std::vector<CostAtSize> costs_at(const std::map<int, double>& log_factors) {
   const std::string name(name_of_message_costs);
   std::vector<CostAtSize> out;
   for (const auto& [octave, log_factor] : log_factors)
-    out.push_back(
-        {name, name, 2, Bytes{std::int64_t{1} << octave}, std::clamp(std::exp(log_factor), least_octave_factor, most_octave_factor)});
+    out.push_back({name, name, 2, Bytes{std::int64_t{1} << octave},
+                   std::clamp(std::exp(log_factor), message_cost_bounds.first, message_cost_bounds.second)});
   return out;
 }
 

@@ -4,9 +4,12 @@
 #include "models/cost_by_size.hpp"
 #include "validation/fit/objective.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace weft {
+
+inline constexpr std::pair message_cost_bounds{0.05, 20.0};  // of a factor
 
 // What is left over of the objective's points at these values, as far as factors by the size of a message explain it: a ring of 32 ranks
 // sends messages of 1/32 of its bytes, a recursive doubling of all of them, and both cost what messages of these sizes cost. The rest is of

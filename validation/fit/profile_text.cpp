@@ -1,6 +1,7 @@
 #include "validation/fit/profile_text.hpp"
 
 #include "sim/scenario/hardware_fields.hpp"
+#include "validation/fit/sized_costs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -116,6 +117,7 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
     if (!p.determined) undetermined.push_back(p.parameter.name);
     if (p.at_bound) at_bound.push_back(p.parameter.name);
   }
+  if (std::ranges::any_of(result.cost_by_size, is_at_bound)) at_bound.push_back(name_of_sized_costs);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
     const std::string repeats = m.repeats > 1 ? fmt::format("\"repeats\": {}, \"spread_us\": {:.3f}, ", m.repeats, m.spread_us) : "";

@@ -1,6 +1,7 @@
 #include "validation/fit/sized_costs.hpp"
 
 #include "kernels/base/statistics.hpp"
+#include "models/message_costs.hpp"
 #include "validation/fit/fitted_message_costs.hpp"
 #include "validation/fit/least_squares.hpp"
 
@@ -333,6 +334,11 @@ std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over) {
   std::vector<bool> out;
   for (const LeftOver& l : left_over) out.push_back(std::ranges::count(gone[measured_as(l)], octave_of(l.call.size)) > 0);
   return out;
+}
+
+bool is_at_bound(const CostAtSize& cost) {
+  const auto [least, most] = cost.collective == name_of_message_costs ? message_cost_bounds : std::pair{least_factor, most_factor};
+  return cost.factor <= least || cost.factor >= most;
 }
 
 double covariance_of_sizes(double octaves) {

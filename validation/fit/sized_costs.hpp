@@ -45,6 +45,9 @@ std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over);
 // and at sixteen times as many.
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 
+// Whether the factor went as far as factors may.
+bool is_at_bound(const CostAtSize& cost);
+
 // Those of these values on the objective's points, so that the simulation comes out as smoothed: first of messages, of what these leave
 // then of calls. Between the sizes of a series times stay between those of its neighbours.
 std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values);

@@ -1,5 +1,7 @@
 #include "validation/fit/sized_costs.hpp"
 
+#include "models/message_costs.hpp"
+
 #include <cmath>
 #include <functional>
 #include <random>
@@ -114,4 +116,21 @@ TEST_CASE("sized costs: beyond the ranks that were measured they hold where they
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 32) == doctest::Approx(1));
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 2) == doctest::Approx(1));
   CHECK(std::log(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 16)) == doctest::Approx(0.3).epsilon(0.1));
+}
+
+TEST_CASE("sized costs: a factor that went as far as it may is known as such") {
+  const CostAtSize call{"allreduce", "ring", 8, 1_KiB};
+  const auto with = [](CostAtSize cost, double factor) {
+    cost.factor = factor;
+    return cost;
+  };
+  CHECK(is_at_bound(with(call, 0.02)));
+  CHECK(is_at_bound(with(call, 50)));
+  CHECK_FALSE(is_at_bound(with(call, 0.05)));
+  const std::string message(name_of_message_costs);
+  CHECK(is_at_bound(with({message, message, 2, 1_KiB}, 0.05)));
+  CHECK_FALSE(is_at_bound(with({message, message, 2, 1_KiB}, 0.06)));
+  // A hundredth of what was simulated is further than they may.
+  const std::vector<CostAtSize> costs = smoothed({{call, -5}, {{"allreduce", "ring", 8, 2_KiB}, -5}});
+  CHECK(std::ranges::any_of(costs, is_at_bound));
 }
