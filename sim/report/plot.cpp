@@ -348,7 +348,7 @@ class Figure {
     std::string tics;
     for (const double x : apart(xs, logarithmic(xs, choice_.log_x)))
       tics += fmt::format("{}{} {:.17g}", tics.empty() ? "" : ", ", quoted(with_unit(x, choice_.x)), x);
-    out += fmt::format("set xtics ({})\nset offsets graph 0.02, graph 0.02, 0, 0\n", tics);
+    out += fmt::format("set xtics ({})\nset autoscale xfix\nset offsets graph 0.02, graph 0.02, 0, 0\n", tics);
     std::string plot;
     for (std::size_t s = 0; s < series_.size(); ++s) {
       const auto& [name, points] = series_[s];
