@@ -41,7 +41,7 @@ std::string UdpReport::note(const std::vector<double>& times_us) const {
   const double time_us = std::accumulate(times_us.begin(), times_us.end(), 0.0);
   std::string out = fmt::format("{:.2f} % of {} packets fully aggregated by switches", percent(a.whole, a.packets), a.packets);
   if (a.largest_window > 0)
-    out += fmt::format(", {:.2f} % of what they saw collided, {} aggregators in use and windows to {} at most",
+    out += fmt::format(", {:.2f} % of what they saw collided, at most {} aggregators in use, largest window {} packets",
                        percent(a.collisions, a.seen), a.most_in_use, a.largest_window);
   out += fmt::format(
       "\n# {} packets of ranks, {} retransmissions, {} timeouts; {} datagrams, {:.0f} a second; injected faults: {} lost, "
@@ -60,8 +60,8 @@ std::string UdpMedium::about() const {
                                 settings_.cut.servers, n.payload_bytes, udp_overhead_bytes);
   if (settings_.dtype != DType::int32) out += fmt::format("; fixed point, scale {:g}", FixedPoint{}.scale);
   out += settings_.check ? "; every sum is compared to the bit" : "";
-  return out + fmt::format("\n# {} aggregators, windows to {} (atp); {} slots (switchml); retransmission timeout {} ms", n.atp.aggregators,
-                           n.atp.largest_window, n.switchml.slots, n.timeout_ms);
+  return out + fmt::format("\n# {} aggregators, largest window {} packets (atp); {} slots (switchml); retransmission timeout {} ms",
+                           n.atp.aggregators, n.atp.largest_window, n.switchml.slots, n.timeout_ms);
 }
 
 }  // namespace weft::bench
