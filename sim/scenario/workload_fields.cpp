@@ -50,7 +50,9 @@ Declaration<Workload> Declared<Workload>::declaration() {
                              "\"program\" or a \"model\", which have their own. A barrier has none: 0B when not given.");
   algorithm.unless = {"program"};
   size.unless = {"program", "model"};
-  size.spared_by = [](const Json& workload) { return workload.value("collective", Json()) == Form<Collective>::write(Collective::barrier); };
+  size.spared_by = [](const Json& workload) {
+    return workload.value("collective", Json()) == Form<Collective>::write(Collective::barrier);
+  };
   size = written_if(size, [](const W& w) { return !w.has_program() && !w.training.given(); });
   auto program =
       optional("program", &W::program,
