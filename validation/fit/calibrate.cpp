@@ -140,7 +140,7 @@ void refuse_unwritable(const std::vector<OutputFile>& outputs) {
   std::vector<std::string> problems;
   for (const OutputFile& output : outputs) {
     std::error_code failed, ignored;
-    fs::path file = fs::weakly_canonical(output.file, failed);
+    fs::path file = fs::weakly_canonical(fs::absolute(output.file), failed);
     if (failed) file = fs::absolute(output.file);
     std::vector<fs::path> made;  // folders, the innermost first
     for (fs::path folder = file.parent_path(); !fs::exists(folder, ignored) && folder.has_relative_path(); folder = folder.parent_path())

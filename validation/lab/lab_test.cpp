@@ -156,7 +156,7 @@ TEST_CASE("a rank that fails ends the lab with what it said, and nothing is left
   LabArguments arguments = small("star.json");
   arguments.bench = {"--iterations", "0"};
   std::ostringstream out, err;
-  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("--iterations: must be at least 1, got 0"), RunError);
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err), doctest::Contains("--iterations: must be at least 1, got 0"), InputError);
   CHECK_FALSE(any_of_process(::getpid()));
 }
 
