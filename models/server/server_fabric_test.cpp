@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace weft;
 using test::drawn;
@@ -152,7 +153,7 @@ TEST_CASE("servers: exports hold the devices of servers") {
   const auto fabric = build(two_on_a_star, server_preset("single_nic"));
   std::ostringstream dot, json;
   to_dot(drawing_of(*fabric), dot);
-  to_json(*fabric, json);
+  json << graph_json(*fabric);
   CHECK(dot.str().find("label=\"server1/nic0\", shape=component,") != std::string::npos);
   CHECK(json.str().find("\"server1/gpu3\"") != std::string::npos);
 }

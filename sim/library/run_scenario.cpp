@@ -9,8 +9,6 @@
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/profiles.hpp"
 
-#include <sstream>
-
 namespace weft {
 namespace {
 
@@ -22,9 +20,7 @@ void describe_fabric(Json& scenario, const Fabric& fabric, Input& in) {
     in.problems.push_back({"/server", "must not be given beside a fabric that the program has built: that holds its servers"});
     return;
   }
-  std::ostringstream text;
-  to_json(fabric, text);
-  Json described = Json::parse(text.str());
+  Json described = graph_json(fabric);
   if (scenario.contains("fabric") && scenario["fabric"].is_object() && scenario["fabric"].contains("ecmp"))
     described["ecmp"] = scenario["fabric"]["ecmp"];
   scenario["fabric"] = std::move(described);

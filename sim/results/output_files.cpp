@@ -7,6 +7,8 @@
 #include <fstream>
 #include <optional>
 
+#include <unistd.h>
+
 namespace weft {
 namespace {
 
@@ -63,6 +65,26 @@ void refuse_missing_folder(const std::string& argument, const fs::path& file) {
   const fs::path folder = file.parent_path();
   if (!folder.empty() && !fs::is_directory(folder, unknown))
     throw InputError(fmt::format("{}: there is no folder {}", argument, folder.string()));
+}
+
+void refuse_unwritable(const std::vector<OutputFile>& outputs) {
+  std::vector<std::string> problems;
+  for (const OutputFile& output : outputs) {
+    std::error_code failed, ignored;
+    fs::path file = fs::weakly_canonical(fs::absolute(output.file), failed);
+    if (failed) file = fs::absolute(output.file);
+    std::vector<fs::path> made;  // folders, the innermost first
+    for (fs::path folder = file.parent_path(); !fs::exists(folder, ignored) && folder.has_relative_path(); folder = folder.parent_path())
+      made.push_back(folder);
+    const fs::path trial = fmt::format("{}.{}.trial", file.string(), ::getpid());
+    failed.clear();
+    fs::create_directories(file.parent_path(), failed);
+    if (!failed && !std::ofstream(trial)) failed = {errno, std::generic_category()};
+    if (failed) problems.push_back(fmt::format("{}: cannot be written: {}", output.argument, failed.message()));
+    fs::remove(trial, ignored);
+    for (const fs::path& folder : made) fs::remove(folder, ignored);
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
 }
 
 void refuse_empty_name(const std::string& flag, const std::string& value, const std::string& what) {

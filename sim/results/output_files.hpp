@@ -29,6 +29,10 @@ void refuse_to_replace(const std::vector<OutputFile>& outputs, const std::vector
 // For a command that makes no folders: throws InputError "-o out/p.svg: there is no folder out" where that is so.
 void refuse_missing_folder(const std::string& argument, const std::filesystem::path& file);
 
+// For a command that makes folders, and takes long before it writes: makes what writing would, and takes it away again. Throws InputError
+// "-o out/p.json: cannot be written: Permission denied" with every problem.
+void refuse_unwritable(const std::vector<OutputFile>& outputs);
+
 // For an argument that names a file or folder to write: throws InputError "-o: must name a folder, got \"\"" where it is empty.
 void refuse_empty_name(const std::string& flag, const std::string& value, const std::string& what);
 

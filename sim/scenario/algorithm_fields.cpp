@@ -54,8 +54,7 @@ Fields<AtpSettings> atp_fields() {
           optional("host", &C::host, "What a packet costs a worker or parameter server."),
           optional("timeout", &C::timeout,
                    "The largest retransmission timeout; it is shorter where round trips are known. Where it is 200us, twice the round trip "
-                   "if that is "
-                   "longer.")};
+                   "if that is longer.")};
 }
 
 Fields<SwitchmlSettings> switchml_fields() {

@@ -17,14 +17,10 @@
 #include "validation/plot/log_plot.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <set>
-
-#include <unistd.h>
 
 namespace weft {
 namespace {
@@ -132,28 +128,6 @@ std::vector<OutputFile> outputs_of(const CalibrateArguments& a) {
   out.push_back(
       {plot, "the plot of -o " + a.output, "a plot of weft calibrate", [](std::string_view text) { return text.starts_with("<svg"); }});
   return out;
-}
-
-// Before the fit, which takes long: makes what writing would, and takes it away again.
-void refuse_unwritable(const std::vector<OutputFile>& outputs) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> problems;
-  for (const OutputFile& output : outputs) {
-    std::error_code failed, ignored;
-    fs::path file = fs::weakly_canonical(fs::absolute(output.file), failed);
-    if (failed) file = fs::absolute(output.file);
-    std::vector<fs::path> made;  // folders, the innermost first
-    for (fs::path folder = file.parent_path(); !fs::exists(folder, ignored) && folder.has_relative_path(); folder = folder.parent_path())
-      made.push_back(folder);
-    const fs::path trial = fmt::format("{}.{}.trial", file.string(), ::getpid());
-    failed.clear();
-    fs::create_directories(file.parent_path(), failed);
-    if (!failed && !std::ofstream(trial)) failed = {errno, std::generic_category()};
-    if (failed) problems.push_back(fmt::format("{}: cannot be written: {}", output.argument, failed.message()));
-    fs::remove(trial, ignored);
-    for (const fs::path& folder : made) fs::remove(folder, ignored);
-  }
-  if (!problems.empty()) throw InputError(std::move(problems));
 }
 
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }

@@ -1,5 +1,6 @@
 #include "kernels/base/statistics.hpp"
 #include "models/server/server_fabric.hpp"
+#include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "validation/fit/algorithm_measured.hpp"
 #include "validation/fit/fit.hpp"
@@ -247,7 +248,7 @@ class Points {
       refused_.push_back(fmt::format(
           "{}: busbw is {:.4g} of algbw, which means {}, but {} are taken, of which it would be {:.4g}: the file's header, FILE:ranks=N or "
           "the scenario's ranks must say how many were measured",
-          found.row.where, found.row.told_ranks->ratio, told, ranks, busbw_of_algbw(found.row.collective, ranks)));
+          found.row.where, found.row.told_ranks->ratio, told, ranks, busbw_factor(*collective_named(found.row.collective), ranks)));
     }
   }
 

@@ -28,7 +28,6 @@ struct RanksTold {
   double ratio = 0;  // busbw / algbw
   int least = 0, most = 0;
 };
-double busbw_of_algbw(std::string_view collective, int ranks);  // 0: of this collective it tells nothing
 
 struct Measurement {
   std::string source = {};  // as the file says, or the file

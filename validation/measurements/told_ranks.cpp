@@ -1,4 +1,5 @@
 // How many ranks a row of nccl-tests was measured on, by its two bandwidths.
+#include "sim/results/row.hpp"
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>
@@ -8,10 +9,11 @@
 namespace weft {
 namespace {
 
-// What busbw / algbw comes near on many ranks.
+// What busbw / algbw comes near on many ranks; 0: it is the same on any number.
 double most_ratio(std::string_view collective) {
-  if (collective == "allreduce") return 2;
-  return collective == "allgather" || collective == "reduce_scatter" || collective == "alltoall" ? 1 : 0;
+  const auto known = collective_named(collective);
+  const double of_two = known ? busbw_factor(*known, 2) : 0;
+  return known && of_two != busbw_factor(*known, 3) ? 2 * of_two : 0;  // it goes as (n - 1) / n
 }
 
 // 0.01 of "27.76"; nothing of what is no number, or has an exponent.
@@ -22,8 +24,6 @@ std::optional<double> last_digit(std::string_view text) {
 }
 
 }  // namespace
-
-double busbw_of_algbw(std::string_view collective, int ranks) { return most_ratio(collective) * (ranks - 1) / ranks; }
 
 std::optional<RanksTold> ranks_told(std::string_view collective, std::string_view algbw, std::string_view busbw) {
   constexpr double fewest_digits = 20;  // a bandwidth of less in its last place says next to nothing

@@ -57,8 +57,6 @@ nlohmann::ordered_json graph_json(const Fabric& fabric) {
   return {{"type", "graph"}, {"nodes", nodes}, {"switches", switches}, {"links", links}};
 }
 
-void to_json(const Fabric& fabric, std::ostream& out) { out << graph_json(fabric).dump(2) << "\n"; }
-
 namespace {
 
 std::string quoted_device(const Fabric& fabric, NodeId id) { return xml_quoted(fabric.device(id).name); }

@@ -12,8 +12,7 @@ namespace weft {
 // {"type": "graph", "nodes": [...], "switches": [...], "links": [...]}: a scenario's own form of an explicit fabric, with
 // bandwidth and latency as quantities. The devices of servers stand among the switches. A link that goes one way only says "bidirectional":
 // false.
-void to_json(const Fabric& fabric, std::ostream& out);
-nlohmann::ordered_json graph_json(const Fabric& fabric);  // the same, not yet as text
+nlohmann::ordered_json graph_json(const Fabric& fabric);
 
 // A SimGrid platform, version 4.1: a host for each endpoint, servers with the devices and links in them, a link for each direction. Up
 // to max_explicit_endpoints, and wherever endpoints have several links (in servers), with a route for each pair of endpoints, as chosen
