@@ -6,6 +6,7 @@
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -133,6 +134,11 @@ struct AtpTree {
   std::vector<std::vector<int>> workers_of;  // by bit of level 2: the workers behind it
   std::vector<std::vector<int>> workers_at;  // by rack and bit of level 1
   int racks = 0;
+
+  // Where all switches have aggregators free, the server receives one packet for those of all workers.
+  bool one_sum() const {
+    return std::ranges::any_of(members, [&](const AtpMember& m) { return m.fan_in_2 > 0 || (racks == 1 && m.fan_in_1 > 0); });
+  }
 };
 
 // `worker_switch` and `server_switch` are edge switches by any numbers; `programmable` says which of them aggregate. Throws

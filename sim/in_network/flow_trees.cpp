@@ -58,7 +58,7 @@ InNetworkRun FlowTrees::Flows::result() const {
     const JobState& state = states_[j];
     InNetworkJobSummary& summary = out.summary.jobs[j];
     summary.packets = state.packets;
-    summary.aggregated = !adds_up(state) ? 0 : state.packets > 0 ? 1 - state.collided / static_cast<double>(state.packets) : 1;
+    summary.aggregated = state.collides && state.packets > 0 ? state.whole / static_cast<double>(state.packets) : 1;
     InNetworkRun::OfJob& job =
         out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = state.iterations, .messages = state.packets * state.senders});
     for (LinkId id = 0; id < fabric_.links(); ++id) {
@@ -139,6 +139,7 @@ void FlowTrees::Flows::add_job(std::size_t j, const AtpSettings& settings) {
     }
     const AtpTree& tree = flows[f].tree;
     const AggregationTree up(paths, tree);
+    states_[j].one_sum.push_back(tree.one_sum());
     const Tree to_server{j, f, packet, window_rate(settings.largest_window, packet, there + back)};
     // Where nothing aggregates there is nothing to collide in.
     const Part part = std::ranges::all_of(tree.members, [](const AtpMember& m) { return m.edge == 2; }) ? Part::all : Part::added;

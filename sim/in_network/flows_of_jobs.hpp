@@ -99,13 +99,9 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     SimTime least = {};                    // that its latest round takes
     SimTime last_end = {};                 // of rounds
     SimTime announced = SimTime::never();  // of the next iteration, until it is on its way
-    double collided = 0;                   // of the packets
+    std::vector<bool> one_sum = {};        // by server of ATP: packets that do not collide come as one sum of all workers
+    double whole = 0;                      // of the packets, those that do
   };
-
-  // Switches add at least some of the job's packets up on their way.
-  bool adds_up(const JobState& state) const {
-    return !state.collides || std::ranges::any_of(state.flows, [&](std::uint32_t f) { return flows_[f].part == Part::added; });
-  }
 
   // A flow of the job to and from a server.
   struct Tree {
@@ -179,11 +175,14 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
 
   void send_round(std::size_t j, Round& round, std::int64_t number) {
     JobState& state = states_[j];
-    std::int64_t packets = 0;
-    for (std::size_t s = 0; s < std::max<std::size_t>(tasks_[j].servers.size(), 1); ++s) packets += packets_of(round, j, s);
+    std::int64_t packets = 0, one_sum = 0;
+    for (std::size_t s = 0; s < std::max<std::size_t>(tasks_[j].servers.size(), 1); ++s) {
+      packets += packets_of(round, j, s);
+      if (state.collides && state.one_sum[s]) one_sum += packets_of(round, j, s);
+    }
     if (state.collides) state.least = rounded_ps(static_cast<double>(packets) / state.load.packets_per_second * 1e12);
     const double collided = state.collides ? 1 - (1 - share_of_collisions(j)) * (1 - state.forwarded) : 0;
-    state.collided += collided * static_cast<double>(packets);
+    state.whole += (1 - collided) * static_cast<double>(one_sum);
     state.packets += packets;
     round.on_its_way = true;
     round.end = network_.now();

@@ -12,7 +12,7 @@ struct InNetworkJobSummary {
   int servers = 0;           // of ATP
   int slots = 0;             // of SwitchML
   std::int64_t packets = 0;  // of the message, in all iterations
-  double aggregated = 1;     // the share of them that switches aggregated fully; on `flow` that are expected not to collide
+  double aggregated = 1;     // the share of them that switches aggregated fully; on `flow` that are expected to be
   // Of its workers together; nothing on `flow`.
   std::int64_t sent = 0;    // gradients
   std::int64_t resent = 0;  // of them, more than once

@@ -202,7 +202,8 @@ TEST_CASE("what switches did is a line of the table, and in results.json by job 
   s.switches.clear();
   s.left_out = "queues";
   CHECK(to_table(run.results, run.cases)
-            .find("#   switches: 12.50 % of packets expected to collide, 64 aggregators each; without queues\n") != std::string::npos);
+            .find("#   switches: 87.50 % of packets expected to be fully aggregated, 64 aggregators each; without queues\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("results.json says where the rows come from, and what failed") {

@@ -132,7 +132,7 @@ void add_in_network(const Row& row, Lines& lines) {
   if (s.switches.empty())
     return lines.push_back(
         fmt::format("switches: {}without {}",
-                    atp ? fmt::format("{:.2f} % of packets expected to collide, {} {} each; ", 100 - share, s.places, places)
+                    atp ? fmt::format("{:.2f} % of packets expected to be fully aggregated, {} {} each; ", share, s.places, places)
                         : fmt::format("{} {}; ", s.places, places),
                     s.left_out));
   std::int64_t packets = 0, collided = 0;
