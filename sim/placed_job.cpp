@@ -1,5 +1,6 @@
 #include "sim/placed_job.hpp"
 
+#include "collectives/algorithms/built_in_nccl.hpp"
 #include "sim/cases/compression_check.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/cases/jobs.hpp"
@@ -82,9 +83,9 @@ void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hard
 // Behind the ranks, for the schedules of NCCL that have them as servers: the switches of each NIC.
 void place_switches(PlacedJob& job, const Scenario& scenario, const Request& request, Routes& routes) {
   const Algorithm* algorithm = find_algorithm(request.collective, request.algorithm);
-  const int gpus = std::max(request.settings.group, 1);
-  if (!scenario.fabric.sharp || !algorithm->cuts_itself || request.ranks == gpus) return;
-  const NcclShape shape{.ranks = request.ranks, .gpus = gpus, .nics = std::max(request.settings.nics, 1)};
+  if (!scenario.fabric.sharp || !algorithm->cuts_itself) return;
+  const NcclShape shape = nccl_shape(request);
+  if (shape.servers() == 1 || !shape.is_even()) return;
   for (int nic = 0; nic < shape.nics; ++nic) {
     std::vector<int> heads;
     for (const Rank head : nccl_heads(shape, nic)) heads.push_back(job.placement[static_cast<std::size_t>(head)]);
@@ -148,7 +149,7 @@ void place_jobs_beside(const Scenario& scenario, const AlgorithmChoice& algorith
                        const Ground& ground, std::vector<PlacedJob>& out) {
   for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
     const JobChoice& spec = scenario.jobs[i];
-    const Scenario alone = scenario_of_job(scenario, algorithm, spec.size.value_or(Bytes{}), spec);
+    const Scenario alone = scenario_of_job(scenario, algorithm, spec.size.value_or(Bytes{}), spec, placements[i + 1]);
     std::vector<SimTime> starts(static_cast<std::size_t>(alone.workload.ranks), spec.start);
     out.push_back(placed_workload(alone, alone.workload.algorithms.front(), {spec.name, placements[i + 1], std::move(starts)}, ground));
     out.back().own_size = spec.size;

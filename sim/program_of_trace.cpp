@@ -7,6 +7,7 @@
 #include "sim/cases/trace_check.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/ranks_by_server.hpp"
 
 #include <algorithm>
 #include <map>
@@ -39,6 +40,7 @@ class TraceBuilder {
     // One collective at a time, of the ranks of a group.
     alone_.workload.trace = {};
     alone_.workload.program.clear();
+    alone_.placement.policy = PlacementPolicy::list;
   }
 
   ProgramOfTrace build() {
@@ -74,16 +76,18 @@ class TraceBuilder {
       return {.schedule = schedule, .members = members_of(call), .elements = call.bytes * each};
     }
     const auto collective = static_cast<Collective>(call.collective);
-    auto [at, is_new] = choices_.try_emplace({collective, ranks});
+    const Group& group = group_of(call.group);
+    auto [at, is_new] = choices_.try_emplace({collective, call.group});
     if (is_new) {
-      at->second = algorithm_for(scenario_, row_, collective, ranks);
+      at->second = algorithm_for(scenario_, row_, collective, group.seats);
       if (at->second.name != row_.name) instead_[collective].insert(at->second.name);
     }
     alone_.workload.collective = collective;
     alone_.workload.ranks = ranks;
     alone_.workload.root = call.root;
-    const SizedChoice sized = sized_for(call, at->second);
-    auto& schedule = schedules_[{collective, label(sized.choice), ranks, call.root}];
+    alone_.placement.nodes = group.seats;
+    const SizedChoice sized = sized_for(call, at->second, group.seats);
+    auto& schedule = schedules_[{collective, label(sized.choice), ranks, call.root, group.machines}];
     if (!schedule) {
       const Request request = request_of(alone_, sized.choice);
       auto built = std::make_shared<Schedule>(weft::build(request));
@@ -96,15 +100,24 @@ class TraceBuilder {
         .schedule = schedule, .members = members_of(call), .elements = (call.bytes + blocks - 1) / blocks * blocks, .regime = sized.regime};
   }
 
-  SizedChoice sized_for(const TracedCall& call, const AlgorithmChoice& choice) {
+  struct Group {
+    std::vector<int> seats;                   // the endpoint of each member
+    std::vector<std::vector<Rank>> machines;  // of its members, by server
+  };
+  const Group& group_of(int number) {
+    const auto [at, is_new] = groups_.try_emplace(number);
+    if (is_new) {
+      for (const Rank rank : job_.groups[static_cast<std::size_t>(number)])
+        at->second.seats.push_back(site_.placement[static_cast<std::size_t>(rank)]);
+      at->second.machines = ranks_by_server(at->second.seats, scenario_.server.gpu_count()).ranks;
+    }
+    return at->second;
+  }
+
+  SizedChoice sized_for(const TracedCall& call, const AlgorithmChoice& choice, const std::vector<int>& seats) {
     if (!depends_on_size(alone_, choice)) return {choice};
     const auto [at, is_new] = sized_.try_emplace({call.collective, call.group, call.bytes});
-    if (is_new) {
-      std::vector<int> seats;
-      for (const Rank rank : job_.groups[static_cast<std::size_t>(call.group)])
-        seats.push_back(site_.placement[static_cast<std::size_t>(rank)]);
-      at->second = for_size({alone_, scenario_.hardware, site_.fabric, seats, Bytes{call.bytes}}, choice);
-    }
+    if (is_new) at->second = for_size({alone_, scenario_.hardware, site_.fabric, seats, Bytes{call.bytes}}, choice);
     return at->second;
   }
 
@@ -144,9 +157,10 @@ class TraceBuilder {
   ProgramOfTrace out_;
   const std::shared_ptr<const Schedule> message_ = message_schedule();
   std::vector<std::vector<Rank>> members_;  // by group; empty: all ranks in order
-  std::map<std::pair<Collective, int>, AlgorithmChoice> choices_;
+  std::map<int, Group> groups_;
+  std::map<std::pair<Collective, int>, AlgorithmChoice> choices_;  // by group
   std::map<std::tuple<TracedCollective, int, std::int64_t>, SizedChoice> sized_;
-  std::map<std::tuple<Collective, std::string, int, Rank>, std::shared_ptr<const Schedule>> schedules_;
+  std::map<std::tuple<Collective, std::string, int, Rank, std::vector<std::vector<Rank>>>, std::shared_ptr<const Schedule>> schedules_;
   std::map<std::tuple<TracedCollective, int, Rank>, std::shared_ptr<const Schedule>> with_root_;
   std::map<Collective, std::set<std::string>> instead_;
 };

@@ -57,7 +57,7 @@ class WorkloadBuilder {
       sized = for_size({alone, scenario_.hardware, site_.fabric, seats, spec.size.value_or(Bytes{})}, asked);
     }
     const Request request = request_of(alone, sized.choice);
-    auto& schedule = schedules_[{name_of(request.collective), label(sized.choice), request.ranks}];
+    auto& schedule = schedules_[{name_of(request.collective), label(sized.choice), request.ranks, request.machines}];
     if (!schedule) {
       auto built = std::make_shared<Schedule>(weft::build(request));
       site_.prover.require_correct(*built, request);
@@ -78,7 +78,7 @@ class WorkloadBuilder {
   const ProgramSite& site_;
   Program out_;
   std::map<std::string, std::map<Rank, int>> index_;  // of an operation's id, in each rank's list
-  std::map<std::tuple<std::string_view, std::string, int>, std::shared_ptr<const Schedule>> schedules_;
+  std::map<std::tuple<std::string_view, std::string, int, std::vector<std::vector<Rank>>>, std::shared_ptr<const Schedule>> schedules_;
 };
 
 }  // namespace

@@ -130,3 +130,17 @@ TEST_CASE("two jobs on the same endpoints share every cable, and take twice as l
   json["jobs"] = Json::parse(R"([{"share_endpoints": true}])");
   CHECK(time_of(json) == 6 * 161_us);
 }
+
+TEST_CASE("program of a workload: nccl knows which of a collective's ranks share a server") {
+  Json json = Json::parse(R"({"schema": 1, "name": "pairs", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "400Gbps",
+    "latency": "500ns"}}, "server": "dgx_h100", "hardware": "h100_servers", "workload": {}})");
+  Json alone = json;
+  alone["workload"] = Json::parse(R"({"algorithm": "nccl", "size": "1MiB", "ranks": 2})");
+  for (const char* ranks : {"[0, 8]", "[0, 1]", "[3, 9]"}) {
+    CAPTURE(ranks);
+    json["workload"]["program"] = Json::parse(R"([{"id": "a", "collective": "allreduce", "size": "1MiB", "algorithm": "nccl"}])");
+    json["workload"]["program"][0]["ranks"] = Json::parse(ranks);
+    alone["placement"] = {{"policy", "list"}, {"nodes", Json::parse(ranks)}};
+    CHECK(time_of(json) == time_of(alone));
+  }
+}

@@ -33,8 +33,11 @@ std::optional<Collective> collective_of(const PlacedJob& job) { return job.progr
 // Of training all-reduces are of many sizes; of NCCL it is the regime.
 std::string chosen_by(const PlacedJob& job) {
   const Algorithm* algorithm = find_algorithm(job.collective, job.algorithm.name);
-  if (algorithm == nullptr || algorithm->chooses == nullptr || job.training || job.chosen == job.algorithm) return "";
-  return label(job.chosen);
+  if (algorithm == nullptr || job.training || job.chosen == job.algorithm) return "";
+  if (algorithm->chooses != nullptr) return label(job.chosen);
+  const AlgorithmSettings& asked = job.algorithm.settings;
+  const bool chooses = asked.nccl == NcclAlgorithm::automatic || asked.protocol == NcclProtocol::automatic;
+  return algorithm->cuts_itself && chooses ? label(without_server_defaults(*job.chosen_for, job.chosen)) : "";
 }
 
 std::optional<CriticalPath> path_of(const SimulatedJob& j) {

@@ -42,3 +42,47 @@ TEST_CASE("row: what another job sends is not counted, however often it does") {
   REQUIRE(row.jobs.size() == 2);
   CHECK(row.jobs.back().wire_bytes_per_rank == 37'500_KB);  // 2 x 3/4 of 25 MB
 }
+
+TEST_CASE("row: nccl finds out which ranks share a server, whatever order they come in") {
+  Json json = Json::parse(R"({"schema": 1, "name": "ranks", "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "400Gbps",
+    "latency": "500ns"}}, "server": "dgx_h100", "hardware": "h100_servers", "workload": {"size": "64MiB", "algorithm": "nccl"}})");
+  for (const char* collective : {"allreduce", "allgather", "broadcast", "reduce"})
+    for (const char* size : {"1KiB", "64MiB"}) {
+      CAPTURE(collective);
+      CAPTURE(size);
+      json["workload"]["collective"] = collective;
+      json["workload"]["size"] = size;
+      const auto time = [&](Json placement) {
+        json["placement"] = std::move(placement);
+        return run(json).time;
+      };
+      const SimTime in_order = time("linear");
+      CHECK(time("round_robin") == in_order);
+      CHECK(time(Json::parse(R"({"policy": "random", "seed": 7})")).seconds() == doctest::Approx(in_order.seconds()).epsilon(0.05));
+    }
+}
+
+TEST_CASE("row: nccl among ranks that fill some servers only in part uses a NIC for each GPU of the smallest") {
+  // 8 and 4 GPUs: rings through 4 NICs of 50 GB/s carry 2 x 11/12 of the message, 1 GiB in 9.84 ms, were nothing lost in protocols.
+  Json json = Json::parse(R"({"schema": 1, "name": "partly", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "400Gbps",
+    "latency": "500ns"}}, "server": "dgx_h100", "hardware": "ideal", "workload": {"size": "1GiB", "ranks": 12,
+    "algorithm": {"name": "nccl", "algorithm": "ring", "protocol": "simple"}}})");
+  const double least = 2 * 11.0 / 12 * (1 << 30) / 200e3;  // us
+  CHECK(run(json).time.seconds() * 1e6 > least);
+  CHECK(run(json).time.seconds() * 1e6 < 1.15 * least);
+  // Two GPUs of each of two servers are servers of two; one of each has no other to share anything with.
+  json["workload"]["ranks"] = 4;
+  json["placement"] = Json::parse(R"({"policy": "list", "nodes": [0, 1, 8, 9]})");
+  CHECK(cases_of(json).front().scenario.workload.algorithms.front().settings.group == 2);
+  json["placement"]["nodes"] = {0, 8};
+  json["workload"]["ranks"] = 2;
+  CHECK(cases_of(json).front().scenario.workload.algorithms.front().settings.group == 1);
+}
+
+TEST_CASE("row: what nccl chose for a size is said") {
+  Json json = Json::parse(R"({"schema": 1, "name": "chosen", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "200Gbps",
+    "latency": "500ns"}}, "server": "dgx_a100", "hardware": "ideal", "workload": {"size": "1KiB", "algorithm": "nccl"}})");
+  CHECK(run(json).chosen.starts_with("nccl(algorithm=tree,protocol=ll"));
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "ring", "protocol": "simple"})");
+  CHECK(run(json).chosen.empty());
+}

@@ -6,22 +6,38 @@
 #include <algorithm>
 
 namespace weft {
+
 namespace {
+
+// Of the one with fewest.
+int gpus_of_servers(const Request& q) {
+  if (q.machines.empty()) return std::max(q.settings.group, 1);
+  return static_cast<int>(std::ranges::min_element(q.machines, {}, &std::vector<Rank>::size)->size());
+}
+
+}  // namespace
 
 NcclShape nccl_shape(const Request& q) {
   const AlgorithmSettings& s = q.settings;
   return {.ranks = q.ranks,
-          .gpus = s.group == 0 ? 1 : s.group,
+          .gpus = gpus_of_servers(q),
           .nics = s.nics == 0 ? 1 : s.nics,
           .channels = channels_of(s),
           .pieces = pieces_of(s),
           .orders = q.orders,
-          .pxn = s.pxn.value_or(false)};
+          .pxn = s.pxn.value_or(false),
+          .machines = q.machines};
+}
+
+namespace {
+
+bool is_uneven(const Request& q) {
+  return std::ranges::any_of(q.machines, [&](const std::vector<Rank>& m) { return m.size() != q.machines.front().size(); });
 }
 
 bool is_collnet(NcclAlgorithm a) { return a == NcclAlgorithm::collnet_direct || a == NcclAlgorithm::collnet_chain; }
 
-bool in_one_server(const Request& q) { return std::max(q.settings.group, 1) == q.ranks; }
+bool in_one_server(const Request& q) { return q.machines.empty() ? gpus_of_servers(q) == q.ranks : q.machines.size() == 1; }
 
 // Where the chunks of a channel, or of a head, do not follow one another by themselves.
 bool has_pieces(const Request& q) {
@@ -29,12 +45,21 @@ bool has_pieces(const Request& q) {
   return a == NcclAlgorithm::tree || a == NcclAlgorithm::nvls_tree || is_collnet(a) || (a == NcclAlgorithm::nvls && !in_one_server(q));
 }
 
+std::string sizes_of_servers(const Request& q) {
+  if (!is_uneven(q)) return std::to_string(gpus_of_servers(q));
+  std::vector<std::size_t> sizes;
+  for (const std::vector<Rank>& m : q.machines) sizes.push_back(m.size());
+  return fmt::format("{}", fmt::join(sizes, ", "));
+}
+
 void fits_switches(const Request& q, Problems& problems) {
   const NcclAlgorithm a = q.settings.nccl;
-  const std::string ranks = fmt::format("these are {} ranks in servers of {}", q.ranks, std::max(q.settings.group, 1));
+  const std::string ranks = fmt::format("these are {} ranks in servers of {}", q.ranks, sizes_of_servers(q));
   const auto problem = [&](std::string what) { problems.push_back({"/algorithm", std::move(what)}); };
   if ((is_collnet(a) || a == NcclAlgorithm::nvls_tree) && in_one_server(q))
     problem(fmt::format("{} adds between servers; these are {} ranks in one", name_of(a), q.ranks));
+  else if (is_uneven(q) && (is_collnet(a) || a == NcclAlgorithm::nvls || a == NcclAlgorithm::nvls_tree))
+    problem(fmt::format("{} wants as many ranks in each server; {}", name_of(a), ranks));
   else if (is_collnet(a) && !q.sharp)
     problem(fmt::format("{} adds in the switches between servers, which do so only where the fabric has \"sharp\"", name_of(a)));
   else if (a == NcclAlgorithm::nvls && !in_one_server(q) && !q.sharp)
@@ -46,8 +71,8 @@ void fits_servers(const Request& q, Problems& problems) {
   if (q.ranks < 1) return;
   if (g < 0 || (g > 0 && q.ranks % g != 0))
     problems.push_back({"/group", fmt::format("must divide the {} ranks ({}), got {}", q.ranks, divisors_of(q.ranks), g)});
-  else if (nics < 0 || nics > std::max(g, 1))
-    problems.push_back({"/nics", fmt::format("must be 1 to {}, the GPUs of a server, got {}", std::max(g, 1), nics)});
+  else if (nics < 0 || nics > gpus_of_servers(q))
+    problems.push_back({"/nics", fmt::format("must be 1 to {}, the GPUs of a server, got {}", gpus_of_servers(q), nics)});
   fits_switches(q, problems);
   if (!has_pieces(q) && q.settings.nccl != NcclAlgorithm::automatic && pieces_of(q.settings) > 1 && q.collective != Collective::broadcast &&
       q.collective != Collective::reduce)

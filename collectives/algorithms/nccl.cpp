@@ -153,13 +153,16 @@ class Entries {
 Ring ring_through(const NcclShape& shape, const std::vector<int>& gpus) {
   Ring ring;
   ring.place_of.resize(static_cast<std::size_t>(shape.ranks));
-  for (int server = 0; server < shape.servers(); ++server)
-    for (int i = 0; i < shape.gpus; ++i) {
-      const int position = alternates(shape) && server % 2 == 1 ? shape.gpus - 1 - i : i;
-      const Rank rank = server * shape.gpus + gpus[static_cast<std::size_t>(position)];
+  for (int server = 0; server < shape.servers(); ++server) {
+    std::vector<int> way = gpus;
+    for (int more = shape.gpus; more < shape.gpus_of(server); ++more) way.insert(way.begin() + 1, more);
+    if (alternates(shape) && server % 2 == 1) std::ranges::reverse(way);
+    for (const int gpu : way) {
+      const Rank rank = shape.rank(server, gpu);
       ring.place_of[static_cast<std::size_t>(rank)] = static_cast<int>(ring.ranks.size());
       ring.ranks.push_back(rank);
     }
+  }
   return ring;
 }
 
@@ -189,10 +192,20 @@ struct Round {
   }
 };
 
-// After how many ranks rings look the same; 0: never.
+// After how many servers rings look the same; 0: never.
 int turn_of(const NcclShape& shape) {
-  if (!alternates(shape)) return shape.gpus;
-  return shape.servers() % 2 == 0 ? 2 * shape.gpus : 0;
+  if (!shape.is_even()) return 0;
+  if (!alternates(shape)) return 1;
+  return shape.servers() % 2 == 0 ? 2 : 0;
+}
+
+// By rank, the one on the same GPU so many servers on.
+std::vector<Rank> turned_by(const NcclShape& shape, int turn) {
+  std::vector<Rank> out(static_cast<std::size_t>(shape.ranks));
+  for (int server = 0; server < shape.servers(); ++server)
+    for (int gpu = 0; gpu < shape.gpus; ++gpu)
+      out[static_cast<std::size_t>(shape.rank(server, gpu))] = shape.rank((server + turn) % shape.servers(), gpu);
+  return out;
 }
 
 // Where ranks hold blocks, a block is cut among the channels; else the message is, and then each part among the ranks.
@@ -203,6 +216,8 @@ Schedule rings(const NcclShape& shape, Collective collective) {
   Schedule s{.name = fmt::format("nccl_ring_{}", name_of(collective)), .collective = collective, .ranks = n, .chunks = all};
   s.channels.clear();
   const auto by_channel = rings_by_channel(shape);
+  std::shared_ptr<const std::vector<Rank>> turned;
+  if (const int turn = turn_of(shape); turn > 0) turned = std::make_shared<const std::vector<Rank>>(turned_by(shape, turn));
   for (int c = 0; c < channels; ++c) {
     const auto chunk_of = [=](Rank r) { return blocks ? r * channels + c : c * n + r; };
     const Round round{by_channel[static_cast<std::size_t>(c)], chunk_of};
@@ -210,12 +225,14 @@ Schedule rings(const NcclShape& shape, Collective collective) {
       const bool reduces = adds && k < n - 1;
       round.add_step(adds && !reduces ? k - (n - 1) : k, reduces, step);
     });
-    if (const int turn = turn_of(shape); turn > 0)
-      s.channels.back().declare({.rank = [=](Rank r) { return mod(r + turn, n); },
+    if (turned)
+      s.channels.back().declare({.rank = [=](Rank r) { return (*turned)[static_cast<std::size_t>(r)]; },
                                  .chunk =
                                      [=](int i) {
                                        if (i >= all) return i;
-                                       return blocks ? mod(i + turn * channels, all) : i / n * n + mod(i + turn, n);
+                                       const int rank = blocks ? i / channels : i % n;
+                                       const Rank other = (*turned)[static_cast<std::size_t>(rank)];
+                                       return blocks ? other * channels + i % channels : i - rank + other;
                                      }});
   }
   return s;
@@ -254,8 +271,10 @@ std::vector<Rank> parents_of(const NcclShape& shape, const std::vector<int>& gpu
   };
   std::vector<Rank> parents(static_cast<std::size_t>(shape.ranks), -1);
   for (int server = 0; server < servers; ++server)
-    for (int i = 0; i < shape.gpus; ++i) {
-      const auto rank_of = [&](int at, int gpu) { return at * shape.gpus + gpus[static_cast<std::size_t>(gpu)]; };
+    for (int i = 0; i < shape.gpus_of(server); ++i) {
+      const auto rank_of = [&](int at, int place) {
+        return shape.rank(at, place < shape.gpus ? gpus[static_cast<std::size_t>(place)] : place);
+      };
       Rank& parent = parents[static_cast<std::size_t>(rank_of(server, i))];
       if (i > 0)
         parent = rank_of(server, below == BelowHead::chain ? i - 1 : 0);
@@ -303,17 +322,30 @@ Schedule trees_of(const NcclShape& shape, int heads, const Parents& parents) {
   return beside(trees);
 }
 
+int depth_of(const std::vector<Rank>& parents) {
+  int height = 0;
+  for (Rank rank = 0; rank < static_cast<Rank>(parents.size()); ++rank) {
+    int up = 0;
+    for (Rank at = rank; (at = parents[static_cast<std::size_t>(at)]) >= 0;) ++up;
+    height = std::max(height, up);
+  }
+  return height;
+}
+
 Price price_of_trees(const NcclShape& shape, int heads, const Parents& parents, int deep) {
   const int parts = 2 * heads;
   Price price{.chunks = parts * shape.pieces};
   if (shape.ranks == 1) return price;
+  int height = ceil_log2(shape.servers()) + deep;  // but where the largest servers are not the lowest of a tree
+  if (!shape.is_even()) height = 0;
   std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.ranks));
   for (int part = 0; part < parts; ++part) {
     const std::vector<Rank> above = parents(part / 2, part % 2 == 1);
     for (std::size_t r = 0; r < above.size(); ++r)
       if (above[r] >= 0) ++sent[r], ++sent[static_cast<std::size_t>(above[r])];
+    if (!shape.is_even()) height = std::max(height, depth_of(above));
   }
-  price.steps = 2 * (ceil_log2(shape.servers()) + deep + shape.pieces - 1);
+  price.steps = 2 * (height + shape.pieces - 1);
   price.messages = std::int64_t{2} * (shape.ranks - 1) * parts * shape.pieces;
   price.max_chunks_sent = *std::ranges::max_element(sent) * shape.pieces;
   return price;
@@ -355,7 +387,7 @@ double nvls_gain(int gpus) { return 2.0 * (gpus - 1) / (gpus + 1); }
 
 std::vector<Rank> nccl_heads(const NcclShape& shape, int nic) {
   std::vector<Rank> out;
-  for (int server = 0; server < shape.servers(); ++server) out.push_back(server * shape.gpus + head_of(shape, nic));
+  for (int server = 0; server < shape.servers(); ++server) out.push_back(shape.rank(server, head_of(shape, nic)));
   return out;
 }
 
@@ -390,10 +422,10 @@ Schedule through_switches(const NcclShape& shape, BelowHead below) {
         const int left = up ? height - 1 - k : k;  // steps to the switches
         if (left == 0) return add_heads(shape, part % shape.nics, up, step);
         const int last = below == BelowHead::chain ? left : shape.gpus - 1;
-        for (int first = 0; first < shape.ranks; first += shape.gpus)
+        for (int server = 0; server < shape.servers(); ++server)
           for (int i = left; i <= last; ++i) {
             const auto own = static_cast<std::size_t>(i);
-            const Rank gpu = first + chain[own], above = first + chain[below == BelowHead::chain ? own - 1 : 0];
+            const Rank gpu = shape.rank(server, chain[own]), above = shape.rank(server, chain[below == BelowHead::chain ? own - 1 : 0]);
             if (up)
               step.reduce({.from = gpu, .to = above, .chunk = 0});
             else

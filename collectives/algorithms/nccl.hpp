@@ -18,17 +18,24 @@ enum class NcclProtocol : std::uint8_t { automatic, ll, ll128, simple };
 std::string_view name_of(NcclAlgorithm);
 std::string_view name_of(NcclProtocol);
 
-// Neighbouring ranks are the GPUs of a server.
+// Neighbouring ranks are the GPUs of a server, or `machines` says which are.
 struct NcclShape {
   int ranks = 1;
-  int gpus = 1;                               // of each server; divides the ranks
-  int nics = 1;                               // of each server; NIC i is that of GPU i * gpus / nics and of those behind it
-  int channels = 1;                           // channel c leaves and enters servers through NIC c mod nics
-  int pieces = 1;                             // of each channel's part, one behind the other: of trees and of chains
-  std::vector<std::vector<int>> orders = {};  // in which a channel goes through the GPUs of a server, as NVLinks join them, in turn;
-                                              // none: in the order of their numbers
-  bool pxn = false;                           // NVLinks join the GPUs of a server, and relay what leaves by another GPU's NIC
-  int servers() const { return ranks / gpus; }
+  int gpus = 1;                                  // of each server, or of the one with fewest
+  int nics = 1;                                  // of each server; NIC i is that of GPU i * gpus / nics and of those behind it
+  int channels = 1;                              // channel c leaves and enters servers through NIC c mod nics
+  int pieces = 1;                                // of each channel's part, one behind the other: of trees and of chains
+  std::vector<std::vector<int>> orders = {};     // in which a channel goes through the GPUs of a server, as NVLinks join them, in turn;
+                                                 // none: in the order of their numbers
+  bool pxn = false;                              // NVLinks join the GPUs of a server, and relay what leaves by another GPU's NIC
+  std::vector<std::vector<Rank>> machines = {};  // by server the ranks of its GPUs; those beyond `gpus` have no NIC of their own
+
+  int servers() const { return machines.empty() ? ranks / gpus : static_cast<int>(machines.size()); }
+  int gpus_of(int server) const { return machines.empty() ? gpus : static_cast<int>(machines[static_cast<std::size_t>(server)].size()); }
+  Rank rank(int server, int gpu) const {
+    return machines.empty() ? server * gpus + gpu : machines[static_cast<std::size_t>(server)][static_cast<std::size_t>(gpu)];
+  }
+  bool is_even() const { return ranks == servers() * gpus; }
 };
 
 // What one message carries at most: a step of NCCL's buffers, as NCCL makes it smaller for messages that would fill few of them.

@@ -72,7 +72,7 @@ void forward(const Rails& at, int s, bool in_ranges, Step& step) {
     }
 }
 
-bool relays(const NcclShape& shape) { return shape.pxn && shape.servers() > 1 && shape.nics > 1; }
+bool relays(const NcclShape& shape) { return shape.pxn && shape.machines.empty() && shape.servers() > 1 && shape.nics > 1; }
 
 }  // namespace
 

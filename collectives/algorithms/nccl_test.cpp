@@ -28,6 +28,11 @@ const std::vector<NcclShape> shapes = {
     {.ranks = 4, .gpus = 4, .channels = 3, .pieces = 2, .orders = {{0, 2, 1, 3}, {3, 1, 2, 0}}},
     {.ranks = 12, .gpus = 4, .nics = 2, .channels = 2, .orders = {{0, 2, 1, 3}, {3, 1, 2, 0}}},
     {.ranks = 8, .gpus = 4, .nics = 4, .channels = 4, .orders = {{0, 2, 1, 3}}},
+    {.ranks = 8, .gpus = 4, .nics = 4, .channels = 4, .machines = {{0, 2, 4, 6}, {1, 3, 5, 7}}},
+    {.ranks = 12, .gpus = 4, .nics = 2, .channels = 2, .orders = {{0, 2, 1, 3}}, .machines = {{11, 3, 5, 8}, {0, 1, 2, 9}, {10, 4, 6, 7}}},
+    {.ranks = 7, .gpus = 3, .nics = 3, .channels = 3, .pieces = 2, .machines = {{0, 1, 2, 3}, {4, 5, 6}}},
+    {.ranks = 6, .gpus = 1, .channels = 2, .pieces = 3, .machines = {{0, 3, 5}, {1}, {2, 4}}},
+    {.ranks = 14, .gpus = 1, .nics = 1, .channels = 1, .pieces = 2, .machines = {{0, 1}, {2, 3, 4, 5, 6, 7, 8, 9}, {10, 11, 12}, {13}}},
 };
 
 Request request_of(const NcclShape& shape, Collective collective, NcclAlgorithm algorithm, Rank root = 0) {
@@ -35,12 +40,13 @@ Request request_of(const NcclShape& shape, Collective collective, NcclAlgorithm 
           .algorithm = "nccl",
           .ranks = shape.ranks,
           .root = root,
-          .settings = {.group = shape.gpus,
+          .settings = {.group = shape.is_even() ? shape.gpus : 0,
                        .channels = shape.channels,
                        .pieces = algorithm == NcclAlgorithm::ring && collective != Collective::broadcast ? 0 : shape.pieces,
                        .nics = shape.nics,
                        .nccl = algorithm},
           .orders = shape.orders,
+          .machines = shape.machines,
           .sharp = true};
 }
 
@@ -106,7 +112,7 @@ TEST_CASE("nccl: every collective is right on any servers, and takes what its fo
     for (const Collective collective : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather})
       prove(request_of(shape, collective, NcclAlgorithm::ring));
     prove(request_of(shape, Collective::allreduce, NcclAlgorithm::tree));
-    if (shape.servers() > 1) prove(request_of(shape, Collective::allreduce, NcclAlgorithm::nvls_tree));
+    if (shape.servers() > 1 && shape.is_even()) prove(request_of(shape, Collective::allreduce, NcclAlgorithm::nvls_tree));
     for (const Rank root : {0, shape.ranks / 2, shape.ranks - 1})
       prove(request_of(shape, Collective::broadcast, NcclAlgorithm::ring, root));
   }
@@ -125,7 +131,8 @@ TEST_CASE("nccl: where switches between servers add, any servers, NICs and piece
           }
       }
   for (const NcclShape& shape : shapes)
-    if (!shape.orders.empty() && shape.servers() > 1) prove(request_of(shape, Collective::allreduce, NcclAlgorithm::collnet_chain));
+    if ((!shape.orders.empty() || !shape.machines.empty()) && shape.servers() > 1 && shape.is_even())
+      prove(request_of(shape, Collective::allreduce, NcclAlgorithm::collnet_chain));
 }
 
 TEST_CASE("nccl: a head sends switches between servers its part once and gets it once, and nothing else leaves a server") {
@@ -176,6 +183,25 @@ TEST_CASE("nccl: rings stay on their rail, one for each NIC, also where a NIC ha
       }
       const int own = static_cast<int>(c), before = mod(own - 1, shape.nics);
       CHECK(used == (shape.nics == shape.gpus ? std::set<int>{before, own} : std::set<int>{own}));
+    }
+  }
+}
+
+TEST_CASE("nccl: a ring enters and leaves each server once, whatever order its ranks come in and however many there are") {
+  for (const NcclShape& shape : shapes) {
+    if (shape.machines.empty()) continue;
+    std::vector<int> server_of(static_cast<std::size_t>(shape.ranks));
+    for (int server = 0; server < shape.servers(); ++server)
+      for (const Rank rank : shape.machines[static_cast<std::size_t>(server)]) server_of[static_cast<std::size_t>(rank)] = server;
+    for (const Steps& channel : nccl_ring_allreduce(shape).channels) {
+      std::map<int, int> left;
+      Step step;
+      channel.produce(0, step);
+      for (const Transfer& t : step.transfers()) {
+        const int from = server_of[static_cast<std::size_t>(t.from)];
+        if (from != server_of[static_cast<std::size_t>(t.to)]) ++left[from];
+      }
+      for (int server = 0; server < shape.servers(); ++server) CHECK(left[server] == 1);
     }
   }
 }
@@ -244,6 +270,10 @@ TEST_CASE("nccl: what does not fit is refused: GPUs that do not divide the ranks
   CHECK(places(request) == std::vector<std::string>{"/group: must divide the 6 ranks (1, 2, 3, 6), got 4"});
   request.settings = {.group = 2, .nics = 3};
   CHECK(places(request) == std::vector<std::string>{"/nics: must be 1 to 2, the GPUs of a server, got 3"});
+  request.settings = {.nccl = NcclAlgorithm::nvls_tree}, request.machines = {{0, 1, 2, 3}, {4, 5}};
+  CHECK(places(request) ==
+        std::vector<std::string>{"/algorithm: nvls_tree wants as many ranks in each server; these are 6 ranks in servers of 4, 2"});
+  request.machines.clear();
   request.settings = {.pieces = 4, .nccl = NcclAlgorithm::ring};
   CHECK(places(request) ==
         std::vector<std::string>{"/pieces: must be 1 for rings and nvls, whose chunks follow one another already, got 4"});

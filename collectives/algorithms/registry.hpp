@@ -51,9 +51,10 @@ struct Request {
   int ranks = 1;  // without extra servers
   Rank root = 0;
   AlgorithmSettings settings = {};
-  std::optional<BiGraphShape> bigraph = {};   // the fabric, if it is one
-  std::vector<std::vector<int>> orders = {};  // of the GPUs of a server, for nccl (NcclShape)
-  bool sharp = false;                         // in-network aggregation between servers, for nccl
+  std::optional<BiGraphShape> bigraph = {};      // the fabric, if it is one
+  std::vector<std::vector<int>> orders = {};     // of the GPUs of a server, for nccl (NcclShape)
+  std::vector<std::vector<Rank>> machines = {};  // by server the ranks of its GPUs, for nccl; none: `group` neighbours each
+  bool sharp = false;                            // in-network aggregation between servers, for nccl
 };
 
 struct Algorithm {

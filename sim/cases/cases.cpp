@@ -45,9 +45,9 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
     if (training.stragglers.spread > 0 && !written(as_written, "/workload/stragglers/seed"))
       scenario.workload.training.stragglers.seed = scenario.seed;
   }
-  for (AlgorithmChoice& choice : scenario.workload.algorithms) choice = with_server_defaults(scenario, choice);
   if (!written(as_written, "/fabric/ecmp/seed")) scenario.fabric.ecmp.seed = scenario.seed;
   if (!written(as_written, "/placement/seed")) scenario.placement.seed = scenario.seed;
+  for (AlgorithmChoice& choice : scenario.workload.algorithms) choice = with_server_defaults(scenario, choice);
   for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
     JobChoice& job = scenario.jobs[i];
     if (job.name.empty()) job.name = fmt::format("job{}", i + 1);

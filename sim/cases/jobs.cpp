@@ -3,6 +3,7 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
+#include "sim/scenario/ranks_by_server.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -198,7 +199,8 @@ bool is_shared(const Scenario& s) {
   return !s.jobs.empty() || !s.traffic.empty() || (s.workload.iterations > 1 && !s.workload.training.given());
 }
 
-Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const JobChoice& job) {
+Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const JobChoice& job,
+                         std::span<const int> seats) {
   Scenario out = scenario;
   Workload& workload = out.workload;
   workload.collective = job.collective.value_or(workload.collective);
@@ -210,8 +212,8 @@ Scenario scenario_of_job(const Scenario& scenario, const AlgorithmChoice& algori
   workload.compute = job.compute;
   workload.training = {};
   workload.compressions.clear();
-  workload.algorithms = {with_server_defaults(out, job.algorithm.value_or(algorithm))};
-  out.placement = job.placement;
+  out.placement = seats.empty() ? job.placement : listed(seats.first(static_cast<std::size_t>(workload.ranks)));
+  workload.algorithms = {with_server_defaults(out, job.algorithm ? *job.algorithm : without_server_defaults(scenario, algorithm))};
   out.start_skew.reset();
   out.copies.clear();
   out.jobs.clear();

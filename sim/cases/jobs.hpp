@@ -3,6 +3,7 @@
 
 #include "sim/scenario/scenario.hpp"
 
+#include <span>
 #include <vector>
 
 namespace weft {
@@ -10,8 +11,9 @@ namespace weft {
 // Whether the network is shared in a row: jobs or traffic beside the workload, or a collective that repeats.
 bool is_shared(const Scenario&);
 
-// The scenario whose workload is this job alone, in a row of this algorithm and size. Its placement is not resolved.
-Scenario scenario_of_job(const Scenario&, const AlgorithmChoice&, Bytes size, const JobChoice&);
+// The scenario whose workload is this job alone, in a row of this algorithm and size, on its seats where they are known: else as it asks
+// to be placed.
+Scenario scenario_of_job(const Scenario&, const AlgorithmChoice&, Bytes size, const JobChoice&, std::span<const int> seats = {});
 
 // The endpoints of the workload's ranks, then of its extra servers.
 std::vector<int> placement_of_workload(const Scenario&, const AlgorithmChoice&);

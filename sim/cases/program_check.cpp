@@ -1,7 +1,9 @@
 #include "sim/cases/program_check.hpp"
 
+#include "models/server/server_fabric.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
+#include "sim/scenario/ranks_by_server.hpp"
 
 #include <algorithm>
 #include <set>
@@ -77,7 +79,14 @@ Scenario scenario_of_operation(const Scenario& scenario, const AlgorithmChoice& 
   w.collective = o.collective.value_or(Collective::allreduce);
   w.ranks = o.ranks.empty() ? ranks_of(scenario) : static_cast<int>(o.ranks.size());
   w.root = w.root < w.ranks ? w.root : 0;
-  w.algorithms = {with_server_defaults(out, o.algorithm.value_or(row))};
+  const bool on_servers = !o.ranks.empty() && !scenario.server.is_sub_node();
+  if (on_servers && problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server).empty()) {
+    const std::vector<int> all = place(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server);
+    std::vector<int> seats;
+    for (const Rank rank : o.ranks) seats.push_back(all.at(static_cast<std::size_t>(rank)));
+    out.placement = listed(seats);
+  }
+  w.algorithms = {with_server_defaults(out, o.algorithm ? *o.algorithm : without_server_defaults(scenario, row))};
   return out;
 }
 

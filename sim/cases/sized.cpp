@@ -3,6 +3,7 @@
 #include "models/fabric/routes.hpp"
 #include "sim/cases/nccl_question.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/ranks_by_server.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -37,8 +38,8 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
 
 SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, AlgorithmChoice choice) {
   AlgorithmSettings& s = choice.settings;
-  const int ranks = ranks_of(q.scenario), gpus = std::max(s.group, 1);
   const NcclQuestion question = nccl_question(q, s);
+  const int ranks = question.ranks, gpus = ranks_by_server(q.scenario, s).most;
   Regime regime = nccl_choice(q.hardware, question, q.size);
   s.nccl = regime.pattern;
   s.protocol = regime.protocol;
@@ -83,29 +84,36 @@ int pieces_done_first(const SizedQuestion& q, int steps, double bytes) {
 }  // namespace
 
 NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
-  const int ranks = ranks_of(q.scenario), gpus = std::max(s.group, 1);
-  NcclQuestion question{
-      .collective = q.scenario.workload.collective, .ranks = ranks, .servers = ranks / gpus, .algorithm = s.nccl, .protocol = s.protocol};
-  if (gpus > 1) {
-    const Way inside = way_between(q, 0, 1);
+  const RanksByServer at = ranks_by_server(q.scenario, s);
+  const int parts = std::max(q.scenario.workload.training.model_parallel, 1);
+  const auto way = [&](Rank a, Rank b) { return way_between(q, a * parts, b * parts); };
+  NcclQuestion question{.collective = q.scenario.workload.collective,
+                        .ranks = std::max(ranks_of(q.scenario) / parts, 1),
+                        .servers = at.servers,
+                        .algorithm = s.nccl,
+                        .protocol = s.protocol};
+  if (at.most > 1) {
+    const auto several = std::ranges::find_if(at.ranks, [](const std::vector<Rank>& server) { return server.size() > 1; });
+    const Way inside = several == at.ranks.end() ? way(0, 1) : way((*several)[0], (*several)[1]);
     question.nvlink = inside.kind == PathClass::nvlink;
     question.inside = inside.rate;
     question.staged = inside.staged;
-    if (const NvlinkRings rings = rings_of(q.scenario, gpus); !rings.orders.empty()) {
+    if (const NvlinkRings rings = rings_of(q.scenario, s); !rings.orders.empty()) {
       question.nvlink = true;
       question.inside = BitsPerSecond{rings.lane.count * static_cast<std::int64_t>(rings.orders.size())};
     }
   }
-  question.switch_adds = switch_adds(q.scenario.server);
-  question.sharp = q.scenario.fabric.sharp;
+  const bool uneven = !at.is_even();  // NVSwitches and the switches between servers add for as many ranks of each
+  question.switch_adds = !uneven && switch_adds(q.scenario.server);
+  question.sharp = !uneven && q.scenario.fabric.sharp;
   question.nvlinks_join_all = question.sharp && nvlinks_join_all(q.scenario.server);  // only CollNet asks, and it takes long
   question.nics = std::max(s.nics, 1);
   if (question.servers > 1) {
-    const Way outside = way_between(q, 0, gpus);
+    const Way outside = at.ranks.empty() ? way(0, at.least) : way(at.ranks[0][0], at.ranks[1][0]);
     question.outside = BitsPerSecond{outside.rate.count * question.nics};
     question.way = outside.latency;
     question.ll128 = outside.beside_sockets;
-    question.nvlink |= gpus == 1;  // nothing else joins a server's only GPU
+    question.nvlink |= at.most == 1;  // nothing else joins a server's only GPU
   }
   return question;
 }

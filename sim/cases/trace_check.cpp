@@ -3,25 +3,27 @@
 #include "models/traces/traced_job.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
+#include "sim/scenario/ranks_by_server.hpp"
 
 namespace weft {
 
-AlgorithmChoice algorithm_for(const Scenario& scenario, const AlgorithmChoice& row, Collective collective, int ranks) {
+AlgorithmChoice algorithm_for(const Scenario& scenario, const AlgorithmChoice& row, Collective collective, std::span<const int> seats) {
   Scenario alone = scenario;
   Workload& w = alone.workload;
   w.trace = {};
   w.collective = collective;
-  w.ranks = ranks;
+  w.ranks = static_cast<int>(seats.size());
   w.root = 0;
+  alone.placement = listed(seats);
   const auto fits = [&](const AlgorithmChoice& choice) {
     return find_algorithm(collective, choice.name) && extra_servers(choice.settings) == 0 && choice.name != "hdrm" &&
            algorithm_problems(alone, choice, "").empty();
   };
-  const AlgorithmChoice own = with_server_defaults(alone, row);
+  const AlgorithmChoice own = with_server_defaults(alone, without_server_defaults(scenario, row));
   if (fits(own)) return own;
   for (const std::string& name : algorithm_names(collective))
     if (const AlgorithmChoice other = with_server_defaults(alone, {.name = name}); fits(other)) return other;
-  throw InputError(fmt::format("no algorithm does {} on {} ranks", name_of(collective), ranks));
+  throw InputError(fmt::format("no algorithm does {} on {} ranks", name_of(collective), seats.size()));
 }
 
 std::vector<Problem> trace_problems(const Scenario& scenario) {

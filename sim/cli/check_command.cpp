@@ -3,7 +3,9 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/compression_check.hpp"
 #include "sim/cases/describe.hpp"
+#include "sim/cases/jobs.hpp"
 #include "sim/cases/plan.hpp"
+#include "sim/cases/sized.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/experiment.hpp"
 
@@ -38,22 +40,49 @@ bool keeps_promise(const AlgorithmChoice& algorithm, const LinkLoad& load) {
   return algorithm.name != "hdrm" || load.max_flows_per_link() <= 1;
 }
 
-bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm, const std::shared_ptr<const Fabric>& fabric,
-                     std::ostream& out) {
+// What an algorithm is for some sizes.
+struct OfSizes {
+  AlgorithmChoice choice;
+  std::vector<Bytes> sizes = {};  // none: for all
+};
+
+std::string text(const OfSizes& of) {
+  if (of.sizes.empty()) return label(of.choice);
+  if (of.sizes.size() == 1) return fmt::format("{} for {}", label(of.choice), to_string(of.sizes.front()));
+  return fmt::format("{} for {} to {}", label(of.choice), to_string(of.sizes.front()), to_string(of.sizes.back()));
+}
+
+// The schedules that the scenario's sizes run, each once.
+std::vector<OfSizes> by_size(const Scenario& scenario, const AlgorithmChoice& algorithm, const Fabric& fabric) {
+  const Workload& workload = scenario.workload;
+  const bool one_collective = !workload.has_program() && !workload.training.given() && workload.compressions.empty();
+  if (!one_collective || !depends_on_size(scenario, algorithm)) return {{algorithm}};
+  const std::vector<int> placement = placement_of_workload(scenario, algorithm);
+  std::vector<OfSizes> out;
+  for (const Bytes size : workload.sizes) {
+    const AlgorithmChoice choice = for_size({scenario, scenario.hardware, fabric, placement, size}, algorithm).choice;
+    if (out.empty() || label(out.back().choice) != label(choice)) out.push_back({choice});
+    out.back().sizes.push_back(size);
+  }
+  return out;
+}
+
+bool check_algorithm(const Scenario& scenario, const OfSizes& of, const std::shared_ptr<const Fabric>& fabric, std::ostream& out) {
+  const AlgorithmChoice& algorithm = of.choice;
   if (is_in_network(algorithm.name)) {
-    out << fmt::format("  -       {}: agents, not a schedule: every sum is compared while it runs on \"packet\"\n", label(algorithm));
+    out << fmt::format("  -       {}: agents, not a schedule: every sum is compared while it runs on \"packet\"\n", text(of));
     return true;
   }
   std::optional<Experiment> experiment;
   try {
     experiment.emplace(scenario, algorithm, fabric, Prover(Unprovable::is_noted));
   } catch (const RunError& error) {
-    out << fmt::format("  FAILED  {}: {}\n", label(algorithm), error.what());
+    out << fmt::format("  FAILED  {}: {}\n", text(of), error.what());
     return false;
   }
   const LinkLoad& load = experiment->link_load();
   if (!experiment->unproved().empty()) {
-    out << fmt::format("  ?       {}: not proved: {}; {}\n", label(algorithm), experiment->unproved(), load_text(load, *fabric));
+    out << fmt::format("  ?       {}: not proved: {}; {}\n", text(of), experiment->unproved(), load_text(load, *fabric));
     return false;
   }
   if (scenario.workload.has_program()) {
@@ -75,8 +104,8 @@ bool check_algorithm(const Scenario& scenario, const AlgorithmChoice& algorithm,
   }
   const Price cost = price(request_of(scenario, algorithm));
   const bool good = keeps_promise(algorithm, load);
-  out << fmt::format("  {}  {}: a correct {}; {} steps and {} messages, as its formula says; {}\n", good ? "ok    " : "FAILED",
-                     label(algorithm), name_of(scenario.workload.collective), cost.steps, cost.messages, load_text(load, *fabric));
+  out << fmt::format("  {}  {}: a correct {}; {} steps and {} messages, as its formula says; {}\n", good ? "ok    " : "FAILED", text(of),
+                     name_of(scenario.workload.collective), cost.steps, cost.messages, load_text(load, *fabric));
   return good;
 }
 
@@ -104,7 +133,9 @@ int check_command(const ScenarioArguments& arguments, std::ostream& out) {
     const std::shared_ptr<const Fabric> fabric = build(scenario.fabric.spec, scenario.server);
     good &= check_fabric(*fabric, out);
     for (const Scenario& row : by_compression(scenario))
-      for (const AlgorithmChoice& algorithm : scenario.workload.algorithms) good &= check_algorithm(row, algorithm, fabric, out);
+      for (const AlgorithmChoice& algorithm : scenario.workload.algorithms)
+        for (const OfSizes& of : is_in_network(algorithm.name) ? std::vector<OfSizes>{{algorithm}} : by_size(row, algorithm, *fabric))
+          good &= check_algorithm(row, of, fabric, out);
   }
   return good ? exit_ok : exit_run_failed;
 }

@@ -348,7 +348,7 @@ constexpr std::array row_rest = {
     field<&R::times>("times_us", "us", "Times of all runs, in their order, where the row stands for several.").in(Shown::json_only),
     derived<slowdown_by_faults>("slowdown_by_faults", "", "Time divided by that of the same run without failures.").in(Shown::json_only),
     field<&R::faults>("faults", "", "What failures of links and switches did, where there are any.").in(Shown::json_only),
-    field<&R::chosen>("chosen", "", "What an algorithm that chooses another by the size (mpi, two_level) runs; empty of others.")
+    field<&R::chosen>("chosen", "", "What an algorithm that chooses another by the size (mpi, nccl, two_level) runs; empty of others.")
         .in(Shown::json_only),
     field<&R::op>("redop", "", "The operation that reduces elements.").in(Shown::json_only),
     field<&R::notes>(

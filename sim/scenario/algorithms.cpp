@@ -3,6 +3,7 @@
 #include "models/server/server_fabric.hpp"
 #include "models/traces/traced_job.hpp"
 #include "sim/scenario/networks.hpp"
+#include "sim/scenario/ranks_by_server.hpp"
 
 #include <algorithm>
 #include <map>
@@ -53,42 +54,30 @@ std::string key_of_servers(const AlgorithmSettings& settings) { return settings.
 
 namespace {
 
-// Neighbouring ranks are the GPUs of a server where whole servers take part, or some of one; a channel for each NIC between servers,
-// or more where rings along NVLinks need them.
+// Servers are those that ranks share; a channel for each NIC between servers, of the server with fewest ranks, or more where rings along
+// NVLinks need them.
 AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
-  const int ranks = ranks_of(scenario), gpus = scenario.server.gpu_count();
-  if (s.group == 0 && gpus > 1 && ranks <= gpus) s.group = ranks;
-  if (s.group == 0 && gpus > 1 && ranks % gpus == 0) s.group = gpus;
-  const int of_server = std::max(s.group, 1);
-  if (s.nics == 0) s.nics = ranks > of_server ? std::clamp(scenario.server.nic_count(), 1, of_server) : 1;
-  const bool may_relay = scenario.workload.collective == Collective::alltoall && !s.pxn;
-  if (may_relay && s.nics > 1 && ranks > of_server && of_server == gpus && nvlinks_join_all(scenario.server)) s.pxn = true;
+  const RanksByServer at = ranks_by_server(scenario, s);
+  if (s.group == 0 && at.is_even() && scenario.server.gpu_count() > 1) s.group = at.least;
+  const int gpus = at.least;
+  if (s.nics == 0) s.nics = at.servers > 1 ? std::clamp(scenario.server.nic_count(), 1, gpus) : 1;
+  const bool may_relay = scenario.workload.collective == Collective::alltoall && !s.pxn && at.ranks.empty();
+  if (may_relay && s.nics > 1 && at.servers > 1 && gpus == scenario.server.gpu_count() && nvlinks_join_all(scenario.server)) s.pxn = true;
   if (s.channels == 0 && s.pxn.value_or(false)) s.channels = 1;  // what it relays goes on in one message
   if (s.channels == 0) {
-    const NvlinkRings rings = rings_of(scenario, of_server);
-    s.channels = ranks == of_server && !rings.orders.empty() ? static_cast<int>(rings.orders.size())
-                                                             : nvlink_channels(rings, s.nics, slowest_endpoint(scenario.fabric.spec));
+    const NvlinkRings rings = rings_of(scenario, s);
+    s.channels = at.servers == 1 && !rings.orders.empty() ? static_cast<int>(rings.orders.size())
+                                                          : nvlink_channels(rings, s.nics, slowest_endpoint(scenario.fabric.spec));
   }
   return s;
 }
 
-// Whether each so many ranks are on the first GPUs of a server.
-bool sits_in_order(const Scenario& scenario, int gpus) {
-  const Placement& placement = scenario.placement;
-  if (scenario.workload.training.model_parallel > 1) return false;
-  const int of_server = scenario.server.gpu_count();
-  if (placement.policy == PlacementPolicy::linear) return gpus == of_server || ranks_of(scenario) == gpus;
-  if (placement.policy != PlacementPolicy::list) return false;
-  for (std::size_t rank = 0; rank < placement.nodes.size(); ++rank)
-    if (placement.nodes[rank] % of_server != static_cast<int>(rank) % gpus) return false;
-  return true;
-}
-
 }  // namespace
 
-NvlinkRings rings_of(const Scenario& scenario, int gpus) {
-  if (gpus > scenario.server.gpu_count() || !sits_in_order(scenario, gpus)) return {};
-  return nvlink_rings(scenario.server, gpus);
+NvlinkRings rings_of(const Scenario& scenario, const AlgorithmSettings& settings) {
+  const RanksByServer at = ranks_by_server(scenario, settings);
+  if (!at.is_even() || !at.on_first_gpus || at.least > scenario.server.gpu_count()) return {};
+  return nvlink_rings(scenario.server, at.least);
 }
 
 AlgorithmChoice with_library(const Scenario& scenario, AlgorithmChoice choice) {
@@ -104,7 +93,9 @@ AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice c
   if (algorithm && algorithm->cuts_itself) choice.settings = nccl_defaults(scenario, choice.settings);
   if (!algorithm || algorithm->cuts_itself || choice.settings.group != 0 || gpus == 1) return choice;
   const bool rings = algorithm->staggers && choice.settings.channels > 1, leaders = choice.settings.library == MpiLibrary::mpich;
-  if (algorithm->takes_group || ((rings || leaders) && ranks_of(scenario) % gpus == 0)) choice.settings.group = gpus;
+  const RanksByServer at = ranks_by_server(scenario);
+  const int group = at.servers > 1 && at.is_even() && at.ranks.empty() ? at.least : gpus;
+  if (algorithm->takes_group || ((rings || leaders) && ranks_of(scenario) % group == 0)) choice.settings.group = group;
   return choice;
 }
 
@@ -132,7 +123,10 @@ Request request_of(const Scenario& scenario, const AlgorithmChoice& choice) {
               .settings = with_server_defaults(scenario, choice).settings};
   const FabricSpec ports = ports_of(scenario.fabric.spec, scenario.server);
   const Algorithm* algorithm = find_algorithm(workload.collective, choice.name);
-  if (algorithm && algorithm->cuts_itself) out.orders = rings_of(scenario, std::max(out.settings.group, 1)).orders;
+  if (algorithm && algorithm->cuts_itself) {
+    out.orders = rings_of(scenario, out.settings).orders;
+    out.machines = ranks_by_server(scenario, out.settings).ranks;
+  }
   out.sharp = scenario.fabric.sharp;
   if (const auto* bigraph = std::get_if<BiGraph>(&ports)) out.bigraph = {bigraph->switches, bigraph->nodes_per_switch};
   return out;

@@ -36,8 +36,8 @@ AlgorithmChoice with_server_defaults(const Scenario&, AlgorithmChoice);
 // The choice without what it has from there, for other ranks of the same servers.
 AlgorithmChoice without_server_defaults(const Scenario&, AlgorithmChoice);
 
-// Along the NVLinks of each server, where neighbouring ranks sit on its first `gpus` GPUs in their order.
-NvlinkRings rings_of(const Scenario&, int gpus);
+// Along the NVLinks of each server, where as many ranks sit on the first GPUs of each.
+NvlinkRings rings_of(const Scenario&, const AlgorithmSettings&);
 
 // What the registry is asked for. On a BiGraph its nodes are the ports of NICs.
 Request request_of(const Scenario&, const AlgorithmChoice&);
