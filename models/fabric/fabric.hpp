@@ -134,7 +134,8 @@ class Fabric {
 enum class EcmpPolicy {
   hash,          // a seeded hash of (source, destination)
   d_mod_k,       // destination mod the number of paths (Zahavi 2012): no collisions for shifts on a fat-tree
-  least_loaded,  // in the order of first use, each pair to the path whose busiest link between switches has fewest flows in that step
+  least_loaded,  // in the order of first use, each pair to the path whose busiest link between switches has fewest flows in that step, and
+                 // of several such to the one with fewest routes of other schedules
 };
 struct Ecmp {
   EcmpPolicy policy = EcmpPolicy::hash;

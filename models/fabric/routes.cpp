@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -28,7 +29,9 @@ Routes::Routes(const Fabric& fabric, Ecmp ecmp) : fabric_(fabric), ecmp_(ecmp), 
     if (fresh) kinds_.push_back(at->first);
     kind_of_link_.push_back(at->second);
   }
-  if (ecmp.policy == EcmpPolicy::least_loaded) flows_.resize(static_cast<std::size_t>(fabric.links()));
+  if (ecmp.policy != EcmpPolicy::least_loaded) return;
+  flows_.resize(static_cast<std::size_t>(fabric.links()));
+  routes_of_others_.resize(static_cast<std::size_t>(fabric.links()));
 }
 
 int Routes::add_switches(std::span<const int> endpoints) {
@@ -60,6 +63,13 @@ RouteId Routes::of(int from, int to) {
 void Routes::begin_step() {
   for (const LinkId link : loaded_) flows_[static_cast<std::size_t>(link)] = 0;
   loaded_.clear();
+}
+
+void Routes::begin_schedule() {
+  begin_step();
+  if (ecmp_.policy != EcmpPolicy::least_loaded) return;
+  for (; first_own_ < size(); ++first_own_)
+    for (const Hop& hop : hops(first_own_)) ++routes_of_others_[static_cast<std::size_t>(hop.link)];
 }
 
 std::size_t Routes::first_place(std::uint64_t pair) const { return mixed(pair) & (slots_.size() - 1); }
@@ -140,13 +150,18 @@ int Routes::choose(int from, int to) {
 // Links of endpoints do not count: the choices share them, and where they are the busiest no choice would look better than
 // another.
 int Routes::least_loaded(int from, int to, int choices) {
-  int best = 0, fewest = std::numeric_limits<int>::max();
-  for (int choice = 0; choice < choices && fewest > 0; ++choice) {
+  int best = 0;
+  constexpr int most = std::numeric_limits<int>::max();
+  std::pair fewest(most, most);  // flows of the step, routes of others
+  for (int choice = 0; choice < choices && fewest > std::pair(0, 0); ++choice) {
     candidate_.clear();
     fabric_.append_path(from, to, choice, candidate_);
-    int busiest = 0;
-    for (const Hop& hop : candidate_)
-      if (fabric_.between_switches(hop.link)) busiest = std::max(busiest, flows_[static_cast<std::size_t>(hop.link)]);
+    std::pair busiest(0, 0);
+    for (const Hop& hop : candidate_) {
+      if (!fabric_.between_switches(hop.link)) continue;
+      const auto link = static_cast<std::size_t>(hop.link);
+      busiest = {std::max(busiest.first, flows_[link]), std::max(busiest.second, routes_of_others_[link])};
+    }
     if (busiest < fewest) best = choice, fewest = busiest;
   }
   return best;

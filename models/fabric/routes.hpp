@@ -38,6 +38,9 @@ class Routes {
 
   // least_loaded: the flows counted so far belong to earlier steps. Of no effect on the other policies.
   void begin_step();
+  // And the routes chosen so far to others, who may send at the same time: of paths with as many flows in a step, a new route takes the
+  // one whose busiest link has fewest of theirs.
+  void begin_schedule();
 
   int size() const { return static_cast<int>(latency_.size()); }
   std::span<const Hop> hops(RouteId id) const {  // valid until the next call of of()
@@ -87,7 +90,9 @@ class Routes {
   std::vector<std::shared_ptr<const SwitchTree>> trees_;  // by place, from that of the last endpoint on
   std::vector<int> flows_;                                // by link, in the current step; least_loaded only
   std::vector<LinkId> loaded_;                            // the links with flows
-  std::vector<Hop> candidate_;                            // scratch
+  std::vector<int> routes_of_others_;                     // by link: those before first_own_; least_loaded only
+  RouteId first_own_ = 0;
+  std::vector<Hop> candidate_;  // scratch
 };
 
 // A seeded mix of a pair, the same on every machine.

@@ -137,4 +137,19 @@ TEST_CASE("routes: least_loaded counts a pair that has its route, and forgets at
   CHECK(spine(1, 2) == first);  // nothing is loaded: the first choice
 }
 
+TEST_CASE("routes: of paths with as few flows, least_loaded takes the one with fewest routes of other schedules") {
+  const auto net = build(leaf_spine(2, 8, 8));
+  Routes routes(*net, {EcmpPolicy::least_loaded, 0});
+  std::set<NodeId> spines;
+  for (int i = 0; i < 8; ++i) {  // eight who send at the same time, each to a node of the other leaf: a spine for each
+    routes.begin_schedule();
+    spines.insert(net->to(routes.hops(routes.of(i, 8 + i))[1].link));
+  }
+  CHECK(spines.size() == 8);
+  // A ninth shares a spine with one of them; the flows of one step still come first, its second flow has another.
+  routes.begin_schedule();
+  const NodeId ninth = net->to(routes.hops(routes.of(0, 9))[1].link), tenth = net->to(routes.hops(routes.of(1, 10))[1].link);
+  CHECK(ninth != tenth);
+}
+
 }  // namespace weft

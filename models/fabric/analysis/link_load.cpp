@@ -59,6 +59,7 @@ bool repeats(const Steps& channel, int k) {
 LinkLoad link_load(const Schedule& schedule, std::span<const int> placement, Routes& routes) {
   check(static_cast<int>(placement.size()) >= schedule.ranks, "{} ranks placed on {} endpoints", schedule.ranks, placement.size());
   LinkLoad load;
+  routes.begin_schedule();
   StepCounter counter(routes);
   Pairs pairs, previous;
   Step produced;
