@@ -44,6 +44,22 @@ TEST_CASE("packet: a window larger than the round trip holds does not slow a mes
   }
 }
 
+TEST_CASE("packet: DCTCP's slow start doubles the window each round trip, also where acknowledgements come at the rate of the link") {
+  // A round trip is 80 us, and a packet 0.33 us: windows of 16, 32 and 64 packets each wait for their first acknowledgement. Then the
+  // last 16 of 128 packets are sent, and arrive 40 us later. With one acknowledgement for four packets each round trip is three packets
+  // longer.
+  const auto star = build(Star{.nodes = 2, .host_link = {100_Gbps, 20_us}});
+  PacketSettings s{.ecn = {.on = false}, .transport = PacketTransport::dctcp, .window = 64_KiB, .acknowledgement = 0_B};
+  constexpr double packet = 0.32768;
+  for (const int every : {1, 4}) {
+    CAPTURE(every);
+    s.acknowledge_every = every;
+    Wires wires(*star, s);
+    wires.send(0, 1, 512_KiB);
+    CHECK(wires.run().front().microseconds() == doctest::Approx(3 * (80 + every * packet) + 40 + 16 * packet).epsilon(0.005));
+  }
+}
+
 TEST_CASE("packet: two DCTCP messages share a link in halves, and the queue stays near the threshold") {
   const auto star = build(Star{.nodes = 3, .host_link = wire});
   const auto second_takes = [&](Bytes bytes) {
