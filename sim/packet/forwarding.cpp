@@ -52,10 +52,10 @@ void PacketNetwork::wait(const Packet& packet, std::uint32_t hop_index) {
     at.high_water = std::max(at.high_water, at.used);
   }
   if (hop.holds_back) {
-    const HopEntry& before = hops_[hop.before];
-    Queue& from = queues_[queue_index(before.link, before.priority)];
+    const std::uint32_t index = ingress_of(hop);
+    Queue& from = queues_[index];
     from.ingress += packet.bytes;
-    if (!from.stopped && from.ingress > kind_of(before.link).pause_above) tell(from, before, Event::pause);
+    if (!from.stopped && from.ingress > pause_above(index, port.at_switch, used_at(port))) tell(index, Event::pause);
   }
   queue.bytes += packet.bytes;
   queue.high_water = std::max(queue.high_water, queue.bytes);
@@ -67,6 +67,27 @@ void PacketNetwork::wait(const Packet& packet, std::uint32_t hop_index) {
   ++port.waiting;
   if (hop.priority == control_) ++port.control_waiting;
   wake(hop.link);
+}
+
+// Of what came over a link and waits at its far end. In a switch one link may have as much as dynamic_threshold times what is free, so
+// that the last to fill it are paused as early as the others (Choudhury & Hahne 1998).
+std::int64_t PacketNetwork::pause_above(std::uint32_t queue, std::uint32_t at_switch, std::int64_t used) const {
+  const std::int64_t most = kind_of(queue / classes_).pause_above;
+  return at_switch == none ? most : std::min(most, share_of_free(switches_[at_switch], used));
+}
+
+// xon, or as far below an earlier pause in proportion.
+std::int64_t PacketNetwork::resume_at(std::uint32_t queue, std::uint32_t at_switch, std::int64_t used) const {
+  const LinkKind& kind = kind_of(queue / classes_);
+  const std::int64_t limit = pause_above(queue, at_switch, used);
+  if (limit == kind.pause_above) return kind.resume_at;
+  return static_cast<std::int64_t>(static_cast<double>(limit) * static_cast<double>(kind.resume_at) /
+                                   static_cast<double>(kind.pause_above));
+}
+
+std::int64_t PacketNetwork::share_of_free(const Switch& at, std::int64_t used) const {
+  const double share = settings_.dynamic_threshold * static_cast<double>(std::max<std::int64_t>(0, at.shared - used));
+  return static_cast<std::int64_t>(std::min(share, 9e18));
 }
 
 bool PacketNetwork::admits(const Port& port, const HopEntry& hop, std::uint32_t bytes) const {
@@ -133,14 +154,24 @@ Packet PacketNetwork::take_packet(Port& port, Queue& queue) {
   if (activity_) note_queue(hop, queue);
   --port.waiting;
   if (hop.priority == control_) --port.control_waiting;
+  const bool was_tight = buffered(port, hop) && is_tight(switches_[port.at_switch]);
   if (buffered(port, hop)) switches_[port.at_switch].used -= packet.bytes;
   if (hop.holds_back) {
-    const HopEntry& before = hops_[hop.before];
-    Queue& from = queues_[queue_index(before.link, before.priority)];
+    const std::uint32_t index = ingress_of(hop);
+    Queue& from = queues_[index];
     from.ingress -= packet.bytes;
-    if (from.stopped && from.ingress <= kind_of(before.link).resume_at) tell(from, before, Event::resume);
+    if (from.stopped && from.ingress <= resume_at(index, port.at_switch, used_at(port))) tell(index, Event::resume);
   }
+  if (was_tight) resume_where_possible(port.at_switch);
   return packet;
+}
+
+// There is more room in the switch: not only for the link that the packet came over.
+void PacketNetwork::resume_where_possible(std::uint32_t at_switch) {
+  const Switch& at = switches_[at_switch];
+  for (std::size_t i = at.stopped.size(); i-- > 0;)
+    if (const std::uint32_t queue = at.stopped[i]; queues_[queue].ingress <= resume_at(queue, at_switch, at.used))
+      tell(queue, Event::resume);
 }
 
 void PacketNetwork::transmit(Port& port, std::uint32_t index, const Packet& packet, std::uint32_t hop_index) {
@@ -180,10 +211,19 @@ std::int64_t PacketNetwork::head_start(const Port& port, const HopEntry& hop, st
 }
 
 // The far end of a link tells its sender to stop or to go on.
-void PacketNetwork::tell(Queue& queue, const HopEntry& hop, Event what) {
+void PacketNetwork::tell(std::uint32_t index, Event what) {
+  Queue& queue = queues_[index];
+  const std::uint32_t link = index / classes_, at_switch = switch_at_end(link);
   queue.stopped = what == Event::pause;
   ++queue.telling;
-  schedule(later(now_, kind_of(hop.link).delay_ps), what, hop.link * most_priorities + hop.priority);
+  if (at_switch != none) {
+    std::vector<std::uint32_t>& stopped = switches_[at_switch].stopped;
+    if (queue.stopped)
+      stopped.push_back(index);
+    else
+      *std::ranges::find(stopped, index) = stopped.back(), stopped.pop_back();
+  }
+  schedule(later(now_, kind_of(link).delay_ps), what, link * most_priorities + index % classes_);
 }
 
 void PacketNetwork::paused(std::uint32_t index) {

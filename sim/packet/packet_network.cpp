@@ -1,6 +1,7 @@
 #include "sim/packet/packet_network.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace weft {
@@ -11,6 +12,10 @@ LinkId link_named(const Fabric& fabric, const std::string& name, std::vector<std
     if (fabric.link_name(id) == name) return id;
   problems.push_back(fmt::format("packet: the fabric has no link \"{}\"", name));
   return 0;
+}
+
+std::int64_t round_trip_bytes(std::int64_t delay_ps, std::int64_t bits_per_second) {
+  return static_cast<std::int64_t>(2e-12 * static_cast<double>(delay_ps) * static_cast<double>(bits_per_second) / 8);
 }
 
 }  // namespace
@@ -63,6 +68,9 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
     for (int p = 0; p <= control_; ++p) queues_[queue_index(link, p)].chance = Chance(settings.seed, queue_index(link, p));
     if (settings.faults.loss > 0 || settings.faults.corruption > 0) losses_.emplace_back(~settings.seed, link);
   }
+  for (Switch& at : switches_) at.shared = settings.switch_buffer.count;
+  for (std::uint32_t link = 0; link < ports_.size(); ++link)
+    if (const std::uint32_t at = switch_at_end(link); at != none) switches_[at].shared -= headroom(link);
   // Most events are of packets that have just been sent: they end their transmission, or arrive.
   std::int64_t ahead_ps = 0;
   for (const LinkKind& kind : kinds_) ahead_ps = std::max(ahead_ps, later(kind.full_ps, kind.delay_ps));
@@ -85,14 +93,18 @@ void PacketNetwork::set_pauses(std::uint32_t index, LinkKind& kind) const {
   const Link& link = fabric_.link(static_cast<LinkId>(index));
   if (fabric_.device(fabric_.to(static_cast<LinkId>(index))).kind == DeviceKind::endpoint) return;
   if (link.in_server) {
-    const auto on_the_way =
-        static_cast<std::int64_t>(2e-12 * static_cast<double>(kind.delay_ps) * static_cast<double>(kind.bits_per_second) / 8);
-    kind.resume_at = on_the_way + 2 * full_bytes_;
+    kind.resume_at = round_trip_bytes(kind.delay_ps, kind.bits_per_second) + 2 * full_bytes_;
     kind.pause_above = kind.resume_at + 2 * full_bytes_;
   } else if (settings_.pfc.on) {
     kind.resume_at = settings_.pfc.xon.count;
     kind.pause_above = settings_.pfc.xoff.count;
   }
+}
+
+// Of each priority of a link: what comes in the round trip of a pause, the packet that was too much and the one under way.
+std::int64_t PacketNetwork::headroom(std::uint32_t link) const {
+  const LinkKind& kind = kind_of(link);
+  return (round_trip_bytes(kind.delay_ps, kind.bits_per_second) + 2 * full_bytes_) * control_;
 }
 
 PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim /*claim*/, BitsPerSecond rate) {
@@ -216,10 +228,12 @@ PacketReport PacketNetwork::report() const {
       .queues = {}, .wire_bytes = {}, .switch_high_water = {}, .packet_hops = packet_hops_, .packets = packets_, .resent = resent_};
   r.lost = lost_, r.corrupted = corrupted_, r.timeouts = timeouts_, r.notifications = notifications_;
   for (std::uint32_t link = 0; link < ports_.size(); ++link) {
-    r.wire_bytes.push_back(ports_[link].carried);
+    const Port& port = ports_[link];
+    const double to_send = static_cast<double>(std::max<std::int64_t>(0, port.free_at - now_)) * 1e-12;  // seconds, of the last packet
+    r.wire_bytes.push_back(port.carried - std::llround(to_send * static_cast<double>(kind_of(port).bits_per_second) / 8));
     for (int priority = 0; priority <= control_; ++priority) {
       const Queue& q = queues_[queue_index(link, priority)];
-      const bool still = (ports_[link].paused >> priority & 1) != 0;
+      const bool still = (port.paused >> priority & 1) != 0;
       const QueueReport queue{.link = static_cast<LinkId>(link),
                               .priority = priority,
                               .high_water = Bytes{q.high_water},

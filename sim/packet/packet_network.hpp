@@ -6,7 +6,8 @@
 // pending, so the queue of events stays as short as the list of busy links. What a packet does at its last link's far end
 // is done when it is sent there, with the date of its arrival, unless an answer has to leave from there.
 //
-// Buffer is counted while a packet waits: it is free when its transmission starts. Pauses take the latency of the link.
+// Buffer is counted while a packet waits: it is free when its transmission starts. Pauses take the latency of the link. What comes before
+// a pause is heard has a place of its own in the buffer, the headroom of the link; as the rest fills up, pauses come earlier.
 #pragma once
 
 #include "kernels/base/prefetch.hpp"
@@ -178,6 +179,8 @@ class PacketNetwork {
 
   struct Switch {
     std::int64_t used = 0, high_water = 0;
+    std::int64_t shared = 0;                  // of its buffer, what is not headroom
+    std::vector<std::uint32_t> stopped = {};  // queues of links to it that it has told to pause
     std::int64_t mark_from = INT64_MAX;
   };
 
@@ -261,6 +264,21 @@ class PacketNetwork {
   void arrive(std::uint32_t port);
   void forward(const Packet& packet, std::uint32_t hop);
   void wait(const Packet& packet, std::uint32_t hop);
+  std::int64_t used_at(const Port& port) const { return port.at_switch == none ? 0 : switches_[port.at_switch].used; }
+  std::uint32_t switch_at_end(std::uint32_t link) const {
+    const NodeId at = fabric_.to(static_cast<LinkId>(link));
+    return fabric_.device(at).kind == DeviceKind::network_switch ? static_cast<std::uint32_t>(at) : none;
+  }
+  // The queue that the packets for this hop came from, which they may hold back.
+  std::uint32_t ingress_of(const HopEntry& hop) const { return queue_index(hops_[hop.before].link, hops_[hop.before].priority); }
+  // So much of the buffer of the switch at the far end is used; none: it is no switch.
+  std::int64_t pause_above(std::uint32_t queue, std::uint32_t at_switch, std::int64_t used) const;
+  std::int64_t resume_at(std::uint32_t queue, std::uint32_t at_switch, std::int64_t used) const;
+  std::int64_t share_of_free(const Switch& at, std::int64_t used) const;
+  // Pauses depend on how much is free.
+  bool is_tight(const Switch& at) const { return !at.stopped.empty() && share_of_free(at, at.used) < settings_.pfc.xoff.count; }
+  void resume_where_possible(std::uint32_t at_switch);
+  std::int64_t headroom(std::uint32_t link) const;
   bool admits(const Port& port, const HopEntry& hop, std::uint32_t bytes) const;
   bool marks(Queue& queue, const Switch& at);
   void wake(std::uint32_t port);
@@ -269,7 +287,7 @@ class PacketNetwork {
   Packet take_packet(Port& port, Queue& queue);
   void transmit(Port& port, std::uint32_t index, const Packet& packet, std::uint32_t hop);
   std::int64_t head_start(const Port& port, const HopEntry& hop, std::uint32_t bytes, std::int64_t lasts) const;
-  void tell(Queue& queue, const HopEntry& hop, Event what);
+  void tell(std::uint32_t queue, Event what);
   void paused(std::uint32_t index);
   void resumed(std::uint32_t index);
   void fail(std::uint32_t port);

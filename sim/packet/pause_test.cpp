@@ -74,6 +74,31 @@ TEST_CASE("packet: pauses travel to the senders, and nothing is lost") {
   CHECK(r.switch_high_water[y] > 50_KB);
 }
 
+TEST_CASE("packet: the fuller a switch is, the earlier it pauses, so that its buffer is never exceeded") {
+  // Four senders may have xoff = 50 KB each, more than the buffer of 160 KB. Five links keep a headroom of 12.5 KB and two packets each.
+  const auto star = build(Star{.nodes = 5, .host_link = wire});
+  PacketSettings s = lossless();
+  s.switch_buffer = 160_KB;
+  Wires wires(*star, s);
+  for (int from = 0; from < 4; ++from) wires.send(from, 4, 1_MB);
+  const auto ends = wires.run();
+  const PacketReport r = wires.network.report();
+  CHECK(r.dropped == 0);
+  // What is shared, 160 - 5 x 14.5 KB, and a fifth of it is left free when each of four has as much as is free.
+  const Bytes most = std::ranges::max(r.switch_high_water);
+  CHECK(most <= 160_KB);
+  CHECK(most > 70_KB);
+  // The receiver's cable is busy all the time: 4 x 80 us.
+  CHECK(std::ranges::max_element(ends)->microseconds() == doctest::Approx(321).epsilon(0.002));
+  // What has no room at all, as here for the headroom of five links, is not dropped either.
+  s.switch_buffer = 50_KB;
+  Wires small(*star, s);
+  for (int from = 0; from < 4; ++from) small.send(from, 4, 1_MB);
+  const auto slower = small.run();
+  CHECK(small.network.report().dropped == 0);
+  CHECK(*std::ranges::max_element(slower) < 650_us);
+}
+
 TEST_CASE("packet: xoff on one link does not stop another priority or another link") {
   const auto star = build(Star{.nodes = 4, .host_link = wire});
   Wires wires(*star, lossless());

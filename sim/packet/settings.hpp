@@ -35,7 +35,7 @@ struct EcnSettings {
 };
 
 // Pause frames (IEEE 802.1Qbb), by the bytes that came over one link in one priority and wait in the switch. What arrives
-// before the pause is heard goes to headroom, which is as large as it needs to be; high-water marks say how large.
+// before the pause is heard goes to headroom, a part of the buffer that is as large as it needs to be.
 struct PfcSettings {
   bool on = true;
   Bytes xoff = 1_MiB;  // a 32nd of the buffer: an equal part for each of 32 ports
@@ -68,7 +68,8 @@ struct FaultSettings {
   double corruption = 0;                // the same, but the packet uses up its way: to the next switch, with cut-through to the end
   std::vector<std::string> links = {};  // those that lose and corrupt, as Fabric::link_name() says; none: all
   std::vector<LinkFailure> failures = {};
-  bool any() const { return loss > 0 || corruption > 0 || !failures.empty(); }
+  bool expected = false;  // packets are acknowledged although nothing of the above happens: for comparison with a run in which it does
+  bool any() const { return loss > 0 || corruption > 0 || !failures.empty() || expected; }
 };
 
 struct PacketSettings {
@@ -77,7 +78,7 @@ struct PacketSettings {
   Switching switching = Switching::cut_through;
   Bytes cut_through_after{64};   // of each packet: the parsed headers
   Bytes switch_buffer = 32_MiB;  // shared by all ports of a switch: Li et al. 2019
-  double dynamic_threshold = 1;  // a queue may hold this times the free buffer (Choudhury & Hahne 1998); ignored with PFC
+  double dynamic_threshold = 1;  // a queue, with PFC what came over a link, may hold this times the free buffer (Choudhury & Hahne 1998)
   EcnSettings ecn = {};
   PfcSettings pfc = {};
   // Collectives on RoCE and InfiniBand often run without congestion control in the adapter: Gangidi et al., SIGCOMM 2024.

@@ -10,22 +10,24 @@ std::string PacketNetwork::name_of_queue(std::uint32_t queue) const {
 }
 
 // By queue: whether it is in a deadlock. Of all paused queues those are left out, again and again, that can be resumed when
-// the others stay as they are; each of those that remain is paused because of more than xon bytes that wait in them. None
-// of them can be the first to move. A pause or resumption that is on its way, or a failure that will empty the queue, may
-// still change that.
+// the others stay as they are; each of those that remain is paused because of what waits in them. None of them can be the first to
+// move. A pause or resumption that is on its way, or a failure that will empty the queue, may still change that.
 std::vector<char> PacketNetwork::standing() const {
   std::vector<char> stands(queues_.size());
-  std::vector<std::int64_t> held(queues_.size());  // by queue: bytes that came over its link and wait in standing queues
-  std::vector<std::uint32_t> moving;
+  std::vector<std::int64_t> held(queues_.size());    // by queue: bytes that came over its link and wait in standing queues
+  std::vector<std::int64_t> used(switches_.size());  // of their buffers, by standing queues
   const auto weigh = [&](std::uint32_t i, std::int64_t sign) {
+    const Port& port = ports_[i / classes_];
+    if (port.at_switch != none) used[port.at_switch] += sign * queues_[i].bytes;
     const Ring<Packet>& packets = queues_[i].packets;
     for (std::uint32_t k = 0; k < packets.size(); ++k) {
       const HopEntry& hop = hops_[packets[k].hop];
-      if (!hop.holds_back) continue;
-      const std::uint32_t queue = queue_index(hops_[hop.before].link, hops_[hop.before].priority);
-      held[queue] += sign * packets[k].bytes;
-      if (sign < 0 && stands[queue] && held[queue] <= kind_of(queue / classes_).resume_at) moving.push_back(queue);
+      if (hop.holds_back) held[ingress_of(hop)] += sign * packets[k].bytes;
     }
+  };
+  const auto can_resume = [&](std::uint32_t i) {
+    const std::uint32_t at = switch_at_end(i / classes_);
+    return held[i] <= resume_at(i, at, at == none ? 0 : used[at]);
   };
   for (std::uint32_t i = 0; i < queues_.size(); ++i) {
     const std::uint32_t link = i / classes_;
@@ -33,14 +35,14 @@ std::vector<char> PacketNetwork::standing() const {
     stands[i] = 1;
     weigh(i, 1);
   }
-  for (std::uint32_t i = 0; i < queues_.size(); ++i)
-    if (stands[i] && held[i] <= kind_of(i / classes_).resume_at) moving.push_back(i);
-  while (!moving.empty()) {
-    const std::uint32_t i = moving.back();
-    moving.pop_back();
-    if (!stands[i]) continue;
-    stands[i] = 0;
-    weigh(i, -1);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::uint32_t i = 0; i < queues_.size(); ++i) {
+      if (!stands[i] || !can_resume(i)) continue;
+      stands[i] = 0;
+      weigh(i, -1);
+      moved = true;
+    }
   }
   return stands;
 }

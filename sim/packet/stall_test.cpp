@@ -62,6 +62,11 @@ TEST_CASE("stall: a deadlock is found and named while traffic elsewhere never en
           "(priority 0) -> switch4->switch3 (priority 0) -> switch3->switch2 (priority 0) -> switch2->switch1 (priority 0) -> "
           "switch1->switch0 (priority 0) -> back to switch0->switch5"),
       RunError);
+  // So is one in switches that are so full that they pause before xoff: six links of each with a headroom of 14.5 KB.
+  Ask full = unsafe;
+  full.settings.switch_buffer = 120_KB;
+  full.settings.pfc = {.xoff = 64_KB, .xon = 60_KB};
+  CHECK_THROWS_WITH_AS(beside_traffic(full, 2, 3), doctest::Contains("deadlock: each of these queues is paused"), RunError);
   const Ask safe{.fabric = ring_of_switches(2), .placement = halves_of_six()};
   CHECK(beside_traffic(safe, 2, 3) < 5_ms);
 }

@@ -42,7 +42,9 @@ Declaration<PfcSettings> Declared<PfcSettings>::declaration() {
   return {
       .doc = "Pause frames (IEEE 802.1Qbb), by the bytes that came over one link in one priority and wait in the switch.",
       .fields = {optional("on", &P::on, "Whether switches send pause frames; without them they drop packets for which there is no buffer."),
-                 optional("xoff", &P::xoff, "The bytes waiting at which the sender at the other end of the link is paused."),
+                 optional("xoff", &P::xoff,
+                          "The bytes waiting at which the sender at the other end of the link is paused; it is paused earlier where the "
+                          "switch is nearly full."),
                  optional("xon", &P::xon, "The bytes waiting at which the paused sender may go on.")}};
 }
 
@@ -97,7 +99,8 @@ Declaration<PacketSettings> Declared<PacketSettings>::declaration() {
                        "The bytes that a cut-through switch must have received before it sends a packet on."),
               optional("switch_buffer", &P::switch_buffer, "The packet buffer of a switch, shared by its ports."),
               optional("dynamic_threshold", &P::dynamic_threshold,
-                       "A queue may hold this factor (alpha) times the free buffer; it has no effect where PFC is on."),
+                       "A queue may hold this factor (alpha) times the free buffer; where PFC is on, what came over one link may before it "
+                       "is paused, if that is less than xoff."),
               optional("ecn", &P::ecn, "Congestion marks."),
               optional("pfc", &P::pfc, "Pauses."),
               optional("transport", &P::transport, "The congestion control of the senders."),
