@@ -85,4 +85,51 @@ TEST_CASE("row: what nccl chose for a size is said") {
   CHECK(run(json).chosen.starts_with("nccl(algorithm=tree,protocol=ll"));
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "ring", "protocol": "simple"})");
   CHECK(run(json).chosen.empty());
+
+TEST_CASE("row: a failure after the end changes no time and no use of links") {
+  // Two leaves with four servers of eight GPUs each; NCCL's protocols need more of a link than their payload, which is what counts.
+  Json json = Json::parse(R"({"schema": 1, "name": "late", "fabric": {"type": "fat_tree", "leaves": 2, "nodes_per_leaf": 4, "spines": 8,
+    "link": {"bandwidth": "400Gbps", "latency": "500ns"}}, "server": "dgx_h100", "hardware": "h100_servers",
+    "workload": {"algorithm": "nccl", "size": "1MiB"}})");
+  const Row plain = run(json);
+  json["faults"] = Json::parse(R"({"failures": [{"switch": "spine0", "at": "100s"}]})");
+  const Row late = run(json);
+  CHECK(late.time == plain.time);
+  CHECK(late.busiest_link == plain.busiest_link);
+  CHECK(late.busiest_link_utilization == plain.busiest_link_utilization);
+  REQUIRE(late.faults);
+  CHECK(late.faults->slowdown(late.time) == 1);
+}
+
+TEST_CASE("row: what goes over a detour counts there, and once") {
+  // One spine of two is gone from the start: a broadcast of 1 MB crosses the other, and its links are used as much as those of the hosts.
+  Json json = Json::parse(R"({"schema": 1, "name": "detour", "fabric": {"type": "fat_tree", "leaves": 2, "nodes_per_leaf": 1, "spines": 2,
+    "link": {"bandwidth": "100Gbps", "latency": "0us"}}, "hardware": "ideal",
+    "workload": {"collective": "broadcast", "algorithm": "direct", "size": "1MB"}})");
+  for (const char* spine : {"spine0", "spine1"}) {
+    CAPTURE(spine);
+    json["faults"]["failures"] = Json::array({{{"switch", spine}}});
+    CHECK(run(json).busiest_link_utilization == doctest::Approx(1));
+  }
+}
+
+TEST_CASE("row: on packet a run without failures is compared with the same acknowledgements, and a failure after the end costs nothing") {
+  Json json = Json::parse(R"({"schema": 1, "name": "late", "network": "packet", "fabric": {"type": "fat_tree", "leaves": 2,
+    "nodes_per_leaf": 4, "spines": 2, "link": {"bandwidth": "100Gbps", "latency": "500ns"}}, "hardware": "ideal",
+    "workload": {"algorithm": "ring", "size": "256KiB"},
+    "faults": {"failures": [{"switch": "spine0", "at": "100s"}], "reroute_after": "never"}})");
+  const Row late = run(json);
+  REQUIRE(late.faults);
+  CHECK(late.faults->healthy == late.time);
+}
+
+TEST_CASE("row: on packet a link is used for no more than all of the time, also where the run ends within a packet") {
+  // Traffic keeps the cable of node 1 busy from before the job begins until after it has ended, with packets of 5.2 us.
+  const Json json = Json::parse(R"({"schema": 1, "name": "busy", "network": "packet", "fabric": {"type": "star", "nodes": 3, "link": {
+    "bandwidth": "100Gbps", "latency": "0us"}}, "hardware": "ideal", "packet": {"packet": "64KiB"},
+    "workload": {"collective": "broadcast", "algorithm": "direct", "size": "1MB", "ranks": 2},
+    "traffic": [{"pattern": "pairs", "pairs": [[2, 0]], "size": "64MiB"}]})");
+  const Row row = run(json);
+  CHECK(row.busiest_link_utilization > 0.9);
+  CHECK(row.busiest_link_utilization <= 1);
 }

@@ -49,7 +49,7 @@ class BackgroundTraffic {
     for (const TrafficSpec& entry : traffic) {
       const auto pairs = flows_of(entry, routes.fabric().endpoints());
       streams_.push_back(static_cast<std::int64_t>(pairs.size()));
-      routes.begin_step();  // of its own, for the policy least_loaded
+      routes.begin_schedule();
       for (const auto& pair : pairs) {
         const RouteId id = routes.of(pair.first, pair.second);
         flows_.add(routes.hops(id), routes.latency(id), routes.claim(id), entry.size,
@@ -214,13 +214,6 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
   return out;
 }
 
-void add_faults(const FluidNetwork& network, SharedRun& out) {
-  for (std::size_t link = 0; link < out.bytes_on_link.size(); ++link)
-    out.bytes_on_link[link] = static_cast<std::int64_t>(network.bits_carried()[link] / 8);
-  out.rerouted = network.rerouted();
-  out.interrupted = network.interrupted();
-}
-
 // Those of the scenario besides the network's own.
 PacketSettings with_failures(PacketSettings packet, const Faults& faults, const Fabric& fabric) {
   for (const Failure& failure : faults.failures)
@@ -239,7 +232,8 @@ SharedRun run_flow(const SharedLoad& load, const SharedSite& site, Around around
   out.copies = background.result();
   out.solves = network.model().solves();
   out.solved_flows = network.model().solved_flows();
-  if (faults) add_faults(network.model(), out);
+  out.rerouted = network.model().rerouted();
+  out.interrupted = network.model().interrupted();
   return out;
 }
 

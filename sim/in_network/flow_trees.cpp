@@ -11,6 +11,8 @@ namespace weft {
 namespace {
 
 constexpr const char* left_out = "slow start, queues, losses and retransmissions";
+constexpr const char* left_out_of_two_levels =
+    "slow start, queues, losses and retransmissions, among them those of packets that collide at the first of two levels";
 
 // So many packets of a flow on their way, one round trip long.
 BitsPerSecond window_rate(double packets, Bytes packet, SimTime round_trip) {
@@ -35,7 +37,6 @@ FlowTrees::Flows::Flows(const InNetworkSite& site, const std::vector<PlacedAggre
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::vector<SimTime>& starts = jobs[j].starts;
     states_[j].last_start = starts.empty() ? SimTime{} : *std::ranges::max_element(starts);  // nothing is whole before
-    states_[j].bytes.resize(static_cast<std::size_t>(fabric_.links()));
     states_[j].begun_by.resize(jobs[j].workers.size());
     if (!jobs[j].owner) ++repeated_;
   }
@@ -61,8 +62,13 @@ InNetworkRun FlowTrees::Flows::result() const {
     summary.aggregated = state.collides && state.packets > 0 ? state.whole / static_cast<double>(state.packets) : 1;
     InNetworkRun::OfJob& job =
         out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = state.iterations, .messages = state.packets * state.senders});
+    std::vector<std::int64_t> carried(static_cast<std::size_t>(fabric_.links()));
+    for (const std::uint32_t f : state.flows)
+      lane_.for_carried(flows_[f].route, flows_[f].carried, [&](LinkId link, std::int64_t bytes) {
+        if (link < fabric_.links()) carried[static_cast<std::size_t>(link)] += bytes;  // not a pipeline
+      });
     for (LinkId id = 0; id < fabric_.links(); ++id) {
-      const std::int64_t bytes = state.bytes[static_cast<std::size_t>(id)];
+      const std::int64_t bytes = carried[static_cast<std::size_t>(id)];
       out.bytes_on_link[static_cast<std::size_t>(id)] += bytes;
       if (fabric_.device(fabric_.from(id)).kind == DeviceKind::endpoint) job.most_sent = std::max(job.most_sent, bytes);
     }
@@ -138,6 +144,8 @@ void FlowTrees::Flows::add_job(std::size_t j, const AtpSettings& settings) {
       back = std::max(back, time_on(returns, packet, programmable_));
     }
     const AtpTree& tree = flows[f].tree;
+    if (std::ranges::any_of(tree.members, [](const AtpMember& m) { return m.fan_in_1 > 0 && m.fan_in_2 > 1; }))
+      summary_.left_out = left_out_of_two_levels;
     const AggregationTree up(paths, tree);
     states_[j].one_sum.push_back(tree.one_sum());
     const Tree to_server{j, f, packet, window_rate(settings.largest_window, packet, there + back)};

@@ -70,6 +70,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     std::uint32_t route;
     SimTime offset, tail;         // after the start; until its last byte is where it is needed
     std::deque<Send> sends = {};  // the first is under way
+    std::int64_t carried = 0;     // bytes on the wire, of all iterations
 
     std::int64_t bytes(std::int64_t packets, double collided) const {
       const std::int64_t passed = std::llround(collided * static_cast<double>(packets));
@@ -90,7 +91,6 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     std::deque<Round> rounds = {};            // that some worker has begun and that are on their way
     std::int64_t first_round = 0;             // the number of the first of them
     std::vector<std::int64_t> begun_by = {};  // by worker, of an open job
-    std::vector<std::int64_t> bytes = {};     // on the wire, by link, of all iterations
     std::int64_t packets = 0;                 // of the message, in all rounds
     std::int64_t senders = 0;                 // of each
     bool collides = false;                    // packets find others in their place
@@ -192,7 +192,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
       const std::int64_t bytes = flow.bytes(packets_of(round, j, flow.server), collided);
       if (bytes == 0) continue;
       ++round.running;
-      for (const Hop& hop : flow.hops) state.bytes[static_cast<std::size_t>(hop.link)] += bytes;
+      flow.carried += bytes;
       flow.sends.push_back({number, bytes, network_.now() + overhead + flow.offset});
       if (flow.sends.size() == 1) start(f);
     }

@@ -36,7 +36,7 @@ FluidNetwork::FluidNetwork(std::vector<BitsPerSecond> capacity_of_link) {
 LinkId FluidNetwork::add_link(BitsPerSecond capacity) {
   links_.push_back({.capacity = static_cast<double>(capacity.count)});
   nominal_.push_back(static_cast<double>(capacity.count));
-  if (detour_) remaining_.push_back(1), carried_.push_back(0);
+  if (detour_) remaining_.push_back(1);
   return static_cast<LinkId>(links_.size() - 1);
 }
 
@@ -66,6 +66,7 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
   for (const Hop& hop : hops) path.push_back(hop.link);
   if (detour_) {
     first_paths_.push_back(path);
+    carried_.emplace_back();
     path = detour_(path);
     rerouted_ += path != first_paths_.back() ? 1 : 0;
   }

@@ -23,6 +23,7 @@
 #include "sim/network/timeline.hpp"
 
 #include <array>
+#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -38,6 +39,7 @@ class FluidNetwork {
   using RouteIndex = std::uint32_t;
   static constexpr int dates_at_once = 64;  // a turn of the engine costs as much as a date with a message or two
   static constexpr bool reaches_links_after_latency = true;
+  static constexpr bool knows_paths_taken = true;
   static constexpr std::size_t exact_up_to = 1 << 12;  // flows that share links at once; more end at dates of a grid
 
   explicit FluidNetwork(std::vector<BitsPerSecond> capacity_of_link);
@@ -58,10 +60,21 @@ class FluidNetwork {
   // One of them: from now on each route has the path that `detour` gives for its first one. What is under way goes on over that with
   // the bytes that are left; a route's latency stays what it was when it was added.
   void reroute();
-  void changed() { --changes_ahead_; }                                  // when all that it changes has been told
-  const std::vector<double>& bits_carried() const { return carried_; }  // by link
-  std::int64_t rerouted() const { return rerouted_; }                   // routes, once for each change of their path
-  std::int64_t interrupted() const { return interrupted_; }             // flows that stood still
+  void changed() { --changes_ahead_; }                       // when all that it changes has been told
+  std::int64_t rerouted() const { return rerouted_; }        // routes, once for each change of their path
+  std::int64_t interrupted() const { return interrupted_; }  // flows that stood still
+  // Of `bytes` that a route has carried, those on each link that it has gone over.
+  template <class Each>
+  void for_carried(RouteIndex route, std::int64_t bytes, const Each& each) const {
+    if (!detour_ || carried_[route].size() < 2) {
+      for (const LinkId link : !detour_ || carried_[route].empty() ? path(route) : carried_[route].begin()->first) each(link, bytes);
+      return;
+    }
+    double all = 0;
+    for (const auto& way : carried_[route]) all += way.second;
+    for (const auto& [path, bits] : carried_[route])
+      for (const LinkId link : path) each(link, std::llround(static_cast<double>(bytes) * (bits / all)));
+  }
 
   // Whether flows stand and no change is ahead that could move them; then `on_end` is told of each, once.
   bool look_due() const { return changes_ahead_ == 0 && !standing_.empty(); }
@@ -431,13 +444,13 @@ class FluidNetwork {
   Detour detour_;
   LinkName name_of_link_;
   int changes_ahead_ = 0;
-  std::size_t altered_ = 0;                       // links of which less than all is left
-  std::vector<double> remaining_;                 // by link: the share of its rate that is left
-  std::vector<LinkId> touched_;                   // links whose rate has changed at this date
-  std::vector<std::vector<LinkId>> first_paths_;  // by route
-  std::vector<double> on_path_since_;             // by flow: bits that were left when it took its present path
-  std::vector<double> carried_;                   // by link
-  std::vector<std::uint32_t> standing_;           // flows that have come to stand since somebody asked
+  std::size_t altered_ = 0;                                     // links of which less than all is left
+  std::vector<double> remaining_;                               // by link: the share of its rate that is left
+  std::vector<LinkId> touched_;                                 // links whose rate has changed at this date
+  std::vector<std::vector<LinkId>> first_paths_;                // by route
+  std::vector<double> on_path_since_;                           // by flow: bits that were left when it took its present path
+  std::vector<std::map<std::vector<LinkId>, double>> carried_;  // by route: bits, by the path they took
+  std::vector<std::uint32_t> standing_;                         // flows that have come to stand since somebody asked
   std::int64_t rerouted_ = 0, interrupted_ = 0;
 
   std::uint64_t events_ = 0, solves_ = 0, solved_flows_ = 0;

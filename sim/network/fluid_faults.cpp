@@ -13,7 +13,6 @@ void FluidNetwork::expect_faults(int changes, Detour detour, LinkName name) {
   detour_ = std::move(detour);
   name_of_link_ = std::move(name);
   remaining_.assign(links_.size(), 1);
-  carried_.assign(links_.size(), 0);
 }
 
 void FluidNetwork::set_remaining(LinkId id, double share) {
@@ -40,7 +39,9 @@ bool FluidNetwork::is_cut(const Flow& flow) const {
 // What it has carried over its present path, so many bits being left.
 void FluidNetwork::carry(std::uint32_t flow, double left_bits) {
   const double bits = on_path_since_[flow] - left_bits;
-  for (const LinkId id : path_of(routes_[flows_[flow].route])) carried_[static_cast<std::size_t>(id)] += bits;
+  const std::uint32_t route = flows_[flow].route;
+  const std::span<const LinkId> path = path_of(routes_[route]);
+  carried_[route][{path.begin(), path.end()}] += bits;
   on_path_since_[flow] = left_bits;
 }
 

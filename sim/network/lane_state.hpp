@@ -119,8 +119,16 @@ struct LaneState {
   }
   std::vector<std::int64_t> bytes_on_link() const {
     std::vector<std::int64_t> out(static_cast<std::size_t>(routes.fabric().links()));
-    for (const Connection& c : connections)
-      for (const Hop& hop : routes.hops(c.route)) out[static_cast<std::size_t>(hop.link)] += c.bytes;
+    for (std::uint32_t i = 0; i < connections.size(); ++i) {
+      const Connection& c = connections[i];
+      const auto add = [&](LinkId link, std::int64_t bytes) {
+        if (static_cast<std::size_t>(link) < out.size()) out[static_cast<std::size_t>(link)] += bytes;  // not the rate of a connection
+      };
+      if constexpr (Network::knows_paths_taken)
+        network.for_carried(i, c.bytes, add);
+      else
+        for (const Hop& hop : routes.hops(c.route)) add(hop.link, c.bytes);
+    }
     return out;
   }
 };

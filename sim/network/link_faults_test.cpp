@@ -41,7 +41,11 @@ Ends run(const Fabric& fabric, const Faults& faults, const std::vector<std::pair
   run_to_end(network, Around::nothing);
   Ends out{.of_messages = {}, .carried = {}, .rerouted = network.model().rerouted(), .interrupted = network.model().interrupted()};
   for (const auto& one : messages) out.of_messages.push_back(one.result().front().busy);
-  for (const double bits : network.model().bits_carried()) out.carried.push_back(bits / 8);
+  out.carried.resize(static_cast<std::size_t>(fabric.links()));
+  for (std::uint32_t route = 0; route < network.model().routes(); ++route)
+    network.model().for_carried(route, 1'000'000, [&](LinkId link, std::int64_t bytes) {
+      out.carried[static_cast<std::size_t>(link)] += static_cast<double>(bytes);
+    });
   return out;
 }
 

@@ -95,6 +95,12 @@ class Lane {
 
   // Whether it is known what limits messages: then of the one that ends, its driver's `ended` may ask.
   static constexpr bool knows_bottlenecks = requires(Network & network) { network.record_bottlenecks(); };
+  // Whether it is known which paths messages have taken, which may be others than those of their routes.
+  static constexpr bool knows_paths_taken = requires { Network::knows_paths_taken; };
+  template <class Each>
+  void for_carried(RouteIndex route, std::int64_t bytes, const Each& each) const {
+    network_.for_carried(number(route), bytes, each);
+  }
   // Whether it is known how messages travel that meet no other (uncontended.hpp).
   static constexpr bool knows_flows_alone = requires(const Network& network) { network.rate_alone(std::uint32_t{}); };
   const Network& model() const { return network_; }
