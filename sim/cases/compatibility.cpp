@@ -63,19 +63,20 @@ void check_server(const Scenario& scenario, Input& in) {
                                                  networks_that(&NetworkTraits::servers))});
 }
 
-// Networks of others have no connections of ours.
-void check_connections(const Json& json, const Scenario& scenario, Input& in) {
-  if (traits_of(scenario.network).shared) return;
-  const auto refuse = [&](const char* key, BitsPerSecond rate) {
-    if (rate.count == 0) return;
+// Networks of others have no connections and no queues of sends of ours.
+void check_senders(const Json& json, const Scenario& scenario, Input& in) {
+  const auto refuse = [&](const char* key, std::string_view value, bool NetworkTraits::*can) {
+    if (traits_of(scenario.network).*can) return;
     const std::string at = fmt::format("/hardware/{}", key);
     const bool written = json.contains("hardware") && json.at("hardware").is_object() && json.at("hardware").contains(key);
-    in.problems.push_back(
-        {written ? at : "/hardware", fmt::format("\"{}\" is {}: the networks {} know it, \"{}\" does not", key, to_string(rate),
-                                                 networks_that(&NetworkTraits::shared), name_of(scenario.network))});
+    in.problems.push_back({written ? at : "/hardware", fmt::format("\"{}\" is {}: the networks {} know it, \"{}\" does not", key, value,
+                                                                   networks_that(can), name_of(scenario.network))});
   };
-  refuse("stream_rate", scenario.hardware.stream_rate);
-  refuse("staging_rate", scenario.hardware.staging_rate);
+  const HardwareProfile& hardware = scenario.hardware;
+  if (hardware.stream_rate.count > 0) refuse("stream_rate", to_string(hardware.stream_rate), &NetworkTraits::shared);
+  if (hardware.staging_rate.count > 0) refuse("staging_rate", to_string(hardware.staging_rate), &NetworkTraits::shared);
+  if (hardware.send_queue != SendQueue::channel)
+    refuse("send_queue", fmt::format("\"{}\"", name_of(hardware.send_queue)), &NetworkTraits::send_queues);
 }
 
 void check_copies(const Scenario& scenario, Input& in) {
@@ -229,7 +230,7 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   check_workload(json, scenario.workload, in);
   if (fabric_good && workload_read && clean(in, "/workload"))
     for (Problem& problem : compression_problems(json, scenario)) in.problems.push_back(std::move(problem));
-  if (clean(in, "/hardware") && clean(in, "/network")) check_connections(json, scenario, in);
+  if (clean(in, "/hardware") && clean(in, "/network")) check_senders(json, scenario, in);
   if (fabric_good) check_platform(scenario, in);
   if (fabric_good) check_programmable(scenario.fabric, in);
   if (fabric_good) check_sharp(scenario, in);

@@ -215,6 +215,11 @@ TEST_CASE("check proves what it can, and fails for a fabric that can deadlock") 
   const Ran unsafe = weft_program("check " + good + " --set /fabric/priorities=1");
   CHECK(unsafe.status == 1);
   CHECK(unsafe.printed.find("FAILED  routes: a lossless fabric can deadlock: ") != std::string::npos);
+  // Where switches drop nobody is paused.
+  const Ran lossy = weft_program("check " + good + " --network packet --set /fabric/priorities=1 --set /packet/pfc/on=false");
+  CHECK(lossy.status == 0);
+  CHECK(lossy.printed.find("ok      routes: no deadlock: \"pfc\" is off, so that switches drop packets and pause nobody") !=
+        std::string::npos);
 }
 
 TEST_CASE("a run that cannot end stops with 1, and says who waits for whom, whatever else goes on") {

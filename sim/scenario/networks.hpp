@@ -15,7 +15,6 @@ struct NetworkTraits {
   std::span<const char* const> leaves_out;  // of what happens in a cluster: for a report, a sentence each
   bool in_this_build;
   bool servers;      // several devices in a server, with PCIe between them
-  bool weights;      // shares of links that are not equal, where flows cross sockets
   bool copies;       // between GPUs and host memory, beside the workload
   bool shared;       // jobs, traffic and iterations: several collectives at once or one after the other
   bool programs;     // operations with dependencies, in streams

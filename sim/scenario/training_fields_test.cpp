@@ -161,3 +161,15 @@ TEST_CASE("training: networks of others know no rate of a connection") {
       Lines{
           "f.json: /hardware/stream_rate: \"stream_rate\" is 10Gbps: the networks \"flow\" and \"packet\" know it, \"simgrid\" does not"});
 }
+
+TEST_CASE("networks of others know no queue in which the sends of several channels wait for each other") {
+  Json json = good_scenario();
+  json["hardware"] = {{"send_overhead", "5us"}, {"send_queue", "nic"}};
+  CHECK(lines_for(json).empty());
+  json["network"] = "simgrid";
+  CHECK(
+      lines_for(json) ==
+      Lines{"f.json: /hardware/send_queue: \"send_queue\" is \"nic\": the networks \"flow\" and \"packet\" know it, \"simgrid\" does not"});
+  json["hardware"]["send_queue"] = "channel";
+  CHECK(lines_for(json).empty());
+}
