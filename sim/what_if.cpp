@@ -42,7 +42,7 @@ std::vector<std::string> limits_of(const Row& row) {
   return out;
 }
 
-std::vector<Speedup> speedups(const Row& row, const Fabric& fabric, int resources) {
+std::vector<Speedup> speedups(const Row& row, const Fabric& fabric, const HardwareProfile& hardware, int resources) {
   std::vector<Speedup> out;
   std::set<std::string> asked;
   const auto add = [&](Speedup one) {
@@ -54,6 +54,7 @@ std::vector<Speedup> speedups(const Row& row, const Fabric& fabric, int resource
   for (const std::string& limit : limits) {
     if (limit == rate_cap_of_a_flow) {
       add({.name = "all rate caps of flows", .parts = {.rate_caps = true}});
+      any_link |= hardware.stream_rate.count == 0;  // then only links cap rates
     } else if (limit.ends_with(reduce_engine_of_endpoint)) {
       add({.name = "all reduce engines", .reduce_engines = true});
     } else {
@@ -79,7 +80,7 @@ std::vector<Speedup> speedups(const Row& row, const Fabric& fabric, int resource
 void add_what_if(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const WhatIfOptions& options, Row& row) {
   const std::shared_ptr<const Fabric> fabric = build(scenario.fabric.spec, scenario.server);
   int run = 0;
-  for (const Speedup& speedup : speedups(row, *fabric, options.resources)) {
+  for (const Speedup& speedup : speedups(row, *fabric, scenario.hardware, options.resources)) {
     Scenario changed = scenario;
     speed_up(changed.hardware, speedup);
     const std::shared_ptr<const Fabric> cluster = with_faster(fabric, speedup.parts, factor);

@@ -1,6 +1,8 @@
 // What would be gained, on cases whose answer is known beforehand.
 #include "sim/what_if.hpp"
 
+#include "models/fabric/routes.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
@@ -97,6 +99,29 @@ TEST_CASE("what if: a cap of a flow's rate") {
   const Row row = row_of(json);
   REQUIRE(row.time == 801_us);
   CHECK(said(row) == Lines{"all rate caps of flows: 401us"});
+}
+
+TEST_CASE("what if: caps that links have are faster with the links") {
+  // A message whose way to the NIC passes a socket, which cuts packets to 64 bytes: PCIe 3 x16 then carries less than the cable's 100 Gb/s.
+  // Of its time the latency stays. The rest is that of the cable where only caps double, and half where the links double, caps included.
+  Json json = ring_of_four();
+  json["fabric"]["nodes"] = 2;
+  json["server"] = "v100_nvlink";
+  json["workload"] = Json::parse(R"({"program": [{"id": "m", "send": "1MB", "from": 2, "to": 10}]})");
+  const Row row = row_of(json);
+  const Scenario s = cases_of(json).front().scenario;
+  const auto fabric = build(s.fabric.spec, s.server);
+  const BitsPerSecond cap = fabric->claim(2, 10).ceiling;
+  REQUIRE(cap.count > 0);
+  REQUIRE(cap < 100_Gbps);
+  Routes routes(*fabric, {});
+  const SimTime latency = routes.latency(routes.of(2, 10));
+  REQUIRE(row.time == latency + 1_MB / cap);
+  REQUIRE(row.what_if.size() == 2);
+  CHECK(row.what_if[0].twice_as_fast == "all rate caps of flows");
+  CHECK(row.what_if[0].time == latency + 1_MB / 100_Gbps);
+  CHECK(row.what_if[1].twice_as_fast == "all 132 links");
+  CHECK(row.what_if[1].time == latency + 1_MB / BitsPerSecond{2 * cap.count});
 }
 
 TEST_CASE("what if: on networks that know no critical path, the busiest link") {

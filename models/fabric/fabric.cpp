@@ -2,6 +2,7 @@
 
 #include "models/fabric/graph.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace weft {
@@ -25,6 +26,12 @@ std::string Fabric::link_name(LinkId id) const {
     if (static_cast<NodeId>(boost::target(*edge, *graph_)) == to(id) && (*graph_)[*edge].id < id) ++parallel;
   return parallel == 1 ? name : name + "#" + std::to_string(parallel);
 }
+
+BitsPerSecond least_of(const std::vector<FlowCap>& caps) {
+  return caps.empty() ? BitsPerSecond{} : std::ranges::min_element(caps, {}, &FlowCap::rate)->rate;
+}
+
+void Fabric::append_caps(int, int, std::vector<FlowCap>&) const {}
 
 FlowClaim Fabric::claim(int, int) const { return {}; }
 

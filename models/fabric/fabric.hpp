@@ -61,6 +61,15 @@ struct FlowClaim {
   friend bool operator==(const FlowClaim&, const FlowClaim&) = default;
 };
 
+// What one flow gets of a link at most, however idle the link is.
+struct FlowCap {
+  LinkId link = 0;
+  BitsPerSecond rate{};
+};
+
+// The ceiling that these make; 0: none.
+BitsPerSecond least_of(const std::vector<FlowCap>& caps);
+
 struct Graph;  // graph.hpp
 
 // A built fabric. Endpoints are the places ranks can sit on, numbered 0..endpoints()-1 in the order that "linear"
@@ -90,6 +99,8 @@ class Fabric {
 
   // What messages from one endpoint to another claim.
   virtual FlowClaim claim(int from, int to) const;
+  // The links that cap such a message's rate, appended to `caps`: the claim's ceiling is the least of their rates.
+  virtual void append_caps(int from, int to, std::vector<FlowCap>& caps) const;
 
   // The device by which the endpoint hangs on the fabric's switches: itself, or the NIC that it uses in its server.
   virtual NodeId port_of(int endpoint) const { return node_of(endpoint); }

@@ -24,12 +24,14 @@ class PlatformFabric final : public Fabric {
   }
 
   FlowClaim claim(int from, int to) const override {
-    FlowClaim out;
-    for (const int id : route(from, to)) {
-      const PlatformLink& link = platform_->links[static_cast<std::size_t>(id)];
-      if (link.fatpipe && (out.ceiling.count == 0 || link.bandwidth < out.ceiling)) out.ceiling = link.bandwidth;
-    }
-    return out;
+    std::vector<FlowCap> caps;
+    append_caps(from, to, caps);
+    return {.ceiling = least_of(caps)};
+  }
+
+  void append_caps(int from, int to, std::vector<FlowCap>& caps) const override {
+    for (const int id : route(from, to))
+      if (const PlatformLink& link = platform_->links[static_cast<std::size_t>(id)]; link.fatpipe) caps.push_back({id, link.bandwidth});
   }
 
  private:

@@ -90,9 +90,18 @@ class ServerFabric final : public Fabric {
   FlowClaim claim(int from, int to) const override {
     if (peer_path(from, to)) return paths_.peer_claim(gpu(from), gpu(to));
     const FlowClaim a = paths_.nic_claim(gpu(from)), b = paths_.nic_claim(gpu(to));
-    FlowClaim both{.weight = std::min(a.weight, b.weight), .ceiling = std::min(a.ceiling, b.ceiling)};
-    if (both.ceiling.count == 0) both.ceiling = std::max(a.ceiling, b.ceiling);
-    return both;
+    FlowClaim all{.weight = std::min(a.weight, b.weight)};
+    const FlowClaim outside = port(from) != port(to) ? inner_->claim(port(from), port(to)) : FlowClaim{};
+    for (const BitsPerSecond ceiling : {a.ceiling, b.ceiling, outside.ceiling})
+      if (ceiling.count > 0 && (all.ceiling.count == 0 || ceiling < all.ceiling)) all.ceiling = ceiling;
+    return all;
+  }
+
+  void append_caps(int from, int to, std::vector<FlowCap>& caps) const override {
+    if (const auto* inside = peer_path(from, to)) return append_caps(from, *inside, caps);
+    append_caps(from, paths_.to_nic(gpu(from)), caps);
+    if (port(from) != port(to)) inner_->append_caps(port(from), port(to), caps);
+    append_caps(to, ServerPaths::back(paths_.to_nic(gpu(to))), caps);
   }
 
   NodeId port_of(int endpoint) const override { return inner_->node_of(port(endpoint)); }
@@ -114,9 +123,15 @@ class ServerFabric final : public Fabric {
     return path.empty() ? nullptr : &path;
   }
 
+  LinkId first_link_of_server(int endpoint) const {
+    return first_server_link_ + endpoint / gpus_ * static_cast<LinkId>(paths_.links().size());
+  }
   void append(int endpoint, const ServerPaths::Path& inside, std::vector<Hop>& path) const {
-    const auto base = first_server_link_ + endpoint / gpus_ * static_cast<LinkId>(paths_.links().size());
-    for (const int id : inside) path.push_back({base + id, 0});
+    for (const int id : inside) path.push_back({first_link_of_server(endpoint) + id, 0});
+  }
+
+  void append_caps(int endpoint, const ServerPaths::Path& inside, std::vector<FlowCap>& caps) const {
+    for (const FlowCap& cap : paths_.caps(inside)) caps.push_back({first_link_of_server(endpoint) + cap.link, cap.rate});
   }
 
   // Nodes and links keep their numbers, so that the inner fabric's paths hold here. Its nodes are NICs.

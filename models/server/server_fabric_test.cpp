@@ -6,6 +6,7 @@
 #include "models/fabric/drawing/drawing.hpp"
 #include "models/fabric/drawing/fabric_export.hpp"
 #include "models/fabric/fabric_test.hpp"
+#include "models/fabric/simgrid_fabric.hpp"
 
 #include <sstream>
 
@@ -156,4 +157,14 @@ TEST_CASE("servers: exports hold the devices of servers") {
   json << graph_json(*fabric);
   CHECK(dot.str().find("label=\"server1/nic0\", shape=component,") != std::string::npos);
   CHECK(json.str().find("\"server1/gpu3\"") != std::string::npos);
+}
+
+TEST_CASE("server fabric: what a FATPIPE of a platform leaves one flow holds between servers on its hosts, and not inside them") {
+  const FabricSpec platform = SimgridFabric{.file = "", .platform = read_platform(R"(<platform version="4.1">
+    <zone id="z" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
+    <link id="pipe" bandwidth="4Gbps" latency="1us" sharing_policy="FATPIPE"/>
+    <route src="a" dst="b"><link_ctn id="pipe"/></route></zone></platform>)")};
+  const auto net = build(platform, server_preset("single_nic"));
+  CHECK(net->claim(0, net->endpoints() - 1).ceiling == 4_Gbps);
+  CHECK(net->claim(0, 1).ceiling.count == 0);
 }

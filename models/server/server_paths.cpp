@@ -15,7 +15,7 @@ bool passes_on(DeviceKind kind) { return kind == DeviceKind::socket || kind == D
 
 }  // namespace
 
-ServerPaths::ServerPaths(const Server& server) : gpus_(server.gpus.size()) {
+ServerPaths::ServerPaths(const Server& server) : gpus_(server.gpus.size()), root_complex_payload_(server.root_complex_payload) {
   Ids ids;
   const auto add = [&](const std::string& name, DeviceKind kind) {
     ids.emplace(name, static_cast<int>(devices_.size()));
@@ -198,15 +198,7 @@ void ServerPaths::claim_links(const Server& server) {
     const SimTime way = latency(path);
     if (shortest.ps > 0 && way.ps > 0) out.weight = static_cast<double>(shortest.ps) / static_cast<double>(way.ps);
     if (crosses_sockets(path)) out.weight *= server.inter_socket_weight;
-    if (!between_devices || server.root_complex_payload == 0 || !passes_socket(path)) return out;
-    for (const int id : path) {
-      const auto& pcie = links_[static_cast<std::size_t>(id)].pcie;
-      if (!pcie) continue;
-      PcieLink cut = *pcie;
-      cut.max_payload = std::min(cut.max_payload, server.root_complex_payload);
-      const BitsPerSecond rate = pcie_rate(cut);
-      if (out.ceiling.count == 0 || rate < out.ceiling) out.ceiling = rate;
-    }
+    if (between_devices) out.ceiling = least_of(caps(path));
     return out;
   };
   for (std::size_t i = 0; i < peer_.size(); ++i) {
@@ -218,6 +210,19 @@ void ServerPaths::claim_links(const Server& server) {
   }
   for (const Path& path : to_nic_) nic_claim_.push_back(claim(path, true));
   for (const Path& path : to_memory_) memory_claim_.push_back(claim(path, false));
+}
+
+std::vector<FlowCap> ServerPaths::caps(const Path& path) const {
+  std::vector<FlowCap> out;
+  if (root_complex_payload_ == 0 || !passes_socket(path)) return out;
+  for (const int id : path) {
+    const auto& pcie = links_[static_cast<std::size_t>(id)].pcie;
+    if (!pcie) continue;
+    PcieLink cut = *pcie;
+    cut.max_payload = std::min(cut.max_payload, root_complex_payload_);
+    out.push_back({id, pcie_rate(cut)});
+  }
+  return out;
 }
 
 bool ServerPaths::crosses_sockets(const Path& path) const {

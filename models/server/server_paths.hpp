@@ -56,6 +56,9 @@ class ServerPaths {
   const Path& to_memory(int gpu) const { return to_memory_[static_cast<std::size_t>(gpu)]; }
   FlowClaim memory_claim(int gpu) const { return memory_claim_[static_cast<std::size_t>(gpu)]; }
 
+  // What its links cap where a way between devices passes a socket (Server::root_complex_payload); LinkId is here an index of links().
+  std::vector<FlowCap> caps(const Path& path) const;
+
   // The same way in the other direction.
   static Path back(Path path);
 
@@ -91,6 +94,7 @@ class ServerPaths {
   std::vector<int> nic_of_;
   std::vector<Path> to_nic_, to_memory_;
   std::vector<FlowClaim> peer_claim_, nic_claim_, memory_claim_;
+  int root_complex_payload_ = 0;
 };
 
 }  // namespace weft

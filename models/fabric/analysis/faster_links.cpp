@@ -7,6 +7,7 @@
 #include <cctype>
 #include <deque>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace weft {
@@ -15,15 +16,14 @@ namespace {
 class FasterFabric final : public Fabric {
  public:
   FasterFabric(std::shared_ptr<const Fabric> like, const FasterParts& parts, int factor)
-      : like_(std::move(like)), cap_factor_(parts.rate_caps ? factor : 1) {
+      : like_(std::move(like)), cap_factor_(parts.rate_caps ? factor : 1), factors_(static_cast<std::size_t>(like_->links()), 1) {
     priorities_ = like_->priorities();
     for (std::size_t id = 0; id < static_cast<std::size_t>(like_->devices()); ++id) {
       const Device& device = like_->device(static_cast<NodeId>(id));
       device.kind == DeviceKind::endpoint ? add_endpoint(device.name) : add_device(device);
     }
-    std::vector<int> factors(static_cast<std::size_t>(like_->links()), 1);
-    for (const LinkId link : parts.links) factors[static_cast<std::size_t>(link)] = factor;
-    for (LinkId id = 0; id < like_->links(); ++id) copy_link(id, factors[static_cast<std::size_t>(id)]);
+    for (const LinkId link : parts.links) factors_[at(link)] = factor;
+    for (LinkId id = 0; id < like_->links(); ++id) copy_link(id, factors_[at(id)]);
     check(endpoints() == like_->endpoints(), "{} of {} endpoints are copied", endpoints(), like_->endpoints());
     for (int e = 0; e < endpoints(); ++e)
       check(node_of(e) == like_->node_of(e), "endpoint {} is device {}, and {} in the copy", e, like_->node_of(e), node_of(e));
@@ -31,12 +31,23 @@ class FasterFabric final : public Fabric {
 
   int path_count(int from, int to) const override { return like_->path_count(from, to); }
   void append_path(int from, int to, int choice, std::vector<Hop>& path) const override { like_->append_path(from, to, choice, path); }
-  FlowClaim claim(int from, int to) const override { return faster(like_->claim(from, to)); }
+  FlowClaim claim(int from, int to) const override {
+    FlowClaim out = like_->claim(from, to);
+    std::vector<FlowCap> caps;
+    append_caps(from, to, caps);
+    out.ceiling = least_of(caps);
+    return out;
+  }
+  void append_caps(int from, int to, std::vector<FlowCap>& caps) const override {
+    const std::size_t before = caps.size();
+    like_->append_caps(from, to, caps);
+    for (FlowCap& cap : std::span(caps).subspan(before)) cap.rate.count *= cap_factor_ * factors_[at(cap.link)];
+  }
   NodeId port_of(int endpoint) const override { return like_->port_of(endpoint); }
   bool append_copy_path(int endpoint, Copy direction, std::vector<Hop>& path) const override {
     return like_->append_copy_path(endpoint, direction, path);
   }
-  FlowClaim copy_claim(int endpoint) const override { return faster(like_->copy_claim(endpoint)); }
+  FlowClaim copy_claim(int endpoint) const override { return like_->copy_claim(endpoint); }
 
  private:
   void copy_link(LinkId id, int factor) {
@@ -48,13 +59,10 @@ class FasterFabric final : public Fabric {
     else
       add_link(like_->from(id), like_->to(id), spec);
   }
-  FlowClaim faster(FlowClaim claim) const {
-    claim.ceiling.count *= cap_factor_;
-    return claim;
-  }
 
   const std::shared_ptr<const Fabric> like_;
   const int cap_factor_;
+  std::vector<int> factors_;  // by link
 };
 
 // What tells kinds of devices apart: switches by how many hops they are from the nearest host.

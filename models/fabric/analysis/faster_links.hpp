@@ -11,10 +11,11 @@ namespace weft {
 
 struct FasterParts {
   std::vector<LinkId> links = {};
-  bool rate_caps = false;  // of all flows that have one
+  bool rate_caps = false;  // of all flows that have one, whatever their links are
 };
 
-// The same devices, links and paths; `parts` have `factor` times their rate, also where a link loses some of it under load.
+// The same devices, links and paths; `parts` have `factor` times their rate, also where a link loses some of it under load or caps what
+// one flow gets of it.
 std::shared_ptr<const Fabric> with_faster(std::shared_ptr<const Fabric> fabric, const FasterParts& parts, int factor);
 
 // The links of `link`'s bandwidth that join devices of the same kinds, in either direction; switches are of a kind that are as many hops

@@ -2,6 +2,7 @@
 
 #include "models/fabric/fabric_spec.hpp"
 #include "models/fabric/fabric_test.hpp"
+#include "models/fabric/simgrid_fabric.hpp"
 #include "models/server/server_fabric.hpp"
 
 #include <doctest/doctest.h>
@@ -69,6 +70,32 @@ TEST_CASE("faster links: rate caps of flows, where that is what is faster") {
     CHECK(faster->claim(0, to).weight == fabric->claim(0, to).weight);
   }
   CHECK(capped > 0);
+}
+
+TEST_CASE("faster links: what a link caps is faster with the link, and of several caps the least holds") {
+  // From GPU 0 over a socket to GPU 4, both on PCIe 3 x16 and so with the same cap on every link of the way: one of them alone changes
+  // nothing, all of them double it.
+  Server server = server_preset("single_nic");
+  server.root_complex_payload = 64;
+  const std::shared_ptr<const Fabric> fabric = build(FabricSpec(Star{.nodes = 2, .host_link = link_100g}), server);
+  const int other = fabric->endpoints() - 1;
+  std::vector<FlowCap> caps;
+  fabric->append_caps(0, other, caps);
+  REQUIRE(caps.size() > 1);
+  CHECK(least_of(caps) == fabric->claim(0, other).ceiling);
+  CHECK(with_faster(fabric, {.links = {caps.front().link}}, 2)->claim(0, other) == fabric->claim(0, other));
+  std::vector<LinkId> capping;
+  for (const FlowCap& cap : caps) capping.push_back(cap.link);
+  CHECK(with_faster(fabric, {.links = capping}, 2)->claim(0, other).ceiling.count == 2 * fabric->claim(0, other).ceiling.count);
+
+  // A FATPIPE of a platform is such a cap too.
+  const std::shared_ptr<const Fabric> read = build(SimgridFabric{.file = "", .platform = read_platform(R"(<platform version="4.1">
+    <zone id="z" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
+    <link id="wire" bandwidth="10Gbps" latency="1us"/><link id="pipe" bandwidth="4Gbps" latency="1us" sharing_policy="FATPIPE"/>
+    <route src="a" dst="b"><link_ctn id="wire"/><link_ctn id="pipe"/></route></zone></platform>)")});
+  CHECK(read->claim(0, 1).ceiling == 4_Gbps);
+  CHECK(with_faster(read, {.links = {link_of(*read, "wire")}}, 2)->claim(0, 1).ceiling == 4_Gbps);
+  CHECK(with_faster(read, {.links = {link_of(*read, "pipe")}}, 2)->claim(0, 1).ceiling == 8_Gbps);
 }
 
 TEST_CASE("faster links: alike are those that join the same kinds of devices at the same rate, both ways") {
