@@ -21,24 +21,13 @@ std::int64_t endpoints(const FabricSpec& spec) {
   return std::visit([](const auto& s) { return s.endpoints(); }, spec);
 }
 
-namespace {
-
-// What no host sends more than: a platform does not say which links are a host's own.
-BitsPerSecond fastest_host(const Platform& platform) {
-  BitsPerSecond most{1};
-  for (const PlatformLink& link : platform.links) most = std::max(most, link.bandwidth);
-  return most;
-}
-
-}  // namespace
-
 BitsPerSecond slowest_endpoint(const FabricSpec& spec) {
   return std::visit(
       [](const auto& s) {
         if constexpr (requires { s.host_link; }) {
           return s.host_link.bandwidth;
         } else if constexpr (requires { s.platform; }) {
-          return fastest_host(*s.platform);
+          return s.platform->most_from_a_host();
         } else {
           std::map<std::string, BitsPerSecond> out_of;
           for (const std::string& node : s.nodes) out_of[node] = {};

@@ -1,6 +1,7 @@
 #include "models/platform/platform.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace weft {
 
@@ -66,6 +67,36 @@ bool Platform::append_route(PointId from, PointId to, std::vector<int>& out, int
   const PointId b = destination.empty() ? to : zones[static_cast<std::size_t>(destination.back())]->point;
   const auto route = zone.local_route(*this, a, b);
   return route && append_parts({from, to}, *route, {a != from, b != to}, out, depth);
+}
+
+// A route begins with its first link that flows share. One without shares nothing, and adds what its own links leave it.
+double Platform::sent_from(PointId host) const {
+  double sum = 0;
+  std::set<int> first;
+  std::vector<int> route;
+  const auto rate_of = [&](int id) { return static_cast<double>(links[static_cast<std::size_t>(id)].bandwidth.count); };
+  for (const PointId other : hosts) {
+    route.clear();
+    if (other == host || !append_route(host, other, route) || route.empty()) continue;
+    const auto shared = std::ranges::find_if(route, [&](int id) { return !links[static_cast<std::size_t>(id)].fatpipe; });
+    if (shared == route.end())
+      sum += rate_of(*std::ranges::min_element(route, {}, rate_of));
+    else if (first.insert(*shared).second)
+      sum += rate_of(*shared);
+  }
+  return sum;
+}
+
+BitsPerSecond Platform::most_from_a_host() const {
+  std::call_once(looked_at_hosts_, [&] {
+    double most = 1;
+    if (hosts.size() <= most_hosts_looked_at)
+      for (const PointId host : hosts) most = std::max(most, sent_from(host));
+    else
+      for (const PlatformLink& link : links) most += static_cast<double>(link.bandwidth.count);
+    most_from_a_host_ = {static_cast<std::int64_t>(std::min(most, 9e18))};
+  });
+  return most_from_a_host_;
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,16 +62,25 @@ class Platform {
   // Appends the links from one point to another. False where there is no way.
   bool append_route(PointId from, PointId to, std::vector<int>& out) const { return append_route(from, to, out, 0); }
 
+  // What no host sends more than: of the host with the most, what the links give together that its routes begin with. The routes of more
+  // hosts than these are too many to look at, and no host sends more than all links give.
+  static constexpr std::size_t most_hosts_looked_at = 1024;
+  BitsPerSecond most_from_a_host() const;
+
  private:
+  double sent_from(PointId host) const;
   bool append_route(PointId from, PointId to, std::vector<int>& out, int depth) const;
   bool append_parts(const std::pair<PointId, PointId>& ends, PlatformRoute route, std::pair<bool, bool> outside, std::vector<int>& out,
                     int depth) const;
   std::vector<int> zones_around(PointId point) const;  // from the innermost on
   const PlatformRoute* bypass(const PlatformZone& zone, const std::vector<int>& source, const std::vector<int>& destination,
                               std::pair<PointId, PointId>& key) const;
+
+  mutable std::once_flag looked_at_hosts_;
+  mutable BitsPerSecond most_from_a_host_{};
 };
 
-inline constexpr std::size_t max_platform_bytes = 64 << 20;
+inline constexpr std::size_t max_platform_bytes = 256 << 20;
 
 // Throws InputError with a line for each problem, "line 12: ...": what is wrong, and what has no meaning in Weft, by its name.
 std::shared_ptr<const Platform> read_platform(std::string_view xml);

@@ -199,4 +199,32 @@ TEST_CASE("whatever bytes a platform has, it is read or refused") {
   CHECK(read > rounds / 20);
 }
 
+TEST_CASE("no host sends more than the links together that its routes begin with") {
+  // Of a torus of 3 x 2 x 2 a host uses both links of the ring of three, and one of each ring of two: 4 x 100 Gb/s.
+  const auto cluster = [](const char* shape) {
+    return read_platform(fmt::format("<platform version=\"4.1\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-11\" speed=\"1Gf\" "
+                                     "bw=\"12.5GBps\" lat=\"1us\" {}/></platform>",
+                                     shape))
+        ->most_from_a_host();
+  };
+  CHECK(cluster("topology=\"TORUS\" topo_parameters=\"3,2,2\"") == 400_Gbps);
+  CHECK(cluster("") == 100_Gbps);
+  CHECK(cluster("topology=\"FAT_TREE\" topo_parameters=\"2;6,2;1,2;1,1\"") == 100_Gbps);
+
+  // Routes that share a link add it once; a FATPIPE alone is each flow's own.
+  const std::string hosts = "<host id=\"a\" speed=\"1Gf\"/><host id=\"b\" speed=\"1Gf\"/><host id=\"c\" speed=\"1Gf\"/>\n";
+  const std::string links =
+      "<link id=\"x\" bandwidth=\"1Gbps\" latency=\"0\"/><link id=\"p\" bandwidth=\"3Gbps\" latency=\"0\" sharing_policy=\"FATPIPE\"/>\n";
+  const auto joined = [&](const char* ab, const char* ac, const char* bc) {
+    return read_platform(
+               zone(fmt::format("{}{}<route src=\"a\" dst=\"b\"><link_ctn id=\"{}\"/></route>\n<route src=\"a\" dst=\"c\"><link_ctn "
+                                "id=\"{}\"/></route>\n<route src=\"b\" dst=\"c\"><link_ctn id=\"{}\"/></route>\n",
+                                hosts, links, ab, ac, bc)))
+        ->most_from_a_host();
+  };
+  CHECK(joined("x", "x", "x") == 1_Gbps);
+  CHECK(joined("x", "p", "x") == 4_Gbps);
+  CHECK(joined("p", "p", "p") == 6_Gbps);
+}
+
 }  // namespace weft
