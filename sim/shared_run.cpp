@@ -21,13 +21,18 @@
 namespace weft {
 namespace {
 
-// Into the fabric, by the NIC that sent most; an endpoint without a server is its own.
-std::int64_t most_sent(const std::vector<std::int64_t>& bytes_on_link, const Fabric& fabric) {
+// Into the fabric, by the NIC that sent most; an endpoint without a server is its own. Links of a platform do not say whose they are.
+std::int64_t most_sent(const NetworkRun& run, const Fabric& fabric) {
   std::vector<std::int64_t> sent(static_cast<std::size_t>(fabric.devices()));
+  const auto device = [&](NodeId id) -> std::int64_t& { return sent[static_cast<std::size_t>(id)]; };
+  if (fabric.links() > 0 && fabric.from(0) == fabric.to(0)) {
+    for (int e = 0; e < fabric.endpoints(); ++e) device(fabric.port_of(e)) += run.bytes_from[static_cast<std::size_t>(e)];
+    return std::ranges::max(sent);
+  }
   for (LinkId id = 0; id < fabric.links(); ++id) {
     const NodeId from = fabric.from(id);
     if (fabric.link(id).in_server || fabric.device(from).kind == DeviceKind::network_switch) continue;
-    sent[static_cast<std::size_t>(from)] += bytes_on_link[static_cast<std::size_t>(id)];
+    device(from) += run.bytes_on_link[static_cast<std::size_t>(id)];
   }
   return sent.empty() ? 0 : std::ranges::max(sent);
 }
@@ -185,7 +190,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       out.jobs.push_back({.iterations = program->iterations(),
                           .messages = job.messages,
                           .mean_finish = mean_of(job.rank_finish),
-                          .most_sent = most_sent(job.bytes_on_link, site.routes.fabric()),
+                          .most_sent = most_sent(job, site.routes.fabric()),
                           .critical_path = program->critical_path()});
       ++program;
     } else if (std::holds_alternative<PlacedTraining>(t.placed)) {
@@ -193,7 +198,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       carried(job.bytes_on_link);
       out.jobs.push_back({.iterations = training->iterations(),
                           .messages = job.messages,
-                          .most_sent = most_sent(job.bytes_on_link, site.routes.fabric()),
+                          .most_sent = most_sent(job, site.routes.fabric()),
                           .computed = training->computed(),
                           .compressing = training->compressing(),
                           .waits = training->waits()});
@@ -260,7 +265,7 @@ SharedRun alone(NetworkRun run, const PlacedProgram& program, const Fabric& fabr
   out.jobs.push_back({.iterations = {{begin, run.finish}},
                       .messages = run.messages,
                       .mean_finish = mean_of(run.rank_finish),
-                      .most_sent = most_sent(run.bytes_on_link, fabric)});
+                      .most_sent = most_sent(run, fabric)});
   out.finish = run.finish;
   out.bytes_on_link = std::move(run.bytes_on_link);
   out.events = run.events;

@@ -2,6 +2,9 @@
 
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/fabric_spec.hpp"
+#include "sim/engine/in_child.hpp"
+
+#include <numeric>
 
 #include <doctest/doctest.h>
 
@@ -15,7 +18,7 @@ const HardwareProfile ideal;
 // Two leaves and one spine: what leaves a leaf shares one cable.
 const FabricSpec one_cable = FatTree{.leaves = 2, .nodes_per_leaf = 8, .spines = 1, .host_link = wire, .fabric_link = wire};
 
-enum class On { flow, packet };
+enum class On { flow, packet, simgrid };
 
 struct Ring {
   std::vector<int> placement;
@@ -38,7 +41,8 @@ SharedRun run(On network, const FabricSpec& spec, const std::vector<Ring>& rings
                                             .hardware = ideal,
                                             .repetition = rings[i].repetition,
                                             .name = fmt::format("job{}", i)}});
-  return run_on(network == On::flow ? NetworkKind::flow : NetworkKind::packet, {jobs, traffic}, {routes}, Around::nothing);
+  constexpr NetworkKind kinds[] = {NetworkKind::flow, NetworkKind::packet, NetworkKind::simgrid};
+  return run_on(kinds[static_cast<int>(network)], {jobs, traffic}, {routes}, Around::nothing);
 }
 
 double seconds(const SharedRun& run, std::size_t job) { return run.jobs[job].finish().seconds(); }
@@ -179,4 +183,15 @@ TEST_CASE("shared run: a job that can never finish is named, and who waits for w
   CHECK(said.find("node4->switch (priority 0) waits: its link is down") != said.npos);
   CHECK(said.find("job doomed: no progress is possible:\n  rank 0 in step 0") != said.npos);
   CHECK(said.find("job good") == said.npos);
+}
+
+TEST_CASE("shared run: on a SimGrid platform, whose links have no ends, what left the endpoint that sent most is counted") {
+  // A ring of 16 sends 2 * 15 / 16 of 8 MiB from each.
+  const FabricSpec platform = SimgridFabric{.file = "", .platform = read_platform(R"(<platform version="4.1">
+    <cluster id="c" prefix="n" suffix="" radical="0-15" speed="1Gf" bw="12.5GBps" lat="1us"/></platform>)")};
+  std::vector<int> all(16);
+  std::iota(all.begin(), all.end(), 0);
+  CHECK(run(On::flow, platform, {{all, 8_MiB}}, {}).jobs[0].most_sent == 15'728'640);
+  const std::string reference = in_child([&] { return std::to_string(run(On::simgrid, platform, {{all, 8_MiB}}, {}).jobs[0].most_sent); });
+  CHECK(reference == "15728640");
 }

@@ -21,6 +21,8 @@ enum class PathClass : std::uint8_t {
 };
 inline constexpr std::array path_classes = {PathClass::nvlink, PathClass::pcie, PathClass::sockets, PathClass::rail, PathClass::network};
 inline constexpr std::size_t path_class_count = path_classes.size();
+constexpr bool leaves_server(PathClass c) { return c == PathClass::rail || c == PathClass::network; }
+
 std::string_view name_of(PathClass);
 
 PathClass class_of(const Fabric& fabric, std::span<const Hop> path);

@@ -51,7 +51,7 @@ class Routes {
   BitsPerSecond bandwidth(RouteId id) const { return bandwidth_[static_cast<std::size_t>(id)]; }  // least on the path
 
   PathClass path_class(RouteId id) const { return path_class_[static_cast<std::size_t>(id)]; }
-  bool leaves_server(RouteId id) const { return path_class(id) == PathClass::rail || path_class(id) == PathClass::network; }
+  bool leaves_server(RouteId id) const { return weft::leaves_server(path_class(id)); }
   FlowClaim claim(RouteId id) const { return claim_[static_cast<std::size_t>(id)]; }
   bool to_or_from_switches(RouteId id) const { return of_switches_[static_cast<std::size_t>(id)] != 0; }
 

@@ -81,6 +81,7 @@ class PeersMet {
 // a connection has a rate of its own.
 struct Connection {
   RouteId route = 0;
+  int from = 0;                 // place
   std::int64_t bytes = 0;       // carried
   bool between_servers = true;  // it leaves a server
   bool of_switches = false;     // that add: its links carry half of the bytes of its messages
@@ -110,8 +111,9 @@ struct LaneState {
 
   static constexpr std::uint32_t none = UINT32_MAX;  // from an endpoint to itself
 
-  std::uint32_t connect(RouteId id, BitsPerSecond rate) {
+  std::uint32_t connect(RouteId id, int from, BitsPerSecond rate) {
     connections.push_back({.route = id,
+                           .from = from,
                            .between_servers = routes.leaves_server(id),
                            .of_switches = routes.to_or_from_switches(id),
                            .path_class = routes.path_class(id)});
@@ -131,6 +133,12 @@ struct LaneState {
     }
     return out;
   }
+  std::vector<std::int64_t> bytes_from() const {
+    std::vector<std::int64_t> out(static_cast<std::size_t>(routes.fabric().endpoints()));
+    for (const Connection& c : connections)
+      if (c.between_servers && !routes.are_switches(c.from)) out[static_cast<std::size_t>(c.from)] += c.bytes;
+    return out;
+  }
 };
 
 // Who sends: streams and channels have connections of their own.
@@ -146,12 +154,12 @@ std::uint32_t connection_on(LaneState<Network>& lane, int from, int to, BitsPerS
   const RouteId id = lane.routes.of(from, to);
   if (stream_rate.count > 0 && lane.routes.leaves_server(id)) {
     const auto [at, fresh] = lane.own.try_emplace({sender.stream, sender.channel, id}, lane.none);
-    if (fresh) at->second = lane.connect(id, stream_rate);
+    if (fresh) at->second = lane.connect(id, from, stream_rate);
     return at->second;
   }
   if (lane.shared.size() <= static_cast<std::size_t>(id)) lane.shared.resize(static_cast<std::size_t>(id) + 1, lane.none);
   std::uint32_t& shared = lane.shared[static_cast<std::size_t>(id)];
-  if (shared == lane.none) shared = lane.connect(id, {});
+  if (shared == lane.none) shared = lane.connect(id, from, {});
   return shared;
 }
 

@@ -133,7 +133,11 @@ class ProgramDriver final : public Driver {
 
   // Of all iterations together; ranks finish when they end the last.
   NetworkRun result() const {
-    return {.finish = iterations_.back().end, .rank_finish = rank_end_, .bytes_on_link = lane_.bytes_on_link(), .messages = messages_};
+    return {.finish = iterations_.back().end,
+            .rank_finish = rank_end_,
+            .bytes_on_link = lane_.bytes_on_link(),
+            .bytes_from = lane_.bytes_from(),
+            .messages = messages_};
   }
 
  private:

@@ -92,8 +92,12 @@ class Ns3World final : public S4uTransport::Directory {
       if (const std::string line = transport->waiting(); !line.empty()) throw RunError("no progress is possible:\n  " + line);
     }
     run_.bytes_on_link.resize(static_cast<std::size_t>(fabric_.links()));
-    for (const auto& [ends, path] : paths_)
+    run_.bytes_from.resize(static_cast<std::size_t>(fabric_.endpoints()));
+    for (const auto& [ends, path] : paths_) {
       for (const LinkId link : path.links) run_.bytes_on_link[static_cast<std::size_t>(link)] += path.bytes;
+      if (leaves_server(path.nature.kind))
+        run_.bytes_from[static_cast<std::size_t>(job_.placement[static_cast<std::size_t>(ends.first)])] += path.bytes;
+    }
     for (const SimTime t : run_.rank_finish) run_.finish = std::max(run_.finish, t);
     return std::move(run_);
   }

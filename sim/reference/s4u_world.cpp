@@ -63,6 +63,7 @@ s4u::Engine& configured_engine() {
 }
 
 std::uint64_t pair_of(std::uint64_t from, std::uint64_t to) { return from << 32 | to; }
+std::size_t from_of(std::uint64_t pair) { return pair >> 32; }
 
 SimTime now() {
   const double ps = s4u::Engine::get_clock() * 1e12;
@@ -242,8 +243,11 @@ NetworkRun S4uWorld::run() {
   if (s.failure) std::rethrow_exception(s.failure);
   if (!s.deadlock.empty()) throw RunError(s.deadlock);
   s.run.bytes_on_link.resize(s.links.size());
-  for (const auto& [ends, path] : s.paths)
+  s.run.bytes_from.resize(s.hosts.size());
+  for (const auto& [ends, path] : s.paths) {
     for (const LinkId link : path.links) s.run.bytes_on_link[static_cast<std::size_t>(link)] += path.bytes;
+    if (leaves_server(path.nature.kind)) s.run.bytes_from[from_of(ends)] += path.bytes;
+  }
   for (const auto& transport : s.transports) s.run.messages += transport->messages_sent();
   for (const SimTime t : s.run.rank_finish) s.run.finish = std::max(s.run.finish, t);
   return s.run;

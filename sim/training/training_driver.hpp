@@ -115,7 +115,10 @@ class TrainingDriver final : public Driver, public RoundOwner, private RankWorld
 
   // Of all steps together, control messages included; rounds are their network's.
   NetworkRun result() const {
-    return {.finish = step_ends_.back(), .bytes_on_link = lane_.bytes_on_link(), .messages = orders_.messages() + control_.messages()};
+    return {.finish = step_ends_.back(),
+            .bytes_on_link = lane_.bytes_on_link(),
+            .bytes_from = lane_.bytes_from(),
+            .messages = orders_.messages() + control_.messages()};
   }
 
  private:
