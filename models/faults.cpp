@@ -20,10 +20,22 @@ std::optional<LinkId> way_back(LinkId wanted, const Fabric& fabric) {
   return std::nullopt;
 }
 
-std::optional<LinkId> link_named(const std::string& name, const Fabric& fabric) {
+std::optional<LinkId> exactly_named(const std::string& name, const Fabric& fabric) {
   for (LinkId id = 0; id < fabric.links(); ++id)
     if (name.starts_with(fabric.device(fabric.from(id)).name) && fabric.link_name(id) == name) return id;
   return std::nullopt;
+}
+
+// A link of a server under contention, "server0/a->server0/b", is named by its two ends too: of what it is made of, that is the part that
+// all of its traffic shares, up to or from its middle "server0/a-b" (models/server/server_paths.hpp).
+std::optional<LinkId> link_named(const std::string& name, const Fabric& fabric) {
+  if (const auto exact = exactly_named(name, fabric)) return exact;
+  const auto arrow = name.find("->");
+  if (arrow == name.npos) return std::nullopt;
+  const std::string from = name.substr(0, arrow), to = name.substr(arrow + 2);
+  const auto in_server = [](const std::string& device) { return device.substr(device.rfind('/') + 1); };
+  if (const auto half = exactly_named(fmt::format("{}->{}-{}", from, from, in_server(to)), fabric)) return half;
+  return exactly_named(fmt::format("{}-{}->{}", to, in_server(from), to), fabric);
 }
 
 std::string unknown(const char* kind, const std::string& found, const std::vector<std::string>& names) {
@@ -39,10 +51,11 @@ std::vector<std::string> link_names(const Fabric& fabric) {
   return out;
 }
 
+// Those of `weft topo --json`: what is in servers stands among the switches, but for GPUs.
 std::vector<std::string> switch_names(const Fabric& fabric) {
   std::vector<std::string> out;
   for (NodeId id = 0; id < fabric.devices(); ++id)
-    if (fabric.device(id).kind == DeviceKind::network_switch) out.push_back(fabric.device(id).name);
+    if (fabric.device(id).kind != DeviceKind::endpoint) out.push_back(fabric.device(id).name);
   return out;
 }
 
@@ -67,7 +80,7 @@ std::vector<LinkId> links_of(const Failure& failure, const Fabric& fabric) {
     std::vector<LinkId> out;
     for (LinkId id = 0; id < fabric.links(); ++id)
       for (const NodeId end : {fabric.from(id), fabric.to(id)})
-        if (const Device& device = fabric.device(end); device.kind == DeviceKind::network_switch && device.name == failure.network_switch)
+        if (const Device& device = fabric.device(end); device.kind != DeviceKind::endpoint && device.name == failure.network_switch)
           out.push_back(id);
     return out;
   }

@@ -85,6 +85,7 @@ TEST_CASE("row: what nccl chose for a size is said") {
   CHECK(run(json).chosen.starts_with("nccl(algorithm=tree,protocol=ll"));
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "ring", "protocol": "simple"})");
   CHECK(run(json).chosen.empty());
+}
 
 TEST_CASE("row: a failure after the end changes no time and no use of links") {
   // Two leaves with four servers of eight GPUs each; NCCL's protocols need more of a link than their payload, which is what counts.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 namespace weft {
 
@@ -21,7 +22,10 @@ LinkFaults::LinkFaults(const Faults& faults, const Fabric& fabric, Ecmp ecmp, Sh
   std::ranges::stable_sort(changes_, [](const Change& a, const Change& b) { return a.at < b.at; });
   model_.expect_faults(
       static_cast<int>(changes_.size()), [this](std::span<const LinkId> path) { return detours_.around(path); },
-      [&fabric](LinkId link) { return link < fabric.links() ? fabric.link_name(link) : "the rate cap of a flow"; });
+      [&fabric](LinkId link) {
+        if (link >= fabric.links()) return std::string("the rate cap of a flow");
+        return fabric.link_name(link) + (fabric.link(link).in_server ? " (in a server, where nothing is rerouted)" : "");
+      });
 }
 
 void LinkFaults::begin() {

@@ -2,6 +2,7 @@
 
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/routes.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/network/background_flows.hpp"
 
 #include <deque>
@@ -105,6 +106,14 @@ TEST_CASE("failures: a message that can never arrive is an error that names the 
   const std::string up = fabric->link_name(way_up(*fabric));
   CHECK_THROWS_WITH_AS(run(*fabric, of({.link = up, .at = 44_us}, SimTime::never()), {{0, 2}}),
                        ("1 flows in the background have not ended\n" + up + " is down: 1 message waits for it").c_str(), RunError);
+  // An NVLink: what PCIe would carry is not rerouted.
+  const auto servers = build(FabricSpec(Star{.nodes = 1, .host_link = {100_Gbps, 1_us}}), server_preset("v100_nvlink"));
+  std::vector<Hop> nvlinks;
+  servers->append_path(0, 1, 0, nvlinks);
+  const std::string nvlink = servers->link_name(nvlinks.front().link);
+  CHECK_THROWS_WITH_AS(run(*servers, of({.cable = nvlink}, 0_us), {{0, 1}}),
+                       doctest::Contains((nvlink + " (in a server, where nothing is rerouted) is down: 1 message waits for it").c_str()),
+                       RunError);
   // The cable of a host: there is no other way.
   CHECK_THROWS_AS(run(*fabric, of({.cable = "leaf0/node0->leaf0", .at = 44_us}, 0_us), {{0, 2}}), RunError);
   Routes routes(*fabric, {});

@@ -23,15 +23,17 @@ Field<Failure> name_field(const char* name, std::string Failure::*member, const 
 
 Declaration<Failure> Declared<Failure>::declaration() {
   using F = Failure;
-  return {.doc = "A link, a cable or a switch that fails or slows down for a time; one of the three is named.",
-          .fields = {
-              name_field("link", &F::link, "The direction of a cable that fails, such as \"leaf0->spine2\"."),
-              name_field("cable", &F::cable, "The cable that fails in both directions, by the name of either, such as \"leaf0->spine2\"."),
-              name_field("switch", &F::network_switch, "The switch that fails, with all of its cables, such as \"spine2\"."),
-              optional("at", &F::at, "The time at which it fails.", at_least(SimTime{})),
-              optional_as<OrWord<SimTime, Never>>("until", &F::until, "The time at which it works again."),
-              optional("remaining", &F::remaining,
-                       "The share of its bandwidth that is left, at least 0 and less than 1: 0 is a failure, more a link that is slow.")}};
+  return {
+      .doc = "A link, a cable or a switch that fails or slows down for a time; one of the three is named.",
+      .fields = {
+          name_field("link", &F::link, "The direction of a cable that fails, such as \"leaf0->spine2\"."),
+          name_field("cable", &F::cable, "The cable that fails in both directions, by the name of either, such as \"leaf0->spine2\"."),
+          name_field("switch", &F::network_switch,
+                     "The switch that fails, with all of its cables, such as \"spine2\", or the device inside a server: \"server0/nic0\"."),
+          optional("at", &F::at, "The time at which it fails.", at_least(SimTime{})),
+          optional_as<OrWord<SimTime, Never>>("until", &F::until, "The time at which it works again."),
+          optional("remaining", &F::remaining,
+                   "The share of its bandwidth that is left, at least 0 and less than 1: 0 is a failure, more a link that is slow.")}};
 }
 
 Declaration<Faults> Declared<Faults>::declaration() {
