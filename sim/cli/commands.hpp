@@ -64,7 +64,8 @@ int report_command(const ReportArguments&, std::ostream& out);
 int check_command(const ScenarioArguments&, std::ostream& out);
 
 enum class TopologyFormat { summary, dot, svg, json, simgrid, nccl };
-int topo_command(const ScenarioArguments&, TopologyFormat, std::ostream& out);
+// `err`: what the format cannot say of the fabric.
+int topo_command(const ScenarioArguments&, TopologyFormat, std::ostream& out, std::ostream& err);
 
 int show_command(const ScenarioArguments&, std::ostream& out);
 int list_command(std::ostream& out);

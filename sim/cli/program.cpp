@@ -159,7 +159,8 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
                             [&] { return check_command(scenarios, std::cout); });
   add_scenarios(check, scenarios, false);
   add_program(check, scenarios.program);
-  CLI::App* topo = command("topo", "Describe or draw the fabric", [&] { return topo_command(scenarios, format_of(a), std::cout); });
+  CLI::App* topo =
+      command("topo", "Describe or draw the fabric", [&] { return topo_command(scenarios, format_of(a), std::cout, std::cerr); });
   add_scenarios(topo, scenarios);
   topo->add_flag("--dot", a.dot, "Print the fabric for Graphviz, in tiers; above 64 devices like ones are drawn together");
   topo->add_flag("--svg", a.svg, "Print the same drawing as SVG");

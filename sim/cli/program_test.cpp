@@ -271,6 +271,34 @@ TEST_CASE("topo writes a graph that a scenario can hold") {
       std::string::npos);
 }
 
+TEST_CASE("topo makes up no devices of a SimGrid platform, and says what a graph cannot carry") {
+  const Folder folder;
+  // Four hosts on a router with a cable each, up and down.
+  folder.write(
+      "p.xml",
+      R"(<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1us"/></platform>)");
+  const std::string platform = folder.write("platform.json", R"({"schema": 1, "name": "p", "hardware": "ideal",
+      "fabric": {"type": "simgrid", "file": "p.xml"}, "workload": {"algorithm": "ring", "size": "1MiB"}})");
+  CHECK(weft_program("topo " + platform).printed.find("  4 endpoints, 8 links, 1 priority\n") != std::string::npos);
+  for (const char* format : {"--json", "--dot", "--svg", "--simgrid"}) {
+    CAPTURE(format);
+    const Ran refused = weft_program("topo " + platform + " " + format);
+    CHECK(refused.status == 2);
+    CHECK(refused.printed ==
+          platform +
+              ": /fabric: a SimGrid platform says which links messages pass, and not what they join: it cannot be drawn or written\n");
+  }
+  Json json = good_scenario();
+  json["fabric"] = Json::parse(R"({"type": "star", "nodes": 2, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
+  json["server"] = "dgx_a100";
+  json["workload"]["algorithm"] = "ring";
+  const std::string servers = folder.write("servers.json", json.dump());
+  CHECK(weft_program("topo --json " + servers).printed.find("but not which NIC a GPU uses") != std::string::npos);
+  json.erase("server");
+  json["fabric"] = Json::parse(R"({"type": "fat_tree", "k": 4, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
+  CHECK(weft_program("topo --json " + folder.write("tree.json", json.dump())).printed.find("in another order") != std::string::npos);
+}
+
 TEST_CASE("show, schema, list and version print what they promise") {
   const Folder folder;
   const std::string good = folder.write("good.json", small_scenario());

@@ -5,6 +5,7 @@
 #include "models/fabric/drawing/drawing.hpp"
 #include "models/fabric/drawing/fabric_export.hpp"
 #include "models/fabric/drawing/oversubscription.hpp"
+#include "models/platform/platform.hpp"
 #include "models/server/nccl_topology.hpp"
 #include "models/server/server_fabric.hpp"
 #include "models/training/model.hpp"
@@ -20,22 +21,31 @@
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <ostream>
+#include <sstream>
+#include <variant>
 
 namespace weft {
 namespace {
+
+bool is_platform(const FabricSpec& spec) { return std::holds_alternative<SimgridFabric>(spec); }
+
+// A platform does not say what its links join.
+std::string links_and_switches(const Fabric& fabric, const FabricSpec& spec) {
+  if (is_platform(spec)) return counted(fabric.links(), "link");
+  int between_switches = 0, switches = 0;
+  for (LinkId id = 0; id < fabric.links(); ++id) between_switches += fabric.between_switches(id) ? 1 : 0;
+  for (NodeId id = 0; id < fabric.devices(); ++id) switches += fabric.device(id).kind == DeviceKind::network_switch ? 1 : 0;
+  return fmt::format("{}, {} of which {} between switches", counted(switches, "switch", "switches"),
+                     counted(fabric.links(), "directed link"), between_switches);
+}
 
 void summarize(const Case& one, std::ostream& out) {
   const FabricChoice& choice = one.scenario.fabric;
   const Server& server = one.scenario.server;
   const auto fabric = build(choice.spec, server);
-  int between_switches = 0, switches = 0;
-  for (LinkId id = 0; id < fabric->links(); ++id) between_switches += fabric->between_switches(id) ? 1 : 0;
-  const auto devices = fabric->devices();
-  for (NodeId id = 0; id < devices; ++id) switches += fabric->device(id).kind == DeviceKind::network_switch ? 1 : 0;
   out << fmt::format("{}: {}\n", one.scenario.name, describe(choice.spec, server));
   if (const std::string links = describe_links(choice.spec); !links.empty()) out << fmt::format("  {}\n", links);
-  out << fmt::format("  {}, {}, {} of which {} between switches, {}\n", counted(fabric->endpoints(), "endpoint"),
-                     counted(switches, "switch", "switches"), counted(fabric->links(), "directed link"), between_switches,
+  out << fmt::format("  {}, {}, {}\n", counted(fabric->endpoints(), "endpoint"), links_and_switches(*fabric, choice.spec),
                      counted(fabric->priorities(), "priority", "priorities"));
   if (const auto worst = most_oversubscribed(*fabric))
     out << fmt::format("  oversubscription {:.4g}:1 ({}: {} to NICs, {} to other switches)\n", worst->ratio, worst->name,
@@ -79,9 +89,34 @@ Json graph_with_ecmp(const Fabric& fabric, const Ecmp& ecmp) {
   return out;
 }
 
+void write_graph(const Scenario& s, const Fabric& fabric, std::ostream& out, std::ostream& err) {
+  if (!s.server.is_sub_node())
+    err << "weft topo: the graph has the devices and links of servers, but not which NIC a GPU uses, how GPUs of a server reach one "
+           "another, "
+           "or what caps the rate of a flow: read back as a fabric, messages may take other paths and other times\n";
+  if (const auto* tree = std::get_if<FatTree>(&s.fabric.spec); tree && tree->three_tiers())
+    err << "weft topo: the paths of the graph are those of the Fat-Tree in another order: read back as a fabric, ecmp chooses others\n";
+  out << graph_with_ecmp(fabric, s.fabric.ecmp).dump(2) << "\n";
+}
+
+void write_platform(const Scenario& s, const Fabric& fabric, std::ostream& out, std::ostream& err) {
+  std::ostringstream text;
+  to_simgrid_xml(fabric, s.fabric.ecmp, text);
+  if (text.view().size() > max_platform_bytes)
+    err << fmt::format("weft topo: the platform has {} bytes, and Weft reads at most {}\n", text.view().size(), max_platform_bytes);
+  out << text.view();
+}
+
+// Devices and links between them would be made up.
+void refuse_platform(const std::string& file, const FabricSpec& spec) {
+  if (is_platform(spec))
+    throw InputError(fmt::format(
+        "{}: /fabric: a SimGrid platform says which links messages pass, and not what they join: it cannot be drawn or written", file));
+}
+
 }  // namespace
 
-int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std::ostream& out) {
+int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std::ostream& out, std::ostream& err) {
   const std::vector<Case> cases = load_all(arguments);
   if (format != TopologyFormat::summary && cases.size() > 1)
     throw InputError(
@@ -92,12 +127,13 @@ int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std:
       summarize(one, out);
       continue;
     }
+    if (format != TopologyFormat::nccl) refuse_platform(arguments.files.front(), one.scenario.fabric.spec);
     const auto fabric = build(one.scenario.fabric.spec, one.scenario.server);
     if (format == TopologyFormat::dot) to_dot(drawing_of(*fabric), out);
     if (format == TopologyFormat::svg) to_svg(drawing_of(*fabric), out);
-    if (format == TopologyFormat::json) out << graph_with_ecmp(*fabric, one.scenario.fabric.ecmp).dump(2) << "\n";
+    if (format == TopologyFormat::json) write_graph(one.scenario, *fabric, out, err);
     if (format == TopologyFormat::nccl) out << to_nccl_topology(one.scenario.server, cable_rate(*fabric));
-    if (format == TopologyFormat::simgrid) to_simgrid_xml(*fabric, one.scenario.fabric.ecmp, out);
+    if (format == TopologyFormat::simgrid) write_platform(one.scenario, *fabric, out, err);
   }
   return exit_ok;
 }
