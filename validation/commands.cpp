@@ -117,7 +117,7 @@ std::function<int()> declare_calibrate(CLI::App& command) {
 std::function<int()> declare_exporting(CLI::App& command) {
   const auto a = std::make_shared<ExportArguments>();
   declare_export(command, *a);
-  return [a] { return export_command(*a, std::cout); };
+  return [a] { return export_command(*a, std::cout, std::cerr); };
 }
 
 std::function<int()> declare_plotting(CLI::App& command) {

@@ -145,7 +145,7 @@ void declare_export(CLI::App& command, ExportArguments& a) {
   command.add_flag("--force", a.force, "Replace a file that is not an exported schedule");
 }
 
-int export_command(const ExportArguments& a, std::ostream& out) {
+int export_command(const ExportArguments& a, std::ostream& out, std::ostream& err) {
   std::vector<std::string> problems;
   require_name("--as", a.format, formats, problems);
   require_name("--protocol", a.protocol, protocols, problems);
@@ -170,6 +170,12 @@ int export_command(const ExportArguments& a, std::ostream& out) {
   });
   refuse(problems);
   if (a.format == "goal") text = to_goal(schedule, goal_options(a));
+  const Algorithm* algorithm = find_algorithm(schedule.collective, a.algorithm);
+  if (a.file.empty() && algorithm != nullptr && algorithm->wants_pieces && a.pieces == 0)
+    err << fmt::format(
+        "weft export: {} is written in one piece; weft run cuts it into as many as the size wants, which its rows name: give "
+        "them as --pieces\n",
+        a.algorithm);
   if (a.output.empty())
     out << text;
   else

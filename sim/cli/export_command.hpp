@@ -20,6 +20,7 @@ struct ExportArguments {
 };
 
 void declare_export(CLI::App& command, ExportArguments& arguments);
-int export_command(const ExportArguments& arguments, std::ostream& out);
+// `err`: what differs from the schedule that `weft run` takes.
+int export_command(const ExportArguments& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace weft

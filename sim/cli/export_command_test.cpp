@@ -13,9 +13,15 @@ namespace weft {
 namespace {
 
 std::string exported(const ExportArguments& arguments) {
-  std::ostringstream out;
-  export_command(arguments, out);
+  std::ostringstream out, err;
+  export_command(arguments, out, err);
   return out.str();
+}
+
+std::string said_of(const ExportArguments& arguments) {
+  std::ostringstream out, err;
+  export_command(arguments, out, err);
+  return err.str();
 }
 
 }  // namespace
@@ -29,6 +35,15 @@ TEST_CASE("a schedule is exported as MSCCL, MSCCL++, GOAL and Graphviz") {
   CHECK(exported({.format = "goal", .ranks = 4}).find("send 262144b to 1 tag 0 cpu 0") != std::string::npos);
   CHECK(exported({.algorithm = "bruck", .collective = "allgather", .format = "dot", .ranks = 3}).starts_with("digraph \"bruck"));
   CHECK(read_schedule(exported({.algorithm = "pairwise", .collective = "alltoall", .ranks = 4})).collective == Collective::alltoall);
+}
+
+TEST_CASE("an algorithm that runs in pieces is exported in one, and that is said, unless they are given") {
+  CHECK(
+      said_of({.algorithm = "double_binary_tree", .ranks = 8}) ==
+      "weft export: double_binary_tree is written in one piece; weft run cuts it into as many as the size wants, which its rows name: give "
+      "them as --pieces\n");
+  CHECK(said_of({.algorithm = "double_binary_tree", .ranks = 8, .pieces = 4}).empty());
+  CHECK(said_of({.algorithm = "ring", .ranks = 8}).empty());
 }
 
 TEST_CASE("what cannot be exported is refused with all problems") {
