@@ -86,6 +86,7 @@ Model densenet121(const ModelOptions&);
 Model inception_v3(const ModelOptions&);
 Model transformer_base(const ModelOptions&);
 Model bert_large(const ModelOptions&);
+Model gpt2(const ModelOptions&);
 Model gpt2_xl(const ModelOptions&);
 
 }  // namespace weft

@@ -12,7 +12,7 @@ TEST_CASE("models: parameters and tensors are those of the published networks, t
     std::int64_t parameters;
     int tensors;
   };
-  // torchvision's documentation (num_params), Hugging Face's bert-large-uncased and gpt2-xl; the Transformer is its definition.
+  // torchvision's documentation (num_params), Hugging Face's bert-large-uncased, gpt2 and gpt2-xl; the Transformer is its definition.
   for (const Published& p : {Published{"alexnet", 61'100'840, 16},
                              {"vgg13", 133'047'848, 26},
                              {"vgg16", 138'357'544, 32},
@@ -25,6 +25,7 @@ TEST_CASE("models: parameters and tensors are those of the published networks, t
                              {"densenet121", 7'978'856, 364},
                              {"inception_v3", 27'161'264, 292},
                              {"bert_large", 335'141'888, 391},
+                             {"gpt2", 124'439'808, 148},
                              {"gpt2_xl", 1'557'611'200, 580},
                              {"transformer_base", 63'082'496, 253}}) {
     CAPTURE(p.name);

@@ -72,13 +72,22 @@ Model bert_large(const ModelOptions& options) {
   return net.take();
 }
 
-// Radford et al. (2019), 1558 M: 48 layers of width 1600 with 25 heads; query, key and value are one product.
-Model gpt2_xl(const ModelOptions& options) {
-  constexpr std::int64_t width = 1600, heads = 25, vocabulary = 50'257;
-  const std::int64_t tokens = sequence_or(options, 1024);
-  TokenNetwork net("gpt2_xl", fmt::format("sequence of {} tokens", tokens), "Radford et al., 2019, GPT-2 1558M");
+namespace {
+
+struct Gpt2 {
+  const char* name;
+  const char* published;
+  int layers;
+  std::int64_t width, heads;
+};
+
+// Radford et al. (2019), table 2; heads have a width of 64. Query, key and value are one product.
+Model gpt2_of(const Gpt2& of, const ModelOptions& options) {
+  constexpr std::int64_t vocabulary = 50'257;
+  const std::int64_t width = of.width, heads = of.heads, tokens = sequence_or(options, 1024);
+  TokenNetwork net(of.name, fmt::format("sequence of {} tokens", tokens), fmt::format("Radford et al., 2019, GPT-2 {}", of.published));
   net.embedding("embeddings", {{"token", vocabulary * width}, {"position", 1024 * width}}, width, tokens);
-  for (int i = 0; i < 48; ++i) {
+  for (int i = 0; i < of.layers; ++i) {
     const std::string at = fmt::format("h.{}.", i);
     net.layer_norm(at + "ln_1", width, tokens);
     net.linear(at + "attn.c_attn", {.in = width, .out = 3 * width, .tokens = tokens});
@@ -92,8 +101,18 @@ Model gpt2_xl(const ModelOptions& options) {
   return net.take();
 }
 
+}  // namespace
+
+Model gpt2(const ModelOptions& options) {
+  return gpt2_of({.name = "gpt2", .published = "124M", .layers = 12, .width = 768, .heads = 12}, options);
+}
+
+Model gpt2_xl(const ModelOptions& options) {
+  return gpt2_of({.name = "gpt2_xl", .published = "1558M", .layers = 48, .width = 1600, .heads = 25}, options);
+}
+
 std::span<const KnownModel> known_models() {
-  static constexpr std::array<KnownModel, 14> models{{
+  static constexpr std::array<KnownModel, 15> models{{
       {"alexnet", "AlexNet: 61.1 M parameters in 16 tensors, most of them in two layers", alexnet},
       {"vgg13", "VGG-13: 133.0 M parameters in 26 tensors", vgg13},
       {"vgg16", "VGG-16: 138.4 M parameters in 32 tensors, most of them in one layer", vgg16},
@@ -108,6 +127,7 @@ std::span<const KnownModel> known_models() {
       {"transformer_base", "Transformer, base: 63.1 M parameters with a shared vocabulary of 37,000 (published: about 65 M)",
        transformer_base},
       {"bert_large", "BERT-Large: 335.1 M parameters, of them 302.3 M in the encoder", bert_large},
+      {"gpt2", "GPT-2, the smallest: 124.4 M parameters", gpt2},
       {"gpt2_xl", "GPT-2 XL: 1557.6 M parameters", gpt2_xl},
   }};
   return models;
@@ -126,7 +146,7 @@ Model known_model(std::string_view name, const ModelOptions& options) {
     throw InputError(fmt::format("model: there is no \"{}\"{}; known: {}, or a file with a table of layers", name,
                                  nearest ? fmt::format(" (did you mean \"{}\"?)", *nearest) : "", fmt::join(model_names(), ", ")));
   }
-  const int most = name == "bert_large" ? 512 : name == "gpt2_xl" ? 1024 : 1 << 20;
+  const int most = name == "bert_large" ? 512 : name.starts_with("gpt2") ? 1024 : 1 << 20;
   if (options.sequence < 0 || options.sequence > most)
     throw InputError(fmt::format("sequence: must be between 1 and {} tokens for {}, got {}", most, name, options.sequence));
   return found->build(options);
