@@ -7,7 +7,8 @@
 namespace weft {
 
 // Bruck all-gather (Bruck et al. 1997): rank r sends all it has, blocks r, r+1, ..., to rank r - 2^k. Any n >= 1. Blocks stay
-// where they belong, so a range that passes the end of the message goes as two transfers.
+// where they belong, so a range that passes the end of the message goes as two transfers. (The paper, Open MPI and MPICH gather into
+// a buffer that is rotated at the end, and send n L messages; that needs blocks of one size, and those here may differ by an element.)
 // With L = ceil(log2 n): steps L; (n-1)(L+1) messages; each rank sends n-1 of n chunks.
 Schedule bruck_allgather(int n);
 Price bruck_allgather_price(int n);

@@ -177,7 +177,8 @@ std::span<const Algorithm> built_in_algorithms() {
                 WEFT_OF_RANKS(recursive_doubling_allgather)},
       Algorithm{.name = "bruck",
                 .collective = Collective::allgather,
-                .description = "Every rank sends all it has to the rank 1, 2, 4, ... before it; any number of ranks.",
+                .description = "Every rank sends all it has to the rank 1, 2, 4, ... before it; any number of ranks. In place: what passes "
+                               "the end of the message is a second one.",
                 .source = "Bruck et al. 1997",
                 .can_be_cut = false,
                 WEFT_OF_RANKS(bruck_allgather)},
