@@ -307,11 +307,12 @@ TEST_CASE("what does not depend on a wrong key is still judged") {
 
   json = with("/server", "single_nic");
   json["workload"]["algorithm"] = "ring";
-  json["copies"] = Json::parse(R"([{"gpus": [0, 9999], "bytes": "0B", "period": "0s"}])");
+  json["copies"] = Json::parse(R"([{"gpus": [0, 9999], "bytes": "0B", "period": "0s"}, {"gpus": [2, 2], "bytes": "1MiB"}])");
   const Lines copies = lines_for(json);
   CHECK(std::ranges::count_if(
             copies, [](const std::string& line) { return line.starts_with("f.json: /copies/0/gpus/1: must be between 0 and "); }) == 1);
   CHECK(std::ranges::count_if(copies, [](const std::string& line) { return line.starts_with("f.json: /copies/0/bytes: "); }) == 1);
+  CHECK(std::ranges::count(copies, "f.json: /copies/1/gpus/1: GPU 2 is named already: each has one copy at a time") == 1);
 }
 
 TEST_CASE("a size that is too large is shown as it was written") {

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 namespace weft {
 namespace {
@@ -88,9 +89,12 @@ void check_copies(const Scenario& scenario, Input& in) {
   const auto places = endpoints(scenario.fabric.spec, scenario.server);
   for (std::size_t i = 0; i < scenario.copies.size(); ++i) {
     const std::string at = fmt::format("/copies/{}/gpus", i);
+    std::set<int> named;
     for (std::size_t k = 0; clean(in, at) && k < scenario.copies[i].gpus.size(); ++k)
       if (const int gpu = scenario.copies[i].gpus[k]; gpu < 0 || gpu >= places)
         in.problems.push_back({fmt::format("{}/{}", at, k), fmt::format("must be between 0 and {}, got {}", places - 1, gpu)});
+      else if (!named.insert(gpu).second)
+        in.problems.push_back({fmt::format("{}/{}", at, k), fmt::format("GPU {} is named already: each has one copy at a time", gpu)});
   }
 }
 
