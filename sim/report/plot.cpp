@@ -207,6 +207,13 @@ class Figure {
     }
     return out;
   }
+  // "; what differs is job, /placement/seed": what could be named too.
+  std::string others_that_differ() const {
+    std::vector<std::string> out;
+    for (const std::size_t at : what_differs())
+      if (std::ranges::find(by_, at) == by_.end()) out.push_back(table_.header[at]);
+    return out.empty() ? "" : fmt::format("; what differs is {}", fmt::join(out, ", "));
+  }
   // Whether a column has one value wherever another has one: then it tells no lines apart.
   bool follows_from(std::size_t known, std::size_t at) const {
     std::map<std::string, std::string> seen;
@@ -265,8 +272,8 @@ class Figure {
       auto& points = series_[at->second].second;
       if (std::ranges::find(points, point.x, &Point::x) != points.end() && reported_.insert(name).second)
         problems_.push_back(
-            fmt::format("{} has several values of {} at {} = {}: tell them apart with --by COLUMN, or choose with --where COLUMN=VALUE",
-                        name, choice_.y, choice_.x, word));
+            fmt::format("{} has several values of {} at {} = {}: tell them apart with --by COLUMN, or choose with --where COLUMN=VALUE{}",
+                        name, choice_.y, choice_.x, word, others_that_differ()));
       points.push_back(point);
     }
     for (auto& [name, points] : series_) std::ranges::sort(points, {}, &Point::x);

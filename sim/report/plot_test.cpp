@@ -91,9 +91,9 @@ TEST_CASE("what cannot be drawn is said with what can be") {
   };
   CHECK(has(why({.x = "size"}).front(), "--x: unknown column \"size\""));
   CHECK(has(why({.x = "size_bytes", .y = "algorithm"}).front(), "--y: the column algorithm has no numbers in these lines"));
-  CHECK(has(
-      why({.x = "size_bytes", .by = {"algorithm"}}).front(),
-      "hdrm has several values of time_us at size_bytes = 1024: tell them apart with --by COLUMN, or choose with --where COLUMN=VALUE"));
+  CHECK(has(why({.x = "size_bytes", .by = {"algorithm"}}).front(),
+            "hdrm has several values of time_us at size_bytes = 1024: tell them apart with --by COLUMN, or choose with --where "
+            "COLUMN=VALUE; what differs is /fabric/spines"));
   const auto nothing = why({.x = "size_bytes", .where = {"algorithm=tree"}});
   CHECK(nothing == std::vector<std::string>{"--where: no line has these values", "--where: algorithm is hdrm, ring"});
   CHECK(has(why({.x = "size_bytes", .where = {"algorithm"}}).front(), "--where: must be column=value, got \"algorithm\""));
