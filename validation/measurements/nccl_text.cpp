@@ -3,6 +3,7 @@
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -157,6 +158,12 @@ struct NcclRow {
   std::optional<double> most_error;  // where the table tells differences
 };
 
+// Not-a-number and infinity too.
+bool is_number(std::string_view word) {
+  double value = 0;
+  return std::from_chars(word.data(), word.data() + word.size(), value).ptr == word.data() + word.size();
+}
+
 std::size_t block_of(const NcclHeader& header) { return header.has_statistics ? 8 : 4; }
 
 std::vector<std::string_view> fields_in(std::string_view text) {
@@ -257,6 +264,7 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
   const auto size = whole_number_in(found->size);
   if (!size) return sink.problem(line, fmt::format("the size must be a whole number of bytes, got \"{}\"", found->size));
   if (!whole_number_in(found->count)) return sink.problem(line, fmt::format("the count must be a whole number, got \"{}\"", found->count));
+  if (is_number(found->type)) return sink.problem(line, fmt::format("the type must be a name such as float, got \"{}\"", found->type));
   if (*size == 0) return;  // less than an element of each rank: what a call takes that does nothing
   row.size_bytes = *size;
   row.algorithm = header.algorithm;

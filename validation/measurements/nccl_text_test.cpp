@@ -104,6 +104,7 @@ TEST_CASE("nccl-tests: what else is printed among the rows is passed over, cut a
         {"   1x48576  262144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0",
          "the size must be a whole number of bytes, got \"1x48576\""},
         {"   1048576  26x144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the count must be a whole number, got \"26x144\""},
+        {"   1048576  262144    nan sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the type must be a name such as float, got \"nan\""},
         {"   -1048576 262144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the size must not be negative, got -1048576"}}) {
     CAPTURE(wrong.first);
     CHECK(problems_of(with(wrong.first)) == Lines{"f:11: " + wrong.second});
