@@ -4,8 +4,7 @@
 #include "sim/engine/in_child.hpp"
 #include "sim/files/shipped.hpp"
 #include "sim/scenario/algorithms.hpp"
-#include "validation/fit/fit.hpp"
-#include "validation/testing.hpp"
+#include "validation/fit/testing.hpp"
 
 #include <cmath>
 #include <random>
@@ -44,6 +43,44 @@ std::vector<std::string> any_settings(std::mt19937_64& random) {
 }
 
 }  // namespace
+
+TEST_CASE("simulator: an all-reduce, a latency and a bandwidth, by hand") {
+  Simulator simulator(open_pair({}).scenario());
+  HardwareProfile hardware;
+  hardware.send_overhead = 2_us;
+  // Two steps of 2 us overhead, 1 us of cable and half of 1 MB at 100 Gb/s.
+  CHECK(simulator.time_us({"allreduce", {"ring"}, 2, 1_MB}, hardware) == doctest::Approx(2 * (2 + 1 + 40)));
+  CHECK(simulator.time_us({"latency", {"latency"}, 2, 1_MB}, hardware) == doctest::Approx(2 + 1 + 80));
+  CHECK(simulator.time_us({"latency", {"latency"}, 2, 0_B}, hardware) == doctest::Approx(3));
+  // 64 messages, one behind the other, then the answer of 4 bytes.
+  CHECK(simulator.time_us({"bandwidth", {"bandwidth"}, 2, 1_MB}, hardware) == doctest::Approx((2 + 1 + 64 * 80 + 2 + 1 + 0.00032) / 64));
+  // Both ways at once, each with the cable to itself.
+  CHECK(simulator.time_us({"bidirectional_bandwidth", {"bidirectional_bandwidth"}, 2, 1_MB}, hardware) ==
+        doctest::Approx((2 + 1 + 64 * 80) / 128.0).epsilon(0.001));
+}
+
+TEST_CASE("simulator: in-network all-reduces, on the network of the scenario if that has switches") {
+  // 1 MB are 4033 packets of 306 B, at 100 Gb/s 98.7 us; two links there, two back, each 1 us and 24.5 ns.
+  Scenario star = open_pair({}).scenario();
+  star.fabric.spec = Star{.nodes = 3, .host_link = {100_Gbps, 1_us}};
+  for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+    star.network = network;
+    AlgorithmChoice atp{"atp"};
+    atp.atp.aggregators = 1 << 20;
+    const double us = Simulator(star).time_us({"allreduce", atp, 2, 1_MB}, {});
+    CHECK(us >= 98.7 + 4.1);
+    CHECK(us <= 98.7 + 3 * 4.1 + 0.1);
+    CHECK((network == NetworkKind::packet) == (us > 98.7 + 4.2));  // it has slow start
+  }
+}
+
+TEST_CASE("simulator: the wire's limit is the algorithm's least traffic over the link") {
+  const Simulator simulator(open_pair({}).scenario());
+  CHECK(simulator.wire_limit_us({"allreduce", {"ring"}, 2, 1_MB}) == doctest::Approx(80));
+  CHECK(simulator.wire_limit_us({"allgather", {"ring"}, 2, 1_MB}) == doctest::Approx(40));
+  CHECK(simulator.wire_limit_us({"bidirectional_bandwidth", {"bidirectional_bandwidth"}, 2, 1_MB}) == doctest::Approx(40));
+  CHECK(simulator.wire_limit_us({"barrier", {"dissemination"}, 2, 0_B}) == 0);
+}
 
 TEST_CASE("simulator: a measurement is told the time that weft run prints, to the picosecond, whatever the scenario says") {
   const ScratchFolder folder;
