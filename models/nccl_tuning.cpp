@@ -347,8 +347,10 @@ double of_rate(NcclAlgorithm pattern, NcclProtocol protocol, Bytes size) {
   return pattern == NcclAlgorithm::tree && log_size > 0 && log_size <= by_size.size() ? by_size[log_size - 1] : 1;
 }
 
-template <class Function>
-void for_each_regime(const NcclQuestion& q, Bytes size, Function&& function) {
+}  // namespace
+
+std::vector<Regime> nccl_regimes(const NcclQuestion& q, Bytes size) {
+  std::vector<Regime> out;
   for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree,
                                       NcclAlgorithm::collnet_direct, NcclAlgorithm::collnet_chain})
     for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
@@ -359,9 +361,12 @@ void for_each_regime(const NcclQuestion& q, Bytes size, Function&& function) {
                           .gpus = q.ranks / q.servers,
                           .nvlink = q.nvlink,
                           .of_rate = of_rate(pattern, protocol, size)};
-      if (is_possible(q, regime, size)) function(regime);
+      if (is_possible(q, regime, size)) out.push_back(regime);
     }
+  return out;
 }
+
+namespace {
 
 double bias_of(const HardwareProfile& profile, const Regime& regime) {
   double bias = 1;
@@ -470,11 +475,11 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
 Regime expected_to_be_best(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
   Regime best;
   double least = 0;
-  for_each_regime(q, size, [&](const Regime& regime) {
+  for (const Regime& regime : nccl_regimes(q, size)) {
     const NcclExpectation expected = expected_by_nccl(q, regime);
     const double estimate = nccl_estimate(expected.profile, expected.question, regime, size).microseconds() / bias_of(profile, regime);
     if (best.protocol == NcclProtocol::automatic || estimate < least) best = regime, least = estimate;
-  });
+  }
   return best;
 }
 
@@ -493,11 +498,11 @@ double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
   };
   double least = expected(chosen);
   const double taken = least;
-  for_each_regime(q, size, [&](const Regime& regime) {
+  for (const Regime& regime : nccl_regimes(q, size)) {
     const NcclExpectation by_nccl = expected_by_nccl(q, regime);
     const SimTime at_least = nccl_estimate(by_nccl.profile, by_nccl.question, regime, size);
     least = std::min(least, std::max(expected(regime), (profile.call_overhead + at_least).microseconds()));
-  });
+  }
   return least > 0 ? std::log(taken / least) : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "models/hardware.hpp"
 
 #include <optional>
+#include <vector>
 
 namespace weft {
 
@@ -82,6 +83,9 @@ double staged_turns(int sends);
 // What NCCL expects a call to take on links of these rates. Between two servers a tree sends every byte once each way, between more
 // of them twice, as the inner servers have two children.
 SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& question, const Regime& regime, Bytes size);
+
+// The regimes that NCCL chooses among: of a question that gives neither algorithm nor protocol, all that it takes by itself.
+std::vector<Regime> nccl_regimes(const NcclQuestion& question, Bytes size);
 
 // The regime of the least estimate, divided by the profile's bias. NCCL chooses before it has measured anything, so the estimates are
 // those of its own table, without the factors that were fitted to what calls really cost, at the rates of the channels that it finds

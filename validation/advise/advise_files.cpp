@@ -21,8 +21,17 @@ std::string of_nccl(std::string_view name) {
 }
 
 bool on_switches(const AlgorithmChoice& choice) {
-  const NcclAlgorithm a = choice.settings.nccl;
-  return is_nccl(choice) && (a == NcclAlgorithm::collnet_direct || a == NcclAlgorithm::collnet_chain || a == NcclAlgorithm::nvls);
+  return is_nccl(choice) && choice.settings.nccl != NcclAlgorithm::ring && choice.settings.nccl != NcclAlgorithm::tree;
+}
+
+// NCCL's tuner is asked of these, and its variables name them; what it sends from rank to rank it does not choose.
+bool is_tuned_by_nccl(Collective collective) { return collective != Collective::alltoall && collective != Collective::barrier; }
+
+std::string said_of_untuned(Collective collective) {
+  return fmt::format(
+      "# NCCL sends {} from rank to rank: neither its tuner nor NCCL_ALGO and NCCL_PROTO say how. They are of allreduce, reducescatter,\n"
+      "# allgather, broadcast and reduce only, so there is nothing to set here.\n",
+      name_of(collective));
 }
 
 std::vector<AdvisedRange> ranges_of(const Advice& a, bool (*counts)(const AlgorithmChoice&)) {
@@ -82,25 +91,29 @@ std::string nccl_tuner_conf(const Advice& a) {
   const Scenario& s = a.scenario;
   const int gpus = s.server.gpu_count(), nodes = (s.workload.ranks + gpus - 1) / gpus;
   std::string out = "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n";
+  if (!is_tuned_by_nccl(s.workload.collective)) return out + said_of_untuned(s.workload.collective);
   const std::vector<AdvisedRange> ranges = ranges_of(a, is_nccl);
   constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();  // the plugin has 64 bits too
+  constexpr int own_channels = -1;                                           // as many as NCCL has by itself
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const AlgorithmSettings& settings = a.candidates[ranges[i].candidate].settings;
+    const AlgorithmChoice& choice = a.candidates[ranges[i].candidate];
+    const AlgorithmSettings& settings = choice.settings;
     out += fmt::format("{},{},{},{},{},{},{},{},-1,-1\n", of_nccl(name_of(s.workload.collective)), i == 0 ? 0 : ranges[i].from.count,
                        i + 1 == ranges.size() ? no_end : ranges[i].to.count, name_of(settings.nccl), name_of(settings.protocol),
-                       settings.channels, nodes, s.workload.ranks);
+                       on_switches(choice) ? own_channels : settings.channels, nodes, s.workload.ranks);
   }
   return out;
 }
 
 std::string nccl_settings(const Advice& a) {
+  if (!is_tuned_by_nccl(a.scenario.workload.collective)) return said_of_untuned(a.scenario.workload.collective);
   std::set<std::string> algorithms, protocols;
   bool collnet = false;
   for (const AdvisedRange& range : ranges_of(a, is_nccl)) {
     const AlgorithmChoice& choice = a.candidates[range.candidate];
     algorithms.insert(of_nccl(name_of(choice.settings.nccl)));
     protocols.emplace(name_of(choice.settings.protocol));
-    collnet |= on_switches(choice);
+    collnet |= a.scenario.fabric.sharp && on_switches(choice) && choice.settings.nccl != NcclAlgorithm::nvls_tree;
   }
   const std::string collective = of_nccl(name_of(a.scenario.workload.collective));
   return fmt::format(

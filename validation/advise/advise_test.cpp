@@ -1,13 +1,16 @@
 #include "validation/advise/advise.hpp"
 
 #include "collectives/bench/selection.hpp"
+#include "models/server/server.hpp"
 #include "sim/cases/cases.hpp"
+#include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/advise/advise_files.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -55,6 +58,53 @@ TEST_CASE("advice: where switches between servers add, NCCL's algorithms on them
   CHECK(nccl_settings(advice).find("NCCL_ALGO=\"allreduce:collnetdirect\"") != std::string::npos);
   CHECK(nccl_settings(advice).find("NCCL_COLLNET_ENABLE=1") != std::string::npos);
   CHECK(selection_table(advice).find("collnet") == std::string::npos);  // in-network aggregation is none of `weft bench`
+}
+
+TEST_CASE(
+    "advice: where an NVSwitch adds, NVLS is a candidate in one server and NVLSTree between several, as NCCL chooses them by itself") {
+  const auto patterns_of = [](int servers, bool sharp) {
+    Scenario s = star_of(servers);
+    s.server = server_preset("dgx_h100");
+    s.workload.ranks = 8 * servers;
+    s.fabric.sharp = sharp;
+    const int channels = with_server_defaults(s, {.name = "nccl", .settings = {.channels = 0}}).settings.channels;
+    std::set<NcclAlgorithm> out;
+    for (const AlgorithmChoice& c : advise_candidates(s)) {
+      if (!is_nccl(c)) continue;
+      CHECK(c.settings.channels == channels);
+      out.insert(c.settings.nccl);
+    }
+    return out;
+  };
+  using enum NcclAlgorithm;
+  CHECK(patterns_of(1, false) == std::set{ring, tree, nvls});
+  CHECK(patterns_of(2, false) == std::set{ring, tree, nvls_tree});
+  CHECK(patterns_of(2, true) == std::set{ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain});
+}
+
+TEST_CASE("advice: NVLSTree goes by that name into NCCL's files, with the channels that NCCL gives it, and to no real run") {
+  Scenario s = star_of(2);
+  s.server = server_preset("dgx_h100");
+  s.workload.ranks = 16;
+  const std::vector<AlgorithmChoice> candidates = {
+      {.name = "nccl", .settings = {.channels = 8, .nccl = NcclAlgorithm::nvls_tree, .protocol = NcclProtocol::simple}}, {.name = "ring"}};
+  const Advice advice{s, candidates, {{8_B, {{0, 10_us}, {1, 20_us}}}}};
+  CHECK(nccl_tuner_conf(advice).ends_with("\nallreduce,0,9223372036854775807,nvls_tree,simple,-1,2,16,-1,-1\n"));
+  CHECK(nccl_settings(advice).find("NCCL_ALGO=\"allreduce:nvlstree\"") != std::string::npos);
+  CHECK(nccl_settings(advice).find("COLLNET") == std::string::npos);
+  CHECK(selection_table(advice).find("nccl,") == std::string::npos);
+}
+
+TEST_CASE("advice: nothing is written for NCCL's tuner of an all-to-all, which it does not tune, but why") {
+  Scenario s = star_of(8);
+  s.workload.collective = Collective::alltoall;
+  const Advice advice{
+      s, {{.name = "nccl", .settings = {.nccl = NcclAlgorithm::ring, .protocol = NcclProtocol::simple}}}, {{8_B, {{0, 10_us}}}}};
+  for (const std::string& text : {nccl_tuner_conf(advice), nccl_settings(advice)}) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) CHECK(line.starts_with("#"));
+    CHECK(text.find("# NCCL sends alltoall from rank to rank") != std::string::npos);
+  }
 }
 
 TEST_CASE("advice: ranges go from crossing to crossing, the runner-up is who is closest, and small leads change nothing") {

@@ -1,27 +1,37 @@
+#include "models/fabric/placement.hpp"
+#include "models/nccl_tuning.hpp"
+#include "models/server/server_fabric.hpp"
+#include "sim/cases/nccl_question.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "validation/advise/advise.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 namespace weft {
 namespace {
 
+// All that NCCL chooses among by itself, at some size.
+std::vector<AlgorithmSettings> variants_of_nccl(const Scenario& scenario, const AlgorithmChoice& nccl) {
+  if (!algorithm_problems(scenario, nccl, "").empty()) return {};
+  const auto fabric = build(scenario.fabric.spec, scenario.server);
+  const std::vector<int> placement = place(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server);
+  const NcclQuestion question =
+      nccl_question({scenario, scenario.hardware, *fabric, placement, {}}, with_server_defaults(scenario, nccl).settings);
+  std::vector<AlgorithmSettings> out;
+  for (const Bytes size : {Bytes{1}, Bytes{std::numeric_limits<std::int64_t>::max()}})
+    for (const Regime& regime : nccl_regimes(question, size))
+      out.push_back({.channels = 0, .nccl = regime.pattern, .protocol = regime.protocol});
+  return out;
+}
+
 std::vector<AlgorithmSettings> variants_of(const Algorithm& algorithm, const Scenario& scenario) {
+  if (algorithm.cuts_itself) return variants_of_nccl(scenario, {.name = std::string(algorithm.name), .settings = {.channels = 0}});
   const int nics = std::max(1, scenario.server.nic_count());
   std::vector<AlgorithmSettings> out;
   std::set<int> channels = {1};
   if (algorithm.can_be_cut) channels.insert(nics);
-  if (algorithm.cuts_itself) {  // NCCL's
-    for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree})
-      for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple})
-        out.push_back({.channels = nics, .nccl = pattern, .protocol = protocol});
-    if (!scenario.fabric.sharp) return out;
-    for (const NcclAlgorithm pattern : {NcclAlgorithm::collnet_direct, NcclAlgorithm::collnet_chain, NcclAlgorithm::nvls})
-      if (pattern != NcclAlgorithm::nvls || switch_adds(scenario.server))
-        out.push_back({.channels = nics, .nccl = pattern, .protocol = NcclProtocol::simple});
-    return out;
-  }
   const std::vector<int> pieces = algorithm.wants_pieces ? std::vector{1, 16} : std::vector{0};
   for (const int c : channels)
     for (const int p : pieces) out.push_back({.channels = c, .pieces = p});

@@ -44,16 +44,19 @@ void AdviseSearch::run(const std::vector<Bytes>& sizes) {
   for (std::size_t i = 0; i < sizes.size(); i += every) coarse.push_back(sizes[i]);
   if (coarse.back() != sizes.back()) coarse.push_back(sizes.back());
   const std::size_t for_all = std::min<std::size_t>(2, coarse.size());
-  all_at({coarse.begin(), coarse.begin() + static_cast<std::ptrdiff_t>(for_all)});
+  all_at({coarse.begin(), coarse.begin() + static_cast<std::ptrdiff_t>(for_all)}, [](std::size_t) { return true; });
+  // NCCL has fewer channels for fewer bytes: what a small call needs of its busiest link says too much of a large one.
+  all_at({coarse.back()}, own_);
   for (std::size_t i = for_all; i < coarse.size(); ++i) likely_at(coarse[i]);
   between(sizes);
   refine();
 }
 
-void AdviseSearch::all_at(const std::vector<Bytes>& sizes) {
+void AdviseSearch::all_at(const std::vector<Bytes>& sizes, const Own& counts) {
   std::vector<Wanted> wanted;
   for (std::size_t c = 0; c < curves_.size(); ++c)
-    for (const Bytes size : sizes) wanted.push_back({c, size});
+    for (const Bytes size : sizes)
+      if (counts(c) && !curves_[c].knows(size) && !failures_.contains(c)) wanted.push_back({c, size});
   simulate(wanted);
 }
 

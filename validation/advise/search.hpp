@@ -49,7 +49,7 @@ class AdviseSearch {
     std::size_t candidate;
     Bytes size;
   };
-  void all_at(const std::vector<Bytes>& sizes);
+  void all_at(const std::vector<Bytes>& sizes, const Own& counts);
   void likely_at(Bytes size);
   void between(const std::vector<Bytes>& sizes);
   void refine();

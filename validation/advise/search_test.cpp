@@ -80,6 +80,35 @@ TEST_CASE("advice: who is first only between the sizes that all are simulated at
   CHECK(std::abs(static_cast<double>(ranges[1].to.count) / 1e8 - 1) < 0.05);
 }
 
+TEST_CASE("advice: who has fewer links for few bytes is not taken for slow with many") {
+  // 0 takes 1 us and 100 ps/B; 1, told of separately, 10 us and 10 ps/B, on one of its eight links up to 512 B: 80 ps/B there. 2 is first
+  // of its own where that is not simulated: 9 us and 30 ps/B.
+  const auto time_ps = [](std::size_t candidate, double bytes) {
+    if (candidate == 1) return 1e7 + (bytes <= 512 ? 80 : 10) * bytes;
+    return candidate == 0 ? 1e6 + 100 * bytes : 9e6 + 30 * bytes;
+  };
+  AdviseSearch search(
+      3, 4, [](std::size_t c) { return c > 0; },
+      [&](const std::vector<AdviseTask>& tasks) {
+        std::vector<AdviseOutcome> out;
+        for (const AdviseTask& task : tasks)
+          for (const Bytes size : task.sizes) {
+            const double ps = time_ps(task.candidate, static_cast<double>(size.count));
+            const double latency = time_ps(task.candidate, 0);
+            out.push_back({.candidate = task.candidate,
+                           .size = size,
+                           .time = SimTime{std::llround(ps)},
+                           .busy = SimTime{std::llround(ps - latency)}});
+          }
+        return out;
+      });
+  search.run(by_twos(3, 33));
+  const auto ranges = advised_ranges(search.times(), all);
+  REQUIRE(!ranges.empty());
+  CHECK(ranges.back().candidate == 1);
+  CHECK(std::abs(static_cast<double>(ranges[0].to.count) / 100'000 - 1) < 0.05);  // 9 us / 90 ps
+}
+
 TEST_CASE("advice: the first of the candidates that are told of separately are found where others are far ahead") {
   // 2 and 3 cross at 9 us / 90 ps = 100,000 B, a hundred times as late as 0 and 1.
   Lines lines{.of = {{1e4, 1}, {1e4, 1.01}, {1e6, 100}, {1e7, 10}}};
