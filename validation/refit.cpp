@@ -2,6 +2,7 @@
 
 #include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "validation/fit/library_that_ran.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/layer_reference.hpp"
 #include "validation/validate.hpp"
@@ -35,10 +36,11 @@ void write_scenario(const Reference& reference, const OpenScenario& open, const 
 
 void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   if (!reference.layers.empty()) return refit_device(reference, out);
-  const OpenScenario open(reference.scenario, {{"/hardware", reference.fit.start}}, reference.fit.parameters);
-  Simulator simulator(open.scenario());
+  const OpenScenario asked(reference.scenario, {{"/hardware", reference.fit.start}}, reference.fit.parameters);
+  Simulator simulator(asked.scenario());
   const std::vector<FitPoint> points = points_of(reference, simulator);
   FitOptions options{.folds = 0, .starts = 3, .budget = 60'000'000};  // so that all references take minutes
+  const OpenScenario open = with_library_that_ran(asked, libraries_that_may_have_run(asked, points, options));
   options.say = [&](const std::string& text) { err << fmt::format("weft: {}: {}\n", reference.name, text); };
   const FitResult result = fit(open, points, options);
   const std::string command = fmt::format("weft validate --refit validation/references/{}.json", reference.name);

@@ -341,7 +341,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
 
   FitOptions options{.folds = a.folds, .starts = a.starts, .seed = a.seed};
   const std::vector<LibraryFit> libraries = libraries_that_may_have_run(open, used.points, options);
-  if (!libraries.empty() && libraries.front().library != MpiLibrary::open_mpi) open = open.with_library(libraries.front().library);
+  open = with_library_that_ran(open, libraries);
   options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
   const FitResult result = fit(open, used.points, options);
   print(result, used.points, fitted_hardware(open, result), out);

@@ -56,7 +56,8 @@ std::vector<LibraryFit> libraries_that_may_have_run(const OpenScenario& asked, c
                                                     const FitOptions& options) {
   constexpr int part_of_budget = 32;  // for each library
   constexpr double clearly = 0.8;     // of the error
-  if (asked.scenario().hardware.mpi_library || std::ranges::none_of(points, tells_libraries_apart)) return {};
+  const auto tells = [](const FitPoint& p) { return p.fitted && tells_libraries_apart(p); };
+  if (asked.scenario().hardware.mpi_library || std::ranges::none_of(points, tells)) return {};
   const OpenScenario open = asked.without_costs();  // by size, which would make up for the wrong rules
   const std::vector<FitPoint> some = some_of(points);
   const FitOptions little{.folds = 0, .starts = 1, .seed = options.seed, .budget = options.budget / part_of_budget};
@@ -66,6 +67,11 @@ std::vector<LibraryFit> libraries_that_may_have_run(const OpenScenario& asked, c
       out.push_back({library, error_of(fit(with, some, little), some)});
   std::ranges::stable_sort(out, {}, [&](const LibraryFit& f) { return f.error * (f.library == mpi_libraries.front() ? clearly : 1); });
   return out;
+}
+
+OpenScenario with_library_that_ran(const OpenScenario& open, const std::vector<LibraryFit>& libraries) {
+  const bool is_told = !libraries.empty() && libraries.front().library != mpi_libraries.front();
+  return is_told ? open.with_library(libraries.front().library) : open;
 }
 
 }  // namespace weft
