@@ -200,9 +200,10 @@ class Points {
       double worst_us = 0, worst_ratio = 0;
       std::ptrdiff_t impossible = 0;
       for (auto p = begin; p != end; ++p) {
-        const double least_us = simulator_.least_us(p->setup);
         const bool told = simulator_.is_told(p->setup, simulator_.scenario().hardware);
-        const double ratio = (told ? tolerance_of_told : tolerance) * least_us / p->measured.time_us;
+        const double part = told ? tolerance_of_told : tolerance;
+        const double least_us = simulator_.least_us(p->setup, p->measured.time_us / part);
+        const double ratio = part * least_us / p->measured.time_us;
         if (ratio <= 1) continue;
         ++impossible;
         if (ratio > worst_ratio) worst = &*p, worst_us = least_us, worst_ratio = ratio;

@@ -432,17 +432,23 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   return std::max(overhead_us(e, hardware, regime) + us, least_launched_us(e, hardware));
 }
 
-double Simulator::regret(const MeasuredSetup& e, const HardwareProfile& hardware) {
-  if (is_point_to_point(e.collective)) return 0;
+const NcclQuestion* Simulator::question_of(const MeasuredSetup& e) {
+  if (is_point_to_point(e.collective)) return nullptr;
   Prepared& p = prepared(e);
-  const Scenario& asked = p.scenario;
-  const Algorithm* algorithm = find_algorithm(asked.workload.collective, p.algorithm.name);
-  if (!algorithm || !algorithm->cuts_itself) return 0;
+  const Algorithm* algorithm = find_algorithm(p.scenario.workload.collective, p.algorithm.name);
+  if (!algorithm || !algorithm->cuts_itself) return nullptr;
   if (!p.question)
-    p.question = nccl_question({asked, hardware, *p.cluster, p.placement, e.size}, with_server_defaults(asked, p.algorithm).settings);
+    p.question = nccl_question({p.scenario, p.scenario.hardware, *p.cluster, p.placement, e.size},
+                               with_server_defaults(p.scenario, p.algorithm).settings);
+  return &*p.question;
+}
+
+double Simulator::regret(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  const NcclQuestion* question = question_of(e);
+  if (!question) return 0;
   HardwareProfile felt = hardware;
   if (overlaps(e)) felt.call_overhead = {};
-  return std::hypot(nccl_regret(felt, *p.question, e.size), nccl_regret(felt, *p.question, 2 * e.size));
+  return std::hypot(nccl_regret(felt, *question, e.size), nccl_regret(felt, *question, 2 * e.size));
 }
 
 std::vector<Problem> Simulator::problems(const MeasuredSetup& e) {
@@ -470,11 +476,21 @@ double Simulator::wire_limit_us(const MeasuredSetup& e) const {
 }
 
 // Senders that wait for nobody put all pieces of a message on its links at once, which can take longer than one behind the other.
-double Simulator::least_us(const MeasuredSetup& e) {
+double Simulator::least_us(const MeasuredSetup& e, double enough_us) {
   const HardwareProfile least = with_least_costs(scenario_.hardware);
   HardwareProfile waiting = least;
   waiting.eager_threshold = scenario_.hardware.eager_threshold;
-  return std::min(told_simulated_us(e, least), told_simulated_us(e, waiting));
+  const auto takes_us = [&](const MeasuredSetup& as) { return std::min(told_simulated_us(as, least), told_simulated_us(as, waiting)); };
+  double out = takes_us(e);
+  const NcclQuestion* question = out > enough_us ? question_of(e) : nullptr;
+  if (!question) return out;
+  MeasuredSetup other = e;
+  for (const Regime& regime : nccl_regimes(*question, e.size)) {
+    if (out <= enough_us) break;
+    other.algorithm.settings.nccl = regime.pattern, other.algorithm.settings.protocol = regime.protocol;
+    out = std::min(out, takes_us(other));
+  }
+  return out;
 }
 
 double Simulator::path_latency_us(const MeasuredSetup& e) const {

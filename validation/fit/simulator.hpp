@@ -66,8 +66,9 @@ class Simulator {
   // The least time in which any algorithm without aggregation can do it on links that cost nothing but their bandwidth.
   double wire_limit_us(const MeasuredSetup& setup) const;
   // What its algorithm takes in the scenario with every cost of the profile at its least, told where it is large: latencies and rates of
-  // links, and nothing else.
-  double least_us(const MeasuredSetup& setup);
+  // links, and nothing else. Of NCCL's, among which the profile's biases choose, the first that takes no more than `enough_us`, or else
+  // the fastest.
+  double least_us(const MeasuredSetup& setup, double enough_us);
   // What the cables alone take for the message of a latency; 0 of anything else.
   double path_latency_us(const MeasuredSetup& setup) const;
 
@@ -101,6 +102,7 @@ class Simulator {
   double besides_overhead_us(const MeasuredSetup& setup, const HardwareProfile& hardware, const Regime& regime, Prepared& of);
   bool is_long_ring(const MeasuredSetup& setup, const Regime& regime) const;
   SizedChoice sized(const MeasuredSetup& setup, const HardwareProfile& hardware, Prepared& of);
+  const NcclQuestion* question_of(const MeasuredSetup& setup);  // none where NCCL has no choice
   Regime regime_of(const MeasuredSetup& setup, const HardwareProfile& hardware, Prepared& of);
   Scenario asked_for(const MeasuredSetup& setup) const;
   std::shared_ptr<const Fabric> cluster_of(const Scenario& asked);

@@ -6,6 +6,7 @@
 #include "sim/scenario/algorithms.hpp"
 #include "validation/fit/testing.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -72,6 +73,30 @@ TEST_CASE("simulator: in-network all-reduces, on the network of the scenario if 
     CHECK(us <= 98.7 + 3 * 4.1 + 0.1);
     CHECK((network == NetworkKind::packet) == (us > 98.7 + 4.2));  // it has slow start
   }
+}
+
+TEST_CASE("simulator: the least that NCCL takes is that of the fastest of its algorithms and protocols, whichever it would choose") {
+  Scenario s = open_pair({}).scenario();
+  s.server = server_preset("dgx_h100");
+  s.fabric.spec = Star{.nodes = 2, .host_link = {400_Gbps, 500_ns}};
+  Simulator simulator(s);
+  MeasuredSetup e{.collective = "allreduce",
+                  .algorithm = {.name = "nccl", .settings = {.channels = 0}},
+                  .ranks = 16,
+                  .size = 16_MiB,
+                  .nodes = 2,
+                  .of_each_node = 8};
+  constexpr double any = 1e9, none = 0;  // microseconds that are enough
+  const double least = simulator.least_us(e, none);
+  CHECK(simulator.least_us(e, any) > least);  // what NCCL chooses is enough
+  double fastest = any;
+  for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls_tree})
+    for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
+      if (pattern == NcclAlgorithm::nvls_tree && protocol != NcclProtocol::simple) continue;
+      e.algorithm.settings.nccl = pattern, e.algorithm.settings.protocol = protocol;
+      fastest = std::min(fastest, simulator.least_us(e, none));
+    }
+  CHECK(least == doctest::Approx(fastest));
 }
 
 TEST_CASE("simulator: the wire's limit is the algorithm's least traffic over the link") {
@@ -235,7 +260,7 @@ TEST_CASE("simulator: calls come no faster than one process launches the kernels
   e.gpus_of_a_process = 8;
   CHECK(simulator.time_us(e, {}) == doctest::Approx(8 * 4.4));
   CHECK(simulator.about_us(e, {}) == doctest::Approx(8 * 4.4));
-  CHECK(simulator.least_us(e) == alone_us);  // a faster one is not refused
+  CHECK(simulator.least_us(e, 0) == alone_us);  // a faster one is not refused
   HardwareProfile faster;
   faster.process_launch = 3_us;
   CHECK(simulator.time_us(e, faster) == doctest::Approx(24));
