@@ -52,6 +52,14 @@ TEST_CASE("objective: an overhead of calls counts a little against a fit, only w
   CHECK(between.back() == doctest::Approx(0.1 * std::log(2)));
 }
 
+TEST_CASE("objective: handshakes of NCCL that take longer than any that were measured count against a fit") {
+  const OpenScenario open = star_of_nccl({"rendezvous", "nccl_base"});
+  const std::vector<FitPoint> points = measured_on(open, {}, 2);
+  Objective objective(open, {&points.front()}, std::make_shared<Simulators>(open), Precision::told);
+  CHECK(objective.errors({1e3, 1}).back() == doctest::Approx(0));
+  CHECK(objective.errors({72e6, 1}).back() == doctest::Approx(0.1 * std::log(10)));  // nine times the usual 8 us
+}
+
 TEST_CASE("objective: what is usual of MPI's calls is not asked of NCCL's") {
   const auto usual_with = [](const std::vector<std::string>& names) {
     const OpenScenario open = star_of_nccl(names);

@@ -249,7 +249,7 @@ double nearer(double factor, double wanted, double reached) {
   return std::clamp(std::exp(std::log(factor) * (reached * wanted > 0 ? share : most_at_once)), least_factor, most_factor);
 }
 
-// A call of a size between two neighbours of a series, and the times of these.
+// A call of a size between two neighbours of a series, and between which times it is expected.
 struct Between {
   FitPoint point;
   double least_us = 0, most_us = 0;
@@ -257,6 +257,7 @@ struct Between {
 
 // At every power of two between the sizes of the points, for each series by itself. `us`: simulated, by point.
 std::vector<Between> between(const std::vector<const FitPoint*>& points, const std::vector<double>& us) {
+  constexpr double alike = 1.2;  // times a byte
   std::map<std::string, std::map<std::int64_t, std::size_t>> by_series;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const MeasuredSetup& e = points[i]->setup;
@@ -268,8 +269,14 @@ std::vector<Between> between(const std::vector<const FitPoint*>& points, const s
     for (auto below = sizes.begin(); below != sizes.end() && std::next(below) != sizes.end(); ++below) {
       const auto above = std::next(below);
       const auto [least, most] = std::minmax(us[below->second], us[above->second]);
+      const auto [least_a_byte, most_a_byte] =  // by value
+          std::minmax({us[below->second] / static_cast<double>(below->first), us[above->second] / static_cast<double>(above->first)});
       for (std::int64_t size = 2 * below->first; size > 0 && size < above->first; size *= 2) {
         out.push_back({*points[below->second], least, most});
+        if (most_a_byte <= alike * least_a_byte) {
+          out.back().least_us = std::max(least, least_a_byte * static_cast<double>(size));
+          out.back().most_us = std::min(most, most_a_byte * static_cast<double>(size));
+        }
         out.back().point.setup.size = Bytes{size};
         out.back().point.measured.size_bytes = size;
       }
@@ -277,8 +284,9 @@ std::vector<Between> between(const std::vector<const FitPoint*>& points, const s
   return out;
 }
 
-// Between two sizes a call takes no less than at the smaller one and no more than at the larger, whatever NCCL is expected to choose there:
-// where it would, there are factors that hold it.
+// Between two sizes a call takes no less than at the smaller one and no more than at the larger, and where the links are what limits both,
+// which then take about as long for each byte, it does so, too: whatever NCCL is expected to choose there, and wherever a fitted threshold
+// lies. Where it would not, there are factors that hold it.
 void hold_between(Objective& objective, const std::vector<double>& values, std::vector<CostAtSize>& costs) {
   constexpr double outside = 1.02;
   constexpr int rounds = 3;

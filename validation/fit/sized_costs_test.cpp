@@ -1,9 +1,12 @@
 #include "validation/fit/sized_costs.hpp"
 
 #include "models/message_costs.hpp"
+#include "validation/fit/testing.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -116,6 +119,34 @@ TEST_CASE("sized costs: beyond the ranks that were measured they hold where they
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 32) == doctest::Approx(1));
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 2) == doctest::Approx(1));
   CHECK(std::log(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 16)) == doctest::Approx(0.3).epsilon(0.1));
+}
+
+TEST_CASE("sized costs: between two sizes that take as long for each byte those between do, though a threshold was fitted there") {
+  // Halves of 4 MiB are sent at once, those of 8 MiB and more wait for a handshake of 500 us in each of two steps, which the profile has
+  // too much. At 100 Gb/s 4 MiB take 336 us, and were measured to take twice as long, as do all sizes.
+  const OpenScenario open = open_pair({"rendezvous", "rendezvous_threshold", std::string(name_of_sized_costs)});
+  const std::vector<double> values = {500e6, 3 << 20};
+  const auto at = [](Bytes size) {
+    return FitPoint{.measured = {.ranks = 2,
+                                 .collective = "allreduce",
+                                 .algorithm = "ring",
+                                 .size_bytes = size.count,
+                                 .time_us = 2 * static_cast<double>(size.count) / 12.5e3},
+                    .setup = {"allreduce", {"ring"}, 2, size}};
+  };
+  const std::vector<FitPoint> fitted = {at(4_MiB), at(64_MiB)}, others = {at(8_MiB), at(16_MiB), at(32_MiB)};
+  Objective objective(open, {&fitted[0], &fitted[1]}, std::make_shared<Simulators>(open), Precision::told);
+  const std::vector<CostAtSize> costs = sized_costs(objective, values);
+  const std::vector<double> ends = objective.simulated(values, costs);
+  const std::vector<double> us = objective.on({&others[0], &others[1], &others[2]}).simulated(values, costs);
+  const auto [least, most] = std::minmax({ends[0] / (4 << 20), ends[1] / (64 << 20)});  // for a byte
+  CHECK(most < 1.2 * least);
+  for (std::size_t i = 0; i < us.size(); ++i) {
+    CAPTURE(i);
+    const double a_byte = us[i] / static_cast<double>(others[i].setup.size.count);
+    CHECK(a_byte > 0.9 * least);
+    CHECK(a_byte < 1.1 * most);
+  }
 }
 
 TEST_CASE("sized costs: a factor that went as far as it may is known as such") {
