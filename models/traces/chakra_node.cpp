@@ -53,7 +53,7 @@ void ChakraRank::add_collective(const ChakraNode& node, TracedOperation o) {
   o.collective = by_comm_type[static_cast<std::size_t>(*node.comm_type)];
   o.in_order = true;
   o.tag = TracedOperation::no_sequence;
-  o.bytes = node.comm_size.value_or(o.collective == TracedCollective::barrier ? 0 : TracedOperation::unknown);
+  o.bytes = o.collective == TracedCollective::barrier ? 0 : node.comm_size.value_or(TracedOperation::unknown);
   o.group = builder_.group(group_named(node.pg_name));
   o.peer = node.root.value_or(0) >= 0 && node.root.value_or(0) < 1 << 24 ? static_cast<Rank>(node.root.value_or(0)) : 0;
   if (o.bytes == TracedOperation::unknown)

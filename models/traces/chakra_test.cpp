@@ -108,6 +108,12 @@ TEST_CASE("versions that nobody knows and fields that nobody knows are read") {
   CHECK(parse_chakra(trace, "t").ranks.front().operations.front().duration == 3_us);
 }
 
+TEST_CASE("a barrier of a Chakra trace has no bytes, whatever its comm_size is") {
+  const TraceFile read =
+      parse_chakra_json(R"({"workload_graph": [{"Id": 1, "NodeType": 7, "data_deps": [], "comm_type": 9, "comm_size": 4000}]})", "t");
+  CHECK(read.ranks.front().operations.front().bytes == 0);
+}
+
 TEST_CASE("the JSON of Chakra's feeder says the same as its protobuf") {
   const TraceFile read = parse_chakra_json(R"({"workload_graph": [
     {"Id": 1, "Name": "a", "NodeType": 4, "ctrlDeps": [9], "data_deps": [], "runtime": 318, "is_cpu_op": false},

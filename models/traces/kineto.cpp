@@ -21,7 +21,7 @@ class Timeline {
       if (e.external_id && (e.kind == KinetoEvent::Kind::recorded || e.kind == KinetoEvent::Kind::annotation) && e.facts.in_elements)
         by_external_id_.try_emplace(*e.external_id, &e.facts);
     std::vector<KinetoEvent> events = what_ran();
-    std::ranges::stable_sort(events, {}, &KinetoEvent::start_us);
+    std::ranges::stable_sort(events, {}, &KinetoEvent::start);
     number_sequences(events);
     for (const KinetoEvent& e : events) add(e);
     TraceFile out{.format = "Kineto", .world = read_.world};
@@ -93,17 +93,15 @@ class Timeline {
     const KinetoEvent* found = nullptr;
     for (const KinetoEvent& noted : read_.events) {
       if (noted.kind != KinetoEvent::Kind::recorded && noted.kind != KinetoEvent::Kind::annotation) continue;
-      const auto& [thread, at_us] = launch->second;
-      if (!noted.facts.in_elements || noted.stream != thread || at_us < noted.start_us || at_us > noted.start_us + noted.lasts_us) continue;
-      if (!found || noted.lasts_us < found->lasts_us) found = &noted;
+      const auto& [thread, at] = launch->second;
+      if (!noted.facts.in_elements || noted.stream != thread || at < noted.start || at > noted.start + noted.lasts) continue;
+      if (!found || noted.lasts < found->lasts) found = &noted;
     }
     return found ? &found->facts : nullptr;
   }
 
-  static SimTime time_of(double us) { return {std::llround(us * 1e6)}; }
-
   TracedOperation operation_of(const KinetoEvent& e) {
-    TracedOperation o{.in_order = true, .stream = lane(e.stream), .duration = time_of(e.lasts_us), .record = e.number};
+    TracedOperation o{.in_order = true, .stream = lane(e.stream), .duration = e.lasts, .record = e.number};
     const bool from_gpu = is_communication_kernel(e);
     if (!from_gpu && e.kind != KinetoEvent::Kind::recorded && e.kind != KinetoEvent::Kind::annotation) return o;
     const CommunicationFacts facts = facts_of(e);
@@ -135,7 +133,10 @@ class Timeline {
   }
 
   void set_bytes(TracedOperation& o, const CommunicationFacts& facts) const {
-    if (o.kind == Kind::collective && o.collective == TracedCollective::barrier) o.bytes = 0;
+    if (o.kind == Kind::collective && o.collective == TracedCollective::barrier) {
+      o.bytes = 0;  // whatever the tensor is that it is done with
+      return;
+    }
     if (!facts.in_elements || !facts.element_bytes) return;
     std::int64_t elements = *facts.in_elements;
     const bool whole_on_all = o.kind != Kind::collective || o.collective == TracedCollective::broadcast ||
@@ -164,14 +165,14 @@ class Timeline {
   // It waits for the one before it on its stream and for the last that had ended when it began; what lies between that end and
   // its beginning is the host's time.
   void add(const KinetoEvent& e) {
-    while (!running_.empty() && running_.top().first <= e.start_us) {
+    while (!running_.empty() && running_.top().first <= e.start) {
       last_ended_ = running_.top();
       running_.pop();
     }
     TracedOperation o = operation_of(e);
     std::vector<std::uint64_t> after;
     if (last_ended_) after.push_back(last_ended_->second);
-    const SimTime gap = last_ended_ ? time_of(e.start_us - last_ended_->first) : SimTime{};
+    const SimTime gap = last_ended_ ? e.start - last_ended_->first : SimTime{};
     std::uint64_t id = next_id_++;
     if (o.kind == Kind::compute) {
       o.duration += gap;
@@ -183,10 +184,10 @@ class Timeline {
     }
     builder_.add(id, o, std::move(after));
     last_on_[o.stream] = id;
-    running_.emplace(e.start_us + e.lasts_us, id);
+    running_.emplace(e.start + e.lasts, id);
   }
 
-  using Ended = std::pair<double, std::uint64_t>;  // when, and which
+  using Ended = std::pair<SimTime, std::uint64_t>;  // when, and which
 
   KinetoFile read_;
   RankBuilder builder_;

@@ -1,5 +1,7 @@
 #include "models/traces/kineto_events.hpp"
 
+#include "models/traces/builder.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -129,21 +131,78 @@ std::optional<KinetoEvent::Kind> kind_of(const std::string& category, const std:
   return std::nullopt;
 }
 
-double number_of(const TraceJson& event, const char* key, const std::string& place) {
-  const TraceJson* value = member(event, key);
-  double number = value && value->is_number() ? value->get<double>() : std::nan("");
-  if (value && value->is_string()) {
-    const std::string& text = value->get_ref<const std::string&>();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size()) number = std::nan("");
+// What stands behind a key of the object itself, without the quotes of a text; "" where nothing does.
+std::string_view text_behind(std::string_view object, std::string_view key) {
+  int depth = 0;
+  for (std::size_t at = 0; at < object.size(); ++at) {
+    const char c = object[at];
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c != '"') continue;
+    const std::size_t open = ++at;
+    while (at < object.size() && object[at] != '"') at += object[at] == '\\' ? 2 : 1;
+    if (depth != 1 || object.substr(open, at - open) != key) continue;
+    std::size_t value = object.find_first_not_of(" \t\r\n", at + 1);
+    if (value == std::string_view::npos || object[value] != ':') continue;
+    value = object.find_first_not_of(" \t\r\n\"", value + 1);
+    if (value == std::string_view::npos) return "";
+    return object.substr(value, object.find_first_of(" \t\r\n\",}", value) - value);
   }
-  if (!std::isfinite(number) || std::abs(number) > 9e18)
-    throw InputError(
-        fmt::format("{}: \"{}\" must be a number of microseconds, got {}", place, key, value ? shown_json(*value) : "nothing"));
-  return number;
+  return "";
 }
 
-std::optional<KinetoEvent> event_of(std::string_view text, const std::string& place) {
+// Of a decimal number of microseconds, to the picosecond: as a double, microseconds since 1970 are rounded to a quarter of one.
+std::optional<Int128> picoseconds_in(std::string_view text) {
+  double roughly = 0;  // decides what a number is
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), roughly);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(roughly) || std::abs(roughly) > 9e18) return std::nullopt;
+  const std::size_t exponent_at = std::min(text.find_first_of("eE"), text.size());
+  int power = 6;  // of ten, for the digits
+  if (exponent_at < text.size()) {
+    const std::size_t digits_at = exponent_at + (text.substr(exponent_at + 1).starts_with('+') ? 2 : 1);
+    int exponent = 0;
+    if (std::from_chars(text.data() + digits_at, text.data() + text.size(), exponent).ec != std::errc{}) return 0;  // so small
+    power += std::max(exponent, -1000);
+  }
+  constexpr auto most = Int128{1'000'000'000'000'000'000} * 1'000'000'000'000;
+  Int128 digits = 0;
+  bool fraction = false;
+  for (const char c : text.substr(0, exponent_at)) {
+    if (c == '.') fraction = true;
+    if (c < '0' || c > '9') continue;
+    const bool kept = digits < most;
+    if (kept) digits = 10 * digits + (c - '0');
+    power += (kept ? 0 : 1) - (fraction ? 1 : 0);
+  }
+  for (; power > 0 && digits != 0; --power) digits *= 10;
+  for (; power < -1 && digits != 0; ++power) digits /= 10;
+  if (power == -1) digits = (digits + 5) / 10;
+  return text.starts_with('-') ? -digits : digits;
+}
+
+Int128 picoseconds_of(std::string_view event, const char* key, const std::string& place) {
+  const std::string_view text = text_behind(event, key);
+  if (const auto time = picoseconds_in(text)) return *time;
+  const TraceJson json = TraceJson::parse(event, nullptr, false);
+  const TraceJson* value = member(json, key);
+  throw InputError(fmt::format("{}: \"{}\" must be a number of microseconds, got {}", place, key, value ? shown_json(*value) : "nothing"));
+}
+
+// From the first event on.
+SimTime since(Int128 first, Int128 date, const std::string& place) {
+  const Int128 most = Int128{longest_traced_us} * 1'000'000, passed = date - first;
+  if (passed > most || passed < -most)
+    throw InputError(fmt::format("{}: is {:.6g} us from the file's first event; at most {} (104 days) can be simulated", place,
+                                 static_cast<double>(passed) / 1e6, longest_traced_us));
+  return {static_cast<std::int64_t>(passed)};
+}
+
+struct DatedEvent {
+  Int128 date = 0;  // ps, as the file counts
+  KinetoEvent event;
+};
+
+std::optional<DatedEvent> event_of(std::string_view text, const std::string& place) {
   TraceJson json = TraceJson::parse(text, nullptr, false);
   if (json.is_discarded()) throw InputError(fmt::format("{}: is no JSON", place));
   const auto phase = text_member(json, "ph");
@@ -152,10 +211,10 @@ std::optional<KinetoEvent> event_of(std::string_view text, const std::string& pl
   const auto kind = kind_of(text_member(json, "cat").value_or(""), out.name);
   if (!kind) return std::nullopt;
   out.kind = *kind;
-  out.start_us = number_of(json, "ts", place);
-  out.lasts_us = member(json, "dur") ? number_of(json, "dur", place) : 0;
-  if (out.lasts_us < 0 || out.lasts_us > 9e12)
-    throw InputError(fmt::format("{}: \"dur\" must be from 0 to 9e12 us, got {}", place, out.lasts_us));
+  const Int128 date = picoseconds_of(text, "ts", place), lasts = member(json, "dur") ? picoseconds_of(text, "dur", place) : 0;
+  if (lasts < 0 || lasts > Int128{9'000'000'000'000} * 1'000'000)
+    throw InputError(fmt::format("{}: \"dur\" must be from 0 to 9e12 us, got {}", place, shown_json(*member(json, "dur"))));
+  out.lasts = {static_cast<std::int64_t>(lasts)};
   const TraceJson* args = member(json, "args");
   const TraceJson none = TraceJson::object();
   const TraceJson& all = args && args->is_object() ? *args : none;
@@ -169,7 +228,7 @@ std::optional<KinetoEvent> event_of(std::string_view text, const std::string& pl
     if (const TraceJson* id = member(all, key); id && id->is_number_integer()) out.external_id = id->get<std::int64_t>();
   if (const TraceJson* id = member(all, "correlation"); id && id->is_number_integer()) out.correlation = id->get<std::int64_t>();
   if (out.kind != KinetoEvent::Kind::copy) out.facts = facts_of(all, place);
-  return out;
+  return DatedEvent{date, std::move(out)};
 }
 
 void read_header(const std::string& rest, const std::string& file, KinetoFile& out) {
@@ -195,7 +254,7 @@ void read_header(const std::string& rest, const std::string& file, KinetoFile& o
 namespace {
 
 // Kernels of older traces do not say what they move: what launched them does.
-void read_launches(std::string_view events, const std::string& file, KinetoFile& out) {
+void read_launches(std::string_view events, const std::string& file, Int128 first, KinetoFile& out) {
   for (const KinetoEvent& e : out.events)
     if (is_communication_kernel(e) && !e.facts.in_elements && e.correlation) out.launches[*e.correlation] = {};
   if (out.launches.empty()) return;
@@ -212,7 +271,8 @@ void read_launches(std::string_view events, const std::string& file, KinetoFile&
     if (!id || !id->is_number_integer() || !thread || !thread->is_number_integer() || !out.launches.contains(id->get<std::int64_t>()))
       continue;
     if (text_member(json, "cat").value_or("").find("ernel") != std::string::npos) continue;  // the kernel itself
-    found[id->get<std::int64_t>()] = {thread->get<std::int64_t>(), number_of(json, "ts", file + ": a launch")};
+    const std::string place = file + ": a launch";
+    found[id->get<std::int64_t>()] = {thread->get<std::int64_t>(), since(first, picoseconds_of(event, "ts", place), place)};
   }
   out.launches = std::move(found);
 }
@@ -230,18 +290,25 @@ KinetoFile read_kineto_events(std::string_view text, const std::string& file) {
   KinetoFile out;
   read_header(parts.rest, file, out);
   std::uint64_t number = 0;
+  std::vector<Int128> dates;
   for (std::size_t at = parts.events.find('{'); at != std::string_view::npos; ++number) {
     const std::size_t end = end_of_value(parts.events, at);
     if (end == std::string_view::npos) throw InputError(fmt::format("{}: event {}: breaks off", file, number));
     const std::string_view event = parts.events.substr(at, end - at);
     if (may_matter(event))
       if (auto read = event_of(event, fmt::format("{}: event {}", file, number))) {
-        read->number = number;
-        out.events.push_back(std::move(*read));
+        read->event.number = number;
+        dates.push_back(read->date);
+        out.events.push_back(std::move(read->event));
       }
     at = parts.events.find('{', end);
   }
-  read_launches(parts.events, file, out);
+  const Int128 first = dates.empty() ? 0 : *std::ranges::min_element(dates);
+  for (std::size_t i = 0; i < dates.size(); ++i) {
+    KinetoEvent& event = out.events[i];
+    event.start = since(first, dates[i] + event.lasts.ps, fmt::format("{}: event {}", file, event.number)) - event.lasts;
+  }
+  read_launches(parts.events, file, first, out);
   return out;
 }
 

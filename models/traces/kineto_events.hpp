@@ -36,7 +36,8 @@ struct KinetoEvent {
 
   Kind kind = Kind::kernel;
   std::string name = {};
-  double start_us = 0, lasts_us = 0;
+  SimTime start = {};  // since the first of the file
+  SimTime lasts = {};
   std::int64_t stream = 0;  // of the GPU; of others the thread
   std::optional<std::int64_t> external_id = {}, correlation = {};
   CommunicationFacts facts = {};
@@ -46,7 +47,7 @@ struct KinetoEvent {
 // When and on which thread a kernel was launched.
 struct KinetoLaunch {
   std::int64_t thread = 0;
-  double at_us = 0;
+  SimTime at = {};  // since the first event of the file
 };
 
 struct KinetoFile {

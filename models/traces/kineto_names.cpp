@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <initializer_list>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace weft {
@@ -40,22 +43,37 @@ std::optional<CommunicationKind> communication_named(std::string_view name) {
 }
 
 std::optional<std::int64_t> bytes_of_type(std::string_view dtype) {
-  std::string name = letters_of(dtype);
-  if (name.starts_with("c")) {  // c10::Half
-    const std::string_view rest = std::string_view(name).substr(1);
-    if (rest == "half" || rest.starts_with("bfloat") || rest.starts_with("float") || rest.starts_with("complex")) name = std::string(rest);
+  // Of PyTorch's ScalarType, of torch.dtype and of C++: small letters and digits only, without c10::, torch. and the _t of int8_t.
+  std::string name;
+  for (std::size_t i = 0; i < dtype.size(); ++i) {
+    for (const std::string_view scope : {"c10::", "at::", "torch."})
+      if (dtype.substr(i).starts_with(scope)) i += scope.size();
+    if (i < dtype.size() && std::isalnum(static_cast<unsigned char>(dtype[i])) != 0)
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(dtype[i])));
   }
-  if (dtype.find("Float8") != std::string_view::npos || dtype.find("float8") != std::string_view::npos) return 1;
-  constexpr std::array<std::pair<const char*, int>, 21> sizes = {
-      {{"float", 4},       {"double", 8},       {"half", 2},        {"bfloat", 2},       {"long", 8},           {"longint", 8},
-       {"int", 4},         {"short", 2},        {"shortint", 2},    {"char", 1},         {"byte", 1},           {"bool", 1},
-       {"signedchar", 1},  {"unsignedchar", 1}, {"uint", 1},        {"complexfloat", 8}, {"complexdouble", 16}, {"int8t", 1},
-       {"floattensor", 4}, {"longlong", 8},     {"unsignedlong", 8}}};
-  if (dtype == "int64" || dtype == "Int64" || dtype == "uint64" || dtype == "float64") return 8;
-  if (dtype == "float16" || dtype == "bfloat16" || dtype == "int16") return 2;
-  for (const auto& [known, bytes] : sizes)
-    if (name == known) return bytes;
-  return std::nullopt;
+  for (const std::string_view suffix : {"tensor", "t"})
+    if (name.ends_with(suffix) &&
+        (suffix != "t" || (name.size() > 1 && std::isdigit(static_cast<unsigned char>(name[name.size() - 2])) != 0)))
+      name.resize(name.size() - suffix.size());
+  static const std::map<std::string_view, std::int64_t> sizes = [] {
+    std::map<std::string_view, std::int64_t> out;
+    const auto add = [&](std::int64_t bytes, std::initializer_list<std::string_view> names) {
+      for (const std::string_view one : names) out[one] = bytes;
+    };
+    add(1, {"byte",       "char",           "bool",       "int8",         "uint8",          "qint8",          "quint8",
+            "signedchar", "unsignedchar",   "quint4x2",   "quint2x4",     "bits1x8",        "bits2x4",        "bits4x2",
+            "bits8",      "float4e2m1fnx2", "int1",       "int2",         "int3",           "int4",           "int5",
+            "int6",       "int7",           "uint1",      "uint2",        "uint3",          "uint4",          "uint5",
+            "uint6",      "uint7",          "float8e5m2", "float8e4m3fn", "float8e5m2fnuz", "float8e4m3fnuz", "float8e8m0fnu"});
+    add(2, {"short", "half", "bfloat16", "int16", "uint16", "float16", "bits16", "shortint", "unsignedshort", "unsignedshortint"});
+    add(4, {"int", "float", "int32", "uint32", "float32", "qint32", "unsignedint", "unsigned", "complexhalf", "complex32", "chalf"});
+    add(8, {"long", "double", "int64", "uint64", "float64", "longint", "longlong", "longlongint", "unsignedlong", "unsignedlongint",
+            "unsignedlonglong", "complexfloat", "complex64", "cfloat"});
+    add(16, {"complexdouble", "complex128", "cdouble"});
+    return out;
+  }();
+  const auto at = sizes.find(name);
+  return at == sizes.end() ? std::nullopt : std::optional(at->second);
 }
 
 }  // namespace weft

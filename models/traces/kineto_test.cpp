@@ -98,6 +98,51 @@ TEST_CASE("c10d's and NCCL's names are known") {
   CHECK(!bytes_of_type("Quaternion"));
 }
 
+TEST_CASE("a barrier has no bytes, whatever the tensor is that it is done with") {
+  const TraceFile read = parse_kineto(trace_of(kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 0, 5, 7,
+                                                      R"(, "Collective name": "barrier", "dtype": "Float", "In msg nelems": 1)")),
+                                      "r");
+  REQUIRE(read.ranks.front().operations.size() == 1);
+  CHECK(read.ranks.front().operations[0].collective == TracedCollective::barrier);
+  CHECK(read.ranks.front().operations[0].bytes == 0);
+}
+
+TEST_CASE("times since 1970 are read to the picosecond") {
+  // A double holds 1.7e15 us to a quarter only: 0.125 us would be read as 0 or 0.25.
+  const auto at = [](const char* ts, const char* dur) {
+    return fmt::format(R"({{"ph": "X", "cat": "kernel", "name": "ts", "ts": {}, "dur": {}, "args": {{"stream": 7}}}})", ts, dur);
+  };
+  const TraceFile read = parse_kineto(trace_of(at("1700000000000000.125", "1.5") + "," + at("\"1700000000000002.126001\"", "2e0") + "," +
+                                               at("17000000000000100e-1", "0.0000004")),
+                                      "r");
+  const TracedRank& rank = read.ranks.front();
+  REQUIRE(rank.operations.size() == 3);
+  CHECK(rank.operations[0].duration == SimTime{1'500'000});
+  // From 1.625 us to 2.126001 us nothing runs, then 2 us; from 4.126001 us to 10 us nothing, then 0.4 ps.
+  CHECK(rank.operations[1].duration == SimTime{501'001 + 2'000'000});
+  CHECK(rank.operations[2].duration == SimTime{5'873'999});
+  CHECK_THROWS_WITH_AS(parse_kineto(trace_of(at("0", "1") + "," + at("1e13", "1")), "r"),
+                       "r: event 1: is 1e+13 us from the file's first event; at most 9000000000000 (104 days) can be simulated",
+                       InputError);
+}
+
+TEST_CASE("elements have the sizes of PyTorch's types, by whichever of their names") {
+  const std::map<std::int64_t, std::vector<const char*>> names = {
+      {1,
+       {"Byte", "Char", "Bool", "Int8", "int8", "UInt8", "torch.uint8", "QInt8", "signed char", "uint8_t", "Float8_e5m2",
+        "c10::Float8_e4m3fn"}},
+      {2, {"Short", "Half", "BFloat16", "Int16", "UInt16", "torch.bfloat16", "float16", "c10::BFloat16", "unsigned short"}},
+      {4, {"Int", "Float", "UInt32", "uint32", "QInt32", "ComplexHalf", "complex32", "c10::complex<c10::Half>", "FloatTensor", "int32_t"}},
+      {8, {"Long", "Double", "UInt64", "int64", "torch.float64", "long int", "ComplexFloat", "c10::complex<float>", "unsigned long"}},
+      {16, {"ComplexDouble", "torch.complex128", "c10::complex<double>"}}};
+  for (const auto& [bytes, all] : names)
+    for (const char* name : all) {
+      CAPTURE(name);
+      CHECK(bytes_of_type(name) == bytes);
+    }
+  CHECK(!bytes_of_type(""));
+}
+
 TEST_CASE("what a Kineto trace cannot mean is refused with file and event") {
   CHECK_THROWS_WITH_AS(parse_kineto(trace_of(R"({"ph": "X", "cat": "kernel", "name": "a", "ts": "soon", "dur": 1})"), "r"),
                        "r: event 0: \"ts\" must be a number of microseconds, got \"soon\"", InputError);

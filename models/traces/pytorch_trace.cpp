@@ -157,11 +157,11 @@ class PytorchReader {
       return missing_.add(fmt::format("the other rank of the {} is not said; left out", m.name), builder_.place(record));
     o.tag = TracedOperation::no_sequence;
     o.group = builder_.group(group_of(m));
-    if (o.collective == TracedCollective::barrier) o.bytes = 0;
     const std::int64_t elements =
         std::max<std::int64_t>(m.in_elements.value_or(0), o.collective == TracedCollective::broadcast ? m.out_elements.value_or(0) : 0);
     if (m.in_elements && m.element_bytes && elements >= 0 && elements <= most_traced_bytes / *m.element_bytes)
       o.bytes = elements * *m.element_bytes;
+    if (o.collective == TracedCollective::barrier) o.bytes = 0;  // whatever the tensor is that it is done with
     if (o.bytes == TracedOperation::unknown)
       missing_.add(fmt::format("the {} does not say its size; left out", name_of(o.collective)), builder_.place(record));
     std::vector<std::uint64_t> after;
