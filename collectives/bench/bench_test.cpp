@@ -293,10 +293,10 @@ TEST_CASE("bench: compressions that cannot be run are refused, all at once") {
         std::vector<std::string>{"--columns: \"some\": write a count (1000) or a share of the elements (1%)",
                                  "--compression: unknown compression \"gs_gsd\", must be one of gs_sgd, gtopk, sketched_sgd, "
                                  "topk_allgather, dense (did you mean \"gs_sgd\"?)",
-                                 "--k: must be 1 to 256, got 0"});
+                                 "--k: must be at least 1, got 0"});
   CHECK(problems_of({"--compression", "gs_sgd", "--columns", "0", "--rows", "0"}) ==
         std::vector<std::string>{"--rows: must be 1 to 31, got 0", "--columns: must be 1 to 2147483647, got 0"});
-  CHECK(problems_of({"--compression", "gtopk", "--k", "257"}) == std::vector<std::string>{"--k: must be 1 to 256, got 257"});
+  CHECK(problems_of({"--compression", "gtopk", "--k", "257"}).empty());  // all of them
   CHECK(problems_of({"--k", "1%"}) == std::vector<std::string>{"--k: only with --compression"});
   CHECK(problems_of({"--compression", "gtopk", "--collective", "allgather", "--dtype", "float16", "--op", "max", "--channels", "2"}) ==
         std::vector<std::string>{"--compression: compresses allreduce, not allgather", "--compression: compresses float32, not float16",

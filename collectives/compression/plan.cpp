@@ -1,5 +1,6 @@
 #include "collectives/compression/plan.hpp"
 
+#include "collectives/compression/for_elements.hpp"
 #include "kernels/compression/top_k.hpp"
 
 #include <algorithm>
@@ -114,7 +115,7 @@ class CompressionPlanner {
     apply(2 * k() * entry_bytes);
   }
 
-  const CompressionSettings& settings_;
+  const CompressionSettings settings_;
   const Request& allreduce_;
   std::int64_t d_;
   CompressionPlan plan_;
@@ -181,7 +182,7 @@ CompressionPlan plan(const CompressionSettings& settings, std::int64_t elements,
     for (const Problem& p : constraints({.collective = Collective::reduce, .algorithm = "direct", .ranks = allreduce.ranks}))
       lines.push_back(fmt::format("{}: {}", p.where, p.what));
   if (!lines.empty()) throw InputError(lines);
-  return CompressionPlanner(settings, elements, allreduce).made();
+  return CompressionPlanner(for_elements(settings, elements), elements, allreduce).made();
 }
 
 CompressionPlan plan(const CompressionSettings& settings, std::int64_t elements, int ranks) {

@@ -70,9 +70,19 @@ TEST_CASE("bytes on the wire are those of the formulas, for 2 to 64 ranks") {
   for (const std::string_view name : compression_names()) CHECK(plan_of(name, 1).total_bytes_sent() == 0);
 }
 
+TEST_CASE("a plan updates all elements where there are fewer than k") {
+  for (const std::string_view name : {"gtopk", "gs_sgd", "topk_allgather"}) {
+    CAPTURE(name);
+    const CompressionSettings larger{.name = std::string(name), .k = Amount::exactly(1'000'000)},
+        all{.name = std::string(name), .k = Amount::exactly(1000)};
+    CHECK(plan(larger, 1000, 4).k == 1000);
+    CHECK(plan(larger, 1000, 4).total_bytes_sent() == plan(all, 1000, 4).total_bytes_sent());
+  }
+}
+
 TEST_CASE("a plan with settings or an all-reduce that cannot be is refused, all at once") {
   CHECK_THROWS_WITH_AS(plan({.k = Amount::exactly(0)}, 10, {.algorithm = "rin", .ranks = 2}),
-                       doctest::Contains("compression: /k: must be 1 to 10, got 0\n/algorithm: unknown allreduce algorithm \"rin\""),
+                       doctest::Contains("compression: /k: must be at least 1, got 0\n/algorithm: unknown allreduce algorithm \"rin\""),
                        InputError);
   CHECK_THROWS_WITH_AS(plan({.name = "sketched_sgd"}, 10, 5000), "/ranks: must be 1 to 4096 for direct reduce, got 5000", InputError);
 }

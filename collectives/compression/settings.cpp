@@ -8,6 +8,7 @@
 #include <charconv>
 #include <climits>
 #include <cmath>
+#include <cstdint>
 
 namespace weft {
 namespace {
@@ -31,7 +32,9 @@ void check_amount(const char* where, const Amount& amount, std::int64_t elements
     return;
   }
   const std::int64_t count = amount.of(elements);
-  if (count < 1 || count > most) problems.push_back({where, fmt::format("must be 1 to {}, got {}", most, found(amount, count))});
+  if (count < 1 || count > most)
+    problems.push_back(
+        {where, fmt::format("must be {}, got {}", most == INT64_MAX ? "at least 1" : fmt::format("1 to {}", most), found(amount, count))});
 }
 
 }  // namespace
@@ -84,12 +87,12 @@ std::vector<Problem> problems(const CompressionSettings& s, std::int64_t element
     problems.push_back({"/elements", fmt::format("must be 1 to {}, got {}", most_elements, elements)});
     elements = std::clamp<std::int64_t>(elements, 1, most_elements);
   }
-  if (is_sparse(s.name)) check_amount("/k", s.k, elements, elements, problems);
+  if (is_sparse(s.name)) check_amount("/k", s.k, elements, INT64_MAX, problems);
   if (sends_sketches(s.name)) {
     if (s.rows < 1 || s.rows > SketchShape::max_rows)
       problems.push_back({"/rows", fmt::format("must be 1 to {}, got {}", SketchShape::max_rows, s.rows)});
     check_amount("/columns", s.columns, elements, INT_MAX, problems);
-    if (problems.empty() && s.memory == ErrorMemory::sketch && s.k.of(elements) > s.columns.of(elements))
+    if (problems.empty() && s.memory == ErrorMemory::sketch && std::min(s.k.of(elements), elements) > s.columns.of(elements))
       problems.push_back(
           {"/k", fmt::format("must be at most the columns, {}, where errors are kept in the sketch, because the values sent are "
                              "its estimates; got {}",

@@ -42,15 +42,15 @@ TEST_CASE("settings that cannot be used are refused, all at once") {
       lines({.name = "gtop_k"}) ==
       "/name: unknown compression \"gtop_k\", must be one of gs_sgd, gtopk, sketched_sgd, topk_allgather, dense (did you mean \"gtopk\"?)");
   CHECK(lines({.rows = 0, .columns = Amount::exactly(0), .k = Amount::exactly(0), .momentum = 1}) ==
-        "/k: must be 1 to 1000, got 0\n"
+        "/k: must be at least 1, got 0\n"
         "/rows: must be 1 to 31, got 0\n"
         "/columns: must be 1 to 2147483647, got 0\n"
         "/momentum: must be at least 0 and less than 1, got 1");
-  CHECK(lines({.k = Amount::exactly(1001)}) == "/k: must be 1 to 1000, got 1001");
-  CHECK(lines({.k = Amount::exactly(-1)}) == "/k: must be 1 to 1000, got -1");
+  CHECK(lines({.k = Amount::exactly(1001)}) == "");  // all of them
+  CHECK(lines({.k = Amount::exactly(-1)}) == "/k: must be at least 1, got -1");
   CHECK(lines({.k = Amount::of_all(1.5)}) == "/k: must be more than 0% and at most 100%, got 150%");
   CHECK(lines({.k = Amount::of_all(-0.01)}) == "/k: must be more than 0% and at most 100%, got -1%");
-  CHECK(lines({.k = Amount::of_all(0)}) == "/k: must be 1 to 1000, got 0");
+  CHECK(lines({.k = Amount::of_all(0)}) == "/k: must be at least 1, got 0");
   CHECK(lines({.rows = 32}) == "/rows: must be 1 to 31, got 32");
   CHECK(lines({.momentum = std::numeric_limits<double>::quiet_NaN()}) == "/momentum: must be at least 0 and less than 1, got nan");
   CHECK(lines({.name = "gtopk", .memory = ErrorMemory::sketch}) == "/memory: gtopk has no sketch to keep errors in, must be \"dense\"");
@@ -59,5 +59,5 @@ TEST_CASE("settings that cannot be used are refused, all at once") {
         "which are 110");
   CHECK(lines({}, 0) == "/elements: must be 1 to 4294967296, got 0");
   CHECK(lines({.name = "dense", .k = Amount::exactly(0)}) == "");
-  CHECK_THROWS_WITH_AS(require_sound({.k = Amount::exactly(0)}, 10), "compression: /k: must be 1 to 10, got 0", InputError);
+  CHECK_THROWS_WITH_AS(require_sound({.k = Amount::exactly(0)}, 10), "compression: /k: must be at least 1, got 0", InputError);
 }
