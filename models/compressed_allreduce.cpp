@@ -49,11 +49,13 @@ std::vector<CompressedPhase> CompressedAllreduce::phases(std::int64_t elements) 
       continue;
     }
     const Exchange& exchange = std::get<Exchange>(phase);
+    ExchangeRun run = run_of_ ? run_of_(exchange) : ExchangeRun{schedule_of(exchange.request)};
     CompressedPhase& added = out.emplace_back();
     added = {.name = fmt::format("{} of {}", name_of(exchange.request.collective), name_of(exchange.operand)),
-             .schedule = schedule_of(exchange.request),
+             .schedule = std::move(run.schedule),
              .elements = exchange.elements,
-             .element_bytes = static_cast<std::int64_t>(size_of(exchange.dtype))};
+             .element_bytes = static_cast<std::int64_t>(size_of(exchange.dtype)),
+             .regime = run.regime};
     if (!exchange.merges) continue;
     added.reduction = rates_.time(exchange.merge());
     added.merges = reductions_of(*added.schedule);
@@ -81,7 +83,8 @@ Program CompressedAllreduce::program(std::int64_t elements) const {
                                      .schedule = std::move(phase.schedule),
                                      .elements = phase.elements,
                                      .element_bytes = phase.element_bytes,
-                                     .reduction = phase.reduction});
+                                     .reduction = phase.reduction,
+                                     .regime = phase.regime});
     for (Rank rank = 0; rank < (phase.root_only ? 1 : out.ranks); ++rank)
       out.operations[static_cast<std::size_t>(rank)].push_back(operation);
   }

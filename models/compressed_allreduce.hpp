@@ -6,7 +6,7 @@
 #include "collectives/compression/plan.hpp"
 #include "models/program.hpp"
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -24,8 +24,15 @@ struct CompressedPhase {
   std::int64_t element_bytes = 1;
   std::optional<SimTime> reduction = {};  // of an exchange: what arrives is merged in this time, not reduced at the hardware's rate
   std::vector<int> merges = {};           // then how often, by rank
+  Regime regime = {};                     // of an exchange
 
   bool is_exchange() const { return schedule != nullptr; }
+};
+
+// What an exchange runs for its size, and what that costs besides.
+struct ExchangeRun {
+  std::shared_ptr<const Schedule> schedule;
+  Regime regime = {};
 };
 
 class CompressedAllreduce {
@@ -33,7 +40,10 @@ class CompressedAllreduce {
   // `allreduce`: see plan(). Throws InputError with what is wrong with both, but for what depends on the elements.
   CompressedAllreduce(CompressionSettings settings, Request allreduce, KernelRates rates);
 
-  // Of the exchanges, for any number of elements: each request once, with its schedule.
+  // What chooses exchanges by their size from now on, instead of the schedules of `exchanges()`.
+  void choose_by(std::function<ExchangeRun(const Exchange&)> run) { run_of_ = std::move(run); }
+
+  // Of the exchanges, where nothing depends on their size: each request once, with its schedule.
   const std::vector<std::pair<Request, std::shared_ptr<const Schedule>>>& exchanges() const { return exchanges_; }
   const CompressionSettings& settings() const { return settings_; }
   const KernelRates& rates() const { return rates_; }
@@ -52,6 +62,7 @@ class CompressedAllreduce {
   Request allreduce_;
   KernelRates rates_;
   std::vector<std::pair<Request, std::shared_ptr<const Schedule>>> exchanges_;
+  std::function<ExchangeRun(const Exchange&)> run_of_ = {};
 };
 
 }  // namespace weft

@@ -139,3 +139,35 @@ TEST_CASE("training: gradients are compressed bucket by bucket, on the GPU that 
   CHECK(all.time.seconds() ==
         doctest::Approx((all.training->compute + whole.rates().time(plan)).seconds() + 4 * (static_cast<double>(list) * 8e-9 + 20e-6)));
 }
+
+TEST_CASE("an exchange runs what a plain call of its size runs") {
+  // The ring of gs_sgd sums 400 B of values: on it a call of NCCL costs its overheads, whatever the size of the gradient.
+  const auto with = [](const Json& algorithm, bool compressed) {
+    Json json = scenario("");
+    json["workload"]["algorithm"] = algorithm;
+    json["workload"]["size"] = compressed ? "4MB" : "400B";
+    if (compressed) json["workload"]["compression"] = {{"name", "gs_sgd"}, {"k", 100}, {"columns", 1000}};
+    return time_of(json).microseconds();
+  };
+  const Json nccl{{"name", "nccl"}, {"algorithm", "ring"}, {"protocol", "simple"}};
+  for (const Json& algorithm : {nccl, Json("mpi")}) {
+    CAPTURE(algorithm);
+    // Ranks begin the sum at other dates than when it is alone, by what a message of the broadcast takes.
+    CHECK(with(algorithm, true) - with("ring", true) == doctest::Approx(with(algorithm, false) - with("ring", false)).epsilon(0.1));
+  }
+}
+
+TEST_CASE("training: ranks that share a model compress their part with those that have the same") {
+  const auto train = [](const char* compression, int parts) {
+    Json json = scenario(compression);
+    json["workload"].erase("size");
+    json["workload"].update(
+        Json{{"model", "resnet20"}, {"device", "v100"}, {"batch_per_gpu", 8}, {"engine", "ddp"}, {"model_parallel", parts}});
+    return outcome(json);
+  };
+  for (const char* compression : {"gtopk", "gs_sgd", "sketched_sgd"}) {
+    CAPTURE(compression);
+    // Two ranks have half of the gradients each: less is sent than by four that have all.
+    CHECK(train(compression, 2).wire_bytes_per_rank < train(compression, 1).wire_bytes_per_rank);
+  }
+}

@@ -43,8 +43,7 @@ struct SizedJob {
       placed.compression = job.compression ? &*job.compression : nullptr;
       placed.kernels_on_gpu = job.kernels_on_gpu;
       placed.aggregation = job.aggregation;
-      placed.regime = job.regime;
-      placed.by_size = job.by_size;
+      placed.for_size = job.all_reduce_of;
       out.push_back({.name = job.name, .placed = std::move(placed)});
     }
   }

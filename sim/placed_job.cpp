@@ -15,14 +15,6 @@
 namespace weft {
 namespace {
 
-// What the profile knows of calls of this size; a program is known by its label, as messages between two ranks are.
-double cost_of_size(const PlacedJob& job, Bytes row_size, const HardwareProfile& hardware) {
-  if (hardware.cost_by_size.empty() || job.compression || job.training) return 1;
-  if (job.program) return cost_factor(hardware.cost_by_size, {job.label, job.label, job.ranks, job.simulated_size(row_size)});
-  const std::string algorithm = sized_name({job.chosen, job.regime});
-  return cost_factor(hardware.cost_by_size, {name_of(job.collective), algorithm, job.ranks, job.own_size.value_or(row_size)});
-}
-
 // Of a training job, of the first part of its model; where that goes to parameter servers, of what goes to the one with most flows.
 LinkLoad load_of(const PlacedJob& job, const Schedule& schedule, Routes& routes) {
   if (!job.training) return link_load(schedule, job.placement, routes);
@@ -39,45 +31,58 @@ LinkLoad load_of(const PlacedJob& job, const Schedule& schedule, Routes& routes)
   return most;
 }
 
-// The schedule for a message of this size, and what it is of.
-std::pair<const ProvedSchedule&, SizedChoice> schedule_for(PlacedJob& job, Bytes size, const HardwareProfile& hardware,
-                                                           const Ground& ground) {
-  SizedChoice sized = for_size({*job.chosen_for, hardware, ground.routes.fabric(), job.placement, size}, job.algorithm);
-  const auto [at, is_new] = job.by_settings.try_emplace(label(sized.choice));
-  if (is_new) {
-    Request request = request_of(*job.chosen_for, sized.choice);
-    request.ranks /= job.chosen_for->workload.training.model_parallel;
+// Of a training job the ranks with the first part of its model.
+const std::vector<int>& placement_of_calls(const PlacedJob& job) { return job.training ? job.training->placement(0) : job.placement; }
+
+LinkLoad load_of_exchanges(const PlacedJob& job, Routes& routes) {
+  LinkLoad most;
+  for (const auto& exchange : job.exchanges)
+    if (LinkLoad load = link_load(*exchange, placement_of_calls(job), routes); load.max_flows_per_link() >= most.max_flows_per_link())
+      most = std::move(load);
+  return most;
+}
+
+struct CallRun {
+  ProvedSchedule& proved;
+  SizedChoice sized;
+};
+
+// What the job's ranks run in a call: what the same call runs and costs by itself.
+CallRun call_of(PlacedJob& job, const Scenario& alone, const AlgorithmChoice& asked, Bytes size, const HardwareProfile& hardware,
+                const Ground& ground) {
+  SizedChoice sized = for_call({alone, hardware, ground.routes.fabric(), placement_of_calls(job), size}, asked);
+  ProvedSchedule& proved = job.by_settings[{alone.workload.collective, label(sized.choice)}];
+  if (!proved.schedule) {
+    const Request request = request_of(alone, sized.choice);
     auto schedule = std::make_shared<Schedule>(build(request));
     ground.prover.require_correct(*schedule, request);
-    at->second.load = load_of(job, *schedule, ground.routes);
-    at->second.schedule = std::move(schedule);
+    proved.schedule = std::move(schedule);
   }
-  return {at->second, std::move(sized)};
+  return {proved, std::move(sized)};
 }
 
-// Engines reduce anything between a gradient and all of them: chosen anew at every power of two.
-void choose_by_size(PlacedJob& job, const HardwareProfile& hardware, const Ground& ground) {
-  job.by_size.clear();
-  const Schedule* last = nullptr;
-  for (Bytes size = 256_B; size <= job.training->size(); size = 2 * size) {
-    const auto& [proved, sized] = schedule_for(job, size, hardware, ground);
-    if (proved.schedule.get() == last && sized.regime == job.by_size.back().regime) continue;
-    job.by_size.push_back(job.training->sized(last == nullptr ? Bytes{} : size, proved.schedule, sized.regime));
-    last = proved.schedule.get();
-  }
+void choose_exchanges(PlacedJob& job, Bytes size, const std::shared_ptr<const HardwareProfile>& hardware, const Ground& ground) {
+  job.compression->choose_by([&job, hardware, ground](const Exchange& exchange) -> ExchangeRun {
+    Scenario alone = *job.calls;
+    alone.workload.collective = exchange.request.collective;
+    alone.workload.root = exchange.request.root;
+    const AlgorithmChoice asked{exchange.request.algorithm, exchange.request.settings};
+    const CallRun call = call_of(job, alone, asked, Bytes{exchange.bytes()}, *hardware, ground);
+    return {call.proved.schedule, call.sized.regime};
+  });
+  job.exchanges.clear();
+  for (const CompressedPhase& phase : job.compression->phases(job.training ? job.training->elements() : job.elements(size)))
+    if (phase.is_exchange()) job.exchanges.push_back(phase.schedule);
+  job.load = load_of_exchanges(job, ground.routes);
 }
 
-void choose_schedule(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, const Ground& ground) {
-  if (!job.chosen_for) return;
-  const Bytes size = job.training ? job.training->size() : job.own_size.value_or(row_size);
-  const auto& [proved, sized] = schedule_for(job, size, hardware, ground);
-  job.schedule = proved.schedule;
-  job.load = proved.load;
-  job.regime = sized.regime;
-  job.chosen = sized.choice;
-  if (!job.training) return;
-  job.training.emplace(*job.chosen_for, *job.schedule, job.placement);
-  if (!job.compression) choose_by_size(job, hardware, ground);
+void choose_all_reduces(PlacedJob& job, const std::shared_ptr<const HardwareProfile>& hardware, const Ground& ground) {
+  job.all_reduce_of = [&job, hardware, ground](Bytes size) -> SizedSchedule {
+    const CallRun call = call_of(job, *job.calls, job.algorithm, size, *hardware, ground);
+    std::shared_ptr<const MergedSchedule>& merged = call.proved.in_training;
+    if (!merged) merged = std::make_shared<const MergedSchedule>(job.training->merged_as_others(*call.proved.schedule));
+    return {merged, call.sized.regime};
+  };
 }
 
 // Behind the ranks, for the schedules of NCCL that have them as servers: the switches of each NIC.
@@ -114,10 +119,10 @@ PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algor
     job.training.emplace(scenario, ranks_only, job.placement);
     return job;
   }
-  Request request = request_of(scenario, algorithm);
-  job.ranks = request.ranks;
-  request.ranks /= workload.training.model_parallel;  // an all-reduce joins the ranks with the same part
-  if (depends_on_size(scenario, algorithm)) job.chosen_for = std::make_shared<const Scenario>(scenario);
+  job.whole = std::make_shared<const Scenario>(scenario);
+  job.calls = workload.training.model_parallel > 1 ? std::make_shared<const Scenario>(scenario_of_calls(scenario)) : job.whole;
+  const Request request = request_of(*job.calls, algorithm);
+  job.ranks = ranks_of(scenario);
   auto schedule = std::make_shared<Schedule>(build(request));
   ground.prover.require_correct(*schedule, request);
   job.collective = request.collective;
@@ -127,22 +132,38 @@ PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algor
   if (workload.training.given()) job.training.emplace(scenario, *schedule, job.placement);
   job.load = load_of(job, *schedule, ground.routes);
   job.schedule = std::move(schedule);
-  if (job.chosen_for) job.by_settings[label(algorithm)] = {job.schedule, job.load};  // where all is given that a size would say
+  job.by_settings[{job.collective, label(algorithm)}] = {job.schedule, job.load};  // where all is given that a size would say
   if (job.compression = compressed_allreduce(scenario, algorithm); job.compression) {
     job.kernels_on_gpu = shares_the_gpu(scenario);
-    job.load = {};
     for (const auto& [exchange, of_exchange] : job.compression->exchanges()) {
       ground.prover.require_correct(*of_exchange, exchange);
-      LinkLoad load = link_load(*of_exchange, job.training ? job.training->placement(0) : job.placement, ground.routes);
-      if (load.max_flows_per_link() >= job.load.max_flows_per_link()) job.load = std::move(load);
+      job.exchanges.push_back(of_exchange);
     }
+    job.load = load_of_exchanges(job, ground.routes);
   }
   return job;
 }
 
 void choose_for_size(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, const Ground& ground) {
-  choose_schedule(job, row_size, hardware, ground);
-  job.regime.cost = cost_of_size(job, row_size, hardware);
+  if (job.program) {  // a measured one is known by its label, as messages between two ranks are
+    job.regime.cost = cost_factor(hardware.cost_by_size, {job.label, job.label, job.ranks, job.simulated_size(row_size)});
+    return;
+  }
+  if (!job.calls) return;
+  const Bytes size = job.training ? job.training->size() : job.own_size.value_or(row_size);
+  const CallRun call = call_of(job, *job.calls, job.algorithm, size, hardware, ground);
+  if (!call.proved.load) call.proved.load = load_of(job, *call.proved.schedule, ground.routes);
+  if (job.training && call.proved.schedule != job.schedule) job.training.emplace(*job.whole, *call.proved.schedule, job.placement);
+  job.schedule = call.proved.schedule;
+  job.load = *call.proved.load;
+  job.regime = call.sized.regime;
+  job.chosen = call.sized.choice;
+  const auto known = std::make_shared<const HardwareProfile>(hardware);
+  job.all_reduce_of = nullptr;
+  if (job.compression)
+    choose_exchanges(job, size, known, ground);
+  else if (job.training && (depends_on_size(*job.calls, job.algorithm) || !hardware.cost_by_size.empty()))
+    choose_all_reduces(job, known, ground);
 }
 
 void place_jobs_beside(const Scenario& scenario, const AlgorithmChoice& algorithm, const std::vector<std::vector<int>>& placements,

@@ -12,18 +12,21 @@
 #include "sim/scenario/scenario.hpp"
 #include "sim/training_job.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft {
 
-// A schedule, proved right, and what it puts on the links.
+// A schedule, proved right, and what follows from it where that is asked for.
 struct ProvedSchedule {
   std::shared_ptr<const Schedule> schedule;
-  LinkLoad load;
+  std::optional<LinkLoad> load = {};
+  std::shared_ptr<const MergedSchedule> in_training = {};
 };
 
 // A job, placed and proved right: a schedule for any size, a program, training steps, or an in-network all-reduce.
@@ -47,10 +50,12 @@ struct PlacedJob {
   bool kernels_on_gpu = false;                          // of the compression: while they run, the GPU does not compute
   LinkLoad load = {};
   Regime regime = {};
-  AlgorithmChoice chosen = {};                      // what the algorithm is for the size
-  std::shared_ptr<const Scenario> chosen_for = {};  // given where the schedule depends on the size
-  std::map<std::string, ProvedSchedule> by_settings = {};
-  std::vector<SizedSchedule> by_size = {};  // of training, where the schedule depends on the size of what an engine reduces
+  AlgorithmChoice chosen = {};  // what the algorithm is for the size
+  std::shared_ptr<const Scenario> whole = {};
+  std::shared_ptr<const Scenario> calls = {};  // what is asked of each call: of the ranks with the same part of a model
+  std::map<std::pair<Collective, std::string>, ProvedSchedule> by_settings = {};
+  std::vector<std::shared_ptr<const Schedule>> exchanges = {};  // of the compression, in order
+  std::function<SizedSchedule(Bytes)> all_reduce_of = {};       // of training, where something depends on its size
 
   bool in_network() const { return aggregation.has_value(); }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(dtype)); }
@@ -83,7 +88,7 @@ struct PlacedJob {
     if (in_network()) return 2;  // gradients up, parameters down
     int sum = 0;
     if (compression) {
-      for (const auto& [request, exchange] : compression->exchanges()) sum += exchange->steps();
+      for (const auto& exchange : exchanges) sum += exchange->steps();
       return sum;
     }
     if (training && training->push_pull(0)) return training->push_pull(0)->steps();

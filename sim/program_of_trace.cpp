@@ -86,7 +86,7 @@ class TraceBuilder {
     alone_.workload.ranks = ranks;
     alone_.workload.root = call.root;
     alone_.placement.nodes = group.seats;
-    const SizedChoice sized = sized_for(call, at->second, group.seats);
+    const SizedChoice& sized = sized_for(call, at->second, group.seats);
     auto& schedule = schedules_[{collective, label(sized.choice), ranks, call.root, group.machines}];
     if (!schedule) {
       const Request request = request_of(alone_, sized.choice);
@@ -114,10 +114,9 @@ class TraceBuilder {
     return at->second;
   }
 
-  SizedChoice sized_for(const TracedCall& call, const AlgorithmChoice& choice, const std::vector<int>& seats) {
-    if (!depends_on_size(alone_, choice)) return {choice};
+  const SizedChoice& sized_for(const TracedCall& call, const AlgorithmChoice& choice, const std::vector<int>& seats) {
     const auto [at, is_new] = sized_.try_emplace({call.collective, call.group, call.bytes});
-    if (is_new) at->second = for_size({alone_, scenario_.hardware, site_.fabric, seats, Bytes{call.bytes}}, choice);
+    if (is_new) at->second = for_call({alone_, scenario_.hardware, site_.fabric, seats, Bytes{call.bytes}}, choice);
     return at->second;
   }
 

@@ -49,13 +49,10 @@ class WorkloadBuilder {
     if (spec.send) return {.name = spec.id, .schedule = message_schedule(), .members = members, .elements = spec.send->count};
     const Scenario alone = scenario_of_operation(scenario_, row_, spec);
     const AlgorithmChoice& asked = alone.workload.algorithms.front();
-    SizedChoice sized{asked};
-    if (depends_on_size(alone, asked)) {
-      std::vector<int> seats;
-      for (int i = 0; i < request_of(alone, asked).ranks; ++i)
-        seats.push_back(site_.placement[static_cast<std::size_t>(members.empty() ? i : members[static_cast<std::size_t>(i)])]);
-      sized = for_size({alone, scenario_.hardware, site_.fabric, seats, spec.size.value_or(Bytes{})}, asked);
-    }
+    std::vector<int> seats;
+    for (int i = 0; i < ranks_of(alone); ++i)
+      seats.push_back(site_.placement[static_cast<std::size_t>(members.empty() ? i : members[static_cast<std::size_t>(i)])]);
+    const SizedChoice sized = for_call({alone, scenario_.hardware, site_.fabric, seats, spec.size.value_or(Bytes{})}, asked);
     const Request request = request_of(alone, sized.choice);
     auto& schedule = schedules_[{name_of(request.collective), label(sized.choice), request.ranks, request.machines}];
     if (!schedule) {

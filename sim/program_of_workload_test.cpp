@@ -144,3 +144,15 @@ TEST_CASE("program of a workload: nccl knows which of a collective's ranks share
     CHECK(time_of(json) == time_of(alone));
   }
 }
+
+TEST_CASE("program of a workload: a collective costs what a profile says of its size, as it does by itself") {
+  Json program = step(), alone = step();
+  program["workload"] = Json::parse(R"({"program": [{"id": "a", "collective": "allreduce", "size": "4MB", "algorithm": "ring"}]})");
+  alone["workload"] = {{"size", "4MB"}, {"algorithm", "ring"}};
+  for (Json* json : {&program, &alone})
+    (*json)["hardware"] = Json::parse(R"({"call_overhead": "10us",
+        "cost_by_size": [{"collective": "allreduce", "algorithm": "ring", "ranks": 4, "size": "4MB", "factor": 2}]})");
+  CHECK(time_of(program) == time_of(alone));
+  alone["hardware"] = "ideal";
+  CHECK(time_of(program) > time_of(alone) + 10_us);
+}

@@ -30,14 +30,14 @@ Bytes wire_bytes_per_rank(const SimulatedJob& j) { return Bytes{j.own.most_sent 
 
 std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
 
-// Of training all-reduces are of many sizes; of NCCL it is the regime.
+// Of training and compression its calls are of many sizes; of NCCL it is the regime.
 std::string chosen_by(const PlacedJob& job) {
   const Algorithm* algorithm = find_algorithm(job.collective, job.algorithm.name);
-  if (algorithm == nullptr || job.training || job.chosen == job.algorithm) return "";
+  if (algorithm == nullptr || job.training || job.compression || job.chosen == job.algorithm) return "";
   if (algorithm->chooses != nullptr) return label(job.chosen);
   const AlgorithmSettings& asked = job.algorithm.settings;
   const bool chooses = asked.nccl == NcclAlgorithm::automatic || asked.protocol == NcclProtocol::automatic;
-  return algorithm->cuts_itself && chooses ? label(without_server_defaults(*job.chosen_for, job.chosen)) : "";
+  return algorithm->cuts_itself && chooses ? label(without_server_defaults(*job.calls, job.chosen)) : "";
 }
 
 std::optional<CriticalPath> path_of(const SimulatedJob& j) {

@@ -93,9 +93,8 @@ void TrainingJob::merge_if_wanted(const Scenario& scenario, const Schedule& sche
   if (merged->schedule.steps() < schedule.steps()) merged_ = std::move(merged);
 }
 
-SizedSchedule TrainingJob::sized(Bytes from, std::shared_ptr<const Schedule> schedule, const Regime& regime) const {
-  auto merged = std::make_shared<MergedSchedule>(merged_ ? merge_steps(*schedule, merged_pieces) : MergedSchedule{*schedule, {}});
-  return {.from = from, .schedule = std::move(merged), .regime = regime};
+MergedSchedule TrainingJob::merged_as_others(const Schedule& schedule) const {
+  return merged_ ? merge_steps(schedule, merged_pieces) : MergedSchedule{schedule, {}};
 }
 
 PlacedTraining TrainingJob::placed(int part, const Schedule& schedule, const HardwareProfile& hardware,

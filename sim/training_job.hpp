@@ -25,10 +25,11 @@ class TrainingJob {
   std::vector<int> servers(int part) const;
   bool merged() const { return merged_ != nullptr; }
   Bytes size() const { return step_.size(); }  // of all gradients
-  SimTime alone() const { return alone_; }     // the step of one GPU by itself
+  std::int64_t elements() const { return size().count / element_bytes_; }
+  SimTime alone() const { return alone_; }  // the step of one GPU by itself
 
-  // Of all-reduces of this size and more; merged where the others are.
-  SizedSchedule sized(Bytes from, std::shared_ptr<const Schedule> schedule, const Regime& regime) const;
+  // The schedule of an all-reduce, merged where the others are.
+  MergedSchedule merged_as_others(const Schedule& schedule) const;
 
   // The job must outlive what is placed.
   PlacedTraining placed(int part, const Schedule& schedule, const HardwareProfile& hardware, std::span<const SimTime> starts) const;

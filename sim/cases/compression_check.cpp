@@ -38,7 +38,8 @@ void check_settings(const CompressionChoice& choice, const std::string& at, cons
     if (!found.empty()) return;
   }
   if (choice.settings.name == "sketched_sgd")
-    for (const Problem& problem : constraints({.collective = Collective::reduce, .algorithm = "direct", .ranks = ranks_of(scenario)}))
+    for (const Problem& problem :
+         constraints({.collective = Collective::reduce, .algorithm = "direct", .ranks = ranks_of(scenario_of_calls(scenario))}))
       out.push_back({"/workload/ranks", fmt::format("{} (of sketched_sgd)", problem.what)});
 }
 
@@ -81,7 +82,7 @@ bool shares_the_gpu(const Scenario& scenario) {
 std::optional<CompressedAllreduce> compressed_allreduce(const Scenario& scenario, const AlgorithmChoice& algorithm) {
   const std::vector<CompressionChoice>& all = scenario.workload.compressions;
   if (all.empty() || !all.front().compresses()) return std::nullopt;
-  return CompressedAllreduce(all.front().settings, request_of(scenario, algorithm), rates_of(scenario, all.front()));
+  return CompressedAllreduce(all.front().settings, request_of(scenario_of_calls(scenario), algorithm), rates_of(scenario, all.front()));
 }
 
 }  // namespace weft

@@ -85,10 +85,9 @@ int pieces_done_first(const SizedQuestion& q, int steps, double bytes) {
 
 NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
   const RanksByServer at = ranks_by_server(q.scenario, s);
-  const int parts = std::max(q.scenario.workload.training.model_parallel, 1);
-  const auto way = [&](Rank a, Rank b) { return way_between(q, a * parts, b * parts); };
+  const auto way = [&](Rank a, Rank b) { return way_between(q, a, b); };
   NcclQuestion question{.collective = q.scenario.workload.collective,
-                        .ranks = std::max(ranks_of(q.scenario) / parts, 1),
+                        .ranks = ranks_of(q.scenario),
                         .servers = at.servers,
                         .algorithm = s.nccl,
                         .protocol = s.protocol};
@@ -153,6 +152,14 @@ SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
                  : pieces_done_first(q, one.steps, chunk_bytes);
   s.segment = {};
   return {std::move(choice)};
+}
+
+SizedChoice for_call(const SizedQuestion& q, const AlgorithmChoice& asked) {
+  SizedChoice out = depends_on_size(q.scenario, asked) ? for_size(q, asked) : SizedChoice{asked};
+  const std::vector<CostAtSize>& costs = q.hardware.cost_by_size;
+  if (!costs.empty())
+    out.regime.cost = cost_factor(costs, {name_of(q.scenario.workload.collective), sized_name(out), ranks_of(q.scenario), q.size});
+  return out;
 }
 
 }  // namespace weft

@@ -34,4 +34,8 @@ bool depends_on_size(const Scenario&, const AlgorithmChoice&);
 // given and the algorithm wants them, as many as Hockney's model says are done first.
 SizedChoice for_size(const SizedQuestion&, const AlgorithmChoice&);
 
+// What a call of this size runs, with what the profile says that such calls cost by their size: the choice as it is where it does not
+// depend on the size.
+SizedChoice for_call(const SizedQuestion&, const AlgorithmChoice&);
+
 }  // namespace weft

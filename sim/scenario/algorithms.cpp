@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace weft {
 
@@ -52,6 +53,19 @@ int extra_servers_of_engine(const Scenario& scenario) {
 
 std::string key_of_servers(const AlgorithmSettings& settings) { return settings.servers > 0 ? "/servers" : "/server_hosts"; }
 
+Scenario scenario_of_calls(Scenario scenario) {
+  const int all = ranks_of(scenario), parts = std::exchange(scenario.workload.training.model_parallel, 1);
+  if (parts == 1) return scenario;
+  if (problems(scenario.placement, all, scenario.fabric.spec, scenario.server).empty()) {
+    const std::vector<int> seats = place(scenario.placement, all, scenario.fabric.spec, scenario.server);
+    std::vector<int> of_part;
+    for (int rank = 0; rank < all; rank += parts) of_part.push_back(seats[static_cast<std::size_t>(rank)]);
+    scenario.placement = listed(of_part);
+  }
+  scenario.workload.ranks = all / parts;
+  return scenario;
+}
+
 namespace {
 
 // Servers are those that ranks share; a channel for each NIC between servers, of the server with fewest ranks, or more where rings along
@@ -94,7 +108,8 @@ AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice c
   if (!algorithm || algorithm->cuts_itself || choice.settings.group != 0 || gpus == 1) return choice;
   const bool rings = algorithm->staggers && choice.settings.channels > 1, leaders = choice.settings.library == MpiLibrary::mpich;
   const RanksByServer at = ranks_by_server(scenario);
-  const int group = at.servers > 1 && at.is_even() && at.ranks.empty() ? at.least : gpus;
+  const bool in_parts = scenario.workload.training.model_parallel > 1;
+  const int group = (at.servers > 1 || in_parts) && at.is_even() && at.ranks.empty() ? at.least : gpus;
   if (algorithm->takes_group || ((rings || leaders) && ranks_of(scenario) % group == 0)) choice.settings.group = group;
   return choice;
 }

@@ -39,6 +39,9 @@ AlgorithmChoice without_server_defaults(const Scenario&, AlgorithmChoice);
 // Along the NVLinks of each server, where as many ranks sit on the first GPUs of each.
 NvlinkRings rings_of(const Scenario&, const AlgorithmSettings&);
 
+// Of the calls of its ranks: in training with a model in parts, of the ranks with the same part.
+Scenario scenario_of_calls(Scenario);
+
 // What the registry is asked for. On a BiGraph its nodes are the ports of NICs.
 Request request_of(const Scenario&, const AlgorithmChoice&);
 

@@ -40,22 +40,19 @@ RanksByServer ranks_by_server(std::span<const int> seats, int gpus) {
 }
 
 RanksByServer ranks_by_server(const Scenario& scenario) {
-  const int all = ranks_of(scenario), parts = std::max(scenario.workload.training.model_parallel, 1), gpus = scenario.server.gpu_count();
-  const int ranks = std::max(all / parts, 1);
+  if (scenario.workload.training.model_parallel > 1) return ranks_by_server(scenario_of_calls(scenario));
+  const int ranks = std::max(ranks_of(scenario), 1), gpus = scenario.server.gpu_count();
   if (gpus == 1) return neighbours(ranks, 1);
-  if (scenario.placement.policy == PlacementPolicy::linear && parts == 1 && (ranks <= gpus || ranks % gpus == 0))
+  if (scenario.placement.policy == PlacementPolicy::linear && (ranks <= gpus || ranks % gpus == 0))
     return neighbours(ranks, std::min(ranks, gpus));
-  if (!problems(scenario.placement, all, scenario.fabric.spec, scenario.server).empty()) return neighbours(ranks, 1);
-  const std::vector<int> seats = place(scenario.placement, all, scenario.fabric.spec, scenario.server);
-  std::vector<int> of_part;
-  for (int i = 0; i < ranks; ++i) of_part.push_back(seats[static_cast<std::size_t>(i * parts)]);
-  return ranks_by_server(of_part, gpus);
+  if (!problems(scenario.placement, ranks, scenario.fabric.spec, scenario.server).empty()) return neighbours(ranks, 1);
+  return ranks_by_server(place(scenario.placement, ranks, scenario.fabric.spec, scenario.server), gpus);
 }
 
 RanksByServer ranks_by_server(const Scenario& scenario, const AlgorithmSettings& s) {
   RanksByServer out = ranks_by_server(scenario);
-  const int ranks = std::max(ranks_of(scenario) / std::max(scenario.workload.training.model_parallel, 1), 1);
   if (s.group == 0 || (out.is_even() && s.group == out.least)) return out;
+  const int ranks = std::max(ranks_of(scenario) / std::max(scenario.workload.training.model_parallel, 1), 1);
   out = neighbours(ranks, std::min(s.group, ranks));
   out.on_first_gpus = false;
   return out;

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -173,9 +172,11 @@ class OrderRunner {
     if (--left[static_cast<std::size_t>(rank)] == 0) agenda_.at_once(StepEvent::push_ends, {.step = id, .from = rank});
   }
 
-  const SizedSchedule* sized_for(Bytes size) const {
-    const auto above = std::ranges::upper_bound(job_.by_size, size, {}, &SizedSchedule::from);
-    return above == job_.by_size.begin() ? nullptr : &*std::prev(above);
+  const SizedSchedule* sized_for(Bytes size) {
+    if (!job_.for_size || job_.compression) return nullptr;
+    const auto [at, is_new] = sized_.try_emplace(size.count);
+    if (is_new) at->second = job_.for_size(size);
+    return &at->second;
   }
 
   std::vector<CompressedPhase> phases_of(const RunningOrder& running, bool pushed) {
@@ -186,7 +187,10 @@ class OrderRunner {
       return known;
     }
     const Schedule* whole = pushed ? job_.push_pull : running.sized ? &running.sized->schedule->schedule : &job_.schedule;
-    return {{.schedule = {std::shared_ptr<const Schedule>{}, whole}, .elements = elements, .element_bytes = job_.element_bytes}};
+    return {{.schedule = {std::shared_ptr<const Schedule>{}, whole},
+             .elements = elements,
+             .element_bytes = job_.element_bytes,
+             .regime = running.sized ? running.sized->regime : Regime{}}};
   }
 
   // Begins what the rank does next for the order; at the end of all its phases its part of the order is done.
@@ -230,7 +234,7 @@ class OrderRunner {
                        .elements = phase.elements,
                        .element_bytes = phase.element_bytes,
                        .hardware = phase.reduction ? opened.hardware : job_.hardware,
-                       .regime = running.sized ? running.sized->regime : job_.regime,
+                       .regime = phase.regime,
                        .stands_for = stands_for(schedule, running)},
         lane_, seat_of(schedule, running, number));
     for (Rank of_schedule = schedule.workers(); of_schedule < schedule.ranks; ++of_schedule) executors_[number]->begin(of_schedule, now());
@@ -287,6 +291,7 @@ class OrderRunner {
   std::vector<FirstSends> first_sends_;                               // of a push, by rank
   std::map<std::pair<int, std::size_t>, std::vector<PeersMet>> met_;  // by stream and channels
   std::map<std::int64_t, std::vector<CompressedPhase>> phases_;       // by elements
+  std::map<std::int64_t, SizedSchedule> sized_;                       // by bytes
   std::map<int, RunningOrder> running_;                               // by id
   std::vector<std::unique_ptr<Executor>> executors_, finished_;
   std::deque<Opened> opened_;  // by executor

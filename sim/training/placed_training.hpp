@@ -17,9 +17,8 @@
 
 namespace weft {
 
-// What all-reduces of this size and more run, up to the next entry's.
+// What all-reduces of one size run.
 struct SizedSchedule {
-  Bytes from;
   std::shared_ptr<const MergedSchedule> schedule;
   Regime regime = {};
 };
@@ -53,8 +52,7 @@ struct PlacedTraining {
   std::vector<Rank> members = {};                       // what its ranks are called; empty: as they are
   std::vector<MessageRecord>* timeline = {};            // receives every message of the all-reduces
   std::vector<SpanRecord>* spans = {};                  // receives what each rank does
-  Regime regime = {};                                   // of the all-reduces
-  std::vector<SizedSchedule> by_size = {};              // ascending from 0: instead of schedule, stands_for and regime; empty: those
+  std::function<SizedSchedule(Bytes)> for_size = {};    // instead of schedule and stands_for; empty: those, at no further cost
 
   SimTime start_of(Rank rank) const { return start.empty() ? SimTime{} : start[static_cast<std::size_t>(rank)]; }
   Rank name_of(Rank rank) const { return members.empty() ? rank : members[static_cast<std::size_t>(rank)]; }

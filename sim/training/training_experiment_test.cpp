@@ -260,3 +260,37 @@ TEST_CASE("training: NCCL chooses anew for each bucket, by its size") {
   CHECK(step.training->exposed == alone("nccl"));
   CHECK(alone({{"name", "nccl"}, {"algorithm", "ring"}, {"protocol", "simple"}}) > 2 * alone("nccl"));  // as 64 MiB are
 }
+
+TEST_CASE("training: an all-reduce runs what a plain one of its very size runs, and costs what the profile says of that size") {
+  // Layers that are computed in no time, reduced at once: a step is one all-reduce of 12,000 B, which is a ring in Open MPI 4.0 on 8 ranks
+  // and recursive doubling at 8192 B.
+  const auto step = [](const Json& plain, const HardwareProfile& hardware) {
+    Json json = plain;
+    json["workload"].erase("size");
+    json["workload"].update(
+        Json{{"model", "resnet50"}, {"device", "v100"}, {"batch_per_gpu", 1}, {"engine", "none"}, {"optimizer", "none"}});
+    Scenario s = cases_of(json).front().scenario;
+    s.workload.training.model.table = std::make_shared<const Model>(read_model(
+        R"({"schema": 1, "name": "one", "batch": 1, "layers": [{"name": "a", "parameters": 3000, "forward": "0s", "backward": "0s"}]})",
+        "one.json"));
+    return Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front(), {.hardware = &hardware});
+  };
+  for (const Json& algorithm :
+       {Json{{"name", "mpi"}, {"library", "open_mpi_4.0"}}, Json{{"name", "double_binary_tree"}, {"segment", "1KiB"}}, Json("ring")}) {
+    CAPTURE(algorithm);
+    Json plain = training("none", 1);
+    plain["fabric"]["nodes"] = 8;
+    plain["workload"] = {{"algorithm", algorithm}, {"size", "12000B"}};
+    const Scenario s = cases_of(plain).front().scenario;
+    HardwareProfile hardware = s.hardware;
+    for (const char* name : {"", "ring", "double_binary_tree"}) {
+      hardware.call_overhead = 100_us;
+      if (*name) hardware.cost_by_size.push_back({"allreduce", name, 8, 12'000_B, 2.5});
+      const Row alone = Experiment(s, s.workload.algorithms.front()).run(12'000_B, {.hardware = &hardware});
+      const Row trained = step(plain, hardware);
+      CHECK(trained.time - trained.training->compute == alone.time);
+      CHECK(trained.messages == alone.messages);
+      CHECK(trained.steps == alone.steps);
+    }
+  }
+}
