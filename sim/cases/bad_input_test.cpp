@@ -270,8 +270,11 @@ TEST_CASE("a barrier has no payload") {
   Json json = good_scenario();
   json["workload"] = Json::parse(R"({"collective": "barrier", "algorithm": "dissemination"})");
   CHECK(cases_of(json).front().scenario.workload.sizes == std::vector<Bytes>{Bytes{0}});
-  json["workload"].erase("collective");
-  json["workload"]["algorithm"] = "ring";
+  json["workload"]["size"] = "4B";
+  CHECK(lines_for(json) == Lines{"f.json: /workload/size: a barrier has no bytes: leave the size out, got \"4B\""});
+  json["workload"] = Json::parse(R"({"program": [{"id": "a", "collective": "barrier", "algorithm": "dissemination", "size": "4B"}]})");
+  CHECK(lines_for(json) == Lines{"f.json: /workload/program/0/size: a barrier has no bytes: leave the size out, got \"4B\""});
+  json["workload"] = Json::parse(R"({"algorithm": "ring"})");
   CHECK(lines_for(json).front().starts_with("f.json: /workload/size: missing: write "));
 }
 

@@ -46,6 +46,9 @@ void check_workload(const Json& json, const Workload& workload, Input& in) {
     if (dtype_read && workload.sizes[i].count % element_bytes != 0)
       in.problems.push_back({at, fmt::format("must be a multiple of {} bytes, the size of a {}, got {}", element_bytes,
                                              name_of(workload.dtype), as_written(json, at, workload.sizes[i]))});
+    else if (workload.collective == Collective::barrier && workload.sizes[i].count > 0)
+      in.problems.push_back(
+          {at, fmt::format("a barrier has no bytes: leave the size out, got {}", as_written(json, at, workload.sizes[i]))});
     else if (workload.sizes[i] > max_message)
       in.problems.push_back(
           {at, fmt::format("must be at most {}, got {}", to_string(max_message), as_written(json, at, workload.sizes[i]))});

@@ -30,6 +30,8 @@ void check_kind(const OperationSpec& o, const std::string& at, std::vector<Probl
     if (!there) out.push_back({at + key, fmt::format("missing: write {}", what)});
   };
   if (o.collective && *o.collective != Collective::barrier) needs("/size", o.size.has_value(), "a size such as \"256KiB\"");
+  if (o.collective == Collective::barrier && o.size.value_or(Bytes{}).count > 0)
+    out.push_back({at + "/size", fmt::format("a barrier has no bytes: leave the size out, got \"{}\"", to_string(*o.size))});
   if (!o.send) return;
   needs("/from", o.from.has_value(), "the rank that sends");
   needs("/to", o.to.has_value(), "the rank that receives");
