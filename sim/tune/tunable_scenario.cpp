@@ -74,7 +74,7 @@ const std::vector<EngineSetting>& engine_settings() {
 
 std::vector<Choice> TunableScenario::listed_choices() const {
   std::vector<Choice> out;
-  for (const char* pointer : {"/workload/engine", "/workload/algorithm"}) {
+  for (const char* pointer : {"/workload/engine", "/workload/compression", "/workload/algorithm"}) {
     const Json::json_pointer at(pointer);
     const auto swept = [&](const Choice& c) {
       return std::ranges::any_of(c.options, [&](const auto& settings) {
@@ -189,7 +189,7 @@ TunableScenario TunableScenario::load(const std::filesystem::path& file, const s
   if (out.choices_.empty())
     in.problem(root.in("sweep"),
                "there is nothing to choose: sweep at least one key, such as {\"/workload/algorithm\": [\"ring\", "
-               "\"halving_doubling\"]}, or give a list of algorithms or engines");
+               "\"halving_doubling\"]}, or give a list of algorithms, engines or compressions");
   stop_if_wrong();
   return out;
 }

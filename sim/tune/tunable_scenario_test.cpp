@@ -83,6 +83,19 @@ TEST_CASE("tunable scenario: a list that a swept key replaces is no choice of it
   CHECK(open.at({0}).scenario.workload.algorithms.front().name == "halving_doubling");
 }
 
+TEST_CASE("tunable scenario: of a list of compressions one is chosen, as of engines and algorithms") {
+  Json json = training();
+  json["workload"]["compression"] = {"gtopk", {{"name", "gs_sgd"}, {"k", 100}}};
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder.file("s.json", json.dump());
+  const TunableScenario open = TunableScenario::load(file, {});
+  CHECK(open.pointers() == std::vector<std::string>{"/workload/compression"});
+  CHECK(open.space().size() == 2);
+  const std::vector<CompressionChoice> chosen = open.at({1}).scenario.workload.compressions;
+  REQUIRE(chosen.size() == 1);
+  CHECK(chosen.front().settings.name == "gs_sgd");
+}
+
 TEST_CASE("tunable scenario: one that trains and sweeps nothing gets the settings of its engine to choose") {
   const ScratchFolder folder;
   const std::filesystem::path file = folder.file("s.json", training().dump());
@@ -108,7 +121,7 @@ TEST_CASE("tunable scenario: everything that is wrong with the choices is said a
   CHECK(refused(star()) ==
         std::vector<std::string>{
             "s.json: /sweep: there is nothing to choose: sweep at least one key, such as {\"/workload/algorithm\": [\"ring\", "
-            "\"halving_doubling\"]}, or give a list of algorithms or engines"});
+            "\"halving_doubling\"]}, or give a list of algorithms, engines or compressions"});
   Json json = star();
   json["sweep"] = Json::parse(R"({"/workload/algoritm": ["ring"], "/fabric/nodes": [4, 0], "/seed": []})");
   CHECK(refused(json) ==
