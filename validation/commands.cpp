@@ -192,7 +192,9 @@ std::function<int()> declare_train(CLI::App& command) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("RATE,...");
-  command.add_option("--warm-up", a->warm_up, "Shares of elements sent in the first epochs, where more than --k; or none")
+  command
+      .add_option("--warm-up", a->warm_up,
+                  "Shares of elements sent in the first epochs, where more than --k and errors are not kept in the sketch; or none")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("SHARE,...");

@@ -180,6 +180,9 @@ void print_head(const TrainArguments& a, const Plan& plan, std::ostream& out) {
   out << fmt::format("# {} {}-{}, {} parameters; {} ranks over {}, {} images of each in a step; {} images to learn from, {} to judge by\n",
                      a.model, layers, train::Images::classes, train::Model(s.hidden, s.seed).size(), s.allreduce.ranks,
                      name_of(plan.medium), s.batch, plan.digits.training.count(), plan.digits.test.count());
+  const auto in_sketch = [](const train::TrainingSettings& one) { return one.compression.memory == ErrorMemory::sketch; };
+  if (!s.warm_up.empty() && std::ranges::any_of(plan.trainings, in_sketch))
+    out << "# no warm-up where errors are kept in the sketch: of more elements than it has columns it knows no values\n";
   if (!plan.clusters.empty())
     out << fmt::format("# simulated on {}: {} for a gradient, kernels at the rates of {}, then the exchanges one after the other\n",
                        plan.clusters.front().scenario.name, to_string(plan.gradient), cpu_core_rates().name);

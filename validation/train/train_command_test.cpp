@@ -33,6 +33,16 @@ std::string refused(const TrainArguments& arguments) {
 
 }  // namespace
 
+TEST_CASE("where errors are kept in the sketch the output says that there is no warm-up") {
+  TrainArguments a = quick();
+  a.epochs = 1;
+  a.compressions = {"gs_sgd"};
+  a.memory = "sketch";
+  CHECK(output(a).find("# no warm-up where errors are kept in the sketch") != std::string::npos);
+  a.warm_up = {"none"};
+  CHECK(output(a).find("no warm-up") == std::string::npos);
+}
+
 TEST_CASE("one training prints its epochs, several a summary, and both are written as CSV with a plot") {
   TrainArguments a = quick();
   const ScratchFolder folder;
@@ -50,6 +60,7 @@ TEST_CASE("one training prints its epochs, several a summary, and both are writt
   a.compressions = {"dense", "gtopk"};
   a.seeds = 2;
   const std::string many = output(a);
+  CHECK(many.find("no warm-up") == std::string::npos);
   CHECK(many.find("epochs to 95%") != std::string::npos);
   const std::string more = read_file(a.output);
   CHECK(std::count(more.begin(), more.end(), '\n') == 9);
@@ -72,7 +83,7 @@ TEST_CASE("flags that cannot be are refused, all at once") {
   a.compressions = {"gs_sgd", "gtopk"};
   const std::string zero = "0";
   a.k = a.columns = zero;
-  CHECK(refused(a) == "--columns: must be 1 to 2147483647, got 0\n--k: must be 1 to 610, got 0");
+  CHECK(refused(a) == "--columns: must be 1 to 2147483647, got 0\n--k: must be at least 1, got 0");
   a = quick();
   a.set = {"/network=flow"};
   CHECK(refused(a) == "--set: there is no --scenario to set keys of");
