@@ -64,6 +64,10 @@ void fits_switches(const Request& q, Problems& problems) {
     problem(fmt::format("{} adds in the switches between servers, which do so only where the fabric has \"sharp\"", name_of(a)));
   else if (a == NcclAlgorithm::nvls && !in_one_server(q) && !q.sharp)
     problem(fmt::format("nvls adds in the NVSwitch of one server, and between servers only where the fabric has \"sharp\"; {}", ranks));
+  const bool in_switches = is_collnet(a) || a == NcclAlgorithm::nvls || a == NcclAlgorithm::nvls_tree;
+  if (const NcclProtocol p = q.settings.protocol; in_switches && (p == NcclProtocol::ll || p == NcclProtocol::ll128))
+    problems.push_back({"/protocol", fmt::format("must be \"simple\" or \"auto\" for {}, which NCCL has with no other, got \"{}\"",
+                                                 name_of(a), name_of(p))});
 }
 
 void fits_servers(const Request& q, Problems& problems) {

@@ -274,6 +274,10 @@ TEST_CASE("nccl: what does not fit is refused: GPUs that do not divide the ranks
   CHECK(places(request) ==
         std::vector<std::string>{"/algorithm: nvls_tree wants as many ranks in each server; these are 6 ranks in servers of 4, 2"});
   request.machines.clear();
+  request.ranks = 4, request.settings = {.group = 2, .nccl = NcclAlgorithm::nvls_tree, .protocol = NcclProtocol::ll};
+  CHECK(places(request) ==
+        std::vector<std::string>{"/protocol: must be \"simple\" or \"auto\" for nvls_tree, which NCCL has with no other, got \"ll\""});
+  request.ranks = 6;
   request.settings = {.pieces = 4, .nccl = NcclAlgorithm::ring};
   CHECK(places(request) ==
         std::vector<std::string>{"/pieces: must be 1 for rings and nvls, whose chunks follow one another already, got 4"});

@@ -88,7 +88,7 @@ std::vector<std::string> algorithm_names(Collective collective);
 const Algorithm* find_algorithm(Collective collective, std::string_view name);
 
 // What forbids the request, all at once. Places are pointers relative to the request: /algorithm, /ranks, /root, /group, /inner, /up,
-// /down, /library, /servers, /server_hosts, /channels, /pieces, /nics, /segment, /file; those of the fabric are /fabric/type,
+// /down, /library, /servers, /server_hosts, /channels, /pieces, /nics, /segment, /protocol, /file; those of the fabric are /fabric/type,
 // /fabric/switches and /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);
 
