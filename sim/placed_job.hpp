@@ -50,8 +50,8 @@ struct PlacedJob {
   bool kernels_on_gpu = false;                          // of the compression: while they run, the GPU does not compute
   LinkLoad load = {};
   Regime regime = {};
-  AlgorithmChoice chosen = {};  // what the algorithm is for the size
-  std::shared_ptr<const Scenario> whole = {};
+  AlgorithmChoice chosen = {};                 // what the algorithm is for the size
+  std::shared_ptr<const Scenario> whole = {};  // where it is the workload
   std::shared_ptr<const Scenario> calls = {};  // what is asked of each call: of the ranks with the same part of a model
   std::map<std::pair<Collective, std::string>, ProvedSchedule> by_settings = {};
   std::vector<std::shared_ptr<const Schedule>> exchanges = {};  // of the compression, in order

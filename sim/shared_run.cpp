@@ -21,19 +21,11 @@
 namespace weft {
 namespace {
 
-// Into the fabric, by the NIC that sent most; an endpoint without a server is its own. Links of a platform do not say whose they are.
+// Into the fabric, by the NIC that sent most; an endpoint without a server is its own.
 std::int64_t most_sent(const NetworkRun& run, const Fabric& fabric) {
   std::vector<std::int64_t> sent(static_cast<std::size_t>(fabric.devices()));
-  const auto device = [&](NodeId id) -> std::int64_t& { return sent[static_cast<std::size_t>(id)]; };
-  if (fabric.links() > 0 && fabric.from(0) == fabric.to(0)) {
-    for (int e = 0; e < fabric.endpoints(); ++e) device(fabric.port_of(e)) += run.bytes_from[static_cast<std::size_t>(e)];
-    return std::ranges::max(sent);
-  }
-  for (LinkId id = 0; id < fabric.links(); ++id) {
-    const NodeId from = fabric.from(id);
-    if (fabric.link(id).in_server || fabric.device(from).kind == DeviceKind::network_switch) continue;
-    device(from) += run.bytes_on_link[static_cast<std::size_t>(id)];
-  }
+  for (int e = 0; e < fabric.endpoints(); ++e)
+    sent[static_cast<std::size_t>(fabric.port_of(e))] += run.bytes_from[static_cast<std::size_t>(e)];
   return sent.empty() ? 0 : std::ranges::max(sent);
 }
 

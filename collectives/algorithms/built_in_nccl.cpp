@@ -6,7 +6,6 @@
 #include <algorithm>
 
 namespace weft {
-
 namespace {
 
 // Of the one with fewest.

@@ -322,28 +322,27 @@ Schedule trees_of(const NcclShape& shape, int heads, const Parents& parents) {
   return beside(trees);
 }
 
-int depth_of(const std::vector<Rank>& parents) {
+int height_of(const std::vector<Rank>& parents) {
   int height = 0;
-  for (Rank rank = 0; rank < static_cast<Rank>(parents.size()); ++rank) {
+  for (Rank at : parents) {
     int up = 0;
-    for (Rank at = rank; (at = parents[static_cast<std::size_t>(at)]) >= 0;) ++up;
+    for (; at >= 0; at = parents[static_cast<std::size_t>(at)]) ++up;
     height = std::max(height, up);
   }
   return height;
 }
 
-Price price_of_trees(const NcclShape& shape, int heads, const Parents& parents, int deep) {
+Price price_of_trees(const NcclShape& shape, int heads, const Parents& parents) {
   const int parts = 2 * heads;
   Price price{.chunks = parts * shape.pieces};
   if (shape.ranks == 1) return price;
-  int height = ceil_log2(shape.servers()) + deep;  // but where the largest servers are not the lowest of a tree
-  if (!shape.is_even()) height = 0;
+  int height = 0;
   std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.ranks));
   for (int part = 0; part < parts; ++part) {
     const std::vector<Rank> above = parents(part / 2, part % 2 == 1);
     for (std::size_t r = 0; r < above.size(); ++r)
       if (above[r] >= 0) ++sent[r], ++sent[static_cast<std::size_t>(above[r])];
-    if (!shape.is_even()) height = std::max(height, depth_of(above));
+    height = std::max(height, height_of(above));
   }
   price.steps = 2 * (height + shape.pieces - 1);
   price.messages = std::int64_t{2} * (shape.ranks - 1) * parts * shape.pieces;
@@ -364,18 +363,14 @@ Schedule nccl_tree_allreduce(const NcclShape& shape) {
   s.name = "nccl_tree_allreduce";
   return s;
 }
-Price nccl_tree_allreduce_price(const NcclShape& shape) {
-  return price_of_trees(shape, shape.channels, chains_below(shape), shape.gpus - 1);
-}
+Price nccl_tree_allreduce_price(const NcclShape& shape) { return price_of_trees(shape, shape.channels, chains_below(shape)); }
 
 Schedule nccl_nvls_tree_allreduce(const NcclShape& shape) {
   Schedule s = trees_of(shape, shape.gpus, stars_below(shape));
   s.name = "nccl_nvls_tree_allreduce";
   return s;
 }
-Price nccl_nvls_tree_allreduce_price(const NcclShape& shape) {
-  return price_of_trees(shape, shape.gpus, stars_below(shape), shape.gpus > 1 ? 1 : 0);
-}
+Price nccl_nvls_tree_allreduce_price(const NcclShape& shape) { return price_of_trees(shape, shape.gpus, stars_below(shape)); }
 
 Schedule nccl_nvls_allreduce(const NcclShape& shape) {
   Schedule s = direct_allreduce(shape.ranks);

@@ -85,7 +85,6 @@ int pieces_done_first(const SizedQuestion& q, int steps, double bytes) {
 
 NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
   const RanksByServer at = ranks_by_server(q.scenario, s);
-  const auto way = [&](Rank a, Rank b) { return way_between(q, a, b); };
   NcclQuestion question{.collective = q.scenario.workload.collective,
                         .ranks = ranks_of(q.scenario),
                         .servers = at.servers,
@@ -93,7 +92,7 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
                         .protocol = s.protocol};
   if (at.most > 1) {
     const auto several = std::ranges::find_if(at.ranks, [](const std::vector<Rank>& server) { return server.size() > 1; });
-    const Way inside = several == at.ranks.end() ? way(0, 1) : way((*several)[0], (*several)[1]);
+    const Way inside = several == at.ranks.end() ? way_between(q, 0, 1) : way_between(q, (*several)[0], (*several)[1]);
     question.nvlink = inside.kind == PathClass::nvlink;
     question.inside = inside.rate;
     question.staged = inside.staged;
@@ -108,7 +107,7 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
   question.nvlinks_join_all = question.sharp && nvlinks_join_all(q.scenario.server);  // only CollNet asks, and it takes long
   question.nics = std::max(s.nics, 1);
   if (question.servers > 1) {
-    const Way outside = at.ranks.empty() ? way(0, at.least) : way(at.ranks[0][0], at.ranks[1][0]);
+    const Way outside = at.ranks.empty() ? way_between(q, 0, at.least) : way_between(q, at.ranks[0][0], at.ranks[1][0]);
     question.outside = BitsPerSecond{outside.rate.count * question.nics};
     question.way = outside.latency;
     question.ll128 = outside.beside_sockets;

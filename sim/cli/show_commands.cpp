@@ -92,8 +92,7 @@ Json graph_with_ecmp(const Fabric& fabric, const Ecmp& ecmp) {
 void write_graph(const Scenario& s, const Fabric& fabric, std::ostream& out, std::ostream& err) {
   if (!s.server.is_sub_node())
     err << "weft topo: the graph has the devices and links of servers, but not which NIC a GPU uses, how GPUs of a server reach one "
-           "another, "
-           "or what caps the rate of a flow: read back as a fabric, messages may take other paths and other times\n";
+           "another, or what caps the rate of a flow: read back as a fabric, messages may take other paths and other times\n";
   if (const auto* tree = std::get_if<FatTree>(&s.fabric.spec); tree && tree->three_tiers())
     err << "weft topo: the paths of the graph are those of the Fat-Tree in another order: read back as a fabric, ecmp chooses others\n";
   out << graph_with_ecmp(fabric, s.fabric.ecmp).dump(2) << "\n";

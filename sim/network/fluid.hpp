@@ -67,13 +67,14 @@ class FluidNetwork {
   template <class Each>
   void for_carried(RouteIndex route, std::int64_t bytes, const Each& each) const {
     if (!detour_ || carried_[route].size() < 2) {
-      for (const LinkId link : !detour_ || carried_[route].empty() ? path(route) : carried_[route].begin()->first) each(link, bytes);
+      for (const LinkId link : !detour_ || carried_[route].empty() ? path(route) : std::span<const LinkId>(carried_[route].front().path))
+        each(link, bytes);
       return;
     }
     double all = 0;
-    for (const auto& way : carried_[route]) all += way.second;
-    for (const auto& [path, bits] : carried_[route])
-      for (const LinkId link : path) each(link, std::llround(static_cast<double>(bytes) * (bits / all)));
+    for (const Carried& way : carried_[route]) all += way.bits;
+    for (const Carried& way : carried_[route])
+      for (const LinkId link : way.path) each(link, std::llround(static_cast<double>(bytes) * (way.bits / all)));
   }
 
   // Whether flows stand and no change is ahead that could move them; then `on_end` is told of each, once.
@@ -186,6 +187,10 @@ class FluidNetwork {
   static constexpr double coarseness = 1e-4 / (1 << 14);  // for each flow
 
   // What many routes have in common.
+  struct Carried {  // over one path
+    std::vector<LinkId> path;
+    double bits = 0;
+  };
   struct RouteTerms {
     std::int64_t latency_ps;
     std::int64_t bits_per_second;  // of its narrowest link, or its ceiling
@@ -444,13 +449,13 @@ class FluidNetwork {
   Detour detour_;
   LinkName name_of_link_;
   int changes_ahead_ = 0;
-  std::size_t altered_ = 0;                                     // links of which less than all is left
-  std::vector<double> remaining_;                               // by link: the share of its rate that is left
-  std::vector<LinkId> touched_;                                 // links whose rate has changed at this date
-  std::vector<std::vector<LinkId>> first_paths_;                // by route
-  std::vector<double> on_path_since_;                           // by flow: bits that were left when it took its present path
-  std::vector<std::map<std::vector<LinkId>, double>> carried_;  // by route: bits, by the path they took
-  std::vector<std::uint32_t> standing_;                         // flows that have come to stand since somebody asked
+  std::size_t altered_ = 0;                       // links of which less than all is left
+  std::vector<double> remaining_;                 // by link: the share of its rate that is left
+  std::vector<LinkId> touched_;                   // links whose rate has changed at this date
+  std::vector<std::vector<LinkId>> first_paths_;  // by route
+  std::vector<double> on_path_since_;             // by flow: bits that were left when it took its present path
+  std::vector<std::vector<Carried>> carried_;     // by route, the present path last
+  std::vector<std::uint32_t> standing_;           // flows that have come to stand since somebody asked
   std::int64_t rerouted_ = 0, interrupted_ = 0;
 
   std::uint64_t events_ = 0, solves_ = 0, solved_flows_ = 0;

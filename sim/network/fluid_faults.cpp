@@ -41,7 +41,9 @@ void FluidNetwork::carry(std::uint32_t flow, double left_bits) {
   const double bits = on_path_since_[flow] - left_bits;
   const std::uint32_t route = flows_[flow].route;
   const std::span<const LinkId> path = path_of(routes_[route]);
-  carried_[route][{path.begin(), path.end()}] += bits;
+  std::vector<Carried>& ways = carried_[route];
+  if (ways.empty() || !std::ranges::equal(ways.back().path, path)) ways.push_back({{path.begin(), path.end()}});
+  ways.back().bits += bits;
   on_path_since_[flow] = left_bits;
 }
 

@@ -81,8 +81,8 @@ class PeersMet {
 // a connection has a rate of its own.
 struct Connection {
   RouteId route = 0;
-  int from = 0;                 // place
-  std::int64_t bytes = 0;       // carried
+  int from = 0;            // the endpoint that sends; of switches that add, which send it as much as it them, also the one that receives
+  std::int64_t bytes = 0;  // carried
   bool between_servers = true;  // it leaves a server
   bool of_switches = false;     // that add: its links carry half of the bytes of its messages
   PathClass path_class = {};
@@ -136,7 +136,7 @@ struct LaneState {
   std::vector<std::int64_t> bytes_from() const {
     std::vector<std::int64_t> out(static_cast<std::size_t>(routes.fabric().endpoints()));
     for (const Connection& c : connections)
-      if (c.between_servers && !routes.are_switches(c.from)) out[static_cast<std::size_t>(c.from)] += c.bytes;
+      if (c.between_servers) out[static_cast<std::size_t>(c.from)] += c.bytes;
     return out;
   }
 };
@@ -152,14 +152,15 @@ template <class Network>
 std::uint32_t connection_on(LaneState<Network>& lane, int from, int to, BitsPerSecond stream_rate, Sender sender) {
   if (from == to) return lane.none;
   const RouteId id = lane.routes.of(from, to);
+  const int sends = lane.routes.are_switches(from) ? to : from;
   if (stream_rate.count > 0 && lane.routes.leaves_server(id)) {
     const auto [at, fresh] = lane.own.try_emplace({sender.stream, sender.channel, id}, lane.none);
-    if (fresh) at->second = lane.connect(id, from, stream_rate);
+    if (fresh) at->second = lane.connect(id, sends, stream_rate);
     return at->second;
   }
   if (lane.shared.size() <= static_cast<std::size_t>(id)) lane.shared.resize(static_cast<std::size_t>(id) + 1, lane.none);
   std::uint32_t& shared = lane.shared[static_cast<std::size_t>(id)];
-  if (shared == lane.none) shared = lane.connect(id, from, {});
+  if (shared == lane.none) shared = lane.connect(id, sends, {});
   return shared;
 }
 

@@ -28,7 +28,7 @@ RanksByServer ranks_by_server(const Scenario&);
 // For settings of nccl: by the servers, or neighbours where "group" says something else.
 RanksByServer ranks_by_server(const Scenario&, const AlgorithmSettings&);
 
-// The scenario's placement, said rank by rank.
+// Of ranks on these endpoints.
 Placement listed(std::span<const int> seats);
 
 }  // namespace weft
