@@ -67,7 +67,9 @@ def schedule(algorithm, ranks=None, *, collective="allreduce", fabric=None, serv
         if ranks is None:
             raise InputError("ranks: must be given where no fabric is")
         fabric = {"type": "star", "nodes": ranks, "link": {"bandwidth": "100Gbps", "latency": "1us"}}
-    workload = {"collective": collective, "algorithm": algorithm, "size": "1MiB"}
+    workload = {"collective": collective, "algorithm": algorithm}
+    if collective != "barrier":
+        workload["size"] = "1MiB"
     if ranks is not None:
         workload["ranks"] = ranks
     if root:
