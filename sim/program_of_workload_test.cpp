@@ -25,12 +25,12 @@ Json step() {
       {"id": "gradients1", "collective": "allreduce", "size": "4MB", "stream": 1, "after": ["backward1"]}]}})");
 }
 
-std::vector<Case> cases_of(const Json& json, Input& in) { return expand(json, {}, "f", in); }
+std::vector<Case> cases_read(const Json& json, Input& in) { return expand(json, {}, "f", in); }
 
 Scenario scenario_of(const Json& json) {
   const ProfileLibrary profiles = ProfileLibrary::beside("f.json");
   Input in{.profiles = &profiles};
-  auto cases = cases_of(json, in);
+  auto cases = cases_read(json, in);
   REQUIRE(in.problems.empty());
   return cases.front().scenario;
 }
@@ -38,11 +38,11 @@ Scenario scenario_of(const Json& json) {
 std::vector<Problem> problems_of(const Json& json) {
   const ProfileLibrary profiles = ProfileLibrary::beside("f.json");
   Input in{.profiles = &profiles};
-  cases_of(json, in);
+  cases_read(json, in);
   return in.problems;
 }
 
-SimTime time_of(const Json& json) {
+SimTime time_of_first(const Json& json) {
   const Scenario s = scenario_of(json);
   const AlgorithmChoice& row = s.workload.algorithms.front();
   return {std::stoll(in_child([&] { return std::to_string(simulate(s, row, s.workload.sizes.front()).time.ps); }))};
@@ -52,20 +52,20 @@ SimTime time_of(const Json& json) {
 
 TEST_CASE("program of a workload: a step whose gradients are reduced while the next part is computed") {
   // Each ring: 6 steps of 1 us and 80 us. The second part ends at 3.1 ms, within the first ring, and its ring follows on stream 1.
-  CHECK(time_of(step()) == 3_ms + 12 * 81_us);
+  CHECK(time_of_first(step()) == 3_ms + 12 * 81_us);
   Json late = step();
   late["workload"]["program"][2]["compute"] = "2ms";
-  CHECK(time_of(late) == 5_ms + 6 * 81_us);
+  CHECK(time_of_first(late) == 5_ms + 6 * 81_us);
   Json two_streams = step();
   two_streams["workload"]["program"][3]["stream"] = 2;  // they share every cable from 3.1 ms on
-  const SimTime shared = time_of(two_streams);
+  const SimTime shared = time_of_first(two_streams);
   CHECK(shared > 3_ms + 6 * 81_us);
   CHECK(shared <= 3_ms + 12 * 81_us);
   for (const char* network : {"packet", "simgrid"}) {
     CAPTURE(network);
     Json other = two_streams;
     other["network"] = network;
-    CHECK(time_of(other).seconds() == doctest::Approx(shared.seconds()).epsilon(network == std::string("packet") ? 0.05 : 1e-4));
+    CHECK(time_of_first(other).seconds() == doctest::Approx(shared.seconds()).epsilon(network == std::string("packet") ? 0.05 : 1e-4));
   }
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("program of a workload: some ranks do an operation, others go on; a me
     {"id": "pair", "collective": "allreduce", "size": "2MB", "ranks": [0, 2]},
     {"id": "message", "send": "1MB", "from": 1, "to": 0, "after": ["slow", "pair"]}])");
   const Scenario s = scenario_of(json);
-  CHECK(time_of(json) == 1_ms + 81_us);
+  CHECK(time_of_first(json) == 1_ms + 81_us);
   CHECK(s.workload.sizes == std::vector{3_MB});
   Prover prover;
   const Program p = program_of_workload(s, s.workload.algorithms.front(), {*build(s.fabric.spec, s.server), {0, 1, 2, 3}, prover});
@@ -92,7 +92,7 @@ TEST_CASE("program of a workload: it runs on servers, beside jobs and traffic, s
   json["traffic"] = Json::parse(R"([{"pattern": "permutation", "size": "1MiB"}])");
   json["jobs"] = Json::parse(R"([{"ranks": 4, "size": "1MiB", "algorithm": "ring"}])");
   json["workload"]["ranks"] = 8;
-  CHECK(time_of(json) > 3_ms);
+  CHECK(time_of_first(json) > 3_ms);
 }
 
 TEST_CASE("program of a workload: what cannot be run is refused, all at once") {
@@ -126,9 +126,9 @@ TEST_CASE("program of a workload: what cannot be run is refused, all at once") {
 TEST_CASE("two jobs on the same endpoints share every cable, and take twice as long") {
   Json json = step();
   json["workload"] = Json::parse(R"({"algorithm": "ring", "size": "4MB"})");
-  CHECK(time_of(json) == 6 * 81_us);
+  CHECK(time_of_first(json) == 6 * 81_us);
   json["jobs"] = Json::parse(R"([{"share_endpoints": true}])");
-  CHECK(time_of(json) == 6 * 161_us);
+  CHECK(time_of_first(json) == 6 * 161_us);
 }
 
 TEST_CASE("program of a workload: nccl knows which of a collective's ranks share a server") {
@@ -141,7 +141,7 @@ TEST_CASE("program of a workload: nccl knows which of a collective's ranks share
     json["workload"]["program"] = Json::parse(R"([{"id": "a", "collective": "allreduce", "size": "1MiB", "algorithm": "nccl"}])");
     json["workload"]["program"][0]["ranks"] = Json::parse(ranks);
     alone["placement"] = {{"policy", "list"}, {"nodes", Json::parse(ranks)}};
-    CHECK(time_of(json) == time_of(alone));
+    CHECK(time_of_first(json) == time_of_first(alone));
   }
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("program of a workload: a collective costs what a profile says of its 
   for (Json* json : {&program, &alone})
     (*json)["hardware"] = Json::parse(R"({"call_overhead": "10us",
         "cost_by_size": [{"collective": "allreduce", "algorithm": "ring", "ranks": 4, "size": "4MB", "factor": 2}]})");
-  CHECK(time_of(program) == time_of(alone));
+  CHECK(time_of_first(program) == time_of_first(alone));
   alone["hardware"] = "ideal";
-  CHECK(time_of(program) > time_of(alone) + 10_us);
+  CHECK(time_of_first(program) > time_of_first(alone) + 10_us);
 }

@@ -19,7 +19,7 @@ Json hosts(int ranks, const char* algorithm = "collnet_chain") {
 }
 
 // Servers of 8 H100 on rails.
-Json servers(int ranks, const char* algorithm) {
+Json rail_servers(int ranks, const char* algorithm) {
   Json json = hosts(ranks, algorithm);
   json["fabric"]["leaves"] = 8, json["fabric"]["link"]["bandwidth"] = "400Gbps", json["placement"] = "linear";
   json["server"] = Json::parse(R"({"preset": "dgx_h100", "wiring": "rails"})");
@@ -27,12 +27,12 @@ Json servers(int ranks, const char* algorithm) {
   return json;
 }
 
-Row run(const Json& json) {
+Row first_row(const Json& json) {
   const Scenario s = cases_of(json).front().scenario;
   return Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front());
 }
 
-double us(const Json& json) { return run(json).time.microseconds(); }
+double us(const Json& json) { return first_row(json).time.microseconds(); }
 
 constexpr double mib64 = 67.108864e6, gib = 1073.741824e6;  // bytes
 
@@ -42,7 +42,7 @@ TEST_CASE("sharp: every NIC sends the message once and gets it once at the same 
   // 64 MiB at 12.5 GB/s, and a tree's 14 us of the only GPU: however many hosts share the one cable of their leaf.
   for (const int ranks : {2, 3, 8, 32}) {
     CAPTURE(ranks);
-    const Row row = run(hosts(ranks));
+    const Row row = first_row(hosts(ranks));
     CHECK(row.time.microseconds() == doctest::Approx(mib64 / 12.5e3 + 14).epsilon(1e-6));
     CHECK(row.wire_bytes_per_rank == 64_MiB);
     CHECK(row.busiest_link_utilization == doctest::Approx(mib64 / 12.5e3 / row.time.microseconds()).epsilon(1e-3));
@@ -78,30 +78,30 @@ TEST_CASE("sharp: CollNet of servers of 8 H100 is limited by NVLinks, which carr
   // 14/8 of 1 GiB at 0.85 of 370.8 GB/s, and the pieces' way in: one of 128 before each half.
   const double on_links = gib * 14 / 8 / (0.85 * 370.8e3);
   for (const int ranks : {16, 32, 128})
-    CHECK(us(servers(ranks, "collnet_direct")) == doctest::Approx(on_links * (1 + 1.0 / 128) + 44).epsilon(0.005));
-  Json slow = servers(32, "collnet_direct");
+    CHECK(us(rail_servers(ranks, "collnet_direct")) == doctest::Approx(on_links * (1 + 1.0 / 128) + 44).epsilon(0.005));
+  Json slow = rail_servers(32, "collnet_direct");
   slow["fabric"]["link"]["bandwidth"] = "100Gbps";
   CHECK(us(slow) == doctest::Approx(gib / (0.85 * 100e3) + 44).epsilon(0.02));
   // The chain sends it on as it comes, in 16 steps.
-  CHECK(us(servers(32, "collnet_chain")) == doctest::Approx(gib * 14 / 8 / 370.8e3 + 69.2).epsilon(0.02));
+  CHECK(us(rail_servers(32, "collnet_chain")) == doctest::Approx(gib * 14 / 8 / 370.8e3 + 69.2).epsilon(0.02));
   // Where the NVSwitch adds too: 14/9 of 0.85 times less on NVLinks, and two turns of 16 channels x 8 GPUs x 128 KiB until the last stage.
   const double added = gib * 14 / 8 / (14.0 / 9 * 0.85 * 370.8e3);
   for (const int ranks : {16, 128})
-    CHECK(us(servers(ranks, "nvls")) == doctest::Approx(added * (1 + 2.0 * 16 * 8 * 128 / (1 << 20)) + 43).epsilon(0.02));
+    CHECK(us(rail_servers(ranks, "nvls")) == doctest::Approx(added * (1 + 2.0 * 16 * 8 * 128 / (1 << 20)) + 43).epsilon(0.02));
 }
 
 TEST_CASE("sharp: NCCL chooses NVLS with in-network aggregation between more than two servers, and nothing of it without") {
-  Json json = servers(64, "auto");
-  CHECK(us(json) == us(servers(64, "nvls")));
+  Json json = rail_servers(64, "auto");
+  CHECK(us(json) == us(rail_servers(64, "nvls")));
   json["fabric"].erase("sharp");
-  CHECK(us(json) == doctest::Approx(us(servers(64, "nvls_tree"))).epsilon(1e-9));
+  CHECK(us(json) == doctest::Approx(us(rail_servers(64, "nvls_tree"))).epsilon(1e-9));
 }
 
 TEST_CASE("sharp: a job beside another has trees of its own, and takes its part of the cables that both use") {
   Json json = hosts(4);
   json["workload"]["algorithm"]["pieces"] = 1;
   json["jobs"] = Json::parse(R"([{"name": "second", "placement": "round_robin"}])");
-  const Row row = run(json);
+  const Row row = first_row(json);
   REQUIRE(row.jobs.size() == 2);
   for (const JobResult& job : row.jobs) {
     CHECK(job.alone.microseconds() == doctest::Approx(mib64 / 12.5e3 + 14).epsilon(1e-6));
@@ -138,12 +138,12 @@ TEST_CASE("sharp: what cannot be simulated with in-network aggregation is refuse
 }
 
 TEST_CASE("sharp: NVLinks carry what is left for them where the NVSwitch adds, and are no busier than all of their time") {
-  Json json = servers(16, "nvls");
+  Json json = rail_servers(16, "nvls");
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls_tree"})");
-  const Row row = run(json);
+  const Row row = first_row(json);
   CHECK(row.busiest_link_utilization > 0.5);
   CHECK(row.busiest_link_utilization <= 1);
   json["workload"]["ranks"] = 8;  // one server
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "nvls"})");
-  CHECK(run(json).busiest_link_utilization <= 1);
+  CHECK(first_row(json).busiest_link_utilization <= 1);
 }

@@ -11,7 +11,7 @@ using namespace weft;
 
 namespace {
 
-Row row_of(const Json& json, int resources = 1) {
+Row row_with_what_if(const Json& json, int resources = 1) {
   const Scenario s = cases_of(json).front().scenario;
   const AlgorithmChoice& algorithm = s.workload.algorithms.front();
   const Bytes size = s.workload.sizes.front();
@@ -38,7 +38,7 @@ Json slow_cable() {
 }
 
 // Six steps of 1 us of latency and 80 us for 1 MB: 486 us.
-Json ring_of_four() {
+Json fast_ring() {
   return Json::parse(R"({"schema": 1, "name": "ring", "hardware": {"profile": "ideal"},
     "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "100Gbps", "latency": "500ns"}},
     "workload": {"algorithm": "ring", "size": "4MB"}})");
@@ -47,14 +47,14 @@ Json ring_of_four() {
 }  // namespace
 
 TEST_CASE("what if: the slowest cable twice as fast halves what it was the bottleneck of") {
-  const Row row = row_of(slow_cable());
+  const Row row = row_with_what_if(slow_cable());
   REQUIRE(row.time == 802_us);
   CHECK(said(row) == Lines{"s->b: 402us", "all 2 links between b and s: 402us", "all 4 links: 402us"});
   CHECK(row.what_if[0].change == doctest::Approx(-400.0 / 802));
 }
 
 TEST_CASE("what if: one of several cables that are as slow gains nothing, all of them half of the bandwidth's part") {
-  const Row row = row_of(ring_of_four());
+  const Row row = row_with_what_if(fast_ring());
   REQUIRE(row.time == 486_us);
   REQUIRE(row.what_if.size() == 2);
   CHECK(row.what_if[0].twice_as_fast == row.critical_path->limits[0].name);
@@ -71,11 +71,11 @@ TEST_CASE("what if: each of several resources, and those that are alike once") {
     "workload": {"program": [{"id": "x", "send": "1MB", "from": 3, "to": 0}, {"id": "y", "send": "1MB", "from": 6, "to": 1},
                              {"id": "z", "send": "1MB", "from": 9, "to": 2}]}})");
   const Lines one = {"spine0->leaf0: 124us", "all 8 links between leaf* and spine*: 124us", "all 32 links: 124us"};
-  CHECK(said(row_of(json)) == one);
-  CHECK(said(row_of(json, 3)) == one);  // nothing else limits it
+  CHECK(said(row_with_what_if(json)) == one);
+  CHECK(said(row_with_what_if(json, 3)) == one);  // nothing else limits it
   // Rank 0 then sends 1 MB on, 80 us, over two cables, of which its own is the second of what limits: alone it gains nothing.
   json["workload"]["program"].push_back({{"id", "w"}, {"send", "1MB"}, {"from", 0}, {"to", 1}});
-  const Row row = row_of(json, 2);
+  const Row row = row_with_what_if(json, 2);
   REQUIRE(row.time == 326_us);
   CHECK(said(row) == Lines{"spine0->leaf0: 206us", "all 8 links between leaf* and spine*: 206us", "leaf0/node0->leaf0: 326us",
                            "all 24 links between leaf*/node* and leaf*: 286us", "all 32 links: 166us"});
@@ -83,20 +83,20 @@ TEST_CASE("what if: each of several resources, and those that are alike once") {
 
 TEST_CASE("what if: reduce engines are faster all together, launches of reductions are not") {
   // Of six steps of 81 us three reduce 1 MB at 1 GB/s, after a launch of 5 us.
-  Json json = ring_of_four();
+  Json json = fast_ring();
   json["hardware"]["reduce_rate"] = "1GBps";
   json["hardware"]["reduce_launch"] = "5us";
-  const Row row = row_of(json);
+  const Row row = row_with_what_if(json);
   REQUIRE(row.time == 3501_us);
   CHECK(said(row) == Lines{"all reduce engines: 2001us"});
 }
 
 TEST_CASE("what if: a cap of a flow's rate") {
   // 10 Gb/s a connection on cables of 100: 800 us and two cables of 500 ns.
-  Json json = ring_of_four();
+  Json json = fast_ring();
   json["hardware"]["stream_rate"] = "10Gbps";
   json["workload"] = Json::parse(R"({"program": [{"id": "m", "send": "1MB", "from": 0, "to": 1}]})");
-  const Row row = row_of(json);
+  const Row row = row_with_what_if(json);
   REQUIRE(row.time == 801_us);
   CHECK(said(row) == Lines{"all rate caps of flows: 401us"});
 }
@@ -104,11 +104,11 @@ TEST_CASE("what if: a cap of a flow's rate") {
 TEST_CASE("what if: caps that links have are faster with the links") {
   // A message whose way to the NIC passes a socket, which cuts packets to 64 bytes: PCIe 3 x16 then carries less than the cable's 100 Gb/s.
   // Of its time the latency stays. The rest is that of the cable where only caps double, and half where the links double, caps included.
-  Json json = ring_of_four();
+  Json json = fast_ring();
   json["fabric"]["nodes"] = 2;
   json["server"] = "v100_nvlink";
   json["workload"] = Json::parse(R"({"program": [{"id": "m", "send": "1MB", "from": 2, "to": 10}]})");
-  const Row row = row_of(json);
+  const Row row = row_with_what_if(json);
   const Scenario s = cases_of(json).front().scenario;
   const auto fabric = build(s.fabric.spec, s.server);
   const BitsPerSecond cap = fabric->claim(2, 10).ceiling;
@@ -140,17 +140,17 @@ TEST_CASE("what if: on networks that know no critical path, the busiest link") {
 }
 
 TEST_CASE("what if: nothing is said of a row that no link limits") {
-  Json json = ring_of_four();
+  Json json = fast_ring();
   json["workload"] = Json::parse(R"({"program": [{"id": "c", "compute": "1ms"}]})");
-  CHECK(row_of(json, 3).what_if.empty());
+  CHECK(row_with_what_if(json, 3).what_if.empty());
 }
 
 TEST_CASE("what if: of repeated runs the median") {
   // All runs take the same: two ranks have one way between them, wherever they are.
-  Json json = ring_of_four();
+  Json json = fast_ring();
   json["workload"]["ranks"] = 2;
   json["repeat"] = Json::parse(R"({"runs": 3, "vary": ["placement"]})");
-  const Row row = row_of(json);
+  const Row row = row_with_what_if(json);
   REQUIRE(row.time == 322_us);  // two steps of 2 MB
   REQUIRE(row.what_if.size() == 2);
   CHECK(row.what_if[0].time == 322_us);

@@ -21,7 +21,7 @@ using namespace weft::bench;
 
 namespace {
 
-Settings settings_of(std::vector<const char*> flags) {
+Settings stream_settings(std::vector<const char*> flags) {
   flags.insert(flags.begin(), "bench");
   return *parse(static_cast<int>(flags.size()), flags.data());
 }
@@ -85,12 +85,12 @@ class HostWorld final : public StreamWorld {
   std::vector<double> marks_;
 };
 
-struct Heard {
+struct HeardOfStreams {
   std::vector<Row> rows;
   std::vector<TracedRun> traces;
   std::vector<ClockOffset> clocks;
   std::string note;
-  void measure_on(HostWorld& world, std::vector<const char*> flags) { measure_on(world, settings_of(std::move(flags))); }
+  void measure_on(HostWorld& world, std::vector<const char*> flags) { measure_on(world, stream_settings(std::move(flags))); }
   void measure_on(HostWorld& world, const Settings& settings) {
     measure(world, settings,
             {.note = [this](const std::string& text) { note = text; },
@@ -102,7 +102,7 @@ struct Heard {
 
 std::string problem_of(std::vector<const char*> flags) {
   try {
-    settings_of(std::move(flags));
+    stream_settings(std::move(flags));
   } catch (const InputError& e) {
     return e.what();
   }
@@ -113,7 +113,7 @@ std::string problem_of(std::vector<const char*> flags) {
 
 TEST_CASE("bench on streams: every algorithm and size becomes a row with right data") {
   HostWorld world(3);
-  Heard heard;
+  HeardOfStreams heard;
   heard.measure_on(world,
                    {"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3", "-w", "2", "-I", "1"});
   REQUIRE(heard.rows.size() == 6);
@@ -129,7 +129,7 @@ TEST_CASE("bench on streams: every algorithm and size becomes a row with right d
 
 TEST_CASE("bench on streams: iterations are one run back to back, and -m makes each of several collectives") {
   HostWorld world(2);
-  Heard heard;
+  HeardOfStreams heard;
   heard.measure_on(world, {"-n", "2", "-b", "64", "--iterations", "5", "-w", "2", "-m", "3"});
   REQUIRE(heard.rows.size() == 1);
   CHECK(heard.rows[0].times_us.size() == 1);
@@ -146,9 +146,9 @@ TEST_CASE("bench on streams: auto takes for each size the fastest of all algorit
     const auto count = static_cast<double>(elements);
     return algorithm == "ring" ? 100 + count / 1024 : algorithm == "direct" ? 10 + count / 11 : 1e6;
   };
-  Settings settings = settings_of({"-n", "4", "-b", "1K", "-e", "16K", "-f", "2"});
+  Settings settings = stream_settings({"-n", "4", "-b", "1K", "-e", "16K", "-f", "2"});
   settings.algorithms = {"auto"};  // of GPUs, which not every build has
-  Heard heard;
+  HeardOfStreams heard;
   heard.measure_on(world, settings);
   REQUIRE(heard.rows.size() == 5);
   for (const Row& row : heard.rows) {
@@ -161,7 +161,7 @@ TEST_CASE("bench on streams: auto takes for each size the fastest of all algorit
 TEST_CASE("bench on streams: wrong data are counted") {
   HostWorld world(3);
   world.spoil = true;
-  Heard heard;
+  HeardOfStreams heard;
   heard.measure_on(world, {"-n", "3", "-b", "64", "--iterations", "1"});
   REQUIRE(heard.rows.size() == 1);
   CHECK(heard.rows[0].wrong == 1);
@@ -170,9 +170,9 @@ TEST_CASE("bench on streams: wrong data are counted") {
 
 TEST_CASE("bench on streams: a graph is captured after one run, and replayed in all that count") {
   HostWorld world(2);
-  Heard heard;
+  HeardOfStreams heard;
   // cuda is not a transport of every build
-  Settings s = settings_of({"-n", "2", "-b", "64", "--iterations", "4", "-w", "1"});
+  Settings s = stream_settings({"-n", "2", "-b", "64", "--iterations", "4", "-w", "1"});
   s.graph = true;
   measure(world, s,
           {.begin = [](const std::string&) {},
@@ -185,7 +185,7 @@ TEST_CASE("bench on streams: a graph is captured after one run, and replayed in 
 
 TEST_CASE("bench on streams: a trace is on rank 0's clock") {
   HostWorld world(2);
-  Heard heard;
+  HeardOfStreams heard;
   heard.measure_on(world, {"-n", "2", "-b", "1K", "--iterations", "1", "--trace", "unused.json"});
   REQUIRE(heard.traces.size() == 1);
   REQUIRE(heard.clocks.size() == 2);
@@ -205,7 +205,8 @@ TEST_CASE("bench on streams: without CUDA or without a device there is one messa
   CHECK(problem_of({"--graph"}) == "--graph: only for --transport cuda and nccl");
 #if WEFT_HAVE_CUDA
   if (cuda::device_count() == 0)
-    CHECK_THROWS_WITH_AS(cuda_world(settings_of({"--transport", "cuda"})), doctest::Contains("no CUDA device is visible: "), InputError);
+    CHECK_THROWS_WITH_AS(cuda_world(stream_settings({"--transport", "cuda"})), doctest::Contains("no CUDA device is visible: "),
+                         InputError);
 #else
   CHECK(problem_of({"--transport", "cuda"}) ==
         "--transport cuda: this build has no CUDA: configure it again where nvcc 12 or newer is found");
@@ -215,7 +216,7 @@ TEST_CASE("bench on streams: without CUDA or without a device there is one messa
         "--collective barrier: carries no data, and NCCL nothing else");
   if (const int devices = cuda::device_count(); devices > 0) {
     const std::string ranks = std::to_string(devices + 1);
-    CHECK_THROWS_WITH_AS(nccl_world(settings_of({"--transport", "nccl", "-n", ranks.c_str()})),
+    CHECK_THROWS_WITH_AS(nccl_world(stream_settings({"--transport", "nccl", "-n", ranks.c_str()})),
                          doctest::Contains("-n: NCCL takes one rank for each GPU"), InputError);
   }
 #else

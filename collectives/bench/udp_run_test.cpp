@@ -22,16 +22,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Settings settings_of(std::vector<std::string> flags) {
+Settings udp_settings(std::vector<std::string> flags) {
   flags.insert(flags.begin(), {"bench", "--transport", "udp"});
   std::vector<const char*> all;
   for (const std::string& f : flags) all.push_back(f.c_str());
   return *parse(static_cast<int>(all.size()), all.data());
 }
 
-std::vector<std::string> problems_of(std::vector<std::string> flags) {
+std::vector<std::string> udp_problems(std::vector<std::string> flags) {
   try {
-    settings_of(std::move(flags));
+    udp_settings(std::move(flags));
   } catch (const InputError& e) {
     return e.problems();
   }
@@ -110,7 +110,7 @@ TEST_CASE("udp bench: known gradients add up to known sums, and what is moved, o
 TEST_CASE("udp bench: both algorithms add up exactly with loss, copies and disorder, and the table says so") {
   for (const char* dtype : {"int32", "float32"}) {
     CAPTURE(dtype);
-    const Ended ended = run(settings_of(
+    const Ended ended = run(udp_settings(
         {"--algorithm", "atp,switchml", "-n",           "3",    "--servers", "2",  "--switches", "2",   "-b",        "4K", "-e",     "64K",
          "-f",          "16",           "--iterations", "2",    "-w",        "1",  "--dtype",    dtype, "--timeout", "2",  "--loss", "0.02",
          "--duplicate", "0.05",         "--reorder",    "0.05", "--payload", "512"}));
@@ -126,7 +126,7 @@ TEST_CASE("udp bench: one rank, a message of one value, and more servers than va
   for (const std::vector<std::string>& flags : {std::vector<std::string>{"-n", "1"}, {"-n", "2", "-b", "4", "--servers", "3"}}) {
     std::vector<std::string> all = flags;
     all.insert(all.end(), {"--algorithm", "atp,switchml", "--iterations", "2", "-w", "0"});
-    const Ended ended = run(settings_of(all));
+    const Ended ended = run(udp_settings(all));
     CHECK(ended.status == 0);
     CHECK(ended.table.find("# Out of bounds values : 0 OK\n") != std::string::npos);
   }
@@ -139,19 +139,19 @@ TEST_CASE("udp bench: ranks and servers hang where it is said, some switches onl
     std::vector<std::string> all = flags;
     all.insert(all.end(), {"-n", "4", "--algorithm", "atp,switchml", "-b", "32K", "--iterations", "2", "-w", "1", "--loss", "0.01",
                            "--timeout", "2", "--initial-window", "4", "--mtu", "3000"});
-    const Ended ended = run(settings_of(all));
+    const Ended ended = run(udp_settings(all));
     CHECK(ended.status == 0);
     CHECK(ended.table.find("# Out of bounds values : 0 OK\n") != std::string::npos);
   }
-  const Ended none = run(settings_of({"--passing", "0", "-b", "32K", "--iterations", "1"}));
+  const Ended none = run(udp_settings({"--passing", "0", "-b", "32K", "--iterations", "1"}));
   CHECK(none.status == 0);
   CHECK(none.table.find("# 0.00 % of 24 packets fully aggregated by switches") != std::string::npos);
 }
 
 TEST_CASE("udp bench: SwitchML has no servers unless some are asked for") {
-  CHECK(settings_of({"--algorithm", "switchml"}).cut.servers == 0);
-  CHECK(settings_of({"--algorithm", "switchml,atp"}).cut.servers == 1);
-  CHECK(settings_of({"--algorithm", "switchml", "--hosts", "a:1,b:1,c:1", "--rank", "0"}).ranks == 2);
+  CHECK(udp_settings({"--algorithm", "switchml"}).cut.servers == 0);
+  CHECK(udp_settings({"--algorithm", "switchml,atp"}).cut.servers == 1);
+  CHECK(udp_settings({"--algorithm", "switchml", "--hosts", "a:1,b:1,c:1", "--rank", "0"}).ranks == 2);
 }
 
 TEST_CASE("udp bench: a process that is killed ends the run, and it is said who waits for whom") {
@@ -159,7 +159,7 @@ TEST_CASE("udp bench: a process that is killed ends the run, and it is said who 
   const std::vector<std::string> names = {"worker 0", "worker 1", "worker 2", "server 0", "switch 0"};
   for (const int victim : {1, 3, 4}) {
     CAPTURE(victim);
-    const std::string said = failure(settings_of({"-n", "3", "-b", "8M", "--iterations", "1000000"}), [&](int node) {
+    const std::string said = failure(udp_settings({"-n", "3", "-b", "8M", "--iterations", "1000000"}), [&](int node) {
       if (node == victim) soon(SIGKILL);
     });
     CAPTURE(said);
@@ -171,7 +171,7 @@ TEST_CASE("udp bench: a process that is killed ends the run, and it is said who 
 }
 
 TEST_CASE("udp bench: a process that stands still ends the run after the patience, and is not left behind") {
-  const std::string said = failure(settings_of({"-n", "3", "-b", "8M", "--iterations", "1000000", "--patience", "0.4"}), [&](int node) {
+  const std::string said = failure(udp_settings({"-n", "3", "-b", "8M", "--iterations", "1000000", "--patience", "0.4"}), [&](int node) {
     if (node == 1) soon(SIGSTOP);
   });
   CAPTURE(said);
@@ -182,15 +182,15 @@ TEST_CASE("udp bench: a process that stands still ends the run after the patienc
 }
 
 TEST_CASE("udp bench: where everything is lost, all say what they wait for") {
-  const std::string said = failure(settings_of({"-n", "2", "-b", "1K", "--loss", "1", "--patience", "0.3"}), [](int) {});
+  const std::string said = failure(udp_settings({"-n", "2", "-b", "1K", "--loss", "1", "--patience", "0.3"}), [](int) {});
   CHECK(said.find("no progress for 300 ms\n") != std::string::npos);
   CHECK(said.find("server 0 waits for packet 0 of 1 of flow 0 from all of its workers") != std::string::npos);
   CHECK(said.find("worker 1 waits for packet 0 of 1 of flow 0 to come back from its parameter server") != std::string::npos);
 }
 
 TEST_CASE("udp bench: all that cannot be is said at once") {
-  CHECK(problems_of({"--algorithm", "ring", "--aggregators", "0", "--slots", "0", "--payload", "1410", "--loss", "1.5", "--duplicate", "-1",
-                     "--window", "0", "--timeout", "0"}) ==
+  CHECK(udp_problems({"--algorithm", "ring", "--aggregators", "0", "--slots", "0", "--payload", "1410", "--loss", "1.5", "--duplicate",
+                      "-1", "--window", "0", "--timeout", "0"}) ==
         std::vector<std::string>{"--algorithm: over udp must be one of atp, switchml, got \"ring\"",
                                  "--aggregators: must be at least 1, got 0", "--slots: must be at least 1, got 0",
                                  "--window: must be 1 to 1048576, got 0",
@@ -198,39 +198,39 @@ TEST_CASE("udp bench: all that cannot be is said at once") {
                                  "--payload: 1410 bytes of values and 92 of headers must fit into --packet = 1500",
                                  "--timeout: must be more than 0 and at most 60000 ms, got 0",
                                  "--loss: must be a probability, 0 to 1, got 1.5", "--duplicate: must be a probability, 0 to 1, got -1"});
-  CHECK(problems_of({"--reorder", "nan", "--packet", "65536"}) ==
+  CHECK(udp_problems({"--reorder", "nan", "--packet", "65536"}) ==
         std::vector<std::string>{"--packet: must be at most 65535 bytes, what UDP can carry, got 65536",
                                  "--reorder: must be a probability, 0 to 1, got nan"});
-  CHECK(problems_of({"--collective", "alltoall", "--dtype", "int64", "--op", "max", "--channels", "2", "--servers", "-1"}) ==
+  CHECK(udp_problems({"--collective", "alltoall", "--dtype", "int64", "--op", "max", "--channels", "2", "--servers", "-1"}) ==
         std::vector<std::string>{"--servers: must be 1 to 1024, got -1",
                                  "--collective: in-network aggregation is for allreduce only, got alltoall",
                                  "--op: in-network aggregation adds; it cannot do max",
                                  "--dtype: packets carry int32 or, as fixed point, floating point, not int64",
                                  "--channels, --pieces, --group, --inner, --up, --down: cut schedules, not what udp runs"});
-  CHECK(problems_of({"-n", "3", "--switches", "2", "--below", "0,1,2", "--passing", "-1", "--initial-window", "0", "--mtu", "0"}) ==
+  CHECK(udp_problems({"-n", "3", "--switches", "2", "--below", "0,1,2", "--passing", "-1", "--initial-window", "0", "--mtu", "0"}) ==
         std::vector<std::string>{"--initial-window: must be at least 1, got 0", "--mtu: must be at least 1 byte, got 0",
                                  "--below: must name a switch for each of 3 ranks, then of 1 servers, got 3",
                                  "--below: must name one of the 2 switches, 0 to 1, got 2",
                                  "--passing: must name one of the 2 switches, 0 to 1, got -1"});
-  CHECK(problems_of({"--algorithm", "switchml", "--passing", "0", "--server-hosts", "extra"}) ==
+  CHECK(udp_problems({"--algorithm", "switchml", "--passing", "0", "--server-hosts", "extra"}) ==
         std::vector<std::string>{"--server-hosts: over udp servers are processes of their own",
                                  "--passing: leaves no switch that adds, and switchml needs one"});
-  CHECK(problems_of({"-n", "300", "--switches", "2"}) ==
+  CHECK(udp_problems({"-n", "300", "--switches", "2"}) ==
         std::vector<std::string>{"--algorithm atp: 150 workers meet at a switch, and a packet has bits for 128"});
-  CHECK(problems_of({"--hosts", "a:1,b:1"}) ==
+  CHECK(udp_problems({"--hosts", "a:1,b:1"}) ==
         std::vector<std::string>{"--hosts: must name workers, then 1 servers, then 1 switches, got 2 hosts",
                                  "--rank: must say which of the 2 hosts this is, 0 to 1, got -1"});
-  CHECK(problems_of({"--hosts", "a:1,b,c:1,d:x,e:0,:5,a:1,a:1", "--rank", "0"}) ==
+  CHECK(udp_problems({"--hosts", "a:1,b,c:1,d:x,e:0,:5,a:1,a:1", "--rank", "0"}) ==
         std::vector<std::string>{"--hosts: \"b\" must be written host:port", "--hosts: \"d:x\" must be written host:port",
                                  "--hosts: \"e:0\": the port must be 1 to 65535", "--hosts: \":5\" must be written host:port",
                                  "--hosts: names a:1 twice"});
-  CHECK(problems_of({"--aggregators", "2147483647"}) ==
+  CHECK(udp_problems({"--aggregators", "2147483647"}) ==
         std::vector<std::string>{"--algorithm atp: /aggregators: must be at most 1048576, got 2147483647"});
-  CHECK(problems_of({"--servers", "0"}) == std::vector<std::string>{"--servers: must be 1 to 1024, got 0"});
-  CHECK(settings_of({"--servers", "0", "--algorithm", "switchml"}).cut.servers == 0);
-  CHECK(problems_of({"-n", "0", "--switches", "0"}) ==
+  CHECK(udp_problems({"--servers", "0"}) == std::vector<std::string>{"--servers: must be 1 to 1024, got 0"});
+  CHECK(udp_settings({"--servers", "0", "--algorithm", "switchml"}).cut.servers == 0);
+  CHECK(udp_problems({"-n", "0", "--switches", "0"}) ==
         std::vector<std::string>{"-n: must be 1 to 1024, got 0", "--switches: must be 1 to 1024, got 0"});
-  CHECK(settings_of({"--hosts", "a:1,b:1,c:1,d:1,e:1", "--rank", "4", "--servers", "2"}).ranks == 2);
+  CHECK(udp_settings({"--hosts", "a:1,b:1,c:1,d:1,e:1", "--rank", "4", "--servers", "2"}).ranks == 2);
 }
 
 TEST_CASE("udp bench: processes end with the worst status, each line is heard once, and a patience of theirs ends those that stay") {

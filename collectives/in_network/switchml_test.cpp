@@ -9,12 +9,13 @@
 namespace weft {
 namespace {
 
-const SwitchmlSettings small{.slots = 16, .payload = 8_B, .packet = 180_B, .timeout = 100_us};
+const SwitchmlSettings few_slots{.slots = 16, .payload = 8_B, .packet = 180_B, .timeout = 100_us};
 
-class World {
+class SwitchmlWorld {
  public:
-  World(const std::vector<int>& workers, const std::vector<int>& slots, std::uint32_t packets, InjectedFaults faults, std::uint64_t seed)
-      : pool_(small.values_per_packet()), network_(seed, faults, &pool_) {
+  SwitchmlWorld(const std::vector<int>& workers, const std::vector<int>& slots, std::uint32_t packets, InjectedFaults faults,
+                std::uint64_t seed)
+      : pool_(few_slots.values_per_packet()), network_(seed, faults, &pool_) {
     std::vector<SwitchmlPool> pools;
     Address next = 0;
     for (std::size_t j = 0; j < workers.size(); ++j) {
@@ -22,7 +23,7 @@ class World {
       std::vector<Address> members;
       for (int w = 0; w < workers[j]; ++w, ++next) {
         values_.emplace_back(seed * 50 + values_.size(), packets, 2);
-        workers_.emplace_back(small, SwitchmlWorker::Part{next, 2000, static_cast<int>(j), w, slots[j], packets}, &values_.back());
+        workers_.emplace_back(few_slots, SwitchmlWorker::Part{next, 2000, static_cast<int>(j), w, slots[j], packets}, &values_.back());
         network_.place(next, w % 3, workers_.back());
         members.push_back(next);
       }
@@ -30,7 +31,7 @@ class World {
       pools.push_back({workers[j], slots[j], group});
     }
     workers_of_ = workers;
-    switch_.emplace_back(small, 2000, pools);
+    switch_.emplace_back(few_slots, 2000, pools);
     network_.program(2000, 0, switch_.back());
   }
   TestNetwork& network() { return network_; }
@@ -74,7 +75,7 @@ TEST_CASE("switchml: whatever is lost, doubled, reordered or rounds late, every 
                                 .late = p(0.02),
                                 .most_delay_ps = random() % 2 ? 1'000'000 : 90'000'000,
                                 .lateness_ps = 500'000'000};
-    World world({below(5), below(5)}, {below(8), below(8)}, static_cast<std::uint32_t>(below(50)), faults, seed);
+    SwitchmlWorld world({below(5), below(5)}, {below(8), below(8)}, static_cast<std::uint32_t>(below(50)), faults, seed);
     world.network().run(5'000'000);
     REQUIRE_FALSE(world.network().pending());
     world.check_sums();
@@ -97,19 +98,19 @@ TEST_CASE("switchml: a packet that times out again and again is retransmitted ev
     void set_timer(std::int64_t after_ps, std::uint64_t) override { after.push_back(after_ps); }
     Payload new_payload() override { return {}; }
   } wire;
-  SwitchmlWorker worker(small, {.self = 0, .at = 9, .job = 0, .worker = 0, .slots = 1, .packets = 1});
+  SwitchmlWorker worker(few_slots, {.self = 0, .at = 9, .job = 0, .worker = 0, .slots = 1, .packets = 1});
   worker.start(wire);
   for (int i = 0; i < 8; ++i) {
     wire.now += wire.after.back();
     worker.on_timer(wire, 0);
   }
   CHECK(worker.statistics().resent == 8);
-  const std::int64_t t = small.resend_after().ps;
+  const std::int64_t t = few_slots.resend_after().ps;
   CHECK(wire.after == std::vector<std::int64_t>{t, t, t, t, 2 * t, 4 * t, 8 * t, 16 * t, 32 * t});
 }
 
 TEST_CASE("switchml: a job without a share of the pool waits") {
-  World world({2, 2}, {4, 0}, 10, {.most_delay_ps = 1}, 1);
+  SwitchmlWorld world({2, 2}, {4, 0}, 10, {.most_delay_ps = 1}, 1);
   world.network().run();
   CHECK(world.workers()[0].finished());
   CHECK_FALSE(world.workers()[2].finished());

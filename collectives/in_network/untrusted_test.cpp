@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 constexpr int values = 4;
-constexpr Address server = 100, group = 101, own_switch = 102;
+constexpr Address server_address = 100, group = 101, own_switch = 102;
 
 class Sink final : public Wire {
  public:
@@ -53,7 +53,7 @@ Datagram noise(PayloadPool& pool, std::mt19937_64& random, const Header& header,
   return d;
 }
 
-const AtpSettings small{.payload = Bytes{4 * values}, .aggregators = 8, .initial_window = 4, .largest_window = 8};
+const AtpSettings four_values{.payload = Bytes{4 * values}, .aggregators = 8, .initial_window = 4, .largest_window = 8};
 
 }  // namespace
 
@@ -62,9 +62,9 @@ TEST_CASE("untrusted: no header makes ATP's agents reach beyond what they have")
   const std::vector<int> workers_at = {0, 0, 0, 1, 1, 2};  // switch 2 aggregates nothing
   const AtpTree tree = plan_atp_tree(workers_at, 3, std::vector{0, 1, 3});
   constexpr std::uint32_t packets = 40;
-  AtpSwitch program(small, {atp_walk(small, {}), atp_walk(small, {.job = 1})}, {server});
-  AtpServer at_server(small, tree, {server, group, 1, packets});
-  AtpWorker worker(small, {0, server, 1, tree.members[0], packets});
+  AtpSwitch program(four_values, {atp_walk(four_values, {}), atp_walk(four_values, {.job = 1})}, {server_address});
+  AtpServer at_server(four_values, tree, {server_address, group, 1, packets});
+  AtpWorker worker(four_values, {0, server_address, 1, tree.members[0], packets});
   Sink wire(pool);
   worker.start(wire);
   std::mt19937_64 random(1);
@@ -80,8 +80,8 @@ TEST_CASE("untrusted: no header makes ATP's agents reach beyond what they have")
                    .level = static_cast<std::uint8_t>(m.level),
                    .edge = static_cast<std::uint8_t>(m.edge)};
     const Header header = disturbed(random, good);
-    program.on_datagram(wire, noise(pool, random, header, server));
-    at_server.on_datagram(wire, noise(pool, random, header, server));
+    program.on_datagram(wire, noise(pool, random, header, server_address));
+    at_server.on_datagram(wire, noise(pool, random, header, server_address));
     good.kind = AtpKind::parameter;
     good.sequence = static_cast<std::uint32_t>(random() % packets);
     worker.on_datagram(wire, noise(pool, random, disturbed(random, good), 0));
@@ -122,13 +122,13 @@ TEST_CASE("untrusted: what is malformed is counted, and what is right beside it 
   PayloadPool pool(values);
   Sink wire(pool);
   const AtpTree tree = plan_atp_tree(std::vector{0, 0}, 0, std::vector{0});
-  AtpServer at_server(small, tree, {server, group, 0, 2});
+  AtpServer at_server(four_values, tree, {server_address, group, 0, 2});
   std::mt19937_64 random(3);
   const AtpHeader good{.bits = AtpBits::one(0), .kind = AtpKind::gradient, .level = 1};
   const auto give = [&](AtpHeader h) {
     Header header;
     header.set(h);
-    at_server.on_datagram(wire, noise(pool, random, header, server));
+    at_server.on_datagram(wire, noise(pool, random, header, server_address));
   };
   std::vector<AtpHeader> wrong(8, good);
   wrong[0].flow = 1;

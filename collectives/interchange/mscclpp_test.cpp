@@ -43,14 +43,14 @@ const std::string add_scratch =
     R"({"name": "re", "src_buff": [{"type": "i", "index": 0, "size": 1}, {"type": "s", "index": 0, "size": 1}], "dst_buff": [{"type": "i", "index": 0, "size": 1}]})";
 
 // Two GPUs put their message into each other's scratch and add what came.
-std::string exchange(const std::string& first = put_to_scratch + "," + tell + "," + hear + "," + add_scratch) {
+std::string put_exchange(const std::string& first = put_to_scratch + "," + tell + "," + hear + "," + add_scratch) {
   return plan({gpu(0, first, {1}), gpu(1, put_to_scratch + "," + tell + "," + hear + "," + add_scratch, {0})});
 }
 
 }  // namespace
 
 TEST_CASE("what is put to scratch and added there by its receiver is one transfer") {
-  CHECK(to_string(read_mscclpp_json(exchange())) ==
+  CHECK(to_string(read_mscclpp_json(put_exchange())) ==
         "plan: allreduce, 2 ranks, 1 chunks, 1 steps\nstep 0: 0->1 adds chunk 0\nstep 0: 1->0 adds chunk 0\n");
 }
 
@@ -87,13 +87,13 @@ TEST_CASE("thread blocks that touch a chunk without an order between them are re
   CHECK(refused(example("reduce_tbg.json")) ==
         "gpu 0, thread block 0, operation 7 (get) reads chunk 2 of gpu 1's scratch, which gpu 1, thread block 1, operation 0 (copy) writes "
         "too: nothing says which comes first");
-  CHECK(refused(exchange(put_to_scratch + "," + tell + "," + add_scratch)) ==
+  CHECK(refused(put_exchange(put_to_scratch + "," + tell + "," + add_scratch)) ==
         "gpu 1, thread block 0, operation 0 (put) writes chunk 0 of gpu 0's scratch, which gpu 0, thread block 0, operation 2 (re) touches "
         "too: nothing says which comes first");
 }
 
 TEST_CASE("thread blocks in a deadlock are named, with what they wait for") {
-  CHECK(refused(exchange(hear + "," + add_scratch)) ==
+  CHECK(refused(put_exchange(hear + "," + add_scratch)) ==
         "gpu 1, thread block 0, operation 2 (wait) deadlocks: it waits for a signal of gpu 0");
   const auto alone = [](const std::string& operation) { return plan({gpu(0, operation, {})}); };
   CHECK(refused(alone(R"({"name": "barrier", "barrier_id": 0, "num_threadblocks": 2})")) ==
@@ -123,7 +123,7 @@ TEST_CASE("a semaphore and a barrier put the thread blocks of a GPU in order") {
 }
 
 TEST_CASE("what a plan lacks is said with its place") {
-  const std::string right = exchange();
+  const std::string right = put_exchange();
   CHECK(refused("{") ==
         "is no JSON: [json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing object key - "
         "unexpected end of input; expected string literal");
@@ -149,7 +149,7 @@ TEST_CASE("what a plan lacks is said with its place") {
   CHECK(refused(changed(right, "\"channels\": [{\"channel_type\": \"memory\", \"connected_to\": [1]}],", "")) ==
         "/gpus/0: has no \"channels\": plans are read as MSCCL++ writes them since its version 0.7");
   // GPU 0 adds nothing, so that only GPU 1 has the sum.
-  CHECK(refused(exchange(put_to_scratch + "," + tell + "," + hear)).starts_with("is no right allreduce: "));
+  CHECK(refused(put_exchange(put_to_scratch + "," + tell + "," + hear)).starts_with("is no right allreduce: "));
 }
 
 TEST_CASE("MSCCL++ has no words for servers, barriers and blocks of several sizes") {
@@ -175,8 +175,8 @@ TEST_CASE("a ring's all-gather is put straight to where it belongs, and only sum
 
 TEST_CASE("whatever bytes a plan has, it is read or refused") {
   const int rounds = mutation_rounds(2000);
-  const int read = read_of_mutations({exchange(), example("allreduce_packet.json"), example("transfer_pack.json"), example("reduce.json"),
-                                      to_mscclpp_json(build({.algorithm = "ring", .ranks = 3}))},
+  const int read = read_of_mutations({put_exchange(), example("allreduce_packet.json"), example("transfer_pack.json"),
+                                      example("reduce.json"), to_mscclpp_json(build({.algorithm = "ring", .ranks = 3}))},
                                      20260202, rounds);
   CHECK(read > rounds / 50);
 }

@@ -14,7 +14,7 @@ using test::link_100g;
 
 namespace {
 
-BiGraph bigraph(int switches, int nodes) {
+BiGraph bigraph_100g(int switches, int nodes) {
   return {.switches = switches, .nodes_per_switch = nodes, .host_link = link_100g, .fabric_link = link_100g};
 }
 const Star star{.nodes = 10, .host_link = link_100g};
@@ -64,13 +64,13 @@ TEST_CASE("placement: with hdrm every step of halving-doubling has the links bet
     for (int nodes = 1; nodes <= switches / 2; nodes *= 2) {
       CAPTURE(switches);
       CAPTURE(nodes);
-      CHECK(most_flows(bigraph(switches, nodes), PlacementPolicy::hdrm, switches * nodes) == 1);
+      CHECK(most_flows(bigraph_100g(switches, nodes), PlacementPolicy::hdrm, switches * nodes) == 1);
     }
-  CHECK(most_flows(bigraph(16, 4), PlacementPolicy::linear, 64) > 1);
+  CHECK(most_flows(bigraph_100g(16, 4), PlacementPolicy::linear, 64) > 1);
 }
 
 TEST_CASE("placement: hdrm of fewer ranks fills a smaller BiGraph, and still has the links to itself") {
-  const BiGraph spec = bigraph(16, 4);
+  const BiGraph spec = bigraph_100g(16, 4);
   for (int ranks = 1; ranks <= 64; ranks *= 2) {
     CAPTURE(ranks);
     const auto nodes = place({.policy = PlacementPolicy::hdrm}, ranks, spec);
@@ -84,9 +84,9 @@ TEST_CASE("placement: hdrm of fewer ranks fills a smaller BiGraph, and still has
 TEST_CASE("placement: hdrm is refused off a BiGraph, and for counts that are no powers of two") {
   const Placement hdrm{.policy = PlacementPolicy::hdrm};
   CHECK(problems(hdrm, 8, star) == std::vector<Problem>{{"", "hdrm places ranks on a bigraph, the fabric is a star"}});
-  CHECK(problems(hdrm, 12, bigraph(12, 4)) == std::vector<Problem>{{"", "hdrm needs a power of two of switches, the bigraph has 12"},
-                                                                   {"", "hdrm places a power of two of ranks, got 12"}});
-  CHECK(problems(hdrm, 16, bigraph(8, 3)).empty());  // two nodes of each switch
+  CHECK(problems(hdrm, 12, bigraph_100g(12, 4)) == std::vector<Problem>{{"", "hdrm needs a power of two of switches, the bigraph has 12"},
+                                                                        {"", "hdrm places a power of two of ranks, got 12"}});
+  CHECK(problems(hdrm, 16, bigraph_100g(8, 3)).empty());  // two nodes of each switch
 }
 
 TEST_CASE("placement: round_robin takes the switches in turn, those that are full left out") {

@@ -4,6 +4,7 @@
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/bigraph.hpp"
+#include "models/fabric/fabric_test.hpp"
 #include "models/fabric/star.hpp"
 
 #include <numeric>
@@ -11,10 +12,9 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
+using weft::test::link_100g;
 
 namespace {
-
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 
 NetworkRun run(const Schedule& schedule, const Fabric& fabric, Bytes message, const HardwareProfile& hardware = {},
                std::span<const SimTime> start = {}) {
@@ -25,7 +25,7 @@ NetworkRun run(const Schedule& schedule, const Fabric& fabric, Bytes message, co
 }
 
 NetworkRun run(const Schedule& schedule, Bytes message, const HardwareProfile& hardware = {}, std::span<const SimTime> start = {}) {
-  const auto star = build(Star{.nodes = schedule.ranks, .host_link = wire});
+  const auto star = build(Star{.nodes = schedule.ranks, .host_link = link_100g});
   return run(schedule, *star, message, hardware, start);
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("flow: overheads add to each step of a ring") {
                                  .rendezvous_threshold = 1_MB,
                                  .reduce_launch = 5_us,
                                  .reduce_rate = 400_Gbps};
-  // 4 ranks, 1 MB chunks. Reduce-scatter step: 2 + 3 (rendezvous) + 1 (wire latency) + 80 + 1 + 5 + 20 us, three times;
+  // 4 ranks, 1 MB chunks. Reduce-scatter step: 2 + 3 (rendezvous) + 1 (latency of the link) + 80 + 1 + 5 + 20 us, three times;
   // gather step: 2 + 3 + 1 + 80 + 1, three times; the first send meets its peer: 30.
   CHECK(run(ring_allreduce(4), 4_MB, hardware).finish == SimTime{3 * (112_us).ps + 3 * (87_us).ps + (30_us).ps});
   // Below the threshold no rendezvous.
@@ -81,7 +81,7 @@ TEST_CASE("flow: an eager message may arrive before its receiver is in the step;
 }
 
 TEST_CASE("flow: HDRM on a balanced BiGraph takes the contention-free time, exactly") {
-  const BiGraph shape{.switches = 16, .nodes_per_switch = 4, .host_link = wire, .fabric_link = wire};
+  const BiGraph shape{.switches = 16, .nodes_per_switch = 4, .host_link = link_100g, .fabric_link = link_100g};
   const auto fabric = build(shape);
   const Schedule hdrm = build(Request{.algorithm = "hdrm", .ranks = 64, .bigraph = BiGraphShape{16, 4}});
   // 64 MB: step i moves 64 MB / 2^i, i = 1..6, twice; three hops of 0.5 us each time.
@@ -102,7 +102,7 @@ TEST_CASE("flow: bytes on links are those of the schedule") {
 
 TEST_CASE("flow: the timeline has every message, from post to end") {
   const Schedule schedule = ring_allreduce(3);
-  const auto star = build(Star{.nodes = 3, .host_link = wire});
+  const auto star = build(Star{.nodes = 3, .host_link = link_100g});
   const std::vector placement{0, 1, 2};
   Routes routes(*star, Ecmp{});
   std::vector<MessageRecord> timeline;

@@ -13,8 +13,8 @@ using namespace weft;
 
 namespace {
 
-constexpr LinkSpec wire{100_Gbps, 1_us};
-const FatTree two_spines{.leaves = 2, .nodes_per_leaf = 2, .spines = 2, .host_link = wire, .fabric_link = wire};
+constexpr LinkSpec link_of_1us{100_Gbps, 1_us};
+const FatTree two_spines{.leaves = 2, .nodes_per_leaf = 2, .spines = 2, .host_link = link_of_1us, .fabric_link = link_of_1us};
 
 std::vector<BitsPerSecond> rates_of(const Fabric& fabric) {
   std::vector<BitsPerSecond> out;

@@ -2,6 +2,7 @@
 
 #include "collectives/algorithms/registry.hpp"
 #include "models/fabric/fabric_spec.hpp"
+#include "models/fabric/fabric_test.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/network/fluid.hpp"
@@ -16,10 +17,9 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
+using weft::test::link_100g;
 
 namespace {
-
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 
 std::shared_ptr<const Schedule> ring(int n) { return std::make_shared<Schedule>(build(Request{.ranks = n})); }
 
@@ -33,8 +33,8 @@ struct Ran {
   std::int64_t messages = 0;
 };
 
-struct Question {
-  FabricSpec spec = Star{.nodes = 8, .host_link = wire};
+struct Alone {
+  FabricSpec spec = Star{.nodes = 8, .host_link = link_100g};
   HardwareProfile hardware = {};
   Repetition repetition = {};
   std::vector<SimTime> start = {};
@@ -96,7 +96,7 @@ TEST_CASE("program: compute, then an all-reduce: their times add up to the picos
   Program p{.ranks = 4};
   const int g = p.add_call(call(ring(4), 4_MB));
   p.operations = {{{.id = "backward", .duration = 3_ms}, {.id = "gradients", .call = g, .stream = 1, .after = {0}}}};
-  const Ran ran = Question{}.flow(p);
+  const Ran ran = Alone{}.flow(p);
   CHECK(ran.finish == 3_ms + 6 * (1_us + 80_us));
   CHECK(ran.operations.size() == 8);
   CHECK(ran.messages == 6 * 4);
@@ -105,11 +105,11 @@ TEST_CASE("program: compute, then an all-reduce: their times add up to the picos
 TEST_CASE("program: operations of one stream follow one another, those of two streams do not wait") {
   Program p{.ranks = 2};
   p.operations = {{{.id = "a", .duration = 3_us}, {.id = "b", .duration = 4_us}}};
-  CHECK(Question{}.flow(p).finish == 7_us);
+  CHECK(Alone{}.flow(p).finish == 7_us);
   p.operations.front()[1].stream = 1;
-  CHECK(Question{}.flow(p).finish == 4_us);
+  CHECK(Alone{}.flow(p).finish == 4_us);
   p.operations.front()[1].after = {0};
-  CHECK(Question{}.flow(p).finish == 7_us);
+  CHECK(Alone{}.flow(p).finish == 7_us);
 }
 
 TEST_CASE("program: two all-reduces of the same ranks on two streams share every link, beside compute") {
@@ -119,8 +119,8 @@ TEST_CASE("program: two all-reduces of the same ranks on two streams share every
     Program p{.ranks = 4};
     const int a = p.add_call(call(ring(4), 4_MB)), b = p.add_call(call(ring(4), 4_MB));
     p.operations = {{{.id = "a", .call = a, .stream = 1}, {.id = "b", .call = b, .stream = 2}, {.id = "next", .duration = compute}}};
-    CHECK(Question{}.flow(p).finish == std::max(compute, 6 * (1_us + 160_us)));
-    CHECK(Question{}.packet(p).finish.seconds() == doctest::Approx(std::max(compute, 6 * (1_us + 160_us)).seconds()).epsilon(0.05));
+    CHECK(Alone{}.flow(p).finish == std::max(compute, 6 * (1_us + 160_us)));
+    CHECK(Alone{}.packet(p).finish.seconds() == doctest::Approx(std::max(compute, 6 * (1_us + 160_us)).seconds()).epsilon(0.05));
   }
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("program: a call waits for its last member, message by message, and me
                   {{.id = "g", .call = left}},
                   {{.id = "g", .call = right}},
                   {{.id = "g", .call = right}}};
-  const Ran ran = Question{}.flow(p);
+  const Ran ran = Alone{}.flow(p);
   CHECK(ran.finish == 1_ms + 2 * (1_us + 80_us));
   for (const OperationRecord& o : ran.operations)
     if (o.rank >= 2) CHECK(o.end == 2 * (1_us + 80_us));
@@ -142,7 +142,7 @@ TEST_CASE("program: where sends queue up in the rank or its NIC, two streams pay
   Program p{.ranks = 2};
   const int a = p.add_call(call(ring(2), 0_B)), b = p.add_call(call(ring(2), 0_B));
   p.operations = {{{.id = "a", .call = a, .stream = 1}, {.id = "b", .call = b, .stream = 2}}};
-  Question q{.hardware = {.send_overhead = 10_us}};
+  Alone q{.hardware = {.send_overhead = 10_us}};
   CHECK(q.flow(p).finish == 2 * 11_us);
   for (const SendQueue queue : {SendQueue::rank, SendQueue::nic}) {
     q.hardware.send_queue = queue;
@@ -154,7 +154,7 @@ TEST_CASE("program: where sends queue up in the rank or its NIC, two streams pay
 TEST_CASE("program: ranks of one server share its NIC's queue, and what stays inside does not use it") {
   // Two pairs of ranks across two servers with one NIC each against two pairs on sub-nodes.
   HardwareProfile hardware{.send_overhead = 10_us, .send_queue = SendQueue::nic};
-  const auto fabric = build(Star{.nodes = 2, .host_link = wire}, server_preset("two_nic"));
+  const auto fabric = build(Star{.nodes = 2, .host_link = link_100g}, server_preset("two_nic"));
   REQUIRE(fabric->endpoints() >= 4);
   Program p{.ranks = fabric->endpoints()};
   std::vector<int> seats(static_cast<std::size_t>(p.ranks));
@@ -181,8 +181,8 @@ TEST_CASE("program: the connections of a stream are set up once") {
   Program p{.ranks = 2};
   for (int i = 0; i < 3; ++i) p.add_call(call(ring(2), 0_B));
   p.operations = {{{.id = "a", .call = 0}, {.id = "b", .call = 1}, {.id = "c", .call = 2, .stream = 1, .after = {1}}}};
-  CHECK(Question{.hardware = hardware}.flow(p).finish == 6 * 1_us + 2 * 50_us);
-  CHECK(Question{.hardware = hardware, .repetition = {.iterations = 2}}.flow(p).finish == 12 * 1_us + 2 * 50_us);
+  CHECK(Alone{.hardware = hardware}.flow(p).finish == 6 * 1_us + 2 * 50_us);
+  CHECK(Alone{.hardware = hardware, .repetition = {.iterations = 2}}.flow(p).finish == 12 * 1_us + 2 * 50_us);
 }
 
 TEST_CASE("program: random programs take on flow what they take on SimGrid's own network") {
@@ -220,10 +220,10 @@ TEST_CASE("program: random programs take on flow what they take on SimGrid's own
       }
     }
     p.operations = operations;
-    Question q;
+    Alone q;
     if (below(2))
       q.hardware = {.send_overhead = 2_us, .receive_overhead = 1_us, .first_use = 7_us, .reduce_launch = 3_us, .reduce_rate = 200_Gbps};
-    if (below(2)) q.spec = FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 1, .host_link = wire, .fabric_link = wire};
+    if (below(2)) q.spec = FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 1, .host_link = link_100g, .fabric_link = link_100g};
     CHECK(q.flow(p).finish.microseconds() == doctest::Approx(q.simgrid_us(p)).epsilon(1e-4));
   }
 }
@@ -244,5 +244,5 @@ TEST_CASE("program: ranks that wait for one another in a circle are named") {
   Program p{.ranks = 2};
   const int a = p.add_call(call(ring(2), 4_MB)), b = p.add_call(call(ring(2), 4_MB));
   p.operations = {{{.id = "a", .call = a}, {.id = "b", .call = b}}, {{.id = "b", .call = b}, {.id = "a", .call = a}}};
-  CHECK_THROWS_WITH_AS(Question{}.flow(p), doctest::Contains("rank 1 has not begun a"), RunError);
+  CHECK_THROWS_WITH_AS(Alone{}.flow(p), doctest::Contains("rank 1 has not begun a"), RunError);
 }

@@ -16,7 +16,7 @@ using namespace weft;
 namespace {
 
 const FabricSpec two_on_a_star = Star{.nodes = 2, .host_link = {100_Gbps, 500_ns}};
-const HardwareProfile ideal;
+const HardwareProfile ideal_hardware;
 
 Server with_policy(const char* preset, PeerPolicy policy) {
   Server s = server_preset(preset);
@@ -29,8 +29,8 @@ struct Setup {
       : fabric(build(spec, server)), schedule(s), placement(static_cast<std::size_t>(s.ranks)), routes(*fabric, {}), elements(bytes / 4) {
     std::iota(placement.begin(), placement.end(), 0);
   }
-  NetworkRun flow() { return run_flow_bare({schedule, placement, elements, 4, ideal}, *fabric, routes); }
-  NetworkRun simgrid() { return run_s4u(PlacedSchedule{schedule, placement, elements, 4, ideal}, routes); }
+  NetworkRun flow() { return run_flow_bare({schedule, placement, elements, 4, ideal_hardware}, *fabric, routes); }
+  NetworkRun simgrid() { return run_s4u(PlacedSchedule{schedule, placement, elements, 4, ideal_hardware}, routes); }
 
   std::unique_ptr<Fabric> fabric;
   Schedule schedule;

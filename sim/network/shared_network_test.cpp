@@ -3,6 +3,7 @@
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/fabric_spec.hpp"
+#include "models/fabric/fabric_test.hpp"
 #include "sim/network/background_flows.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/network/goodput.hpp"
@@ -15,30 +16,30 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
+using weft::test::link_100g;
 
 namespace {
 
-constexpr LinkSpec wire{100_Gbps, 500_ns};
-const HardwareProfile ideal;
+const HardwareProfile no_overheads;
 
 template <class Network>
 SharedNetwork<Network> shared(const Fabric& fabric) {
   if constexpr (std::is_same_v<Network, PacketNetwork>)
-    return SharedNetwork<Network>(fabric, goodput_of_links(fabric, ideal), PacketSettings{});
+    return SharedNetwork<Network>(fabric, goodput_of_links(fabric, no_overheads), PacketSettings{});
   else
-    return SharedNetwork<Network>(goodput_of_links(fabric, ideal));
+    return SharedNetwork<Network>(goodput_of_links(fabric, no_overheads));
 }
 
 PlacedProgram job_of(const Schedule& schedule, const std::vector<int>& placement, Bytes message, std::string name = {},
                      Repetition repetition = {}) {
   static std::deque<Program> programs;  // outlive the drivers
   programs.push_back(program_of(schedule, message.count / 4, 4));
-  return {.program = programs.back(), .placement = placement, .hardware = ideal, .repetition = repetition, .name = std::move(name)};
+  return {.program = programs.back(), .placement = placement, .hardware = no_overheads, .repetition = repetition, .name = std::move(name)};
 }
 
 // Two leaves and one spine: what leaves a leaf shares one cable.
 std::unique_ptr<Fabric> one_cable() {
-  return build(FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 1, .host_link = wire, .fabric_link = wire});
+  return build(FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 1, .host_link = link_100g, .fabric_link = link_100g});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What is walked without events is held against the events, which a run with a timeline goes through.
 #include "collectives/schedule/repeated_steps.hpp"
 #include "models/fabric/analysis/link_load.hpp"
+#include "models/fabric/fabric_test.hpp"
 #include "models/fabric/placement.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/network/goodput.hpp"
@@ -13,6 +14,7 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
+using weft::test::link_100g;
 
 namespace {
 
@@ -22,12 +24,12 @@ struct Ended {
 };
 
 enum class By { whatever_suits, events };
-struct Asked {
+struct AskedRun {
   Repetition repetition = {};
   bool path = true;  // where it is not asked for, steps may be counted without being walked
 };
 
-Ended ended(const AnyRun& c, const Fabric& fabric, const Schedule& schedule, By by, const Asked& asked = {}) {
+Ended ended(const AnyRun& c, const Fabric& fabric, const Schedule& schedule, By by, const AskedRun& asked = {}) {
   Routes routes(fabric, c.ecmp);
   link_load(schedule, c.placement, routes);  // chooses them all, as an experiment does: some policies go by the order they are asked for
   SharedNetwork<FluidNetwork> network(goodput_of_links(fabric, c.hardware));
@@ -77,8 +79,6 @@ AnyRun ring_of(const FabricSpec& fabric, Bytes size) {
   return c;
 }
 
-constexpr LinkSpec wire{100_Gbps, 500_ns};
-
 }  // namespace
 
 TEST_CASE("uncontended: a run without events gives what the events give, to the picosecond and link by link, on 1500 cases") {
@@ -91,7 +91,7 @@ TEST_CASE("uncontended: a run without events gives what the events give, to the 
     CAPTURE(c.request.ranks);
     const auto fabric = build(c.fabric);
     const Schedule schedule = build(c.request);
-    const Asked asked{.repetition = {.iterations = seed % 4 == 0 ? 3 : 1, .compute = 7_us}, .path = seed % 3 > 0};
+    const AskedRun asked{.repetition = {.iterations = seed % 4 == 0 ? 3 : 1, .compute = 7_us}, .path = seed % 3 > 0};
     const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, asked);
     check_same(plain, ended(c, *fabric, schedule, By::events, asked));
     walked += was_walked(plain);
@@ -104,10 +104,10 @@ TEST_CASE("uncontended: a run without events gives what the events give, to the 
 TEST_CASE("uncontended: steps that are only counted are those that the events go through, whatever the sizes, costs and starts") {
   const LinkSpec between{100_Gbps, 700_ns};
   const auto bigraph = [&](int switches, int nodes) {
-    return BiGraph{.switches = switches, .nodes_per_switch = nodes, .host_link = wire, .fabric_link = between};
+    return BiGraph{.switches = switches, .nodes_per_switch = nodes, .host_link = link_100g, .fabric_link = between};
   };
   for (const auto& cluster :
-       {std::pair<FabricSpec, int>{bigraph(16, 4), 64}, {bigraph(16, 4), 57}, {Star{.nodes = 48, .host_link = wire}, 48}})
+       {std::pair<FabricSpec, int>{bigraph(16, 4), 64}, {bigraph(16, 4), 57}, {Star{.nodes = 48, .host_link = link_100g}, 48}})
     for (const std::int64_t elements : {0, 1, 64 * 57 * 48, 64 * 57 * 48 * 7 + 5})
       for (const char* algorithm : {"ring", "hierarchical_ring"})
         for (const bool costs : {false, true}) {
@@ -134,14 +134,14 @@ TEST_CASE("uncontended: steps that are only counted are those that the events go
           CAPTURE(costs);
           const auto built = build(fabric);
           const Schedule schedule = build(c.request);
-          const Asked asked{.repetition = {.iterations = 2}, .path = false};
+          const AskedRun asked{.repetition = {.iterations = 2}, .path = false};
           check_same(ended(c, *built, schedule, By::whatever_suits, asked), ended(c, *built, schedule, By::events, asked));
         }
 }
 
 TEST_CASE("uncontended: a ring in lockstep takes its closed form, step by step or counted") {
   // 2 x 95 steps of 1 us for two cables and 100 x 4 bytes at 100 Gb/s: 32 ns
-  const AnyRun c = ring_of(Star{.nodes = 96, .host_link = wire}, Bytes{96 * 4 * 100});
+  const AnyRun c = ring_of(Star{.nodes = 96, .host_link = link_100g}, Bytes{96 * 4 * 100});
   for (const bool path : {true, false}) {
     const Ended plain = ended(c, *build(c.fabric), build(c.request), By::whatever_suits, {.repetition = {.iterations = 2}, .path = path});
     CHECK(was_walked(plain));
@@ -155,7 +155,7 @@ TEST_CASE("uncontended: a ring in lockstep takes its closed form, step by step o
 TEST_CASE("uncontended: repeated steps whose messages share links alike are simulated once and counted, as the events have them") {
   // All members of a leaf send over its one cable to the spine at once.
   const auto tree = [](int leaves, int nodes) {
-    return FatTree{.leaves = leaves, .nodes_per_leaf = nodes, .spines = 1, .host_link = wire, .fabric_link = wire};
+    return FatTree{.leaves = leaves, .nodes_per_leaf = nodes, .spines = 1, .host_link = link_100g, .fabric_link = link_100g};
   };
   for (const bool path : {true, false})
     for (const auto& shape : {std::pair{4, 4}, {7, 3}, {12, 2}})
@@ -176,7 +176,7 @@ TEST_CASE("uncontended: repeated steps whose messages share links alike are simu
         CAPTURE(costs);
         const auto fabric = build(c.fabric);
         const Schedule schedule = build(c.request);
-        const Asked asked{.repetition = {.iterations = 2}, .path = path};
+        const AskedRun asked{.repetition = {.iterations = 2}, .path = path};
         const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, asked);
         CHECK(was_walked(plain));
         check_same(plain, ended(c, *fabric, schedule, By::events, asked));
@@ -185,7 +185,7 @@ TEST_CASE("uncontended: repeated steps whose messages share links alike are simu
 
 TEST_CASE("uncontended: groups that share links leave at other times than one another, until the slowest way sets the pace of all") {
   // Members of a group share no cable, but those that cross the spine may, and what crosses it comes later.
-  const FabricSpec tree = FatTree{.leaves = 6, .nodes_per_leaf = 6, .spines = 3, .host_link = wire, .fabric_link = {40_Gbps, 3_us}};
+  const FabricSpec tree = FatTree{.leaves = 6, .nodes_per_leaf = 6, .spines = 3, .host_link = link_100g, .fabric_link = {40_Gbps, 3_us}};
   int walked = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     AnyRun c = ring_of(tree, Bytes{4 * 36 * 1237});
@@ -198,7 +198,7 @@ TEST_CASE("uncontended: groups that share links leave at other times than one an
     CAPTURE(seed);
     const auto fabric = build(c.fabric);
     const Schedule schedule = build(c.request);
-    const Asked asked{.path = seed % 4 < 2};
+    const AskedRun asked{.path = seed % 4 < 2};
     const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, asked);
     walked += was_walked(plain);
     check_same(plain, ended(c, *fabric, schedule, By::events, asked));
@@ -213,7 +213,7 @@ TEST_CASE("uncontended: rings that meet on some cables come to be many steps apa
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const int nodes = seed % 2 == 0 ? 2 : 3, ranks = 24 * nodes;
     const LinkSpec between{seed % 3 == 0 ? 40_Gbps : 100_Gbps, seed % 7 == 0 ? 9_us : 700_ns};
-    AnyRun c = ring_of(FatTree{.leaves = 24, .nodes_per_leaf = nodes, .spines = 5, .host_link = wire, .fabric_link = between},
+    AnyRun c = ring_of(FatTree{.leaves = 24, .nodes_per_leaf = nodes, .spines = 5, .host_link = link_100g, .fabric_link = between},
                        Bytes{4 * ranks * (seed % 4 == 0 ? 50'000 : 1237)});
     c.ecmp.seed = seed;
     c.request.algorithm = "hierarchical_ring";
@@ -224,7 +224,7 @@ TEST_CASE("uncontended: rings that meet on some cables come to be many steps apa
     CAPTURE(seed);
     const auto fabric = build(c.fabric);
     const Schedule schedule = build(c.request);
-    const Asked asked{.repetition = {.iterations = seed % 8 == 0 ? 2 : 1}, .path = false};
+    const AskedRun asked{.repetition = {.iterations = seed % 8 == 0 ? 2 : 1}, .path = false};
     const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, asked);
     walked += was_walked(plain);
     met += !was_walked(ended(c, *fabric, schedule, By::whatever_suits, {.repetition = asked.repetition, .path = true}));
@@ -237,7 +237,7 @@ TEST_CASE("uncontended: rings that meet on some cables come to be many steps apa
 TEST_CASE("uncontended: rings of any order whose messages meet at random are what the events have") {
   int walked = 0;
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
-    AnyRun c = ring_of(FatTree{.leaves = 8, .nodes_per_leaf = 6, .spines = 6, .host_link = wire, .fabric_link = {100_Gbps, 1_us}},
+    AnyRun c = ring_of(FatTree{.leaves = 8, .nodes_per_leaf = 6, .spines = 6, .host_link = link_100g, .fabric_link = {100_Gbps, 1_us}},
                        Bytes{4 * 48 * static_cast<std::int64_t>(40 + seed * 977 % 9000)});
     c.ecmp.seed = seed;
     std::mt19937_64 random(seed);
@@ -262,8 +262,8 @@ TEST_CASE(
   for (Rank r = 0; r < ranks; ++r) step.first.copy({.from = r, .to = (r + half) % ranks, .chunk = r});
   Schedule schedule{.name = "swap", .collective = Collective::allgather, .ranks = ranks, .chunks = ranks};
   schedule.channels = {repeated_steps(ranks, ranks, {step})};
-  const AnyRun c =
-      ring_of(FatTree{.leaves = 2, .nodes_per_leaf = half, .spines = 1, .host_link = wire, .fabric_link = wire}, Bytes{ranks * 40'000});
+  const AnyRun c = ring_of(FatTree{.leaves = 2, .nodes_per_leaf = half, .spines = 1, .host_link = link_100g, .fabric_link = link_100g},
+                           Bytes{ranks * 40'000});
   const auto fabric = build(c.fabric);
   const SimTime exact = times * (2_us + Bytes{half * 40'000} / 100_Gbps);
   const Ended plain = ended(c, *fabric, schedule, By::whatever_suits);
@@ -275,7 +275,7 @@ TEST_CASE(
 }
 
 TEST_CASE("uncontended: messages that share a link go through events") {
-  AnyRun c = ring_of(FatTree{.leaves = 4, .nodes_per_leaf = 4, .spines = 1, .host_link = wire, .fabric_link = wire}, 1_MiB);
+  AnyRun c = ring_of(FatTree{.leaves = 4, .nodes_per_leaf = 4, .spines = 1, .host_link = link_100g, .fabric_link = link_100g}, 1_MiB);
   std::swap(c.placement[1], c.placement[6]);
   std::swap(c.placement[2], c.placement[9]);
   const auto fabric = build(c.fabric);

@@ -2,6 +2,7 @@
 
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/fabric_spec.hpp"
+#include "models/fabric/fabric_test.hpp"
 #include "sim/network/goodput.hpp"
 #include "sim/network/program_driver.hpp"
 
@@ -10,10 +11,10 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
+using weft::test::link_100g;
 
 namespace {
 
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 const HardwareProfile ideal;
 
 // Sends `count` datagrams of 4 KiB at once, from address 0 to address 1; or waits for so many.
@@ -38,7 +39,7 @@ struct Receiver final : Agent {
 
 // A ring of two ranks and a sender beside it, all from one leaf to another over one cable.
 SimTime ring_beside(int sent, int expected) {
-  const auto fabric = build(FatTree{.leaves = 2, .nodes_per_leaf = 2, .spines = 1, .host_link = wire, .fabric_link = wire});
+  const auto fabric = build(FatTree{.leaves = 2, .nodes_per_leaf = 2, .spines = 1, .host_link = link_100g, .fabric_link = link_100g});
   Routes routes(*fabric, {});
   SharedNetwork<PacketNetwork> network(*fabric, goodput_of_links(*fabric, ideal), PacketSettings{});
   Sender sender(sent);

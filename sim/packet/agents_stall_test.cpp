@@ -1,5 +1,6 @@
 // Agents that try again for ever: a run ends when nothing can come of it, and no sooner.
 #include "models/fabric/fabric_spec.hpp"
+#include "models/fabric/fabric_test.hpp"
 #include "sim/network/background_flows.hpp"
 #include "sim/packet/agent_driver.hpp"
 #include "sim/packet/testing.hpp"
@@ -12,10 +13,9 @@
 
 using namespace weft;
 using test::Wires;
+using weft::test::link_100g;
 
 namespace {
-
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 
 // Asks one question after the other, each again whenever `patience` has passed without an answer.
 struct Asker final : Agent {
@@ -66,7 +66,7 @@ struct Lone {
   SimTime start = {};
   AgentCost cost = {};
 
-  explicit Lone(LinkSpec link = wire) : fabric(build(Star{.nodes = 2, .host_link = link})) {}
+  explicit Lone(LinkSpec link = link_100g) : fabric(build(Star{.nodes = 2, .host_link = link})) {}
   SimTime run(const PacketSettings& settings) {
     Wires wires(*fabric, settings);
     DatagramNetwork net(wires.network, wires.routes);
@@ -98,7 +98,7 @@ TEST_CASE("agents: a link that stays down ends the run after many tries in vain,
 
 TEST_CASE("agents: of many that try again the error says since when, and all tries of a round count") {
   constexpr int many = 300;
-  const auto star = build(Star{.nodes = many + 1, .host_link = wire});
+  const auto star = build(Star{.nodes = many + 1, .host_link = link_100g});
   PacketSettings s = plain();
   s.faults.failures = {{"node300->switch", 100_us}};
   Wires wires(*star, s);
@@ -157,7 +157,7 @@ TEST_CASE("agents: a worker that comes late is waited for by those that try agai
     }
     void on_timer(Wire&, std::uint64_t) override {}
   };
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
   Wires wires(*star, plain());
   Asker asker;
   asker.patience = 2_us;
@@ -201,7 +201,8 @@ struct Around6 {
   BackgroundFlows<PacketNetwork> traffic;
 
   Around6(int priorities, int at_each)
-      : fabric(build(Torus{.dims = {switches}, .nodes_per_switch = 4, .host_link = wire, .fabric_link = wire, .priorities = priorities})),
+      : fabric(build(
+            Torus{.dims = {switches}, .nodes_per_switch = 4, .host_link = link_100g, .fabric_link = link_100g, .priorities = priorities})),
         routes(*fabric, {}),
         network(*fabric, goodput(), tight()),
         datagrams(network.model(), routes),

@@ -1,5 +1,6 @@
 #include "sim/packet/datagram_network.hpp"
 
+#include "models/fabric/fabric_test.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/star.hpp"
 #include "sim/packet/testing.hpp"
@@ -14,10 +15,9 @@
 
 using namespace weft;
 using test::Wires;
+using weft::test::link_100g;
 
 namespace {
-
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 
 // What each test lets its agents do.
 struct Scripted final : Agent {
@@ -37,7 +37,7 @@ struct Scripted final : Agent {
   std::string waiting() const override { return "waits for the test"; }
 };
 
-PacketSettings plain() { return {.packet = 1_KB, .switching = Switching::store_and_forward}; }
+PacketSettings whole_packets() { return {.packet = 1_KB, .switching = Switching::store_and_forward}; }
 
 Datagram datagram(Address from, Address to, std::int32_t bytes = 1'000) { return {.from = from, .to = to, .wire_bytes = bytes}; }
 
@@ -49,8 +49,8 @@ void run_out(Wires& wires, DatagramNetwork& net) {
 }  // namespace
 
 TEST_CASE("datagrams: one takes the time of a packet, and several queue behind one another") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
-  Wires wires(*star, plain());
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
+  Wires wires(*star, whole_packets());
   Scripted a, b;
   a.at_start = [](Wire& w) {
     for (int i = 0; i < 3; ++i) w.send(datagram(0, 1));
@@ -65,8 +65,8 @@ TEST_CASE("datagrams: one takes the time of a packet, and several queue behind o
 }
 
 TEST_CASE("datagrams: a programmable switch adds up what passes and sends one on, exactly") {
-  const auto star = build(Star{.nodes = 4, .host_link = wire});
-  Wires wires(*star, plain());
+  const auto star = build(Star{.nodes = 4, .host_link = link_100g});
+  Wires wires(*star, whole_packets());
   PayloadPool pool(2);
   std::vector<Scripted> workers(3);
   Scripted server, program;
@@ -102,8 +102,8 @@ TEST_CASE("datagrams: a programmable switch adds up what passes and sends one on
 }
 
 TEST_CASE("datagrams: a multicast crosses each link of its tree once, and each member and switch sees it once") {
-  const auto tree = build(FatTree{.leaves = 3, .nodes_per_leaf = 3, .spines = 2, .host_link = wire, .fabric_link = wire});
-  Wires wires(*tree, plain());
+  const auto tree = build(FatTree{.leaves = 3, .nodes_per_leaf = 3, .spines = 2, .host_link = link_100g, .fabric_link = link_100g});
+  Wires wires(*tree, whole_packets());
   std::vector<Scripted> hosts(9);
   Scripted leaf0, leaf1;
   DatagramNetwork net(wires.network, wires.routes);
@@ -131,8 +131,8 @@ TEST_CASE("datagrams: a multicast crosses each link of its tree once, and each m
 }
 
 TEST_CASE("datagrams: a switch has an address, and answers a group from where it is") {
-  const auto star = build(Star{.nodes = 3, .host_link = wire});
-  Wires wires(*star, plain());
+  const auto star = build(Star{.nodes = 3, .host_link = link_100g});
+  Wires wires(*star, whole_packets());
   std::vector<Scripted> hosts(3);
   Scripted program;
   DatagramNetwork net(wires.network, wires.routes);
@@ -146,8 +146,8 @@ TEST_CASE("datagrams: a switch has an address, and answers a group from where it
 }
 
 TEST_CASE("datagrams: two agents at one endpoint meet over their switch, a group of both included") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
-  Wires wires(*star, plain());
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
+  Wires wires(*star, whole_packets());
   Scripted a, b;
   DatagramNetwork net(wires.network, wires.routes);
   net.attach(0, 0, a);
@@ -164,8 +164,8 @@ TEST_CASE("datagrams: two agents at one endpoint meet over their switch, a group
 }
 
 TEST_CASE("datagrams: an agent takes them at its own rate and after its own delay") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
-  Wires wires(*star, plain());
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
+  Wires wires(*star, whole_packets());
   Scripted a, b, program;
   DatagramNetwork net(wires.network, wires.routes);
   a.at_start = [](Wire& w) {
@@ -182,8 +182,8 @@ TEST_CASE("datagrams: an agent takes them at its own rate and after its own dela
 }
 
 TEST_CASE("datagrams: timers of one date come in the order they were set, and a stuck run says who waits") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
-  Wires wires(*star, plain());
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
+  Wires wires(*star, whole_packets());
   Scripted a, b;
   std::vector<std::uint64_t> order;
   a.at_start = [](Wire& w) {
@@ -203,8 +203,8 @@ TEST_CASE("datagrams: timers of one date come in the order they were set, and a 
 }
 
 TEST_CASE("datagrams: what is lost, corrupted or dropped is given back, marks arrive with their datagram") {
-  const auto tree = build(FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 2, .host_link = wire, .fabric_link = wire});
-  PacketSettings s = plain();
+  const auto tree = build(FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 2, .host_link = link_100g, .fabric_link = link_100g});
+  PacketSettings s = whole_packets();
   s.switching = Switching::cut_through;
   s.faults.loss = 0.02;
   s.faults.corruption = 0.02;

@@ -1,3 +1,4 @@
+#include "models/fabric/fabric_test.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/star.hpp"
 #include "sim/packet/testing.hpp"
@@ -9,10 +10,10 @@
 
 using namespace weft;
 using test::Wires;
+using weft::test::link_100g;
 
 namespace {
 
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 constexpr PacketTransport transports[] = {PacketTransport::rdma, PacketTransport::dcqcn, PacketTransport::dctcp,
                                           PacketTransport::fixed_window};
 
@@ -42,7 +43,7 @@ Drawn any_run(std::uint64_t seed) {
   s.timeout = 100_us;
   s.retries = 12;
   s.seed = seed;
-  const auto fabric = build(FatTree{.leaves = 3, .nodes_per_leaf = 3, .spines = 2, .host_link = wire, .fabric_link = wire});
+  const auto fabric = build(FatTree{.leaves = 3, .nodes_per_leaf = 3, .spines = 2, .host_link = link_100g, .fabric_link = link_100g});
   Wires wires(*fabric, s);
   for (int i = 0; i < 30; ++i) {
     const int from = below(9), to = (from + 1 + below(8)) % 9;
@@ -77,7 +78,7 @@ TEST_CASE("packet: whatever is lost, corrupted, dropped or paused, every message
 }
 
 TEST_CASE("packet: the share lost is the probability") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
   PacketSettings s{.packet = 1_KB, .transport = PacketTransport::fixed_window};
   s.faults.loss = 0.01;
   Wires wires(*star, s);
@@ -88,7 +89,7 @@ TEST_CASE("packet: the share lost is the probability") {
 }
 
 TEST_CASE("packet: a message goes on when its link has recovered") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
   PacketSettings s{.packet = 1_KB, .transport = PacketTransport::rdma};
   s.faults.failures = {{"switch->node1", 10_us, 300_us}};
   Wires wires(*star, s);
@@ -100,7 +101,7 @@ TEST_CASE("packet: a message goes on when its link has recovered") {
 }
 
 TEST_CASE("packet: a link that stays down makes the sender give up, and the error names both ends") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
   PacketSettings s{.packet = 1_KB, .transport = PacketTransport::rdma};
   s.faults.failures = {{"switch->node1", 10_us}};
   s.timeout = 100_us;
@@ -118,7 +119,7 @@ TEST_CASE("packet: a link that stays down makes the sender give up, and the erro
 }
 
 TEST_CASE("packet: a failure of a link that does not exist is refused with all other problems") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
   PacketSettings s;
   s.packet = 0_B;
   s.faults.failures = {{"node0->swich", 10_us}};

@@ -1,5 +1,6 @@
 #include "sim/packet/packet_network.hpp"
 
+#include "models/fabric/fabric_test.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/graph_fabric.hpp"
 #include "models/fabric/routes.hpp"
@@ -13,10 +14,9 @@
 
 using namespace weft;
 using test::Wires;
+using weft::test::link_100g;
 
 namespace {
-
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 
 PacketSettings rdma() { return {.packet = 1_KB, .ecn = {.on = false}, .transport = PacketTransport::rdma}; }
 
@@ -73,7 +73,7 @@ TEST_CASE("packet: incast of n senders queues what n - 1 of them send") {
   // All start at once: while a sender's 100 packets arrive, n leave for each that goes on; the queue ends as n - 1 messages.
   for (const int n : {2, 3, 8}) {
     CAPTURE(n);
-    const auto star = build(Star{.nodes = n + 1, .host_link = wire});
+    const auto star = build(Star{.nodes = n + 1, .host_link = link_100g});
     Wires wires(*star, rdma());
     for (int from = 0; from < n; ++from) wires.send(from, n, 100_KB);
     const auto ends = wires.run();
@@ -90,7 +90,7 @@ TEST_CASE("packet: incast under pauses takes no longer, and queues a threshold a
   // idles, so the end is that without pauses.
   for (const int n : {2, 4, 8}) {
     CAPTURE(n);
-    const auto star = build(Star{.nodes = n + 1, .host_link = wire});
+    const auto star = build(Star{.nodes = n + 1, .host_link = link_100g});
     PacketSettings s = rdma();
     s.pfc = {.xoff = 40_KB, .xon = 36_KB};
     Wires wires(*star, s);
@@ -106,7 +106,7 @@ TEST_CASE("packet: incast under pauses takes no longer, and queues a threshold a
 TEST_CASE("packet: two messages share a cable in halves until the shorter has ended") {
   // Packets of 1000 B and 250 B of headers take 100 ns. They take turns on leaf0->spine0: the short one's last of 100 is the
   // 199th there, the long one's last of 300 the 400th. Then 4 cables of 500 ns and 3 switches that wait for 64 B.
-  const auto tree = build(FatTree{.leaves = 2, .nodes_per_leaf = 2, .spines = 1, .host_link = wire, .fabric_link = wire});
+  const auto tree = build(FatTree{.leaves = 2, .nodes_per_leaf = 2, .spines = 1, .host_link = link_100g, .fabric_link = link_100g});
   PacketSettings s = rdma();
   s.header = 250_B;
   Wires wires(*tree, s);

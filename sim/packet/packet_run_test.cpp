@@ -4,6 +4,7 @@
 #include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/bigraph.hpp"
+#include "models/fabric/fabric_test.hpp"
 #include "models/fabric/star.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/network/flow_network.hpp"
@@ -14,10 +15,9 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
+using weft::test::link_100g;
 
 namespace {
-
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 
 struct Both {
   NetworkRun packet, flow;
@@ -40,7 +40,7 @@ Both run(const Schedule& schedule, const Fabric& fabric, Bytes message, const Pa
 }  // namespace
 
 TEST_CASE("packet: ring takes the time of the flow model and the headers at each switch") {
-  const auto star = build(Star{.nodes = 16, .host_link = wire});
+  const auto star = build(Star{.nodes = 16, .host_link = link_100g});
   const Both both = run(ring_allreduce(16), *star, 16_MiB);
   // 30 steps, 64 bytes at 100 Gb/s each.
   CHECK(both.packet.finish == both.flow.finish + 30 * (64_B / 100_Gbps));
@@ -50,7 +50,7 @@ TEST_CASE("packet: ring takes the time of the flow model and the headers at each
 }
 
 TEST_CASE("packet: uncongested ring and HDRM are within a tenth of the flow model, whatever the packets and the transport") {
-  const auto bigraph = build(BiGraph{.switches = 8, .nodes_per_switch = 4, .host_link = wire, .fabric_link = wire});
+  const auto bigraph = build(BiGraph{.switches = 8, .nodes_per_switch = 4, .host_link = link_100g, .fabric_link = link_100g});
   const Schedule hdrm = build(Request{.algorithm = "hdrm", .ranks = 32, .bigraph = BiGraphShape{8, 4}});
   for (const Bytes packet : {1_KiB, 4_KiB, 64_KiB})
     for (const PacketTransport transport :
@@ -64,12 +64,12 @@ TEST_CASE("packet: uncongested ring and HDRM are within a tenth of the flow mode
 }
 
 TEST_CASE("packet: wire efficiency stretches packets as it stretches flows") {
-  const auto star = build(Star{.nodes = 4, .host_link = wire});
+  const auto star = build(Star{.nodes = 4, .host_link = link_100g});
   CHECK(run(ring_allreduce(4), *star, 4_MB, {}, {.wire_efficiency = 0.8}).ratio() == doctest::Approx(1).epsilon(0.001));
 }
 
 TEST_CASE("packet: a link whose rate depends on the flows that cross it is refused by name where a message needs it") {
-  const FabricSpec star = Star{.nodes = 2, .host_link = wire};
+  const FabricSpec star = Star{.nodes = 2, .host_link = link_100g};
   const auto refused = build(star, server_preset("single_nic"));
   CHECK_THROWS_WITH_AS(
       run(ring_allreduce(8), *refused, 1_MiB),
@@ -82,7 +82,7 @@ TEST_CASE("packet: a link whose rate depends on the flows that cross it is refus
 }
 
 TEST_CASE("packet: congested halving-doubling ends, near what fair sharing gives") {
-  const auto bigraph = build(BiGraph{.switches = 8, .nodes_per_switch = 4, .host_link = wire, .fabric_link = wire});
+  const auto bigraph = build(BiGraph{.switches = 8, .nodes_per_switch = 4, .host_link = link_100g, .fabric_link = link_100g});
   const Both both = run(build(Request{.algorithm = "halving_doubling", .ranks = 32}), *bigraph, 8_MiB);
   CHECK(both.flow.solves > 0);
   CHECK(both.ratio() > 0.95);
@@ -112,7 +112,7 @@ TEST_CASE("packet: a NIC that is slower than PCIe takes from a GPU what it can s
 }
 
 TEST_CASE("packet: a run whose peers are lost ends with an error") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
   PacketSettings settings{.transport = PacketTransport::rdma};
   settings.faults.failures = {{"node0->switch", 0_us}};
   settings.retries = 0;

@@ -1,4 +1,5 @@
 #include "models/fabric/bigraph.hpp"
+#include "models/fabric/fabric_test.hpp"
 #include "models/fabric/graph_fabric.hpp"
 #include "models/fabric/star.hpp"
 #include "sim/packet/testing.hpp"
@@ -10,10 +11,9 @@
 
 using namespace weft;
 using test::Wires;
+using weft::test::link_100g;
 
 namespace {
-
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 
 PacketSettings lossless() {
   return {.packet = 1_KB, .ecn = {.on = false}, .pfc = {.xoff = 50_KB, .xon = 40_KB}, .transport = PacketTransport::rdma};
@@ -76,7 +76,7 @@ TEST_CASE("packet: pauses travel to the senders, and nothing is lost") {
 
 TEST_CASE("packet: the fuller a switch is, the earlier it pauses, so that its buffer is never exceeded") {
   // Four senders may have xoff = 50 KB each, more than the buffer of 160 KB. Five links keep a headroom of 12.5 KB and two packets each.
-  const auto star = build(Star{.nodes = 5, .host_link = wire});
+  const auto star = build(Star{.nodes = 5, .host_link = link_100g});
   PacketSettings s = lossless();
   s.switch_buffer = 160_KB;
   Wires wires(*star, s);
@@ -100,7 +100,7 @@ TEST_CASE("packet: the fuller a switch is, the earlier it pauses, so that its bu
 }
 
 TEST_CASE("packet: xoff on one link does not stop another priority or another link") {
-  const auto star = build(Star{.nodes = 4, .host_link = wire});
+  const auto star = build(Star{.nodes = 4, .host_link = link_100g});
   Wires wires(*star, lossless());
   wires.send(0, 3, 1_MB);
   wires.send(1, 3, 1_MB);
@@ -111,7 +111,7 @@ TEST_CASE("packet: xoff on one link does not stop another priority or another li
 }
 
 TEST_CASE("packet: a BiGraph of one priority deadlocks when both parts turn, and the cycle is named") {
-  const BiGraph shape{.switches = 4, .nodes_per_switch = 1, .host_link = wire, .fabric_link = wire, .priorities = 1};
+  const BiGraph shape{.switches = 4, .nodes_per_switch = 1, .host_link = link_100g, .fabric_link = link_100g, .priorities = 1};
   std::string stall;
   const auto ends = turn_in_circles(*build(shape), &stall);
   CHECK(std::ranges::count(ends, SimTime::never()) == 4);
@@ -121,7 +121,7 @@ TEST_CASE("packet: a BiGraph of one priority deadlocks when both parts turn, and
 }
 
 TEST_CASE("packet: with two priorities the same load ends") {
-  const BiGraph shape{.switches = 4, .nodes_per_switch = 1, .host_link = wire, .fabric_link = wire, .priorities = 2};
+  const BiGraph shape{.switches = 4, .nodes_per_switch = 1, .host_link = link_100g, .fabric_link = link_100g, .priorities = 2};
   std::string stall;
   const auto ends = turn_in_circles(*build(shape), &stall);
   CHECK(std::ranges::count(ends, SimTime::never()) == 0);

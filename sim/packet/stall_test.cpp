@@ -1,6 +1,7 @@
 // Runs that cannot end although something always happens: they end all the same, and say why.
 #include "collectives/algorithms/registry.hpp"
 #include "models/fabric/fabric_spec.hpp"
+#include "models/fabric/fabric_test.hpp"
 #include "sim/packet/testing.hpp"
 #include "sim/shared_run.hpp"
 
@@ -13,17 +14,17 @@
 
 using namespace weft;
 using test::Wires;
+using weft::test::link_100g;
 
 namespace {
 
-constexpr LinkSpec wire{100_Gbps, 500_ns};
-const HardwareProfile ideal;
+const HardwareProfile no_overheads;
 
 PacketSettings tight() { return {.packet = 1_KB, .ecn = {.on = false}, .pfc = {.xoff = 16_KB, .xon = 8_KB}}; }
 
 // A ring of switches, four nodes each, whose links make a cycle: without a second priority it deadlocks.
 FabricSpec ring_of_switches(int priorities) {
-  return Torus{.dims = {6}, .nodes_per_switch = 4, .host_link = wire, .fabric_link = wire, .priorities = priorities};
+  return Torus{.dims = {6}, .nodes_per_switch = 4, .host_link = link_100g, .fabric_link = link_100g, .priorities = priorities};
 }
 
 struct Ask {
@@ -42,7 +43,8 @@ SimTime beside_traffic(const Ask& ask, int from, int to) {
   const Schedule schedule =
       build(Request{.collective = ask.collective, .algorithm = ask.algorithm, .ranks = static_cast<int>(ask.placement.size())});
   const Program program = program_of(schedule, ask.size.count / 4 / schedule.chunks * schedule.chunks, 4);
-  const Job job{.name = "it", .placed = PlacedProgram{.program = program, .placement = ask.placement, .hardware = ideal, .name = "it"}};
+  const Job job{.name = "it",
+                .placed = PlacedProgram{.program = program, .placement = ask.placement, .hardware = no_overheads, .name = "it"}};
   const TrafficSpec endless{.pattern = TrafficPattern::pairs, .pairs = {{from, to}}, .size = 64_KiB};
   return run_on(NetworkKind::packet, {{&job, 1}, {&endless, 1}}, {.routes = routes, .packet = ask.settings}, Around::nothing).finish;
 }
@@ -72,7 +74,7 @@ TEST_CASE("stall: a deadlock is found and named while traffic elsewhere never en
 }
 
 TEST_CASE("stall: a job whose NIC has failed for good ends the run, though traffic elsewhere does not end") {
-  Ask ask{.fabric = Star{.nodes = 6, .host_link = wire},
+  Ask ask{.fabric = Star{.nodes = 6, .host_link = link_100g},
           .algorithm = "chain",
           .collective = Collective::broadcast,
           .placement = {0, 1, 2},
@@ -105,7 +107,7 @@ struct Drawn {
   static FabricSpec shape(std::uint64_t seed) {
     return Torus{.dims = seed % 2 ? std::vector{5} : std::vector{3, 3},
                  .nodes_per_switch = 2,
-                 .host_link = wire,
+                 .host_link = link_100g,
                  .fabric_link = {seed % 3 ? 100_Gbps : 50_Gbps, seed % 4 == 1 ? 20_us : 300_ns},
                  .priorities = 1};
   }
@@ -155,7 +157,8 @@ TEST_CASE("stall: what is said never to end does not, and of what does not end i
 
 TEST_CASE("stall: a deadlock that a failing link will empty is not for ever") {
   // The cycle of pause_test.cpp: what the link between upper0 and lower0 holds gets lost with it.
-  const auto fabric = build(BiGraph{.switches = 4, .nodes_per_switch = 1, .host_link = wire, .fabric_link = wire, .priorities = 1});
+  const auto fabric =
+      build(BiGraph{.switches = 4, .nodes_per_switch = 1, .host_link = link_100g, .fabric_link = link_100g, .priorities = 1});
   PacketSettings s = tight();
   s.timeout = 2_s;
   s.faults.failures = {{"upper0->lower0", 1_s, 1'001_ms}};

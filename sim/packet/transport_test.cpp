@@ -1,3 +1,4 @@
+#include "models/fabric/fabric_test.hpp"
 #include "models/fabric/star.hpp"
 #include "sim/packet/testing.hpp"
 
@@ -8,10 +9,9 @@
 
 using namespace weft;
 using test::Wires;
+using weft::test::link_100g;
 
 namespace {
-
-constexpr LinkSpec wire{100_Gbps, 500_ns};
 
 PacketSettings with(PacketTransport transport) { return {.packet = 1_KB, .ecn = {.min = 65_KB, .max = 65_KB}, .transport = transport}; }
 
@@ -19,7 +19,7 @@ PacketSettings with(PacketTransport transport) { return {.packet = 1_KB, .ecn = 
 
 TEST_CASE("packet: a window of one packet sends one a round trip") {
   // There: 2 * 500 ns, 64 of the headers at the switch, 80 ns of packet. Back: 1000 ns and the same for 64 bytes.
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
   PacketSettings s = with(PacketTransport::fixed_window);
   s.window = 1_KB;
   const SimTime there = 1'000_ns + 64 * 80_ps + 80_ns, back = 1'000_ns + 2 * 64 * 80_ps;
@@ -34,7 +34,7 @@ TEST_CASE("packet: a window of one packet sends one a round trip") {
 }
 
 TEST_CASE("packet: a window larger than the round trip holds does not slow a message down") {
-  const auto star = build(Star{.nodes = 2, .host_link = wire});
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
   for (const PacketTransport transport :
        {PacketTransport::fixed_window, PacketTransport::dctcp, PacketTransport::dcqcn, PacketTransport::rdma}) {
     CAPTURE(name_of(transport));
@@ -61,7 +61,7 @@ TEST_CASE("packet: DCTCP's slow start doubles the window each round trip, also w
 }
 
 TEST_CASE("packet: two DCTCP messages share a link in halves, and the queue stays near the threshold") {
-  const auto star = build(Star{.nodes = 3, .host_link = wire});
+  const auto star = build(Star{.nodes = 3, .host_link = link_100g});
   const auto second_takes = [&](Bytes bytes) {
     Wires wires(*star, with(PacketTransport::dctcp));
     wires.send(0, 2, 80_MB);
@@ -81,7 +81,7 @@ TEST_CASE("packet: two DCTCP messages share a link in halves, and the queue stay
 }
 
 TEST_CASE("packet: two DCQCN messages share a link, and notifications hold the queue down") {
-  const auto star = build(Star{.nodes = 3, .host_link = wire});
+  const auto star = build(Star{.nodes = 3, .host_link = link_100g});
   PacketSettings s = with(PacketTransport::dcqcn);
   s.ecn = {.min = 100_KB, .max = 400_KB, .probability = 0.2};
   Wires wires(*star, s);
@@ -101,7 +101,7 @@ TEST_CASE("packet: two DCQCN messages share a link, and notifications hold the q
 }
 
 TEST_CASE("packet: messages of one NIC take turns, packet by packet") {
-  const auto star = build(Star{.nodes = 4, .host_link = wire});
+  const auto star = build(Star{.nodes = 4, .host_link = link_100g});
   Wires wires(*star, with(PacketTransport::rdma));
   wires.send(0, 1, 100_KB);
   wires.send(0, 2, 100_KB);
@@ -113,7 +113,7 @@ TEST_CASE("packet: messages of one NIC take turns, packet by packet") {
 }
 
 TEST_CASE("packet: without pauses a full buffer drops, and what is dropped is retransmitted") {
-  const auto star = build(Star{.nodes = 5, .host_link = wire});
+  const auto star = build(Star{.nodes = 5, .host_link = link_100g});
   for (const PacketTransport transport : {PacketTransport::fixed_window, PacketTransport::dctcp, PacketTransport::rdma}) {
     CAPTURE(name_of(transport));
     PacketSettings s = with(transport);
@@ -133,7 +133,7 @@ TEST_CASE("packet: without pauses a full buffer drops, and what is dropped is re
 }
 
 TEST_CASE("packet: a marking step marks what joins a queue of that length and nothing below") {
-  const auto star = build(Star{.nodes = 3, .host_link = wire});
+  const auto star = build(Star{.nodes = 3, .host_link = link_100g});
   PacketSettings s = with(PacketTransport::fixed_window);
   s.ecn = {.min = 20_KB, .max = 20_KB};
   Wires below(*star, s);
@@ -147,7 +147,7 @@ TEST_CASE("packet: a marking step marks what joins a queue of that length and no
 }
 
 TEST_CASE("packet: RED marks a share of the packets that grows with the queue") {
-  const auto star = build(Star{.nodes = 3, .host_link = wire});
+  const auto star = build(Star{.nodes = 3, .host_link = link_100g});
   PacketSettings s = with(PacketTransport::rdma);
   s.ecn = {.min = 1_B, .max = 10_MB, .probability = 1};
   Wires wires(*star, s);

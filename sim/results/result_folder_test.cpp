@@ -12,10 +12,10 @@ using namespace weft;
 
 namespace {
 
-class Folder {
+class ResultsFolder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_results_{}", ::getpid())) {}
-  ~Folder() { std::filesystem::remove_all(path_); }
+  ResultsFolder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_results_{}", ::getpid())) {}
+  ~ResultsFolder() { std::filesystem::remove_all(path_); }
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const char* name) const { return path_ / name; }
   bool has(const char* name) const { return std::filesystem::exists(path_ / name); }
@@ -35,11 +35,11 @@ std::vector<Result> results_of(const std::vector<Case>& cases, bool trace) {
   return out;
 }
 
-void run_into(const Folder& folder, const std::vector<Case>& cases, const ResultFolderOptions& options = {}) {
+void run_into(const ResultsFolder& folder, const std::vector<Case>& cases, const ResultFolderOptions& options = {}) {
   ResultFolder(folder.path(), cases, options).write(results_of(cases, options.trace));
 }
 
-Lines refused(const Folder& folder, const std::vector<Case>& cases, const ResultFolderOptions& options = {}) {
+Lines refused(const ResultsFolder& folder, const std::vector<Case>& cases, const ResultFolderOptions& options = {}) {
   try {
     ResultFolder(folder.path(), cases, options);
     return {};
@@ -51,7 +51,7 @@ Lines refused(const Folder& folder, const std::vector<Case>& cases, const Result
 }  // namespace
 
 TEST_CASE("a folder is made, files are replaced whole, and there is never an empty one") {
-  const Folder folder;
+  const ResultsFolder folder;
   const auto cases = named("first");
   const std::filesystem::path deep = folder / "made" / "on the way";
   ResultFolder results(deep, cases, {});
@@ -67,7 +67,7 @@ TEST_CASE("a folder is made, files are replaced whole, and there is never an emp
 TEST_CASE("the same run may be repeated into its folder, whatever its name") {
   for (const char* name : {"first", "a, \"b\"", "größer"}) {
     CAPTURE(name);
-    const Folder folder;
+    const ResultsFolder folder;
     run_into(folder, named(name), {.trace = true});
     CHECK(folder.has("trace.json"));
     CHECK(refused(folder, named(name), {.trace = true}) == Lines{});
@@ -75,7 +75,7 @@ TEST_CASE("the same run may be repeated into its folder, whatever its name") {
 }
 
 TEST_CASE("results of another scenario are replaced only by force") {
-  const Folder folder;
+  const ResultsFolder folder;
   run_into(folder, named("first"), {.trace = true});
   const Lines lines = refused(folder, named("second"), {.trace = true});
   REQUIRE(lines.size() == 3);
@@ -88,7 +88,7 @@ TEST_CASE("results of another scenario are replaced only by force") {
 }
 
 TEST_CASE("results of two scenarios are not those of one of them") {
-  const Folder folder;
+  const ResultsFolder folder;
   auto both = named("first");
   for (Case& one : named("second")) both.push_back(std::move(one));
   run_into(folder, both);
@@ -97,7 +97,7 @@ TEST_CASE("results of two scenarios are not those of one of them") {
 }
 
 TEST_CASE("a trace of earlier results of the scenario does not stay beside new ones; another's does") {
-  const Folder folder;
+  const ResultsFolder folder;
   run_into(folder, named("first"), {.trace = true});
   const auto cases = named("first");
   ResultFolder results(folder.path(), cases, {});
@@ -112,7 +112,7 @@ TEST_CASE("a trace of earlier results of the scenario does not stay beside new o
 }
 
 TEST_CASE("files that weft did not write, and inputs, are refused") {
-  const Folder folder;
+  const ResultsFolder folder;
   std::filesystem::create_directories(folder.path());
   std::ofstream(folder / "results.csv") << "mine\n1\n";
   std::ofstream(folder / "results.json") << good_scenario().dump();

@@ -15,12 +15,12 @@ using namespace weft;
 
 namespace {
 
-class Folder {
+class JournalFolder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_journal_{}", ::getpid())) {
+  JournalFolder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_journal_{}", ::getpid())) {
     std::filesystem::create_directories(path_);
   }
-  ~Folder() { std::filesystem::remove_all(path_); }
+  ~JournalFolder() { std::filesystem::remove_all(path_); }
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const char* name) const { return path_ / name; }
 
@@ -36,7 +36,7 @@ std::vector<Result> rows_of_case(const std::vector<Case>& cases) {
   return out;
 }
 
-std::ptrdiff_t found(const Folder& folder, const std::vector<Case>& cases, bool trace = false) {
+std::ptrdiff_t found(const JournalFolder& folder, const std::vector<Case>& cases, bool trace = false) {
   const RowJournal journal(folder.path(), names_of(cases), true);
   return std::ranges::count_if(journal.known(rows_of(cases), {.trace = trace}), [](const Result& r) { return r.row.has_value(); });
 }
@@ -44,7 +44,7 @@ std::ptrdiff_t found(const Folder& folder, const std::vector<Case>& cases, bool 
 }  // namespace
 
 TEST_CASE("rows that were written are known when the run goes on, and no others") {
-  const Folder folder;
+  const JournalFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   {
@@ -70,7 +70,7 @@ TEST_CASE("rows that were written are known when the run goes on, and no others"
 }
 
 TEST_CASE("a row that says what would be gained is another than one that does not, or of another number of resources") {
-  const Folder folder;
+  const JournalFolder folder;
   const auto cases = cases_of(good_scenario());
   RowJournal(folder.path(), names_of(cases), false, 2).add(0, rows_of_case(cases)[0]);
   for (const int what_if : {0, 1, 2}) {
@@ -81,7 +81,7 @@ TEST_CASE("a row that says what would be gained is another than one that does no
 }
 
 TEST_CASE("a line that a killed run has begun is dropped, and what follows is whole") {
-  const Folder folder;
+  const JournalFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   RowJournal(folder.path(), names_of(cases), false).add(0, rows[0]);
@@ -95,7 +95,7 @@ TEST_CASE("a line that a killed run has begun is dropped, and what follows is wh
 }
 
 TEST_CASE("a run that starts again keeps the earlier rows until it has as many") {
-  const Folder folder;
+  const JournalFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   {
@@ -119,7 +119,7 @@ TEST_CASE("a run that starts again keeps the earlier rows until it has as many")
 }
 
 TEST_CASE("when all rows are there, their file has the same bytes whichever was done first and however often the run was killed") {
-  const Folder folder;
+  const JournalFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   const auto written = [&](std::initializer_list<std::size_t> order, std::size_t killed_after) {
@@ -141,7 +141,7 @@ TEST_CASE("when all rows are there, their file has the same bytes whichever was 
 }
 
 TEST_CASE("timelines are kept with the place of their row") {
-  const Folder folder;
+  const JournalFolder folder;
   const auto cases = cases_of(good_scenario());
   auto rows = rows_of_case(cases);
   rows[1].trace = "events,\nof row 1";
@@ -152,7 +152,7 @@ TEST_CASE("timelines are kept with the place of their row") {
 }
 
 TEST_CASE("fewer rows do not take the place of more, unless they are all there are") {
-  const Folder folder;
+  const JournalFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   auto fewer = rows;

@@ -33,7 +33,7 @@ Scenario scenario_of(const Json& json) {
   return out;
 }
 
-Row outcome(const Json& json) {
+Row outcome_of_two_layers(const Json& json) {
   const Scenario s = scenario_of(json);
   return Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front());
 }
@@ -41,7 +41,7 @@ Row outcome(const Json& json) {
 // What the collective by itself takes.
 SimTime all_reduce(Json json, Bytes size) {
   json["workload"] = {{"algorithm", json["workload"]["algorithm"]}, {"ranks", 4}, {"size", fmt::format("{}B", size.count)}};
-  return outcome(json).time;
+  return outcome_of_two_layers(json).time;
 }
 
 constexpr std::string_view networks[] = {"flow", "packet"};
@@ -54,11 +54,11 @@ TEST_CASE("training in the network: without overlap a step is compute and one al
       CAPTURE(network);
       CAPTURE(algorithm.dump());
       const Json none = training(network, algorithm, "none");
-      const Row out = outcome(none);
+      const Row out = outcome_of_two_layers(none);
       CHECK(out.time == out.training->compute + out.training->exposed);
       CHECK(out.training->exposed == all_reduce(none, 2_MiB));
       const Json one_bucket = training(network, algorithm, {{"name", "ddp"}, {"bucket", "1GiB"}, {"first_bucket", "1GiB"}});
-      CHECK(outcome(one_bucket).time == out.time);
+      CHECK(outcome_of_two_layers(one_bucket).time == out.time);
     }
 }
 
@@ -68,9 +68,9 @@ TEST_CASE("training in the network: a bucket hides behind the backward pass of t
     CAPTURE(network);
     const Json ddp = training(network, "atp", {{"name", "ddp"}, {"bucket", "1MiB"}, {"first_bucket", "1MiB"}});
     const SimTime last = all_reduce(ddp, 1_MiB);
-    if (network == "flow") CHECK(outcome(ddp).training->exposed == last);
-    CHECK(outcome(ddp).training->exposed <= last);  // on packet the window has grown
-    CHECK(2 * outcome(ddp).training->exposed > last);
+    if (network == "flow") CHECK(outcome_of_two_layers(ddp).training->exposed == last);
+    CHECK(outcome_of_two_layers(ddp).training->exposed <= last);  // on packet the window has grown
+    CHECK(2 * outcome_of_two_layers(ddp).training->exposed > last);
   }
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("training in the network: every engine comes to its end with right sum
       for (const std::string_view network : networks) {
         Json json = training(network, algorithm, engine);
         json["workload"]["iterations"] = 2;
-        const Row out = outcome(json);
+        const Row out = outcome_of_two_layers(json);
         times.push_back(out.training->exposed.seconds());
         REQUIRE(out.in_network);
         const std::int64_t each = std::string_view(algorithm) == "atp" ? 62 : 32;
@@ -100,9 +100,9 @@ TEST_CASE("training in the network: every engine comes to its end with right sum
       rough["workload"]["ranks"] = 6;
       rough["workload"]["stragglers"] = {{"spread", 0.3}};
       rough["workload"]["iterations"] = 2;
-      const Row a = outcome(rough);
+      const Row a = outcome_of_two_layers(rough);
       CHECK(a.time > 6_ms);
-      CHECK(a.time == outcome(rough).time);
+      CHECK(a.time == outcome_of_two_layers(rough).time);
     }
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("training in the network: streams share the one job, whose packets go 
   Json in_turn = together;
   in_turn["workload"]["engine"]["streams"] = 1;
   for (Json* json : {&together, &in_turn}) (*json)["fabric"]["link"]["latency"] = "50us";
-  const SimTime fast = outcome(together).time, slow = outcome(in_turn).time;
+  const SimTime fast = outcome_of_two_layers(together).time, slow = outcome_of_two_layers(in_turn).time;
   CHECK(slow > fast + 2 * 200_us);
   CHECK(slow < fast + 5 * 200_us);
 }
@@ -125,7 +125,7 @@ TEST_CASE("training in the network: beside another job of ATP, on one switch, bo
     json["fabric"]["nodes"] = 10;
     json["fabric"]["programmable"] = {{"aggregators", 256}};
     json["jobs"] = Json::array({{{"name", "neighbour"}, {"size", "4MiB"}, {"ranks", 4}, {"iterations", 20}}});
-    const Row out = outcome(json);
+    const Row out = outcome_of_two_layers(json);
     REQUIRE(out.jobs.size() == 2);
     CHECK(out.jobs[0].time == out.time);
     CHECK(out.jobs[0].slowdown() >= 1);
@@ -143,7 +143,7 @@ TEST_CASE("training in the network: where a rank's link fails for good, the run 
   json["packet"] = {{"faults", {{"failures", Json::array({{{"link", "node1->switch"}, {"at", "5ms"}}})}}}};
   json["jobs"] = Json::array({{{"name", "neighbour"}, {"size", "1MiB"}, {"ranks", 4}, {"iterations", 60}}});
   try {
-    outcome(json);
+    outcome_of_two_layers(json);
     FAIL("it ends");
   } catch (const RunError& error) {
     const std::string text = error.what();
@@ -157,7 +157,7 @@ TEST_CASE("training in the network: where a rank's link fails for good, the run 
 TEST_CASE("training in the network: models in parts are jobs of their own") {
   Json json = training("flow", "atp", "none");
   json["workload"]["model_parallel"] = 2;
-  const Row out = outcome(json);
+  const Row out = outcome_of_two_layers(json);
   CHECK(out.in_network->jobs.size() == 2);
   CHECK(out.training->exposed > SimTime{});
 }

@@ -37,8 +37,8 @@ std::vector<Bytes> by_twos(int from, int to) {
   return out;
 }
 
-constexpr auto all = [](std::size_t) { return true; };
-constexpr auto none = [](std::size_t) { return false; };
+constexpr auto all_of_them = [](std::size_t) { return true; };
+constexpr auto none_of_them = [](std::size_t) { return false; };
 
 TEST_CASE("advice: between two known sizes a time is expected on the line through both, beyond them what its busiest link needs") {
   AdviseCurve curve;
@@ -54,10 +54,10 @@ TEST_CASE("advice: crossings are where the lines cross, and who cannot be first 
   // 0: 1 us + 100 ps/B; 1: 10 us + 10 ps/B; 2: 20 us + 1 ps/B. 0 and 1 cross at 9 us / 90 ps = 100,000 B, 1 and 2 at 10 us / 9 ps
   // = 1,111,111 B. 3 takes ten times as long as 0 everywhere, 4 fails.
   Lines lines{.of = {{1e6, 100}, {1e7, 10}, {2e7, 1}, {1e7, 1000}, {1, 1}}, .fails = 4};
-  AdviseSearch search(5, 4, none, std::ref(lines));
+  AdviseSearch search(5, 4, none_of_them, std::ref(lines));
   const std::vector<Bytes> sizes = by_twos(3, 33);
   search.run(sizes);
-  const auto ranges = advised_ranges(search.times(), all);
+  const auto ranges = advised_ranges(search.times(), all_of_them);
   REQUIRE(ranges.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(ranges[i].candidate == i);
   CHECK(std::abs(static_cast<double>(ranges[0].to.count) / 100'000 - 1) < 0.05);
@@ -72,9 +72,9 @@ TEST_CASE("advice: crossings are where the lines cross, and who cannot be first 
 TEST_CASE("advice: who is first only between the sizes that all are simulated at is found") {
   // 1 is first from 9 us / 999 ps = 9,009 B to 90 us / 0.9 ps = 100 MB, while 0 and 2 are first at the ends.
   Lines lines{.of = {{1e6, 1000}, {1e7, 1}, {1e8, 0.1}}};
-  AdviseSearch search(3, 4, none, std::ref(lines));
+  AdviseSearch search(3, 4, none_of_them, std::ref(lines));
   search.run({8_B, Bytes{1 << 20}, Bytes{std::int64_t{1} << 33}});
-  const auto ranges = advised_ranges(search.times(), all);
+  const auto ranges = advised_ranges(search.times(), all_of_them);
   REQUIRE(ranges.size() == 3);
   CHECK(std::abs(static_cast<double>(ranges[0].to.count) / 9'009 - 1) < 0.05);
   CHECK(std::abs(static_cast<double>(ranges[1].to.count) / 1e8 - 1) < 0.05);
@@ -103,7 +103,7 @@ TEST_CASE("advice: who has fewer links for few bytes is not taken for slow with 
         return out;
       });
   search.run(by_twos(3, 33));
-  const auto ranges = advised_ranges(search.times(), all);
+  const auto ranges = advised_ranges(search.times(), all_of_them);
   REQUIRE(!ranges.empty());
   CHECK(ranges.back().candidate == 1);
   CHECK(std::abs(static_cast<double>(ranges[0].to.count) / 100'000 - 1) < 0.05);  // 9 us / 90 ps

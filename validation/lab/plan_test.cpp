@@ -12,7 +12,7 @@
 namespace weft::lab {
 namespace {
 
-constexpr LinkSpec link{200_Mbps, 20_us};
+constexpr LinkSpec slow_link{200_Mbps, 20_us};
 
 Plan plan_of(const FabricSpec& spec, Ecmp ecmp = {}, Programs programs = Programs::no) {
   return plan(*build(spec), ecmp, "weft-7", programs);
@@ -102,7 +102,7 @@ class Walk {
 };
 
 TEST_CASE("two hosts on a switch are three namespaces, two cables, four buckets") {
-  const Plan p = plan_of(Star{.nodes = 2, .host_link = link});
+  const Plan p = plan_of(Star{.nodes = 2, .host_link = slow_link});
   CHECK(p.namespaces == std::vector<std::string>{"weft-7-net", "weft-7-h0", "weft-7-h1"});
   CHECK(p.packet_bytes == 5000);  // 200 us at 200 Mb/s
   CHECK(lines_with(p, "type veth") ==
@@ -122,10 +122,11 @@ TEST_CASE("two hosts on a switch are three namespaces, two cables, four buckets"
 
 TEST_CASE("frames take the paths that the routes chose") {
   const std::vector<std::pair<FabricSpec, Ecmp>> fabrics = {
-      {Star{.nodes = 5, .host_link = link}, {}},
+      {Star{.nodes = 5, .host_link = slow_link}, {}},
       {two_switches(100_Mbps), {}},
-      {FatTree{.leaves = 3, .nodes_per_leaf = 2, .spines = 2, .host_link = link, .fabric_link = link}, {.policy = EcmpPolicy::d_mod_k}},
-      {BiGraph{.switches = 6, .nodes_per_switch = 2, .host_link = link, .fabric_link = link}, {.policy = EcmpPolicy::d_mod_k}},
+      {FatTree{.leaves = 3, .nodes_per_leaf = 2, .spines = 2, .host_link = slow_link, .fabric_link = slow_link},
+       {.policy = EcmpPolicy::d_mod_k}},
+      {BiGraph{.switches = 6, .nodes_per_switch = 2, .host_link = slow_link, .fabric_link = slow_link}, {.policy = EcmpPolicy::d_mod_k}},
   };
   for (const auto& [spec, ecmp] : fabrics) {
     const std::string type(type_name(spec));
@@ -148,9 +149,9 @@ TEST_CASE("frames take the paths that the routes chose") {
 
 TEST_CASE("programs of switches are reached over the links of the fabric, and a cable of their own without a bucket") {
   const std::vector<FabricSpec> fabrics = {
-      Star{.nodes = 3, .host_link = link},
+      Star{.nodes = 3, .host_link = slow_link},
       two_switches(100_Mbps),
-      FatTree{.leaves = 3, .nodes_per_leaf = 2, .spines = 2, .host_link = link, .fabric_link = link},
+      FatTree{.leaves = 3, .nodes_per_leaf = 2, .spines = 2, .host_link = slow_link, .fabric_link = slow_link},
   };
   for (const FabricSpec& spec : fabrics) {
     const std::string type(type_name(spec));
@@ -208,12 +209,12 @@ TEST_CASE("commands of one tool in one namespace stand together, so that a batch
 }
 
 TEST_CASE("what a lab cannot be is refused with the way out") {
-  CHECK_THROWS_WITH_AS(plan_of(Star{.nodes = 200, .host_link = link}), "/fabric: the lab has 2 to 128 hosts, got 200", InputError);
+  CHECK_THROWS_WITH_AS(plan_of(Star{.nodes = 200, .host_link = slow_link}), "/fabric: the lab has 2 to 128 hosts, got 200", InputError);
   CHECK_THROWS_WITH_AS(plan_of(Star{.nodes = 2, .host_link = {100_Gbps, 0_us}}),
                        "/fabric: the lab has links of 1Mbps to 10Gbps, but node0->switch has 100Gbps; write --set "
                        "/fabric/link/bandwidth=200Mbps",
                        InputError);
-  const FatTree tree{.leaves = 3, .nodes_per_leaf = 2, .spines = 2, .host_link = link, .fabric_link = link};
+  const FatTree tree{.leaves = 3, .nodes_per_leaf = 2, .spines = 2, .host_link = slow_link, .fabric_link = slow_link};
   CHECK_THROWS_WITH_AS(plan_of(tree, {.policy = EcmpPolicy::least_loaded}),
                        "/fabric/ecmp: the lab's paths are fixed before anything runs, which \"least_loaded\" is not", InputError);
   CHECK_THROWS_WITH_AS(plan_of(tree, {.policy = EcmpPolicy::hash, .seed = 3}),

@@ -92,6 +92,7 @@ class CsvReader {
     row.nodes = count("nodes"), row.gpus = count("gpus"), row.ranks = count("ranks");
     row.collective = text("collective");
     row.back_to_back = count("back_to_back");
+    row.gpus_of_a_process = std::max(1, count("gpus_of_a_process"));
     if (columns_.has("benchmark")) read_benchmark(row);
     if (row.collective == "latency" || row.collective.ends_with("bandwidth")) row.ranks = 2;
     if (const auto size = whole_number_in(text("size_bytes")))

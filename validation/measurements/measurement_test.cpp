@@ -28,7 +28,7 @@ node0:4101:4101 [0] NCCL INFO something in between
 
 Measurements parse(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
 
-Lines problems_of(const std::string& text, const ReadOptions& options = {}) {
+Lines problems_of_text(const std::string& text, const ReadOptions& options = {}) {
   try {
     parse(text, options);
   } catch (const InputError& error) {
@@ -95,18 +95,18 @@ TEST_CASE("measurements: old and new shapes of the nccl-tests table") {
 
 TEST_CASE("measurements: each bad line of an nccl-tests table is told, and can be skipped") {
   const std::string text = replaced(replaced(nccl_table, "13.24", "-3"), "6.24       0", "6.24       7");
-  CHECK(problems_of(text) == Lines{"f:12: the time must be more than 0 us, got -3",
-                                   "f:14: 7 values of the result were wrong; the time of a wrong result is none"});
+  CHECK(problems_of_text(text) == Lines{"f:12: the time must be more than 0 us, got -3",
+                                        "f:14: 7 values of the result were wrong; the time of a wrong result is none"});
   const Measurements read = parse(text, {.skip_bad = true});
   CHECK(read.rows.size() == 2);
   CHECK(read.skipped.size() == 2);
-  CHECK(problems_of(replaced(nccl_table, "166.4", "0.1664")) ==
+  CHECK(problems_of_text(replaced(nccl_table, "166.4", "0.1664")) ==
         Lines{"f:14: 1048576 bytes in 0.1664 us are 6302 GB/s, but the line says 6.3; sizes must be in bytes, times in us, algbw in GB/s"});
-  CHECK(problems_of(replaced(nccl_table, "1048576   ", "1048576.5")) ==
+  CHECK(problems_of_text(replaced(nccl_table, "1048576   ", "1048576.5")) ==
         Lines{"f:14: the size must be a whole number of bytes, got \"1048576.5\""});
-  CHECK(problems_of(replaced(nccl_table, "float     sum", "float")) ==
+  CHECK(problems_of_text(replaced(nccl_table, "float     sum", "float")) ==
         Lines{"f:12: must have 13 fields, or 9 where only one buffer was measured, got 12"});
-  const Lines milliseconds = problems_of(replaced(nccl_table, "(us)", "(ms)"));
+  const Lines milliseconds = problems_of_text(replaced(nccl_table, "(us)", "(ms)"));
   REQUIRE(milliseconds.size() == 1);
   CHECK(milliseconds[0].starts_with("f:11: times must be in (us), the units are \"(B)"));
 }
@@ -137,14 +137,15 @@ TEST_CASE("measurements: nccl-tests JSON, with its quirks") {
   CHECK(of_eight_gpus.gpus_of_a_process == 8);
   CHECK(of_eight_gpus.ranks == 16);  // the list of devices has the first of each process
   CHECK(of_eight_gpus.gpus == 8);
-  CHECK(problems_of(replaced(text, "\"time\": 101.0", "\"cpu_time\": 5.0")) ==
+  CHECK(problems_of_text(replaced(text, "\"time\": 101.0", "\"cpu_time\": 5.0")) ==
         Lines{"f: /results/0/in_place/cpu_time: the CPU time of a launch is no time of the collective; measure without -C"});
-  CHECK(problems_of(replaced(replaced(text, "\"rank\": 0", "\"rank\": 0, \"group\": 0"), "\"rank\": 1", "\"rank\": 1, \"group\": 1")) ==
-        Lines{"f: /config/devices: the ranks are in 2 groups (NCCL_TESTS_SPLIT), which all call the collective at the same time; only one "
-              "group of all ranks is simulated"});
-  CHECK(problems_of(replaced(text, "100.5", "\"nan\"")) == Lines{"f: /results/0/out_of_place/time: must be a number, got \"nan\""});
-  CHECK(problems_of("{\"results\": 3}") == Lines{"f: /results: must be a list"});
-  CHECK(problems_of("{\"results\": [").size() == 1);
+  CHECK(
+      problems_of_text(replaced(replaced(text, "\"rank\": 0", "\"rank\": 0, \"group\": 0"), "\"rank\": 1", "\"rank\": 1, \"group\": 1")) ==
+      Lines{"f: /config/devices: the ranks are in 2 groups (NCCL_TESTS_SPLIT), which all call the collective at the same time; only one "
+            "group of all ranks is simulated"});
+  CHECK(problems_of_text(replaced(text, "100.5", "\"nan\"")) == Lines{"f: /results/0/out_of_place/time: must be a number, got \"nan\""});
+  CHECK(problems_of_text("{\"results\": 3}") == Lines{"f: /results: must be a list"});
+  CHECK(problems_of_text("{\"results\": [").size() == 1);
 }
 
 TEST_CASE("measurements: OSU tables of latency, bandwidth and collectives") {
@@ -161,7 +162,7 @@ TEST_CASE("measurements: OSU tables of latency, bandwidth and collectives") {
   CHECK(allreduce.rows[0].ranks == 0);
   CHECK(allreduce.rows[0].time_us == 3.2);
   CHECK_FALSE(allreduce.rows[0].mean_of_ranks);
-  CHECK(problems_of("# OSU MPI Latency Test v7.1\n# Size          Latency (ms)\n0   1.80\n") ==
+  CHECK(problems_of_text("# OSU MPI Latency Test v7.1\n# Size          Latency (ms)\n0   1.80\n") ==
         Lines{"f:2: the values must be in (us), the columns are \"Size          Latency (ms)\""});
 }
 
@@ -193,7 +194,9 @@ TEST_CASE("measurements: CSV, its columns by name") {
 TEST_CASE("measurements: CSV says how many calls followed one another without a barrier, or nothing of it") {
   CHECK(parse("collective,ranks,size_bytes,time_us\nbroadcast,4,1024,20.5\n").rows.at(0).back_to_back == 0);
   CHECK(parse("collective,ranks,size_bytes,time_us,back_to_back\nbroadcast,4,1024,20.5,100\n").rows.at(0).back_to_back == 100);
-  CHECK(problems_of("collective,ranks,size_bytes,time_us,back_to_back\nbroadcast,4,1024,20.5,many\n") ==
+  CHECK(parse("collective,ranks,size_bytes,time_us\nbroadcast,4,1024,20.5\n").rows.at(0).gpus_of_a_process == 1);
+  CHECK(parse("collective,ranks,size_bytes,time_us,gpus_of_a_process\nbroadcast,4,1024,20.5,4\n").rows.at(0).gpus_of_a_process == 4);
+  CHECK(problems_of_text("collective,ranks,size_bytes,time_us,back_to_back\nbroadcast,4,1024,20.5,many\n") ==
         Lines{"f:2: back_to_back must be a whole number, at least 0, got \"many\""});
 }
 
@@ -216,32 +219,32 @@ TEST_CASE("measurements: a row has the time of the other buffer with it, whateve
 }
 
 TEST_CASE("measurements: what is wrong with a CSV file is told line by line") {
-  CHECK(problems_of("collective,size,time_ms\nallreduce,8,1\n") ==
+  CHECK(problems_of_text("collective,size,time_ms\nallreduce,8,1\n") ==
         Lines{"f:1: column \"size_bytes\" is missing: \"size\" must be given in bytes and be called \"size_bytes\"",
               "f:1: column \"time_us\" is missing: \"time_ms\" must be given in microseconds and be called \"time_us\""});
   const std::string header = "collective,ranks,size_bytes,time_us\n";
   CHECK(
-      problems_of(
+      problems_of_text(
           header +
           "allreduce,2,8,1\nallreduce,2,8,2\nallreduce,2,16\nallreduce,two,16,3\nallreduce,2,1e3,3\nallreduce,2,32,-1\nallreduce,2,\"64,3\n"
           "allreduce,2,64,nan\n") ==
       Lines{"f:4: must have 4 fields, as the first line has, got 3", "f:5: ranks must be a whole number, at least 0, got \"two\"",
             "f:6: size_bytes must be a whole number of bytes, got \"1e3\"", "f:7: the time must be more than 0 us, got -1",
             "f:8: a double quote is not closed", "f:9: time_us must be a number, got \"nan\""});
-  CHECK(problems_of("size_bytes,time_us\n8,1\n") ==
+  CHECK(problems_of_text("size_bytes,time_us\n8,1\n") ==
         Lines{"f:2: does not say which collective was measured; give it with --collective NAME or f:collective=NAME"});
   CHECK(
-      problems_of("size_bytes,time_us,inplace_time_us\n4,-1,-1\n8,1,2\n16,1,2\n32,1,2\n") ==
+      problems_of_text("size_bytes,time_us,inplace_time_us\n4,-1,-1\n8,1,2\n16,1,2\n32,1,2\n") ==
       Lines{"f:2: does not say which collective was measured, nor do 3 other lines; give it with --collective NAME or f:collective=NAME"});
   CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "broadcast"}).rows.size() == 1);
   CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "All_Gather"}).rows.at(0).collective == "allgather");
   CHECK(parse("size_bytes,time_us\n8,1\n", {.collective = "bcast"}).rows.at(0).collective == "broadcast");
-  CHECK(problems_of("size_bytes,time_us\n8,1\n", {.collective = "gather"}) ==
+  CHECK(problems_of_text("size_bytes,time_us\n8,1\n", {.collective = "gather"}) ==
         Lines{"f:2: \"gather\" is no collective that Weft simulates"});
 }
 
 TEST_CASE("measurements: times that a SimTime cannot hold and sizes beyond a pebibyte are refused") {
-  CHECK(problems_of("collective,size_bytes,time_us\nallreduce,8,1e13\nallreduce,2000000000000000000,5\n") ==
+  CHECK(problems_of_text("collective,size_bytes,time_us\nallreduce,8,1e13\nallreduce,2000000000000000000,5\n") ==
         Lines{"f:2: the time must be at most 9.2e+12 us (106 days), got 1e+13",
               "f:3: the size must be at most 1125899906842624 bytes, got 2000000000000000000"});
   CHECK(parse("collective,size_bytes,time_us\nallreduce,8,9.1e12\n").rows.size() == 1);
@@ -261,9 +264,9 @@ TEST_CASE("measurements: nothing is asked of lines that the selection leaves out
   CHECK(read.rows[0].where == "f:2");
   CHECK(read.not_selected == 5);
   CHECK(read.of_other_buffer == 1);
-  CHECK(problems_of(text, {.select = RowSelection{}}) == Lines{"f:3: the time must be more than 0 us, got -1",
-                                                               "f:4: time_us must be a number, got \"nothing\"",
-                                                               "f:5: the time must be more than 0 us, got 0"});
+  CHECK(problems_of_text(text, {.select = RowSelection{}}) == Lines{"f:3: the time must be more than 0 us, got -1",
+                                                                    "f:4: time_us must be a number, got \"nothing\"",
+                                                                    "f:5: the time must be more than 0 us, got 0"});
 }
 
 TEST_CASE("measurements: a table of in-place times alone has none of the others, and counts them") {
@@ -276,10 +279,10 @@ TEST_CASE("measurements: a table of in-place times alone has none of the others,
 }
 
 TEST_CASE("measurements: files of no known format, and empty ones") {
-  CHECK(problems_of("") == Lines{"f: is empty"});
-  CHECK(problems_of(" \n\n") == Lines{"f: is empty"});
-  CHECK(problems_of("hello\nworld\n") ==
+  CHECK(problems_of_text("") == Lines{"f: is empty"});
+  CHECK(problems_of_text(" \n\n") == Lines{"f: is empty"});
+  CHECK(problems_of_text("hello\nworld\n") ==
         Lines{"f: is none of: nccl-tests table or JSON, OSU table, Intel MPI Benchmarks, matrices of p2pBandwidthLatencyTest, "
               "CSV with size_bytes and time_us, Weft trace"});
-  CHECK(problems_of("collective,size_bytes,time_us\n") == Lines{"f: holds no measurement (read as CSV)"});
+  CHECK(problems_of_text("collective,size_bytes,time_us\n") == Lines{"f: holds no measurement (read as CSV)"});
 }

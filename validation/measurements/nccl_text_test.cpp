@@ -17,11 +17,11 @@ std::string run_of(const std::string& above, int ranks) {
          "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.0\n#\n";
 }
 
-Measurements parse(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
+Measurements parse_nccl(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
 
-Lines problems_of(const std::string& text, const ReadOptions& options = {}) {
+Lines problems_of_nccl(const std::string& text, const ReadOptions& options = {}) {
   try {
-    parse(text, options);
+    parse_nccl(text, options);
   } catch (const InputError& error) {
     return error.problems();
   }
@@ -50,7 +50,7 @@ TEST_CASE("nccl-tests before 2.13: the error of a row is how far rounding took i
                             {"size         count    type", "262144     float"}}) {
     CAPTURE(table.first);
     CAPTURE(table.second);
-    const Measurements read = parse(old_table(table.first, table.second, "5e-07"), {.collective = "allgather"});
+    const Measurements read = parse_nccl(old_table(table.first, table.second, "5e-07"), {.collective = "allgather"});
     REQUIRE(read.rows.size() == 2);
     CHECK(read.rows[0].time_us == 100);
     CHECK(read.rows[1].time_us == 110);
@@ -58,12 +58,12 @@ TEST_CASE("nccl-tests before 2.13: the error of a row is how far rounding took i
   }
   std::string of_three = old_table("size count type redop", "262144 float sum", "2e-07");
   of_three.replace(of_three.find("10.49   10.49"), 13, "10.49   13.98");
-  CHECK(parse(of_three).rows[0].collective == "allreduce");
+  CHECK(parse_nccl(of_three).rows[0].collective == "allreduce");
 }
 
 TEST_CASE("nccl-tests before 2.13: what is wrong by more than rounding is refused, by the type") {
   const auto with = [](const std::string& type, const std::string& error) {
-    return problems_of(old_table("size count type redop", "262144 " + type + " sum", error), {.collective = "allreduce"});
+    return problems_of_nccl(old_table("size count type redop", "262144 " + type + " sum", error), {.collective = "allreduce"});
   };
   CHECK(with("float", "2e-05").empty());  // two sums
   CHECK(with("float", "3e-05") == Lines{"f:9: the result was wrong by 3e-05, more than rounding; the time of a wrong result is none"});
@@ -88,8 +88,8 @@ TEST_CASE("nccl-tests: what else is printed among the rows is passed over, cut a
         "           0             0     float     sum      -1     0.53    0.00    0.00      0     0.53    0.00    0.00      0",
         "libibverbs: Warning: 1"}) {
     CAPTURE(line);
-    CHECK(problems_of(with(line)).empty());
-    CHECK(parse(with(line)).rows.size() == 2);
+    CHECK(problems_of_nccl(with(line)).empty());
+    CHECK(parse_nccl(with(line)).rows.size() == 2);
   }
   const std::string fields = "must have 13 fields, or 9 where only one buffer was measured, got ";
   for (const auto& wrong :
@@ -104,23 +104,23 @@ TEST_CASE("nccl-tests: what else is printed among the rows is passed over, cut a
         {"   1048576  262144    nan sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the type must be a name such as float, got \"nan\""},
         {"   -1048576 262144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the size must not be negative, got -1048576"}}) {
     CAPTURE(wrong.first);
-    CHECK(problems_of(with(wrong.first)) == Lines{"f:11: " + wrong.second});
+    CHECK(problems_of_nccl(with(wrong.first)) == Lines{"f:11: " + wrong.second});
   }
 }
 
 TEST_CASE("nccl-tests: the ranks are counted by their numbers, though a page of text took the first line's # for a heading") {
   std::string text = run_of("# Collective test starting: all_reduce_perf\n", 4);
   const auto first = text.find("#  Rank  0");
-  CHECK(parse(std::string(text).replace(first, 1, " ")).rows[0].ranks == 4);
+  CHECK(parse_nccl(std::string(text).replace(first, 1, " ")).rows[0].ranks == 4);
   text.erase(first, text.find('\n', first) + 1 - first);
-  CHECK(parse(text).rows[0].ranks == 4);
-  CHECK(parse(text).rows[0].nodes == 2);
+  CHECK(parse_nccl(text).rows[0].ranks == 4);
+  CHECK(parse_nccl(text).rows[0].nodes == 2);
 }
 
 TEST_CASE("nccl-tests: each run of a file has the ranks, nodes and collective of its own header") {
-  const Measurements read = parse(run_of("# Collective test starting: all_reduce_perf\n", 4) +
-                                      run_of("# Collective test starting: all_gather_perf\n", 2) + run_of("", 8),
-                                  {.collective = "broadcast"});
+  const Measurements read = parse_nccl(run_of("# Collective test starting: all_reduce_perf\n", 4) +
+                                           run_of("# Collective test starting: all_gather_perf\n", 2) + run_of("", 8),
+                                       {.collective = "broadcast"});
   REQUIRE(read.rows.size() == 6);
   CHECK(read.rows[0].ranks == 4);
   CHECK(read.rows[0].nodes == 2);
@@ -137,7 +137,7 @@ TEST_CASE("nccl-tests: the collective is known by the program's name, wherever i
   for (const std::string above : {"$ mpirun -np 2 ./build/all_reduce_perf -b 8 -e 8\n", "+ srun /opt/nccl-tests/all_reduce_perf_mpi -b 8\n",
                                   "# Collective test starting: all_reduce_perf\n"}) {
     CAPTURE(above);
-    CHECK(parse(run_of(above, 2)).rows[0].collective == "allreduce");
+    CHECK(parse_nccl(run_of(above, 2)).rows[0].collective == "allreduce");
   }
 }
 
@@ -150,14 +150,14 @@ TEST_CASE("nccl-tests: without the program's name the larger rows of a run say t
     std::string text = run_of("", 16);
     return text.insert(text.find("# Out of"), row);
   };
-  for (const Measurement& row : parse(with(large)).rows) CHECK(row.collective == "allreduce");
-  for (const Measurement& row : parse(with(halved)).rows) CHECK(row.collective == "reduce_scatter");
+  for (const Measurement& row : parse_nccl(with(large)).rows) CHECK(row.collective == "allreduce");
+  for (const Measurement& row : parse_nccl(with(halved)).rows) CHECK(row.collective == "reduce_scatter");
   // each run by itself
-  const Measurements both = parse(with(halved) + with(large));
+  const Measurements both = parse_nccl(with(halved) + with(large));
   REQUIRE(both.rows.size() == 8);
   CHECK(both.rows[0].collective == "reduce_scatter");
   CHECK(both.rows[4].collective == "allreduce");
-  CHECK_THROWS_WITH_AS(parse(run_of("", 2) + with(large)),
+  CHECK_THROWS_WITH_AS(parse_nccl(run_of("", 2) + with(large)),
                        "f:9: does not say which collective was measured; give it with --collective NAME or f:collective=NAME", InputError);
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("nccl-tests: without the program's name the columns of a run say which
                      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n" +
                      row);
     try {
-      return parse(text).rows[0].collective;
+      return parse_nccl(text).rows[0].collective;
     } catch (const InputError&) {
       return std::string("not told");
     }
@@ -201,7 +201,7 @@ TEST_CASE("nccl-tests: the all-gathers and reduce-scatters of 2020, whose algbw 
     return text;
   };
   const auto read = [&](const std::string& text, const ReadOptions& options) {
-    const Measurements out = parse(text, options);
+    const Measurements out = parse_nccl(text, options);
     REQUIRE(out.rows.size() == 1);
     CHECK(out.rows[0].size_bytes == 1'048'576);
     CHECK(out.rows[0].time_us == 100);
@@ -214,13 +214,13 @@ TEST_CASE("nccl-tests: the all-gathers and reduce-scatters of 2020, whose algbw 
     unknown.erase(at, unknown.find('\n', at) + 1 - at);
   read(unknown, {.collective = "allgather"});
   read(unknown, {.collective = "allgather", .ranks = 4});
-  CHECK(problems_of(unknown, {.collective = "allgather", .ranks = 12}).size() == 1);
-  CHECK(problems_of(table(12, "7.86", "7.86"), {.collective = "allgather"}).size() == 1);
-  CHECK(problems_of(table(4, "7.86", "5.89"), {.collective = "allgather"}).size() == 1);
+  CHECK(problems_of_nccl(unknown, {.collective = "allgather", .ranks = 12}).size() == 1);
+  CHECK(problems_of_nccl(table(12, "7.86", "7.86"), {.collective = "allgather"}).size() == 1);
+  CHECK(problems_of_nccl(table(4, "7.86", "5.89"), {.collective = "allgather"}).size() == 1);
 }
 
 TEST_CASE("nccl-tests: a program that Weft does not simulate is refused by its name") {
-  CHECK_THROWS_WITH_AS(parse(run_of("# Collective test starting: scatter_perf\n", 2), {.collective = "allreduce"}),
+  CHECK_THROWS_WITH_AS(parse_nccl(run_of("# Collective test starting: scatter_perf\n", 2), {.collective = "allreduce"}),
                        "f:1: \"scatter_perf\" is none of the programs of nccl-tests that Weft simulates: all_gather_perf, all_reduce_perf, "
                        "alltoall_perf, broadcast_perf, reduce_perf, reduce_scatter_perf",
                        InputError);
@@ -230,7 +230,7 @@ TEST_CASE("nccl-tests: the table that weft bench prints says the collective, the
   const std::string columns =
       "#       size        count      type   redop   root      time   algbw   busbw #wrong     i_min     i_max     i_p99  i_cv%\n"
       "#        (B)   (elements)                               (us)  (GB/s)  (GB/s)             (us)      (us)      (us)\n";
-  const Measurements read = parse(
+  const Measurements read = parse_nccl(
       "# weft bench: allreduce over threads\n# nThread 1 nGpus 0 minBytes 8 maxBytes 8\n#\n# 4 ranks, channels 1, pieces 1\n#\n"
       "# algorithm ring\n#\n" +
       columns +
@@ -248,7 +248,7 @@ TEST_CASE("nccl-tests: the table that weft bench prints says the collective, the
 TEST_CASE("nccl-tests: the time is the mean of as many calls back to back as the header says, of 20 where it does not, of one with -I") {
   const std::string table = run_of("# Collective test starting: broadcast_perf\n", 2);
   const auto iterations = [](std::string text, const std::string& instead) {
-    return parse(text.replace(text.find("warmup iters: 5 iters: 20"), 25, instead)).rows[0].back_to_back;
+    return parse_nccl(text.replace(text.find("warmup iters: 5 iters: 20"), 25, instead)).rows[0].back_to_back;
   };
   CHECK(iterations(table, "warmup iters: 5 iters: 100 agg iters: 3") == 100);
   CHECK(iterations(table, "") == 20);
@@ -262,7 +262,7 @@ TEST_CASE("nccl-tests: the time is the mean of as many calls back to back as the
 TEST_CASE("nccl-tests: a process has as many GPUs as each of its threads has") {
   const auto of_a_process = [](const std::string& parameters) {
     std::string text = run_of("# Collective test starting: broadcast_perf\n", 16);
-    return parse(text.replace(text.find("nThread 1 nGpus 1"), 17, parameters)).rows[0].gpus_of_a_process;
+    return parse_nccl(text.replace(text.find("nThread 1 nGpus 1"), 17, parameters)).rows[0].gpus_of_a_process;
   };
   CHECK(of_a_process("nThread 1 nGpus 1") == 1);
   CHECK(of_a_process("nThread 1 nGpus 8") == 8);
@@ -274,8 +274,8 @@ TEST_CASE("nccl-tests: a process has as many GPUs as each of its threads has") {
 TEST_CASE("nccl-tests: a row that ends after its first block, among rows of two, was cut") {
   std::string text = run_of("# Collective test starting: all_reduce_perf\n", 2);
   text.insert(text.find("# Out of"), "        1024           256     float     sum      -1    61.00    0.02    0.02      0\n");
-  CHECK(problems_of(text) == Lines{"f:11: has 9 fields where other rows of the same run have 13: it was cut"});
-  const Measurements read = parse(text, {.skip_bad = true});
+  CHECK(problems_of_nccl(text) == Lines{"f:11: has 9 fields where other rows of the same run have 13: it was cut"});
+  const Measurements read = parse_nccl(text, {.skip_bad = true});
   CHECK(read.rows.size() == 2);
   CHECK(read.skipped.size() == 1);
 }
@@ -283,17 +283,17 @@ TEST_CASE("nccl-tests: a row that ends after its first block, among rows of two,
 TEST_CASE("nccl-tests: ranks in several groups are several collectives at once, and are refused") {
   std::string text = run_of("# Collective test starting: all_reduce_perf\n", 4);
   text.replace(text.find("Group  0", text.find("Rank  1")), 8, "Group  1");
-  CHECK(problems_of(text) ==
+  CHECK(problems_of_nccl(text) ==
         Lines{"f:6: the ranks are in 2 groups (NCCL_TESTS_SPLIT), which all call the collective at the same time; only "
               "one group of all ranks is simulated"});
-  CHECK(parse(text + run_of("# Collective test starting: all_reduce_perf\n", 2), {.skip_bad = true}).rows.size() == 2);
+  CHECK(parse_nccl(text + run_of("# Collective test starting: all_reduce_perf\n", 2), {.skip_bad = true}).rows.size() == 2);
 }
 
 TEST_CASE("nccl-tests: the CPU time of launches (-C) is refused") {
   std::string text = run_of("# Collective test starting: all_reduce_perf\n", 2);
   text.replace(text.find("   time"), 7, "cputime");
-  CHECK(problems_of(text) == Lines{"f:8: the columns are of \"cputime\" (-C): the CPU time of a launch is no time of the collective; "
-                                   "measure without -C"});
+  CHECK(problems_of_nccl(text) == Lines{"f:8: the columns are of \"cputime\" (-C): the CPU time of a launch is no time of the collective; "
+                                        "measure without -C"});
 }
 
 TEST_CASE("nccl-tests: a row says of what type its elements were and what was done with them") {
@@ -301,7 +301,7 @@ TEST_CASE("nccl-tests: a row says of what type its elements were and what was do
   text.insert(text.find("# Out of"), "   8   4   half   max   -1    61.00    0.00    0.00      0    61.00    0.00    0.00      0\n");
   text += run_of("# Collective test starting: all_gather_perf\n", 2);
   text.replace(text.rfind(" sum"), 4, "none");
-  const Measurements read = parse(text);
+  const Measurements read = parse_nccl(text);
   REQUIRE(read.rows.size() == 6);
   CHECK(read.rows[0].elements == "float sum");
   CHECK(read.rows[2].elements == "half max");
@@ -309,5 +309,5 @@ TEST_CASE("nccl-tests: a row says of what type its elements were and what was do
 }
 
 TEST_CASE("nccl-tests: a row whose bandwidths have too few digits tells no number of ranks") {
-  CHECK(parse(run_of("# Collective test starting: all_reduce_perf\n", 2)).rows[0].told_ranks.has_value() == false);
+  CHECK(parse_nccl(run_of("# Collective test starting: all_reduce_perf\n", 2)).rows[0].told_ranks.has_value() == false);
 }

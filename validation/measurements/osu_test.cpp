@@ -7,11 +7,11 @@ using namespace weft;
 
 namespace {
 
-Measurements parse(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
+Measurements parse_osu(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
 
-Lines problems_of(const std::string& text, const ReadOptions& options = {}) {
+Lines problems_of_osu(const std::string& text, const ReadOptions& options = {}) {
   try {
-    parse(text, options);
+    parse_osu(text, options);
   } catch (const InputError& error) {
     return error.problems();
   }
@@ -40,7 +40,7 @@ TEST_CASE("OSU: a table is of the collective that its title names, with and with
                            {" Reduce Latency", "reduce"},
                            {"-ROCM Reduce_scatter Latency", "reduce_scatter"}}) {
     CAPTURE(test.first);
-    const Measurements read = parse(table(test.first));
+    const Measurements read = parse_osu(table(test.first));
     REQUIRE(read.rows.size() == 1);
     CHECK(read.rows[0].collective == test.second);
     CHECK(read.rows[0].ranks == 0);
@@ -56,12 +56,12 @@ TEST_CASE("OSU: what Weft does not simulate is refused by its name, and never ta
         " Multiple Bandwidth / Message Rate", "_Put Latency", "_Get Bandwidth", "_Put Bi-directional Bandwidth",
         " Non-blocking Allreduce Latency", " Neighborhood Allgather Latency", " Persistent Allreduce Latency"}) {
     CAPTURE(name);
-    CHECK(problems_of(table(name)) == Lines{"f:1: " + unknown("OSU MPI" + name + " Test v7.2")});
+    CHECK(problems_of_osu(table(name)) == Lines{"f:1: " + unknown("OSU MPI" + name + " Test v7.2")});
   }
 }
 
 TEST_CASE("OSU: a bandwidth in both directions is time too, a message's share") {
-  const Measurements read = parse("# OSU MPI Bi-Directional Bandwidth Test v7.1\n# Size      Bandwidth (MB/s)\n1000000    40000.0\n");
+  const Measurements read = parse_osu("# OSU MPI Bi-Directional Bandwidth Test v7.1\n# Size      Bandwidth (MB/s)\n1000000    40000.0\n");
   REQUIRE(read.rows.size() == 1);
   CHECK(read.rows[0].collective == "bidirectional_bandwidth");
   CHECK(read.rows[0].ranks == 2);
@@ -70,8 +70,8 @@ TEST_CASE("OSU: a bandwidth in both directions is time too, a message's share") 
 
 TEST_CASE("OSU: a file may hold several tables, and --skip-bad goes on behind one that cannot be used") {
   const std::string text = table(" Allreduce Latency") + table(" Gather Latency") + table(" Latency");
-  CHECK(problems_of(text).size() == 1);
-  const Measurements read = parse(text, {.skip_bad = true});
+  CHECK(problems_of_osu(text).size() == 1);
+  const Measurements read = parse_osu(text, {.skip_bad = true});
   REQUIRE(read.rows.size() == 2);
   CHECK(read.rows[0].collective == "allreduce");
   CHECK(read.rows[1].collective == "latency");
@@ -80,12 +80,12 @@ TEST_CASE("OSU: a file may hold several tables, and --skip-bad goes on behind on
 
 TEST_CASE("OSU: benchmarks in CSV go by the same names") {
   const std::string header = "nodes,benchmark,size_bytes,time_us\n";
-  const Measurements read = parse(header + "4,osu_bcast,8,3\n4,osu_allgather,8,3\n4,osu_bibw,8,3\n");
+  const Measurements read = parse_osu(header + "4,osu_bcast,8,3\n4,osu_allgather,8,3\n4,osu_bibw,8,3\n");
   REQUIRE(read.rows.size() == 3);
   CHECK(read.rows[0].collective == "broadcast");
   CHECK(read.rows[1].size_of_a_rank);
   CHECK(read.rows[2].ranks == 2);
-  CHECK(problems_of(header + "4,osu_iallreduce,8,3\n") == Lines{"f:2: " + unknown("osu_iallreduce")});
+  CHECK(problems_of_osu(header + "4,osu_iallreduce,8,3\n") == Lines{"f:2: " + unknown("osu_iallreduce")});
 }
 
 TEST_CASE("OSU: what MPI and schedulers print among the rows is passed over, cut and garbled rows are not") {
@@ -93,42 +93,42 @@ TEST_CASE("OSU: what MPI and schedulers print among the rows is passed over, cut
   for (const std::string line : {"3 nodes allocated", "node0:1:1 [0] NCCL INFO Bootstrap", "--------------",
                                  "2026-01-02 03:04:05 step 1 done", "[0] MPI startup(): Warning", "allocated  0  0  0", "0% [Working]"}) {
     CAPTURE(line);
-    CHECK(parse(begin + line + "\n16  21.5\n").rows.size() == 2);
+    CHECK(parse_osu(begin + line + "\n16  21.5\n").rows.size() == 2);
   }
   for (const std::string line : {"16", "16  2x.5", "1o6  21.5", "16  nan"}) {
     CAPTURE(line);
-    CHECK(problems_of(begin + line + "\n") == Lines{fmt::format("f:5: must be a size in bytes and a number, got \"{}\"", line)});
+    CHECK(problems_of_osu(begin + line + "\n") == Lines{fmt::format("f:5: must be a size in bytes and a number, got \"{}\"", line)});
   }
 }
 
 TEST_CASE("OSU: the ranks and nodes that a table does not say are given, those of a message between two are two") {
-  const Measurements read = parse(table(" Allreduce Latency") + table(" Latency"), {.ranks = 64, .nodes = 4});
+  const Measurements read = parse_osu(table(" Allreduce Latency") + table(" Latency"), {.ranks = 64, .nodes = 4});
   REQUIRE(read.rows.size() == 2);
   CHECK(read.rows[0].ranks == 64);
   CHECK(read.rows[0].nodes == 4);
   CHECK(read.rows[1].ranks == 2);
   CHECK(read.rows[1].nodes == 4);
   const std::string csv = "nodes,gpus,ranks,collective,size_bytes,time_us\n2,8,,allreduce,8,3\n,,16,allreduce,16,3\n,,,allreduce,32,3\n";
-  const Measurements said = parse(csv, {.ranks = 16, .nodes = 4});
+  const Measurements said = parse_osu(csv, {.ranks = 16, .nodes = 4});
   REQUIRE(said.rows.size() == 3);
   for (const Measurement& row : said.rows) CHECK(row.ranks == 16);
   for (const Measurement& row : said.rows) CHECK(row.nodes == 4);
-  CHECK(problems_of(csv, {.ranks = 32}) == Lines{"f:2: 16 ranks were measured, but ranks=32 is given with the file",
-                                                 "f:3: 16 ranks were measured, but ranks=32 is given with the file"});
+  CHECK(problems_of_osu(csv, {.ranks = 32}) == Lines{"f:2: 16 ranks were measured, but ranks=32 is given with the file",
+                                                     "f:3: 16 ranks were measured, but ranks=32 is given with the file"});
 }
 
 TEST_CASE("OSU: a row whose result was wrong is no measurement") {
   const std::string text =
       "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)     Validation\n8   8.20   Pass\n16   8.31   Fail\n32   8.41\n";
-  CHECK(problems_of(text) == Lines{"f:4: the result was wrong (Validation: Fail); the time of a wrong result is none"});
-  CHECK(parse(text, {.skip_bad = true}).rows.size() == 2);
+  CHECK(problems_of_osu(text) == Lines{"f:4: the result was wrong (Validation: Fail); the time of a wrong result is none"});
+  CHECK(parse_osu(text, {.skip_bad = true}).rows.size() == 2);
 }
 
 TEST_CASE("OSU: a last row of fewer decimals than all others was cut") {
   const std::string begin = table(" Allreduce Latency") + "16  21.5\n32  22.0\n";
-  CHECK(problems_of(begin + "64  52") == Lines{"f:7: the line was cut: 52 has fewer decimals than the values above it, which have 1"});
-  CHECK(problems_of(begin + "64") == Lines{"f:7: must be a size in bytes and a number, got \"64\""});
-  CHECK(parse(begin + "64  52", {.skip_bad = true}).rows.size() == 3);
-  CHECK(parse(begin + "64  52.1").rows.size() == 4);
-  CHECK(parse(table(" Allreduce Latency") + "16  21\n32  22.0\n64  52").rows.size() == 4);  // somebody rounded
+  CHECK(problems_of_osu(begin + "64  52") == Lines{"f:7: the line was cut: 52 has fewer decimals than the values above it, which have 1"});
+  CHECK(problems_of_osu(begin + "64") == Lines{"f:7: must be a size in bytes and a number, got \"64\""});
+  CHECK(parse_osu(begin + "64  52", {.skip_bad = true}).rows.size() == 3);
+  CHECK(parse_osu(begin + "64  52.1").rows.size() == 4);
+  CHECK(parse_osu(table(" Allreduce Latency") + "16  21\n32  22.0\n64  52").rows.size() == 4);  // somebody rounded
 }

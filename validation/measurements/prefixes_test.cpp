@@ -12,7 +12,7 @@ constexpr const char* osu_lines[] = {"# OSU MPI Allreduce Latency Test v7.2", "#
                                      "16                  21.5"};
 
 // The table with this before each of its lines, and what stands before and behind them.
-std::string with(std::string_view prefix, std::string_view before = "", std::string_view behind = "") {
+std::string with_prefix(std::string_view prefix, std::string_view before = "", std::string_view behind = "") {
   std::string out(before);
   for (const char* line : osu_lines) out += fmt::format("{}{}\n", prefix, line);
   return out += behind;
@@ -28,8 +28,8 @@ TEST_CASE("prefixes: what mpirun, srun, torchrun, kubectl and CI put before each
         "[0] ", "[default0]:", "[pod/nccl-launcher-x2/main] ", "2026-01-02T03:04:05.678901234Z ",
         "2026-01-02T03:04:05Z [1,0]<stdout>:", "[pod/osu-0/main] 2026-01-02T03:04:05+01:00 0: "}) {
     CAPTURE(prefix);
-    CHECK(without_prefixes(with(prefix), holds_osu) == with(""));
-    const Measurements read = parse_measurements(with(prefix, "launched\n"), "f");
+    CHECK(without_prefixes(with_prefix(prefix), holds_osu) == with_prefix(""));
+    const Measurements read = parse_measurements(with_prefix(prefix, "launched\n"), "f");
     REQUIRE(read.rows.size() == 2);
     CHECK(read.rows[1].where == "f:5");
   }
@@ -76,7 +76,7 @@ TEST_CASE("prefixes: a row that was printed in three writes has the tag of its l
 
 TEST_CASE("prefixes: a text without any stays as it is") {
   for (const std::string& text :
-       {with(""), std::string("a,b\r\n[1, 2]\n{\"t\": 1}\n0:1:2 [0] NCCL INFO x\n2026-01-02T03:04,5\n[x] y\n[pod] z\n12.5: x\n"),
+       {with_prefix(""), std::string("a,b\r\n[1, 2]\n{\"t\": 1}\n0:1:2 [0] NCCL INFO x\n2026-01-02T03:04,5\n[x] y\n[pod] z\n12.5: x\n"),
         std::string("[,]<stdout>:x\n[1,a]<stdout>:x\n1,0]<stdout>:x\n]\n[0]"), std::string()}) {
     CAPTURE(text);
     CHECK(without_prefixes(text, holds_osu) == text);

@@ -17,7 +17,7 @@ const std::string run = R"({"run": 0, "algorithm": "ring", "size_bytes": 1024, "
 const std::string send = R"({"run": 0, "rank": 1, "op": "send", "peer": 0, "step": 0, "bytes": 512, "start_us": 110, "end_us": 115})"
                          "\n";
 
-Lines problems_of(const std::string& text) {
+Lines problems_of_trace(const std::string& text) {
   try {
     parse_trace(text, "t");
   } catch (const InputError& error) {
@@ -46,7 +46,7 @@ TEST_CASE("trace: what a rank computed is read, but is no operation to simulate"
   const Trace trace = parse_trace(header + send + computed, "t");
   REQUIRE(trace.runs.size() == 1);
   CHECK(trace.runs[0].operations.size() == 1);
-  CHECK(problems_of(header + computed) == Lines{"t: holds no operation"});
+  CHECK(problems_of_trace(header + computed) == Lines{"t: holds no operation"});
 }
 
 TEST_CASE("trace: the times of a run are a measurement, by their median") {
@@ -59,21 +59,21 @@ TEST_CASE("trace: the times of a run are a measurement, by their median") {
 }
 
 TEST_CASE("trace: every bad line is told with its number") {
-  CHECK(problems_of("") == Lines{"t: is empty"});
-  CHECK(problems_of(run) ==
+  CHECK(problems_of_trace("") == Lines{"t: is empty"});
+  CHECK(problems_of_trace(run) ==
         Lines{"t:1: \"format\" must be a string, got nothing", "t:1: the first line must be the header, with \"format\": \"weft trace\""});
-  CHECK(problems_of(header) == Lines{"t: holds no operation"});
-  CHECK(problems_of(header + run + run) == Lines{"t:3: run 0 has been described in line 2 already"});
-  CHECK(problems_of(header + R"({"rank": 2, "op": "send", "peer": 0, "step": 0, "bytes": 512, "start_us": 1, "end_us": 2})"
-                             "\n"
-                             R"({"rank": 1, "op": "dance", "bytes": 512, "start_us": 1, "end_us": 2})"
-                             "\n"
-                             R"({"rank": 1, "op": "allreduce", "bytes": -5, "start_us": 3, "end_us": 2})"
-                             "\n"
-                             R"({"rank": 1, "op": "allreduce", "bytes": 5, "start_us": 3, "end_us": 2})"
-                             "\n"
-                             R"({"rank": 1, )"
-                             "\n") ==
+  CHECK(problems_of_trace(header) == Lines{"t: holds no operation"});
+  CHECK(problems_of_trace(header + run + run) == Lines{"t:3: run 0 has been described in line 2 already"});
+  CHECK(problems_of_trace(header + R"({"rank": 2, "op": "send", "peer": 0, "step": 0, "bytes": 512, "start_us": 1, "end_us": 2})"
+                                   "\n"
+                                   R"({"rank": 1, "op": "dance", "bytes": 512, "start_us": 1, "end_us": 2})"
+                                   "\n"
+                                   R"({"rank": 1, "op": "allreduce", "bytes": -5, "start_us": 3, "end_us": 2})"
+                                   "\n"
+                                   R"({"rank": 1, "op": "allreduce", "bytes": 5, "start_us": 3, "end_us": 2})"
+                                   "\n"
+                                   R"({"rank": 1, )"
+                                   "\n") ==
         Lines{"t:2: \"rank\" must be a whole number from 0 to 1, got 2",
               "t:3: \"op\" must be send, receive, receive_reduce, reduce, compute, gradient or a collective, got \"dance\"",
               "t:4: \"bytes\" must be a whole number from 0 to 1125899906842624, got -5", "t:5: ends at 2 us, before its start at 3 us",

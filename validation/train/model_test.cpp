@@ -12,19 +12,19 @@ using namespace weft::train;
 using train::test::digits;
 
 TEST_CASE("parameters are counted and named layer by layer") {
-  const Model model({20, 30}, 1);
+  const train::Model model({20, 30}, 1);
   CHECK(model.size() == 64 * 20 + 20 + 20 * 30 + 30 + 30 * 10 + 10);
   const auto tensors = model.tensors();
   REQUIRE(tensors.size() == 6);
   CHECK(tensors[2].name == "layer1.weight");
   CHECK(tensors[2].elements == 600);
   CHECK(tensors[5].name == "layer2.bias");
-  CHECK(Model({}, 1).size() == 650);
+  CHECK(train::Model({}, 1).size() == 650);
 }
 
 TEST_CASE("the same seed gives the same parameters, another seed others") {
   const auto parameters = [](std::uint64_t seed) {
-    const Model model({8}, seed);
+    const train::Model model({8}, seed);
     return std::vector<float>(model.parameters().begin(), model.parameters().end());
   };
   CHECK(parameters(1) == parameters(1));
@@ -33,7 +33,7 @@ TEST_CASE("the same seed gives the same parameters, another seed others") {
 
 TEST_CASE("the gradient is the slope of the loss") {
   for (const std::vector<int>& hidden : {std::vector<int>{}, {12}, {9, 7}}) {
-    Model model(hidden, 3);
+    train::Model model(hidden, 3);
     const std::vector<std::uint32_t> which = {0, 5, 9, 100, 222};
     std::vector<float> gradient(static_cast<std::size_t>(model.size())), unused(gradient.size());
     model.gradient(digits().training, which, gradient);
@@ -50,7 +50,7 @@ TEST_CASE("the gradient is the slope of the loss") {
 }
 
 TEST_CASE("the gradient of a batch is the mean of those of its parts") {
-  const Model model({11}, 5);
+  const train::Model model({11}, 5);
   const std::vector<std::uint32_t> all = {3, 1, 4, 1, 5, 9, 2, 6};
   std::vector<float> whole(static_cast<std::size_t>(model.size())), one(whole.size()), other(whole.size());
   const double loss = model.gradient(digits().training, all, whole);
@@ -62,7 +62,7 @@ TEST_CASE("the gradient of a batch is the mean of those of its parts") {
 
 TEST_CASE("a model that was not trained finds one class in ten, more or less") {
   double sum = 0;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) sum += Model({16}, seed).accuracy(digits().test);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) sum += train::Model({16}, seed).accuracy(digits().test);
   CHECK(sum / 20 > 0.05);
   CHECK(sum / 20 < 0.2);
 }
