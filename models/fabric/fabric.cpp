@@ -56,8 +56,8 @@ LinkId Fabric::add_link(NodeId from, NodeId to, LinkSpec spec) {
   return add_edge(from, to, {.bandwidth = spec.bandwidth, .latency = spec.latency});
 }
 
-LinkId Fabric::add_server_link(NodeId from, NodeId to, LinkSpec spec, TwoWayLoad load) {
-  return add_edge(from, to, {.bandwidth = spec.bandwidth, .latency = spec.latency, .in_server = true, .two_way = load});
+LinkId Fabric::add_server_link(NodeId from, NodeId to, LinkSpec spec, TwoWayLoad load, bool is_lane) {
+  return add_edge(from, to, {.bandwidth = spec.bandwidth, .latency = spec.latency, .in_server = true, .two_way = load, .is_lane = is_lane});
 }
 
 LinkId Fabric::add_cable(NodeId a, NodeId b, LinkSpec spec) {

@@ -38,6 +38,7 @@ struct Link {
   // Inside a server: its bandwidth is what messages get of it. Other links are wires, of which they get wire_efficiency.
   bool in_server = false;
   TwoWayLoad two_way = {};
+  bool is_lane = false;  // what traffic of one kind gets under load of the link before it, which has the rate that devices are told
 };
 
 // Link bandwidth and latency as a scenario gives them.
@@ -115,10 +116,10 @@ class Fabric {
 
   NodeId add_switch(std::string name);
   NodeId add_endpoint(std::string name);
-  NodeId add_device(Device device);                                                // of any kind but endpoint
-  LinkId add_link(NodeId from, NodeId to, LinkSpec spec);                          // one direction
-  LinkId add_server_link(NodeId from, NodeId to, LinkSpec spec, TwoWayLoad load);  // one direction, inside a server
-  LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);                             // both: a->b is the returned id, b->a the next
+  NodeId add_device(Device device);                                                              // of any kind but endpoint
+  LinkId add_link(NodeId from, NodeId to, LinkSpec spec);                                        // one direction
+  LinkId add_server_link(NodeId from, NodeId to, LinkSpec spec, TwoWayLoad load, bool is_lane);  // one direction, inside a server
+  LinkId add_cable(NodeId a, NodeId b, LinkSpec spec);  // both: a->b is the returned id, b->a the next
 
   // The next endpoint, on its cable. Where all endpoints come before any other cable, the links of endpoint e are
   // up_link(e) and down_link(e).

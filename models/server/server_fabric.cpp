@@ -170,7 +170,8 @@ class ServerFabric final : public Fabric {
       const auto& link = paths_.links()[static_cast<std::size_t>(i)];
       TwoWayLoad load{.opposite = base + (i ^ 1), .rate = link.two_way_rate, .duplex = link.duplex_rate};
       if (!load.loses()) load = {};
-      add_server_link(nodes[static_cast<std::size_t>(link.from)], nodes[static_cast<std::size_t>(link.to)], link.spec, load);
+      add_server_link(nodes[static_cast<std::size_t>(link.from)], nodes[static_cast<std::size_t>(link.to)], link.spec, load,
+                      link.has_lanes);
     }
   }
 

@@ -32,8 +32,12 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
   const auto passes = [&](DeviceKind kind) {
     return std::ranges::any_of(routes.hops(id), [&](const Hop& hop) { return q.fabric.device(q.fabric.to(hop.link)).kind == kind; });
   };
-  return {routes.bandwidth(id), routes.latency(id), class_of(q.fabric, routes.hops(id)),
-          passes(DeviceKind::pcie_switch) && !passes(DeviceKind::socket), passes(DeviceKind::memory)};
+  // As a library finds it, which knows nothing of what is lost under load.
+  BitsPerSecond rate{INT64_MAX};
+  for (const Hop& hop : routes.hops(id))
+    if (const Link& link = q.fabric.link(hop.link); !link.is_lane) rate = std::min(rate, link.bandwidth);
+  return {rate, routes.latency(id), class_of(q.fabric, routes.hops(id)), passes(DeviceKind::pcie_switch) && !passes(DeviceKind::socket),
+          passes(DeviceKind::memory)};
 }
 
 SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, AlgorithmChoice choice) {

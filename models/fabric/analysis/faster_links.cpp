@@ -55,7 +55,7 @@ class FasterFabric final : public Fabric {
     const LinkSpec spec{{link.bandwidth.count * factor}, link.latency};
     if (link.in_server)
       add_server_link(like_->from(id), like_->to(id), spec,
-                      {link.two_way.opposite, {link.two_way.rate.count * factor}, {link.two_way.duplex.count * factor}});
+                      {link.two_way.opposite, {link.two_way.rate.count * factor}, {link.two_way.duplex.count * factor}}, link.is_lane);
     else
       add_link(like_->from(id), like_->to(id), spec);
   }
