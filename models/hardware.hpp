@@ -39,6 +39,7 @@ struct Regime {
   bool one_chunk = false;  // all that goes round a ring
   double of_rate = 1;      // what it gets of its rate: trees and NVLS at the call's size, channels that carry no more
   int remote_peers = 0;    // of a rank of an all-to-all
+  int channels = 1;        // NCCL's, that the call takes
   int handshakes = 0;      // of the profile's rendezvous a hop between servers takes so many; 0: its messages are too short
   double cost = 1;         // of everything, over what the profile says
   friend bool operator==(const Regime&, const Regime&) = default;
@@ -111,6 +112,7 @@ struct HardwareProfile {
   double network_hops = 1.0;  // besides, of hops between servers
   double nccl_launch = 1.0;   // of what launches a ring's operations between servers
   double nccl_peer = 1.0;     // of what an all-to-all takes for each rank of other servers
+  SimTime nccl_channel = {};  // of a call, for each channel that it takes but the first
   // For each GPU of a process that launches for several of them, one after the other: calls that follow one another come no faster.
   SimTime process_launch = 4400_ns;
   double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;

@@ -16,6 +16,11 @@ Regime of_four(NcclProtocol protocol, NcclAlgorithm pattern, SimTime longer = {}
   return {.protocol = protocol, .pattern = pattern, .between_servers = true, .longer = longer, .gpus = 4, .nvlink = true};
 }
 
+Regime with_channels(Regime regime, int channels) {
+  regime.channels = channels;
+  return regime;
+}
+
 // 8 H100 on an NVSwitch.
 constexpr NcclQuestion one_server = {.ranks = 8, .nvlink = true, .switch_adds = true, .inside = BitsPerSecond{8 * 370'800'000'000}};
 
@@ -35,7 +40,8 @@ TEST_CASE("nccl tuning: the estimate is the table's latencies plus the bytes at 
 
 TEST_CASE("nccl tuning: small messages take LL and trees, large ones Simple and rings; LL128 needs NVLink") {
   CHECK(nccl_choice({}, four_servers, 256_B) == of_four(NcclProtocol::ll, NcclAlgorithm::tree, SimTime{91'022}));
-  CHECK(nccl_choice({}, four_servers, 1_GiB) == of_four(NcclProtocol::simple, NcclAlgorithm::ring));
+  // 4 channels of 24 GB/s fill the NICs, and each is taken twice.
+  CHECK(nccl_choice({}, four_servers, 1_GiB) == with_channels(of_four(NcclProtocol::simple, NcclAlgorithm::ring), 8));
   const auto protocols = [](bool nvlink, bool in_order = true) {
     bool ll128 = false;
     NcclQuestion q = four_servers;
@@ -126,6 +132,29 @@ TEST_CASE("nccl tuning: factors of a ring between servers hold what it launches"
     CHECK(got.network == want.network);
   }
   CHECK(nccl_costs(with_nccl_factors(from, of_four(NcclProtocol::ll, NcclAlgorithm::ring), {}), ring).pcie == 1_us);
+}
+
+TEST_CASE("nccl tuning: each channel that a call takes but the first costs what the profile says") {
+  HardwareProfile profile;
+  profile.nccl_channel = 1500_ns;
+  NcclQuestion q{.ranks = 8, .nvlink = true, .inside = 1920_Gbps, .algorithm = NcclAlgorithm::ring, .protocol = NcclProtocol::ll};
+  const auto added = [&](Bytes size) {
+    const Regime regime = nccl_choice(profile, q, size);
+    return nccl_costs(profile, regime).base - nccl_costs({}, regime).base;
+  };
+  // 512 threads with 8 bytes for each of 8 ranks: 32 KiB a channel, up to the 24 of NVLinks of 240 GB/s.
+  CHECK(added(8_B) == 0_us);
+  CHECK(added(63_KiB) == 0_us);
+  CHECK(added(128_KiB) == 3 * 1500_ns);
+  CHECK(added(767_KiB) == 22 * 1500_ns);
+  CHECK(added(64_MiB) == 23 * 1500_ns);
+  q.protocol = NcclProtocol::simple;  // 512 threads of 64 bytes
+  CHECK(added(128_KiB) == 3 * 1500_ns);
+  // Two servers with 8 NICs of 200 Gb/s each: 8 channels of 24 GB/s are found, and each is taken twice.
+  q.ranks = 16, q.servers = 2, q.nics = 8, q.outside = 1600_Gbps;
+  CHECK(added(64_MiB) == 15 * 1500_ns);
+  q.collective = Collective::alltoall;
+  CHECK(added(64_MiB) == 0_us);
 }
 
 TEST_CASE("nccl tuning: an all-to-all takes 5 us more for each rank on another server") {
@@ -464,7 +493,8 @@ TEST_CASE("nccl tuning: a chain with LL passes on eight bytes of each thread at 
 TEST_CASE("nccl tuning: what is given is kept, and other collectives have rings only") {
   NcclQuestion q = four_servers;
   q.algorithm = NcclAlgorithm::ring, q.protocol = NcclProtocol::ll;
-  CHECK(nccl_choice({}, q, 1_GiB) == of_four(NcclProtocol::ll, NcclAlgorithm::ring, SimTime{1'456'356}));  // 4 KiB at 16 / 45 ns
+  // A hop takes 4 KiB at 16 / 45 ns a byte longer.
+  CHECK(nccl_choice({}, q, 1_GiB) == with_channels(of_four(NcclProtocol::ll, NcclAlgorithm::ring, SimTime{1'456'356}), 8));
   q = four_servers;
   q.collective = Collective::allgather;
   CHECK(nccl_choice({}, q, 8_B).pattern == NcclAlgorithm::ring);

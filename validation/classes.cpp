@@ -2,16 +2,15 @@
 
 #include "models/message_costs.hpp"
 #include "models/nccl_tuning.hpp"
+#include "sim/files/files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
-#include "validation/fit/least_squares.hpp"
-#include "validation/fit/objective.hpp"
 #include "validation/fit/profile_text.hpp"
+#include "validation/refit.hpp"
 #include "validation/validate.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 namespace weft {
@@ -23,26 +22,21 @@ struct Member {
   HardwareProfile profile;
   Simulator simulator;
   std::vector<FitPoint> points;
+  std::set<std::string> undetermined;
 
   explicit Member(const Reference& r) : reference(&r), simulator(scenario_of(r)) {
     profile = simulator.scenario().hardware;
     points = points_of(r, simulator);
+    std::vector<Problem> problems;
+    const Json file = parse_json(read_file(profile_of(r)), problems);
+    for (const Json& name : file.value("/calibration/undetermined"_json_pointer, Json::array()))
+      undetermined.insert(name.get<std::string>());
   }
 
   std::vector<double> errors(const HardwareProfile& hardware) {
     std::vector<double> out;
     for (const FitPoint& p : points) out.push_back(simulator.time_us(p.setup, hardware) / p.measured.time_us - 1);
     return out;
-  }
-
-  // What the fit would call its loss, of a few points among all.
-  double loss(const HardwareProfile& hardware) {
-    constexpr std::size_t enough = 24;
-    const std::size_t each = (points.size() + enough - 1) / enough;
-    std::vector<double> out;
-    for (std::size_t i = 0; i < points.size(); i += each)
-      out.push_back(std::log(std::max(simulator.time_us(points[i].setup, hardware), 1e-6) / points[i].measured.time_us));
-    return robust_loss(out, error_knee);
   }
 
  private:
@@ -100,62 +94,36 @@ std::vector<CostAtSize> middle_costs(const std::vector<HardwareProfile>& profile
   return out;
 }
 
-// What stands for systems: the profile of one of them, their middle or mean, or what lies between that and what is published or usual.
+// What stands for systems: what lies between their middle or mean and what is published or usual.
 struct Representative {
   HardwareProfile profile;
   std::string what;
 };
 
-// How well profiles of a class predict its systems, each pair asked for once.
-class Losses {
+// Makes the profiles of a class out of those of its systems.
+class Representatives {
  public:
-  explicit Losses(std::vector<Member>& members) : members_(members) {
-    for (Member& of : members) {
+  explicit Representatives(const std::vector<Member>& members) : members_(members) {
+    for (const Member& of : members) {
       HardwareProfile profile = completed(of.profile, *of.reference, members);
       keep_costs_of_messages(profile);
       profiles_.push_back(std::move(profile));
     }
-    known_.resize(members.size() * members.size(), -1);
   }
-
-  const HardwareProfile& profile(std::size_t i) const { return profiles_[i]; }
 
   // Of the systems without one. Hosts: their mean, what is usual being one more of them, as each of their fits keeps near it too. Others:
-  // by the rule that predicts each of them best from the others. Of one or two systems nothing can be left out: half of the way from NCCL's
-  // table to their middle.
-  Representative representative_without(std::size_t left_out) {
-    std::vector<std::size_t> systems;
+  // half of the way from NCCL's table to their middle.
+  Representative without(std::size_t left_out) const {
+    std::vector<HardwareProfile> profiles;
+    Undetermined undetermined;
     for (std::size_t i = 0; i < members_.size(); ++i)
-      if (i != left_out) systems.push_back(i);
-    if (of_hosts()) return with_usual(systems);
-    if (systems.size() < 3) return by(Rule::halfway, systems);
-    Rule best = Rule::halfway;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Rule rule : {Rule::halfway, Rule::middle, Rule::best_of_others}) {
-      double sum = 0;
-      for (const std::size_t on : systems) {
-        std::vector<std::size_t> others = systems;
-        std::erase(others, on);
-        sum += members_[on].loss(by(rule, others).profile);
-      }
-      if (sum < least) least = sum, best = rule;
-    }
-    return by(best, systems);
+      if (i != left_out) profiles.push_back(profiles_[i]), undetermined.push_back(members_[i].undetermined);
+    if (of_hosts()) return with_usual(std::move(profiles));
+    return {halfway_from_published(middle_of(profiles, undetermined)), "half of the way from NCCL's table to the middle of its systems"};
   }
-  Representative representative() { return representative_without(members_.size()); }
+  Representative of_all() const { return without(members_.size()); }
 
  private:
-  enum class Rule { halfway, middle, best_of_others };
-
-  Representative by(Rule rule, const std::vector<std::size_t>& systems) {
-    if (rule == Rule::best_of_others) return best_of(systems);
-    std::vector<HardwareProfile> profiles;
-    for (const std::size_t i : systems) profiles.push_back(profiles_[i]);
-    const HardwareProfile middle = middle_of(profiles);
-    if (rule == Rule::middle) return {middle, "parameter by parameter the middle one of its systems"};
-    return {halfway_from_published(middle), "half of the way from NCCL's table to the middle of its systems"};
-  }
-
   // Of a call of NCCL nothing is usual.
   bool is_of_hosts(const HardwareParameter& p) const {
     const auto fits = [&](const Member& m) { return std::ranges::count(m.reference->fit.parameters, p.name) > 0; };
@@ -165,9 +133,7 @@ class Losses {
     return std::ranges::any_of(hardware_parameters(), [&](const HardwareParameter& p) { return is_of_hosts(p); });
   }
 
-  Representative with_usual(const std::vector<std::size_t>& systems) const {
-    std::vector<HardwareProfile> profiles;
-    for (const std::size_t i : systems) profiles.push_back(profiles_[i]);
+  Representative with_usual(std::vector<HardwareProfile> profiles) const {
     HardwareProfile usual = mean_of(profiles);
     for (const HardwareParameter& p : hardware_parameters())
       if (is_of_hosts(p)) p.set(usual, usual_of_hosts(p.name)->value);
@@ -178,41 +144,21 @@ class Losses {
     return {mean, "parameter by parameter the geometric mean of its systems and of what is usual of hosts"};
   }
 
-  // The profile that predicts the others of these best.
-  Representative best_of(const std::vector<std::size_t>& systems) {
-    std::size_t best = systems.front();
-    double least = std::numeric_limits<double>::infinity();
-    for (const std::size_t of : systems) {
-      double sum = 0;
-      for (const std::size_t on : systems)
-        if (on != of) sum += loss(of, on);
-      if (sum < least) least = sum, best = of;
-    }
-    return {profiles_[best], fmt::format("that of {}, which predicts the others best", members_[best].reference->name)};
-  }
-
-  double loss(std::size_t of, std::size_t on) {
-    double& known = known_[of * members_.size() + on];
-    if (known < 0) known = members_[on].loss(profiles_[of]);
-    return known;
-  }
-
-  std::vector<Member>& members_;
+  const std::vector<Member>& members_;
   std::vector<HardwareProfile> profiles_;
-  std::vector<double> known_;  // by pair; -1: not yet
 };
 
 JudgedClass judge(const std::string& name, std::vector<Member>& members) {
   JudgedClass out{.name = name, .members = {}};
   std::vector<double> all;
-  Losses losses(members);
+  const Representatives representatives(members);
   for (std::size_t i = 0; i < members.size(); ++i) {
     Member& member = members[i];
     JudgedMember judged{.reference = member.reference->name, .from = {}};
     for (const Member& other : members)
       if (&other != &member) judged.from.push_back(other.reference->name);
     if (!judged.from.empty()) {
-      const std::vector<double> errors = member.errors(losses.representative_without(i).profile);
+      const std::vector<double> errors = member.errors(representatives.without(i).profile);
       all.insert(all.end(), errors.begin(), errors.end());
       judged.error = summarise(errors);
     }
@@ -235,13 +181,17 @@ Json error_in(const ErrorSummary& e) {
 
 }  // namespace
 
-HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles) {
+HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles, const Undetermined& undetermined) {
   if (profiles.empty()) throw InputError("a class without a profile");
   HardwareProfile out = profiles.front();
   out.cost_by_size = middle_costs(profiles);
   for (const HardwareParameter& parameter : hardware_parameters()) {
-    std::vector<double> values;
-    for (const HardwareProfile& p : profiles) values.push_back(parameter.get(p));
+    std::vector<double> values, determined;
+    for (std::size_t i = 0; i < profiles.size(); ++i) {
+      values.push_back(parameter.get(profiles[i]));
+      if (undetermined.empty() || !undetermined[i].contains(parameter.name)) determined.push_back(values.back());
+    }
+    if (!determined.empty()) values = determined;
     std::ranges::sort(values);
     parameter.set(out, values[(values.size() - 1) / 2]);
   }
@@ -278,6 +228,8 @@ HardwareProfile halfway_from_published(HardwareProfile profile) {
   const double table_us = nccl_costs(published, {.protocol = NcclProtocol::ll}).base.microseconds();
   const double measured_us = table_us + profile.call_overhead.microseconds();
   profile.call_overhead = SimTime{std::llround(100 * (std::sqrt(table_us * measured_us) - table_us)) * 10'000};  // to 10 ns
+  // The table has no cost of channels, and there is none of nothing: half of what was found.
+  profile.nccl_channel = SimTime{std::llround(50 * profile.nccl_channel.microseconds()) * 10'000};
   return profile;
 }
 
@@ -304,7 +256,7 @@ std::vector<std::pair<std::filesystem::path, std::string>> class_profiles(const 
       points.insert(points.end(), members.back().points.begin(), members.back().points.end());
       names.push_back(r->name);
     }
-    const Representative chosen = Losses(members).representative();
+    const Representative chosen = Representatives(members).of_all();
     const Json values = HardwareForm::write(chosen.profile);
     Json text = {{"schema", 1},
                  {"description", fmt::format("For systems of the class \"{}\" that nobody has measured: {} ({}).", judged.name, chosen.what,

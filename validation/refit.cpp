@@ -12,15 +12,6 @@
 namespace weft {
 namespace {
 
-std::filesystem::path profile_of(const Reference& reference) {
-  if (!reference.profile.empty()) return reference.profile;
-  std::vector<Problem> problems;
-  const Json scenario = parse_json(read_file(reference.scenario), problems);
-  if (!problems.empty() || !scenario.contains("hardware") || !scenario.at("hardware").is_string())
-    throw InputError(fmt::format("{}: /hardware: must be a profile's name where validate is to fit it", reference.scenario.string()));
-  return project_scenarios() / "hardware" / (scenario.at("hardware").get<std::string>() + ".json");
-}
-
 // What was fitted of the scenario goes into it; its hardware stays a name.
 void write_scenario(const Reference& reference, const OpenScenario& open, const FitResult& result) {
   std::vector<Problem> problems;
@@ -33,6 +24,15 @@ void write_scenario(const Reference& reference, const OpenScenario& open, const 
 }
 
 }  // namespace
+
+std::filesystem::path profile_of(const Reference& reference) {
+  if (!reference.profile.empty()) return reference.profile;
+  std::vector<Problem> problems;
+  const Json scenario = parse_json(read_file(reference.scenario), problems);
+  if (!problems.empty() || !scenario.contains("hardware") || !scenario.at("hardware").is_string())
+    throw InputError(fmt::format("{}: /hardware: must be a profile's name where validate is to fit it", reference.scenario.string()));
+  return project_scenarios() / "hardware" / (scenario.at("hardware").get<std::string>() + ".json");
+}
 
 void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   if (!reference.layers.empty()) return refit_device(reference, out);

@@ -3,11 +3,15 @@
 
 #include "validation/references.hpp"
 
+#include <filesystem>
 #include <iosfwd>
 
 namespace weft {
 
-// Writes the reference's profile: its `profile`, or that of the scenario's hardware. Says on `err` how the fit goes on.
+// The file of a reference's profile: its `profile`, or that of the scenario's hardware. Throws InputError where that is no name.
+std::filesystem::path profile_of(const Reference& reference);
+
+// Writes the reference's profile. Says on `err` how the fit goes on.
 void refit(const Reference& reference, std::ostream& out, std::ostream& err);
 
 }  // namespace weft

@@ -54,8 +54,13 @@ TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple f
                                .nvlink = true,
                                .of_rate = 0.9});
   CHECK(label(large.choice) == "nccl(group=8,algorithm=ring,protocol=simple,nics=8,channels=8)");
-  CHECK(large.regime ==
-        Regime{.protocol = NcclProtocol::simple, .pattern = NcclAlgorithm::ring, .between_servers = true, .gpus = 8, .nvlink = true});
+  CHECK(large.regime.channels == 16);
+  CHECK(large.regime == Regime{.protocol = NcclProtocol::simple,
+                               .pattern = NcclAlgorithm::ring,
+                               .between_servers = true,
+                               .gpus = 8,
+                               .nvlink = true,
+                               .channels = 16});
 }
 
 TEST_CASE("sized: what is given stays, and a tree's pieces follow from the protocol's buffers") {

@@ -142,13 +142,17 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
   out.push_back(weight_of_choice * regret(values));
   // A handshake many times as long as those that were measured (handshakes_of in models/nccl_tuning.cpp) is something else that larger
   // calls take longer for, and as a constant is soon nothing beyond their sizes.
-  constexpr double usual_rendezvous_us = 8;
-  for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].hardware && parameters_[i].name == "rendezvous") {
-      HardwareProfile hardware;
-      parameters_[i].hardware->set(hardware, values[i]);
-      out.push_back(weight_of_overhead * std::log1p(hardware.rendezvous.microseconds() / usual_rendezvous_us));
-    }
+  // So is a cost of channels many times as long as those that were measured.
+  constexpr double usual_rendezvous_us = 8, usual_channel_us = 1;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const std::string& name = parameters_[i].name;
+    if (!parameters_[i].hardware || (name != "rendezvous" && name != "nccl_channel")) continue;
+    HardwareProfile hardware;
+    parameters_[i].hardware->set(hardware, values[i]);
+    const double over_usual = name == "rendezvous" ? hardware.rendezvous.microseconds() / usual_rendezvous_us
+                                                   : hardware.nccl_channel.microseconds() / usual_channel_us;
+    out.push_back(weight_of_overhead * std::log1p(over_usual));
+  }
   // Where all calls were between servers, what hops there cost beyond the table looks like a call's overhead, but grows with the servers.
   for (std::size_t i = 0; i < parameters_.size() && all_between_servers(); ++i)
     if (parameters_[i].hardware && parameters_[i].name == "call_overhead") {

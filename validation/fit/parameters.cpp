@@ -98,8 +98,8 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20), factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
       factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20), factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
       factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20), factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
-      time_parameter<&H::process_launch>("process_launch"), factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1),
-      factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
+      time_parameter<&H::nccl_channel>("nccl_channel"), time_parameter<&H::process_launch>("process_launch"),
+      factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1), factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
       factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1), factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),
       factor_parameter<&H::ll_bias>("ll_bias", 0.2, 5, Unit::bias),
@@ -164,7 +164,7 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
   for (const MeasuredSetup& e : measured) {
     if (e.algorithm.name == "nccl") {
       add({"call_overhead", "nccl_base", "ll_hops", "ll128_hops", "simple_hops", "network_hops", "ll_efficiency", "ll128_efficiency",
-           "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias"});
+           "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias", "nccl_channel"});
       if (e.nodes > 1 && e.ranks > e.nodes) add({"nccl_launch"});
       if (e.nodes > 1 && e.collective == "alltoall") add({"nccl_peer"});
       if (e.nodes > 1) add({"rendezvous", "rendezvous_threshold"});

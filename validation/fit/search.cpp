@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -23,6 +24,21 @@ Candidate at(Objective& objective, std::vector<double> values) {
 
 bool is_threshold(const Objective& objective, std::size_t i) { return objective.parameters()[i].is_threshold(); }
 
+bool is_process_launch(const FitParameter& p) { return p.hardware && p.name == "process_launch"; }
+
+// Calls of one process come no faster than its launches. A search that begins below sees no slope, so it begins at the most that the
+// shortest of them allows.
+std::vector<double> with_launches(const Objective& objective, std::vector<double> base, const Moving& moving) {
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    if (!moving[i] || !is_process_launch(objective.parameters()[i])) continue;
+    double least_us = std::numeric_limits<double>::infinity();
+    for (const FitPoint* p : objective.points())
+      if (const int gpus = p->setup.gpus_of_a_process; gpus > 1) least_us = std::min(least_us, p->measured.time_us / gpus);
+    if (std::isfinite(least_us)) base[i] = 1e6 * least_us;
+  }
+  return base;
+}
+
 }  // namespace
 
 Search::Search(Objective& objective) : objective_(objective), cheap_(objective.on(objective.cheapest(0.2, 16))) {}
@@ -34,7 +50,8 @@ void Search::allow(std::int64_t work) {
 
 bool Search::enough(double share) const { return static_cast<double>(objective_.work() - begin_) >= share * static_cast<double>(allowed_); }
 
-Candidate Search::start(const std::vector<double>& base, const Moving& moving, std::uint64_t seed, int number) {
+Candidate Search::start(const std::vector<double>& initial, const Moving& moving, std::uint64_t seed, int number) {
+  const std::vector<double> base = with_launches(objective_, initial, moving);
   std::mt19937_64 random(seed * 1'000'003 + static_cast<std::uint64_t>(number));
   constexpr int draws = 24, kept = 3;
   std::vector<Candidate> drawn;
@@ -57,8 +74,8 @@ std::vector<double> Search::draw(const std::vector<double>& base, const Moving& 
   std::vector<double> out = base;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double u = uniform();  // also for those that stand still, so that the others' draws do not depend on them
-    if (!moving[i]) continue;
     const FitParameter& p = objective_.parameters()[i];
+    if (!moving[i] || is_process_launch(p)) continue;
     double coordinate = 0;
     switch (p.unit) {
       case Unit::picoseconds:
