@@ -429,7 +429,7 @@ SimTime ll_pass(const NcclQuestion& q, const Regime& regime, Bytes size) {
 }
 
 // How many channels a call takes: between servers twice those that the search finds there, in a server twice those that fill its NVLinks
-// at 20 GB/s each, as NCCL 2.28 makes 24 on 8 A100 and on 8 H100 and 12 on 8 V100.
+// at 20 GB/s each, 12 on 8 V100 and 24 on 8 A100, whose calls take longer up to so many (validation/data/public_a100_nccl).
 int channels_taken(const NcclQuestion& q, const Regime& regime, Bytes size) {
   constexpr double of_one = 20.0 * 8e9;
   constexpr int most_in_server = 24;

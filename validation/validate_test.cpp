@@ -157,6 +157,8 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   CHECK(middle_of({a, b, c}).send_overhead == 2_us);
   CHECK(middle_of({a, b}).send_overhead == 1_us);  // the lower of two
   CHECK(middle_of({a, b, c}).wire_efficiency == 1);
+  CHECK(middle_of({a, b, c}, {{}, {}, {"send_overhead"}}).send_overhead == 1_us);  // of 1 and 5: the third does not know
+  CHECK(middle_of({a, b, c}, {{"send_overhead"}, {"send_overhead"}, {"send_overhead"}}).send_overhead == 2_us);
   CHECK_THROWS_AS(middle_of({}), InputError);
   a.cost_by_size = {{"message", "message", 2, 1_KiB, 4.0}, {"allreduce", "ring", 2, 1_KiB, 9.0}};
   b.cost_by_size = {{"message", "message", 2, 4_KiB, 2.0}};
@@ -178,6 +180,8 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   CHECK(halfway_from_published(a).ll128_bias == 0.5);
   CHECK(halfway_from_published(a).send_overhead == 1_us);                                          // of which nothing is published
   CHECK(halfway_from_published(a).network_hops == doctest::Approx(std::sqrt(2.0)).epsilon(1e-4));  // of 1 and what is usual
+  a.nccl_channel = 3_us;
+  CHECK(halfway_from_published(a).nccl_channel == 1'500_ns);
   a.call_overhead = 19'800_ns;  // with the 6.6 us of the table 26.4, four times as long: half of the way is twice as long
   CHECK(halfway_from_published(a).call_overhead == 6'600_ns);
 

@@ -316,6 +316,9 @@ TEST_CASE("fit: what a process takes to launch for each of its GPUs is found whe
     points.push_back(std::move(p));
   }
   CHECK(points.front().measured.time_us == 40);
+  MeasuredSetup to_each = points.front().setup;  // a send and a receive for the other
+  to_each.collective = "alltoall";
+  CHECK(simulator.time_us(to_each, truth) == doctest::Approx(40 * 1.22));
   std::vector<std::string> names = default_parameters({points.front().setup});
   CHECK(std::ranges::count(names, "process_launch") == 1);
   CHECK(named(fit(open_pair(names), points, {}), "process_launch").value == doctest::Approx(20e6).epsilon(0.02));
