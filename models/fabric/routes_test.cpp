@@ -25,14 +25,14 @@ std::pair<int, int> load_of_shift(const Fabric& fabric, Routes& routes, int shif
   return most_fewest;
 }
 
-FatTree slim_tree(int leaves, int nodes, int spines) {
+FatTree with_400g_spines(int leaves, int nodes, int spines) {
   return {.leaves = leaves, .nodes_per_leaf = nodes, .spines = spines, .host_link = link_100g, .fabric_link = {400_Gbps, 2_us}};
 }
 
 }  // namespace
 
 TEST_CASE("routes: numbered in the order of first use, and kept") {
-  const auto net = build(slim_tree(4, 4, 4));
+  const auto net = build(with_400g_spines(4, 4, 4));
   Routes routes(*net, {});
   CHECK(routes.of(0, 5) == 0);
   CHECK(routes.of(5, 0) == 1);
@@ -44,7 +44,7 @@ TEST_CASE("routes: numbered in the order of first use, and kept") {
 }
 
 TEST_CASE("routes: latency is the sum over the path, bandwidth the least on it") {
-  const auto net = build(slim_tree(4, 4, 4));
+  const auto net = build(with_400g_spines(4, 4, 4));
   Routes routes(*net, {});
   const RouteId across = routes.of(0, 5), inside = routes.of(0, 1);
   CHECK(routes.latency(across) == 2 * 500_ns + 2 * 2_us);
@@ -75,7 +75,7 @@ TEST_CASE("routes: the hash is the same on every machine") {
 }
 
 TEST_CASE("routes: the hash spreads pairs evenly, and another seed spreads them otherwise") {
-  const auto net = build(slim_tree(16, 16, 8));
+  const auto net = build(with_400g_spines(16, 16, 8));
   Routes first(*net, {EcmpPolicy::hash, 1}), second(*net, {EcmpPolicy::hash, 2}), again(*net, {EcmpPolicy::hash, 1});
   std::map<LinkId, int> uses;
   int differ = 0, pairs = 0;
@@ -95,7 +95,7 @@ TEST_CASE("routes: the hash spreads pairs evenly, and another seed spreads them 
 }
 
 TEST_CASE("routes: d_mod_k puts no two flows of a shift on one link of a balanced fat-tree, and uses them all") {
-  for (const FatTree& spec : {slim_tree(8, 4, 4), FatTree{.k = 4, .host_link = link_100g, .fabric_link = link_100g},
+  for (const FatTree& spec : {with_400g_spines(8, 4, 4), FatTree{.k = 4, .host_link = link_100g, .fabric_link = link_100g},
                               FatTree{.k = 6, .host_link = link_100g, .fabric_link = link_100g}}) {
     const auto net = build(spec);
     Routes routes(*net, {EcmpPolicy::d_mod_k, 0});
@@ -108,25 +108,25 @@ TEST_CASE("routes: d_mod_k puts no two flows of a shift on one link of a balance
 }
 
 TEST_CASE("routes: the hash collides where d_mod_k does not") {
-  const auto net = build(slim_tree(8, 4, 4));
+  const auto net = build(with_400g_spines(8, 4, 4));
   Routes routes(*net, {EcmpPolicy::hash, 1});
   CHECK(load_of_shift(*net, routes, 4).first > 1);
 }
 
 TEST_CASE("routes: least_loaded gives the flows of a step links of their own while there are any") {
-  const auto net = build(slim_tree(8, 4, 4));
+  const auto net = build(with_400g_spines(8, 4, 4));
   Routes routes(*net, {EcmpPolicy::least_loaded, 0});
   routes.begin_step();
   CHECK(load_of_shift(*net, routes, 4) == std::pair{1, 1});
   // Twice as many nodes as spines: two flows on every link.
-  const auto narrow = build(slim_tree(8, 8, 4));
+  const auto narrow = build(with_400g_spines(8, 8, 4));
   Routes shared(*narrow, {EcmpPolicy::least_loaded, 0});
   shared.begin_step();
   CHECK(load_of_shift(*narrow, shared, 8) == std::pair{2, 2});
 }
 
 TEST_CASE("routes: least_loaded counts a pair that has its route, and forgets at the next step") {
-  const auto net = build(slim_tree(2, 2, 2));
+  const auto net = build(with_400g_spines(2, 2, 2));
   Routes routes(*net, {EcmpPolicy::least_loaded, 0});
   const auto spine = [&](int from, int to) { return net->to(routes.hops(routes.of(from, to))[1].link); };
   const NodeId first = spine(0, 2);
@@ -138,7 +138,7 @@ TEST_CASE("routes: least_loaded counts a pair that has its route, and forgets at
 }
 
 TEST_CASE("routes: of paths with as few flows, least_loaded takes the one with fewest routes of other schedules") {
-  const auto net = build(slim_tree(2, 8, 8));
+  const auto net = build(with_400g_spines(2, 8, 8));
   Routes routes(*net, {EcmpPolicy::least_loaded, 0});
   std::set<NodeId> spines;
   for (int i = 0; i < 8; ++i) {  // eight who send at the same time, each to a node of the other leaf: a spine for each

@@ -24,7 +24,7 @@ std::string line(const std::vector<Problem>& problems) {
   return text;
 }
 
-Server policy_of(const char* preset, PeerPolicy policy) {
+Server preset_with_policy(const char* preset, PeerPolicy policy) {
   Server s = server_preset(preset);
   s.policy = policy;
   return s;
@@ -48,22 +48,22 @@ TEST_CASE("server: every preset can be built, and each of its numbers has a sour
 }
 
 TEST_CASE("server: the policy decides how a message goes from GPU to GPU") {
-  const ServerPaths upi(policy_of("two_nic", PeerPolicy::pcie_upi));
+  const ServerPaths upi(preset_with_policy("two_nic", PeerPolicy::pcie_upi));
   CHECK(drawn(upi, upi.peer(0, 1)) == "gpu0 switch0 gpu1");
   CHECK(drawn(upi, upi.peer(0, 2)) == "gpu0 switch0 socket0 socket0-socket1 socket1 switch1 gpu2");
-  const ServerPaths mixed(policy_of("two_nic", PeerPolicy::pcie_nic));
+  const ServerPaths mixed(preset_with_policy("two_nic", PeerPolicy::pcie_nic));
   CHECK(drawn(mixed, mixed.peer(0, 1)) == "gpu0 switch0 gpu1");
   CHECK(drawn(mixed, mixed.peer(0, 2)) == "");  // through the NICs
-  const ServerPaths nic(policy_of("two_nic", PeerPolicy::nic));
+  const ServerPaths nic(preset_with_policy("two_nic", PeerPolicy::nic));
   CHECK(drawn(nic, nic.peer(0, 1)) == "");
   CHECK(drawn(nic, nic.to_nic(3)) == "gpu3 switch1 nic1");
   CHECK(drawn(nic, nic.to_memory(3)) == "gpu3 switch1 socket1 socket1/memory");
   CHECK(drawn(nic, ServerPaths::back(nic.to_memory(3))) == "socket1/memory socket1 switch1 gpu3");
-  const ServerPaths host(policy_of("two_nic", PeerPolicy::host));
+  const ServerPaths host(preset_with_policy("two_nic", PeerPolicy::host));
   CHECK(drawn(host, host.peer(0, 1)) == "gpu0 switch0 socket0 socket0/memory socket0 switch0 gpu1");
   CHECK(drawn(host, host.peer(0, 2)) == "gpu0 switch0 socket0 socket0/memory socket0 socket0-socket1 socket1 switch1 gpu2");
   // NVLink comes before every policy.
-  const ServerPaths dgx(policy_of("dgx_a100", PeerPolicy::nic));
+  const ServerPaths dgx(preset_with_policy("dgx_a100", PeerPolicy::nic));
   CHECK(drawn(dgx, dgx.peer(0, 7)) == "gpu0 nvswitch gpu7");
   CHECK(dgx.peer_claim(0, 7) == FlowClaim{});
 }
@@ -78,12 +78,12 @@ TEST_CASE("server: with nvlink_relay a message goes through a GPU that NVLinks j
   s.policy = PeerPolicy::pcie_upi;
   const ServerPaths upi(s);
   CHECK(drawn(upi, upi.peer(gpu("gpu3"), gpu("gpu4"))) == "gpu3 switch1 socket0 socket1 switch2 gpu4");
-  const ServerPaths no_nvlink(policy_of("two_nic", PeerPolicy::nvlink_relay));
+  const ServerPaths no_nvlink(preset_with_policy("two_nic", PeerPolicy::nvlink_relay));
   CHECK(drawn(no_nvlink, no_nvlink.peer(0, 1)) == "gpu0 switch0 gpu1");
 }
 
 TEST_CASE("server: a link under contention is one cable to its middle and a cable for each kind of traffic from there") {
-  Server s = policy_of("single_nic", PeerPolicy::pcie_upi);
+  Server s = preset_with_policy("single_nic", PeerPolicy::pcie_upi);
   s.links.front().contention = {.nic_rate = 30_Gbps, .two_way_rate = 20_Gbps};
   const ServerPaths paths(s);
   const auto crossing = [&](const ServerPaths::Path& path) { return paths.links()[static_cast<std::size_t>(path[3])]; };

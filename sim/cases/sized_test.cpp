@@ -40,6 +40,15 @@ TEST_CASE("sized: nccl's all-to-all relays what leaves the rail where NVLinks jo
   CHECK(label(sized(json, 64_MiB).choice).find("pxn") == std::string::npos);
 }
 
+TEST_CASE("sized: nccl chooses by the rates of its links, whatever is left of them under load") {
+  // Between two servers of 4 A100 rings on NICs of 25 GB/s are ahead of trees, which are ahead on the 19.25 that these NICs give under
+  // load.
+  const Json json = Json::parse(
+      R"({"schema": 1, "name": "two", "fabric": {"type": "star", "nodes": 8, "link": {"bandwidth": "200Gbps", "latency": "900ns"}},
+    "server": "hgx_a100_4", "hardware": "ideal", "workload": {"algorithm": "nccl", "size": "1MiB", "ranks": 8}})");
+  CHECK(sized(json, 4_GiB).regime.pattern == NcclAlgorithm::ring);
+}
+
 TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple for large ones, a channel for each NIC") {
   const Json json = Json::parse(two_servers);
   Json eight_servers = json;  // between two, a tree sends each byte once each way, and is ahead of a ring

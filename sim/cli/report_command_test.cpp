@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct RanReport {
+struct RanCommand {
   int status = -1;
   std::string printed;
 };
@@ -28,8 +28,8 @@ class Workplace {
   fs::path operator/(const char* name) const { return path_ / name; }
 
   // In this folder, stdout and stderr together.
-  RanReport weft(const std::string& arguments) const {
-    RanReport out;
+  RanCommand weft(const std::string& arguments) const {
+    RanCommand out;
     FILE* pipe = ::popen(fmt::format("cd {} && {} {} 2>&1", path_.string(), WEFT_BINARY, arguments).c_str(), "r");
     REQUIRE(pipe != nullptr);
     std::array<char, 4096> buffer;
@@ -40,7 +40,7 @@ class Workplace {
   void scenario(const Json& json) const { std::ofstream(path_ / "s.json") << json.dump(); }
   Json trace_of(const char* text) const {
     scenario(Json::parse(text));
-    const RanReport ran = weft("run s.json --quiet --force -o traced --trace");
+    const RanCommand ran = weft("run s.json --quiet --force -o traced --trace");
     CAPTURE(ran.printed);
     REQUIRE(ran.status == 0);
     return Json::parse(read_file(path_ / "traced/trace.json"))["traceEvents"];
@@ -70,7 +70,7 @@ int with_name(const Json& events, const char* phase, const std::string& part) {
 TEST_CASE("a run with --report writes a page that weft report writes again from the folder") {
   const Workplace here;
   here.scenario(small());
-  const RanReport ran = here.weft("run s.json --quiet -o out --report");
+  const RanCommand ran = here.weft("run s.json --quiet -o out --report");
   if (ran.printed.find("built without the library of its charts") != ran.printed.npos) {
     MESSAGE("skipped: built without D3");
     return;
@@ -83,7 +83,7 @@ TEST_CASE("a run with --report writes a page that weft report writes again from 
   CHECK(details["arguments"] == Json::parse(R"(["s.json"])"));
   for (const Json& row : details["rows"]) CHECK(row["ranks"].size() == 32);
   CHECK(details["rows"][1]["slices"].size() == 320);  // hdrm: 10 steps of 32 messages; the ring has too many to show each
-  const RanReport again = here.weft("report out");
+  const RanCommand again = here.weft("report out");
   CHECK(again.status == 0);
   CHECK(again.printed == "out/report.html\n");
   CHECK(read_file(here / "out/report.html") == page);
@@ -100,7 +100,7 @@ TEST_CASE("what no report or figure can be made of is said") {
   here.scenario(small());
   REQUIRE(here.weft("run s.json --quiet -o out").status == 0);
   const auto refused = [&](const std::string& arguments, const std::string& why) {
-    const RanReport ran = here.weft(arguments);
+    const RanCommand ran = here.weft(arguments);
     CAPTURE(arguments);
     CAPTURE(ran.printed);
     CHECK(ran.status == 2);

@@ -4,12 +4,15 @@
 #include "validation/fit/least_squares.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -143,16 +146,11 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
   // A handshake many times as long as those that were measured (handshakes_of in models/nccl_tuning.cpp) is something else that larger
   // calls take longer for, and as a constant is soon nothing beyond their sizes.
   // So is a cost of channels many times as long as those that were measured.
-  constexpr double usual_rendezvous_us = 8, usual_channel_us = 1;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const std::string& name = parameters_[i].name;
-    if (!parameters_[i].hardware || (name != "rendezvous" && name != "nccl_channel")) continue;
-    HardwareProfile hardware;
-    parameters_[i].hardware->set(hardware, values[i]);
-    const double over_usual = name == "rendezvous" ? hardware.rendezvous.microseconds() / usual_rendezvous_us
-                                                   : hardware.nccl_channel.microseconds() / usual_channel_us;
-    out.push_back(weight_of_overhead * std::log1p(over_usual));
-  }
+  constexpr std::array<std::pair<std::string_view, double>, 2> usual_us = {{{"rendezvous", 8}, {"nccl_channel", 1}}};
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    for (const auto& [name, us] : usual_us)
+      if (parameters_[i].hardware && parameters_[i].name == name)
+        out.push_back(weight_of_overhead * std::log1p(1e-6 * (values[i] - parameters_[i].low) / us));
   // Where all calls were between servers, what hops there cost beyond the table looks like a call's overhead, but grows with the servers.
   for (std::size_t i = 0; i < parameters_.size() && all_between_servers(); ++i)
     if (parameters_[i].hardware && parameters_[i].name == "call_overhead") {
