@@ -220,7 +220,7 @@ Judgement judge(const Reference& reference) {
   out.points = points_of(reference, simulator, &out.skipped);
   for (const FitPoint& point : out.points) out.simulated_us.push_back(simulator.time_us(point.setup, simulator.scenario().hardware));
   out = summarised(std::move(out));
-  if (!reference.hold_out.given() && reference.held_out.empty()) out.floor = interpolation_error(out.points);
+  if (!reference.hold_out.given() && reference.held_out.empty()) out.floor = summarise(interpolation_errors(out.points));
   for (const Claim& claim : reference.claims) out.claims.push_back(judge(claim, reference.scenario));
   return out;
 }

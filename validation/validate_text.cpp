@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace weft {
 namespace {
@@ -67,6 +68,13 @@ ErrorSummary pooled(const std::vector<Judgement>& judgements, Kind kind) {
   return summarise(std::move(errors));
 }
 
+ErrorSummary pooled_floor(const std::vector<Judgement>& judgements) {
+  std::vector<double> errors;
+  for (const Judgement& j : judgements)
+    if (kind_of(j) == Kind::sizes) std::ranges::copy(interpolation_errors(j.points), std::back_inserter(errors));
+  return summarise(std::move(errors));
+}
+
 std::string pooled_text(const std::vector<Judgement>& judgements) {
   std::string out;
   for (const auto& [kind, what] : {std::pair{Kind::sizes, "sizes between those fitted"},
@@ -74,9 +82,14 @@ std::string pooled_text(const std::vector<Judgement>& judgements) {
                                    {Kind::pairs, "copies between pairs of GPUs, or in directions, that were not fitted"},
                                    {Kind::gradients, "when gradients of models become ready that were not fitted"}}) {
     const ErrorSummary e = pooled(judgements, kind);
-    if (e.points > 0)
-      out += fmt::format("Pooled over systems, {}: {} points, median {}, 95th percentile {}.\n", what, e.points, percent(e.median),
-                         percent(e.p95));
+    if (e.points == 0) continue;
+    out +=
+        fmt::format("Pooled over systems, {}: {} points, median {}, 95th percentile {}", what, e.points, percent(e.median), percent(e.p95));
+    if (kind == Kind::sizes) {
+      const ErrorSummary floor = pooled_floor(judgements);
+      out += fmt::format(" (log-log interpolation: {} points, {}, {})", floor.points, percent(floor.median), percent(floor.p95));
+    }
+    out += ".\n";
   }
   return out;
 }

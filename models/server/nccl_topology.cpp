@@ -194,6 +194,7 @@ class TopologyReader {
     cpu.family = static_cast<int>(whole(element, "familyid", 0).value_or(0));
     cpu.model = static_cast<int>(whole(element, "modelid", 0).value_or(0));
     server_.sockets.push_back(cpu.socket);
+    amd_ = cpu.vendor == "AuthenticAMD";
     // Peer-to-peer packets are cut to 64 bytes by Intel CPUs (NCCL: INTEL_P2P_OVERHEAD).
     if (cpu.vendor == "GenuineIntel") server_.root_complex_payload = 64;
     cpus_.push_back(cpu);
@@ -276,6 +277,8 @@ class TopologyReader {
         connect(above, device, {}, speed, through_switch);
       else
         connect(above, device, pcie, pcie ? BitsPerSecond{} : otherwise, through_switch);
+      if (amd_ && pcie && pcie->generation == 4 && above == server_.sockets.back())
+        server_.links.back().contention.nic_rate = nic_rate_of_root_port;
     });
   }
 
@@ -340,6 +343,7 @@ class TopologyReader {
   Problems found_;
   Server server_{.preset = ""};
   std::vector<Cpu> cpus_;
+  bool amd_ = false;  // the CPU that is being read
   std::set<std::string> buses_;
   std::map<std::string, std::string> gpu_at_;  // by busid
   std::vector<NvLink> nvlinks_;

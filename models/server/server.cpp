@@ -3,6 +3,7 @@
 #include "models/fabric/validation.hpp"
 #include "models/server/server_paths.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <set>
@@ -103,6 +104,13 @@ std::vector<Problem> problems(const Server& server) {
   check_tree(server, kinds, found);
   if (!found.none()) return found.take();
   return ServerPaths(server).gaps();
+}
+
+bool is_nic_on_root_port(const Server& server, const ServerLink& link) {
+  const auto joins = [&](const std::string& socket, const std::string& nic) {
+    return std::ranges::count(server.sockets, socket) > 0 && std::ranges::count(server.nics, nic) > 0;
+  };
+  return link.pcie && link.pcie->generation == 4 && (joins(link.from, link.to) || joins(link.to, link.from));
 }
 
 }  // namespace weft

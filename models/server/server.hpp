@@ -81,6 +81,9 @@ struct Server {
   friend bool operator==(const Server&, const Server&) = default;
 };
 
+// A NIC on a PCIe 4 port of a socket, for whose traffic with GPUs nic_rate_of_root_port is usual.
+bool is_nic_on_root_port(const Server&, const ServerLink&);
+
 inline constexpr int max_gpus_per_server = 1024;
 inline constexpr int max_devices_per_server = 2048;
 inline constexpr std::size_t max_sockets_per_server = 64;  // NUMA nodes; each two are connected

@@ -173,18 +173,17 @@ Server hgx_a100_4() {
     s.nic_of_gpu.push_back(s.nics.back());
     s.links.push_back(pcie("socket0", s.gpus.back(), gen4, through_root));
     s.links.push_back(pcie("socket0", s.nics.back(), gen4, through_root));
-    s.links.back().contention.nic_rate = 154_Gbps;
+    s.links.back().contention.nic_rate = nic_rate_of_root_port;
     for (int other = 0; other < i; ++other) s.links.push_back(wire(numbered("gpu", other), s.gpus.back(), 80_GBps, between_nvlinks));
   }
   s.memory = {BitsPerSecond{204'800'000'000 * 8}, 90_ns};
-  s.sources = {
-      {"devices",
-       "NVIDIA HGX A100 4-GPU, as in the nodes of Perlmutter (NERSC): one EPYC 7763 whose PCIe 4 ports lead to 4 A100 and 4 NICs"},
-      {"nvlink", "NVIDIA NCCL, src/graph/topo.h: 20 GB/s of the 25 GB/s of an NVLink 3, 4 links between each two GPUs"},
-      {"memory", "AMD EPYC 7763: eight channels of DDR4-3200, 204.8 GB/s"},
-      {"contention",
-       "fitted to the 18.0 to 18.6 GB/s each way that NCCL's rings reach on each NIC of 25 GB/s at their largest sizes, of Perlmutter "
-       "and, with two NICs and an EPYC 7543P, of Polaris and Sirius (argonne-lcf/alcf-nccl-tests 385be33)"}};
+  s.sources = {{"devices",
+                "NVIDIA HGX A100 4-GPU, as in the nodes of Perlmutter (NERSC): one EPYC 7763 whose PCIe 4 ports lead to 4 A100 and 4 NICs"},
+               {"nvlink", "NVIDIA NCCL, src/graph/topo.h: 20 GB/s of the 25 GB/s of an NVLink 3, 4 links between each two GPUs"},
+               {"memory", "AMD EPYC 7763: eight channels of DDR4-3200, 204.8 GB/s"},
+               {"contention",
+                "fitted to the 18.0 to 18.6 GB/s each way that NCCL's rings reach on each NIC of 25 GB/s of Perlmutter, Polaris and Sirius "
+                "(models/server/pcie.hpp)"}};
   return s;
 }
 

@@ -187,7 +187,8 @@ Declaration<ServerLink> Declared<ServerLink>::declaration() {
                      optional("latency", &L::latency, "The propagation time from one device to the other."),
                      written_if(optional_as<ContentionForm>("contention", &L::contention,
                                                             "How the bandwidth for traffic between devices falls under load; \"none\" "
-                                                            "when neither the link nor the preset says otherwise."),
+                                                            "when neither the link nor the preset says otherwise, but for a NIC on a "
+                                                            "PCIe 4 port of a socket, whose nic_rate is 154Gbps then."),
                                 [](const L& link) { return link.contention != PeerContention{}; })}};
 }
 
@@ -249,7 +250,11 @@ Json ServerForm::schema() {
 Json ServerForm::write(const Server& server) {
   if (server.is_sub_node()) return server.preset;
   Json out = Form<Server>::write(server);
-  if (server.preset.empty()) return out;
+  if (server.preset.empty()) {
+    for (std::size_t i = 0; i < server.links.size(); ++i)
+      if (is_nic_on_root_port(server, server.links[i])) out["links"][i]["contention"] = ContentionForm::write(server.links[i].contention);
+    return out;
+  }
   for (const char* key : structure) out.erase(key);
   out.erase("links");
   const std::vector<ServerLink> preset = (server.cores > 0 ? cpu_host(server.cores) : server_preset(server.preset)).links;
@@ -277,6 +282,10 @@ bool ServerForm::read(const Json& json, const JsonPath& where, Input& in, Server
   out = Server{};
   if (!preset && !topology) out.preset.clear();
   good &= Form<Server>::read(json, where, in, out);
+  if (good && !preset && !topology)
+    for (std::size_t i = 0; i < out.links.size(); ++i)
+      if (!json["links"][i].contains("contention") && is_nic_on_root_port(out, out.links[i]))
+        out.links[i].contention.nic_rate = nic_rate_of_root_port;
   if (!preset && !topology && json.contains("gpus") && !json.contains("nics")) give_no_nic(out);
   if (good && out.is_sub_node() && !preset)
     good = in.problem(topology ? where.in("nccl_topology") : where.in("gpus"),

@@ -67,6 +67,24 @@ TEST_CASE("links of a preset are changed by their ends, and the change is writte
             "f.json: /server/links/1/contention: says nothing: give \"nic_rate\", \"two_way_rate\" or \"duplex_rate\", or write \"none\""});
 }
 
+TEST_CASE("a NIC on a PCIe 4 port of a socket has 154 Gbps to and from GPUs, unless its link says otherwise or a switch is between") {
+  Json server =
+      Json::parse(R"({"sockets": ["cpu"], "pcie_switches": ["switch"], "gpus": ["gpu"], "nics": ["near", "far", "old", "free"], "links": [
+    {"from": "cpu", "to": "gpu", "pcie": {"generation": 4}}, {"from": "cpu", "to": "switch", "pcie": {"generation": 4}},
+    {"from": "near", "to": "cpu", "pcie": {"generation": 4}}, {"from": "switch", "to": "far", "pcie": {"generation": 4}},
+    {"from": "cpu", "to": "old", "pcie": {"generation": 3}}, {"from": "cpu", "to": "free", "pcie": {"generation": 4}, "contention": "none"}]})");
+  const Server read = cases_of(on_star(server)).front().scenario.server;
+  for (const ServerLink& link : read.links) {
+    CAPTURE(link.from);
+    CAPTURE(link.to);
+    CHECK(link.contention.nic_rate == (link.from == "near" ? 154_Gbps : BitsPerSecond{}));
+  }
+  const Json written = ServerForm::write(read);
+  CHECK(written["links"][2]["contention"]["nic_rate"] == "154Gbps");
+  CHECK(written["links"][5]["contention"] == "none");
+  CHECK(cases_of(on_star(written)).front().scenario.server == read);
+}
+
 TEST_CASE("what is wrong with a server is said at its place") {
   CHECK(
       lines_for(on_star("two_nik")) ==

@@ -211,7 +211,7 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, const H
   }
   print_errors("fitted", result.fitted, out);
   print_errors("held out", result.held_out, out);
-  print_errors("interpolated", interpolation_error(points), out);
+  print_errors("interpolated", summarise(interpolation_errors(points)), out);
   print_errors("cross-validated", result.cross_validated, out);
   if (const ToldCalls& told = result.told; told.count > 0) {
     out << fmt::format("# {} calls of {} to {} ranks and {} to {} were told from smaller ones", told.count, told.least_ranks,

@@ -105,8 +105,8 @@ struct FitResult {
 // are tried one by one. Large errors count by their size, not their square, so that a few wild measurements do not decide.
 FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, const FitOptions& options);
 
-// The error of log-log interpolation between the fitted points of each held-out point's series, of those that lie between two: no model
-// of sizes alone is expected to do better.
-ErrorSummary interpolation_error(const std::vector<FitPoint>& points);
+// The relative errors of log-log interpolation between the fitted points of each held-out point's series, of those that lie between two: no
+// model of sizes alone is expected to do better.
+std::vector<double> interpolation_errors(const std::vector<FitPoint>& points);
 
 }  // namespace weft

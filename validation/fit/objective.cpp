@@ -143,7 +143,7 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
   }
   if (!fits_nccl()) return out;
   out.push_back(weight_of_choice * regret(values));
-  // A handshake many times as long as those that were measured (handshakes_of in models/nccl_tuning.cpp) is something else that larger
+  // A handshake many times as long as those that were measured (handshakes_of in models/nccl_as_run.cpp) is something else that larger
   // calls take longer for, and as a constant is soon nothing beyond their sizes.
   // So is a cost of channels many times as long as those that were measured.
   constexpr std::array<std::pair<std::string_view, double>, 2> usual_us = {{{"rendezvous", 8}, {"nccl_channel", 1}}};

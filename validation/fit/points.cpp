@@ -357,7 +357,7 @@ ErrorSummary summarise(std::vector<double> errors) {
   return {static_cast<int>(n), n % 2 ? errors[n / 2] : (errors[n / 2 - 1] + errors[n / 2]) / 2, errors[rank - 1]};
 }
 
-ErrorSummary interpolation_error(const std::vector<FitPoint>& points) {
+std::vector<double> interpolation_errors(const std::vector<FitPoint>& points) {
   std::vector<double> errors;
   const auto size = [](const FitPoint& p) { return static_cast<double>(p.measured.size_bytes); };
   for (const FitPoint& p : points) {
@@ -373,7 +373,7 @@ ErrorSummary interpolation_error(const std::vector<FitPoint>& points) {
     const double time = below->measured.time_us * std::pow(above->measured.time_us / below->measured.time_us, share);
     errors.push_back(time / p.measured.time_us - 1);
   }
-  return summarise(std::move(errors));
+  return errors;
 }
 
 }  // namespace weft

@@ -228,7 +228,7 @@ TEST_CASE("points: the floor is what log-log interpolation between the fitted si
   std::vector<Measurement> rows = measured_on({}, {1024, 4096, 16384, 65536});
   rows[0].time_us = 10, rows[1].time_us = 25, rows[2].time_us = 40, rows[3].time_us = 80;
   // Between 10 and 40 us the middle is 20 us, 20 % below 25 us; the last size lies between none.
-  const ErrorSummary floor = interpolation_error(usable(rows, simulator, {}).points);
+  const ErrorSummary floor = summarise(interpolation_errors(usable(rows, simulator, {}).points));
   CHECK(floor.points == 1);
   CHECK(floor.median == doctest::Approx(0.2));
 }

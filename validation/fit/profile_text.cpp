@@ -133,7 +133,7 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
                         {"held_out_error", errors_of(result.held_out)},
                         {"held_out_error_without_cost_by_size", errors_of(result.held_out_without_costs)},
                         {"cross_validated_error", errors_of(result.cross_validated)},
-                        {"interpolated_error", errors_of(interpolation_error(points))},
+                        {"interpolated_error", errors_of(summarise(interpolation_errors(points)))},
                         {"spread_of_starts", spread_of(result.spread)},
                         {"undetermined", undetermined},
                         {"at_bound", at_bound},

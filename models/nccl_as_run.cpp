@@ -1,0 +1,123 @@
+#include "models/nccl_expectation.hpp"
+#include "models/nccl_table.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace weft::nccl {
+namespace {
+
+// LL cuts no less from a message for each rank (96 threads of 8 bytes; before 2.20). One such chunk goes round the ring by itself: no rank
+// has another to send, and nobody waits for a launch. 256 B on 4 and 16 servers take what the table has without it, 8 times as much takes
+// 40 to 50 % longer, on trees 10 % (validation/data/pico_mn5_h100_nccl).
+constexpr Bytes least_chunk_of_ll = 768_B;
+
+// NVLS moves a chunk of each channel for each GPU of a server at once: into its buffer, through the NVSwitch that adds (up and down the
+// tree of servers, or through the switches that aggregate, in between) and out of the buffer. Threads of their own do each stage, and the
+// message takes what a chunk takes in all of them but the slowest, besides its own time on that. In a server each stage takes about as long
+// as the NVLinks are used by all of them together: 2 to 256 MiB take 10 to 60 us longer than their bytes on 8 H100 (Azure ND H100 v5,
+// xxrjun), and 12 to 70 are so explained. Up and down a level of the tree a chunk crosses the NICs as the whole message does.
+// (NCCL 2.28: calcCollChunking in src/enqueue.cc, src/transport/nvls.cc; all_reduce.h)
+struct NvlsTurns {
+  SimTime fill = {};   // of the first, in all stages but the slowest, at links wholly used
+  double of_rate = 1;  // of all
+};
+NvlsTurns nvls_turns(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
+  constexpr int stages_inside = 3;
+  const bool is_blackwell = generation_of(q) == GpuGeneration::blackwell, is_tree = regime.pattern == NcclAlgorithm::nvls_tree;
+  const int channels = !is_blackwell ? 16 : q.servers == 1 ? 24 : 32;
+  const auto turn_of = [&](Bytes chunk) { return std::int64_t{channels} * regime.gpus * chunk.count; };
+  Bytes chunk = q.servers >= 4 && is_tree ? 64_KiB : 128_KiB;
+  if (size.count < (is_tree ? 4 : 64) * turn_of(chunk)) chunk = 64_KiB;
+  if (size.count < (is_tree ? 1 : 8) * turn_of(chunk)) chunk = 32_KiB;
+  if (!is_tree && size.count < 2 * turn_of(chunk)) chunk = 16_KiB;
+  const NcclCosts costs = nccl_costs(profile, regime);
+  const double inside = seconds_a_byte(profile, q, inside_added(q, costs), 0);
+  const double outside = seconds_a_byte(profile, q, 0, is_tree ? outside_added(q) : 1);
+  const int levels = is_tree ? std::bit_width(static_cast<unsigned>(q.servers)) - 1 : 1;
+  const double rest = stages_inside * inside + levels * outside - std::max(inside, outside);
+  const auto turn = static_cast<double>(turn_of(chunk)), bytes = static_cast<double>(size.count);
+  NvlsTurns out{.fill = microseconds(1e6 * rest * std::min(bytes, turn))};
+  if (is_one_nvswitch(regime) && is_blackwell && bytes > turn) {
+    // In one server of Blackwell the square of a turn's time is the sum of the squares of what its bytes take and of 14 us: of 16 to 64 KiB
+    // a chunk 13.5, 16.5 and 14 us fitted on 8 B200 and B300 (Google A4 and a report of B300, 4 to 512 MiB).
+    constexpr double turn_s = 14e-6;
+    const double wire = inside * turn / costs.efficiency, turns = bytes / turn;
+    out.of_rate = turns * wire / (wire + (turns - 1) * std::hypot(wire, turn_s));
+  }
+  return out;
+}
+
+// LL's messages between servers lie in host memory, where the processor looks at the flag of every eight bytes before it sends them, and
+// the receiver's GPU again. NCCL expects no more than 45 GB/s of LL between two servers of Hopper whatever their NICs, and 22.5 of Ampere
+// (llMaxBws), over 16 channels: what the threads of one channel do at once, 8 bytes each, takes 1.5 us or more for each hop. NCCL's
+// latencies are of the first bytes. (Trees of 16 KiB take 1.2 to 1.3 us a hop longer than those of 256 B on 4 and on 16 servers of 4 H100,
+// validation/data/pico_mn5_h100_nccl. Elsewhere, on two to 540 servers, all-reduces of 16 KiB take 1.2 to 2.1 times as long as those of
+// 512 B: Nebius, Oracle, Sophia, AWS p5, Polaris, Sirius, Alps; not so on Lambda's B200 and on MI300X, nor within one server.)
+SimTime ll_pass(const NcclQuestion& q, const Regime& regime, Bytes size) {
+  constexpr double ns_a_byte = 16 / 45.0;
+  const Work& work = work_of_channel[index_of(NcclProtocol::ll)];
+  const double pass = work.threads * work.bytes_each;
+  const double part = static_cast<double>(size.count) / (regime.pattern == NcclAlgorithm::ring ? q.ranks : 1);
+  return microseconds(1e-3 * ns_a_byte * std::min(part, pass));
+}
+
+// How many channels a call takes: between servers twice those that the search finds there, in a server twice those that fill its NVLinks
+// at 20 GB/s each, 12 on 8 V100 and 24 on 8 A100, whose calls take longer up to so many (validation/data/public_a100_nccl).
+int channels_taken(const NcclQuestion& q, const Regime& regime, Bytes size) {
+  constexpr double of_one = 20.0 * 8e9;
+  constexpr int most_in_server = 24;
+  const int in_server = q.nvlink ? std::clamp(2 * static_cast<int>(static_cast<double>(q.inside.count) / of_one), 2, most_in_server) : 2;
+  const int found = q.servers > 1 ? std::max(2 * channels_found(q).count, 1) : in_server;
+  return std::min(found, nccl_channels(regime, q.ranks, size));
+}
+
+// How many of the profile's rendezvous a hop between servers takes: none where the messages on the wire, of one channel and with their
+// flags, are shorter, otherwise one. With LL a GPU's proxy thread makes them for one channel after the other, and each step of an
+// all-reduce on a ring waits for it: on the Slingshot fabrics of Alps and Polaris a step takes 8 to 12 us where the messages of a channel
+// are of 8 KiB on the wire, and 18 to 22 us where a NIC has two channels; a hop of a tree takes 6 to 8 us more than with shorter messages.
+// All-gathers on rings do not wait so (boeschf/nccl-benchmark-on-alps-2025 897cff4, argonne-lcf/alcf-nccl-tests 385be33; two to eight
+// servers).
+int handshakes_of(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
+  constexpr std::array of_wire = {2.0, 16.0 / 15.0, 1.0};  // LL, LL128, Simple
+  const bool is_ring = regime.pattern == NcclAlgorithm::ring, is_part = is_ring && !is_chain(q.collective);
+  const int channels = channels_taken(q, regime, size);
+  const double part = static_cast<double>(size.count) / (is_part ? q.ranks : 1) / channels;
+  if (part * of_wire[index_of(regime.protocol)] < static_cast<double>(profile.rendezvous_threshold.count)) return 0;
+  if (regime.protocol != NcclProtocol::ll) return 1;
+  return (channels + q.nics - 1) / q.nics * (is_ring && q.collective == Collective::allreduce ? q.ranks / q.servers : 1);
+}
+
+// What NCCL expects of a channel at most holds for LL128, and for trees with Simple: on 4 to 16 servers of 8 B200 with 8 NICs of 400 Gb/s
+// these come to 96 GB/s and on two to 173 (a report of DGX Cloud), where 8 channels make 96 and 171. Of 64 MiB LL128 gives two servers of 8
+// A100 with NICs of 200 Gb/s 71 to 82 GB/s (Azure, Oracle, Sophia): a tree's channels make 80 and a ring's 85. LL has bounds of its own
+// (ll_pass).
+bool is_bound_by_channels(const Regime& regime) {
+  if (!regime.between_servers || nvswitches_add(regime) || sharp_adds(regime)) return false;
+  return regime.protocol == NcclProtocol::ll128 || (regime.protocol == NcclProtocol::simple && regime.pattern == NcclAlgorithm::tree);
+}
+
+}  // namespace
+
+// With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
+Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size) {
+  if (nvswitches_add(regime)) {
+    const NvlsTurns turns = nvls_turns(profile, q, regime, size);
+    regime.fill = turns.fill;
+    regime.of_rate = turns.of_rate;
+  }
+  if (regime.protocol == NcclProtocol::ll && q.servers > 1) regime.longer += ll_pass(q, regime, size);
+  if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
+    regime.one_chunk = size <= least_chunk_of_ll;
+  if (is_bound_by_channels(regime)) regime.of_rate *= part_of_channels(q, regime);
+  if (!nvswitches_add(regime) && !sharp_adds(regime) && q.collective != Collective::alltoall)
+    regime.channels = channels_taken(q, regime, size);
+  if (q.servers > 1) regime.handshakes = handshakes_of(profile, q, regime, size);
+  if (q.servers > 1 && q.collective == Collective::alltoall) regime.remote_peers = q.ranks - q.ranks / q.servers;
+  if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;
+  if (is_chain(q.collective) || q.collective == Collective::alltoall) return regime;
+  regime.staged_sends = (q.collective == Collective::allreduce ? 2 : 1) * (q.ranks - 1);
+  return regime;
+}
+
+}  // namespace weft::nccl

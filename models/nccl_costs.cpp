@@ -1,0 +1,144 @@
+#include "models/nccl_table.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+using namespace nccl;
+
+constexpr Table collnet_direct = {{0, 0, 0}, {0, 0, 3.7}, {0, 0, 3.7}, {0, 0, 31}};
+constexpr Table collnet_chain = {{0, 0, 0}, {0, 0, 2.8}, {0, 0, 2.8}, {0, 0, 30}};
+constexpr double nvls_us = 25;  // to the switch and back: half of it is a hop
+constexpr double nvls_network_us = 18;
+
+// With CollNet direct a head gets from, and sends to, one other GPU of its server after the other.
+constexpr double arity_us = 0.4;
+
+// Between servers a ring's ranks each launch as many network operations as it has steps: hops inside take at least so long, and three
+// times as long with Simple (Intel; AMD twice of it).
+constexpr double network_launch_us = 1.0;
+
+// In an all-to-all the proxy thread of a GPU posts the receive and the send of each rank on other servers, and asks after them, one behind
+// the other. Of few bytes to 8 ranks each it takes 59 us on two DGX A100 with InfiniBand, some 40 more than its hops; with libfabric on
+// Slingshot 57 to 4 and 283 to 28, with TCP 75 and 440 (argonne-lcf/alcf-nccl-tests 385be33, Sophia and Polaris): 9.4 and 15 us for each.
+constexpr double peer_us = 5.0;
+
+// LL gets this part of a ring's rate in a tree, where the ring gets profile.ll_efficiency of 1/4.
+constexpr double tree_ll = 4.0 / 3.8;
+
+// Whose latencies a call has: messages to ranks on other servers take no longer than with LL, for nobody waits for one before he sends
+// another. Beside what it takes for each of 4, 8 and 28 of them (peer_us) an all-to-all of few bytes takes 20 us or less.
+NcclProtocol latencies_of(const Regime& regime) { return regime.remote_peers > 0 ? NcclProtocol::ll : regime.protocol; }
+
+template <class Profile>  // const or not
+auto& hops_factor(Profile& p, NcclProtocol protocol) {
+  if (protocol == NcclProtocol::ll) return p.ll_hops;
+  return protocol == NcclProtocol::ll128 ? p.ll128_hops : p.simple_hops;
+}
+
+template <class Profile>
+auto& efficiency_of(Profile& p, NcclProtocol protocol) {
+  if (protocol == NcclProtocol::ll) return p.ll_efficiency;
+  return protocol == NcclProtocol::ll128 ? p.ll128_efficiency : p.simple_efficiency;
+}
+
+// A link with writes of 256 bytes one way, each with 24 besides, or the answers to reads the other way, takes this part of the time that
+// it takes with both, where the two requests of 24 bytes for every 256 share it with the writes (models/server/pcie.cpp).
+constexpr double one_way = (256.0 + 24) / (256 + 24 + 2 * 24);
+
+const Table& table_of(const Regime& regime) {
+  switch (regime.pattern) {
+    case NcclAlgorithm::tree:
+      return tree;
+    case NcclAlgorithm::collnet_direct:
+      return collnet_direct;
+    case NcclAlgorithm::collnet_chain:
+      return collnet_chain;
+    default:
+      return ring;
+  }
+}
+
+// Of a hop between servers.
+double network_us(const Regime& regime) {
+  if (nvswitches_add(regime)) return sharp_adds(regime) ? nvls_network_us / 2 : nvls_tree_hop_us;
+  const Table& table = regime.gpus == 1 ? tree : table_of(regime);  // nothing hides it from an only GPU
+  const double us = table.network[index_of(latencies_of(regime))];
+  return sharp_adds(regime) ? us / 2 : us;  // up to the switches and down again
+}
+
+// What hops of rings inside servers take at least.
+double launch_us(const HardwareProfile& profile, const Regime& regime) {
+  if (regime.pattern != NcclAlgorithm::ring || !regime.between_servers || regime.one_chunk) return 0;
+  return profile.nccl_launch * network_launch_us * (latencies_of(regime) == NcclProtocol::simple ? 3 : 1);
+}
+
+}  // namespace
+
+bool nvswitches_add(const Regime& regime) { return regime.pattern == NcclAlgorithm::nvls || regime.pattern == NcclAlgorithm::nvls_tree; }
+
+bool sharp_adds(const Regime& regime) {
+  return regime.pattern == NcclAlgorithm::collnet_direct || regime.pattern == NcclAlgorithm::collnet_chain ||
+         (regime.pattern == NcclAlgorithm::nvls && regime.between_servers);
+}
+
+NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
+  if (is_one_nvswitch(regime)) return {profile.simple_hops, profile.network_hops, profile.nvls_efficiency};
+  double efficiency = efficiency_of(profile, regime.protocol);
+  if (regime.pattern == NcclAlgorithm::tree) efficiency *= profile.tree_efficiency * (regime.protocol == NcclProtocol::ll ? tree_ll : 1.0);
+  if (regime.pattern == NcclAlgorithm::collnet_direct) efficiency *= direct_efficiency;
+  const double hops = hops_factor(profile, latencies_of(regime));
+  const double inside = (regime.nvlink ? table_of(regime).nvlink : table_of(regime).pcie)[index_of(latencies_of(regime))];
+  const double launched = std::max(hops, launch_us(profile, regime) / inside);
+  double network = launched > 0 ? profile.network_hops * hops / launched : profile.network_hops;
+  if (launched > 0) network += regime.handshakes * profile.rendezvous.microseconds() / (launched * network_us(regime));
+  return {launched, network, efficiency};
+}
+
+HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime, const NcclFactors& factors) {
+  hops_factor(profile, latencies_of(regime)) = factors.hops;
+  profile.network_hops = factors.network;
+  profile.nccl_launch = 0;
+  profile.rendezvous = {};
+  if (is_one_nvswitch(regime)) {
+    profile.nvls_efficiency = factors.efficiency;
+    return profile;
+  }
+  const double rest = nccl_factors(profile, regime).efficiency / efficiency_of(profile, regime.protocol);
+  efficiency_of(profile, regime.protocol) = factors.efficiency / rest;
+  return profile;
+}
+
+NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
+  const double efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency);
+  const double hops = hops_factor(profile, latencies_of(regime));
+  const SimTime handshake{regime.handshakes * profile.rendezvous.ps};
+  if (nvswitches_add(regime)) {
+    const SimTime hop = microseconds(hops * nvls_us / 2);
+    // A profile says what NVLS gives by itself. Between servers, where the network is mostly the slower one, it is what is published.
+    static const double published = HardwareProfile{}.nvls_efficiency;
+    const double beside_network = is_one_nvswitch(regime) ? 1 : published;
+    return {.base = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency)),
+            .nvlink = hop,
+            .pcie = hop,
+            .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
+            .efficiency = regime.of_rate * efficiency,
+            .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * beside_network};
+  }
+  const Table& table = table_of(regime);
+  const std::size_t i = index_of(latencies_of(regime));
+  const double launch = launch_us(profile, regime);
+  const double serial = regime.pattern == NcclAlgorithm::collnet_direct ? hops * arity_us * (regime.gpus - 1) : 0;
+  const SimTime of_channels{(regime.channels - 1) * profile.nccl_channel.ps};
+  return {.base = microseconds(profile.nccl_base * table.base[i] + profile.nccl_peer * peer_us * regime.remote_peers) + of_channels,
+          .sending = regime.sending,
+          .nvlink = microseconds(std::max(launch, hops * table.nvlink[i]) + serial),
+          .pcie = microseconds(std::max(launch, hops * table.pcie[i]) + serial),
+          .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
+          .efficiency = regime.of_rate * efficiency / staged_turns(regime.staged_sends)};
+}
+
+double staged_turns(int sends) { return sends == 0 ? 1 : (2 * one_way + sends - 1) / sends; }
+
+}  // namespace weft
