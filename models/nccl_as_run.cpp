@@ -73,19 +73,26 @@ int channels_taken(const NcclQuestion& q, const Regime& regime, Bytes size) {
 }
 
 // How many of the profile's rendezvous a hop between servers takes: none where the messages on the wire, of one channel and with their
-// flags, are shorter, otherwise one. With LL a GPU's proxy thread makes them for one channel after the other, and each step of an
-// all-reduce on a ring waits for it: on the Slingshot fabrics of Alps and Polaris a step takes 8 to 12 us where the messages of a channel
-// are of 8 KiB on the wire, and 18 to 22 us where a NIC has two channels; a hop of a tree takes 6 to 8 us more than with shorter messages.
-// All-gathers on rings do not wait so (boeschf/nccl-benchmark-on-alps-2025 897cff4, argonne-lcf/alcf-nccl-tests 385be33; two to eight
-// servers).
-int handshakes_of(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
+// flags, are shorter. A GPU's proxy thread makes them for the channels of a NIC one after the other. On a ring that sends more messages
+// than there are places in the receiver's buffer, each step of each GPU of a server waits for them, unless its bytes take longer; with
+// fewer messages the receiver has asked for all of them before. So seen on the Slingshot fabrics of Alps, Polaris and Sirius: on 8 servers
+// of 4 GPUs an all-gather takes 2 us a step of up to 512 B, 8 us up to 8 KiB with LL, 21 us with Simple up to 128 KiB and 38 us beyond,
+// where a message is of two slices, on 2 servers 3 to 5 us with LL and 24 to 38 with Simple; a hop of a tree takes 6 to 8 us more than with
+// short messages (boeschf/nccl-benchmark-on-alps-2025 897cff4, argonne-lcf/alcf-nccl-tests 385be33).
+double handshakes_of(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
   constexpr std::array of_wire = {2.0, 16.0 / 15.0, 1.0};  // LL, LL128, Simple
+  constexpr int places = 8;                                // NCCL_STEPS
+  constexpr double slice = 32 << 10;                       // bytes: the sixteenth of a place and its neighbour
   const bool is_ring = regime.pattern == NcclAlgorithm::ring, is_part = is_ring && !is_chain(q.collective);
-  const int channels = channels_taken(q, regime, size);
+  const int channels = channels_taken(q, regime, size), of_nic = (channels + q.nics - 1) / q.nics;
   const double part = static_cast<double>(size.count) / (is_part ? q.ranks : 1) / channels;
   if (part * of_wire[index_of(regime.protocol)] < static_cast<double>(profile.rendezvous_threshold.count)) return 0;
-  if (regime.protocol != NcclProtocol::ll) return 1;
-  return (channels + q.nics - 1) / q.nics * (is_ring && q.collective == Collective::allreduce ? q.ranks / q.servers : 1);
+  if (!is_part || q.collective == Collective::alltoall) return regime.protocol == NcclProtocol::ll ? of_nic : 1;
+  const int slices = regime.protocol == NcclProtocol::simple && part > slice ? 2 : 1;
+  const int messages = slices * (q.collective == Collective::allreduce ? 2 : 1) * (q.ranks - 1);
+  if (messages <= places || profile.rendezvous.ps == 0) return 0;
+  const double wire_us = 1e6 * seconds_a_byte(profile, q, 0, 1) * static_cast<double>(size.count) / q.ranks;
+  return q.ranks / q.servers * std::max(0.0, of_nic * slices - wire_us / profile.rendezvous.microseconds());
 }
 
 // What NCCL expects of a channel at most holds for LL128, and for trees with Simple: on 4 to 16 servers of 8 B200 with 8 NICs of 400 Gb/s

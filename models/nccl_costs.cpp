@@ -113,7 +113,7 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency);
   const double hops = hops_factor(profile, latencies_of(regime));
-  const SimTime handshake{regime.handshakes * profile.rendezvous.ps};
+  const SimTime handshake = microseconds(regime.handshakes * profile.rendezvous.microseconds());
   if (nvswitches_add(regime)) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
     // A profile says what NVLS gives by itself. Between servers, where the network is mostly the slower one, it is what is published.

@@ -195,7 +195,7 @@ TEST_CASE("nccl tuning: between servers messages that reach the profile's rendez
   CHECK(network(8_KiB) == 29_us);  // a tree passes the whole message on
   q.algorithm = NcclAlgorithm::ring;
   CHECK(network(1023_KiB) == 14_us);  // a ring of 16 a sixteenth of it, an eighth of that on each channel
-  CHECK(network(1_MiB) == 29_us);
+  CHECK(network(1_MiB) > 29_us);
   q.algorithm = NcclAlgorithm::nvls_tree, q.switch_adds = true;
   CHECK(network(8_KiB) == 10'700_ns + 15_us);
   q = one_server, q.algorithm = NcclAlgorithm::ring;
@@ -216,10 +216,27 @@ TEST_CASE("nccl tuning: with LL, half of whose bytes are flags, a NIC makes the 
   CHECK(handshakes(8_KiB) == 1);
   CHECK(handshakes(12_KiB) == 2);
   CHECK(handshakes(1_MiB) == 4);
-  q.algorithm = NcclAlgorithm::ring;  // each of 16 ranks passes on a sixteenth
-  CHECK(handshakes(65535_B) == 0);
-  CHECK(handshakes(64_KiB) == 4);  // each step of the 4 GPUs of a server waits for one
-  CHECK(handshakes(256_KiB) == 8);
+}
+
+TEST_CASE("nccl tuning: each step of a ring waits for its handshakes where it sends more messages than have places, or for its bytes") {
+  HardwareProfile plugin;
+  plugin.rendezvous = 10_us, plugin.rendezvous_threshold = 2_KiB;
+  NcclQuestion q = four_servers;  // of 4 GPUs and one NIC of 100 GB/s: 1 us for 100 kB
+  q.algorithm = NcclAlgorithm::ring, q.protocol = NcclProtocol::ll;
+  const auto handshakes = [&](Bytes size) { return nccl_choice(plugin, q, size).handshakes; };
+  const auto of_steps = [](int steps, double each_us, double bytes) { return steps * (each_us - bytes / 16 / 100e3) / 10; };
+  CHECK(handshakes(16'383_B) == 0);  // 1 KiB for each rank, twice that on the wire
+  CHECK(handshakes(16_KiB) ==
+        doctest::Approx(of_steps(4, 10, 16 << 10)).epsilon(1e-6));  // one channel, 4 steps for each hop of the network
+  CHECK(handshakes(128_KiB) == doctest::Approx(of_steps(4, 20, 128 << 10)).epsilon(1e-6));  // two
+  q.protocol = NcclProtocol::simple;
+  CHECK(handshakes(4_MiB) == doctest::Approx(of_steps(4, 80, 4 << 20)).epsilon(1e-6));                   // of 8 channels 32 KiB each
+  CHECK(handshakes(4_MiB + 256_B) == doctest::Approx(of_steps(4, 160, (4 << 20) + 256)).epsilon(1e-6));  // in two slices
+  CHECK(handshakes(1_GiB) == 0);                                                                         // 671 us a step for the bytes
+  q.collective = Collective::allgather, q.ranks = 8, q.servers = 2, q.protocol = NcclProtocol::ll;
+  CHECK(handshakes(64_KiB) == 0);  // 7 messages, for each of which there is a place
+  q.ranks = 16, q.servers = 4;
+  CHECK(handshakes(16_KiB) > 0);  // 15
 }
 
 TEST_CASE("nccl tuning: the published table regrets no choice, a profile in which the chosen protocol is slow does") {

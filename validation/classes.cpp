@@ -191,7 +191,7 @@ HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles, const Un
       values.push_back(parameter.get(profiles[i]));
       if (undetermined.empty() || !undetermined[i].contains(parameter.name)) determined.push_back(values.back());
     }
-    if (!determined.empty()) values = determined;
+    if (determined.size() > 1 || (determined.size() == 1 && profiles.size() <= 2)) values = determined;
     std::ranges::sort(values);
     parameter.set(out, values[(values.size() - 1) / 2]);
   }

@@ -27,8 +27,9 @@ struct JudgedClass {
 // By profile the names of the parameters that its measurements did not determine; none where nothing is known of it.
 using Undetermined = std::vector<std::set<std::string>>;
 
-// Parameter by parameter the middle one of the profiles that determine it, or of all where none does (of an even number the lower of the
-// two in the middle), and size by size of their messages' costs; what is neither is the first's. Throws InputError where there is none.
+// Parameter by parameter the middle one of the profiles that determine it, or of all where none does, or one alone of more than two, which
+// says more of its system than of the others (of an even number the lower of the two in the middle), and size by size of their messages'
+// costs; what is neither is the first's. Throws InputError where there is none.
 HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles, const Undetermined& undetermined = {});
 
 // The same with the geometric mean of times, rates and factors that all of them have; of sizes and of how often something is done, the

@@ -159,6 +159,8 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   CHECK(middle_of({a, b, c}).wire_efficiency == 1);
   CHECK(middle_of({a, b, c}, {{}, {}, {"send_overhead"}}).send_overhead == 1_us);  // of 1 and 5: the third does not know
   CHECK(middle_of({a, b, c}, {{"send_overhead"}, {"send_overhead"}, {"send_overhead"}}).send_overhead == 2_us);
+  CHECK(middle_of({a, b, c}, {{"send_overhead"}, {}, {"send_overhead"}}).send_overhead == 2_us);  // one alone of three counts no more
+  CHECK(middle_of({a, b}, {{"send_overhead"}, {}}).send_overhead == 5_us);                        // of two it does
   CHECK_THROWS_AS(middle_of({}), InputError);
   a.cost_by_size = {{"message", "message", 2, 1_KiB, 4.0}, {"allreduce", "ring", 2, 1_KiB, 9.0}};
   b.cost_by_size = {{"message", "message", 2, 4_KiB, 2.0}};

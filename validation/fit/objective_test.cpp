@@ -37,19 +37,22 @@ std::vector<FitPoint> measured_on(const OpenScenario& open, const HardwareProfil
 
 }  // namespace
 
-TEST_CASE("objective: an overhead of calls counts a little against a fit, only where no call was of one server") {
+TEST_CASE("objective: an overhead of calls counts against a fit only where no call was of one server, a cost of channels more there") {
   const OpenScenario open = star_of_nccl({"call_overhead", "nccl_base"});
-  const auto errors_with = [&](int nodes) {
-    std::vector<FitPoint> points = measured_on(open, {}, 2);
+  const OpenScenario of_channels = star_of_nccl({"nccl_channel", "nccl_base"});
+  const auto errors_with = [](const OpenScenario& of, int nodes, double value) {
+    std::vector<FitPoint> points = measured_on(of, {}, 2);
     for (FitPoint& p : points) p.setup.nodes = nodes;
     std::vector<const FitPoint*> each;
     for (const FitPoint& p : points) each.push_back(&p);
-    Objective objective(open, each, std::make_shared<Simulators>(open), Precision::told);
-    return objective.errors({6.6e6, 1});  // as much as the table has
+    Objective objective(of, each, std::make_shared<Simulators>(of), Precision::told);
+    return objective.errors({value, 1});
   };
-  const std::vector<double> between = errors_with(2), inside = errors_with(1);
+  const std::vector<double> between = errors_with(open, 2, 6.6e6), inside = errors_with(open, 1, 6.6e6);
   REQUIRE(between.size() == inside.size() + 1);
-  CHECK(between.back() == doctest::Approx(0.1 * std::log(2)));
+  CHECK(between.back() == doctest::Approx(0.4 * std::log(2)));                                         // as much as the table has
+  CHECK(errors_with(of_channels, 2, 3e6).back() == doctest::Approx(0.4 * std::log(4)).epsilon(1e-3));  // three times the usual 1 us
+  CHECK(errors_with(of_channels, 1, 3e6).back() == doctest::Approx(0.1 * std::log(4)).epsilon(1e-3));
 }
 
 TEST_CASE("objective: handshakes of NCCL that take longer than any that were measured count against a fit") {

@@ -18,14 +18,17 @@ namespace {
 
 using Unit = HardwareParameter::Unit;
 
+// NCCL's channels take 0.3 to 2.6 us each (validation/data/public_*): what grows faster with the size of a call is something else.
+constexpr SimTime most_of_channel = 4_us;
+
 constexpr double smallest_cache = 32 << 10;  // the first level's, of processors of servers
 
 template <SimTime HardwareProfile::*member>
-HardwareParameter time_parameter(std::string name) {
+HardwareParameter time_parameter(std::string name, SimTime most = 10_ms) {
   return {std::move(name),
           Unit::picoseconds,
           1e3,
-          1e10,
+          static_cast<double>(most.ps),
           [](const HardwareProfile& p) { return static_cast<double>((p.*member).ps); },
           [](HardwareProfile& p, double ps) { (p.*member).ps = ps <= 1.001e3 ? 0 : std::llround(ps); }};
 }
@@ -98,7 +101,7 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20), factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
       factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20), factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
       factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20), factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
-      time_parameter<&H::nccl_channel>("nccl_channel"), time_parameter<&H::process_launch>("process_launch"),
+      time_parameter<&H::nccl_channel>("nccl_channel", most_of_channel), time_parameter<&H::process_launch>("process_launch"),
       factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1), factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
       factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1), factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),
