@@ -132,6 +132,7 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
     out.copy_rate = out.copy_rate_beyond_cache = out.copy_rate_in_memory = {};  // no core copies its messages
     out.unpipelined_rate = {};
     out.rendezvous = {}, out.rendezvous_threshold = HardwareProfile{}.rendezvous_threshold;  // a part of its hops between servers
+    out.stream_rate.count *= regime.connections;
   }
   if (regime.cost == 1) return out;
   if (regime.protocol != NcclProtocol::automatic) {

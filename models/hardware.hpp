@@ -40,6 +40,7 @@ struct Regime {
   double of_rate = 1;      // what it gets of its rate: trees and NVLS at the call's size, channels that carry no more
   int remote_peers = 0;    // of a rank of an all-to-all
   int channels = 1;        // NCCL's, that the call takes
+  int connections = 1;     // between servers, for each channel of the schedule
   double handshakes = 0;   // of the profile's rendezvous a hop between servers takes so many; 0: its messages are too short
   double cost = 1;         // of everything, over what the profile says
   friend bool operator==(const Regime&, const Regime&) = default;

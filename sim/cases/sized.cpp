@@ -48,8 +48,10 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
   s.nccl = regime.pattern;
   s.protocol = regime.protocol;
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
-  if (without_server_defaults(q.scenario, asked).settings.channels == 0)
+  if (without_server_defaults(q.scenario, asked).settings.channels == 0) {
     s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
+    if (question.servers > 1) regime.connections = std::max(1, regime.channels / channels_of(s));  // it doubles the channels that it finds
+  }
   const bool switched = nvswitches_add(regime) || regime.pattern == NcclAlgorithm::collnet_direct;
   if (switched) s.channels = 1;
   const bool on_trees = regime.pattern == NcclAlgorithm::tree || regime.pattern == NcclAlgorithm::nvls_tree || sharp_adds(regime);

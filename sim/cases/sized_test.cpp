@@ -69,7 +69,20 @@ TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple f
                                .between_servers = true,
                                .gpus = 8,
                                .nvlink = true,
-                               .channels = 16});
+                               .channels = 16,
+                               .connections = 2});
+  eight_servers["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "channels": 4})");
+  CHECK(sized(eight_servers, 4_GiB).regime.connections == 1);  // as it is told
+}
+
+TEST_CASE("sized: between servers each of nccl's NICs has two connections, whose rates add up") {
+  // Two servers of one GPU: a ring sends half of 256 MiB twice, over two connections of 10 Gb/s.
+  Json json = Json::parse(
+      R"({"schema": 1, "name": "two", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "100Gbps", "latency": "1us"}},
+    "hardware": {"profile": "ideal", "stream_rate": "10Gbps"}, "workload": {"algorithm": {"name": "nccl", "algorithm": "ring", "protocol": "simple"}, "size": "256MiB"}})");
+  const Scenario s = scenario_of(json);
+  const double us = Experiment(s, s.workload.algorithms.front()).run(256_MiB).time.microseconds();
+  CHECK(us == doctest::Approx(8.0 * (256 << 20) / 20e3).epsilon(0.01));
 }
 
 TEST_CASE("sized: what is given stays, and a tree's pieces follow from the protocol's buffers") {
