@@ -26,7 +26,7 @@ TEST_CASE("results come back in the order of the rows, whichever ends first") {
   const auto cases = cases_of(good_scenario());
   std::vector<std::string> done;
   const auto slow_first = [](const RowRequest& request, Timeline* timeline) {
-    if (request.algorithm->name == "ring") ::usleep(50'000);
+    if (request.algorithm->name == "ring") ::usleep(500'000);
     return row_named(request, timeline);
   };
   const auto results = run(
