@@ -4,6 +4,8 @@
 // Source: NVIDIA NCCL 2.28, src/graph/tuning.cc (baseLatencies, hwLatencies, nvlsEfficiency, getNetOverhead, treeCorrectionFactor, and
 // ncclTopoTuneModel, which puts them together), and 2.19 for the rate of LL in a profile (1/4 of a ring's) and for what LL cuts
 // (all_reduce.h); enqueue.cc for the channels that a call takes.
+//
+// In nccl_costs.cpp, nccl_estimate.cpp, nccl_choice.cpp and nccl_as_run.cpp (what NCCL does not know when it chooses).
 #pragma once
 
 #include "models/hardware.hpp"

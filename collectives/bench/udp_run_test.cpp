@@ -66,7 +66,7 @@ Ended run(
 // A signal to a process of its own, while it is busy.
 void soon(int signal) {
   std::thread([=] {
-    std::this_thread::sleep_for(150ms);
+    std::this_thread::sleep_for(400ms);
     ::kill(::getpid(), signal);
   }).detach();
 }

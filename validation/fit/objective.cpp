@@ -4,13 +4,11 @@
 #include "validation/fit/least_squares.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

@@ -18,7 +18,7 @@ namespace {
 
 using Unit = HardwareParameter::Unit;
 
-// NCCL's channels take 0.3 to 2.6 us each (validation/data/public_*): what grows faster with the size of a call is something else.
+// NCCL's channels take 0.2 to 2.6 us each (validation/data/public_*): what grows faster with the size of a call is something else.
 constexpr SimTime most_of_channel = 4_us;
 
 constexpr double smallest_cache = 32 << 10;  // the first level's, of processors of servers
