@@ -5,6 +5,7 @@
 #include "collectives/algorithms/fold.hpp"
 #include "collectives/algorithms/nccl_reduce.hpp"
 #include "collectives/schedule/compose.hpp"
+#include "collectives/schedule/repeated_steps.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -166,31 +167,26 @@ Ring ring_through(const NcclShape& shape, const std::vector<int>& gpus) {
   return ring;
 }
 
-std::vector<std::shared_ptr<const Ring>> rings_by_channel(const NcclShape& shape) {
+std::vector<Ring> rings_by_channel(const NcclShape& shape) {
   std::optional<Entries> entries;
   if (!shape.orders.empty()) entries.emplace(shape);
-  std::vector<std::shared_ptr<const Ring>> out;
+  std::vector<Ring> out;
   for (int c = 0; c < shape.channels; ++c)
-    out.push_back(std::make_shared<const Ring>(ring_through(shape, entries ? along_links(shape, c, entries->of(c)) : by_nics(shape, c))));
+    out.push_back(ring_through(shape, entries ? along_links(shape, c, entries->of(c)) : by_nics(shape, c)));
   return out;
 }
 
 // Once round: each rank's chunk from place to place, ending (adding) or beginning (copying) at the rank.
-struct Round {
-  std::shared_ptr<const Ring> ring;
-  std::function<int(Rank)> chunk_of;
-
-  void add_step(int k, bool reduces, Step& step) const {
-    for (const int own : ring->place_of) {
-      const int from = reduces ? own + 1 + k : own + k;
-      const Transfer t{.from = ring->at(from), .to = ring->at(from + 1), .chunk = chunk_of(ring->at(own))};
-      if (reduces)
-        step.reduce(t);
-      else
-        step.copy(t);
-    }
+RepeatedStep once_round(const Ring& ring, const std::function<int(Rank)>& chunk_of, bool reduces) {
+  const auto n = static_cast<int>(ring.ranks.size());
+  RepeatedStep step{.times = n - 1, .block = n, .turn = -1};
+  for (Rank rank = 0; rank < n; ++rank) {
+    const int place = ring.place_of[static_cast<std::size_t>(rank)];
+    const Transfer t{.from = rank, .to = ring.at(place + 1), .chunk = chunk_of(ring.at(reduces ? place - 1 : place))};
+    reduces ? step.first.reduce(t) : step.first.copy(t);
   }
-};
+  return step;
+}
 
 // After how many servers rings look the same; 0: never.
 int turn_of(const NcclShape& shape) {
@@ -215,16 +211,23 @@ Schedule rings(const NcclShape& shape, Collective collective) {
   const bool blocks = collective != Collective::allreduce;
   Schedule s{.name = fmt::format("nccl_ring_{}", name_of(collective)), .collective = collective, .ranks = n, .chunks = all};
   s.channels.clear();
-  const auto by_channel = rings_by_channel(shape);
+  const auto chunk_of = [=](Rank r, int c) { return blocks ? r * channels + c : c * n + r; };
+  const std::vector<Ring> by_channel = rings_by_channel(shape);
+  std::vector<int> round_rings;
+  for (int c = 0; c < channels; ++c)
+    for (const Rank r : by_channel[static_cast<std::size_t>(c)].ranks) round_rings.push_back(chunk_of(r, c));
+  const auto order = std::make_shared<const ChunkOrder>(std::move(round_rings));
   std::shared_ptr<const std::vector<Rank>> turned;
   if (const int turn = turn_of(shape); turn > 0) turned = std::make_shared<const std::vector<Rank>>(turned_by(shape, turn));
   for (int c = 0; c < channels; ++c) {
-    const auto chunk_of = [=](Rank r) { return blocks ? r * channels + c : c * n + r; };
-    const Round round{by_channel[static_cast<std::size_t>(c)], chunk_of};
-    s.channels.emplace_back((n - 1) * ((adds ? 1 : 0) + (gathers ? 1 : 0)), [=](int k, Step& step) {
-      const bool reduces = adds && k < n - 1;
-      round.add_step(adds && !reduces ? k - (n - 1) : k, reduces, step);
-    });
+    std::vector<RepeatedStep> steps;
+    for (const bool reduces : {true, false}) {
+      if (!(reduces ? adds : gathers)) continue;
+      steps.push_back(once_round(
+          by_channel[static_cast<std::size_t>(c)], [&](Rank r) { return chunk_of(r, c); }, reduces));
+      steps.back().order = order;
+    }
+    s.channels.push_back(repeated_steps(n, all, std::move(steps)));
     if (turned)
       s.channels.back().declare({.rank = [=](Rank r) { return (*turned)[static_cast<std::size_t>(r)]; },
                                  .chunk =
@@ -472,7 +475,7 @@ Schedule chains(const NcclShape& shape, Collective collective, Rank root) {
   const int chunks = shape.channels * shape.pieces;
   const auto by_channel = rings_by_channel(shape);
   for (int c = 0; c < shape.channels; ++c) {
-    const auto& ring = by_channel[static_cast<std::size_t>(c)];
+    const auto ring = std::make_shared<const Ring>(by_channel[static_cast<std::size_t>(c)]);
     const bool adds = collective == Collective::reduce;
     const int first = ring->place_of[static_cast<std::size_t>(root)] + (adds ? 1 : 0);  // behind the root, and once round to it
     Schedule chain{.collective = collective, .ranks = shape.ranks, .root = root};

@@ -7,13 +7,25 @@
 
 namespace weft {
 
+ChunkOrder::ChunkOrder(std::vector<int> by_place) : chunks(std::move(by_place)), place_of(chunks.size(), -1) {
+  for (std::size_t place = 0; place < chunks.size(); ++place) {
+    const int chunk = chunks[place];
+    check(chunk >= 0 && static_cast<std::size_t>(chunk) < chunks.size() && place_of[static_cast<std::size_t>(chunk)] < 0,
+          "chunk {} at place {} of an order of {}", chunk, place, chunks.size());
+    place_of[static_cast<std::size_t>(chunk)] = static_cast<int>(place);
+  }
+}
+
 RepeatedSteps::RepeatedSteps(int ranks, int chunks, std::vector<RepeatedStep> steps) {
   std::erase_if(steps, [](const RepeatedStep& s) { return s.times == 0; });
   auto data = std::make_shared<Data>();
+  data->chunks = chunks;
   for (const RepeatedStep& s : steps) {
     check(s.times > 0 && s.block > 0 && chunks % s.block == 0, "a step {} times, blocks of {} of {} chunks", s.times, s.block, chunks);
     const int count = s.first.transfers().empty() ? 1 : s.first.transfers().front().count;
     check(count > 0 && s.block % count == 0 && s.turn % count == 0, "{} chunks of a block of {} turn by {}", count, s.block, s.turn);
+    check(!s.order || (count == 1 && s.order->chunks.size() == static_cast<std::size_t>(chunks)),
+          "{} chunks of {} turn as one in an order of their own", count, chunks);
     for (const Transfer& t : s.first.transfers())
       check(t.from >= 0 && t.from < ranks && t.to >= 0 && t.to < ranks && t.into == t.chunk && t.count == count && t.chunk >= 0 &&
                 t.chunk < chunks && t.chunk % count == 0,
@@ -57,14 +69,38 @@ void RepeatedSteps::operator()(int step, Step& out) const {
   for (const Transfer& t : transfers) append(place, t, out);
 }
 
-void RepeatedSteps::produce_of(int step, int chunk, Step& out) const {
+void RepeatedSteps::produce_of(int step, std::span<const int> chunks, Step& out) const {
   out.clear();
   const Place place = place_of(step);
   const RepeatedStep& repeated = data_->steps[place.index];
   const Movers& movers = data_->movers[place.index];
-  const auto range = static_cast<std::size_t>(repeated.turned(chunk, -place.time) / movers.count);
-  for (std::uint32_t i = movers.begin[range]; i < movers.begin[range + 1]; ++i)
-    append(place, repeated.first.transfers()[movers.transfers[i]], out);
+  std::vector<std::uint32_t> moving;
+  for (const int chunk : chunks) {
+    const auto range = static_cast<std::size_t>(repeated.turned(chunk, -place.time) / movers.count);
+    moving.insert(moving.end(), movers.transfers.begin() + movers.begin[range], movers.transfers.begin() + movers.begin[range + 1]);
+  }
+  std::ranges::sort(moving);
+  const auto repeats = std::ranges::unique(moving);
+  moving.erase(repeats.begin(), repeats.end());
+  for (const std::uint32_t i : moving) append(place, repeated.first.transfers()[i], out);
+}
+
+std::vector<int> RepeatedSteps::chunks_moved() const {
+  std::vector<const RepeatedStep*> moved(static_cast<std::size_t>(data_->chunks));  // by which one last
+  for (const RepeatedStep& step : data_->steps) {
+    std::vector<int> left(static_cast<std::size_t>(data_->chunks / step.block), step.block);  // by block: those that it has not moved
+    for (const Transfer& t : step.first.transfers()) {
+      const int place = step.order ? step.order->place_of[static_cast<std::size_t>(t.chunk)] : t.chunk;
+      int& of_block = left[static_cast<std::size_t>(place / step.block)];
+      for (int time = 0; time < step.times && of_block > 0; ++time)
+        for (int i = 0; i < t.count; ++i)
+          if (std::exchange(moved[static_cast<std::size_t>(step.turned(t.chunk, time) + i)], &step) != &step) --of_block;
+    }
+  }
+  std::vector<int> out;
+  for (int chunk = 0; chunk < data_->chunks; ++chunk)
+    if (moved[static_cast<std::size_t>(chunk)]) out.push_back(chunk);
+  return out;
 }
 
 bool RepeatedSteps::repeats(int step) const { return place_of(step).time > 0; }

@@ -1,12 +1,15 @@
 #include "collectives/schedule/repeated_steps.hpp"
 
 #include "collectives/algorithms/hierarchical_ring.hpp"
+#include "collectives/algorithms/nccl.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "collectives/schedule/compose.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -32,6 +35,13 @@ std::vector<Schedule> some_rings() {
     out.push_back(ring_allgather(n));
   }
   for (const Groups g : {Groups{1, 1}, {6, 1}, {6, 6}, {12, 3}, {12, 4}, {35, 5}}) out.push_back(hierarchical_ring_allreduce(g));
+  // Whose chunks turn in the order of the rings.
+  for (const NcclShape& shape :
+       {NcclShape{.ranks = 8, .gpus = 4, .nics = 2, .channels = 2}, {.ranks = 12, .gpus = 4, .nics = 4, .channels = 4}}) {
+    out.push_back(nccl_ring_allreduce(shape));
+    out.push_back(nccl_ring_reduce_scatter(shape));
+    out.push_back(nccl_ring_allgather(shape));
+  }
   return out;
 }
 
@@ -67,10 +77,53 @@ TEST_CASE("repeated steps: what moves a chunk is found without producing the ste
         std::vector<Transfer> moving;
         for (const Transfer& t : whole.transfers())
           if (chunk >= t.chunk && chunk < t.chunk + t.count) moving.push_back(t);
-        repeated->produce_of(k, chunk, of_chunk);
+        repeated->produce_of(k, std::array{chunk}, of_chunk);
         CHECK(std::ranges::equal(of_chunk.transfers(), moving));
       }
   }
+}
+
+TEST_CASE("repeated steps: what moves several chunks is what moves one of them, in the order of the step") {
+  const Schedule s = hierarchical_ring_allreduce({.ranks = 12, .ranks_per_group = 4});
+  const auto* repeated = s.channels.front().made_by<RepeatedSteps>();
+  REQUIRE(repeated);
+  Step whole, of_chunks;
+  for (int k = 0; k < s.steps(); ++k) {
+    s.channels.front().produce(k, whole);
+    std::vector<Transfer> moving;
+    for (const Transfer& t : whole.transfers())
+      for (const int chunk : {1, 2, 7})
+        if (chunk >= t.chunk && chunk < t.chunk + t.count) {
+          moving.push_back(t);
+          break;
+        }
+    repeated->produce_of(k, std::array{7, 2, 1}, of_chunks);
+    CHECK(std::ranges::equal(of_chunks.transfers(), moving));
+  }
+}
+
+TEST_CASE("repeated steps: the chunks that are moved are those of all steps") {
+  std::vector<Schedule> schedules = some_rings();
+  for (const int times : {1, 2, 3}) {  // of a block of 5, two on in each step
+    RepeatedStep step{.times = times, .block = 5, .turn = 2};
+    step.first.copy({.from = 0, .to = 1, .chunk = 6});
+    step.first.copy({.from = 1, .to = 0, .chunk = 8});
+    schedules.push_back({.name = "few", .collective = Collective::allgather, .ranks = 2, .chunks = 10});
+    schedules.back().channels = {repeated_steps(2, 10, {step})};
+  }
+  for (const Schedule& s : schedules)
+    for (const Steps& channel : s.channels) {
+      CAPTURE(s.name);
+      CAPTURE(s.ranks);
+      std::set<int> moved;
+      Step step;
+      for (int k = 0; k < channel.count(); ++k) {
+        channel.produce(k, step);
+        for (const Transfer& t : step.transfers())
+          for (int i = 0; i < t.count; ++i) moved.insert(t.chunk + i);
+      }
+      CHECK(channel.made_by<RepeatedSteps>()->chunks_moved() == std::vector<int>(moved.begin(), moved.end()));
+    }
 }
 
 TEST_CASE("repeated steps: the proof and the count are those of the same steps one by one") {
@@ -131,4 +184,7 @@ TEST_CASE("repeated steps: ranges that would not turn as a whole are refused") {
   CHECK_NOTHROW(repeated_steps(2, 4, {step}));
   CHECK_THROWS_WITH(repeated_steps(2, 6, {step}), doctest::Contains("blocks of 4 of 6 chunks"));
   CHECK_THROWS_WITH(repeated_steps(1, 4, {step}), doctest::Contains("of 1 ranks and 4 chunks"));
+  step.order = std::make_shared<const ChunkOrder>(std::vector{3, 2, 1, 0});
+  CHECK_THROWS_WITH(repeated_steps(2, 4, {step}), doctest::Contains("2 chunks of 4 turn as one in an order of their own"));
+  CHECK_THROWS_WITH(ChunkOrder({0, 2, 2}), doctest::Contains("chunk 2 at place 2 of an order of 3"));
 }

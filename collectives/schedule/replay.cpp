@@ -34,13 +34,16 @@ class Walk {
 
   bool run() {
     Step step;
+    std::vector<int> few;
+    if (chunks_.size() <= schedule_.chunks / few_of)
+      for (int slot = 0; slot < chunks_.size(); ++slot) few.push_back(chunks_.chunk(slot));
     for (channel_ = part_.first_channel; channel_ < part_.last_channel; ++channel_) {
       const Steps& steps = schedule_.channels[channel_];
       // Repeated steps are in range, and know which of their transfers move a chunk.
-      const auto* repeated = chunks_.size() == 1 ? steps.made_by<RepeatedSteps>() : nullptr;
+      const auto* repeated = few.empty() ? nullptr : steps.made_by<RepeatedSteps>();
       for (step_ = 0; step_ < steps.count() && !findings_.enough(); ++step_) {
         if (repeated)
-          repeated->produce_of(step_, chunks_.chunk(0), step);
+          repeated->produce_of(step_, few, step);
         else
           steps.produce(step_, step);
         if (well_formed(step)) apply(step);
@@ -52,6 +55,7 @@ class Walk {
   }
 
  private:
+  static constexpr int few_of = 4;  // chunks; of more of them the whole step is produced as fast
   // A run of slots of the receiver up to `end`, and what it is sent for them.
   struct Sent {
     int end;

@@ -1,6 +1,7 @@
 #include "collectives/schedule/verify.hpp"
 
 #include "collectives/schedule/one_hop.hpp"
+#include "collectives/schedule/repeated_steps.hpp"
 #include "collectives/schedule/replay.hpp"
 #include "collectives/schedule/share_trace.hpp"
 #include "collectives/schedule/symmetry.hpp"
@@ -56,12 +57,18 @@ std::vector<Part> parts_of(const Schedule& s) {
   bool shared = false;
   Step step;
   for (std::size_t channel = 0; channel < s.channels.size(); ++channel) {
-    for (int k = 0; k < s.channels[channel].count(); ++k) {
-      s.channels[channel].produce(k, step);
-      for (const Transfer& t : step.transfers()) {
-        if (!in_range(s, t)) continue;
-        touched.add(t.chunk, t.count);
-        if (t.into != t.chunk) touched.add(t.into, t.count);
+    const Steps& steps = s.channels[channel];
+    if (const auto* repeated = steps.made_by<RepeatedSteps>()) {
+      for (const int c : repeated->chunks_moved())
+        if (c < s.all_chunks()) touched.add(c, 1);
+    } else {
+      for (int k = 0; k < steps.count(); ++k) {
+        steps.produce(k, step);
+        for (const Transfer& t : step.transfers()) {
+          if (!in_range(s, t)) continue;
+          touched.add(t.chunk, t.count);
+          if (t.into != t.chunk) touched.add(t.into, t.count);
+        }
       }
     }
     std::vector<int> chunks;
@@ -81,12 +88,14 @@ std::vector<Part> parts_of(const Schedule& s) {
 
 bool leaves_chunks_in_place(const Schedule& s, const Part& part) {
   Step step;
-  for (std::size_t channel = part.first_channel; channel < part.last_channel; ++channel)
+  for (std::size_t channel = part.first_channel; channel < part.last_channel; ++channel) {
+    if (s.channels[channel].made_by<RepeatedSteps>()) continue;  // they do
     for (int k = 0; k < s.channels[channel].count(); ++k) {
       s.channels[channel].produce(k, step);
       for (const Transfer& t : step.transfers())
         if (t.into != t.chunk) return false;
     }
+  }
   return true;
 }
 
