@@ -5,10 +5,14 @@
 // once all the steps of which it knows when the rank before it has entered them, for a nanosecond or so each. Only messages that share
 // links with others are simulated, on a copy of the network, where those of rings that meet may be thousands of steps apart; the ranks
 // from one of them to the next are a chain, which hands dates on when its end asks for them.
+//
+// Once everything that is simulated is as it was when each rank was some steps back, only later, it will be so again and again
+// (steady_state.hpp): these steps are counted, and what is left is simulated as if it were earlier.
 #pragma once
 
 #include "collectives/schedule/schedule.hpp"
 #include "kernels/base/units.hpp"
+#include "sim/network/steady_state.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -30,6 +34,7 @@ class Chains {
   };
   // Of a rank in a step, in picoseconds.
   struct Costs {
+    std::int64_t sends = 0;       // before its message leaves
     std::int64_t ahead = 0;       // before its message reaches its links
     std::int64_t alone = 0;       // while it is on them and meets no other
     std::int64_t behind = 0;      // from there to its receiver
@@ -45,13 +50,16 @@ class Chains {
     std::int64_t entered = 0;   // the first step; afterwards the one behind the last
     std::int64_t last_end = 0;  // afterwards: when its last message has left its links
   };
-  // Whose messages does a rank wait for besides what it receives: its own until they have left their links, or are with their receivers.
-  enum class Waits { for_links, for_receivers };
+  // What a rank waits for besides what it receives: its own message until it has left its links, or is with its receiver; or it does not.
+  enum class Waits { for_links, for_receivers, for_nothing };
 
-  // `ways` by rank. A message leaves only when the rank's one before has left its links.
-  Chains(const Model& model, std::vector<Way> ways, Waits waits) : network_(model), ways_(std::move(ways)), waits_(waits) {}
+  // `ways` by rank.
+  Chains(const Model& model, std::vector<Way> ways, Waits waits) : network_(model), ways_(std::move(ways)), waits_(waits) {
+    network_.end_exactly();
+  }
 
-  // All steps, one part behind the other. False where some rank does not come to the end of them in the time that can be simulated.
+  // All steps, one part behind the other. False where some rank does not come to the end of them in the time that can be simulated, or
+  // where a message that meets no others would meet the rank's own one before.
   bool run(std::span<const Part> parts, std::span<Dates> dates) {
     network_.begin_again();
     parts_ = parts;
@@ -59,16 +67,23 @@ class Chains {
     for (const Part& part : parts) ends_.push_back(steps() + part.steps);
     if (beyond_time()) return false;
     find_chains(dates);
+    watch_one();
     for (Chain& chain : chains_) {
       if (chain.closed) go_round(chain);
       if (chain.tail >= 0) start(chain);
     }
-    while (network_.next_date() != SimTime::never()) network_.advance([this](std::uint32_t token) { happened(token); });
+    for (Chain& chain : chains_)
+      if (chain.tail >= 0) go_on(chain);
+    while (network_.next_date() != SimTime::never()) {
+      network_.advance([this](std::uint32_t token) { happened(token); });
+      if (watched_ >= 0 && steady_.is_due(place(watched_).done)) count_ahead();
+    }
     for (Chain& chain : chains_) hand_on(chain);
     for (std::size_t rank = 0; rank < places_.size(); ++rank) {
       const Place& place = places_[rank];
       if (place.chain == none) continue;
       if (place.done < steps()) return false;
+      if (place.entered > latest) return false;
       dates[rank] = {place.entered, place.last_end};
     }
     return !late_;
@@ -93,7 +108,8 @@ class Chains {
     // What the tail has not, from `next` on: when the rank before it entered its steps; or, if there is none, when messages came.
     std::vector<std::int64_t> for_tail;
     std::size_t next = 0;
-    bool sent = false;  // the tail's message of its step, and when
+    std::vector<std::int64_t> sending = {};  // when the tail entered the steps whose messages are under way: the oldest first
+    bool sent = false;                       // the tail's message of its step, and when
     std::int64_t sent_at = 0;
     std::int64_t through_ps = 0;  // that what comes takes to the tail at least
     bool wakes = false;           // go_on() will be called
@@ -108,6 +124,7 @@ class Chains {
   // From entering a step to entering the next one: by the rank's own message,
   std::int64_t own(std::size_t part, Rank rank) const {
     const Costs& c = costs(part, rank);
+    if (waits_ == Waits::for_nothing) return c.sends + c.work;
     return c.ahead + c.alone + (waits_ == Waits::for_receivers ? c.behind : 0) + c.work;
   }
   // and after the date at which the rank before entered its step, or, if that is known, after the message of that rank has come.
@@ -184,14 +201,24 @@ class Chains {
         last = entered;
         entered = std::max(entered + of_own, dates[i] + of_before);
         dates[i] = entered;
+        if (waits_ == Waits::for_nothing) late_ |= !leaves(part, rank, last);
       }
       at.done += taken;
     }
     at.entered = entered;
-    if (at.done == steps() && way(rank).to >= 0) {
+    if (at.done < steps()) return;
+    if (way(rank).to >= 0) {
       const Costs& c = costs(parts_.size() - 1, rank);
       at.last_end = last + c.ahead + c.alone;
     }
+    finish(rank);
+  }
+
+  // The message of a rank that entered its step then, if the one before has left its links.
+  bool leaves(std::size_t part, Rank rank, std::int64_t entered) {
+    const Costs& c = costs(part, rank);
+    const std::int64_t before = std::exchange(place(rank).last_end, entered + c.ahead + c.alone);
+    return way(rank).to < 0 || before <= entered + c.ahead;
   }
 
   // All but the tail take the steps that they can; what the last of them hands on.
@@ -227,6 +254,7 @@ class Chains {
     const Place& at = place(chain.tail);
     const Costs& c = costs(part_of(at.done), chain.tail);
     const Way& w = way(chain.tail);
+    chain.sending.push_back(at.entered);
     network_.start(w.route, c.wire_bytes, SimTime{later(at.entered, c.ahead) - w.latency_ps}, static_cast<std::uint32_t>(chain.tail));
   }
 
@@ -242,10 +270,12 @@ class Chains {
   void ended(Rank rank) {
     const std::int64_t now = network_.now().ps;
     Place& at = place(rank);
-    at.last_end = now;
     Chain& chain = chains_[at.chain];
     Chain& into = chains_[place(way(rank).to).chain];
-    const std::int64_t handed = later(now, costs(part_of(at.done), rank).behind);
+    const int begun = std::min(at.done + 1, steps()), step = begun - static_cast<int>(chain.sending.size());
+    chain.sending.erase(chain.sending.begin());
+    const std::int64_t handed = later(now, costs(part_of(step), rank).behind);
+    at.last_end = at.done == steps() ? later(now, skipped_ps_) : now;
     chain.sent = true;
     chain.sent_at = waits_ == Waits::for_receivers ? handed : now;
     (into.ranks.empty() ? into.for_tail : into.arrived).push_back(handed);
@@ -255,19 +285,89 @@ class Chains {
 
   // The tail enters its next step, if its message has been sent and that of the rank before has come.
   void go_on(Chain& chain) {
-    if (!chain.sent || chain.wakes) return;
-    if (chain.next == chain.for_tail.size()) {
-      if (!chain.ranks.empty() && wait_for_more(chain)) return;
-      if (!chain.ranks.empty()) chain.for_tail.clear(), chain.next = 0;
-      hand_on(chain);
-      if (chain.next == chain.for_tail.size()) return;
-    }
     Place& at = place(chain.tail);
-    const std::size_t part = part_of(at.done);
-    const std::int64_t come = later(chain.for_tail[chain.next++], after_before(part, chain.tail));
-    at.entered = std::max(later(chain.sent_at, costs(part, chain.tail).work), come);
-    chain.sent = false;
-    if (++at.done < steps()) start(chain);
+    while (!chain.wakes && (chain.sent || waits_ == Waits::for_nothing) && at.done < steps()) {
+      if (chain.next == chain.for_tail.size()) {
+        if (!chain.ranks.empty() && wait_for_more(chain)) return;
+        chain.for_tail.clear(), chain.next = 0;
+        hand_on(chain);
+        if (chain.for_tail.empty()) return;
+      }
+      const std::size_t part = part_of(at.done);
+      const Costs& c = costs(part, chain.tail);
+      const std::int64_t come = later(chain.for_tail[chain.next++], after_before(part, chain.tail));
+      const std::int64_t sent = waits_ == Waits::for_nothing ? later(at.entered, c.sends) : chain.sent_at;
+      at.entered = std::max(later(sent, c.work), come);
+      chain.sent = false;
+      if (++at.done == steps()) return finish(chain.tail);
+      start(chain);
+    }
+  }
+
+  // The rank has taken its last step: its dates are no longer those of the network.
+  void finish(Rank rank) {
+    Place& at = place(rank);
+    at.entered = later(at.entered, skipped_ps_);
+    at.last_end = later(at.last_end, skipped_ps_);
+    if (rank == watched_) watch_one();
+  }
+
+  // Whose steps periods are counted in: a tail that has some left. None where some rank waits for nobody, so that all its steps are known.
+  void watch_one() {
+    watched_ = -1;
+    steady_ = {};
+    done_before_.clear();
+    for (const Chain& chain : chains_) {
+      if (place(chain.ranks.empty() ? chain.tail : chain.ranks.front()).before < 0) return void(watched_ = -1);
+      if (chain.tail >= 0 && place(chain.tail).done < steps()) watched_ = chain.tail;
+    }
+  }
+
+  // Steps that go on as those before them did, as long as those of each rank cost the same.
+  void count_ahead() {
+    const int step = place(watched_).done;
+    StateHash state;
+    const std::int64_t oldest = add_state(state);
+    const auto period = steady_.take(step, network_.now().ps, network_.now().ps - oldest, state.value());
+    if (!period) return done_before_.clear();
+    if (done_before_.empty()) {
+      for (const Place& at : places_) done_before_.push_back(at.done);
+      period_ends_ = step + period->steps;
+    }
+    if (step != period_ends_) return;
+    int times = steps();
+    for (std::size_t rank = 0; rank < places_.size(); ++rank)
+      if (const int done = places_[rank].done, in_period = done - done_before_[rank]; in_period > 0 && done < steps())
+        times = std::min(times, (ends_[part_of(done)] - 1 - done) / in_period);
+    for (std::size_t rank = 0; rank < places_.size(); ++rank)
+      if (int& done = places_[rank].done; done < steps()) done += times * (done - done_before_[rank]);
+    skipped_ps_ = later(skipped_ps_, (times * SimTime{period->ps}).ps);
+    steady_.go_on_at(place(watched_).done + 1);
+    done_before_.clear();
+  }
+
+  // All that decides what will happen, but for how many steps are left; dates count from now. Since when the oldest message has been under
+  // way.
+  std::int64_t add_state(StateHash& state) {
+    const std::int64_t now = network_.now().ps;
+    std::int64_t oldest = now;
+    const auto add_dates = [&](std::span<const std::int64_t> dates) {
+      for (const std::int64_t date : dates) state.add(date - now);
+      state.add(INT64_MAX);
+    };
+    for (const Chain& chain : chains_) {
+      if (chain.tail < 0) continue;
+      add_dates(chain.sending);
+      if (!chain.sending.empty()) oldest = std::min(oldest, chain.sending.front());
+      if (place(chain.tail).done == steps()) continue;
+      for (const Rank rank : chain.ranks) state.add(place(rank).done == steps() ? INT64_MAX : place(rank).entered - now);
+      state.add(chain.sent ? chain.sent_at - now : INT64_MAX);
+      state.add(place(chain.tail).entered - now);
+      state.add(chain.wakes);
+      add_dates(chain.arrived);
+      add_dates(std::span(chain.for_tail).subspan(chain.next));
+    }
+    return oldest;
   }
 
   // What has come first cannot be with the tail yet: until it can, more will come that is handed on with it.
@@ -289,6 +389,11 @@ class Chains {
   std::vector<Chain> chains_;
   std::vector<std::int64_t> dates_;  // that are handed on
   bool late_ = false;
+  Rank watched_ = -1;
+  SteadyState steady_;
+  std::vector<int> done_before_;  // by rank, when the period began by whose end all is as it was then; empty: that is not known yet
+  int period_ends_ = 0;           // the step of whom is watched
+  std::int64_t skipped_ps_ = 0;   // by which dates of what is simulated are later than the network has them
 };
 
 }  // namespace weft

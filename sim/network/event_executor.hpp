@@ -8,6 +8,7 @@
 #include "kernels/base/error.hpp"
 #include "kernels/base/prefetch.hpp"
 #include "models/fabric/routes.hpp"
+#include "sim/network/channels_together.hpp"
 #include "sim/network/lane_state.hpp"
 #include "sim/network/placed_schedule.hpp"
 #include "sim/network/schedule_costs.hpp"
@@ -214,19 +215,24 @@ class EventExecutor {
       if (lane_.timeline || are_switches(job_.schedule.ranks - 1) || !lane_.network.model().undisturbed() ||
           !Run::may_describe(job_, costs_.hardware()))
         return false;
-      Run run(job_, lane_, costs_, seat_);
-      const bool none_met = run.run(begun_, [this](IndexedStep& step, std::span<const Transfer> transfers, std::uint32_t channel) {
-        digest(step, transfers, channel);
-      });
-      if (none_met) {
-        run.conclude(done_, messages_);
-        unfinished_ = 0;
-      } else if (lane_.path) {
-        lane_.path->clear();
-      }
-      return none_met;
+      return walk<ChannelsTogether<Network>>() || walk<Run>();
     }
     return false;
+  }
+
+  template <class Run>
+  bool walk() {
+    Run run(job_, lane_, costs_, seat_);
+    const bool walked = run.run(begun_, [this](IndexedStep& step, std::span<const Transfer> transfers, std::uint32_t channel) {
+      digest(step, transfers, channel);
+    });
+    if (walked) {
+      run.conclude(done_, messages_);
+      unfinished_ = 0;
+    } else if (lane_.path) {
+      lane_.path->clear();
+    }
+    return walked;
   }
 
   std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }

@@ -226,7 +226,7 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   const double ps = f.remaining_bits / rate * 1e12;
   // A quotient a rounding error above a whole picosecond is that picosecond.
   f.end_ps = later(now_, std::max<std::int64_t>(1, whole_ps(ps - ps * 1e-15)));
-  if (active_ > exact_up_to) {
+  if (active_ > most_exact_) {
     const double grid = power_of_two_within(8.0 * static_cast<double>(f.bytes) / rate * 1e12 * coarseness * static_cast<double>(active_));
     if (grid > 1) f.end_ps = whole_ps(static_cast<double>(whole_ps(static_cast<double>(f.end_ps) / grid)) * grid);
   }

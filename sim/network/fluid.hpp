@@ -108,6 +108,8 @@ class FluidNetwork {
     check(next_date() == SimTime::never() && active_ == 0, "{} flows are under way", active_);
     now_ = 0;
   }
+  // From now on flows end at exact dates, however many share links.
+  void end_exactly() { most_exact_ = SIZE_MAX; }
   // Whether nothing is under way, nothing can fail, and nobody asks what happens on links.
   bool undisturbed() const { return queue_.next_date() == EventQueue::never && active_ == 0 && !detour_ && !activity_; }
 
@@ -420,6 +422,7 @@ class FluidNetwork {
   std::vector<LinkId> loosened_;       // links that a flow left at this date while others stay
   std::vector<LinkId> two_way_;        // links that flows joined or left at this date, whose capacity depends on how many they are
   std::size_t active_ = 0;             // flows on their links
+  std::size_t most_exact_ = exact_up_to;
   std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
   std::vector<Share> shares_;           // of the first of them: those whose links are known

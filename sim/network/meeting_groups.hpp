@@ -51,6 +51,7 @@ class MeetingGroups {
       }
     std::vector<std::uint32_t> size(transfers);
     for (std::uint32_t i = 0; i < transfers; ++i) ++size[leader_of(i)];
+    largest_ = size.empty() ? 0 : *std::ranges::max_element(size);
     begins_.assign(1, 0);
     std::vector<std::uint32_t> next(transfers, none);  // by leader: the place of its group's next transfer
     for (std::uint32_t i = 0; i < transfers; ++i) {
@@ -65,7 +66,7 @@ class MeetingGroups {
     }
     offered_ = solved_ = 0;
   }
-  std::size_t grouped() const { return members_.size(); }  // transfers
+  std::size_t largest() const { return largest_; }  // transfers of a group; 1: none shares links
 
   std::size_t size() const { return begins_.empty() ? 0 : begins_.size() - 1; }
   std::span<const std::uint32_t> transfers_of(std::size_t group) const {
@@ -145,7 +146,8 @@ class MeetingGroups {
 
   std::optional<Model> network_;
   std::vector<std::uint32_t> begins_, members_;  // of groups of more than one transfer
-  std::vector<Known> known_;                     // by transfer
+  std::size_t largest_ = 0;
+  std::vector<Known> known_;  // by transfer
   std::vector<BottleneckSpan> spans_, shifted_;
   std::int64_t offered_ = 0, solved_ = 0;  // messages
 };

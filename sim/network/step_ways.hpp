@@ -19,6 +19,7 @@ class StepWays {
     std::int64_t latency_ahead = 0, behind = 0, bits_per_second = 0;
     std::uint32_t first_link = 0;  // in links(), up to the next one's
     LinkId narrowest = -1;
+    std::uint16_t channel = 0;
     bool copied = false;  // by the receiver
   };
   // What all messages of this size cost.
@@ -38,11 +39,17 @@ class StepWays {
   void take(const StepShape& shape, std::uint32_t channel) {
     ways_.clear();
     links_.clear();
+    add(shape, channel);
+  }
+  // And about these, behind the ones it has.
+  void add(const StepShape& shape, std::uint32_t channel) {
+    if (!ways_.empty()) ways_.pop_back();
     const auto& model = lane_.network.model();
     for (const std::uint32_t route : shape.routes) {
       Way way{.latency_ahead = costs_.latency_ahead(route).ps,
               .behind = costs_.by_size() ? 0 : costs_.behind_ps(route, channel, 0),
               .first_link = static_cast<std::uint32_t>(links_.size()),
+              .channel = static_cast<std::uint16_t>(channel),
               .copied = costs_.copied(route)};
       if (route != lane_.none) {
         const std::uint32_t number = lane_.network.number(route);
@@ -61,6 +68,11 @@ class StepWays {
     return std::span(links_).subspan(first, ways_[transfer + 1].first_link - first);
   }
   const std::vector<LinkId>& links() const { return links_; }  // of all of them
+  // What comes after the bytes of such a message.
+  std::int64_t behind(std::uint32_t transfer, std::uint32_t route, std::int64_t bytes) const {
+    const Way& way = ways_[transfer];
+    return costs_.by_size() ? costs_.behind_ps(route, way.channel, bytes) : way.behind;
+  }
 
   // Of a message of that load; until another is asked for.
   const Sized& sized(const Load& load, std::uint32_t transfer) {

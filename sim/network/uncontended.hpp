@@ -15,7 +15,7 @@
 
 #include "collectives/schedule/repeated_steps.hpp"
 #include "kernels/base/prefetch.hpp"
-#include "sim/network/chains.hpp"
+#include "sim/network/chained_steps.hpp"
 #include "sim/network/meeting_groups.hpp"
 #include "sim/network/schedule_costs.hpp"
 #include "sim/network/step_ways.hpp"
@@ -35,7 +35,6 @@ template <class Network>
 class UncontendedRun {
   using Model = std::remove_cvref_t<decltype(std::declval<Network&>().model())>;
   using Groups = MeetingGroups<Model>;
-  using MeetingChains = Chains<Model>;
   using Way = typename StepWays<Network>::Way;
   using Sized = typename StepWays<Network>::Sized;
 
@@ -134,7 +133,7 @@ class UncontendedRun {
       if (!like_before && !meet(step, channel)) return false;
       const bool is_repeated = repeats || (repeated && repeated->repeats_of(k) > 0);
       if (is_repeated) find_groups();
-      if (!repeats) begin_stretch(k, is_repeated ? repeated->repeats_of(k) + 1 : 1, channel);
+      if (!repeats) begin_stretch(k, is_repeated ? repeated->repeats_of(k) + 1 : 1);
       const bool walked = is_recording() ? advance<true>(step, channel, is_repeated) : advance<false>(step, channel, is_repeated);
       window.leave_for_all(k);
       if (stretch_ && (!walked || is_uneven(k))) {
@@ -194,7 +193,7 @@ class UncontendedRun {
       if (is_local(load, i)) continue;
       const Sized& sized = ways_.sized(load, i);
       const Departure departure = depart(sized, i, channel);
-      if (!travel_alone<recording>(sized, i, channel, departure)) return false;
+      if (!travel_alone<recording>(sized, i, departure)) return false;
     }
     return true;
   }
@@ -224,13 +223,13 @@ class UncontendedRun {
       if (shape_->from(i) == shape_->to(i)) continue;
       const Sized& sized = ways_.sized(step.load(i), i);
       if (!groups_.is_grouped(i)) {
-        if (!travel_alone<recording>(sized, i, channel, departures_[i])) return false;
+        if (!travel_alone<recording>(sized, i, departures_[i])) return false;
         continue;
       }
       const auto& m = messages_in_groups_[i];
       std::span<const BottleneckSpan> earlier;
       if constexpr (recording) earlier = groups_.earlier(i, m.active_ps);
-      arrive<recording>(sized, i, channel, departures_[i], {m.end_ps, m.bottleneck, earlier});
+      arrive<recording>(sized, i, departures_[i], {m.end_ps, m.bottleneck, earlier});
     }
     return groups_.pays();
   }
@@ -252,13 +251,13 @@ class UncontendedRun {
 
   // False where it meets another.
   template <bool recording>
-  bool travel_alone(const Sized& sized, std::uint32_t i, std::uint32_t channel, const Departure& departure) {
+  bool travel_alone(const Sized& sized, std::uint32_t i, const Departure& departure) {
     const std::int64_t end = later(departure.active, sized.alone_ps);
     const bool on_links = ways_[i].bits_per_second > 0 && sized.wire_bytes > 0;
     if (on_links)
       for (const LinkId link : ways_.links_of(i))
         if (std::exchange(busy_until_[static_cast<std::size_t>(link)], end) > departure.active) return false;
-    arrive<recording>(sized, i, channel, departure, {end, on_links ? ways_[i].narrowest : -1, {}});
+    arrive<recording>(sized, i, departure, {end, on_links ? ways_[i].narrowest : -1, {}});
     return true;
   }
 
@@ -304,7 +303,7 @@ class UncontendedRun {
     std::span<const BottleneckSpan> earlier;
   };
   template <bool recording>
-  void arrive(const Sized& sized, std::uint32_t i, std::uint32_t channel, const Departure& departure, const Passed& passed) {
+  void arrive(const Sized& sized, std::uint32_t i, const Departure& departure, const Passed& passed) {
     const Rank from = shape_->from(i), to = shape_->to(i);
     const Way& way = ways_[i];
     const std::uint32_t route = shape_->routes[i];
@@ -317,7 +316,7 @@ class UncontendedRun {
     ++messages_;
     const Load& load = sized.load;
     if (route != lane_.none) bytes_[route] += load.bytes;
-    const std::int64_t handed = later(passed.end, costs_.by_size() ? costs_.behind_ps(route, channel, load.bytes) : way.behind);
+    const std::int64_t handed = later(passed.end, ways_.behind(i, route, load.bytes));
     Place& receiver = places_[static_cast<std::size_t>(to)];
     receiver.work += sized.work;
     receiver.last.take({handed, recorded, LastTransfer::received_from(from)});
@@ -333,10 +332,10 @@ class UncontendedRun {
   }
 
   // So many steps like this one follow, itself included.
-  void begin_stretch(int k, int steps, std::uint32_t channel) {
+  void begin_stretch(int k, int steps) {
     stretch_.reset();
     if (lane_.path) lane_.path->expect(shape_->ends.size() * static_cast<std::size_t>(steps));
-    if (steps == 1 || is_recording() || !are_chains(channel)) return;
+    if (steps == 1 || is_recording() || !chained().part(loads_, steps)) return;
     stretch_.emplace(Stretch{.first = k, .steps = steps, .busy_until = busy_until_, .met = met_, .bytes = bytes_, .messages = messages_});
     for (const Place& place : places_) stretch_->entered.push_back(place.entered);
   }
@@ -347,31 +346,6 @@ class UncontendedRun {
     return alike_ < 2 && k - stretch_->first >= first_ones + stretch_->steps / share;
   }
 
-  // Whether each rank sends to at most one other and receives from at most one, and waits for its own message.
-  bool are_chains(std::uint32_t channel) {
-    const auto ranks = static_cast<Rank>(places_.size());
-    for (Rank rank = 0; rank < ranks; ++rank)
-      if (shape_->sends_of(rank).size() > 1 || shape_->receives_of(rank).size() > 1 || !shape_->locals_of(rank).empty()) return false;
-    return groups_.grouped() <= Model::exact_up_to && !costs_of_chains(loads_, channel).of.empty();
-  }
-
-  // A step of these loads; no costs where ranks do not wait for their own messages only.
-  typename MeetingChains::Part costs_of_chains(const std::vector<Load>& loads, std::uint32_t channel) {
-    typename MeetingChains::Part part{.of = std::vector<typename MeetingChains::Costs>(places_.size())};
-    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
-      const Load& load = loads.size() == 1 ? loads.front() : loads[i];
-      const Sized& sized = ways_.sized(load, i);
-      if (sized.leaves_at_once || sized.waits_for_receiver || (groups_.is_grouped(i) && sized.wire_bytes == 0)) return {};
-      auto& sender = part.of[static_cast<std::size_t>(shape_->from(i))];
-      sender.ahead = later(sized.send_ps, ways_[i].latency_ahead);
-      sender.alone = sized.alone_ps;
-      sender.behind = costs_.by_size() ? costs_.behind_ps(shape_->routes[i], channel, load.bytes) : ways_[i].behind;
-      sender.wire_bytes = sized.wire_bytes;
-      part.of[static_cast<std::size_t>(shape_->to(i))].work = sized.work.ps;
-    }
-    return part;
-  }
-
   // From the beginning of the stretch on, step k of which was the last one walked, and through further steps of its shape. The last
   // step; -1: events have to tell.
   int go_by_chains(StepWindow& window, const RepeatedSteps& repeated, int k, std::uint32_t channel) {
@@ -380,73 +354,34 @@ class UncontendedRun {
     met_ = begun.met;
     bytes_ = begun.bytes;
     messages_ = begun.messages;
-    std::vector<typename MeetingChains::Part> parts = first_parts(begun, channel);
-    count_messages(loads_, begun.steps);
+    ChainedSteps<Network> chains = chained();
+    auto parts = chains.first_parts(loads_, begun.steps, met_of(channel));
+    messages_ += chains.count(loads_, begun.steps, bytes_);
     int end = begun.first + begun.steps;
     for (; k + 1 < end; ++k) window.skip();
     while (end < window.count()) {
       const IndexedStep& next = window.at(end);
       if (next.shape != shape_) break;
-      parts.push_back(costs_of_chains(next.loads, channel));
-      if (parts.back().of.empty()) return -1;
-      parts.back().steps = repeated.repeats_of(end) + 1;
-      count_messages(next.loads, parts.back().steps);
+      const int steps = repeated.repeats_of(end) + 1;
+      const auto part = chains.part(next.loads, steps);
+      if (!part) return -1;
+      parts.push_back(*part);
+      messages_ += chains.count(next.loads, steps, bytes_);
       window.leave_for_all(end);
-      for (int other = 1; other < parts.back().steps; ++other) window.skip();
-      end += parts.back().steps;
+      for (int other = 1; other < steps; ++other) window.skip();
+      end += steps;
     }
     alike_ = 0;
     loads_.clear();
-    return run_chains(begun.entered, parts) ? end - 1 : -1;
+    std::vector<std::int64_t> entered = begun.entered;
+    if (!chains.run(parts, entered, busy_until_)) return -1;
+    for (std::size_t rank = 0; rank < places_.size(); ++rank) places_[rank].entered = entered[rank];
+    return end - 1;
   }
 
-  // In the first step ranks may meet their peers.
-  std::vector<typename MeetingChains::Part> first_parts(const Stretch& begun, std::uint32_t channel) {
-    std::vector<typename MeetingChains::Part> parts(2, costs_of_chains(loads_, channel));
-    parts[1].steps = begun.steps - 1;
-    if (met_.empty()) return parts;
-    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
-      const auto from = static_cast<std::size_t>(shape_->from(i));
-      std::int64_t& ahead = parts[0].of[from].ahead;
-      if (met_[channel * places_.size() + from].meet(shape_->to(i))) ahead = later(ahead, costs_.hardware().first_use.ps);
-    }
-    return parts;
-  }
-
-  void count_messages(const std::vector<Load>& loads, std::int64_t steps) {
-    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
-      if (shape_->from(i) == shape_->to(i)) continue;
-      messages_ += steps;
-      if (shape_->routes[i] != lane_.none) bytes_[shape_->routes[i]] += steps * (loads.size() == 1 ? loads.front() : loads[i]).bytes;
-    }
-  }
-
-  bool run_chains(std::span<const std::int64_t> entered, std::span<const typename MeetingChains::Part> parts) {
-    std::vector<typename MeetingChains::Way> ways(places_.size());
-    std::vector<typename MeetingChains::Dates> dates(places_.size());
-    for (std::size_t rank = 0; rank < dates.size(); ++rank) dates[rank].entered = entered[rank];
-    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
-      const std::uint32_t route = shape_->routes[i];
-      const auto from = static_cast<std::size_t>(shape_->from(i));
-      ways[from] = {.to = shape_->to(i), .meets = groups_.is_grouped(i)};
-      if (ways[from].meets) ways[from].route = lane_.network.number(route), ways[from].latency_ps = costs_.latency(route).ps;
-      if (parts.front().of[from].wire_bytes == 0) continue;
-      for (const LinkId link : ways_.links_of(i))
-        if (busy_until_[static_cast<std::size_t>(link)] > later(entered[from], parts.front().of[from].ahead)) return false;
-    }
-    MeetingChains chains(lane_.network.model(), std::move(ways),
-                         costs_.is_ring() ? MeetingChains::Waits::for_receivers : MeetingChains::Waits::for_links);
-    if (!chains.run(parts, dates)) return false;
-    for (std::size_t rank = 0; rank < dates.size(); ++rank) places_[rank].entered = dates[rank].entered;
-    for (std::uint32_t i = 0; i < shape_->ends.size(); ++i) {
-      const auto from = static_cast<std::size_t>(shape_->from(i));
-      if (parts.back().of[from].wire_bytes == 0) continue;
-      for (const LinkId link : ways_.links_of(i)) {
-        std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
-        until = std::max(until, dates[from].last_end);
-      }
-    }
-    return true;
+  ChainedSteps<Network> chained() { return {lane_, costs_, ways_, groups_, *shape_, job_.schedule.ranks}; }
+  std::span<PeersMet> met_of(std::uint32_t channel) {
+    return met_.empty() ? std::span<PeersMet>() : std::span(met_).subspan(channel * places_.size(), places_.size());
   }
 
   // Walks the steps that were only counted.
@@ -461,7 +396,7 @@ class UncontendedRun {
       std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
       until = later(until, shift);
     }
-    count_messages(loads_, ahead_);
+    messages_ += chained().count(loads_, ahead_, bytes_);
     ahead_ = 0;
   }
 

@@ -1,4 +1,5 @@
 // What is walked without events is held against the events, which a run with a timeline goes through.
+#include "collectives/algorithms/nccl.hpp"
 #include "collectives/schedule/repeated_steps.hpp"
 #include "models/fabric/analysis/link_load.hpp"
 #include "models/fabric/fabric_test.hpp"
@@ -27,6 +28,7 @@ enum class By { whatever_suits, events };
 struct AskedRun {
   Repetition repetition = {};
   bool path = true;  // where it is not asked for, steps may be counted without being walked
+  Regime regime = {};
 };
 
 Ended ended(const AnyRun& c, const Fabric& fabric, const Schedule& schedule, By by, const AskedRun& asked = {}) {
@@ -36,7 +38,8 @@ Ended ended(const AnyRun& c, const Fabric& fabric, const Schedule& schedule, By 
   lose_two_way(fabric, network.model());
   std::vector<std::int64_t> nic_free_at(static_cast<std::size_t>(fabric.links()));
   std::vector<MessageRecord> messages;
-  const Program program = program_of(schedule, c.elements, 4);
+  Program program = program_of(schedule, c.elements, 4);
+  program.calls.front().regime = asked.regime;
   ProgramDriver driver({.program = program,
                         .placement = c.placement,
                         .hardware = c.hardware,
@@ -252,6 +255,39 @@ TEST_CASE("uncontended: rings of any order whose messages meet at random are wha
     check_same(plain, ended(c, *fabric, schedule, By::events, {.path = false}));
   }
   CHECK(walked > 100);
+}
+
+TEST_CASE("uncontended: channels of rings that share links are walked together, and steps that go on alike are counted") {
+  // Rings of NCCL through servers whose GPUs are ranks behind a leaf: their channels share the cables of the ranks, and, where spines are
+  // few, those between leaves.
+  int walked = 0;
+  for (std::uint64_t seed = 1; seed <= 90; ++seed) {
+    const int gpus = seed % 2 == 0 ? 4 : 2, servers = 3 + static_cast<int>(seed % 7), ranks = gpus * servers;
+    const int channels = 2 + static_cast<int>(seed % 3);
+    const LinkSpec between{seed % 5 == 0 ? 30_Gbps : 100_Gbps, seed % 4 == 0 ? 3_us : 500_ns};
+    AnyRun c = ring_of(FatTree{.leaves = servers,
+                               .nodes_per_leaf = gpus,
+                               .spines = 1 + static_cast<int>(seed % 4),
+                               .host_link = link_100g,
+                               .fabric_link = between},
+                       Bytes{4 * ranks * channels * (seed % 6 < 2 ? 20'000 : 1237)});
+    c.ecmp.seed = seed;
+    if (seed % 9 == 0)
+      for (int r = 0; r < ranks; ++r) c.start.push_back(SimTime{r % 5 * static_cast<std::int64_t>(seed) * 17'771});
+    if (seed % 8 == 0) c.hardware.send_overhead = 300_ns, c.hardware.reduce_rate = 300_Gbps, c.hardware.first_use = 2_us;
+    const NcclShape shape{.ranks = ranks, .gpus = gpus, .nics = seed % 3 == 0 ? gpus : 1, .channels = channels};
+    const Schedule schedule = seed % 10 == 0   ? nccl_ring_allgather(shape)
+                              : seed % 10 == 5 ? nccl_ring_reduce_scatter(shape)
+                                               : nccl_ring_allreduce(shape);
+    CAPTURE(seed);
+    const auto fabric = build(c.fabric);
+    AskedRun asked{.repetition = {.iterations = seed % 11 == 0 ? 2 : 1}, .path = false};
+    if (seed % 2 == 1) asked.regime = {.protocol = NcclProtocol::simple, .between_servers = true};
+    const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, asked);
+    walked += was_walked(plain);
+    check_same(plain, ended(c, *fabric, schedule, By::events, asked));
+  }
+  CHECK(walked == 90);
 }
 
 TEST_CASE(
