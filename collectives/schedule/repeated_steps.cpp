@@ -80,8 +80,7 @@ void RepeatedSteps::produce_of(int step, std::span<const int> chunks, Step& out)
     moving.insert(moving.end(), movers.transfers.begin() + movers.begin[range], movers.transfers.begin() + movers.begin[range + 1]);
   }
   std::ranges::sort(moving);
-  const auto repeats = std::ranges::unique(moving);
-  moving.erase(repeats.begin(), repeats.end());
+  moving.erase(std::unique(moving.begin(), moving.end()), moving.end());  // clang 14 knows no subranges
   for (const std::uint32_t i : moving) append(place, repeated.first.transfers()[i], out);
 }
 
