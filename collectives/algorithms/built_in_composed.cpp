@@ -112,8 +112,8 @@ Algorithm two_level_of(Collective collective, std::string_view description, Sche
 
 void fits_library(const Request& q, Problems& problems) {
   if (q.settings.group == 0) return;
-  if (q.settings.library == MpiLibrary::mpich) return groups_divide(q, problems);
-  problems.push_back({"/group", fmt::format("is of the library mpich, whose hosts have leaders; {} sees ranks only, got {}",
+  if (leads_hosts(library_of(q.settings))) return groups_divide(q, problems);
+  problems.push_back({"/group", fmt::format("is of the libraries mpich and intel_mpi, whose hosts have leaders; {} sees ranks only, got {}",
                                             name_of(library_of(q.settings)), q.settings.group)});
 }
 

@@ -192,6 +192,8 @@ std::string_view name_of(MpiLibrary library) {
       return "open_mpi_4.0";
     case MpiLibrary::mpich:
       return "mpich";
+    case MpiLibrary::intel_mpi:
+      return "intel_mpi";
   }
   return "";
 }
@@ -204,6 +206,8 @@ MpiChoice mpi_choice(MpiLibrary library, const MpiQuestion& q) {
       return open_mpi_4_0_choice(q);
     case MpiLibrary::mpich:
       return mpich_choice(q);
+    case MpiLibrary::intel_mpi:
+      return intel_mpi_choice(q);
   }
   return open_mpi_choice(q);
 }

@@ -128,6 +128,20 @@ TEST_CASE("mpi chooses as MPICH does, among all ranks or among the leaders of ho
   CHECK(chosen_by(MpiLibrary::mpich, {Collective::barrier, 8, 0_B, 8}) == "dissemination");  // on one host
 }
 
+TEST_CASE("mpi chooses leaders for Intel MPI's all-reduces and broadcasts over several hosts, and otherwise as MPICH does") {
+  check_boundaries(MpiLibrary::intel_mpi, 8,
+                   {
+                       {Collective::allreduce, 64, 12_KiB, "two_level(recursive_doubling)",
+                        "two_level(recursive_doubling, up halving_gather, down scatter_allgather)"},
+                   });
+  for (const Bytes size : {4_B, 64_KiB, 256_MiB}) {
+    CHECK(chosen_by(MpiLibrary::intel_mpi, {Collective::broadcast, 64, size, 8}) == "two_level(binomial_tree)");
+    for (const MpiQuestion& q :
+         {MpiQuestion{Collective::allreduce, 64, size, 0}, {Collective::allreduce, 8, size, 8}, {Collective::alltoall, 64, size, 8}})
+      CHECK(chosen_by(MpiLibrary::intel_mpi, q) == chosen_by(MpiLibrary::mpich, q));
+  }
+}
+
 TEST_CASE("every choice of mpi is an algorithm that takes so many ranks") {
   for (const Algorithm& a : algorithms()) {
     if (a.name != "mpi") continue;
@@ -135,7 +149,8 @@ TEST_CASE("every choice of mpi is an algorithm that takes so many ranks") {
       for (const AlgorithmSettings& settings : {AlgorithmSettings{},
                                                 {.library = MpiLibrary::open_mpi_4_0},
                                                 {.library = MpiLibrary::mpich},
-                                                {.group = ranks % 4 == 0 ? 4 : 1, .library = MpiLibrary::mpich}})
+                                                {.group = ranks % 4 == 0 ? 4 : 1, .library = MpiLibrary::mpich},
+                                                {.group = ranks % 4 == 0 ? 4 : 1, .library = MpiLibrary::intel_mpi}})
         for (std::int64_t size = 0; size < std::int64_t{1} << 40; size = std::max<std::int64_t>(1, 2 * size)) {
           const Request chosen =
               a.chooses({.collective = a.collective, .algorithm = "mpi", .ranks = ranks, .settings = settings}, Bytes{size});

@@ -50,10 +50,12 @@ bool goes_by_leaders(const MpiQuestion& q) {
   return false;
 }
 
+bool has_leaders(const MpiQuestion& q) { return q.group > 1 && q.group < q.ranks; }
+
 }  // namespace
 
 MpiChoice mpich_choice(const MpiQuestion& q) {
-  if (q.group <= 1 || q.group >= q.ranks || !goes_by_leaders(q)) return {flat_choice(q)};
+  if (!has_leaders(q) || !goes_by_leaders(q)) return {flat_choice(q)};
   MpiQuestion leaders = q, host = q;
   leaders.ranks = q.ranks / q.group;
   host.ranks = q.group;
@@ -66,6 +68,21 @@ MpiChoice mpich_choice(const MpiQuestion& q) {
   if (q.collective == Collective::allreduce || q.collective == Collective::reduce) out.up = on_host(Collective::reduce);
   if (q.collective == Collective::allreduce || q.collective == Collective::broadcast) out.down = on_host(Collective::broadcast);
   return out;
+}
+
+MpiChoice intel_mpi_choice(const MpiQuestion& q) {
+  if (!has_leaders(q)) return mpich_choice(q);
+  MpiChoice out{.algorithm = "two_level", .inner = "recursive_doubling"};
+  switch (q.collective) {
+    case Collective::allreduce:
+      if (q.size >= 12_KiB) out.up = "halving_gather", out.down = "scatter_allgather";
+      return out;
+    case Collective::broadcast:
+      out.inner = "binomial_tree";
+      return out;
+    default:
+      return mpich_choice(q);
+  }
 }
 
 }  // namespace weft

@@ -177,7 +177,7 @@ TEST_CASE(
     "mpi takes a library and no other settings but the group of mpich, and is what it is for the longest message where no size is known") {
   CHECK(lines({.algorithm = "mpi", .ranks = 4, .settings = {.group = 2, .pieces = 2}}) ==
         "/pieces: must be 1 for mpi allreduce, which cannot be cut further, got 2\n"
-        "/group: is of the library mpich, whose hosts have leaders; open_mpi sees ranks only, got 2");
+        "/group: is of the libraries mpich and intel_mpi, whose hosts have leaders; open_mpi sees ranks only, got 2");
   CHECK(lines({.algorithm = "mpi", .ranks = 4, .settings = {.group = 3, .library = MpiLibrary::mpich}}) ==
         "/group: must divide the 4 ranks (1, 2, 4), got 3");
   CHECK(lines({.algorithm = "ring", .ranks = 4, .settings = {.library = MpiLibrary::mpich}}) ==

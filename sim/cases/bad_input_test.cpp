@@ -205,9 +205,10 @@ TEST_CASE("names of algorithms, networks, placements and profiles are suggested"
 TEST_CASE("a library that mpi does not know is refused, and so is a group where no hosts have leaders") {
   CHECK(lines_for(with("/workload/algorithm", Json{{"name", "mpi"}, {"library", "openmpi"}})) ==
         Lines{"f.json: /workload/algorithm/library: unknown library \"openmpi\" (did you mean \"open_mpi\"?); allowed: \"open_mpi\", "
-              "\"open_mpi_4.0\", \"mpich\""});
+              "\"open_mpi_4.0\", \"mpich\", \"intel_mpi\""});
   CHECK(lines_for(with("/workload/algorithm", Json{{"name", "mpi"}, {"group", 4}})) ==
-        Lines{"f.json: /workload/algorithm/group: is of the library mpich, whose hosts have leaders; open_mpi sees ranks only, got 4"});
+        Lines{"f.json: /workload/algorithm/group: is of the libraries mpich and intel_mpi, whose hosts have leaders; open_mpi sees ranks "
+              "only, got 4"});
   CHECK(lines_for(with("/workload/algorithm", Json{{"name", "ring"}, {"library", "mpich"}}))
             .front()
             .starts_with("f.json: /workload/algorithm/library: unknown key"));

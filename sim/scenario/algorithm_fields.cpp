@@ -136,11 +136,11 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
       in_group("down", &Settings::down, "The broadcast of a leader to its group, by its name; when not given \"binomial_tree\".");
     }
     if (takes_library) {
+      fields.push_back(optional(
+          "library", &Settings::library,
+          "Whose rules choose: open_mpi (4.1 to 5.0), open_mpi_4.0 (that and before), mpich or intel_mpi; when not given open_mpi."));
       fields.push_back(
-          optional("library", &Settings::library,
-                   "Whose rules choose: open_mpi (4.1 to 5.0), open_mpi_4.0 (that and before) or mpich; when not given open_mpi."));
-      fields.push_back(
-          group_field("Of mpich: the ranks of a host, one of which leads; the GPUs of a server when not given, where they "
+          group_field("Of mpich and intel_mpi: the ranks of a host, one of which leads; the GPUs of a server when not given, where they "
                       "divide the ranks."));
     }
     if (takes_servers) {

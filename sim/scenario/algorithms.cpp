@@ -106,7 +106,7 @@ AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice c
   const int gpus = scenario.server.gpu_count();
   if (algorithm && algorithm->cuts_itself) choice.settings = nccl_defaults(scenario, choice.settings);
   if (!algorithm || algorithm->cuts_itself || choice.settings.group != 0 || gpus == 1) return choice;
-  const bool rings = algorithm->staggers && choice.settings.channels > 1, leaders = choice.settings.library == MpiLibrary::mpich;
+  const bool rings = algorithm->staggers && choice.settings.channels > 1, leaders = leads_hosts(library_of(choice.settings));
   const RanksByServer at = ranks_by_server(scenario);
   const bool in_parts = scenario.workload.training.model_parallel > 1;
   const int group = (at.servers > 1 || in_parts) && at.is_even() && at.ranks.empty() ? at.least : gpus;

@@ -112,6 +112,41 @@ TEST_CASE("calibrate: where mpi names no library, the one whose rules made the m
   CHECK(out.str().find("is taken for") == std::string::npos);
 }
 
+TEST_CASE("calibrate: rules of leaders on hosts are told from others where hosts have several ranks, and are one where they have one") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("star.json", star_scenario(4)).string();
+  const auto said = [&](int on_host, const std::string& server) {
+    const std::vector<std::string> set = {"/server=" + server, "/workload/algorithm=mpi"};
+    HardwareProfile truth;
+    truth.send_overhead = 3_us;
+    Simulator simulator(OpenScenario(scenario, {parse_setting(set.front()), parse_setting(set.back())}, {}).scenario());
+    std::string csv = "collective,ranks,size_bytes,time_us\n";
+    for (std::int64_t size = 8; size <= 1 << 20; size *= 4)
+      for (const char* collective : {"allreduce", "broadcast"}) {
+        const MeasuredSetup call{.collective = collective,
+                                 .algorithm = {.name = "mpi", .settings = {.library = MpiLibrary::intel_mpi}},
+                                 .ranks = 4 * on_host,
+                                 .size = Bytes{size},
+                                 .nodes = 4,
+                                 .of_each_node = on_host};
+        csv += fmt::format("{},{},{},{:.4f}\n", collective, 4 * on_host, size, simulator.time_us(call, truth));
+      }
+    std::ostringstream out, err;
+    calibrate_command({.data = {folder.file("data.csv", csv).string() + ":nodes=4"},
+                       .scenario = scenario,
+                       .set = set,
+                       .fit = {"send_overhead"},
+                       .folds = 0,
+                       .starts = 1},
+                      out, err);
+    return out.str();
+  };
+  CHECK(said(4, R"({"preset": "cpu_host", "cores": 4})").find("is taken for the library intel_mpi") != std::string::npos);
+  const std::string alone = said(1, R"({"preset": "cpu_host", "cores": 1})");
+  CHECK(alone.find("is taken for the library mpich") != std::string::npos);
+  CHECK(alone.find("intel_mpi") == std::string::npos);
+}
+
 TEST_CASE("calibrate: what is wrong is told") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();

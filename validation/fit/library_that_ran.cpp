@@ -16,14 +16,24 @@ bool can_run(const OpenScenario& open, const std::vector<FitPoint>& points) {
   return std::ranges::all_of(points, [&](const FitPoint& p) { return simulator.problems(p.setup).empty(); });
 }
 
-// Whether libraries choose differently for it.
-bool tells_libraries_apart(const FitPoint& point) {
+// Whether two libraries choose differently for it; `on_host`: ranks, where its file does not say.
+bool tells_apart(const FitPoint& point, int on_host, MpiLibrary one, MpiLibrary other) {
   const MeasuredSetup& e = point.setup;
   const auto collective = collective_named(e.collective);  // none: a message between two
   if (!collective || !names_no_library(point)) return false;
-  const MpiQuestion q{.collective = *collective, .ranks = e.ranks, .size = e.size, .group = e.of_each_node};
-  const auto chosen = [&](MpiLibrary library) { return mpi_choice(library, q).algorithm; };
-  return std::ranges::any_of(mpi_libraries, [&](MpiLibrary library) { return chosen(library) != chosen(mpi_libraries.front()); });
+  const MpiQuestion q{.collective = *collective, .ranks = e.ranks, .size = e.size, .group = e.of_each_node > 0 ? e.of_each_node : on_host};
+  return mpi_choice(one, q) != mpi_choice(other, q);
+}
+bool tells_libraries_apart(const FitPoint& point, int on_host) {
+  return std::ranges::any_of(mpi_libraries,
+                             [&](MpiLibrary library) { return tells_apart(point, on_host, library, mpi_libraries.front()); });
+}
+
+// Whether a library before it chooses the same for all of them.
+bool is_like_another(MpiLibrary library, const std::vector<FitPoint>& points, int on_host) {
+  for (const MpiLibrary* before = mpi_libraries.begin(); *before != library; ++before)
+    if (std::ranges::none_of(points, [&](const FitPoint& p) { return tells_apart(p, on_host, library, *before); })) return true;
+  return false;
 }
 
 // So many of them, or all, from one end to the other.
@@ -33,11 +43,11 @@ void take_some(const std::vector<const FitPoint*>& from, std::size_t most, std::
 }
 
 // Of those that are fitted to: more that tell libraries apart than others.
-std::vector<FitPoint> some_of(const std::vector<FitPoint>& points) {
+std::vector<FitPoint> some_of(const std::vector<FitPoint>& points, int on_host) {
   constexpr std::size_t most_telling = 16, most_others = 6;
   std::vector<const FitPoint*> telling, others;
   for (const FitPoint& p : points)
-    if (p.fitted) (tells_libraries_apart(p) ? telling : others).push_back(&p);
+    if (p.fitted) (tells_libraries_apart(p, on_host) ? telling : others).push_back(&p);
   std::vector<FitPoint> out;
   take_some(telling, most_telling, out);
   take_some(others, most_others, out);
@@ -54,16 +64,17 @@ double error_of(const FitResult& result, const std::vector<FitPoint>& points) {
 
 std::vector<LibraryFit> libraries_that_may_have_run(const OpenScenario& asked, const std::vector<FitPoint>& points,
                                                     const FitOptions& options) {
-  constexpr int part_of_budget = 32;  // for each library
+  constexpr int part_of_budget = 16;  // for each library
   constexpr double clearly = 0.8;     // of the error
-  const auto tells = [](const FitPoint& p) { return p.fitted && tells_libraries_apart(p); };
+  const int on_host = asked.scenario().server.gpu_count();
+  const auto tells = [&](const FitPoint& p) { return p.fitted && tells_libraries_apart(p, on_host); };
   if (asked.scenario().hardware.mpi_library || std::ranges::none_of(points, tells)) return {};
   const OpenScenario open = asked.without_costs();  // by size, which would make up for the wrong rules
-  const std::vector<FitPoint> some = some_of(points);
+  const std::vector<FitPoint> some = some_of(points, on_host);
   const FitOptions little{.folds = 0, .starts = 1, .seed = options.seed, .budget = options.budget / part_of_budget};
   std::vector<LibraryFit> out;
   for (const MpiLibrary library : mpi_libraries)
-    if (const OpenScenario with = open.with_library(library); can_run(with, points))
+    if (const OpenScenario with = open.with_library(library); !is_like_another(library, points, on_host) && can_run(with, points))
       out.push_back({library, error_of(fit(with, some, little), some)});
   std::ranges::stable_sort(out, {}, [&](const LibraryFit& f) { return f.error * (f.library == mpi_libraries.front() ? clearly : 1); });
   return out;

@@ -202,7 +202,7 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
   AlgorithmChoice algorithm = with_library(asked, e.algorithm);
   const Algorithm* known = find_algorithm(asked.workload.collective, algorithm.name);
   const int in_server = e.of_each_node > 0 ? e.of_each_node : std::min(e.ranks, gpus_of_a_node());
-  const bool leaders = algorithm.settings.library == MpiLibrary::mpich;
+  const bool leaders = leads_hosts(library_of(algorithm.settings));
   if (known && (known->cuts_itself || known->takes_group || leaders) && algorithm.settings.group == 0 && e.ranks % in_server == 0 &&
       (in_server > 1 || gpus_of_a_node() > 1))
     algorithm.settings.group = in_server;
