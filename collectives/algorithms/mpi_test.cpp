@@ -132,7 +132,7 @@ TEST_CASE("mpi chooses leaders for Intel MPI's all-reduces and broadcasts over s
   check_boundaries(MpiLibrary::intel_mpi, 8,
                    {
                        {Collective::allreduce, 64, 12_KiB, "two_level(recursive_doubling)",
-                        "two_level(recursive_doubling, up halving_gather, down scatter_allgather)"},
+                        "two_level(halving_doubling, up halving_gather, down scatter_doubling)"},
                    });
   for (const Bytes size : {4_B, 64_KiB, 256_MiB}) {
     CHECK(chosen_by(MpiLibrary::intel_mpi, {Collective::broadcast, 64, size, 8}) == "two_level(binomial_tree)");

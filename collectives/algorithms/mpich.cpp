@@ -71,18 +71,10 @@ MpiChoice mpich_choice(const MpiQuestion& q) {
 }
 
 MpiChoice intel_mpi_choice(const MpiQuestion& q) {
-  if (!has_leaders(q)) return mpich_choice(q);
-  MpiChoice out{.algorithm = "two_level", .inner = "recursive_doubling"};
-  switch (q.collective) {
-    case Collective::allreduce:
-      if (q.size >= 12_KiB) out.up = "halving_gather", out.down = "scatter_allgather";
-      return out;
-    case Collective::broadcast:
-      out.inner = "binomial_tree";
-      return out;
-    default:
-      return mpich_choice(q);
-  }
+  if (has_leaders(q) && q.collective == Collective::allreduce && q.size < 12_KiB)
+    return {.algorithm = "two_level", .inner = "recursive_doubling"};
+  if (has_leaders(q) && q.collective == Collective::broadcast) return {.algorithm = "two_level", .inner = "binomial_tree"};
+  return mpich_choice(q);
 }
 
 }  // namespace weft
