@@ -58,14 +58,14 @@ class Chains {
     network_.end_exactly();
   }
 
-  // All steps, one part behind the other. False where some rank does not come to the end of them in the time that can be simulated, or
-  // where a message that meets no others would meet the rank's own one before.
+  // All steps, one part behind the other. False where some rank does not come to the end of them in the time that can be simulated, where
+  // a message that meets no others would meet the rank's own one before, or where one that meets others overtakes that one.
   bool run(std::span<const Part> parts, std::span<Dates> dates) {
     network_.begin_again();
     parts_ = parts;
     ends_.clear();
     for (const Part& part : parts) ends_.push_back(steps() + part.steps);
-    if (beyond_time()) return false;
+    if (beyond_time() || (parts.size() + 1) * ways_.size() > UINT32_MAX) return false;
     find_chains(dates);
     watch_one();
     for (Chain& chain : chains_) {
@@ -74,10 +74,11 @@ class Chains {
     }
     for (Chain& chain : chains_)
       if (chain.tail >= 0) go_on(chain);
-    while (network_.next_date() != SimTime::never()) {
+    while (!late_ && network_.next_date() != SimTime::never()) {
       network_.advance([this](std::uint32_t token) { happened(token); });
       if (watched_ >= 0 && steady_.is_due(place(watched_).done)) count_ahead();
     }
+    if (late_) return false;
     for (Chain& chain : chains_) hand_on(chain);
     for (std::size_t rank = 0; rank < places_.size(); ++rank) {
       const Place& place = places_[rank];
@@ -108,7 +109,7 @@ class Chains {
     // What the tail has not, from `next` on: when the rank before it entered its steps; or, if there is none, when messages came.
     std::vector<std::int64_t> for_tail;
     std::size_t next = 0;
-    std::vector<std::int64_t> sending = {};  // when the tail entered the steps whose messages are under way: the oldest first
+    std::vector<std::int64_t> sending = {};  // since when the network knows the tail's messages: the oldest first
     bool sent = false;                       // the tail's message of its step, and when
     std::int64_t sent_at = 0;
     std::int64_t through_ps = 0;  // that what comes takes to the tail at least
@@ -134,6 +135,13 @@ class Chains {
     if (before < 0 || way(before).meets) return work;
     const Costs& c = costs(part, before);
     return c.ahead + c.alone + c.behind + work;
+  }
+
+  // Ranks of a chain need not be in the same part.
+  std::int64_t least_after_before(Rank rank) {
+    std::int64_t least = INT64_MAX;
+    for (std::size_t part = 0; part < parts_.size(); ++part) least = std::min(least, after_before(part, rank));
+    return least;
   }
 
   bool beyond_time() const {
@@ -175,10 +183,9 @@ class Chains {
       }
       chain.ranks.push_back(rank);
     }
-    for (std::size_t part = 0; chain.tail >= 0 && part < parts_.size(); ++part) {
-      std::int64_t sum = after_before(part, chain.tail);
-      for (const Rank each : chain.ranks) sum += after_before(part, each);
-      chain.through_ps = part == 0 ? sum : std::min(chain.through_ps, sum);
+    if (chain.tail >= 0) {
+      chain.through_ps = least_after_before(chain.tail);
+      for (const Rank each : chain.ranks) chain.through_ps += least_after_before(each);
     }
     chain.closed = chain.tail < 0 && rank == first;
     // Who waits for nobody knows all its steps.
@@ -252,29 +259,46 @@ class Chains {
 
   void start(Chain& chain) {
     const Place& at = place(chain.tail);
-    const Costs& c = costs(part_of(at.done), chain.tail);
+    const std::size_t part = part_of(at.done);
+    const Costs& c = costs(part, chain.tail);
     const Way& w = way(chain.tail);
-    chain.sending.push_back(at.entered);
-    network_.start(w.route, c.wire_bytes, SimTime{later(at.entered, c.ahead) - w.latency_ps}, static_cast<std::uint32_t>(chain.tail));
+    const std::int64_t date = later(at.entered, c.ahead) - w.latency_ps;
+    chain.sending.push_back(network_.now().ps);
+    add_event(chain.tail, date);
+    network_.start(w.route, c.wire_bytes, SimTime{date}, token_of(part, chain.tail));
   }
 
-  // A rank's message has ended, or a chain wakes.
+  // The network has it that a message starts or ends.
+  void add_event(Rank rank, std::int64_t date) {
+    events_.add(rank);
+    events_.add(date - stepped_ps_);
+  }
+
+  // What the network calls a message of the rank in that part; in the one behind all: that the chain of this tail wakes.
+  std::uint32_t token_of(std::size_t part, Rank tail) const {
+    return static_cast<std::uint32_t>(part * places_.size()) + static_cast<std::uint32_t>(tail);
+  }
+
   void happened(std::uint32_t token) {
-    if (token < places_.size()) return ended(static_cast<Rank>(token));
-    Chain& chain = chains_[token - places_.size()];
+    const std::size_t part = token / places_.size();
+    const auto rank = static_cast<Rank>(token % places_.size());
+    if (part < parts_.size()) return ended(part, rank);
+    Chain& chain = chains_[place(rank).chain];
     chain.wakes = false;
     go_on(chain);
   }
 
-  // The message of a tail.
-  void ended(Rank rank) {
+  // The message of a tail. Those of one part are as long, so that none of them overtakes another.
+  void ended(std::size_t part, Rank rank) {
     const std::int64_t now = network_.now().ps;
     Place& at = place(rank);
     Chain& chain = chains_[at.chain];
     Chain& into = chains_[place(way(rank).to).chain];
     const int begun = std::min(at.done + 1, steps()), step = begun - static_cast<int>(chain.sending.size());
     chain.sending.erase(chain.sending.begin());
-    const std::int64_t handed = later(now, costs(part_of(step), rank).behind);
+    add_event(rank, now);
+    late_ |= part != part_of(step);
+    const std::int64_t handed = later(now, costs(part, rank).behind);
     at.last_end = at.done == steps() ? later(now, skipped_ps_) : now;
     chain.sent = true;
     chain.sent_at = waits_ == Waits::for_receivers ? handed : now;
@@ -291,7 +315,7 @@ class Chains {
         if (!chain.ranks.empty() && wait_for_more(chain)) return;
         chain.for_tail.clear(), chain.next = 0;
         hand_on(chain);
-        if (chain.for_tail.empty()) return;
+        if (late_ || chain.for_tail.empty()) return;
       }
       const std::size_t part = part_of(at.done);
       const Costs& c = costs(part, chain.tail);
@@ -299,9 +323,12 @@ class Chains {
       const std::int64_t sent = waits_ == Waits::for_nothing ? later(at.entered, c.sends) : chain.sent_at;
       at.entered = std::max(later(sent, c.work), come);
       chain.sent = false;
-      if (++at.done == steps()) return finish(chain.tail);
-      start(chain);
+      if (++at.done == steps())
+        finish(chain.tail);
+      else
+        start(chain);
     }
+    if (at.done == steps()) hand_on(chain);  // what is still to come is for the others only
   }
 
   // The rank has taken its last step: its dates are no longer those of the network.
@@ -346,23 +373,29 @@ class Chains {
     done_before_.clear();
   }
 
-  // All that decides what will happen, but for how many steps are left; dates count from now. Since when the oldest message has been under
-  // way.
+  // All that decides what will happen while no rank comes to another part; dates count from now. How far messages have come is not asked
+  // for: it follows from when all started and ended that are known to the network since the oldest one is. Returned is since when that is.
   std::int64_t add_state(StateHash& state) {
     const std::int64_t now = network_.now().ps;
     std::int64_t oldest = now;
+    state.add(static_cast<std::int64_t>(std::exchange(events_, {}).value()));
+    stepped_ps_ = now;
     const auto add_dates = [&](std::span<const std::int64_t> dates) {
       for (const std::int64_t date : dates) state.add(date - now);
       state.add(INT64_MAX);
     };
+    const auto add_part = [&](Rank rank) { state.add(static_cast<std::int64_t>(part_of(place(rank).done))); };
     for (const Chain& chain : chains_) {
       if (chain.tail < 0) continue;
-      add_dates(chain.sending);
       if (!chain.sending.empty()) oldest = std::min(oldest, chain.sending.front());
       if (place(chain.tail).done == steps()) continue;
-      for (const Rank rank : chain.ranks) state.add(place(rank).done == steps() ? INT64_MAX : place(rank).entered - now);
+      for (const Rank rank : chain.ranks) {
+        state.add(place(rank).done == steps() ? INT64_MAX : place(rank).entered - now);
+        add_part(rank);
+      }
       state.add(chain.sent ? chain.sent_at - now : INT64_MAX);
       state.add(place(chain.tail).entered - now);
+      add_part(chain.tail);
       state.add(chain.wakes);
       add_dates(chain.arrived);
       add_dates(std::span(chain.for_tail).subspan(chain.next));
@@ -376,7 +409,7 @@ class Chains {
     const std::int64_t at = later(chain.arrived.front(), chain.through_ps);
     if (at <= network_.now().ps) return false;
     chain.wakes = true;
-    network_.wake(SimTime{at}, static_cast<std::uint32_t>(places_.size()) + place(chain.tail).chain);
+    network_.wake(SimTime{at}, token_of(parts_.size(), chain.tail));
     return true;
   }
 
@@ -391,6 +424,8 @@ class Chains {
   bool late_ = false;
   Rank watched_ = -1;
   SteadyState steady_;
+  StateHash events_;              // of messages since the last state,
+  std::int64_t stepped_ps_ = 0;   // which was that of then
   std::vector<int> done_before_;  // by rank, when the period began by whose end all is as it was then; empty: that is not known yet
   int period_ends_ = 0;           // the step of whom is watched
   std::int64_t skipped_ps_ = 0;   // by which dates of what is simulated are later than the network has them

@@ -24,21 +24,28 @@ class ChannelsTogether {
 
   // They must outlive it.
   ChannelsTogether(const PlacedSchedule& job, LaneState<Network>& lane, ScheduleCosts<Network>& costs, const Seat& seat)
-      : job_(job), lane_(lane), costs_(costs), seat_(seat), met_(seat.met.begin(), seat.met.end()), ways_(lane, costs) {}
+      : job_(job), lane_(lane), costs_(costs), ways_(lane, costs) {
+    walked_.met.assign(seat.met.begin(), seat.met.end());
+  }
 
   // Whether it has been walked, all ranks beginning as `begun` says: false where no two channels share links, or where events have to
   // tell. `digest`: the executor's.
   bool run(std::span<const RankDone> begun, const Digest& digest) {
-    if (!repeat_alike() || is_recorded() || !find_ways(digest) || !share_links()) return false;
+    if (!repeat_alike()) return false;
+    if (lane_.path) {
+      lane_.path->expect(messages());
+      if (lane_.path->complete()) return false;
+    }
+    if (!find_ways(digest) || !share_links()) return false;
     groups_.find(lane_.network.model(), static_cast<std::uint32_t>(shape_.ends.size()),
                  [this](std::uint32_t i) { return ways_.links_of(i); });
     ChainedSteps<Network> chains(lane_, costs_, ways_, groups_, shape_, job_.schedule.ranks);
     std::vector<typename ChainedSteps<Network>::Part> parts;
     for (std::size_t i = 0; i < loads_.size(); ++i) {
       const int steps = repeated().all()[i].times;
-      messages_ += chains.count(loads_[i], steps, bytes_);
+      walked_.messages += chains.count(loads_[i], steps, walked_.bytes);
       if (i == 0) {
-        parts = chains.first_parts(loads_[i], steps, met_);
+        parts = chains.first_parts(loads_[i], steps, walked_.met);
         if (parts.empty()) return false;
       } else if (const auto part = chains.part(loads_[i], steps)) {
         parts.push_back(*part);
@@ -51,22 +58,17 @@ class ChannelsTogether {
     for (std::uint32_t channel = 0; channel < channels(); ++channel)
       for (const RankDone& each : begun) entered[place_of(channel, each.rank)] = later(each.at.ps, costs_.call_ps());
     if (!chains.run(parts, entered, busy_until)) return false;
-    done_.resize(static_cast<std::size_t>(job_.schedule.ranks));
+    walked_.done.resize(static_cast<std::size_t>(job_.schedule.ranks));
     for (std::uint32_t channel = 0; channel < channels(); ++channel)
       for (const RankDone& each : begun) {
         const SimTime at{entered[place_of(channel, each.rank)]};
-        done_[static_cast<std::size_t>(each.rank)].take({each.rank, at, each.after}, channel);
+        walked_.done[static_cast<std::size_t>(each.rank)].take({each.rank, at, each.after}, channel);
       }
     return true;
   }
 
-  // What has happened, after a run that was walked: to be called once.
-  void conclude(std::vector<RankDone>& done, std::int64_t& messages) const {
-    for (const ChannelsDone& rank : done_) done.push_back(rank.last);
-    messages += messages_;
-    std::ranges::copy(met_, seat_.met.begin());
-    for (std::size_t connection = 0; connection < bytes_.size(); ++connection) lane_.connections[connection].bytes += bytes_[connection];
-  }
+  // What has happened, after a run that was walked.
+  const Walked& walked() const { return walked_; }
 
  private:
   std::size_t channels() const { return job_.schedule.channels.size(); }
@@ -78,22 +80,19 @@ class ChannelsTogether {
   // Whether all channels repeat steps as often, and all chunks are of one size.
   bool repeat_alike() const {
     if (channels() == 1 || job_.elements % job_.schedule.chunks != 0) return false;
-    return std::ranges::all_of(job_.schedule.channels, [this](const Steps& channel) {
-      const auto* each = channel.template made_by<RepeatedSteps>();
-      if (!each || !job_.schedule.channels.front().template made_by<RepeatedSteps>()) return false;
-      return std::ranges::equal(each->all(), repeated().all(), {}, &RepeatedStep::times, &RepeatedStep::times);
-    });
+    const auto* first = job_.schedule.channels.front().template made_by<RepeatedSteps>();
+    return first && std::ranges::all_of(job_.schedule.channels, [first](const Steps& channel) {
+             const auto* each = channel.template made_by<RepeatedSteps>();
+             return each && std::ranges::equal(each->all(), first->all(), {}, &RepeatedStep::times, &RepeatedStep::times);
+           });
   }
 
-  // Of each message is recorded what it waited for.
-  bool is_recorded() const {
-    if (!lane_.path) return false;
-    std::size_t messages = 0;
+  std::size_t messages() const {
+    std::size_t sum = 0;
     for (const Steps& channel : job_.schedule.channels)
       for (const RepeatedStep& each : channel.template made_by<RepeatedSteps>()->all())
-        messages += each.first.transfers().size() * static_cast<std::size_t>(each.times);
-    lane_.path->expect(messages);
-    return lane_.path->complete();
+        sum += each.first.transfers().size() * static_cast<std::size_t>(each.times);
+    return sum;
   }
 
   // False where a channel has steps of several shapes.
@@ -157,15 +156,11 @@ class ChannelsTogether {
   const PlacedSchedule& job_;
   LaneState<Network>& lane_;
   ScheduleCosts<Network>& costs_;
-  const Seat& seat_;
-  std::vector<PeersMet> met_;
+  Walked walked_;
   StepShape shape_;                       // of all channels
   std::vector<std::vector<Load>> loads_;  // by repeated step, of all channels
   StepWays<Network> ways_;
   MeetingGroups<Model> groups_;
-  std::vector<ChannelsDone> done_;   // by rank
-  std::vector<std::int64_t> bytes_;  // by connection
-  std::int64_t messages_ = 0;
 };
 
 }  // namespace weft

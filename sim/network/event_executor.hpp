@@ -227,12 +227,19 @@ class EventExecutor {
       digest(step, transfers, channel);
     });
     if (walked) {
-      run.conclude(done_, messages_);
-      unfinished_ = 0;
+      conclude(run.walked());
     } else if (lane_.path) {
       lane_.path->clear();
     }
     return walked;
+  }
+
+  void conclude(const Walked& walked) {
+    for (const ChannelsDone& rank : walked.done) done_.push_back(rank.last);
+    std::ranges::copy(walked.met, seat_.met.begin());
+    for (std::size_t i = 0; i < walked.bytes.size(); ++i) lane_.connections[i].bytes += walked.bytes[i];
+    messages_ += walked.messages;
+    unfinished_ = 0;
   }
 
   std::size_t process_index(const Process& p) const { return static_cast<std::size_t>(&p - processes_.data()); }

@@ -53,6 +53,14 @@ struct ChannelsDone {
   }
 };
 
+// What a schedule that is gone through without events leaves behind.
+struct Walked {
+  std::vector<ChannelsDone> done;   // by rank
+  std::vector<PeersMet> met;        // as the seat's
+  std::vector<std::int64_t> bytes;  // by connection
+  std::int64_t messages = 0;
+};
+
 // What a rank has to do after its transfers of a step: receive overheads, copies, reductions.
 struct Work {
   std::int64_t ps = 0;

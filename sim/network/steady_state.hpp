@@ -19,8 +19,8 @@ class SteadyState {
   // Whether the state after this step is asked for: some in a row are, and later, in case it was not steady, some others.
   bool is_due(int step) const { return step >= due_; }
 
-  // The state when the step that is watched has ended, as a hash of all dates, counted from then, and of all numbers of steps, counted from
-  // that one. What is under way began at most `age_ps` ago. None while it is not known to be steady.
+  // The state when the step that is watched has ended, as a hash of all that decides what will happen, with dates that count from then.
+  // What is under way began at most `age_ps` ago. None while it is not known to be steady.
   std::optional<Period> take(int step, std::int64_t now_ps, std::int64_t age_ps, std::uint64_t state) {
     if (step != last_step_ + 1) seen_.clear();
     last_step_ = step;
@@ -45,12 +45,14 @@ class SteadyState {
   // Each state since then that of so many steps before: by how much later.
   std::optional<std::int64_t> repeats_after(std::size_t steps, std::int64_t age_ps) const {
     if (seen_.size() <= steps) return std::nullopt;
-    const Seen* const last = &seen_.back();
-    const std::int64_t ps = last->now_ps - (last - steps)->now_ps;
-    std::size_t alike = 0;
-    for (const Seen* at = last; at - steps >= seen_.data(); --at, ++alike)
-      if (at->state != (at - steps)->state || at->now_ps - (at - steps)->now_ps != ps) break;
-    if (alike < steps || last->now_ps - (last - alike + 1)->now_ps < age_ps) return std::nullopt;
+    const std::int64_t now_ps = seen_.back().now_ps, ps = now_ps - seen_[seen_.size() - 1 - steps].now_ps;
+    std::size_t first = seen_.size();  // of those that are alike
+    for (; first > steps; --first) {
+      const Seen &at = seen_[first - 1], &before = seen_[first - 1 - steps];
+      if (at.state != before.state || at.now_ps - before.now_ps != ps) break;
+    }
+    const bool for_a_period = seen_.size() - first >= steps;
+    if (!for_a_period || now_ps - seen_[first].now_ps < age_ps) return std::nullopt;
     return ps;
   }
 

@@ -54,12 +54,13 @@ class UncontendedRun {
         lane_(lane),
         costs_(costs),
         seat_(seat),
-        met_(seat.met.begin(), seat.met.end()),
         places_(static_cast<std::size_t>(job.schedule.ranks)),
         after_(places_.size()),
-        done_(places_.size()),
         busy_until_(lane.network.model().links()),
-        ways_(lane, costs) {}
+        ways_(lane, costs) {
+    walked_.done.resize(places_.size());
+    walked_.met.assign(seat.met.begin(), seat.met.end());
+  }
 
   // Whether no message met another, all ranks beginning as `begun` says. `digest`: the executor's.
   bool run(std::span<const RankDone> begun, const Digest& digest) {
@@ -72,19 +73,14 @@ class UncontendedRun {
       if (!walk(channel, digest)) return false;
       for (std::size_t rank = 0; rank < places_.size(); ++rank) {
         if (places_[rank].entered == INT64_MAX) return false;
-        done_[rank].take({static_cast<Rank>(rank), SimTime{places_[rank].entered}, after_[rank]}, channel);
+        walked_.done[rank].take({static_cast<Rank>(rank), SimTime{places_[rank].entered}, after_[rank]}, channel);
       }
     }
     return true;
   }
 
-  // What has happened, after a run in which none met another: to be called once.
-  void conclude(std::vector<RankDone>& done, std::int64_t& messages) const {
-    for (const ChannelsDone& rank : done_) done.push_back(rank.last);
-    messages += messages_;
-    std::ranges::copy(met_, seat_.met.begin());
-    for (std::size_t connection = 0; connection < bytes_.size(); ++connection) lane_.connections[connection].bytes += bytes_[connection];
-  }
+  // What has happened, after a run in which none met another.
+  const Walked& walked() const { return walked_; }
 
  private:
   // Of one rank, in the step that is walked.
@@ -103,9 +99,7 @@ class UncontendedRun {
     int first = 0, steps = 1;
     std::vector<std::int64_t> entered = {};  // by rank
     LargeTable<std::int64_t> busy_until;
-    std::vector<PeersMet> met;
-    std::vector<std::int64_t> bytes;
-    std::int64_t messages = 0;
+    Walked walked;
   };
 
   bool walk(std::uint32_t channel, const Digest& digest) {
@@ -157,7 +151,7 @@ class UncontendedRun {
     if (costs_.is_ring() && shape_) return false;  // whose mean hop is of one shape
     shape_ = step.shape;
     ways_.take(*shape_, channel);
-    bytes_.resize(lane_.connections.size());
+    walked_.bytes.resize(lane_.connections.size());
     busy_until_.resize(lane_.network.model().links());  // the caps of streams are links too, which come with the step's routes
     groups_found_ = false;
     return true;
@@ -286,7 +280,7 @@ class UncontendedRun {
     Place& sender = places_[static_cast<std::size_t>(from)];
     const Place& receiver = places_[static_cast<std::size_t>(to)];
     sender.free_at = later(sender.free_at, sized.send_ps);
-    if (!met_.empty() && met_[channel * places_.size() + static_cast<std::size_t>(from)].meet(to)) {
+    if (!walked_.met.empty() && walked_.met[channel * places_.size() + static_cast<std::size_t>(from)].meet(to)) {
       sender.free_at = later(sender.free_at, costs_.hardware().first_use.ps);
       new_peers_ = true;
     }
@@ -313,9 +307,9 @@ class UncontendedRun {
                                    way.latency_ahead > 0 ? route : lane_.none, departure.at);
       lane_.path->end(recorded, passed.end, passed.bottleneck, passed.earlier);
     }
-    ++messages_;
+    ++walked_.messages;
     const Load& load = sized.load;
-    if (route != lane_.none) bytes_[route] += load.bytes;
+    if (route != lane_.none) walked_.bytes[route] += load.bytes;
     const std::int64_t handed = later(passed.end, ways_.behind(i, route, load.bytes));
     Place& receiver = places_[static_cast<std::size_t>(to)];
     receiver.work += sized.work;
@@ -336,7 +330,7 @@ class UncontendedRun {
     stretch_.reset();
     if (lane_.path) lane_.path->expect(shape_->ends.size() * static_cast<std::size_t>(steps));
     if (steps == 1 || is_recording() || !chained().part(loads_, steps)) return;
-    stretch_.emplace(Stretch{.first = k, .steps = steps, .busy_until = busy_until_, .met = met_, .bytes = bytes_, .messages = messages_});
+    stretch_.emplace(Stretch{.first = k, .steps = steps, .busy_until = busy_until_, .walked = walked_});
     for (const Place& place : places_) stretch_->entered.push_back(place.entered);
   }
 
@@ -351,12 +345,10 @@ class UncontendedRun {
   int go_by_chains(StepWindow& window, const RepeatedSteps& repeated, int k, std::uint32_t channel) {
     const Stretch begun = *std::exchange(stretch_, std::nullopt);
     busy_until_ = begun.busy_until;
-    met_ = begun.met;
-    bytes_ = begun.bytes;
-    messages_ = begun.messages;
+    walked_ = begun.walked;
     ChainedSteps<Network> chains = chained();
     auto parts = chains.first_parts(loads_, begun.steps, met_of(channel));
-    messages_ += chains.count(loads_, begun.steps, bytes_);
+    walked_.messages += chains.count(loads_, begun.steps, walked_.bytes);
     int end = begun.first + begun.steps;
     for (; k + 1 < end; ++k) window.skip();
     while (end < window.count()) {
@@ -366,7 +358,7 @@ class UncontendedRun {
       const auto part = chains.part(next.loads, steps);
       if (!part) return -1;
       parts.push_back(*part);
-      messages_ += chains.count(next.loads, steps, bytes_);
+      walked_.messages += chains.count(next.loads, steps, walked_.bytes);
       window.leave_for_all(end);
       for (int other = 1; other < steps; ++other) window.skip();
       end += steps;
@@ -381,7 +373,7 @@ class UncontendedRun {
 
   ChainedSteps<Network> chained() { return {lane_, costs_, ways_, groups_, *shape_, job_.schedule.ranks}; }
   std::span<PeersMet> met_of(std::uint32_t channel) {
-    return met_.empty() ? std::span<PeersMet>() : std::span(met_).subspan(channel * places_.size(), places_.size());
+    return walked_.met.empty() ? std::span<PeersMet>() : std::span(walked_.met).subspan(channel * places_.size(), places_.size());
   }
 
   // Walks the steps that were only counted.
@@ -396,7 +388,7 @@ class UncontendedRun {
       std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
       until = later(until, shift);
     }
-    messages_ += chained().count(loads_, ahead_, bytes_);
+    walked_.messages += chained().count(loads_, ahead_, walked_.bytes);
     ahead_ = 0;
   }
 
@@ -406,14 +398,11 @@ class UncontendedRun {
   LaneState<Network>& lane_;
   ScheduleCosts<Network>& costs_;
   const Seat& seat_;
-  std::vector<PeersMet> met_;
+  Walked walked_;
   LargeTable<Place> places_;             // by rank
   std::vector<ChainEnd> after_;          // by rank: what let it enter the step, where it is recorded
-  std::vector<ChannelsDone> done_;       // by rank
   LargeTable<std::int64_t> busy_until_;  // by link
-  std::vector<std::int64_t> bytes_;      // by connection
-  std::int64_t messages_ = 0;
-  std::shared_ptr<StepShape> shape_;  // of the present step, and its loads
+  std::shared_ptr<StepShape> shape_;     // of the present step, and its loads
   std::vector<Load> loads_;
   StepWays<Network> ways_;  // of its transfers
   Groups groups_;           // of its transfers, in steps that are repeated

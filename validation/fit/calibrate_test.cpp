@@ -99,7 +99,7 @@ TEST_CASE("calibrate: where mpi names no library, the one whose rules made the m
   CHECK(said(MpiLibrary::open_mpi_4_0, R"({"name": "mpi", "library": "open_mpi"})").find("is taken for") == std::string::npos);
   CHECK(said(MpiLibrary::open_mpi, "recursive_doubling").find("is taken for") == std::string::npos);
 
-  std::ostringstream out, err;  // a message between two is nobody's rule
+  std::ostringstream out, err;  // no library has rules for a message between two
   calibrate_command(
       {.data = {folder.file("latency.csv", "collective,ranks,size_bytes,time_us\nlatency,2,8,4\nlatency,2,65536,12\n").string()},
        .scenario = scenario,
