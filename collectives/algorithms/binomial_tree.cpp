@@ -4,6 +4,8 @@
 #include "collectives/schedule/compose.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 namespace weft {
 
@@ -20,6 +22,17 @@ Schedule binomial_tree_broadcast(const Rooted& at) {
   s.channels = {Steps(ceil_log2(n), [n](int k, Step& step) {
     const int have = 1 << k;
     for (int v = 0; v < have && v + have < n; ++v) step.copy({.from = v, .to = v + have, .chunk = 0});
+  })};
+  return rooted_at(s, at.root);
+}
+
+Schedule binomial_tree_at_once_broadcast(const Rooted& at) {
+  const int n = at.ranks;
+  Schedule s{.name = "binomial_tree_at_once_broadcast", .collective = Collective::broadcast, .ranks = n};
+  s.channels = {Steps(floor_log2(n), [n](int k, Step& step) {
+    for (std::uint32_t v = 0; v < static_cast<std::uint32_t>(n); ++v)
+      for (std::uint32_t bit = std::bit_ceil(v + 1); std::popcount(v) == k && v + bit < static_cast<std::uint32_t>(n); bit *= 2)
+        step.copy({.from = static_cast<Rank>(v), .to = static_cast<Rank>(v + bit), .chunk = 0});
   })};
   return rooted_at(s, at.root);
 }
@@ -90,6 +103,10 @@ Price neighbour_tree_broadcast_price(int n) { return binomial_tree_broadcast_pri
 Price binomial_tree_broadcast_price(int n) {
   const int L = ceil_log2(n);
   return {.steps = L, .messages = n - 1, .max_chunks_sent = L, .chunks = 1};
+}
+
+Price binomial_tree_at_once_broadcast_price(int n) {
+  return {.steps = floor_log2(n), .messages = n - 1, .max_chunks_sent = ceil_log2(n), .chunks = 1};
 }
 
 Price binomial_tree_reduce_price(int n) {

@@ -19,6 +19,12 @@ Schedule rooted_at(const Schedule& schedule, Rank root);
 Schedule binomial_tree_broadcast(const Rooted& at);
 Price binomial_tree_broadcast_price(int n);
 
+// The same tree, but whoever has the message sends it to all its children at the same time, instead of to the next when one has it: at step
+// k those that are k sends away from the root. Long messages share its links then, and nobody can pass one on before all have it.
+// Steps floor(log2 n); n-1 messages; the root sends the whole message ceil(log2 n) times.
+Schedule binomial_tree_at_once_broadcast(const Rooted& at);
+Price binomial_tree_at_once_broadcast_price(int n);
+
 // Binomial reduce, the mirror image. Steps L; n-1 messages; each rank but the root sends the message once.
 Schedule binomial_tree_reduce(const Rooted& at);
 Price binomial_tree_reduce_price(int n);

@@ -9,11 +9,31 @@ namespace {
 
 constexpr int radix = 4;
 
-// Steps of radix to the power of them that hold n ranks.
-int levels_of(int n) {
+// To the farthest of n ranks: the first one so many sends away is 1 + radix + radix^2 and so on.
+int depth_of(int n) {
   int count = 0;
-  for (std::int64_t reached = 1; reached < n; reached *= radix) ++count;
+  for (std::int64_t farthest = 1; farthest < n; farthest = radix * farthest + 1) ++count;
   return count;
+}
+
+// Of sends from the root to it: digits that are not 0.
+int depth_of_rank(int rank) {
+  int count = 0;
+  for (; rank > 0; rank /= radix) count += rank % radix > 0;
+  return count;
+}
+
+// Each(child): the farthest first.
+template <class Each>
+void for_each_knomial_child(int n, int rank, Each each) {
+  std::int64_t apart = 1;
+  for (; apart * radix < n; apart *= radix) {
+  }
+  for (; apart > 0 && rank % (apart * radix) != 0; apart /= radix) {
+  }
+  for (; apart > 0; apart /= radix)
+    for (int r = 1; r < radix; ++r)
+      if (const std::int64_t child = rank + r * apart; child < n) each(static_cast<Rank>(child));
 }
 
 // Each(parent, child) of a level, which is counted from the root on.
@@ -28,14 +48,11 @@ void for_each_child(int n, int level, Each each) {
 }  // namespace
 
 Schedule knomial_tree_broadcast(const Rooted& at) {
-  const int n = at.ranks, L = levels_of(n);
+  const int n = at.ranks;
   Schedule s{.name = "knomial_tree_broadcast", .collective = Collective::broadcast, .ranks = n};
-  s.channels = {Steps(L, [=](int k, Step& step) {
-    std::int64_t apart = 1;
-    for (int level = k + 1; level < L; ++level) apart *= radix;
-    for (std::int64_t v = 0; v < n; v += apart * radix)
-      for (std::int64_t to = v + apart; to < std::min<std::int64_t>(v + radix * apart, n); to += apart)
-        step.copy({.from = static_cast<Rank>(v), .to = static_cast<Rank>(to), .chunk = 0});
+  s.channels = {Steps(depth_of(n), [n](int k, Step& step) {
+    for (Rank v = 0; v < n; ++v)
+      if (depth_of_rank(v) == k) for_each_knomial_child(n, v, [&](Rank child) { step.copy({.from = v, .to = child, .chunk = 0}); });
   })};
   return rooted_at(s, at.root);
 }
@@ -61,7 +78,7 @@ Schedule binary_tree_reduce(const Rooted& at) {
 Price knomial_tree_broadcast_price(int n) {
   std::int64_t sent = 0;  // by the root
   for (std::int64_t apart = 1; apart < n; apart *= radix) sent += std::min<std::int64_t>(radix - 1, (n - 1) / apart);
-  return {.steps = levels_of(n), .messages = n - 1, .max_chunks_sent = sent, .chunks = 1};
+  return {.steps = depth_of(n), .messages = n - 1, .max_chunks_sent = sent, .chunks = 1};
 }
 
 Price binary_tree_broadcast_price(int n) {

@@ -5,9 +5,9 @@
 
 namespace weft {
 
-// k-nomial broadcast of radix 4: at each step every rank that has the message sends it to three more, each for a quarter of
-// the ranks that are left to it, the farthest steps first. Any n >= 1.
-// Steps L = ceil(log4 n); n-1 messages; the root sends at most 3 L of them.
+// k-nomial broadcast of radix 4: a rank's children are those that differ from it in one digit (base 4) behind its last one that is not 0.
+// Whoever has the message sends it to all of them at the same time, as Open MPI does: at step k those that are k sends away from the root.
+// Any n >= 1. Steps at most L = ceil(log4 n); n-1 messages; the root sends at most 3 L of them.
 Schedule knomial_tree_broadcast(const Rooted& at);
 Price knomial_tree_broadcast_price(int n);
 

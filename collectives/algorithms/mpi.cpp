@@ -76,7 +76,7 @@ const Rules& allgather_rules() {
 }
 
 const Rules& broadcast_rules() {
-  constexpr std::string_view knomial = "knomial_tree", binary = "binary_tree", binomial = "binomial_tree", chain = "chain",
+  constexpr std::string_view knomial = "knomial_tree", binary = "binary_tree", binomial = "binomial_tree_at_once", chain = "chain",
                              linear = "direct", scattered = "scatter_doubling";
   static const Rules rules = {
       {4,

@@ -56,8 +56,8 @@ TEST_CASE("mpi chooses as the fixed rules of Open MPI's tuned do, at the boundar
                        {Collective::allgather, 33, 33 * 1_KiB, "bruck", "ring"},  // not for every number of ranks
                        {Collective::allgather, 64, 64 * 64_KiB, "neighbour_exchange", "ring"},
                        {Collective::broadcast, 7, 1_MiB, "direct", "chain"},
-                       {Collective::broadcast, 31, 1_MiB, "binomial_tree", "scatter_doubling"},
-                       {Collective::broadcast, 63, 2_KiB, "binomial_tree", "knomial_tree"},
+                       {Collective::broadcast, 31, 1_MiB, "binomial_tree_at_once", "scatter_doubling"},
+                       {Collective::broadcast, 63, 2_KiB, "binomial_tree_at_once", "knomial_tree"},
                        {Collective::reduce, 8, 8_KiB, "binary_tree", "neighbour_tree"},
                        {Collective::alltoall, 64, 64 * 1_KiB, "bruck", "direct"},
                        {Collective::alltoall, 64, 64 * 256_KiB, "direct", "pairwise"},
@@ -76,7 +76,7 @@ TEST_CASE("mpi chooses as Open MPI did before 4.1, by limits and by lines of ran
           {Collective::reduce_scatter, 63, Bytes{45'834}, "halving_doubling", "ring"},  // (63 - 8) / 0.0012 = 45,833.3
           {Collective::allgather, 64, Bytes{50'000}, "recursive_doubling", "neighbour_exchange"},
           {Collective::allgather, 63, Bytes{50'000}, "bruck", "ring"},
-          {Collective::broadcast, 16, 2_KiB, "binomial_tree", "binary_tree(1KiB)"},
+          {Collective::broadcast, 16, 2_KiB, "binomial_tree_at_once", "binary_tree(1KiB)"},
           {Collective::broadcast, 16, Bytes{370'728}, "binary_tree(1KiB)", "chain(8KiB)"},
           {Collective::broadcast, 16, Bytes{2'243'727}, "chain(8KiB)", "chain(16KiB)"},    // (16 - 8.7936) / 3.2118e-6 = 2,243,726.3
           {Collective::broadcast, 16, Bytes{6'259'260}, "chain(16KiB)", "chain(64KiB)"},   // (16 - 1.1787) / 2.3679e-6

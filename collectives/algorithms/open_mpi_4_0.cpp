@@ -28,7 +28,7 @@ MpiChoice allgather_of_4_0(const MpiQuestion& q) {
 
 MpiChoice broadcast_of_4_0(const MpiQuestion& q) {
   constexpr RanksOverSize of_128{1.6134e-6, 2.1102}, of_64{2.3679e-6, 1.1787}, of_16{3.2118e-6, 8.7936};
-  if (q.size < 2_KiB) return {"binomial_tree"};
+  if (q.size < 2_KiB) return {"binomial_tree_at_once"};
   if (q.size < Bytes{370'728}) return {"binary_tree", 1_KiB};
   if (q.ranks < of_128.at(q.size)) return {"chain", 128_KiB};
   if (q.ranks < 13) return {"binary_tree", 8_KiB};

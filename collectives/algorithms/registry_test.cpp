@@ -94,7 +94,7 @@ TEST_CASE("names are unique within a collective, descriptions are sentences, sou
 
 TEST_CASE("an unknown algorithm is refused with the names there are and the nearest one") {
   CHECK(lines({.collective = Collective::broadcast, .algorithm = "binomial_tre", .ranks = 4}) ==
-        "/algorithm: unknown broadcast algorithm \"binomial_tre\", must be one of binomial_tree, "
+        "/algorithm: unknown broadcast algorithm \"binomial_tre\", must be one of binomial_tree, binomial_tree_at_once, "
         "scatter_allgather, chain, neighbour_tree, direct, knomial_tree, binary_tree, scatter_doubling, two_level, mpi, nccl, msccl (did "
         "you mean \"binomial_tree\"?)");
   CHECK(lines({.collective = Collective::barrier, .algorithm = "ring", .ranks = 4}) ==

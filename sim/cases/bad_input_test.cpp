@@ -198,7 +198,8 @@ TEST_CASE("names of algorithms, networks, placements and profiles are suggested"
   Json broadcast = with("/workload/algorithm", "hdrm");
   broadcast["workload"]["collective"] = "broadcast";
   CHECK(lines_for(broadcast) ==
-        Lines{"f.json: /workload/algorithm: unknown broadcast algorithm \"hdrm\", must be one of binomial_tree, scatter_allgather, "
+        Lines{"f.json: /workload/algorithm: unknown broadcast algorithm \"hdrm\", must be one of binomial_tree, binomial_tree_at_once, "
+              "scatter_allgather, "
               "chain, neighbour_tree, direct, knomial_tree, binary_tree, scatter_doubling, two_level, mpi, nccl, msccl"});
 }
 
