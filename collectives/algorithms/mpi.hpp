@@ -36,7 +36,7 @@ struct MpiChoice {
 // nearest:
 //   nonoverlapping (a reduce, then a broadcast), linear and tree barrier: two_level with all ranks in one group
 //   segmented_ring: ring, as it is without segments; a ring of fewer elements than ranks is recursive_doubling there, too
-//   recursive_halving and butterfly: halving_doubling; pairwise of a reduce-scatter: ring, whose messages go to the next rank instead
+//   recursive_halving and butterfly: halving_doubling
 //   split_binary_tree, in-order_binary: binary_tree (the first sends each half of the message down one of two subtrees)
 //   recursive_doubling of an all-gather: of no power of two bruck; of a barrier: dissemination (two steps fewer then)
 //   linear_sync and two_proc: direct and what two ranks do anyway; scattered (32 messages at a time): direct

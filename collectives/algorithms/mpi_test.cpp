@@ -99,7 +99,7 @@ TEST_CASE("mpi chooses as MPICH does, among all ranks or among the leaders of ho
                    {
                        {Collective::allreduce, 64, 2_KiB + 1_B, "recursive_doubling", "halving_doubling"},
                        {Collective::allreduce, 1024, 4_KiB, "recursive_doubling", "halving_doubling"},  // an element of 4 bytes for each
-                       {Collective::reduce_scatter, 64, 512_KiB, "halving_doubling", "ring"},
+                       {Collective::reduce_scatter, 64, 512_KiB, "halving_doubling", "pairwise"},
                        {Collective::allgather, 64, 512_KiB, "recursive_doubling", "ring"},
                        {Collective::allgather, 63, 80_KiB, "bruck", "ring"},
                        {Collective::broadcast, 64, 12_KiB, "binomial_tree", "scatter_doubling"},

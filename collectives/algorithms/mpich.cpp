@@ -19,7 +19,7 @@ std::string_view flat_choice(const MpiQuestion& q) {
     case Collective::allreduce:
       return halves ? "halving_doubling" : "recursive_doubling";
     case Collective::reduce_scatter:
-      return q.size < 512_KiB ? "halving_doubling" : "ring";
+      return q.size < 512_KiB ? "halving_doubling" : "pairwise";
     case Collective::allgather:
       return may_double(q) ? "recursive_doubling" : q.size < 80_KiB && !is_power_of_two(q.ranks) ? "bruck" : "ring";
     case Collective::broadcast:

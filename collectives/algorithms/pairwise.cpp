@@ -19,4 +19,16 @@ Price pairwise_alltoall_price(int n) {
   return {.steps = std::max(1, n - 1), .messages = std::int64_t{n} * (n - 1), .max_chunks_sent = n - 1, .chunks = n};
 }
 
+Schedule pairwise_reduce_scatter(int n) {
+  Schedule s{.name = "pairwise_reduce_scatter", .collective = Collective::reduce_scatter, .ranks = n, .chunks = n};
+  s.channels = {Steps(n - 1, [n](int k, Step& step) {
+    for (int r = 0; r < n; ++r) step.reduce({.from = r, .to = mod(r + k + 1, n), .chunk = mod(r + k + 1, n)});
+  })};
+  return s;
+}
+
+Price pairwise_reduce_scatter_price(int n) {
+  return {.steps = n - 1, .messages = std::int64_t{n} * (n - 1), .max_chunks_sent = n - 1, .chunks = n};
+}
+
 }  // namespace weft

@@ -1,4 +1,4 @@
-// One partner at a time: all-to-all without the storm of the direct one.
+// One partner at a time: without the storm of the direct algorithms.
 #pragma once
 
 #include "collectives/schedule/price.hpp"
@@ -10,5 +10,10 @@ namespace weft {
 // step, which n = 1 has too. Steps max(1, n-1); n(n-1) messages; each rank sends n-1 of n chunks.
 Schedule pairwise_alltoall(int n);
 Price pairwise_alltoall_price(int n);
+
+// Pairwise reduce-scatter: at step k every rank sends its part of a block to the rank that keeps the block, k + 1 further on. No rank needs
+// memory for more than its own block and one that arrives. Any n >= 1. Steps n-1; n(n-1) messages; each rank sends n-1 of n chunks.
+Schedule pairwise_reduce_scatter(int n);
+Price pairwise_reduce_scatter_price(int n);
 
 }  // namespace weft

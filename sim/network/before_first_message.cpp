@@ -27,27 +27,51 @@ Bytes largest_arrival_to_reduce(const Schedule& schedule, Bytes message, std::sp
 
 namespace {
 
-SimTime initial_copies(const HardwareProfile& hardware, Collective collective, Bytes message) {
-  const bool reduces = collective == Collective::allreduce || collective == Collective::reduce || collective == Collective::reduce_scatter;
+bool reduces(Collective collective) {
+  return collective == Collective::allreduce || collective == Collective::reduce || collective == Collective::reduce_scatter;
+}
+
+// Every rank of a reduce-scatter adds what arrives to nothing but the block that it keeps.
+bool adds_to_own_blocks(const Schedule& schedule) {
+  if (schedule.collective != Collective::reduce_scatter || schedule.chunks != schedule.ranks) return false;
+  Step step;
+  for (const Steps& channel : schedule.channels)
+    for (int k = 0; k < channel.count(); ++k) {
+      channel.produce(k, step);
+      if (!std::ranges::all_of(step.transfers(), [](const Transfer& t) { return !t.reduces || (t.chunk == t.to && t.count == 1); }))
+        return false;
+    }
+  return true;
+}
+
+Bytes initially_copied(const HardwareProfile& hardware, const Schedule& schedule, Bytes message) {
+  if (!reduces(schedule.collective) || hardware.initial_copies == 0) return {};
+  const double copied = hardware.initial_copies * static_cast<double>(message.count);
+  return Bytes{std::llround(adds_to_own_blocks(schedule) ? copied / schedule.ranks : copied)};
+}
+
+SimTime initial_copies(const HardwareProfile& hardware, const Schedule& schedule, Bytes message) {
   const BitsPerSecond rate = hardware.reduce_rate_for(message);
-  if (!reduces || hardware.initial_copies == 0 || rate.count == 0) return {};
-  return Bytes{std::llround(hardware.initial_copies * static_cast<double>(message.count))} / rate;
+  return rate.count == 0 ? SimTime{} : initially_copied(hardware, schedule, message) / rate;
 }
 
 SimTime page_faults(const HardwareProfile& hardware, const Schedule& schedule, Bytes message,
                     std::span<const std::vector<int>> stands_for) {
   // What arrives in a step is rarely more than the message: to schedules of small ones nobody has to look.
   if (hardware.page_fault_rate.count == 0 || message < hardware.fresh_buffer) return {};
-  const Bytes buffer = largest_arrival_to_reduce(schedule, message, stands_for);
-  return buffer < hardware.fresh_buffer ? SimTime{} : buffer / hardware.page_fault_rate;
+  // Only an all-reduce leaves a rank the whole message: elsewhere the copy needs a buffer, too.
+  const Bytes copied = schedule.collective == Collective::allreduce ? Bytes{} : initially_copied(hardware, schedule, message);
+  Bytes fresh;
+  for (const Bytes buffer : {largest_arrival_to_reduce(schedule, message, stands_for), copied})
+    if (buffer >= hardware.fresh_buffer) fresh += buffer;
+  return fresh / hardware.page_fault_rate;
 }
 
 }  // namespace
 
 SimTime before_first_message(const HardwareProfile& hardware, const Schedule& schedule, Bytes message,
                              std::span<const std::vector<int>> stands_for) {
-  return hardware.call_overhead + initial_copies(hardware, schedule.collective, message) +
-         page_faults(hardware, schedule, message, stands_for);
+  return hardware.call_overhead + initial_copies(hardware, schedule, message) + page_faults(hardware, schedule, message, stands_for);
 }
 
 }  // namespace weft

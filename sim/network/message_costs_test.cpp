@@ -2,6 +2,7 @@
 #include "collectives/algorithms/bruck.hpp"
 #include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/nccl.hpp"
+#include "collectives/algorithms/pairwise.hpp"
 #include "collectives/algorithms/recursive_doubling.hpp"
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/fabric_spec.hpp"
@@ -99,6 +100,12 @@ TEST_CASE("message costs: what arrives to be reduced needs a buffer, whose pages
   hw.fresh_buffer = 1000_B;
   CHECK(flow({s, hw}).finish == 18_us);  // 1000 bytes at half a byte in a nanosecond
   CHECK(simgrid({s, hw}) == 18_us);
+  // The copy of the message goes to such a buffer, too, unless the result is as large: 18 + 2, and 1000 more bytes.
+  hw.initial_copies = 1;
+  hw.reduce_rate = 4_Gbps;
+  CHECK(flow({s, hw}).finish == 24_us);  // and 2 of the reduction
+  s.collective = Collective::allreduce;
+  CHECK(flow({s, hw}).finish == 22_us);
   // Two steps of 1000 bytes each stand for one of 2000.
   CHECK(largest_arrival_to_reduce(s, 2000_B, std::vector<std::vector<int>>{{2, 1}}) == 1000_B);
 }
@@ -112,6 +119,11 @@ TEST_CASE("message costs: a call that reduces first copies its message as often 
   hw.reduce_rate = 8_Gbps;
   CHECK(flow({s, hw}).finish == 6_us);  // twice 1 us, 2 + 1, and 1 us of reduction
   CHECK(simgrid({s, hw}) == 6_us);
+  HardwareProfile without = hw;
+  without.initial_copies = 0;
+  const auto copies = [&](const Schedule& schedule) { return flow({schedule, hw}).finish - flow({schedule, without}).finish; };
+  CHECK(copies(ring_reduce_scatter(4)) == 2_us);
+  CHECK(copies(pairwise_reduce_scatter(4)) == 500_ns);            // each rank adds to its own 250 bytes only
   hw.reduce_cache = 500_B, hw.reduce_rate_beyond_cache = 2_Gbps;  // 500 bytes in 0.5 us, 500 in 2 us
   CHECK(flow({s, hw}).finish == 10'500_ns);
   s.collective = Collective::broadcast;
