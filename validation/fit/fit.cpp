@@ -38,31 +38,44 @@ double untold(const Objective& objective, std::size_t parameter) {
 }
 
 // Leaves out, one after the other, the parameters that the points do not need: fixed where it stays when nobody tells it, the others
-// adapting, nothing is lost.
+// adapting where they have to, nothing is lost.
 void drop_undetermined(Search& search, Objective& objective, const FitOptions& options, Candidate& best,
                        std::vector<FittedParameter>& fitted) {
   Moving moving(fitted.size(), true);
+  const auto drop = [&](std::size_t i, const Candidate& without) {
+    best = without;
+    moving[i] = false;
+    fitted[i].determined = false;
+    fitted[i].usual = objective.usual(i).has_value();
+    if (options.say) options.say(fmt::format("{} is not determined", objective.parameters()[i].name));
+  };
   for (;;) {
-    Candidate least;
-    std::size_t which = fitted.size();
+    std::vector<std::pair<std::size_t, Candidate>> worse;
+    bool dropped = false;
     for (std::size_t i = 0; i < fitted.size(); ++i) {
       if (!moving[i]) continue;
       Candidate without = best;
       without.values[i] = untold(objective, i);
       without.loss = objective.loss(without.values);
+      fitted[i].objective_without = without.loss - best.loss;
+      if (without.loss > best.loss + indifferent) {
+        worse.emplace_back(i, without);
+      } else {
+        drop(i, without);
+        dropped = true;
+      }
+    }
+    if (dropped) continue;
+    std::pair<std::size_t, Candidate> least{fitted.size(), {}};
+    for (auto& [i, without] : worse) {
       Moving others = moving;
       others[i] = false;
-      if (without.loss > best.loss + indifferent) without = search.descend(without, others, 4);
+      without = search.descend(without, others, 4);
       fitted[i].objective_without = without.loss - best.loss;
-      if (without.loss < least.loss) least = without, which = i;
-      if (without.loss <= best.loss + indifferent) break;  // good enough to be left out at once
+      if (without.loss < least.second.loss) least = {i, without};
     }
-    if (which == fitted.size() || least.loss > best.loss + indifferent) return;
-    moving[which] = false;
-    fitted[which].determined = false;
-    fitted[which].usual = objective.usual(which).has_value();
-    best = least;
-    if (options.say) options.say(fmt::format("{} is not determined", objective.parameters()[which].name));
+    if (least.second.loss > best.loss + indifferent) return;
+    drop(least.first, least.second);
   }
 }
 
@@ -224,7 +237,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   }
   result.spread = spread_of(by_start);
   search.allow(options.budget / 4);
-  drop_undetermined(search, objective, options, best, result.parameters);
+  if (options.leaves_out) drop_undetermined(search, objective, options, best, result.parameters);
   Moving moving;
   for (const FittedParameter& p : result.parameters) moving.push_back(p.determined);
   search.center_sizes(best, moving);

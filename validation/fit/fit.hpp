@@ -60,6 +60,7 @@ struct FitOptions {
   int folds = 4;  // 0: no cross-validation
   int starts = 4;
   std::uint64_t seed = 1;
+  bool leaves_out = true;  // the parameters that the points do not need
   // What may be simulated, about, cross-validation included (Simulator::work): so a fit ends after the same work on any machine. The
   // default is some 15 s of one core.
   std::int64_t budget = 90'000'000;

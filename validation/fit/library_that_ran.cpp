@@ -71,7 +71,7 @@ std::vector<LibraryFit> libraries_that_may_have_run(const OpenScenario& asked, c
   if (asked.scenario().hardware.mpi_library || std::ranges::none_of(points, tells)) return {};
   const OpenScenario open = asked.without_costs();  // by size, which would make up for the wrong rules
   const std::vector<FitPoint> some = some_of(points, on_host);
-  const FitOptions little{.folds = 0, .starts = 1, .seed = options.seed, .budget = options.budget / part_of_budget};
+  const FitOptions little{.folds = 0, .starts = 1, .seed = options.seed, .leaves_out = false, .budget = options.budget / part_of_budget};
   std::vector<LibraryFit> out;
   for (const MpiLibrary library : mpi_libraries)
     if (const OpenScenario with = open.with_library(library); !is_like_another(library, points, on_host) && can_run(with, points))
