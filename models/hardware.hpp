@@ -47,7 +47,8 @@ struct Regime {
 };
 
 // A call costs call_overhead on each rank before its first message, and B / page_fault_rate where it needs a buffer of B >= fresh_buffer
-// for what arrives in a step to be reduced: such buffers are allocated afresh in every call. A message of S bytes from a to b costs:
+// for what arrives in a step to be reduced, or, if it is no all-reduce, for its initial copies: such buffers are allocated afresh in every
+// call. A message of S bytes from a to b costs:
 // send_overhead at a (sends queue up where `send_queue` says), beyond_inline on top when S >= inline_threshold, first_use once per directed
 // pair and channel, rendezvous on top when S >= rendezvous_threshold (and then b must have reached the step), path latency, the transfer
 // itself at wire_efficiency x link rate (x message_efficiency, x eager_efficiency when S < rendezvous_threshold). Here the

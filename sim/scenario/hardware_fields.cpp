@@ -117,8 +117,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
               "copy_rate_in_memory", &H::copy_rate_in_memory,
               "The bytes that it copies in a second of what does not fit into last_level_cache."),
           optional_as<SizeOrNever>("fresh_buffer", &H::fresh_buffer,
-                                   "Buffers of this size and more, for what arrives in one step to be reduced, are allocated afresh in "
-                                   "every call, as glibc does above 32 MiB."),
+                                   "Buffers of this size and more, for what arrives in one step to be reduced and for copies of the "
+                                   "message, are allocated afresh in every call, as glibc does above 32 MiB."),
           optional_as<RateOrUnlimited>("page_fault_rate", &H::page_fault_rate,
                                        "The bytes of a fresh buffer whose pages are mapped, cleared and registered in a second."),
           optional(
