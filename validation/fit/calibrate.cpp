@@ -332,7 +332,8 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   const UsedMeasurements used = usable(rows, simulator, selection);
   std::vector<MeasuredSetup> measured;
   for (const FitPoint& p : used.points) measured.push_back(p.setup);
-  OpenScenario open = names.empty() ? OpenScenario(a.scenario, settings, default_parameters(measured)) : asked;
+  OpenScenario open = asked;
+  if (names.empty()) open = OpenScenario(a.scenario, settings, default_parameters(measured)).with_usual(unmeasured_parameters(measured));
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
   constexpr std::size_t most_lines = 8;
   for (std::size_t i = 0; i < std::min(most_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";
@@ -345,6 +346,8 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
   const FitResult result = fit(open, used.points, options);
   print(result, used.points, fitted_hardware(open, result), out);
+  if (!open.usual().empty())
+    out << fmt::format("# as is usual of hosts, since no call that was measured needs them: {}\n", fmt::join(open.usual(), ", "));
   out << said_of_libraries(libraries);
   write_outputs(a, open, used.points, result);
   for (const OutputFile& output : outputs) out << fmt::format("# written: {}\n", output.file.string());

@@ -73,6 +73,8 @@ HardwareParameter factor_parameter(std::string name, double low, double high, Un
           [](HardwareProfile& p, double value) { p.*member = value; }};
 }
 
+bool reduces(const MeasuredSetup& e) { return e.collective == "allreduce" || e.collective == "reduce_scatter" || e.collective == "reduce"; }
+
 }  // namespace
 
 const std::vector<HardwareParameter>& hardware_parameters() {
@@ -180,7 +182,7 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
     if (e.nodes > 0 && e.ranks > e.nodes) add({"nvlink_overhead", "pcie_overhead"});
     if (e.nodes != 1 && e.collective == "bandwidth") add({"sender_share", "unpipelined_rate"});
     if (is_point_to_point(e.collective)) continue;
-    if (e.collective == "allreduce" || e.collective == "reduce_scatter" || e.collective == "reduce") {
+    if (reduces(e)) {
       add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
       if (e.size >= HardwareProfile{}.fresh_buffer) add({"last_level_cache", "reduce_rate_in_memory", "page_fault_rate"});
     }
@@ -191,6 +193,24 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
   // What a call costs is told from what its messages cost by calls of more of them and of fewer.
   if (numbers_of_steps.size() > 1) add({"call_overhead"});
   out.emplace_back(name_of_sized_costs);
+  return out;
+}
+
+std::vector<std::string> unmeasured_parameters(const std::vector<MeasuredSetup>& measured) {
+  const auto any = [&](auto is) {
+    return std::ranges::any_of(
+        measured, [&](const MeasuredSetup& e) { return e.algorithm.name != "nccl" && !is_point_to_point(e.collective) && is(e); });
+  };
+  std::vector<std::string> out;
+  const auto add = [&](std::initializer_list<const char*> names) { out.insert(out.end(), names.begin(), names.end()); };
+  if (!any([](const MeasuredSetup&) { return true; })) return out;
+  const bool shares_hosts = any([](const MeasuredSetup& e) { return e.nodes == 0 || e.ranks > e.nodes; });
+  if (!any(reduces)) add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
+  // Ranks that share a host share its cache, so that shorter messages go to memory, too.
+  if (!any([&](const MeasuredSetup& e) { return reduces(e) && (shares_hosts || e.size >= HardwareProfile{}.fresh_buffer); }))
+    add({"last_level_cache", "reduce_rate_in_memory", "page_fault_rate"});
+  if (!shares_hosts) add({"copy_rate", "copy_rate_in_memory"});
+  if (!any([](const MeasuredSetup& e) { return e.collective == "alltoall"; })) add({"local_copy"});
   return out;
 }
 
@@ -300,6 +320,19 @@ OpenScenario OpenScenario::with_library(MpiLibrary library) const {
 OpenScenario OpenScenario::without_costs() const {
   OpenScenario out = *this;
   out.fits_costs_ = false;
+  return out;
+}
+
+OpenScenario OpenScenario::with_usual(const std::vector<std::string>& names) const {
+  OpenScenario out = *this;
+  const HardwareProfile none;
+  for (const std::string& name : names) {
+    const HardwareParameter& parameter = *find_hardware_parameter(name);
+    if (parameter.get(scenario_.hardware) != parameter.get(none)) continue;
+    parameter.set(out.scenario_.hardware, usual_of_hosts(name)->value);
+    out.json_["hardware"][name] = HardwareForm::write(out.scenario_.hardware).at(name);
+    out.usual_.push_back(name);
+  }
   return out;
 }
 

@@ -45,6 +45,10 @@ inline constexpr std::string_view name_of_sized_costs = "cost_by_size";
 // numbers of ranks tell it from its messages; of all of them costs by size.
 std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& measured);
 
+// What hosts do in calls of MPI that none of those measured is like: reductions, copies within hosts, large buffers. Empty where none of
+// the measured calls is one of MPI among hosts.
+std::vector<std::string> unmeasured_parameters(const std::vector<MeasuredSetup>& measured);
+
 // "12.5us", "25Gbps", "0.93": as a profile or scenario would write it.
 std::string shown(HardwareParameter::Unit unit, double value);
 
@@ -79,6 +83,9 @@ class OpenScenario {
   // Where mpi names no library itself, it is this one.
   OpenScenario with_library(MpiLibrary) const;
   OpenScenario without_costs() const;  // by size, which are not fitted then
+  // These are as is usual of hosts, unless the scenario's profile says something of them.
+  OpenScenario with_usual(const std::vector<std::string>& names) const;
+  const std::vector<std::string>& usual() const { return usual_; }  // which have been set so
   HardwareProfile hardware(const std::vector<double>& values) const;
   // The scenario with the pointers' values set; the hardware is not touched.
   Scenario scenario(const std::vector<double>& values) const;
@@ -92,6 +99,7 @@ class OpenScenario {
   Scenario scenario_;
   Json json_;  // of it, the server described where a pointer leads into it
   std::vector<FitParameter> parameters_;
+  std::vector<std::string> usual_;
   bool has_pointers_ = false;
   bool fits_costs_ = false;
 };
