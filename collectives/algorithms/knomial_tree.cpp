@@ -27,10 +27,8 @@ int depth_of_rank(int rank) {
 template <class Each>
 void for_each_knomial_child(int n, int rank, Each each) {
   std::int64_t apart = 1;
-  for (; apart * radix < n; apart *= radix) {
-  }
-  for (; apart > 0 && rank % (apart * radix) != 0; apart /= radix) {
-  }
+  while (apart * radix < n) apart *= radix;
+  while (apart > 0 && rank % (apart * radix) != 0) apart /= radix;
   for (; apart > 0; apart /= radix)
     for (int r = 1; r < radix; ++r)
       if (const std::int64_t child = rank + r * apart; child < n) each(static_cast<Rank>(child));

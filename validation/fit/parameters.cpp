@@ -3,6 +3,7 @@
 #include "sim/cases/training_check.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
+#include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/pointers.hpp"
 #include "validation/fit/simulator.hpp"
