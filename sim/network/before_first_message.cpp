@@ -44,25 +44,24 @@ bool adds_to_own_blocks(const Schedule& schedule) {
   return true;
 }
 
-Bytes initially_copied(const HardwareProfile& hardware, const Schedule& schedule, Bytes message) {
+struct InitialCopies {
+  Bytes bytes;
+  bool fit_result = true;  // else they need a buffer: not every rank of a reduce has room for its result
+};
+
+InitialCopies initial_copies(const HardwareProfile& hardware, const Schedule& schedule, Bytes message) {
   if (!reduces(schedule.collective) || hardware.initial_copies == 0) return {};
-  const double copied = hardware.initial_copies * static_cast<double>(message.count);
-  return Bytes{std::llround(adds_to_own_blocks(schedule) ? copied / schedule.ranks : copied)};
+  const bool of_blocks = adds_to_own_blocks(schedule);
+  const double bytes = hardware.initial_copies * static_cast<double>(message.count);
+  return {Bytes{std::llround(of_blocks ? bytes / schedule.ranks : bytes)}, of_blocks || schedule.collective == Collective::allreduce};
 }
 
-SimTime initial_copies(const HardwareProfile& hardware, const Schedule& schedule, Bytes message) {
-  const BitsPerSecond rate = hardware.reduce_rate_for(message);
-  return rate.count == 0 ? SimTime{} : initially_copied(hardware, schedule, message) / rate;
-}
-
-SimTime page_faults(const HardwareProfile& hardware, const Schedule& schedule, Bytes message,
+SimTime page_faults(const HardwareProfile& hardware, const Schedule& schedule, Bytes message, const InitialCopies& copies,
                     std::span<const std::vector<int>> stands_for) {
   // What arrives in a step is rarely more than the message: to schedules of small ones nobody has to look.
   if (hardware.page_fault_rate.count == 0 || message < hardware.fresh_buffer) return {};
-  // Only an all-reduce leaves a rank the whole message: elsewhere the copy needs a buffer, too.
-  const Bytes copied = schedule.collective == Collective::allreduce ? Bytes{} : initially_copied(hardware, schedule, message);
   Bytes fresh;
-  for (const Bytes buffer : {largest_arrival_to_reduce(schedule, message, stands_for), copied})
+  for (const Bytes buffer : {largest_arrival_to_reduce(schedule, message, stands_for), copies.fit_result ? Bytes{} : copies.bytes})
     if (buffer >= hardware.fresh_buffer) fresh += buffer;
   return fresh / hardware.page_fault_rate;
 }
@@ -71,7 +70,10 @@ SimTime page_faults(const HardwareProfile& hardware, const Schedule& schedule, B
 
 SimTime before_first_message(const HardwareProfile& hardware, const Schedule& schedule, Bytes message,
                              std::span<const std::vector<int>> stands_for) {
-  return hardware.call_overhead + initial_copies(hardware, schedule, message) + page_faults(hardware, schedule, message, stands_for);
+  const InitialCopies copies = initial_copies(hardware, schedule, message);
+  const BitsPerSecond rate = hardware.reduce_rate_for(message);
+  return hardware.call_overhead + (rate.count == 0 ? SimTime{} : copies.bytes / rate) +
+         page_faults(hardware, schedule, message, copies, stands_for);
 }
 
 }  // namespace weft

@@ -123,7 +123,12 @@ TEST_CASE("message costs: a call that reduces first copies its message as often 
   without.initial_copies = 0;
   const auto copies = [&](const Schedule& schedule) { return flow({schedule, hw}).finish - flow({schedule, without}).finish; };
   CHECK(copies(ring_reduce_scatter(4)) == 2_us);
-  CHECK(copies(pairwise_reduce_scatter(4)) == 500_ns);            // each rank adds to its own 250 bytes only
+  CHECK(copies(pairwise_reduce_scatter(4)) == 500_ns);  // each rank adds to its own 250 bytes only
+  hw.page_fault_rate = without.page_fault_rate = 4_Gbps;
+  hw.fresh_buffer = without.fresh_buffer = 500_B;
+  CHECK(copies(ring_reduce_scatter(4)) == 6_us);        // 2000 bytes of a buffer
+  CHECK(copies(pairwise_reduce_scatter(4)) == 500_ns);  // which are copied to where the result will be
+  hw.page_fault_rate = {};
   hw.reduce_cache = 500_B, hw.reduce_rate_beyond_cache = 2_Gbps;  // 500 bytes in 0.5 us, 500 in 2 us
   CHECK(flow({s, hw}).finish == 10'500_ns);
   s.collective = Collective::broadcast;
