@@ -183,7 +183,7 @@ std::string elements_of(const Measurement& m, const std::vector<FitPoint>& point
 void print(const FitResult& result, const std::vector<FitPoint>& points, const HardwareProfile& hardware, std::ostream& out) {
   out << fmt::format("# {:<26} {:>14}   {}\n", "parameter", "value", "");
   for (const FittedParameter& p : result.parameters)
-    out << fmt::format("  {:<26} {:>14}   {}\n", p.parameter.name, shown(p.parameter.unit, p.value),
+    out << fmt::format("  {:<26} {:>14}   {}\n", p.parameter.name, p.parameter.text(p.value),
                        !p.determined ? p.usual ? "the data does not determine it: as is usual of hosts, the fit is as good"
                                                : "the data does not determine it: left as it was, the fit is as good"
                        : p.at_bound  ? "at its bound: the fit would go further"

@@ -139,10 +139,13 @@ Objective searched(Objective& objective, const FitOptions& options) {
   return objective.on(objective.thinned(options.budget / part_of_budget));
 }
 
-// Every point judged by a fit to the other folds.
-ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, const Moving& moving, const FitOptions& options) {
+// Every point judged by a fit to the other folds, in which what does not move stays as it is in the whole fit, `fitted`.
+ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, const std::vector<double>& fitted, const Moving& moving,
+                            const FitOptions& options) {
   const std::vector<const FitPoint*>& points = whole.points();
-  std::vector<double> errors;
+  std::vector<double> errors, first = initial_values(open);
+  for (std::size_t i = 0; i < moving.size(); ++i)
+    if (!moving[i]) first[i] = fitted[i];
   for (int fold = 0; fold < options.folds; ++fold) {
     if (whole.work() >= options.budget) {  // some folds alone would be an error of some points
       if (options.say) options.say("cross-validation is left out: what a fit may simulate is spent");
@@ -154,7 +157,7 @@ ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, co
     Objective to_all = whole.on(training), objective = searched(to_all, options);
     Search search(objective);
     search.allow(options.budget / 4 / options.folds);
-    Candidate best = search.start(initial_values(open), moving, options.seed, 0);
+    Candidate best = search.start(first, moving, options.seed, 0);
     search.center_sizes(best, moving);
     Objective judge = whole.on(tested).with(Precision::told);
     const WithCosts reached = open.fits_costs() ? within_reach(search, to_all, best) : WithCosts{.values = best.values};
@@ -266,7 +269,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   hardware.cost_by_size = result.cost_by_size;
   result.told = told_calls(simulators->at(best.values), points, hardware);
   result.evaluations = objective.evaluations();
-  if (options.folds > 1) result.cross_validated = cross_validate(open, objective, moving, options);
+  if (options.folds > 1) result.cross_validated = cross_validate(open, objective, best.values, moving, options);
   return result;
 }
 

@@ -126,7 +126,7 @@ TEST_CASE("fit: what the data cannot determine stays as it was, or as is usual o
   const OpenScenario open = open_pair({"send_overhead", "receive_overhead", "wire_efficiency", "rendezvous"});
   Simulator simulator(open.scenario());
   const UsedMeasurements used = usable(measured_on(truth, powers_of_two(3, 10)), simulator, {});
-  const FitResult result = fit(open, used.points, {.folds = 0});
+  const FitResult result = fit(open, used.points, {.folds = 2});
   CHECK(!named(result, "wire_efficiency").determined);
   CHECK(named(result, "wire_efficiency").value == 0.9);
   CHECK(!named(result, "rendezvous").determined);
@@ -134,6 +134,26 @@ TEST_CASE("fit: what the data cannot determine stays as it was, or as is usual o
   CHECK(named(result, "wire_efficiency").usual);
   CHECK(named(result, "send_overhead").determined != named(result, "receive_overhead").determined);
   CHECK(result.held_out.p95 < 0.01);
+}
+
+TEST_CASE("fit: what the data leaves open and costs nothing is no obstacle for cross-validation") {
+  HardwareProfile truth;
+  truth.wire_efficiency = 0.5;
+  const OpenScenario open = open_pair({"send_overhead", "wire_efficiency"});  // messages of megabytes: 0.3 us more are not seen
+  Simulator simulator(open.scenario());
+  const FitResult result = fit(open, usable(measured_on(truth, powers_of_two(22, 29)), simulator, {}).points, {.folds = 2});
+  CHECK(!named(result, "send_overhead").determined);
+  CHECK(result.cross_validated.p95 < 0.02);
+}
+
+TEST_CASE("fit: a link's rate is a number as far as a fit goes") {
+  const ScratchFolder folder;
+  const auto file = folder.file("pair.json", pair_scenario);
+  const OpenScenario open(file, {parse_setting(R"(/fabric/host_link={"bandwidth": "20000Gbps", "latency": "500ns"})")},
+                          {"/fabric/host_link/bandwidth"});
+  const FitParameter& rate = open.parameters()[0];
+  CHECK(rate.text(rate.high) == "2000000Gbps");
+  CHECK(open.scenario({rate.high}).hardware.name == open.scenario().hardware.name);  // read again
 }
 
 TEST_CASE("fit: a time of the scenario, by pointer") {

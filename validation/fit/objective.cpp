@@ -138,7 +138,8 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
       out.push_back(weight * std::log(values[i] / std::clamp(p.initial, p.low, p.high)));
     }
     if (const auto known = usual(i))
-      out.push_back(known->weight * (p.unit == Unit::count ? values[i] - known->value : std::log(values[i] / known->value)));
+      out.push_back(known->weight *
+                    (p.unit == Unit::count ? values[i] - known->value : std::log(std::clamp(values[i], p.low, p.high) / known->value)));
   }
   if (!fits_nccl()) return out;
   out.push_back(weight_of_choice * regret(values));

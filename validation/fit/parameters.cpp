@@ -232,6 +232,12 @@ std::string shown(Unit unit, double value) {
   return {};
 }
 
+// A link's rate is a number, whatever is large for a profile's.
+std::string FitParameter::text(double value) const {
+  const bool of_link = unit == Unit::bits_per_second && hardware == nullptr;
+  return of_link ? to_string(BitsPerSecond{std::llround(value)}) : shown(unit, value);
+}
+
 double FitParameter::coordinate(double v) const {
   v = std::clamp(v, low, high);
   switch (unit) {
@@ -348,7 +354,7 @@ HardwareProfile OpenScenario::hardware(const std::vector<double>& values) const 
 Json OpenScenario::resolved(const std::vector<double>& values) const {
   Json out = json_;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    for (const std::string& place : parameters_[i].places) set_at(out, place, shown(parameters_[i].unit, values[i]));
+    for (const std::string& place : parameters_[i].places) set_at(out, place, parameters_[i].text(values[i]));
   return out;
 }
 

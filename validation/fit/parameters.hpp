@@ -68,6 +68,7 @@ struct FitParameter {
   double value(double coordinate) const;
   double lowest() const;  // bounds of the coordinate
   double highest() const;
+  std::string text(double value) const;  // as a profile or a scenario has it
   bool is_at_bound(double value) const;
   bool is_threshold() const;  // times jump there, and do not change besides
 };

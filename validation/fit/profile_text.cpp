@@ -115,7 +115,7 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
   Json settings = Json::object(), undetermined = Json::array(), at_bound = Json::array();
   std::vector<std::string> residuals;  // one a line
   for (const FittedParameter& p : result.parameters) {
-    if (!p.parameter.hardware) settings[p.parameter.name] = shown(p.parameter.unit, p.value);
+    if (!p.parameter.hardware) settings[p.parameter.name] = p.parameter.text(p.value);
     if (!p.determined) undetermined.push_back(p.parameter.name);
     if (p.at_bound) at_bound.push_back(p.parameter.name);
   }

@@ -43,6 +43,12 @@ TEST_CASE("layers: gradients are ready when the backward pass of their layer is 
   CHECK(pass.gradients[2].where == "t.csv:5");
   // 10 samples: 4e7 bytes / 400 GB/s = 100 us; 1e10 / 5e12 = 2 ms
   CHECK(ready_us(pass, device(0.5, 0.5)) == std::vector<double>{100, 2100, 2100});
+  // Of a layer's tensors any may come first; lines that begin with # are comments.
+  std::string turned = tensors;
+  turned.replace(turned.find("two,1,1000,40\ntwo,2,0,4000"), 26, "two,1,1000,4000\n# 2\ntwo,2,0,40");
+  const auto same = parse_ready_gradients(turned, "t.csv", "two", m);
+  CHECK(same[1].bytes == 4000);
+  CHECK(same[2].layer == 0);
   const std::vector<FitPoint> points = points_of(pass);
   CHECK(points[1].measured.collective == "gradient");
   CHECK(points[1].measured.algorithm == "two");

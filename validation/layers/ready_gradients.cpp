@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// A table whose lines may hold quoted fields, as text by column.
+// A table whose lines may hold quoted fields, as text by column; lines that begin with # are comments.
 class GradientTable {
  public:
   GradientTable(std::string_view text, std::string file) : file_(std::move(file)), lines_(lines_in(text)) {
@@ -30,7 +30,7 @@ class GradientTable {
   template <class Take>
   void for_each(Take take) {
     for (line_ = 1; line_ < lines_.size(); ++line_) {
-      if (trimmed(lines_[line_]).empty()) continue;
+      if (const auto line = trimmed(lines_[line_]); line.empty() || line.starts_with('#')) continue;
       const auto fields = csv_fields(lines_[line_]);
       if (!fields || fields->size() != columns_) {
         problem(fmt::format("must have {} fields: {}", columns_, header()));
@@ -119,18 +119,23 @@ std::vector<ReadyGradient> order_of_backward(const Model& model, bool of_layers)
   return out;
 }
 
+// Of a layer's tensors, any may come first.
 void find_layers(std::vector<ReadyGradient>& measured, const Model& model, const std::string& file) {
-  const std::vector<ReadyGradient> expected = order_of_backward(model, measured.front().of_layer);
+  std::vector<ReadyGradient> expected = order_of_backward(model, measured.front().of_layer);
   std::vector<std::string> problems;
   if (measured.size() != expected.size())
     problems.push_back(fmt::format("{}: has {} {} with gradients, {} has {}", file, measured.size(),
                                    measured.front().of_layer ? "layers" : "tensors", model.name, expected.size()));
   for (std::size_t i = 0; problems.empty() && i < measured.size(); ++i) {
-    measured[i].layer = expected[i].layer;
-    if (measured[i].bytes == 0) measured[i].bytes = expected[i].bytes;
-    if (measured[i].bytes != expected[i].bytes)
+    const auto next = expected.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto of_other_layer = std::find_if(next, expected.end(), [&](const ReadyGradient& g) { return g.layer != next->layer; });
+    const auto same = std::ranges::find(next, of_other_layer, measured[i].bytes, &ReadyGradient::bytes);
+    if (same != of_other_layer) std::iter_swap(next, same);
+    measured[i].layer = next->layer;
+    if (measured[i].bytes == 0) measured[i].bytes = next->bytes;
+    if (measured[i].bytes != next->bytes)
       problems.push_back(fmt::format("{}: the next gradient of {}, of {}, has {} bytes, got {}", measured[i].where, model.name,
-                                     model.layers[expected[i].layer].name, expected[i].bytes, measured[i].bytes));
+                                     model.layers[next->layer].name, next->bytes, measured[i].bytes));
   }
   if (!problems.empty()) throw InputError(problems);
 }
