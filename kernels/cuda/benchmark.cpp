@@ -11,6 +11,7 @@
 #include "kernels/cuda/top_k.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -77,9 +78,7 @@ void measure(std::size_t bytes) {
   const std::span<float> values(a.as<float>(), count);
   const std::span<std::int32_t> fixed(b.as<std::int32_t>(), count), other(c.as<std::int32_t>(), count);
 
-  zero(a.data(), bytes);
-  zero(b.data(), bytes);
-  zero(c.data(), bytes);
+  for (const DeviceMemory* memory : {&a, &b, &c}) fill_normal(*memory, count);
   line("copy", 2, [&] { copy(b.data(), a.data(), bytes); });
   for (const DType type : all_dtypes()) {
     const auto name = fmt::format("sum {}", name_of(type));
@@ -88,7 +87,15 @@ void measure(std::size_t bytes) {
   line("sum float32, three buffers", 3, [&] { reduce_into(DType::float32, ReduceOp::sum, c.data(), a.data(), b.data(), count, nullptr); });
   line("sum float32, misaligned", 3,
        [&] { reduce_into(DType::float32, ReduceOp::sum, c.data(), a.as<float>() + 1, b.as<float>(), count - 1, nullptr); });
-  fill_normal(a, count);
+  const std::array<const void*, 8> sources = {a.data(), b.data(), a.data(), b.data(), a.data(), b.data(), a.data(), b.data()};
+  for (const std::size_t n : {2, 4, 8}) {
+    const auto name = fmt::format("sum float32 of {}, quarters", n);  // of a quarter each, so that no part is read twice at a time
+    std::array<const void*, 8> parts{};
+    for (std::size_t i = 0; i < n; ++i) parts[i] = static_cast<const std::byte*>(sources[i]) + i / 2 * (bytes / 4);
+    line(name.c_str(), static_cast<double>(n + 1) / 4,
+         [&] { reduce_many(DType::float32, ReduceOp::sum, c.data(), std::span(parts).first(n), count / 4, nullptr); });
+  }
+  fill_normal(a, count);  // the sums above have grown
   line("quantise float32", 2, [&] { quantise(DType::float32, {}, a.data(), fixed, counter.as<std::size_t>(), nullptr); });
   line("dequantise float32", 2, [&] { dequantise(DType::float32, {}, fixed, c.data(), nullptr); });
   zero(b.data(), bytes);

@@ -7,7 +7,8 @@
 namespace weft::cuda {
 namespace {
 
-constexpr int most_sources = 8;  // of one launch: so many packs are in a thread's registers at once
+constexpr int most_sources = 8;  // of one launch
+constexpr int most_packs = 8;    // in a thread's registers at once: of few sources several each
 
 template <class T>
 struct Sources {
@@ -15,26 +16,32 @@ struct Sources {
   int count;
 };
 
-// All that a thread reads is asked for before the first is used. Elements before `head` and after the last full pack are done one by
-// one, by the first block.
-template <ReduceOp op, class T>
+// All that a thread reads, of up to `most` sources, is asked for before the first is used. Elements before `head` and after the last full
+// pack are done one by one, by the first block.
+template <ReduceOp op, int most, class T>
 __global__ void __launch_bounds__(detail::threads) reduce_many_kernel(T* out, Sources<T> in, std::size_t count, std::size_t head) {
-  constexpr int width = 16 / sizeof(T);
+  constexpr int width = 16 / sizeof(T), turns = most_packs / most;
   using Pack = detail::Pack<T, width>;
   const auto sum = [](T a, T b) { return narrow<T>(combine<op>(widen(a), widen(b))); };
   const std::size_t packs = (count - head) / width;
-  const std::size_t i = std::size_t{blockIdx.x} * detail::threads + threadIdx.x;
-  if (i < packs) {
-    Pack loaded[most_sources];
+  const std::size_t first = std::size_t{blockIdx.x} * (detail::threads * turns) + threadIdx.x;
+  Pack loaded[turns][most];
 #pragma unroll
-    for (int s = 0; s < most_sources; ++s)
-      if (s < in.count) loaded[s] = reinterpret_cast<const Pack*>(in.data[s] + head)[i];
+  for (int turn = 0; turn < turns; ++turn)
 #pragma unroll
-    for (int s = 1; s < most_sources; ++s)
+    for (int s = 0; s < most; ++s)
+      if (const std::size_t i = first + turn * detail::threads; i < packs && s < in.count)
+        loaded[turn][s] = reinterpret_cast<const Pack*>(in.data[s] + head)[i];
+#pragma unroll
+  for (int turn = 0; turn < turns; ++turn) {
+    const std::size_t i = first + turn * detail::threads;
+    if (i >= packs) break;
+#pragma unroll
+    for (int s = 1; s < most; ++s)
       if (s < in.count)
 #pragma unroll
-        for (int e = 0; e < width; ++e) loaded[0].element[e] = sum(loaded[0].element[e], loaded[s].element[e]);
-    reinterpret_cast<Pack*>(out + head)[i] = loaded[0];
+        for (int e = 0; e < width; ++e) loaded[turn][0].element[e] = sum(loaded[turn][0].element[e], loaded[turn][s].element[e]);
+    reinterpret_cast<Pack*>(out + head)[i] = loaded[turn][0];
   }
   if (blockIdx.x > 0) return;
   const auto one = [&](std::size_t at) {
@@ -46,11 +53,13 @@ __global__ void __launch_bounds__(detail::threads) reduce_many_kernel(T* out, So
   for (std::size_t at = head + packs * width + threadIdx.x; at < count; at += detail::threads) one(at);
 }
 
-template <ReduceOp op, class T>
+template <ReduceOp op, int most, class T>
 void launch(T* out, const Sources<T>& in, std::size_t count, std::size_t head, Stream stream) {
+  constexpr std::size_t per_block = detail::threads * (most_packs / most);
   const std::size_t packs = (count - head) * sizeof(T) / 16;
-  const std::size_t blocks = std::max<std::size_t>(1, (packs + detail::threads - 1) / detail::threads);
-  reduce_many_kernel<op><<<static_cast<unsigned>(blocks), detail::threads, 0, stream>>>(out, in, count, head);
+  const std::size_t blocks = std::max<std::size_t>(1, (packs + per_block - 1) / per_block);
+  const auto kernel = &reduce_many_kernel<op, most, T>;
+  kernel<<<static_cast<unsigned>(blocks), detail::threads, 0, stream>>>(out, in, count, head);
   check_launch("reduce_many");
 }
 
@@ -66,7 +75,7 @@ void reduce_many(DType type, ReduceOp op, void* out, std::span<const void* const
     bool aligned = head < width && head < count;
     for (const void* from : in) aligned = aligned && detail::elements_to_alignment(static_cast<const T*>(from), width) == head;
     std::span<const void* const> rest = in;
-    if (!aligned) {  // element by element, two at a time
+    if (in.size() == 2 || !aligned) {  // the latter element by element, two at a time
       reduce_into(type, op, out, in[0], in[1], count, stream);
       for (const void* from : in.subspan(2)) reduce(type, op, out, from, count, stream);
       return;
@@ -76,7 +85,10 @@ void reduce_many(DType type, ReduceOp op, void* out, std::span<const void* const
       if (!first) some.data[some.count++] = to;
       for (; some.count < most_sources && !rest.empty(); rest = rest.subspan(1))
         some.data[some.count++] = static_cast<const T*>(rest.front());
-      launch<operation>(to, some, count, head, stream);
+      if (some.count <= most_sources / 2)
+        launch<operation, most_sources / 2>(to, some, count, head, stream);
+      else
+        launch<operation, most_sources>(to, some, count, head, stream);
     }
   });
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs on a machine with a GPU all that a GPU is needed for, and keeps what it printed: one file for each part, which begins
 # with the command, the hardware, the driver and the versions.
-#   capture.sh [-b BUILD] [-o DIR] [-e MAXBYTES] [PART...]
+#   capture.sh [-b BUILD] [-o DIR] [-e MAXBYTES] [-t SECONDS] [PART...]
 #     -b  the folder of the build, build/default by default
 #     -o  where the results go, build/gpu-results by default
 #     -e  the largest message, 1G by default; all ranks' messages share the device's memory
+#   -t  how long one command may take, 600 by default; one that takes longer is ended and counts as failed
 #   PART: tests kernels enqueue graph collectives one_launch compression staged trace nccl sanitizer; all of them by default, in this order
 # Exit status: 0 if everything ran and no result was wrong, else 1, with what failed at the end.
 set -uo pipefail
@@ -13,12 +14,14 @@ root=$(CDPATH= cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 build=$root/build/default
 out=$root/build/gpu-results
 largest=1G
-usage() { sed -n '2,9s/^# \{0,1\}//p' -- "${BASH_SOURCE[0]}"; }
-while getopts b:o:e:h option; do
+patience=600
+usage() { sed -n '2,10s/^# \{0,1\}//p' -- "${BASH_SOURCE[0]}"; }
+while getopts b:o:e:t:h option; do
   case $option in
     b) build=$OPTARG ;;
     o) out=$OPTARG ;;
     e) largest=$OPTARG ;;
+    t) patience=$OPTARG ;;
     h) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -53,6 +56,9 @@ provenance() {
   printf '# CPU: %s, %s cores\n' "$(sed -n '0,/model name/s/^model name[[:space:]]*: //p' /proc/cpuinfo)" "$(nproc)"
 }
 
+# A command for no longer than the patience; a function of this file limits what it starts itself.
+limited() { if [[ $(type -t "$1") == function ]]; then "$@"; else timeout -k 5 "$patience" "$@"; fi; }
+
 # part NAME: what follows goes to a file of that name.
 part() {
   file=$out/$1.txt
@@ -63,7 +69,7 @@ part() {
 # keep COMMAND...: runs it, keeps what it prints below the command itself, and remembers a failure.
 keep() {
   local start=$SECONDS status
-  { printf '#\n# $ %s\n' "${*//$bin\//}"; "$@"; } >>"$file" 2>&1
+  { printf '#\n# $ %s\n' "${*//$bin\//}"; limited "$@"; } >>"$file" 2>&1
   status=$?
   if ((status != 0)); then
     printf '# exit status %d\n' "$status" >>"$file"
@@ -107,8 +113,8 @@ sanitize() {
 processes() {
   local gpus r status=0
   gpus=$(nvidia-smi -L | wc -l)
-  for ((r = 1; r < gpus; r++)); do "$@" --meeting 127.0.0.1:29471 --ranks "$gpus" --rank "$r" >/dev/null & done
-  "$@" --meeting 127.0.0.1:29471 --ranks "$gpus" --rank 0 || status=$?
+  for ((r = 1; r < gpus; r++)); do limited "$@" --meeting 127.0.0.1:29471 --ranks "$gpus" --rank "$r" >/dev/null & done
+  limited "$@" --meeting 127.0.0.1:29471 --ranks "$gpus" --rank 0 || status=$?
   wait
   return $status
 }

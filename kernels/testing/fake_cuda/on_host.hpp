@@ -58,7 +58,12 @@ T exchanged(T value, unsigned from_lane) {
 using weft::fake_cuda::blockDim, weft::fake_cuda::blockIdx, weft::fake_cuda::gridDim, weft::fake_cuda::threadIdx;
 
 inline void __syncthreads() { weft::fake_cuda::wait_for_block(); }
+inline void __threadfence() {}
 inline void __trap() { std::abort(); }
+template <class T>
+T __ldcg(const T* from) {
+  return *from;
+}
 inline bool __any_sync(unsigned, bool mine) {
   bool any = false;
   for (unsigned lane = 0; lane < 32; ++lane) any |= weft::fake_cuda::exchanged<unsigned>(mine, lane) != 0;
