@@ -23,6 +23,7 @@ void require_memory(int ranks, std::int64_t bytes_each, std::int64_t machine_byt
 class TouchedMemory {
  public:
   std::byte* data() { return bytes_.get(); }
+  std::size_t size() const { return size_; }
   void resize(std::size_t size);  // all of it is 0 then
 
  private:

@@ -37,6 +37,7 @@ void RankRun::measure(const Case& c, int channel) {
     fill(schedule, b_.settings.op, b_.data, rank_, buffer_);
     measured_ = {};
     begin_compression(c);
+    if (compressed_) fill_source(c);
     begin_on_device(c);
   }
   time_runs(c, channel, false, measured_.times_us);
@@ -59,13 +60,14 @@ void RankRun::time_runs(const Case& c, int channel, bool copied, std::vector<dou
   }
 }
 
+void RankRun::fill_source(const Case& c) {
+  source_memory_.resize(buffer_bytes(c.algorithm.schedule, c.elements, b_.settings.dtype));
+  source_ = {buffer_.layout, buffer_.dtype, source_memory_.data()};
+  fill(c.algorithm.schedule, b_.settings.op, b_.data, rank_, source_);
+}
+
 void RankRun::measure_out_of_place(const Case& c, int channel) {
-  const Schedule& schedule = c.algorithm.schedule;
-  if (channel == 0) {
-    source_memory_.resize(buffer_bytes(schedule, c.elements, b_.settings.dtype));
-    source_ = {buffer_.layout, buffer_.dtype, source_memory_.data()};
-    fill(schedule, b_.settings.op, b_.data, rank_, source_);
-  }
+  if (channel == 0) fill_source(c);
   time_runs(c, channel, true, measured_.out_of_place_us);
   if (b_.settings.check) check_result(c, channel, Runs{.copied = true}, measured_.out_of_place_verdict);
 }
@@ -93,9 +95,10 @@ void RankRun::begin_on_device(const Case& c) {
 
 // Returns the microseconds that one collective took.
 double RankRun::run_once(const Case& c, int channel, Transport& transport_of_channel, Runs runs) {
-  if (compressed_) fill(c.algorithm.schedule, b_.settings.op, b_.data, rank_, buffer_);  // sums of sums would grow without end
+  // Sums of sums would grow without end.
+  if (compressed_ && !device_) std::memcpy(memory_.data(), source_memory_.data(), memory_.size());
   if (device_) {
-    if (compressed_) device_->write(buffer_);
+    if (compressed_) device_->write(source_);
     wait_for_all_ranks();
     return device_->run(runs.count);
   }

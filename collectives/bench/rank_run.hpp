@@ -49,6 +49,7 @@ class RankRun {
   Transport& transport() { return b_.world.at(rank_, 0); }
   void measure(const Case& c, int channel);
   void time_runs(const Case& c, int channel, bool copied, std::vector<double>& times_us);
+  void fill_source(const Case&);
   void measure_out_of_place(const Case& c, int channel);
   void copy_own(const Schedule& schedule);
   void begin_compression(const Case& c);
