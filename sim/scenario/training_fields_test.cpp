@@ -60,7 +60,7 @@ TEST_CASE("training: unknown names are refused with the nearest one") {
       Lines{
           R"(f.json: /workload/model: unknown model "resnet5" (did you mean "resnet50"?); allowed: "alexnet", "vgg13", "vgg16", "vgg16_bn", "vgg16_cifar", "resnet20", "resnet50", "resnet101", "resnext101_32x4d", "densenet121", "inception_v3", "transformer_base", "bert_large", "gpt2", "gpt2_xl")"});
   CHECK(problem("/workload/device", "v10") ==
-        Lines{R"(f.json: /workload/device: unknown device "v10" (did you mean "v100"?); allowed: "a100", "h100", "v100")"});
+        Lines{R"(f.json: /workload/device: unknown device "v10" (did you mean "v100"?); allowed: "a100", "h100", "h200", "v100")"});
   CHECK(
       problem("/workload/engine/1", "horovd") ==
       Lines{
