@@ -11,7 +11,10 @@ import argparse
 import statistics
 import sys
 
-import torch
+try:
+    import torch
+except ImportError:
+    sys.exit("backward.py: needs PyTorch 2.1 or later, which this Python does not have")
 
 WARM_UP, ITERATIONS = 4, 11
 
@@ -121,26 +124,29 @@ def main():
     torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
     heads, rows = [f"# {torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}"], []
+    failed = False
     for dtype in asked.dtypes.split(","):
         for name in asked.models.split(","):
             try:
                 head, lines = measure(name, dtype)
             except Exception as error:  # one that does not run does not lose the others
                 head, lines = f"# {name}_{dtype}: {type(error).__name__}: {str(error).splitlines()[0]}", []
+                failed = True
             print(head, file=sys.stderr, flush=True)
             heads.append(head)
             rows += lines
             torch.cuda.empty_cache()
-            write(asked.output, heads, rows)  # what has been measured is there when a later one ends the program
+            if asked.output:  # what has been measured is there when a later one ends the program
+                write(open(asked.output, "w"), heads, rows)
+    if not asked.output:
+        write(sys.stdout, heads, rows)
+    if failed:
+        sys.exit(1)
 
 
-def write(file, heads, rows):
-    text = "\n".join(["model,order_in_backward,wait_since_previous_us,param_bytes,tensor", *rows, *heads]) + "\n"
-    if file:
-        with open(file, "w") as out:
-            out.write(text)
-    else:
-        sys.stdout.write(text)
+def write(out, heads, rows):
+    out.write("\n".join(["model,order_in_backward,wait_since_previous_us,param_bytes,tensor", *rows, *heads]) + "\n")
+    out.flush()
 
 
 main()
