@@ -25,8 +25,7 @@ SimTime KernelRates::time(const CompressionPlan& plan) const {
 
 KernelRates rates_of_memory(std::string name, double bytes_per_second, SimTime launch) {
   constexpr double value = 4, index = 4, entry = 8, sector = 32;
-  constexpr double readings_of_top_k = 7;  // six digits of the radix select counted, then the largest gathered
-  constexpr double passes_of_merge = 4;    // both lists added, counted, selected and written
+  constexpr double passes_of_merge = 4;  // both lists added, counted, selected and written
   KernelRates out{.name = std::move(name),
                   .source = "what the kernels move at least, at the memory's bandwidth",
                   .launch = launch,
@@ -37,7 +36,7 @@ KernelRates rates_of_memory(std::string name, double bytes_per_second, SimTime l
   moves(Kernel::sketch_insert, 2 * sector);
   moves(Kernel::sketch_merge, 3 * value);
   moves(Kernel::sketch_estimate, sector);
-  moves(Kernel::top_k, readings_of_top_k * value);
+  moves(Kernel::top_k, value);  // read once; what is kept is little
   moves(Kernel::sketch_remove, 2 * sector);
   moves(Kernel::gather, index + sector + value);
   moves(Kernel::apply, value);

@@ -94,7 +94,7 @@ TEST_CASE("devices: a request that the profile cannot serve is refused") {
 TEST_CASE("devices: every number of the profiles has a source") {
   for (const char* name : {"v100", "a100", "h100", "h200"}) {
     const DeviceProfile d = device(name);
-    CHECK(d.sources.size() == 3 + 4 * d.rates.size());
+    CHECK(d.sources.size() == 3 + 4 * d.rates.size() + d.kernels.size());
     for (const auto& [place, source] : d.sources) CHECK(!source.empty());
   }
 }
