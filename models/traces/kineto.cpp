@@ -128,6 +128,11 @@ class Timeline {
       const std::string what = kind ? (o.kind == Kind::collective ? std::string(name_of(o.collective)) : "message") : "communication";
       missing_.add(fmt::format("the {} does not say its size; taken as a computation of the time it took", what), builder_.place(e.number));
       o.kind = Kind::compute;
+    } else if (!kind) {
+      const std::string name = facts.name.empty() ? e.name : facts.name;
+      missing_.add(fmt::format("the communication \"{}\" is none that is known; taken as a computation of the time it took", name),
+                   builder_.place(e.number));
+      o.kind = Kind::compute;
     }
     return o;
   }

@@ -236,8 +236,14 @@ void read_header(const std::string& rest, const std::string& file, KinetoFile& o
   const TraceJson* info = member(json, "distributedInfo");
   if (!info) return;
   const std::string place = file + ": /distributedInfo";
-  out.rank = static_cast<Rank>(std::clamp<std::int64_t>(whole_member(*info, "rank", place).value_or(-1), -1, 1 << 24));
-  out.world = static_cast<int>(std::clamp<std::int64_t>(whole_member(*info, "world_size", place).value_or(0), 0, 1 << 24));
+  const auto rank = whole_member(*info, "rank", place), world = whole_member(*info, "world_size", place);
+  constexpr std::int64_t most = 1 << 24;
+  if (world && (*world < 1 || *world > most))
+    throw InputError(fmt::format("{}/world_size: must be between 1 and {}, got {}", place, most, *world));
+  if (rank && (*rank < 0 || *rank >= world.value_or(most)))
+    throw InputError(fmt::format("{}/rank: must be between 0 and {}, got {}", place, world.value_or(most) - 1, *rank));
+  out.rank = static_cast<Rank>(rank.value_or(-1));
+  out.world = static_cast<int>(world.value_or(0));
   const TraceJson* groups = member(*info, "pg_config");
   if (!groups || !groups->is_array()) return;
   for (const TraceJson& group : *groups) {

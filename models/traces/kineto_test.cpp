@@ -63,6 +63,20 @@ TEST_CASE("a kernel of NCCL that does not say its size is missing it, and is a c
   CHECK(read.ranks.front().operations[0].kind == Kind::compute);
 }
 
+TEST_CASE("a communication of unknown name is missing it, and a rank beyond the world is refused") {
+  const auto file = [](int rank) {
+    return trace_of(
+        kernel("ncclDevKernel_Generic_1(x)", 5, 10, 20, R"(, "Collective name": "coalesced", "In msg nelems": 1000, "dtype": "Float")"),
+        fmt::format(R"("distributedInfo": {{"rank": {}, "world_size": 4}})", rank));
+  };
+  const TraceFile read = parse_kineto(file(1), "r.json");
+  REQUIRE(read.missing.size() == 1);
+  CHECK(read.missing[0] ==
+        "r.json: event 0: the communication \"coalesced\" is none that is known; taken as a computation of the time it took");
+  CHECK(read.ranks.front().operations[0].kind == Kind::compute);
+  CHECK_THROWS_WITH_AS(parse_kineto(file(4), "r.json"), "r.json: /distributedInfo/rank: must be between 0 and 3, got 4", InputError);
+}
+
 TEST_CASE("with gloo the collectives are those of threads, and what lies between is computed") {
   const auto gloo = [](const char* name, int ts, int dur, int elements) {
     return fmt::format(R"({{"ph": "X", "cat": "cpu_op", "name": "gloo:{}", "tid": 5, "ts": {}, "dur": {}, "args": {{"Input Dims": [[{}]],

@@ -118,6 +118,22 @@ TEST_CASE("packet: a link that stays down makes the sender give up, and the erro
   CHECK(idle.network.stall() == "node0->switch (priority 0) waits: its link is down");
 }
 
+TEST_CASE("packet: a link is down until the last of its failures is over, in whatever order they are listed") {
+  const auto star = build(Star{.nodes = 2, .host_link = link_100g});
+  const auto end = [&](std::vector<LinkFailure> failures) {
+    PacketSettings s{.packet = 1_KB, .transport = PacketTransport::rdma};
+    s.faults.failures = std::move(failures);
+    s.timeout = 100_us;
+    Wires wires(*star, s);
+    wires.send(0, 1, 1_MB);
+    return wires.run()[0];
+  };
+  const SimTime once = end({{"node0->switch", 20_us, 80_us}});
+  CHECK(end({{"node0->switch", 20_us, 60_us}, {"node0->switch", 40_us, 80_us}}) == once);
+  CHECK(end({{"node0->switch", 40_us, 80_us}, {"node0->switch", 20_us, 60_us}}) == once);
+  CHECK(end({{"node0->switch", 20_us, 80_us}, {"node0->switch", 30_us, 40_us}}) == once);
+}
+
 TEST_CASE("packet: a failure of a link that does not exist is refused with all other problems") {
   const auto star = build(Star{.nodes = 2, .host_link = link_100g});
   PacketSettings s;

@@ -23,7 +23,7 @@ void PacketNetwork::arrive(std::uint32_t index) {
 void PacketNetwork::forward(const Packet& packet, std::uint32_t hop_index) {
   const HopEntry& hop = hops_[hop_index];
   Port& port = ports_[hop.link];
-  const bool idle = port.waiting == 0 && port.free_at <= now_ && !port.down && (port.paused >> hop.priority & 1) == 0;
+  const bool idle = port.waiting == 0 && port.free_at <= now_ && !port.down() && (port.paused >> hop.priority & 1) == 0;
   if (idle)
     transmit(port, hop.link, packet, hop_index);
   else
@@ -37,7 +37,7 @@ void PacketNetwork::wait(const Packet& packet, std::uint32_t hop_index) {
   Queue& queue = queues_[queue_index(hop.link, hop.priority)];
   // What an agent gives to a queue that is stuck would pile up there.
   const bool in_vain = port.standing != 0 && (port.standing >> hop.priority & 1) != 0 && packet.is() == PacketKind::datagram;
-  if (port.down || in_vain || !admits(port, hop, packet.bytes)) {
+  if (port.down() || in_vain || !admits(port, hop, packet.bytes)) {
     ++queue.dropped;
     return discard(packet);
   }
@@ -109,7 +109,7 @@ bool PacketNetwork::marks(Queue& queue, const Switch& at) {
 // Something waits at the port: serves it now, or when it is free.
 void PacketNetwork::wake(std::uint32_t index) {
   Port& port = ports_[index];
-  if (port.serve_pending || port.down) return;
+  if (port.serve_pending || port.down()) return;
   if (port.free_at <= now_) return serve(index);
   port.serve_pending = true;
   schedule(port.free_at, Event::serve, index);
@@ -118,7 +118,7 @@ void PacketNetwork::wake(std::uint32_t index) {
 // Sends the next packet of a free port: control first, then the priorities in turn.
 void PacketNetwork::serve(std::uint32_t index) {
   Port& port = ports_[index];
-  if (port.down || port.free_at > now_) return;
+  if (port.down() || port.free_at > now_) return;
   Packet packet;
   bool found = port.control_waiting > 0 && take_next(port, index, control_, packet);
   for (int i = 0; i < control_ && !found; ++i) {
@@ -248,7 +248,7 @@ void PacketNetwork::fail(std::uint32_t index) {
   Port& port = ports_[index];
   --faults_left_;
   --faults_ahead_[index];
-  port.down = true;
+  ++port.failures;
   for (int priority = 0; priority <= control_; ++priority) {
     Queue& queue = queues_[queue_index(index, priority)];
     while (!queue.packets.empty()) {
@@ -261,8 +261,7 @@ void PacketNetwork::fail(std::uint32_t index) {
 void PacketNetwork::recover(std::uint32_t index) {
   --faults_left_;
   --faults_ahead_[index];
-  ports_[index].down = false;
-  if (ports_[index].waiting > 0) wake(index);
+  if (--ports_[index].failures == 0 && ports_[index].waiting > 0) wake(index);
 }
 
 void PacketNetwork::note_queue(const HopEntry& hop, Queue& queue) {

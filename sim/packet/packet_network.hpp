@@ -157,7 +157,8 @@ class PacketNetwork {
     std::uint32_t kind = 0;             // in kinds_
     std::uint8_t paused = 0;            // a bit a priority
     std::uint8_t turn = 0;              // the priority served last
-    bool down = false;
+    std::uint8_t failures = 0;          // that have begun and not ended
+    bool down() const { return failures > 0; }
     bool lossy = false;
     bool serve_pending = false;  // an event will serve it
     std::uint8_t standing = 0;   // a bit a priority: found in a deadlock

@@ -89,7 +89,7 @@ std::vector<std::uint32_t> PacketNetwork::look_for_standing() {
     if (stands[i]) {
       if (port.at_switch == none) port.standing = static_cast<std::uint8_t>(port.standing | 1u << priority);
       add_blocked(i, true, flows);
-    } else if (port.down && faults_ahead_[i / classes_] == 0) {
+    } else if (port.down() && faults_ahead_[i / classes_] == 0) {
       add_blocked(i, false, flows);
     }
   }
@@ -115,10 +115,10 @@ std::string PacketNetwork::stall() const {
     const Port& port = ports_[i / classes_];
     const bool waits = !queues_[i].packets.empty() || queues_[i].first_flow != none;
     const bool paused = (port.paused >> (i % classes_) & 1) != 0;
-    const char* why = port.down && waits                    ? "waits: its link is down"
-                      : port.down && queues_[i].dropped > 0 ? "loses what it gets: its link is down"
-                      : paused && waits                     ? "waits: it is paused"
-                                                            : nullptr;
+    const char* why = port.down() && waits                    ? "waits: its link is down"
+                      : port.down() && queues_[i].dropped > 0 ? "loses what it gets: its link is down"
+                      : paused && waits                       ? "waits: it is paused"
+                                                              : nullptr;
     if (why) text += fmt::format("{}{} {}", text.empty() ? "" : "; ", name_of_queue(i), why);
   }
   return text;
