@@ -23,10 +23,11 @@ struct AlgorithmSettings {
   int group = 0;    // ranks in a group, such as the GPUs of a server; 0 is not given
   int servers = 0;  // that keep parameters; 0 is not given: 1
   ServerHosts server_hosts = ServerHosts::workers;
-  int channels = 1;  // concurrent parts of the message, each a copy of the algorithm; 0: nccl's choice, one a NIC
-  int pieces = 0;    // segments of each part that follow one another through the algorithm (pipelining); 0 is not given: 1
-  Bytes segment{0};  // 0 is not given; pieces follow from it where the size is known
-  int nics = 0;      // of a server, for nccl; 0 is not given: 1
+  int channels = 1;              // concurrent parts of the message, each a copy of the algorithm; 0: nccl's choice, one a NIC
+  bool channels_follow = false;  // from the servers, or from the size of a call: they were not given
+  int pieces = 0;                // segments of each part that follow one another through the algorithm (pipelining); 0 is not given: 1
+  Bytes segment{0};              // 0 is not given; pieces follow from it where the size is known
+  int nics = 0;                  // of a server, for nccl; 0 is not given: 1
   NcclAlgorithm nccl = NcclAlgorithm::automatic;
   NcclProtocol protocol = NcclProtocol::automatic;
   std::optional<bool> pxn = {};            // of nccl's alltoall; not given: no

@@ -13,9 +13,20 @@ namespace weft {
 namespace {
 
 constexpr int most_pieces = 128;        // chosen here; the more, the more messages are simulated
-constexpr int most_segments = 1 << 12;  // asked for
+constexpr int most_segments = 1 << 12;  // of a library's rule
+constexpr int most_asked = 1 << 16;     // as "pieces" may be
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// How many segments the scenario asks for. Throws InputError where they are too many.
+int segments_asked(Bytes segment, std::int64_t bytes) {
+  const std::int64_t segments = std::max<std::int64_t>(1, ceil_div(bytes, segment.count));
+  if (segments > most_asked)
+    throw InputError(
+        fmt::format("/workload/algorithm/segment: {} cuts {} into {} segments, and at most {} are simulated: write at least {}",
+                    to_string(segment), to_string(Bytes{bytes}), segments, most_asked, to_string(Bytes{ceil_div(bytes, most_asked)})));
+  return static_cast<int>(segments);
+}
 
 // The way between two ranks, by a hash of its own: to ask for it counts as no flow.
 struct Way {
@@ -40,7 +51,7 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
           passes(DeviceKind::memory)};
 }
 
-SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, AlgorithmChoice choice) {
+SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
   AlgorithmSettings& s = choice.settings;
   const NcclQuestion question = nccl_question(q, s);
   const int ranks = question.ranks, gpus = ranks_by_server(q.scenario, s).most;
@@ -48,9 +59,11 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
   s.nccl = regime.pattern;
   s.protocol = regime.protocol;
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
-  if (without_server_defaults(q.scenario, asked).settings.channels == 0) {
+  if (s.channels_follow) {
     s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
     if (question.servers > 1) regime.connections = std::max(1, regime.channels / channels_of(s));  // it doubles the channels that it finds
+  } else if (regime.channels > 0) {
+    regime.channels = channels_of(s);
   }
   const bool switched = nvswitches_add(regime) || regime.pattern == NcclAlgorithm::collnet_direct;
   if (switched) s.channels = 1;
@@ -63,10 +76,13 @@ SizedChoice nccl_for_size(const SizedQuestion& q, const AlgorithmChoice& asked, 
     const Bytes part{ceil_div(q.size.count, std::int64_t{parts} * (chain || sharp ? 1 : 2))};
     const int between = sharp ? 1 : std::bit_width(static_cast<unsigned>(question.servers));
     const int hops = chain ? ranks : 2 * (between + (switched ? 1 : gpus));
-    const Bytes chunk = s.segment.count > 0 ? s.segment : nccl_chunk(regime.protocol, part, hops);
-    s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, most_pieces));
-    if (chain && regime.protocol == NcclProtocol::ll && s.segment.count == 0)
+    const Bytes chunk = nccl_chunk(regime.protocol, part, hops);
+    if (s.segment.count > 0)
+      s.pieces = segments_asked(s.segment, part.count);
+    else if (chain && regime.protocol == NcclProtocol::ll)
       s.pieces = std::min(ll_chain_turns(question, q.size), most_pieces);
+    else
+      s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, most_pieces));
   }
   if (chain && regime.protocol == NcclProtocol::ll) regime.sending = ll_chain_sending(question, q.size, std::max(s.pieces, 1));
   s.segment = {};
@@ -139,7 +155,7 @@ SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
   AlgorithmChoice choice = with_server_defaults(q.scenario, asked);
   if (!depends_on_size(q.scenario, choice)) return {std::move(choice)};
   const Algorithm& algorithm = *find_algorithm(q.scenario.workload.collective, choice.name);
-  if (algorithm.cuts_itself) return nccl_for_size(q, asked, std::move(choice));
+  if (algorithm.cuts_itself) return nccl_for_size(q, std::move(choice));
   if (algorithm.chooses != nullptr) {
     const Request chosen = algorithm.chooses(request_of(q.scenario, choice), q.size);
     choice.name = chosen.algorithm;
@@ -152,9 +168,12 @@ SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
   whole.settings.segment = {};
   const Price one = price(whole);
   const double chunk_bytes = static_cast<double>(q.size.count) / std::max(one.chunks, 1);
-  s.pieces = s.segment.count > 0
-                 ? static_cast<int>(std::clamp(std::ceil(chunk_bytes / static_cast<double>(s.segment.count)), 1.0, double{most_segments}))
-                 : pieces_done_first(q, one.steps, chunk_bytes);
+  if (asked.settings.segment.count > 0)
+    s.pieces = segments_asked(s.segment, std::llround(std::ceil(chunk_bytes)));
+  else if (s.segment.count > 0)
+    s.pieces = static_cast<int>(std::clamp(std::ceil(chunk_bytes / static_cast<double>(s.segment.count)), 1.0, double{most_segments}));
+  else
+    s.pieces = pieces_done_first(q, one.steps, chunk_bytes);
   s.segment = {};
   return {std::move(choice)};
 }

@@ -200,6 +200,31 @@ TEST_CASE(
   CHECK(sized(json, 64_MiB).choice.settings.pieces == 1);
 }
 
+TEST_CASE("sized: so many segments as are asked for are simulated, or none") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["collective"] = "broadcast";
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "chain", "segment": "1KiB"})");
+  CHECK(sized(json, 64_MiB).choice.settings.pieces == 65'536);
+  CHECK_THROWS_WITH_AS(
+      sized(json, 128_MiB),
+      "/workload/algorithm/segment: 1KiB cuts 128MiB into 131072 segments, and at most 65536 are simulated: write at least 2KiB",
+      InputError);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "protocol": "simple", "channels": 1, "segment": "64KiB"})");
+  CHECK(sized(json, 64_MiB).choice.settings.pieces == 1024);
+}
+
+TEST_CASE("sized: nccl's channels that are given are those, also where it would have found as many") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "ring", "protocol": "ll", "channels": 8})");
+  const SizedChoice given = sized(json, 32_KiB);
+  CHECK(given.choice.settings.channels == 8);
+  CHECK(given.regime.channels == 8);
+  CHECK(given.regime.connections == 1);
+  json["workload"]["algorithm"].erase("channels");
+  CHECK(sized(json, 32_KiB).choice.settings.channels < 8);
+  CHECK(to_json(scenario_of(to_json(scenario_of(json)))) == to_json(scenario_of(json)));
+}
+
 TEST_CASE("sized: a segment and pieces together are refused, and a segment where nothing can be cut") {
   Json json = Json::parse(two_servers);
   json["workload"]["algorithm"] = Json::parse(R"({"name": "ring", "segment": "64KiB", "pieces": 2})");

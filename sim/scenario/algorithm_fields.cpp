@@ -161,7 +161,8 @@ Declaration<AlgorithmChoice> Declared<AlgorithmChoice>::declaration() {
                                "The number of channels: parts of the message that run the algorithm side by side.", at_least(1));
       if (name == "nccl") {
         channels.doc = "NCCL's channels, parts of the message; one for each NIC of a server when not given.";
-        channels.writes(not_zero(&Settings::channels));
+        channels.writes(
+            [](const Settings& s) { return s.channels_follow || s.channels == 0 ? Json(Json::value_t::discarded) : Json(s.channels); });
       }
       fields.push_back(channels);
       auto pieces = optional("pieces", &Settings::pieces,

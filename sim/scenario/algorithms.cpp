@@ -77,6 +77,7 @@ AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
   if (s.nics == 0) s.nics = at.servers > 1 ? std::clamp(scenario.server.nic_count(), 1, gpus) : 1;
   const bool may_relay = scenario.workload.collective == Collective::alltoall && !s.pxn && at.ranks.empty();
   if (may_relay && s.nics > 1 && at.servers > 1 && gpus == scenario.server.gpu_count() && nvlinks_join_all(scenario.server)) s.pxn = true;
+  s.channels_follow |= s.channels == 0;
   if (s.channels == 0 && s.pxn.value_or(false)) s.channels = 1;  // what it relays goes on in one message
   if (s.channels == 0) {
     const NvlinkRings rings = rings_of(scenario, s);
@@ -116,16 +117,14 @@ AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice c
 
 AlgorithmChoice without_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   AlgorithmChoice open = choice;
-  const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   AlgorithmSettings& s = open.settings;
   s.group = 0, s.nics = 0, s.pxn.reset(), s.library.reset();
-  if (algorithm && algorithm->cuts_itself) s.channels = 0;
   const AlgorithmSettings of_server = with_server_defaults(scenario, open).settings;
   if (s = choice.settings; s.group == of_server.group) s.group = 0;
   if (s.nics == of_server.nics) s.nics = 0;
   if (s.pxn == of_server.pxn) s.pxn.reset();
   if (s.library == of_server.library) s.library.reset();
-  if (algorithm && algorithm->cuts_itself && s.channels == of_server.channels) s.channels = 0;
+  if (s.channels_follow) s.channels = 0, s.channels_follow = false;
   return open;
 }
 

@@ -166,7 +166,7 @@ TEST_CASE("simulator: a scenario's own settings of nccl stay, those that follow 
   CHECK(open.settings.nics == 0);
   CHECK(open.settings.channels == 0);
   AlgorithmChoice own = s.workload.algorithms.front();
-  own.settings.channels = 3, own.settings.group = 4;
+  own.settings.channels = 3, own.settings.channels_follow = false, own.settings.group = 4;
   CHECK(without_server_defaults(s, own).settings.channels == 3);
   CHECK(without_server_defaults(s, own).settings.group == 4);
 }
