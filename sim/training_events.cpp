@@ -6,24 +6,32 @@
 namespace weft {
 namespace {
 
-// A scenario of the same cluster with nothing beside the workload.
-Scenario quiet(const Scenario& scenario, int ranks) {
+// The scenario once so many ranks are under way, without what happens between steps.
+Scenario under_way(const Scenario& scenario, int ranks) {
   Scenario out = scenario;
   out.workload.ranks = ranks;
   out.workload.training.events.clear();
   out.workload.training.checkpoints = {};
   out.start_skew.reset();
-  out.jobs.clear();
-  out.traffic.clear();
-  out.copies.clear();
   return out;
 }
 
+// Each part of a model is broadcast among the ranks that have it, and all parts at the same time: the time is that of the first, among
+// ranks placed as those are. Jobs beside are left out.
 SimTime broadcast_of_parameters(const Scenario& scenario, int ranks, const Prover& prover) {
-  if (ranks == 1) return {};
-  Scenario alone = quiet(scenario, ranks);
+  Scenario alone = under_way(scenario, ranks);
   Workload& w = alone.workload;
-  const Bytes parameters = Bytes{static_cast<std::int64_t>(size_of(w.dtype))} * w.training.model.table->parameters();
+  const int parts = w.training.model_parallel;
+  if (ranks == parts) return {};
+  const std::int64_t of_part = (w.training.model.table->parameters() + parts - 1) / parts;
+  const Bytes parameters = Bytes{static_cast<std::int64_t>(size_of(w.dtype))} * of_part;
+  if (parts > 1) {
+    const std::vector<int> all = place(alone.placement, ranks, alone.fabric.spec, alone.server);
+    alone.placement = {.policy = PlacementPolicy::list};
+    for (int r = 0; r < ranks; r += parts) alone.placement.nodes.push_back(all[static_cast<std::size_t>(r)]);
+    w.ranks = ranks / parts;
+  }
+  alone.jobs.clear();
   w.training = {};
   w.compressions = {};
   w.collective = Collective::broadcast;
@@ -87,7 +95,7 @@ class Run {
   const AtRanks& at(int ranks) {
     const auto known = at_ranks_.find(ranks);
     if (known != at_ranks_.end()) return known->second;
-    const Scenario alone = quiet(scenario_, ranks);
+    const Scenario alone = under_way(scenario_, ranks);
     Experiment other(alone, algorithm_, {}, prover_);
     const Row out = other.run(scenario_.workload.sizes.front(), {.each_alone = false});
     if (unproved_.empty()) unproved_ = out.unproved;

@@ -42,9 +42,7 @@ TrainingJob::TrainingJob(const Scenario& scenario, const Schedule& schedule, con
   const Model& model = *training.model.table;
   const Bytes computed{static_cast<std::int64_t>(size_of(workload.dtype))};
   const Bytes on_wire{static_cast<std::int64_t>(size_of(training.gradient_dtype.value_or(workload.dtype)))};
-  const StepTimes times =
-      compute_times(model, *training.device.profile,
-                    {.batch = training.batch_per_gpu, .dtype = std::string(name_of(workload.dtype)), .optimizer = training.optimizer});
+  const StepTimes times = compute_times(model, *training.device.profile, workload.compute_request());
   step_ = training_step(model, times, *training.device.profile,
                         {.computed = computed, .on_wire = on_wire, .nan_check = training.nan_check, .parts = training.model_parallel});
   alone_ =

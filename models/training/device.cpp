@@ -3,6 +3,7 @@
 #include "kernels/base/hash.hpp"
 #include "models/fabric/validation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -28,7 +29,9 @@ double bytes_per_parameter(Optimizer o) {
   return 0;
 }
 
-SimTime picoseconds(double seconds) { return {std::llround(seconds * 1e12)}; }
+constexpr double longest_step_s = 1e6;  // sums of a few such times are still times
+
+SimTime picoseconds(double seconds) { return {std::llround(std::min(seconds, longest_step_s) * 1e12)}; }
 
 struct Work {
   double flops, elements;
@@ -72,7 +75,9 @@ class Estimate {
 };
 
 SimTime scaled(SimTime measured, int batch, int measured_batch) {
-  return {static_cast<std::int64_t>(Int128{measured.ps} * batch / measured_batch)};
+  return picoseconds(static_cast<double>(measured.ps) * 1e-12 * batch / measured_batch) < picoseconds(longest_step_s)
+             ? SimTime{static_cast<std::int64_t>(Int128{measured.ps} * batch / measured_batch)}
+             : picoseconds(longest_step_s);
 }
 
 }  // namespace
@@ -145,6 +150,11 @@ StepTimes compute_times(const Model& model, const DeviceProfile& device, const C
   }
   if (request.optimizer != Optimizer::none)
     times.optimizer = device.launch + estimate.memory(bytes_per_parameter(request.optimizer) * static_cast<double>(model.parameters()));
+  double seconds = times.optimizer.seconds();
+  for (const LayerTimes& l : times.layers) seconds += l.forward.seconds() + l.backward.seconds();
+  if (seconds >= longest_step_s)
+    throw InputError(fmt::format("a step of {} samples of {} on {} takes longer than {:.0f} s, the most that is simulated", request.batch,
+                                 model.name, device.name, longest_step_s));
   return times;
 }
 

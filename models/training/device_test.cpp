@@ -87,6 +87,9 @@ TEST_CASE("devices: more samples take longer, and longer than in proportion neve
 TEST_CASE("devices: a request that the profile cannot serve is refused") {
   const Model m = known_model("resnet50");
   CHECK_THROWS_WITH_AS(compute_times(m, device("v100"), {.batch = 0}), "batch: must be at least 1, got 0", InputError);
+  CHECK_THROWS_WITH_AS(compute_times(m, device("v100"), {.batch = 2'000'000'000}),
+                       "a step of 2000000000 samples of resnet50 on v100 takes longer than 1000000 s, the most that is simulated",
+                       InputError);
   CHECK_THROWS_WITH_AS(compute_times(m, device("v100"), {.dtype = "tf32"}), "device v100: no rates for \"tf32\"; it has float16, float32",
                        InputError);
 }

@@ -64,6 +64,9 @@ std::vector<Problem> compression_problems(const Json& json, const Scenario& scen
   if (w.op != ReduceOp::sum) out.push_back({"/workload/op", fmt::format("must be \"sum\" to be compressed, got \"{}\"", name_of(w.op))});
   if (w.dtype != DType::float32)
     out.push_back({"/workload/dtype", fmt::format("must be \"float32\" to be compressed, got \"{}\"", name_of(w.dtype))});
+  if (w.training.gradient_dtype && *w.training.gradient_dtype != DType::float32)
+    out.push_back({"/workload/gradient_dtype",
+                   fmt::format("must be \"float32\" where gradients are compressed, got \"{}\"", name_of(*w.training.gradient_dtype))});
   if (!traits_of(scenario.network).programs)
     out.push_back({"/network", fmt::format("compressed all-reduces run on {}, got \"{}\"", networks_that(&NetworkTraits::programs),
                                            name_of(scenario.network))});

@@ -53,11 +53,20 @@ void check_extra_servers(const Scenario& scenario, std::size_t i, const std::str
   row.workload.training.engines = {scenario.workload.training.engines[i]};
   const int servers = extra_servers_of_engine(row), ranks = ranks_of(row);
   const auto places = static_cast<int>(endpoints(scenario.fabric.spec, scenario.server));
-  if (servers > places - ranks)
+  if (servers > 0 && servers > places - ranks)
     found.add(at + "/server_hosts",
               fmt::format("{} parameter servers on hosts of their own need as many endpoints; the fabric has {}, of which "
                           "{} are taken by ranks: write fewer \"ranks\" or \"servers\"",
                           servers, places, ranks));
+}
+
+// When so many ranks have joined that it has these.
+void check_grown(const Scenario& grown, Found& found) {
+  const Scenario calls = scenario_of_calls(grown);
+  for (std::size_t i = 0; i < grown.workload.training.engines.size(); ++i) check_extra_servers(grown, i, found.element("engine", i), found);
+  for (const AlgorithmChoice& choice : calls.workload.algorithms)
+    for (const Problem& problem : algorithm_problems(calls, choice, ""))
+      found.add("/events", fmt::format("make {} ranks, with which {}: {}", ranks_of(grown), choice.name, problem.what));
 }
 
 void check_options(const Scenario& scenario, Found& found) {
@@ -93,14 +102,35 @@ void check_options(const Scenario& scenario, Found& found) {
     else if (grown % parts != 0)
       found.add(at + "/ranks", fmt::format("makes {} ranks, of which {} cannot share each model", grown, parts));
   }
+  if (grown > ranks && grown <= places) {
+    Scenario row = scenario;
+    row.workload.ranks = grown;
+    row.workload.training.events.clear();
+    if (!scenario.jobs.empty()) found.add("/events", "ranks cannot join beside other jobs: leave out the growth or the jobs");
+    if (grown % parts == 0) check_grown(row, found);
+  }
   if (grown > ranks && (scenario.placement.policy == PlacementPolicy::list || scenario.placement.policy == PlacementPolicy::hdrm))
     found.add("/events", "ranks join on endpoints that the placement gives them: it must be \"linear\", \"random\" or \"round_robin\"");
 }
 
-void check_compute(const TrainingChoice& training, DType dtype, Found& found) {
+void check_duration(const Workload& workload, Found& found) {
+  try {
+    compute_times(*workload.training.model.table, *workload.training.device.profile, workload.compute_request());
+  } catch (const InputError& error) {
+    found.add("/batch_per_gpu", error.what());
+  }
+}
+
+void check_compute(const Workload& workload, Found& found) {
+  const TrainingChoice& training = workload.training;
+  const DType dtype = workload.dtype;
   if (!training.device.profile) return found.add("/device", "missing: write the GPU that computes, such as \"v100\"");
   const auto& rates = training.device.profile->rates;
-  if (rates.contains(std::string(name_of(dtype)))) return;
+  if (training.tf32 && dtype != DType::float32)
+    return found.add("/tf32", fmt::format("goes with \"dtype\": \"float32\", got \"{}\"", name_of(dtype)));
+  if (training.tf32 && !rates.contains("tf32"))
+    return found.add("/tf32", fmt::format("device \"{}\" has no rates for TF32", training.device.profile->name));
+  if (rates.contains(std::string(name_of(dtype)))) return check_duration(workload, found);
   std::vector<std::string> known;
   for (const auto& [name, rate] : rates)
     for (const DType one : all_dtypes())
@@ -132,7 +162,7 @@ std::vector<Problem> training_problems(const Json& json, const Scenario& scenari
   Found found(json.at("workload"));
   const Workload& w = scenario.workload;
   if (!w.training.given()) {
-    for (const char* key : {"batch_per_gpu", "device", "engine", "optimizer", "gradient_dtype", "nan_check", "forward_by_layer",
+    for (const char* key : {"batch_per_gpu", "device", "engine", "optimizer", "gradient_dtype", "tf32", "nan_check", "forward_by_layer",
                             "model_parallel", "stragglers", "detail", "checkpoints", "events"})
       if (found.written(key)) found.add(fmt::format("/{}", key), "goes with a \"model\" to train, and there is none");
     return found.take();
@@ -143,7 +173,7 @@ std::vector<Problem> training_problems(const Json& json, const Scenario& scenari
   if (w.collective != Collective::allreduce)
     found.add("/collective", fmt::format("gradients are reduced by \"allreduce\", got \"{}\"", name_of(w.collective)));
   if (w.op != ReduceOp::sum) found.add("/op", fmt::format("gradients are reduced by \"sum\", got \"{}\"", name_of(w.op)));
-  check_compute(w.training, w.dtype, found);
+  check_compute(w, found);
   if (w.training.engines.empty())
     found.add("/engine", "missing: write one of \"none\", \"ddp\", \"horovod\", \"byteps\", \"aiacc\", or a list of such");
   const DType on_wire = w.training.gradient_dtype.value_or(w.dtype);

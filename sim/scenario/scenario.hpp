@@ -156,6 +156,7 @@ struct TrainingChoice {
   std::vector<EngineChoice> engines = {};
   Optimizer optimizer = Optimizer::sgd_momentum;
   std::optional<DType> gradient_dtype = {};  // on the wire; as computed when not given
+  bool tf32 = false;                         // layers of float32 compute in TF32
   bool nan_check = false;                    // each gradient is read once more when it is ready
   bool forward_by_layer = false;             // a layer's forward waits for its own gradients only, and updates its parameters first
   int model_parallel = 1;                    // ranks that share the layers of a model; all-reduces join those with the same part
@@ -182,6 +183,11 @@ struct Workload {
   TrainingChoice training = {};                      // then all-reduces of its gradients, all of which are the one size
   std::vector<CompressionChoice> compressions = {};  // to compare; empty: nothing is compressed
   bool has_program() const { return !program.empty() || trace.given(); }
+  // How the layers of the model are computed.
+  ComputeRequest compute_request() const {
+    return {
+        .batch = training.batch_per_gpu, .dtype = training.tf32 ? "tf32" : std::string(name_of(dtype)), .optimizer = training.optimizer};
+  }
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 

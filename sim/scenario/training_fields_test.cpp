@@ -141,12 +141,27 @@ TEST_CASE("training: what a step has besides is read, written again, and refused
 
   CHECK(problem("/workload/gradient_dtype", "int32") ==
         Lines{"f.json: /workload/gradient_dtype: must be \"float32\", \"float16\" or \"bfloat16\", got \"int32\""});
+  CHECK(problem("/workload/tf32", true) == Lines{"f.json: /workload/tf32: device \"v100\" has no rates for TF32"});
   CHECK(problem("/workload/model_parallel", 3) == Lines{"f.json: /workload/model_parallel: must divide the 4 ranks, got 3"});
   CHECK(problem("/workload/stragglers", Json{{"spread", 0.1}, {"ranks", {4}}}) ==
         Lines{"f.json: /workload/stragglers/ranks/0: must be between 0 and 3, got 4"});
   CHECK(problem("/workload/events", Json::array({{{"type", "growth"}, {"after_step", 6}, {"ranks", 2}}})) ==
         Lines{"f.json: /workload/events/0/after_step: must be at most 5, the \"iterations\", got 6",
               "f.json: /workload/events/0/ranks: makes 6 ranks of the 4 endpoints of the fabric"});
+  Json beside = trained_with("/workload/events", Json::array({{{"type", "growth"}, {"after_step", 1}, {"ranks", 1}}}));
+  beside["workload"]["ranks"] = 1;
+  beside["jobs"] = Json::array({{{"name", "b"}, {"ranks", 2}}});
+  CHECK(lines_for(beside) == Lines{"f.json: /workload/events: ranks cannot join beside other jobs: leave out the growth or the jobs"});
+  Json grouped = trained_with("/workload/events", Json::array({{{"type", "growth"}, {"after_step", 1}, {"ranks", 1}}}));
+  grouped["workload"]["ranks"] = 2;
+  grouped["workload"]["algorithm"] = {{"name", "hierarchical_ring"}, {"group", 2}};
+  CHECK(lines_for(grouped) ==
+        Lines{"f.json: /workload/events: make 3 ranks, with which hierarchical_ring: must divide the 3 ranks (1, 3), got 2"});
+  Json narrow = trained_with("/workload/gradient_dtype", "float16");
+  narrow["workload"]["compression"] = "gtopk";
+  CHECK(lines_for(narrow) ==
+        Lines{"f.json: /workload/gradient_dtype: must be \"float32\" where gradients are compressed, got \"float16\""});
+  CHECK(problem("/workload/ranks", 9) == Lines{"f.json: /workload/ranks: must be at most 4, the endpoints of the fabric, got 9"});
   CHECK(lines_for(with("/workload/nan_check", true)) ==
         Lines{"f.json: /workload/nan_check: goes with a \"model\" to train, and there is none"});
 }

@@ -85,6 +85,10 @@ Fields<TrainingChoice> training_option_fields() {
       optional("gradient_dtype", &T::gradient_dtype,
                "Type of gradients on the wire, such as float16: each is converted when it is ready and back before the update; as "
                "\"dtype\" when not given."),
+      unless_default(optional("tf32", &T::tf32,
+                              "Whether layers of float32 compute in TF32, as frameworks have convolutions do where nobody says otherwise; "
+                              "false when not given."),
+                     &T::tf32),
       unless_default(optional("nan_check", &T::nan_check,
                               "Whether each gradient is read once more when it is ready, to find values that are not numbers."),
                      &T::nan_check),

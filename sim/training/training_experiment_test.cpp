@@ -224,6 +224,35 @@ TEST_CASE("training: a failure costs its pause, the checkpoint, a broadcast and 
         doctest::Approx((two.time.seconds() + plain.time.seconds()) / 2).epsilon(0.001));
 }
 
+TEST_CASE("training: ranks that join meet the traffic that the others have met") {
+  Json json = training("none", 64);
+  json["workload"]["iterations"] = 4;
+  json["traffic"] = Json::array({{{"pattern", "incast"}, {"to", 0}, {"size", "1MB"}}});
+  json["workload"]["ranks"] = 2;
+  const SimTime two = outcome(json).time;
+  json["workload"]["ranks"] = 4;
+  const SimTime four = outcome(json).time;
+  json["workload"]["ranks"] = 2;
+  json["workload"]["events"] = Json::array({{{"type", "growth"}, {"after_step", 2}, {"ranks", 2}}});
+  const Row grown = outcome(json);
+  CHECK((grown.time - grown.training->events).seconds() == doctest::Approx((two.seconds() + four.seconds()) / 2).epsilon(0.001));
+}
+
+TEST_CASE("training: after a failure each part of a model is broadcast among the ranks that have it") {
+  Json json = training("none", 64);
+  json["workload"]["iterations"] = 2;
+  json["workload"]["events"] = Json::array({{{"type", "failure"}, {"after_step", 1}}});
+  const auto broadcast = [&](int parts) {
+    json["workload"]["model_parallel"] = parts;
+    const Row row = outcome(json);
+    const double both = 2 * row.training->events.seconds();
+    return both - (row.time.seconds() - row.training->events.seconds());  // less the step that is done again
+  };
+  // Two rounds of all parameters among four ranks; one of half of them between two.
+  CHECK(broadcast(2) == doctest::Approx(broadcast(1) / 4).epsilon(0.01));
+  CHECK(broadcast(4) == doctest::Approx(0));
+}
+
 TEST_CASE("training: a timeline has what each rank computes, its streams and control messages") {
   const Scenario s = cases_of(training("aiacc", 16)).front().scenario;
   Timeline timeline;

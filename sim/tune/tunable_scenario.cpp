@@ -94,6 +94,7 @@ std::vector<Choice> TunableScenario::engine_choices() const {
   const Json engine = to_json(at({}).scenario).at("workload").at("engine").at(0);
   for (const EngineSetting& setting : engine_settings())
     if (engine.contains(setting.key)) out.push_back(choice_of(std::string("/workload/engine/") + setting.key, setting.values));
+  if (engine.contains("server_hosts")) return out;  // it pushes gradients to servers of its own, whatever the algorithm
   std::vector<Json> algorithms;
   for (const char* name : {"ring", "hierarchical_ring"})
     for (const int channels : {1, 2, 4}) {

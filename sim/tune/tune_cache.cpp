@@ -70,6 +70,8 @@ TuneCache TuneCache::from_json(std::string_view text, const std::string& where) 
   TuneCache cache;
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) throw InputError(fmt::format("{}: is no cache of tuned settings: it is not JSON", where));
+  if (!json.is_object() || !json.contains("entries") || !json.at("entries").is_array())
+    throw InputError(fmt::format("{}: is no cache of tuned settings: it has no list \"entries\"", where));
   std::size_t i = 0;
   try {
     if (json.at("schema") != 1) throw InputError("schema must be 1");

@@ -84,6 +84,8 @@ TEST_CASE("tune cache: what is written is read again, and a damaged file is refu
   CHECK(again.find(path("aab"), star(3))->difference == 0);
   CHECK_THROWS_WITH_AS(TuneCache::from_json("{", "c.json"), doctest::Contains("c.json: is no cache of tuned settings: it is not JSON"),
                        InputError);
+  CHECK_THROWS_WITH_AS(TuneCache::from_json(R"({"schema": 1, "name": "x"})", "c.json"),
+                       "c.json: is no cache of tuned settings: it has no list \"entries\"", InputError);
   CHECK_THROWS_WITH_AS(TuneCache::from_json(R"({"schema": 1, "entries": [{"name": "x", "cost": 1, "settings": {},
       "model": {"labels": ["a"], "nodes": [0], "edges": [[0, 5]]}, "fabric": {}}]})",
                                             "c.json"),

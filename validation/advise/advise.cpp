@@ -5,6 +5,7 @@
 #include "sim/cli/commands.hpp"
 #include "sim/files/files.hpp"
 #include "sim/report/plot.hpp"
+#include "sim/results/output_files.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/advise/advise_files.hpp"
 #include "validation/advise/search.hpp"
@@ -118,7 +119,6 @@ void write_files(const Advisor& a, const AdviseArguments& arguments) {
     files.emplace_back("nccl_settings.sh", nccl_settings(advice));
   }
   files.emplace_back("advice.svg", drawn_by_gnuplot(advice_plot(advice)));
-  std::filesystem::create_directories(folder);
   for (const auto& [name, text] : files) write_file(folder / name, text);
 }
 
@@ -129,6 +129,13 @@ void refuse_what_it_has(const AdviseArguments& arguments) {
     if (std::filesystem::exists(std::filesystem::path(*arguments.output) / name))
       problems.push_back(fmt::format("{}: has {} already; --force replaces it", *arguments.output, name));
   if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+void make_folder(const std::string& folder) {
+  refuse_empty_name("-o", folder, "a folder");
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) throw InputError(fmt::format("-o {}: cannot be written to: {}", folder, failed.message()));
 }
 
 Case case_of(const AdviseArguments& arguments) {
@@ -151,6 +158,7 @@ Case case_of(const AdviseArguments& arguments) {
 int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ostream& err) {
   refuse_what_it_has(arguments);
   Advisor advisor(case_of(arguments).scenario, err);
+  if (arguments.output) make_folder(*arguments.output);
   advisor.simulate();
   const Scenario& s = advisor.scenario();
   const auto calibration = calibration_in(ProfileLibrary::beside(arguments.scenario).calibration(s.hardware.name));

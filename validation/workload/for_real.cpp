@@ -10,9 +10,7 @@ namespace weft {
 
 StepWork step_work(const Scenario& scenario) {
   const TrainingChoice& t = scenario.workload.training;
-  const StepTimes times =
-      compute_times(*t.model.table, *t.device.profile,
-                    {.batch = t.batch_per_gpu, .dtype = std::string(name_of(scenario.workload.dtype)), .optimizer = t.optimizer});
+  const StepTimes times = compute_times(*t.model.table, *t.device.profile, scenario.workload.compute_request());
   const TrainingStep step = training_step(*t.model.table, times, Bytes{static_cast<std::int64_t>(sizeof(float))});
   StepWork work{.forward = step.forward, .optimizer = step.optimizer, .backward = {}, .gradients = step.gradients};
   for (const TrainingStep::Backward& layer : step.backward) work.backward.push_back({layer.duration, layer.gradients});
