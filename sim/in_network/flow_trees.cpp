@@ -76,12 +76,21 @@ InNetworkRun FlowTrees::Flows::result() const {
   return out;
 }
 
-// With whoever adds up at the same time, as far as that is known when the iteration begins: those that are running, and those that
-// will begin before it can end.
+// Whether both have aggregators of one switch.
+bool FlowTrees::Flows::meet(const JobState& a, const JobState& b) {
+  return std::ranges::any_of(a.switches, [&](NodeId at) { return std::ranges::binary_search(b.switches, at); });
+}
+
+// With whoever adds up in the same switches at the same time, as far as that is known when the iteration begins: those that are running,
+// and those that will begin before it can end.
 double FlowTrees::Flows::share_of_collisions(std::size_t j) const {
   std::vector<AtpLoad> loads;
   for (std::size_t k = 0; k < jobs_.size(); ++k) {
     AtpLoad& load = loads.emplace_back(states_[k].load);
+    if (k != j && !meet(states_[j], states_[k])) {
+      load.present = 0;
+      continue;
+    }
     if (k == j || (!states_[k].rounds.empty() && states_[k].rounds.front().on_its_way)) continue;
     const SimTime later = states_[k].announced;
     load.present = later == SimTime::never()
@@ -130,6 +139,9 @@ void FlowTrees::Flows::add_job(std::size_t j, const AtpSettings& settings) {
   states_[j].collides = true;
   states_[j].forwarded = settings.forwarded;
   states_[j].load = load_of(j, settings);
+  for (const int w : cluster.workers()) states_[j].switches.push_back(cluster.edge_switch(w));
+  for (const int server : tasks_[j].servers) states_[j].switches.push_back(cluster.edge_switch(server));
+  std::ranges::sort(states_[j].switches);
   const std::vector<AtpFlow> flows = atp_flows({&tasks_[j].task, 1}, programmable_);
   for (std::size_t f = 0; f < flows.size(); ++f) {
     const int server = tasks_[j].servers[f];

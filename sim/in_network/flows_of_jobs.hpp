@@ -96,6 +96,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     bool collides = false;                    // packets find others in their place
     double forwarded = 0;                     // of packets, whatever the switches have room for
     AtpLoad load = {};
+    std::vector<NodeId> switches = {};     // with its aggregators, sorted
     SimTime least = {};                    // that its latest round takes
     SimTime last_end = {};                 // of rounds
     SimTime announced = SimTime::never();  // of the next iteration, until it is on its way
@@ -225,6 +226,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     }
   }
 
+  static bool meet(const JobState& a, const JobState& b);
   double share_of_collisions(std::size_t j) const;
   void limit_by_pipelines(JobState& state) const;
   AtpLoad load_of(std::size_t j, const AtpSettings& settings) const;

@@ -395,6 +395,22 @@ TEST_CASE("in-network: aggregators that are split let no job touch the other") {
   }
 }
 
+TEST_CASE("in-network: jobs of ATP below different switches do not collide, however few aggregators each switch has") {
+  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
+    CAPTURE(name_of(network));
+    Scenario s = star(0, 3, network);
+    const LinkSpec link{100_Gbps, 1_us};
+    s.fabric.spec.emplace<FatTree>(FatTree{.leaves = 4, .nodes_per_leaf = 4, .spines = 2, .host_link = link, .fabric_link = link});
+    AlgorithmChoice choice = atp(128), others = atp(128);
+    choice.atp.server_nodes = {3};
+    others.atp.server_nodes = {7};
+    s.placement = {.policy = PlacementPolicy::list, .nodes = {0, 1, 2}};
+    const double alone = us(s, choice, 1_MiB);
+    s.jobs = {JobChoice{.name = "b", .algorithm = others, .ranks = 3, .placement = {.policy = PlacementPolicy::list, .nodes = {4, 5, 6}}}};
+    CHECK(us(s, choice, 1_MiB) == doctest::Approx(alone).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("in-network: a job of SwitchML without slots is named, on both networks") {
   AlgorithmChoice one{"switchml"};
   one.switchml.slots = 1;
