@@ -1,5 +1,7 @@
 #include "sim/training_events.hpp"
 
+#include "models/server/server_fabric.hpp"
+
 #include <algorithm>
 #include <map>
 
