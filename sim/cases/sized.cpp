@@ -63,7 +63,7 @@ SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
     s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
     if (question.servers > 1) regime.connections = std::max(1, regime.channels / channels_of(s));  // it doubles the channels that it finds
   } else if (regime.channels > 0) {
-    regime.channels = channels_of(s);
+    regime.channels = channels_of(s);  // what each adds is of those that are given
   }
   const bool switched = nvswitches_add(regime) || regime.pattern == NcclAlgorithm::collnet_direct;
   if (switched) s.channels = 1;

@@ -139,8 +139,9 @@ void FlowTrees::Flows::add_job(std::size_t j, const AtpSettings& settings) {
   states_[j].collides = true;
   states_[j].forwarded = settings.forwarded;
   states_[j].load = load_of(j, settings);
-  for (const int w : cluster.workers()) states_[j].switches.push_back(cluster.edge_switch(w));
-  for (const int server : tasks_[j].servers) states_[j].switches.push_back(cluster.edge_switch(server));
+  for (const std::span<const int> ends : {std::span(cluster.workers()), std::span<const int>(tasks_[j].servers)})
+    for (const int end : ends)
+      if (const NodeId at = cluster.edge_switch(end); std::ranges::count(programmable_, at) > 0) states_[j].switches.push_back(at);
   std::ranges::sort(states_[j].switches);
   const std::vector<AtpFlow> flows = atp_flows({&tasks_[j].task, 1}, programmable_);
   for (std::size_t f = 0; f < flows.size(); ++f) {

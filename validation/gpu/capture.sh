@@ -5,7 +5,7 @@
 #     -b  the folder of the build, build/default by default
 #     -o  where the results go, build/gpu-results by default
 #     -e  the largest message, 1G by default; all ranks' messages share the device's memory
-#   -t  how long one command may take, 600 by default; one that takes longer is ended and counts as failed
+#     -t  how long one command may take, 600 by default; one that takes longer is ended and counts as failed
 #   PART: tests kernels enqueue graph collectives one_launch compression staged trace nccl sanitizer; all of them by default, in this order
 # Exit status: 0 if everything ran and no result was wrong, else 1, with what failed at the end.
 set -uo pipefail
