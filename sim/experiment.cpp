@@ -31,11 +31,13 @@ struct SizedJob {
 
   // One, or of a training job one for each part of the model.
   int parts() const { return job.training ? job.training->parts() : 1; }
+  bool may_run_apart() const { return job.training && job.training->may_run_apart() && !job.in_network() && !job.compression; }
 
-  void add_to(const HardwareProfile& hardware, const Experiment::Options& options, std::vector<Job>& out) const {
+  // `apart`: all-reduces of training are run apart.
+  void add_to(const HardwareProfile& hardware, const Experiment::Options& options, bool apart, std::vector<Job>& out) const {
     if (!job.training) return out.push_back(only_part(hardware, options));
     for (int part = 0; part < parts(); ++part) {
-      PlacedTraining placed = job.training->placed(part, *job.schedule, hardware, job.starts);
+      PlacedTraining placed = job.training->placed(part, *job.schedule, hardware, job.starts, apart);
       placed.iterations = job.repetition.iterations;
       placed.name = job.name;
       placed.timeline = messages;
@@ -43,7 +45,7 @@ struct SizedJob {
       placed.compression = job.compression ? &*job.compression : nullptr;
       placed.kernels_on_gpu = job.kernels_on_gpu;
       placed.aggregation = job.aggregation;
-      placed.for_size = job.all_reduce_of;
+      if (job.all_reduce_of) placed.for_size = [&of = job.all_reduce_of, apart](Bytes bytes) { return of(bytes, apart); };
       out.push_back({.name = job.name, .placed = std::move(placed)});
     }
   }
@@ -167,6 +169,26 @@ int ranks_of_fullest_socket(const Server& server, const Fabric& fabric, const st
   return most;
 }
 
+constexpr std::uint64_t few_events = 10'000'000;  // some seconds
+
+// Where training is all that happens on the network, its all-reduces apart from one another (calls_apart.hpp). None where they meet.
+std::optional<SharedRun> run_apart(const Scenario& scenario, std::span<const SizedJob> jobs, const SharedSite& site) {
+  if (scenario.network != NetworkKind::flow || scenario.faults.any() || !scenario.traffic.empty() || !scenario.copies.empty() ||
+      !CallsApart::may_describe(site.hardware) || !std::ranges::all_of(jobs, &SizedJob::may_run_apart))
+    return std::nullopt;
+  std::vector<Job> apart;
+  for (const SizedJob& job : jobs) job.add_to(site.hardware, {}, true, apart);
+  std::optional<std::uint64_t> most_events;  // where steps would be merged: about as many as that takes
+  for (const SizedJob& job : jobs)
+    if (const auto merged = job.job.training->merged_messages())
+      most_events = most_events.value_or(few_events) + 2 * static_cast<std::uint64_t>(*merged);
+  try {
+    return run_on(scenario.network, {.jobs = apart, .most_events_apart = most_events.value_or(UINT64_MAX)}, site, Around::nothing);
+  } catch (const CallsMeet&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 Row Experiment::run(Bytes size, const Options& options) {
@@ -180,7 +202,6 @@ Row Experiment::run(Bytes size, const Options& options) {
   if (options.regime) parts_->jobs.front().regime = *options.regime;
   for (const PlacedJob& job : parts_->jobs) ready.push_back({job, size, job.at(size)});
   if (options.calls > 1) ready.front().program = std::make_shared<const Program>(back_to_back(*ready.front().program, options.calls));
-  std::vector<Job> jobs;
   if (Timeline* timeline = options.timeline) {
     timeline->fabric = parts_->fabric;
     timeline->placement = placement();
@@ -196,9 +217,6 @@ Row Experiment::run(Bytes size, const Options& options) {
     for (std::size_t i = 1; i < ready.size(); ++i)
       ready[i].messages = &timeline->activity.beside.emplace_back(JobMessages{.job = ready[i].job.name}).messages;
   }
-  for (std::size_t i = 0; i < ready.size(); ++i)
-    ready[i].add_to(hardware, i == 0 ? options : Options{.find_path = options.find_path}, jobs);
-
   const auto before = std::chrono::steady_clock::now();
   const auto site = [&](Routes& routes, NetworkActivity* activity) {
     return SharedSite{.routes = routes,
@@ -209,7 +227,17 @@ Row Experiment::run(Bytes size, const Options& options) {
                       .activity = activity};
   };
   NetworkActivity* activity = options.timeline ? &options.timeline->activity : nullptr;
-  SharedRun run = run_on(scenario.network, {jobs, scenario.traffic, scenario.copies}, site(parts_->routes, activity), options.around);
+  std::optional<SharedRun> apart;
+  if (!activity) {
+    Routes routes = parts_->routes.fresh();
+    apart = run_apart(scenario, ready, site(routes, nullptr));
+  }
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < ready.size() && !apart; ++i)
+    ready[i].add_to(hardware, i == 0 ? options : Options{.find_path = options.find_path}, false, jobs);
+  SharedRun run = apart
+                      ? *std::move(apart)
+                      : run_on(scenario.network, {jobs, scenario.traffic, scenario.copies}, site(parts_->routes, activity), options.around);
   if (activity) {
     activity->begin = first_begin(run);
     activity->end = run.finish;
@@ -233,7 +261,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   if (!options.each_alone || !is_shared(scenario)) return row;
   for (std::size_t i = 0; i < ready.size(); ++i) {
     std::vector<Job> only;
-    ready[i].add_to(hardware, {}, only);
+    ready[i].add_to(hardware, {}, false, only);
     Routes routes = parts_->routes.fresh();
     SharedRun alone = run_on(scenario.network, {only}, site(routes, nullptr), Around::nothing);
     join_parts(alone, 0, ready[i].parts());

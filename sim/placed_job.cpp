@@ -77,11 +77,12 @@ void choose_exchanges(PlacedJob& job, Bytes size, const std::shared_ptr<const Ha
 }
 
 void choose_all_reduces(PlacedJob& job, const std::shared_ptr<const HardwareProfile>& hardware, const Ground& ground) {
-  job.all_reduce_of = [&job, hardware, ground](Bytes size) -> SizedSchedule {
+  job.all_reduce_of = [&job, hardware, ground](Bytes size, bool apart) -> SizedSchedule {
     const CallRun call = call_of(job, *job.calls, job.algorithm, size, *hardware, ground);
-    std::shared_ptr<const MergedSchedule>& merged = call.proved.in_training;
-    if (!merged) merged = std::make_shared<const MergedSchedule>(job.training->merged_as_others(*call.proved.schedule));
-    return {merged, call.sized.regime};
+    std::shared_ptr<const MergedSchedule>& merged = call.proved.merged;
+    if (!merged && !apart) merged = job.training->merged_as_others(*call.proved.schedule);
+    if (!merged || apart) return {.schedule = call.proved.schedule, .regime = call.sized.regime};
+    return {.schedule = {merged, &merged->schedule}, .stands_for = merged->stands_for, .regime = call.sized.regime};
   };
 }
 

@@ -26,7 +26,7 @@ namespace weft {
 struct ProvedSchedule {
   std::shared_ptr<const Schedule> schedule;
   std::optional<LinkLoad> load = {};
-  std::shared_ptr<const MergedSchedule> in_training = {};
+  std::shared_ptr<const MergedSchedule> merged = {};  // as the job's all-reduces are
 };
 
 // A job, placed and proved right: a schedule for any size, a program, training steps, or an in-network all-reduce.
@@ -54,8 +54,8 @@ struct PlacedJob {
   std::shared_ptr<const Scenario> whole = {};  // where it is the workload
   std::shared_ptr<const Scenario> calls = {};  // what is asked of each call: of the ranks with the same part of a model
   std::map<std::pair<Collective, std::string>, ProvedSchedule> by_settings = {};
-  std::vector<std::shared_ptr<const Schedule>> exchanges = {};  // of the compression, in order
-  std::function<SizedSchedule(Bytes)> all_reduce_of = {};       // of training, where something depends on its size
+  std::vector<std::shared_ptr<const Schedule>> exchanges = {};         // of the compression, in order
+  std::function<SizedSchedule(Bytes, bool apart)> all_reduce_of = {};  // of training, where something depends on its size
 
   bool in_network() const { return aggregation.has_value(); }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(dtype)); }

@@ -58,7 +58,7 @@ TrainingResult training_of(const PlacedJob& job, const TrainingChoice& choice, S
           .events = {},
           .samples_per_s = step.ps > 0 ? static_cast<double>(job.ranks) / choice.model_parallel * choice.batch_per_gpu / step.seconds() : 0,
           .scaling_efficiency = step.ps > 0 ? static_cast<double>(job.training->alone().ps) / static_cast<double>(step.ps) : 0,
-          .merged = job.training->merged()};
+          .merged = run.merged};
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ std::vector<int> endpoints_of_schedules(std::span<const Job> jobs) {
 }
 
 template <class Network>
-SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const SharedSite& site, Around around) {
+SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const SharedSite& site, Around around, CallsApart* apart = nullptr) {
   const std::span<const Job> jobs = load.jobs;
   if (site.activity) {
     site.activity->start(site.routes.fabric());
@@ -139,6 +139,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       programs.emplace_back(*job, site.routes, network, nic_free_at);
     } else if (const PlacedTraining* training = std::get_if<PlacedTraining>(&t.placed)) {
       TrainingDriver<Network>& driver = trainings.emplace_back(*training, site.routes, network, nic_free_at);
+      if (training->apart) driver.run_in(*apart);
       if (!training->aggregation) continue;
       with_rounds.emplace_back(&driver, aggregated.size());
       aggregated.push_back(open_job(*training, driver));
@@ -193,7 +194,8 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
                           .most_sent = most_sent(job, site.routes.fabric()),
                           .computed = training->computed(),
                           .compressing = training->compressing(),
-                          .waits = training->waits()});
+                          .waits = training->waits(),
+                          .merged = !std::get<PlacedTraining>(t.placed).stands_for.empty()});
       ++training;
       if (is_in_network(t)) {
         out.jobs.back().messages += of_agents->messages;
@@ -225,7 +227,8 @@ SharedRun run_flow(const SharedLoad& load, const SharedSite& site, Around around
   std::optional<LinkFaults> faults;
   if (site.faults.any()) faults.emplace(site.faults, site.routes.fabric(), site.routes.ecmp(), network);
   BackgroundCopies background(load.copies, site.routes.fabric(), network);
-  SharedRun out = run(network, load, site, around);
+  CallsApart apart(site.routes, rates_for(load.jobs, site), load.most_events_apart);
+  SharedRun out = run(network, load, site, around, &apart);
   out.copies = background.result();
   out.solves = network.model().solves();
   out.solved_flows = network.model().solved_flows();

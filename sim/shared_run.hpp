@@ -45,6 +45,7 @@ struct JobRun {
   SimTime computed = {};                        // training: by a rank in a step, on average
   SimTime compressing = {};                     // training: in kernels of compression, in a step, by the rank with most of it
   Waits waits = {};                             // training: of a rank in a step, on average
+  bool merged = false;                          // training: steps of its all-reduces were simulated together
   std::optional<PathParts> critical_path = {};  // of all iterations, where it is known
 
   SimTime finish() const { return iterations.back().end; }
@@ -68,10 +69,12 @@ struct SharedLoad {
   std::span<const Job> jobs;
   std::span<const TrafficSpec> traffic = {};
   std::span<const HostCopies> copies = {};
+  std::uint64_t most_events_apart = UINT64_MAX;  // that calls may take which are run apart
 };
 
 // On this network, which must be one that can do what is asked (NetworkTraits). Traffic goes on until the last job has finished.
-// Throws RunError, saying who waits for whom, when some job makes no progress.
+// Throws RunError, saying who waits for whom, when some job makes no progress; CallsMeet where calls are to be run apart, and
+// cannot be.
 SharedRun run_on(NetworkKind network, const SharedLoad& load, const SharedSite& site, Around around);
 
 }  // namespace weft

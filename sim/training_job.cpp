@@ -74,6 +74,9 @@ TrainingJob::TrainingJob(const Scenario& scenario, const Schedule& schedule, con
     if (parts == 1) part.members.clear();
   }
   merge_if_wanted(scenario, schedule);
+  const bool sends_nothing_else = std::holds_alternative<NoneSettings>(engine_) || std::holds_alternative<DdpSettings>(engine_);
+  const bool negotiates = std::holds_alternative<HorovodSettings>(engine_);
+  may_run_apart_ = training.detail != TrainingDetail::merged && (sends_nothing_else || (negotiates && merged_));
 }
 
 std::vector<int> TrainingJob::servers(int part) const {
@@ -85,22 +88,24 @@ std::vector<int> TrainingJob::servers(int part) const {
 void TrainingJob::merge_if_wanted(const Scenario& scenario, const Schedule& schedule) {
   const TrainingDetail detail = scenario.workload.training.detail;
   if (detail == TrainingDetail::messages || push_pull(0) || schedule.messages() == 0) return;
-  const Int128 messages = Int128{schedule.messages()} * orders_of(engine_, step_) * scenario.workload.iterations * parts();
-  if (detail == TrainingDetail::automatic && messages <= most_messages) return;
+  const Int128 calls = Int128{orders_of(engine_, step_)} * scenario.workload.iterations * parts();
+  if (detail == TrainingDetail::automatic && schedule.messages() * calls <= most_messages) return;
   auto merged = std::make_shared<MergedSchedule>(merge_steps(schedule, merged_pieces));
-  if (merged->schedule.steps() < schedule.steps()) merged_ = std::move(merged);
+  if (merged->schedule.steps() == schedule.steps()) return;
+  merged_messages_ = static_cast<std::int64_t>(std::min<Int128>(merged->schedule.messages() * calls, INT64_MAX / 2));
+  merged_ = std::move(merged);
 }
 
-MergedSchedule TrainingJob::merged_as_others(const Schedule& schedule) const {
-  return merged_ ? merge_steps(schedule, merged_pieces) : MergedSchedule{schedule, {}};
+std::shared_ptr<const MergedSchedule> TrainingJob::merged_as_others(const Schedule& schedule) const {
+  return merged_ ? std::make_shared<const MergedSchedule>(merge_steps(schedule, merged_pieces)) : nullptr;
 }
 
-PlacedTraining TrainingJob::placed(int part, const Schedule& schedule, const HardwareProfile& hardware,
-                                   std::span<const SimTime> starts) const {
+PlacedTraining TrainingJob::placed(int part, const Schedule& schedule, const HardwareProfile& hardware, std::span<const SimTime> starts,
+                                   bool apart) const {
   const Part& own = parts_[static_cast<std::size_t>(part)];
   PlacedTraining out{.step = step_,
                      .engine = engine_,
-                     .schedule = merged_ ? merged_->schedule : schedule,
+                     .schedule = merged_ && !apart ? merged_->schedule : schedule,
                      .push_pull = own.push_pull.get(),
                      .servers = own.servers,
                      .element_bytes = element_bytes_,
@@ -108,8 +113,10 @@ PlacedTraining TrainingJob::placed(int part, const Schedule& schedule, const Har
                      .placement = own.placement,
                      .hardware = hardware,
                      .forward_by_layer = forward_by_layer_,
-                     .members = own.members};
-  if (merged_) out.stands_for = merged_->stands_for;
+                     .members = own.members,
+                     .apart = apart,
+                     .whole_chunks = merged_ && apart};
+  if (merged_ && !apart) out.stands_for = merged_->stands_for;
   const auto global = [members = own.members](Rank r) { return members.empty() ? r : members[static_cast<std::size_t>(r)]; };
   if (!starts.empty())
     for (Rank r = 0; r < schedule.ranks; ++r) out.start.push_back(starts[std::min(static_cast<std::size_t>(global(r)), starts.size() - 1)]);

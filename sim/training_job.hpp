@@ -23,16 +23,22 @@ class TrainingJob {
   const Schedule* push_pull(int part) const { return parts_[static_cast<std::size_t>(part)].push_pull.get(); }
   // The endpoints of its parameter servers, which are called as if they were ranks behind all others, part by part.
   std::vector<int> servers(int part) const;
-  bool merged() const { return merged_ != nullptr; }
+  // Where steps of its all-reduces are merged, unless these are run apart: how many messages that leaves, about.
+  std::optional<std::int64_t> merged_messages() const { return merged_messages_; }
+  // Whether its all-reduces follow one another and nothing else is sent, so that they may be run apart; or, where steps would be merged
+  // otherwise, only a few bytes of negotiation, which are then taken to slow nothing down.
+  bool may_run_apart() const { return may_run_apart_; }
   Bytes size() const { return step_.size(); }  // of all gradients
   std::int64_t elements() const { return size().count / element_bytes_; }
   SimTime alone() const { return alone_; }  // the step of one GPU by itself
 
-  // The schedule of an all-reduce, merged where the others are.
-  MergedSchedule merged_as_others(const Schedule& schedule) const;
+  // The schedule of an all-reduce, merged where the others are; null where they are not.
+  std::shared_ptr<const MergedSchedule> merged_as_others(const Schedule& schedule) const;
 
-  // The job must outlive what is placed.
-  PlacedTraining placed(int part, const Schedule& schedule, const HardwareProfile& hardware, std::span<const SimTime> starts) const;
+  // The job must outlive what is placed. Apart: each message of an all-reduce by itself; where steps would be merged otherwise, in chunks
+  // of one size.
+  PlacedTraining placed(int part, const Schedule& schedule, const HardwareProfile& hardware, std::span<const SimTime> starts,
+                        bool apart) const;
 
  private:
   struct Part {
@@ -50,8 +56,10 @@ class TrainingJob {
   std::int64_t element_bytes_ = 4;
   bool forward_by_layer_ = false;
   Stragglers stragglers_;
+  bool may_run_apart_ = false;
   std::vector<Part> parts_;
   std::shared_ptr<const MergedSchedule> merged_;
+  std::optional<std::int64_t> merged_messages_;
 };
 
 }  // namespace weft

@@ -85,15 +85,18 @@ class ChainedSteps {
     return messages;
   }
 
-  // Walks them, from when places entered the first (by place) to when they enter the one behind the last. `busy_until`: by link. False
-  // where events have to tell.
-  bool run(std::span<const Part> parts, std::span<std::int64_t> entered, LargeTable<std::int64_t>& busy_until) {
+  // Walks them, from when places entered the first (by place) to when they enter the one behind the last. False where events
+  // have to tell.
+  bool run(std::span<const Part> parts, std::span<std::int64_t> entered, LinkUses& uses) {
     if (groups_.largest() > Model::exact_up_to) return false;
     for (std::uint32_t i = 0; i < shape_.ends.size(); ++i) {
       const auto from = static_cast<std::size_t>(shape_.from(i));
       if (parts.front().of[from].wire_bytes == 0) continue;
-      for (const LinkId link : ways_.links_of(i))
-        if (busy_until[static_cast<std::size_t>(link)] > later(entered[from], parts.front().of[from].ahead)) return false;
+      const std::int64_t active = later(entered[from], parts.front().of[from].ahead);
+      for (const LinkId link : ways_.links_of(i)) {
+        if (uses.until[static_cast<std::size_t>(link)] > active) return false;
+        uses.begin(link, active);
+      }
     }
     std::vector<typename Walk::Dates> dates(places());
     // A place that waits for none of its messages may send several at once, which then meet one another.
@@ -103,10 +106,7 @@ class ChainedSteps {
     for (std::uint32_t i = 0; i < shape_.ends.size(); ++i) {
       const auto from = static_cast<std::size_t>(shape_.from(i));
       if (parts.back().of[from].wire_bytes == 0) continue;
-      for (const LinkId link : ways_.links_of(i)) {
-        std::int64_t& until = busy_until[static_cast<std::size_t>(link)];
-        until = std::max(until, dates[from].last_end);
-      }
+      for (const LinkId link : ways_.links_of(i)) uses.end(link, dates[from].last_end);
     }
     return true;
   }

@@ -26,6 +26,7 @@ class ChannelsTogether {
   ChannelsTogether(const PlacedSchedule& job, LaneState<Network>& lane, ScheduleCosts<Network>& costs, const Seat& seat)
       : job_(job), lane_(lane), costs_(costs), ways_(lane, costs) {
     walked_.met.assign(seat.met.begin(), seat.met.end());
+    if (lane.uses) walked_.uses.from = lane.uses->from;
   }
 
   // Whether it has been walked, all ranks beginning as `begun` says: false where no two channels share links, or where events have to
@@ -53,11 +54,11 @@ class ChannelsTogether {
         return false;
       }
     }
-    LargeTable<std::int64_t> busy_until(lane_.network.model().links());
+    walked_.uses.resize(lane_.network.model().links());
     std::vector<std::int64_t> entered(shape_.begins.size() - 1);
     for (std::uint32_t channel = 0; channel < channels(); ++channel)
       for (const RankDone& each : begun) entered[place_of(channel, each.rank)] = later(each.at.ps, costs_.call_ps());
-    if (!chains.run(parts, entered, busy_until)) return false;
+    if (!chains.run(parts, entered, walked_.uses)) return false;
     walked_.done.resize(static_cast<std::size_t>(job_.schedule.ranks));
     for (std::uint32_t channel = 0; channel < channels(); ++channel)
       for (const RankDone& each : begun) {

@@ -93,6 +93,7 @@ class EventExecutor {
         else
           lane_.path->end(m.recorded, now, lane_.network.model().last_bottleneck(), lane_.network.model().earlier_bottlenecks());
       }
+    if (lane_.uses) for_links_of(m.route, [&](LinkId link) { lane_.uses->end(link, now); });
     const bool in_host = costs_.staged(m.route) && !are_switches(m.to);
     const std::int64_t here = in_host ? copy_engine(lane_.from_host, m.to).copy(now, costs_.staging_ps(m.bytes)) : now;
     const std::int64_t each = each_of(m.bytes, steps_at(m.channel, m.step));
@@ -238,6 +239,7 @@ class EventExecutor {
     for (const ChannelsDone& rank : walked.done) done_.push_back(rank.last);
     std::ranges::copy(walked.met, seat_.met.begin());
     for (std::size_t i = 0; i < walked.bytes.size(); ++i) lane_.connections[i].bytes += walked.bytes[i];
+    if (lane_.uses) *lane_.uses = walked.uses;
     messages_ += walked.messages;
     unfinished_ = 0;
   }
@@ -388,8 +390,21 @@ class EventExecutor {
     messages_ += steps;
     if (route == lane_.none) return lane_.network.wake(SimTime{at}, token);  // within one endpoint
     lane_.connections[route].bytes += costs_.carried(route, load.bytes);
+    if (lane_.uses && load.bytes > 0)
+      for_links_of(route, [&](LinkId link) { lane_.uses->begin(link, later(at, costs_.latency_ahead(route).ps)); });
     lane_.network.start(route, steps * costs_.wire_bytes(route, each) + load.bytes - steps * each,
                         SimTime{at} - (costs_.latency(route) - costs_.latency_ahead(route)), token);
+  }
+
+  // Of those that are told apart (LinkUses).
+  template <class Each>
+  void for_links_of(std::uint32_t route, const Each& each) const {
+    if constexpr (Network::knows_flows_alone) {
+      if (route == lane_.none) return;
+      const auto& model = lane_.network.model();
+      lane_.uses->resize(model.links());
+      for (const LinkId link : model.path(lane_.network.number(route))) each(model.of_both_ways(link));
+    }
   }
 
   // Nearly always one: a division would be a tenth of what a message costs.

@@ -95,6 +95,28 @@ struct CopyEngine {
   std::int64_t copy(std::int64_t at, std::int64_t lasts) { return free_at = later(std::max(at, free_at), lasts); }
 };
 
+// From when on links have been used, and until when: by link, of two that slow down one another by the one that stands for both. While
+// nobody asks from when on, that is empty.
+struct LinkUses {
+  static constexpr std::int64_t never = INT64_MAX;
+  LargeTable<std::int64_t> from = {}, until = {};
+
+  void begin(LinkId link, std::int64_t ps) {
+    if (from.empty()) return;
+    std::int64_t& first = from[static_cast<std::size_t>(link)];
+    first = std::min(first, ps);
+  }
+  void end(LinkId link, std::int64_t ps) {
+    std::int64_t& last = until[static_cast<std::size_t>(link)];
+    last = std::max(last, ps);
+  }
+  // So many links, of which those that come anew are not used.
+  void resize(std::size_t links) {
+    if (!from.empty()) from.resize(links, never);
+    until.resize(links);
+  }
+};
+
 // What executors on one lane share.
 template <class Network>
 struct LaneState {
@@ -103,6 +125,7 @@ struct LaneState {
   std::vector<MessageRecord>* timeline = nullptr;
   PathRecorder* path = nullptr;              // records every message, where the network knows what limits it
   std::span<std::int64_t> nic_free_at = {};  // SendQueue::nic: by link, when the overheads of sends over it are over
+  LinkUses* uses = nullptr;                  // receives when messages were on links, where the network knows how they travel alone
   UnderWayTable under_way = {};
   LargeTable<Connection> connections = {};
   std::vector<std::uint32_t> shared = {};                                     // by RouteId: the connection of all messages

@@ -58,6 +58,7 @@ struct Walked {
   std::vector<ChannelsDone> done;   // by rank
   std::vector<PeersMet> met;        // as the seat's
   std::vector<std::int64_t> bytes;  // by connection
+  LinkUses uses;
   std::int64_t messages = 0;
 };
 

@@ -30,6 +30,7 @@ struct PlacedProgram {
   std::vector<MessageRecord>* timeline = {};      // receives every message
   std::vector<OperationRecord>* operations = {};  // receives every operation
   bool find_path = false;                         // critical_path() is asked for
+  LinkUses* uses = {};                            // receives when messages were on links
 };
 
 template <class Network>
@@ -39,7 +40,7 @@ class ProgramDriver final : public Driver {
   ProgramDriver(const PlacedProgram& job, Routes& routes, SharedNetwork<Network>& network, std::span<std::int64_t> nic_free_at = {})
       : job_(job),
         network_(network),
-        lane_{.routes = routes, .network = network.join(*this), .timeline = job.timeline, .nic_free_at = nic_free_at},
+        lane_{.routes = routes, .network = network.join(*this), .timeline = job.timeline, .nic_free_at = nic_free_at, .uses = job.uses},
         rank_free_at_(static_cast<std::size_t>(job.program.ranks)) {
     check(job.repetition.iterations > 0, "{} iterations", job.repetition.iterations);
     if constexpr (Lane<Network>::knows_bottlenecks)

@@ -56,10 +56,11 @@ class UncontendedRun {
         seat_(seat),
         places_(static_cast<std::size_t>(job.schedule.ranks)),
         after_(places_.size()),
-        busy_until_(lane.network.model().links()),
         ways_(lane, costs) {
     walked_.done.resize(places_.size());
     walked_.met.assign(seat.met.begin(), seat.met.end());
+    if (lane.uses) walked_.uses.from = lane.uses->from;
+    walked_.uses.resize(lane.network.model().links());
   }
 
   // Whether no message met another, all ranks beginning as `begun` says. `digest`: the executor's.
@@ -98,7 +99,6 @@ class UncontendedRun {
   struct Stretch {
     int first = 0, steps = 1;
     std::vector<std::int64_t> entered = {};  // by rank
-    LargeTable<std::int64_t> busy_until;
     Walked walked;
   };
 
@@ -152,10 +152,12 @@ class UncontendedRun {
     shape_ = step.shape;
     ways_.take(*shape_, channel);
     walked_.bytes.resize(lane_.connections.size());
-    busy_until_.resize(lane_.network.model().links());  // the caps of streams are links too, which come with the step's routes
+    walked_.uses.resize(lane_.network.model().links());  // the caps of streams are links too, which come with the step's routes
     groups_found_ = false;
     return true;
   }
+
+  std::int64_t& until(LinkId link) { return walked_.uses.until[static_cast<std::size_t>(link)]; }
 
   void find_groups() {
     if (std::exchange(groups_found_, true)) return;
@@ -232,14 +234,15 @@ class UncontendedRun {
     const std::span<const std::uint32_t> transfers = groups_.transfers_of(group);
     for (const std::uint32_t i : transfers)
       for (const LinkId link : ways_.links_of(i))
-        if (messages_in_groups_[i].wire_bytes > 0 && busy_until_[static_cast<std::size_t>(link)] > messages_in_groups_[i].active_ps)
-          return false;
+        if (messages_in_groups_[i].wire_bytes > 0 && until(link) > messages_in_groups_[i].active_ps) return false;
     if (!groups_.solve(group, messages_in_groups_, lane_.network.model(), recording)) return false;
-    for (const std::uint32_t i : transfers)
+    for (const std::uint32_t i : transfers) {
+      if (messages_in_groups_[i].wire_bytes == 0) continue;
       for (const LinkId link : ways_.links_of(i)) {
-        std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
-        if (messages_in_groups_[i].wire_bytes > 0) until = std::max(until, messages_in_groups_[i].end_ps);
+        walked_.uses.begin(link, messages_in_groups_[i].active_ps);
+        walked_.uses.end(link, messages_in_groups_[i].end_ps);
       }
+    }
     return true;
   }
 
@@ -249,8 +252,10 @@ class UncontendedRun {
     const std::int64_t end = later(departure.active, sized.alone_ps);
     const bool on_links = ways_[i].bits_per_second > 0 && sized.wire_bytes > 0;
     if (on_links)
-      for (const LinkId link : ways_.links_of(i))
-        if (std::exchange(busy_until_[static_cast<std::size_t>(link)], end) > departure.active) return false;
+      for (const LinkId link : ways_.links_of(i)) {
+        if (std::exchange(until(link), end) > departure.active) return false;
+        walked_.uses.begin(link, departure.active);
+      }
     arrive<recording>(sized, i, departure, {end, on_links ? ways_[i].narrowest : -1, {}});
     return true;
   }
@@ -322,7 +327,7 @@ class UncontendedRun {
   void fetch(std::uint32_t i) const {
     prefetch(&places_[static_cast<std::size_t>(shape_->from(i))]);
     prefetch(&places_[static_cast<std::size_t>(shape_->to(i))]);
-    for (const LinkId link : ways_.links_of(i)) prefetch(&busy_until_[static_cast<std::size_t>(link)]);
+    for (const LinkId link : ways_.links_of(i)) prefetch(&walked_.uses.until[static_cast<std::size_t>(link)]);
   }
 
   // So many steps like this one follow, itself included.
@@ -330,7 +335,7 @@ class UncontendedRun {
     stretch_.reset();
     if (lane_.path) lane_.path->expect(shape_->ends.size() * static_cast<std::size_t>(steps));
     if (steps == 1 || is_recording() || !chained().part(loads_, steps)) return;
-    stretch_.emplace(Stretch{.first = k, .steps = steps, .busy_until = busy_until_, .walked = walked_});
+    stretch_.emplace(Stretch{.first = k, .steps = steps, .walked = walked_});
     for (const Place& place : places_) stretch_->entered.push_back(place.entered);
   }
 
@@ -344,7 +349,6 @@ class UncontendedRun {
   // step; -1: events have to tell.
   int go_by_chains(StepWindow& window, const RepeatedSteps& repeated, int k, std::uint32_t channel) {
     const Stretch begun = *std::exchange(stretch_, std::nullopt);
-    busy_until_ = begun.busy_until;
     walked_ = begun.walked;
     ChainedSteps<Network> chains = chained();
     auto parts = chains.first_parts(loads_, begun.steps, met_of(channel));
@@ -366,7 +370,7 @@ class UncontendedRun {
     alike_ = 0;
     loads_.clear();
     std::vector<std::int64_t> entered = begun.entered;
-    if (!chains.run(parts, entered, busy_until_)) return -1;
+    if (!chains.run(parts, entered, walked_.uses)) return -1;
     for (std::size_t rank = 0; rank < places_.size(); ++rank) places_[rank].entered = entered[rank];
     return end - 1;
   }
@@ -384,10 +388,7 @@ class UncontendedRun {
     std::vector<LinkId> used = ways_.links();
     std::ranges::sort(used);
     used.erase(std::unique(used.begin(), used.end()), used.end());
-    for (const LinkId link : used) {
-      std::int64_t& until = busy_until_[static_cast<std::size_t>(link)];
-      until = later(until, shift);
-    }
+    for (const LinkId link : used) until(link) = later(until(link), shift);
     walked_.messages += chained().count(loads_, ahead_, walked_.bytes);
     ahead_ = 0;
   }
@@ -399,10 +400,9 @@ class UncontendedRun {
   ScheduleCosts<Network>& costs_;
   const Seat& seat_;
   Walked walked_;
-  LargeTable<Place> places_;             // by rank
-  std::vector<ChainEnd> after_;          // by rank: what let it enter the step, where it is recorded
-  LargeTable<std::int64_t> busy_until_;  // by link
-  std::shared_ptr<StepShape> shape_;     // of the present step, and its loads
+  LargeTable<Place> places_;          // by rank
+  std::vector<ChainEnd> after_;       // by rank: what let it enter the step, where it is recorded
+  std::shared_ptr<StepShape> shape_;  // of the present step, and its loads
   std::vector<Load> loads_;
   StepWays<Network> ways_;  // of its transfers
   Groups groups_;           // of its transfers, in steps that are repeated

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/schedule/merge_steps.hpp"
+#include "sim/training/calls_apart.hpp"
 #include "sim/training/placed_training.hpp"
 #include "sim/training/round_sequence.hpp"
 #include "sim/training/training_rank.hpp"
@@ -51,6 +52,8 @@ class OrderRunner {
     }
   }
 
+  // Where orders are run apart.
+  void run_in(CallsApart& calls) { apart_ = &calls; }
   // Where orders are rounds: of this one of its jobs.
   void reduce_in(OpenJobs& network, std::size_t number) { in_network_ = &network, in_network_job_ = number; }
 
@@ -103,7 +106,8 @@ class OrderRunner {
     for (const auto& executor : executors_)
       if (executor && text.size() < most) executor->waiting(text, most);
   }
-  std::int64_t messages() const { return messages_; }
+  std::int64_t messages() const { return messages_ + sent_apart_.messages; }
+  const SentApart& sent_apart() const { return sent_apart_; }
   // Messages of a rank, control messages included, where they queue up.
   std::int64_t& sends_free_at(Rank rank) { return sends_free_at_[static_cast<std::size_t>(rank)]; }
 
@@ -117,6 +121,7 @@ class OrderRunner {
     std::vector<CompressedPhase> phases = {};                  // of an all-reduce that is not compressed one, the schedule's
     std::vector<std::optional<std::uint32_t>> executors = {};  // by phase: of exchanges that have begun and not ended
     std::vector<std::size_t> next = {};                        // by rank: the phase it is in
+    std::vector<SimTime> begun = {};                           // by rank, where orders are run apart
     std::vector<int> to_send = {};                             // of a push, by rank: of its first sends, those that have not ended
     std::size_t ranks_left = 0;
 
@@ -186,9 +191,9 @@ class OrderRunner {
       if (known.empty()) known = job_.compression->phases(elements);
       return known;
     }
-    const Schedule* whole = pushed ? job_.push_pull : running.sized ? &running.sized->schedule->schedule : &job_.schedule;
+    const Schedule* whole = pushed ? job_.push_pull : running.sized ? running.sized->schedule.get() : &job_.schedule;
     return {{.schedule = {std::shared_ptr<const Schedule>{}, whole},
-             .elements = elements,
+             .elements = job_.whole_chunks ? (elements + whole->chunks - 1) / whole->chunks * whole->chunks : elements,
              .element_bytes = job_.element_bytes,
              .regime = running.sized ? running.sized->regime : Regime{}}};
   }
@@ -202,11 +207,33 @@ class OrderRunner {
     const CompressedPhase& phase = running.phases[at];
     if (!phase.is_exchange())
       return agenda_.at_date(owner_.run_kernel(rank, phase.duration), StepEvent::phase_ends, {.step = id, .from = rank});
+    if (apart_) return begin_apart(rank, running, id);
     if (!running.executors[at]) running.executors[at] = open(running, id, at);
     if (phase.reduction) owner_.merges_for(rank, phase.merges[static_cast<std::size_t>(rank)] * *phase.reduction);
     const std::uint32_t executor = *running.executors[at];
     executors_[executor]->begin(rank, now());
     orders_done(executor);
+  }
+
+  // When all ranks have begun it is known when they are done: all of what an all-reduce gives a rank comes from all of them.
+  void begin_apart(Rank rank, RunningOrder& running, int id) {
+    const CompressedPhase& phase = running.phases.front();
+    const Schedule& schedule = *phase.schedule;
+    if (running.begun.empty()) running.begun.assign(static_cast<std::size_t>(schedule.ranks), now());
+    running.begun[static_cast<std::size_t>(rank)] = now();
+    if (running.joined < ranks_) return;
+    const std::vector<SimTime> done = apart_->run({.schedule = schedule,
+                                                   .placement = job_.placement,
+                                                   .elements = phase.elements,
+                                                   .element_bytes = phase.element_bytes,
+                                                   .hardware = job_.hardware,
+                                                   .start = running.begun,
+                                                   .regime = phase.regime},
+                                                  sent_apart_);
+    for (Rank each = 0; static_cast<std::size_t>(each) < ranks_; ++each) {
+      if (done[static_cast<std::size_t>(each)] < now()) throw CallsMeet{};
+      agenda_.at_date(done[static_cast<std::size_t>(each)], StepEvent::phase_ends, {.step = id, .from = each});
+    }
   }
 
   // Servers of the schedule take part from the first rank's start on.
@@ -243,7 +270,7 @@ class OrderRunner {
 
   std::span<const std::vector<int>> stands_for(const Schedule& schedule, const RunningOrder& running) const {
     if (&schedule == &job_.schedule) return job_.stands_for;
-    if (running.sized && &schedule == &running.sized->schedule->schedule) return running.sized->schedule->stands_for;
+    if (running.sized && &schedule == running.sized->schedule.get()) return running.sized->stands_for;
     return {};
   }
 
@@ -297,6 +324,8 @@ class OrderRunner {
   std::deque<Opened> opened_;  // by executor
   std::vector<std::uint32_t> free_;
   std::int64_t messages_ = 0;
+  CallsApart* apart_ = nullptr;
+  SentApart sent_apart_;
   OpenJobs* in_network_ = nullptr;
   std::size_t in_network_job_ = 0;
   RoundSequence rounds_;

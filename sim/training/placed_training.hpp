@@ -19,7 +19,8 @@ namespace weft {
 
 // What all-reduces of one size run.
 struct SizedSchedule {
-  std::shared_ptr<const MergedSchedule> schedule;
+  std::shared_ptr<const Schedule> schedule;
+  std::span<const std::vector<int>> stands_for = {};  // where its steps are merged (merge_steps.hpp)
   Regime regime = {};
 };
 
@@ -53,6 +54,8 @@ struct PlacedTraining {
   std::vector<MessageRecord>* timeline = {};            // receives every message of the all-reduces
   std::vector<SpanRecord>* spans = {};                  // receives what each rank does
   std::function<SizedSchedule(Bytes)> for_size = {};    // instead of schedule and stands_for; empty: those, at no further cost
+  bool apart = false;                                   // its all-reduces are run apart (calls_apart.hpp)
+  bool whole_chunks = false;                            // sizes of all-reduces are rounded up, so that all chunks are of one size
 
   SimTime start_of(Rank rank) const { return start.empty() ? SimTime{} : start[static_cast<std::size_t>(rank)]; }
   Rank name_of(Rank rank) const { return members.empty() ? rank : members[static_cast<std::size_t>(rank)]; }

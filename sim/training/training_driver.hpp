@@ -36,6 +36,8 @@ class TrainingDriver final : public Driver, public RoundOwner, private RankWorld
     for (Rank r = 0; r < job.schedule.workers(); ++r) ranks_.emplace_back(job_, r, static_cast<RankWorld&>(*this));
   }
 
+  // Its all-reduces are run apart, among those of all jobs that are.
+  void run_in(CallsApart& calls) { orders_.run_in(calls); }
   // Its all-reduces are rounds of this open job, of which it is the owner.
   void reduce_in(OpenJobs& network, std::size_t number) { orders_.reduce_in(network, number); }
 
@@ -115,10 +117,12 @@ class TrainingDriver final : public Driver, public RoundOwner, private RankWorld
 
   // Of all steps together, control messages included; rounds are their network's.
   NetworkRun result() const {
-    return {.finish = step_ends_.back(),
-            .bytes_on_link = lane_.bytes_on_link(),
-            .bytes_from = lane_.bytes_from(),
-            .messages = orders_.messages() + control_.messages()};
+    NetworkRun out{.finish = step_ends_.back(),
+                   .bytes_on_link = lane_.bytes_on_link(),
+                   .bytes_from = lane_.bytes_from(),
+                   .messages = orders_.messages() + control_.messages()};
+    orders_.sent_apart().add_to(out);
+    return out;
   }
 
  private:
