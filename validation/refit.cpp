@@ -40,7 +40,8 @@ void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   Simulator simulator(asked.scenario());
   const std::vector<FitPoint> points = points_of(reference, simulator);
   FitOptions options{.folds = 0, .starts = 3, .budget = 60'000'000};  // so that all references take minutes
-  const OpenScenario open = with_library_that_ran(asked, libraries_that_may_have_run(asked, points, options));
+  const OpenScenario told = asked.with_ways_measured(ways_between_servers(points, simulator));
+  const OpenScenario open = with_library_that_ran(told, libraries_that_may_have_run(told, points, options));
   options.say = [&](const std::string& text) { err << fmt::format("weft: {}: {}\n", reference.name, text); };
   const FitResult result = fit(open, points, options);
   const std::string command = fmt::format("weft validate --refit validation/references/{}.json", reference.name);

@@ -160,7 +160,11 @@ SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
     const Request chosen = algorithm.chooses(request_of(q.scenario, choice), q.size);
     choice.name = chosen.algorithm;
     choice.settings = chosen.settings;
-    if (choice.settings.segment.count == 0) return {std::move(choice)};
+    if (choice.settings.segment.count == 0) {
+      const Algorithm* taken = find_algorithm(q.scenario.workload.collective, choice.name);
+      if (taken && taken->wants_pieces) choice.settings.pieces = std::max(1, choice.settings.pieces);  // uncut, whoever asks again
+      return {std::move(choice)};
+    }
   }
   AlgorithmSettings& s = choice.settings;
   Request whole = request_of(q.scenario, choice);

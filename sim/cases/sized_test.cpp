@@ -254,7 +254,7 @@ TEST_CASE("sized: mpi is what Open MPI runs for the number of ranks and the size
   CHECK(label(sized(json, 1_KiB).choice) == "two_level(group=130)");  // a reduce, then a broadcast
   json["workload"]["collective"] = "broadcast";
   json["workload"]["ranks"] = 3;
-  CHECK(label(sized(json, 200_KiB).choice) == "chain");  // in one piece
+  CHECK(label(sized(json, 200_KiB).choice) == "chain(pieces=1)");
 }
 
 TEST_CASE("sized: the leaders of two_level do what MPI runs for so many ranks, unless an algorithm is given") {
@@ -282,6 +282,16 @@ TEST_CASE("sized: mpi goes by the rules of the library that is named, with its s
   json["workload"]["collective"] = "broadcast";
   json["workload"]["algorithm"]["library"] = "open_mpi_4.0";
   CHECK(label(sized(json, 1_MiB).choice) == "binary_tree(pieces=128)");  // of 8 KiB
+}
+
+TEST_CASE("sized: a chain that mpi does not cut stays whole, whoever asks once more what it is for its size") {
+  Json json = Json::parse(R"({"schema": 1, "name": "four", "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "100Gbps"}},
+    "hardware": "ideal", "workload": {"collective": "broadcast", "algorithm": {"name": "mpi", "library": "open_mpi"}, "size": "16MiB"}})");
+  json["fabric"]["link"]["latency"] = "300ns";
+  const SizedChoice mpi = sized(json, 16_MiB);
+  CHECK(mpi.choice.name == "chain");
+  json["workload"]["algorithm"] = {{"name", "chain"}, {"pieces", mpi.choice.settings.pieces}};
+  CHECK(sized(json, 16_MiB).choice == mpi.choice);
 }
 
 TEST_CASE("sized: a row says what mpi chose") {

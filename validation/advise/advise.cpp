@@ -78,17 +78,21 @@ class Advisor {
 
 std::string rounded_percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.1 ? 1 : 0); }
 
-// Whether the profile was fitted to measurements of this algorithm.
-bool is_fitted(const Calibration& calibration, const AlgorithmChoice& algorithm) {
-  return std::ranges::find(calibration.algorithms, algorithm.name) != calibration.algorithms.end();
+// Whether the profile was fitted to measurements of this algorithm's like: of the collective, and of no fewer and no more ranks.
+bool is_fitted(const Calibration& calibration, const Scenario& scenario, const AlgorithmChoice& algorithm) {
+  const auto has = [](const std::vector<std::string>& list, std::string_view name) { return std::ranges::find(list, name) != list.end(); };
+  const auto [fewest, most] = std::ranges::minmax(calibration.ranks);
+  const int ranks = scenario.workload.ranks;
+  return has(calibration.algorithms, algorithm.name) && has(calibration.collectives, name_of(scenario.workload.collective)) &&
+         ranks >= fewest && ranks <= most;
 }
 
 // How far the lead is beyond what the profile's own errors may explain: of algorithms that it was not fitted to they say nothing.
 std::string how_sure(const Advisor& a, const AdvisedRange& range, const std::optional<Calibration>& calibration) {
   if (range.alone) return "alone";
   if (!calibration || calibration->held_out == 0) return "by the model";
-  if (!is_fitted(*calibration, a.candidates()[range.candidate]) || !is_fitted(*calibration, a.candidates()[range.runner_up]))
-    return "by the model";
+  for (const std::size_t each : {range.candidate, range.runner_up})
+    if (!is_fitted(*calibration, a.scenario(), a.candidates()[each])) return "by the model";
   if (range.ahead > calibration->p95) return "sure";
   return range.ahead > calibration->median ? "likely" : "open";
 }
@@ -177,10 +181,11 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
         "# sure: ahead by more than the profile's error on what was held out, 95th percentile {}; likely: than its median, {}\n",
         rounded_percent(calibration->p95), rounded_percent(calibration->median));
   if (calibration && calibration->held_out > 0 &&
-      !std::ranges::all_of(advisor.candidates(), [&](const AlgorithmChoice& c) { return is_fitted(*calibration, c); }))
+      !std::ranges::all_of(advisor.candidates(), [&](const AlgorithmChoice& c) { return is_fitted(*calibration, s, c); }))
     out << fmt::format(
-        "# by the model: hardware {} was fitted to measurements of {} only; what the messages of other algorithms cost was not measured\n",
-        s.hardware.name, fmt::join(calibration->algorithms, ", "));
+        "# by the model: hardware {} was fitted to measurements of {} by {} on {} ranks only; what others cost was not measured\n",
+        s.hardware.name, fmt::join(calibration->collectives, ", "), fmt::join(calibration->algorithms, ", "),
+        fmt::join(calibration->ranks, ", "));
   if (!calibration || calibration->held_out == 0)
     out << fmt::format("# hardware {} was not fitted to measurements with points held out: how sure this is, nobody has measured\n",
                        s.hardware.name);

@@ -6,6 +6,7 @@
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/advise/advise_files.hpp"
+#include "validation/testing.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -169,7 +170,26 @@ TEST_CASE("advice: the errors of a profile make nothing sure of algorithms that 
     if (!line.starts_with('#') && !of_nccl) CHECK(line.ends_with("  by the model"));
   }
   CHECK(of_nccl);
-  CHECK(text.find("# by the model: hardware vtrain_a100 was fitted to measurements of nccl only;") != text.npos);
+  CHECK(text.find("# by the model: hardware vtrain_a100 was fitted to measurements of allreduce by nccl on ") != text.npos);
+}
+
+TEST_CASE("advice: the errors of a profile make nothing sure of collectives and numbers of ranks that it was not fitted to") {
+  const auto says_sure_of = [](const char* collective, int nodes) {
+    const ScratchFolder folder;
+    const auto file = folder.file("s.json", fmt::format(R"({{"schema": 1, "name": "s", "hardware": "vtrain_a100", "server": "dgx_a100",
+      "fabric": {{"type": "star", "nodes": {}, "link": {{"bandwidth": "200Gbps", "latency": "1us"}}}},
+      "workload": {{"collective": "{}", "algorithm": "nccl", "size": ["16MiB", "64MiB"]}}}})",
+                                                        nodes, collective));
+    std::ostringstream out, err;
+    CHECK(advise_command({.scenario = file.string(), .set = {}}, out, err) == 0);
+    std::istringstream lines(out.str());
+    bool sure = false;
+    for (std::string line; std::getline(lines, line);) sure |= line.ends_with("  sure") && !line.starts_with('#');
+    return sure;
+  };
+  CHECK(says_sure_of("allreduce", 1));
+  CHECK_FALSE(says_sure_of("allgather", 1));
+  CHECK_FALSE(says_sure_of("allreduce", 4));
 }
 
 }  // namespace

@@ -194,9 +194,9 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, const H
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
     out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}{}\n", m.collective,
-                       m.algorithm.empty() ? "-" : m.algorithm, points[i].setup.ranks, m.size_bytes, m.time_us, result.simulated_us[i],
-                       100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out", repeats_of(m),
-                       elements_of(m, points));
+                       m.algorithm.empty() ? label(points[i].setup.algorithm) : m.algorithm, points[i].setup.ranks, m.size_bytes, m.time_us,
+                       result.simulated_us[i], 100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out",
+                       repeats_of(m), elements_of(m, points));
   }
   out << "#\n";
   if (!result.cost_by_size.empty()) {
@@ -332,8 +332,11 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   const UsedMeasurements used = usable(rows, simulator, selection);
   std::vector<MeasuredSetup> measured;
   for (const FitPoint& p : used.points) measured.push_back(p.setup);
+  const std::set<PathClass> ways = ways_between_servers(used.points, simulator);
   OpenScenario open = asked;
-  if (names.empty()) open = OpenScenario(a.scenario, settings, default_parameters(measured)).with_usual(unmeasured_parameters(measured));
+  if (names.empty())
+    open = OpenScenario(a.scenario, settings, default_parameters(measured, ways)).with_usual(unmeasured_parameters(measured));
+  open = open.with_ways_measured(ways);
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
   constexpr std::size_t most_lines = 8;
   for (std::size_t i = 0; i < std::min(most_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";
@@ -348,6 +351,9 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   print(result, used.points, fitted_hardware(open, result), out);
   if (!open.usual().empty())
     out << fmt::format("# as is usual of hosts, since no call that was measured needs them: {}\n", fmt::join(open.usual(), ", "));
+  if (const auto& alike = open.alike())
+    out << fmt::format("# {} as {}: between servers only paths over {} were measured\n", alike->parameter, alike->as,
+                       alike->as == "rail_overhead" ? "one switch" : "several switches");
   out << said_of_libraries(libraries);
   write_outputs(a, open, used.points, result);
   for (const OutputFile& output : outputs) out << fmt::format("# written: {}\n", output.file.string());

@@ -44,10 +44,13 @@ struct Selection {
 // (collective, algorithm, ranks, servers), whatever files call it, the second, fourth, ... size is held out, and of a matrix every second
 // pair. Measurements of the same thing become one point: their mean, with their spread. What disturbs a call makes it longer: where both
 // buffers were measured, what is fitted to is the shorter of the two times, when that of the other is corrected by what usually is between
-// them in the series. Rows of several numbers of servers are points of one fit, each simulated on so many. Where more than one in four is
-// faster than any wire of the scenario could be, throws InputError with each of those lines, else leaves them out; throws it for servers
-// that are more, or of more GPUs, than the scenario's, each with its line.
+// them at sizes near it, but never below both. Rows of several numbers of servers are points of one fit, each simulated on so many. Where
+// more than one in four is faster than any wire of the scenario could be, throws InputError with each of those lines, else leaves them out;
+// throws it for servers that are more, or of more GPUs, than the scenario's, each with its line.
 UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulator, const Selection& selection);
+
+// Of all points (Simulator::ways_between_servers).
+std::set<PathClass> ways_between_servers(const std::vector<FitPoint>& points, Simulator& simulator);
 
 struct ErrorSummary {
   int points = 0;

@@ -341,7 +341,7 @@ TEST_CASE("fit: what hosts do of MPI's protocols is fitted by default where it w
   MeasuredSetup bandwidth = latency, ring{.collective = "allreduce", .algorithm = {"ring"}, .ranks = 8, .size = 1_KiB, .nodes = 8};
   bandwidth.collective = "bandwidth";
   const auto fits = [](const std::vector<MeasuredSetup>& measured, const char* name) {
-    return std::ranges::count(default_parameters(measured), name) == 1;
+    return std::ranges::count(default_parameters(measured, {PathClass::rail}), name) == 1;
   };
   CHECK(fits({latency}, "handshake"));
   CHECK_FALSE(fits({latency}, "sender_share"));
@@ -355,6 +355,40 @@ TEST_CASE("fit: what hosts do of MPI's protocols is fitted by default where it w
   CHECK(fits({ring}, "page_fault_rate"));
   ring.nodes = 1;  // within one server there is no library's buffer
   CHECK_FALSE(fits({ring}, "eager_copy_rate"));
+}
+
+TEST_CASE("fit: ways between servers that were not measured cost as those that were, unless somebody says something of them") {
+  const std::set<PathClass> one = {PathClass::rail}, several = {PathClass::network}, both = {PathClass::rail, PathClass::network};
+  const OpenScenario open = open_pair({"rail_overhead"});
+  const OpenScenario alike = open.with_ways_measured(one);
+  REQUIRE(alike.alike());
+  CHECK(alike.hardware({3e6}).network_overhead == 3_us);
+  CHECK(open_pair({"network_overhead"}).with_ways_measured(several).hardware({3e6}).rail_overhead == 3_us);
+  CHECK(open.with_ways_measured(both).hardware({3e6}).network_overhead == SimTime{});
+  CHECK(open_pair({"rail_overhead", "network_overhead"}).with_ways_measured(one).hardware({3e6, 1e6}).network_overhead == 1_us);
+  FitResult result;
+  result.parameters = {{alike.parameters().front(), 3e6}};
+  CHECK(Json::parse(profile_text(alike, {}, result, {}))["network_overhead"] ==
+        Json::parse(R"({"value": "3us", "source": "as rail_overhead: nothing was measured over this"})"));
+
+  const auto fits = [](const std::set<PathClass>& ways, const char* name) {
+    const MeasuredSetup latency{.collective = "latency", .algorithm = {"latency"}, .ranks = 2, .size = 1_KiB, .nodes = 2};
+    return std::ranges::count(default_parameters({latency}, ways), name) == 1;
+  };
+  CHECK(fits(one, "rail_overhead"));
+  CHECK_FALSE(fits(one, "network_overhead"));
+  CHECK_FALSE(fits(several, "rail_overhead"));
+  CHECK(fits(both, "network_overhead"));
+
+  const std::string tree = R"({"schema": 1, "name": "tree", "hardware": "ideal", "workload": {"algorithm": "ring", "size": "1MiB"},
+    "fabric": {"type": "fat_tree", "leaves": 2, "nodes_per_leaf": 2, "spines": 1, "link": {"bandwidth": "100Gbps", "latency": "500ns"}}})";
+  Simulator simulator(OpenScenario(ScratchFolder().file("tree.json", tree), {}, {}).scenario());
+  const auto ways = [&](int ranks) {
+    const MeasuredSetup ring{.collective = "allreduce", .algorithm = {"ring"}, .ranks = ranks, .size = 1_MiB, .nodes = ranks};
+    return simulator.ways_between_servers(ring);
+  };
+  CHECK(ways(2) == one);
+  CHECK(ways(4) == both);
 }
 
 TEST_CASE("fit: what a process takes to launch for each of its GPUs is found where it launches for several") {
@@ -373,12 +407,12 @@ TEST_CASE("fit: what a process takes to launch for each of its GPUs is found whe
   MeasuredSetup to_each = points.front().setup;  // a send and a receive for the other
   to_each.collective = "alltoall";
   CHECK(simulator.time_us(to_each, truth) == doctest::Approx(40 * 1.22));
-  std::vector<std::string> names = default_parameters({points.front().setup});
+  std::vector<std::string> names = default_parameters({points.front().setup}, {});
   CHECK(std::ranges::count(names, "process_launch") == 1);
   CHECK(named(fit(open_pair(names), points, {}), "process_launch").value == doctest::Approx(20e6).epsilon(0.02));
   MeasuredSetup alone = points.front().setup;
   alone.gpus_of_a_process = 1;
-  CHECK(std::ranges::count(default_parameters({alone}), "process_launch") == 0);
+  CHECK(std::ranges::count(default_parameters({alone}, {}), "process_launch") == 0);
 }
 
 TEST_CASE("fit: what one connection carries is found from measurements that it holds back") {

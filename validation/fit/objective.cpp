@@ -27,6 +27,10 @@ constexpr double weight_of_bias = 0.1;           // of when NCCL changes its pro
 constexpr double weight_of_choice = 1;           // the time over that of the best choice counts as an error
 constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
 
+// No network library waits for the receiver of less, of those that NCCL runs on: by default 16 KiB on Slingshot (libfabric's cxi provider,
+// FI_CXI_RDZV_THRESHOLD). What all messages take longer is a hop's.
+constexpr double least_rendezvous = 4 << 10;
+
 // Nothing is faster out of the cache than in it, and a nearer cache is no larger than the one behind it.
 void keep_physical(HardwareProfile& hardware) {
   const auto not_above = [](BitsPerSecond& rate, BitsPerSecond nearer) {
@@ -47,8 +51,11 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
     : open_(open), points_(std::move(points)), parameters_(open.parameters()), simulators_(std::move(simulators)), precision_(precision) {
   double largest = 1;
   for (const FitPoint* p : points_) largest = std::max(largest, static_cast<double>(p->measured.size_bytes));
-  for (FitParameter& p : parameters_)  // a threshold outside of what was measured makes no difference
+  const bool of_nccl = std::ranges::any_of(points_, [](const FitPoint* p) { return p->setup.algorithm.name == "nccl"; });
+  for (FitParameter& p : parameters_) {  // a threshold outside of what was measured makes no difference
     if (p.unit == Unit::bytes) p.low = std::max(16.0, p.low), p.high = 2 * std::max(p.low, largest);
+    if (p.name == "rendezvous_threshold" && of_nccl) p.low = least_rendezvous, p.high = std::max(p.low, p.high);
+  }
 }
 
 Simulator& Simulators::at(const std::vector<double>& values) {

@@ -63,6 +63,17 @@ TEST_CASE("objective: handshakes of NCCL that take longer than any that were mea
   CHECK(objective.errors({72e6, 1}).back() == doctest::Approx(0.1 * std::log(10)));  // nine times the usual 8 us
 }
 
+TEST_CASE("objective: no message of NCCL waits for its receiver that no network library would let wait") {
+  const OpenScenario open = star_of_nccl({"rendezvous_threshold"});
+  const auto least = [&](const char* algorithm) {
+    const FitPoint point{.measured = {.ranks = 2, .collective = "allreduce", .size_bytes = 1 << 20, .time_us = 100},
+                         .setup = {"allreduce", {algorithm}, 2, 1_MiB}};
+    return Objective(open, {&point}, std::make_shared<Simulators>(open), Precision::told).parameters().front().low;
+  };
+  CHECK(least("nccl") == 4096);
+  CHECK(least("ring") == 16);
+}
+
 TEST_CASE("objective: what is usual of MPI's calls is not asked of NCCL's") {
   const auto usual_with = [](const std::vector<std::string>& names) {
     const OpenScenario open = star_of_nccl(names);

@@ -160,7 +160,7 @@ std::optional<Usual> usual_of_hosts(std::string_view parameter) {
   return known == all.end() ? std::nullopt : std::optional{known->second};
 }
 
-std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& measured) {
+std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& measured, const std::set<PathClass>& ways) {
   std::vector<std::string> out;
   const auto add = [&](std::initializer_list<const char*> names) {
     for (const char* name : names)
@@ -179,7 +179,9 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
     }
     // Of what a message costs its sender and its receiver these measurements tell the sum.
     add({"send_overhead", "wire_efficiency"});
-    if (e.nodes != 1) add({"rail_overhead", "network_overhead", "eager_copy_rate", "handshake"});
+    if (e.nodes != 1 && ways.contains(PathClass::rail)) add({"rail_overhead"});
+    if (e.nodes != 1 && ways.contains(PathClass::network)) add({"network_overhead"});
+    if (e.nodes != 1) add({"eager_copy_rate", "handshake"});
     if (e.nodes > 0 && e.ranks > e.nodes) add({"nvlink_overhead", "pcie_overhead"});
     if (e.nodes != 1 && e.collective == "bandwidth") add({"sender_share", "unpipelined_rate"});
     if (is_point_to_point(e.collective)) continue;
@@ -343,11 +345,24 @@ OpenScenario OpenScenario::with_usual(const std::vector<std::string>& names) con
   return out;
 }
 
+OpenScenario OpenScenario::with_ways_measured(const std::set<PathClass>& measured) const {
+  constexpr std::string_view over_one = "rail_overhead", over_several = "network_overhead";
+  OpenScenario out = *this;
+  if (measured.size() != 1) return out;
+  const bool is_one = measured.contains(PathClass::rail);
+  const Alike alike{.parameter = is_one ? over_several : over_one, .as = is_one ? over_one : over_several};
+  const bool fitted = std::ranges::any_of(parameters_, [&](const FitParameter& p) { return p.name == alike.parameter; });
+  const HardwareParameter& unmeasured = *find_hardware_parameter(alike.parameter);
+  if (!fitted && unmeasured.get(scenario_.hardware) == unmeasured.get(HardwareProfile{})) out.alike_ = alike;
+  return out;
+}
+
 HardwareProfile OpenScenario::hardware(const std::vector<double>& values) const {
   HardwareProfile profile = scenario_.hardware;
   if (fits_costs_) profile.cost_by_size.clear();
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameters_[i].hardware) parameters_[i].hardware->set(profile, values[i]);
+  if (alike_) find_hardware_parameter(alike_->parameter)->set(profile, find_hardware_parameter(alike_->as)->get(profile));
   return profile;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,8 +43,8 @@ inline constexpr std::string_view name_of_sized_costs = "cost_by_size";
 
 // What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message on the classes
 // of paths that were measured, and of a reduction where they reduce, of large messages in memory too, of a call where several algorithms or
-// numbers of ranks tell it from its messages; of all of them costs by size.
-std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& measured);
+// numbers of ranks tell it from its messages; of all of them costs by size. `ways`: between the servers that were measured.
+std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& measured, const std::set<PathClass>& ways);
 
 // What hosts do in calls of MPI that none of those measured is like: reductions, copies within hosts, large buffers. Empty where none of
 // the measured calls is one of MPI among hosts.
@@ -87,6 +88,13 @@ class OpenScenario {
   // These are as is usual of hosts, unless the scenario's profile says something of them.
   OpenScenario with_usual(const std::vector<std::string>& names) const;
   const std::vector<std::string>& usual() const { return usual_; }  // which have been set so
+  // Of the ways between servers these were measured. Where that is one kind, what messages cost on it beside the cables they cost on the
+  // other, too, unless the scenario's profile or --fit says something of that.
+  OpenScenario with_ways_measured(const std::set<PathClass>& measured) const;
+  struct Alike {
+    std::string_view parameter, as;
+  };
+  const std::optional<Alike>& alike() const { return alike_; }  // which has been set so
   HardwareProfile hardware(const std::vector<double>& values) const;
   // The scenario with the pointers' values set; the hardware is not touched.
   Scenario scenario(const std::vector<double>& values) const;
@@ -101,6 +109,7 @@ class OpenScenario {
   Json json_;  // of it, the server described where a pointer leads into it
   std::vector<FitParameter> parameters_;
   std::vector<std::string> usual_;
+  std::optional<Alike> alike_;
   bool has_pointers_ = false;
   bool fits_costs_ = false;
 };

@@ -79,16 +79,19 @@ void hold_out(std::vector<FitPoint>& points) {
   for (FitPoint& p : points) p.fitted = fitted[call_of(p)][place_in_series(p)];
 }
 
-// Of one series.
+// Of the points of one series that are fitted, from those of them that are near in size.
 void set_undisturbed(std::span<FitPoint> series) {
-  constexpr std::size_t fewest = 5;  // to say what usually is between the buffers
-  std::vector<double> ratios;
-  for (const FitPoint& p : series)
-    if (p.measured.other_buffer_us > 0) ratios.push_back(p.measured.time_us / p.measured.other_buffer_us);
-  if (ratios.size() < fewest) return;
-  const double usual = median(std::move(ratios));
+  constexpr std::size_t near = 5;  // so many say what usually is between the buffers
+  std::vector<FitPoint*> both;
   for (FitPoint& p : series)
-    if (p.measured.other_buffer_us > 0) p.undisturbed_us = std::min(p.measured.time_us, usual * p.measured.other_buffer_us);
+    if (p.fitted && p.measured.other_buffer_us > 0) both.push_back(&p);
+  for (std::size_t i = 0; i < both.size() && both.size() >= near; ++i) {
+    const std::size_t first = std::min(i - std::min(i, near / 2), both.size() - near);
+    std::vector<double> ratios;
+    for (std::size_t k = first; k < first + near; ++k) ratios.push_back(both[k]->measured.time_us / both[k]->measured.other_buffer_us);
+    const Measurement& m = both[i]->measured;
+    both[i]->undisturbed_us = std::clamp(median(std::move(ratios)) * m.other_buffer_us, std::min(m.time_us, m.other_buffer_us), m.time_us);
+  }
 }
 
 // Makes points of rows, one after the other.
@@ -346,6 +349,16 @@ UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulat
   Points points(simulator, selection);
   for (const Measurement& row : rows) points.add(row);
   return points.finish();
+}
+
+std::set<PathClass> ways_between_servers(const std::vector<FitPoint>& points, Simulator& simulator) {
+  std::set<PathClass> out;
+  std::set<std::tuple<int, int, int, int, int>> seen;
+  for (const FitPoint& p : points) {
+    const MeasuredSetup& e = p.setup;
+    if (seen.emplace(e.ranks, e.nodes, e.of_each_node, e.from, e.to).second) out.merge(simulator.ways_between_servers(e));
+  }
+  return out;
 }
 
 ErrorSummary summarise(std::vector<double> errors) {

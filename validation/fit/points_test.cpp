@@ -115,13 +115,35 @@ TEST_CASE("points: where a call took longer out of place than in place, beyond w
   for (Measurement& row : rows) row.other_buffer_us = 0.9 * row.time_us;
   rows[2].time_us *= 3;          // disturbed,
   rows[4].other_buffer_us *= 3;  // as was the other buffer here
-  const UsedMeasurements used = usable(rows, simulator, {});
+  const Selection all{.hold_out = false};
+  const UsedMeasurements used = usable(rows, simulator, all);
   REQUIRE(used.points.size() == 6);
   CHECK(used.points[2].measured.time_us == rows[2].time_us);
   CHECK(used.points[2].wanted_us() == doctest::Approx(rows[2].time_us / 3));
   for (const std::size_t i : {0, 1, 3, 4, 5}) CHECK(used.points[i].wanted_us() == doctest::Approx(rows[i].time_us));
   rows.resize(4);  // too few to say what is usual
-  CHECK(usable(rows, simulator, {}).points[2].wanted_us() == rows[2].time_us);
+  CHECK(usable(rows, simulator, all).points[2].wanted_us() == rows[2].time_us);
+}
+
+TEST_CASE("points: what usually is between buffers is asked of fitted sizes near by, and nothing below both times is fitted to") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, powers_of_two(10, 29));
+  // In place a quarter of the time less from 1 MiB on: no call was disturbed.
+  for (Measurement& row : rows) row.other_buffer_us = (row.size_bytes < 1 << 20 ? 1 : 0.75) * row.time_us;
+  const auto wanted = [&] {
+    std::vector<double> out;
+    for (const FitPoint& p : usable(rows, simulator, {}).points)
+      if (p.fitted) out.push_back(p.wanted_us() / p.measured.time_us);
+    return out;
+  };
+  const std::vector<double> undisturbed = wanted();
+  REQUIRE(undisturbed.size() == 10);
+  CHECK(std::ranges::count_if(undisturbed, [](double share) { return share < 1 - 1e-9; }) <= 1);  // beside the step
+  for (std::size_t i = 1; i < rows.size(); i += 2) rows[i].other_buffer_us *= 3;                  // all of them held out
+  CHECK(wanted() == undisturbed);
+  for (Measurement& row : rows) row.other_buffer_us = row.time_us;
+  for (std::size_t i = 0; i < rows.size(); i += 4) rows[i].other_buffer_us *= 1.4;  // those in between are alike
+  for (const double share : wanted()) CHECK(share == 1);
 }
 
 TEST_CASE("points: latencies that the cables alone exceed are told once a file") {

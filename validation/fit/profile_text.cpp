@@ -98,6 +98,8 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
       source = fitted->determined ? "fitted, see calibration"
                : fitted->usual    ? "the data does not determine it; as is usual of hosts"
                                   : fmt::format("the data does not determine it; from profile {}", open.scenario().hardware.name);
+    else if (open.alike() && open.alike()->parameter == known.name)
+      source = fmt::format("as {}: nothing was measured over this", open.alike()->as);
     else if (std::ranges::count(open.usual(), known.name) > 0)
       source = "no call that was measured needs it; as is usual of hosts";
     out[known.name] = {{"value", written.at(known.name)}, {"source", source}};

@@ -497,6 +497,21 @@ double Simulator::least_us(const MeasuredSetup& e, double enough_us) {
   return out;
 }
 
+std::set<PathClass> Simulator::ways_between_servers(const MeasuredSetup& e) {
+  const Scenario asked = asked_for(e);
+  const auto cluster = cluster_of(asked);
+  const std::vector<int> ranks = place(asked.placement, e.ranks, asked.fabric.spec, asked.server);
+  Routes routes(*cluster, {});
+  std::set<PathClass> out;
+  const auto add = [&](int from, int to) {
+    if (from == to) return;
+    const PathClass kind = routes.path_class(routes.of(from, to));
+    if (leaves_server(kind)) out.insert(kind);
+  };
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank) add(ranks[0], ranks[rank]), add(ranks[rank - 1], ranks[rank]);
+  return out;
+}
+
 double Simulator::path_latency_us(const MeasuredSetup& e) const {
   const int from = std::max(e.from, 0), to = e.from < 0 ? 1 : e.to;
   if (e.collective != "latency" || std::max(from, to) >= fabric_->endpoints()) return 0;

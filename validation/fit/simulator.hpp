@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,9 @@ class Simulator {
   // links, and nothing else. Of NCCL's, among which the profile's biases choose, the first that takes no more than `enough_us`, or else
   // the fastest.
   double least_us(const MeasuredSetup& setup, double enough_us);
+  // Over one switch, over several, or both: the ways between servers that neighbours among the ranks, and the first rank and all others,
+  // are apart.
+  std::set<PathClass> ways_between_servers(const MeasuredSetup& setup);
   // What the cables alone take for the message of a latency; 0 of anything else.
   double path_latency_us(const MeasuredSetup& setup) const;
 

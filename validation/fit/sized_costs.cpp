@@ -252,11 +252,14 @@ double nearer(double factor, double wanted, double reached) {
 // A call of a size between two neighbours of a series, and between which times it is expected.
 struct Between {
   FitPoint point;
+  Bytes above;  // the size of the larger neighbour
   double least_us = 0, most_us = 0;
 };
 
-// At every power of two between the sizes of the points, for each series by itself. `us`: simulated, by point.
-std::vector<Between> between(const std::vector<const FitPoint*>& points, const std::vector<double>& us) {
+// At every power of two between the sizes of the points, for each series by itself. By point: `us`, simulated, and `calls`. Where another
+// algorithm is run from some size on, times may jump: but of NCCL that size is not known, only expected.
+std::vector<Between> between(const std::vector<const FitPoint*>& points, const std::vector<double>& us,
+                             const std::vector<CostAtSize>& calls) {
   constexpr double alike = 1.2;  // times a byte
   std::map<std::string, std::map<std::int64_t, std::size_t>> by_series;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -268,11 +271,13 @@ std::vector<Between> between(const std::vector<const FitPoint*>& points, const s
   for (const auto& [series, sizes] : by_series)
     for (auto below = sizes.begin(); below != sizes.end() && std::next(below) != sizes.end(); ++below) {
       const auto above = std::next(below);
+      const bool is_nccl = points[below->second]->setup.algorithm.name == "nccl";
+      if (!is_nccl && calls[below->second].algorithm != calls[above->second].algorithm) continue;
       const auto [least, most] = std::minmax(us[below->second], us[above->second]);
       const auto [least_a_byte, most_a_byte] =  // by value
           std::minmax({us[below->second] / static_cast<double>(below->first), us[above->second] / static_cast<double>(above->first)});
       for (std::int64_t size = 2 * below->first; size > 0 && size < above->first; size *= 2) {
-        out.push_back({*points[below->second], least, most});
+        out.push_back({*points[below->second], Bytes{above->first}, least, most});
         if (most_a_byte <= alike * least_a_byte) {
           out.back().least_us = std::max(least, least_a_byte * static_cast<double>(size));
           out.back().most_us = std::min(most, most_a_byte * static_cast<double>(size));
@@ -284,31 +289,41 @@ std::vector<Between> between(const std::vector<const FitPoint*>& points, const s
   return out;
 }
 
+// The factor of a call, which is among the costs from now on. So are those of half and twice its size, but of none larger than `above`:
+// as they are `before`, so that what becomes of it is no affair of theirs.
+double& factor_of(const CostAtSize& call, Bytes above, const std::vector<CostAtSize>& before, std::vector<CostAtSize>& costs) {
+  const auto known = [&](Bytes size) {
+    CostAtSize of_size = call;
+    of_size.size = size;
+    const auto at = std::ranges::find_if(costs, [&](const CostAtSize& cost) { return same_call(cost, of_size); });
+    if (at != costs.end()) return at;
+    of_size.factor = cost_factor(before, {call.collective, call.algorithm, call.ranks, size});
+    return costs.insert(costs.end(), of_size);
+  };
+  known(Bytes{call.size.count / 2});
+  known(Bytes{std::min(2 * call.size.count, above.count)});
+  return known(call.size)->factor;
+}
+
 // Between two sizes a call takes no less than at the smaller one and no more than at the larger, and where the links are what limits both,
 // which then take about as long for each byte, it does so, too: whatever NCCL is expected to choose there, and wherever a fitted threshold
 // lies. Where it would not, there are factors that hold it.
 void hold_between(Objective& objective, const std::vector<double>& values, std::vector<CostAtSize>& costs) {
   constexpr double outside = 1.02;
   constexpr int rounds = 3;
-  std::vector<Between> all = between(objective.points(), objective.simulated(values, costs));
+  std::vector<Between> all = between(objective.points(), objective.simulated(values, costs), objective.calls(values));
   for (int round = 0; round < rounds && !all.empty(); ++round) {
     std::vector<const FitPoint*> points;
     for (const Between& b : all) points.push_back(&b.point);
     Objective there = objective.on(std::move(points));
     const std::vector<double> us = there.simulated(values, costs);
-    const std::vector<CostAtSize> calls = there.calls(values);
+    const std::vector<CostAtSize> calls = there.calls(values), before = costs;
     std::vector<Between> held;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double wanted = std::clamp(us[i], all[i].least_us, all[i].most_us);
       if (std::max(us[i], wanted) <= outside * std::min(us[i], wanted)) continue;
-      auto at = std::ranges::find_if(costs, [&](const CostAtSize& cost) { return same_call(cost, calls[i]); });
-      if (at == costs.end()) {
-        const double now = cost_factor(costs, {calls[i].collective, calls[i].algorithm, calls[i].ranks, calls[i].size});
-        costs.push_back(calls[i]);
-        costs.back().factor = now;
-        at = std::prev(costs.end());
-      }
-      at->factor = std::clamp(at->factor * wanted / us[i], least_factor, most_factor);
+      double& factor = factor_of(calls[i], all[i].above, before, costs);
+      factor = std::clamp(factor * wanted / us[i], least_factor, most_factor);
       held.push_back(std::move(all[i]));
     }
     all = std::move(held);

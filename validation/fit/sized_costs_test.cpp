@@ -149,6 +149,44 @@ TEST_CASE("sized costs: between two sizes that take as long for each byte those 
   }
 }
 
+TEST_CASE("sized costs: what holds the sizes between two measured ones leaves those as they are") {
+  // As above, but both were measured to take what the profile says, the larger with its handshakes: only those in between are held.
+  const OpenScenario open = open_pair({"rendezvous", "rendezvous_threshold", std::string(name_of_sized_costs)});
+  const std::vector<double> values = {500e6, 3 << 20};
+  std::vector<FitPoint> points;
+  for (const Bytes size : {4_MiB, 64_MiB})
+    points.push_back({.measured = {.ranks = 2, .collective = "allreduce", .algorithm = "ring", .size_bytes = size.count, .time_us = 1},
+                      .setup = {"allreduce", {"ring"}, 2, size}});
+  Objective objective(open, {&points[0], &points[1]}, std::make_shared<Simulators>(open), Precision::told);
+  const std::vector<double> us = objective.simulated(values);
+  for (std::size_t i = 0; i < us.size(); ++i) points[i].measured.time_us = us[i];
+  const std::vector<CostAtSize> costs = sized_costs(objective, values);
+  REQUIRE(!costs.empty());
+  CHECK(std::ranges::min(costs, {}, &CostAtSize::factor).factor < 0.8);
+  const std::vector<double> with = objective.simulated(values, costs);
+  for (std::size_t i = 0; i < us.size(); ++i) CHECK(with[i] == doctest::Approx(us[i]).epsilon(0.005));
+}
+
+TEST_CASE("sized costs: where MPI runs another algorithm from some size on, nothing holds the sizes before it") {
+  // Open MPI's all-to-all among 64 ranks is Bruck's up to its threshold, where one of pairs is faster.
+  const ScratchFolder folder;
+  std::string text = star_scenario(64);
+  text.replace(text.find("\"allreduce\", \"algorithm\": \"ring\""), 32,
+               R"("alltoall", "algorithm": {"name": "mpi", "library": "open_mpi"})");
+  const OpenScenario open(folder.file("star.json", text), {}, {"send_overhead", std::string(name_of_sized_costs)});
+  const std::vector<double> values = {200e3};
+  std::vector<FitPoint> points;
+  for (const Bytes size : {4_KiB, 64_KiB})
+    points.push_back({.measured = {.ranks = 64, .collective = "alltoall", .algorithm = "mpi", .size_bytes = size.count, .time_us = 1},
+                      .setup = {"alltoall", open.scenario().workload.algorithms.front(), 64, size}});
+  Objective objective(open, {&points[0], &points[1]}, std::make_shared<Simulators>(open), Precision::told);
+  const std::vector<CostAtSize> calls = objective.calls(values);
+  REQUIRE(calls[0].algorithm != calls[1].algorithm);
+  const std::vector<double> us = objective.simulated(values);
+  for (std::size_t i = 0; i < us.size(); ++i) points[i].measured.time_us = us[i];
+  CHECK(sized_costs(objective, values).empty());
+}
+
 TEST_CASE("sized costs: a factor that went as far as it may is known as such") {
   const CostAtSize call{"allreduce", "ring", 8, 1_KiB};
   const auto with = [](CostAtSize cost, double factor) {

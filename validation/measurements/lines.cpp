@@ -158,7 +158,7 @@ void RowSink::add(std::size_t line, Measurement row, std::optional<double> print
   row.collective = collective_spelled(row.collective.empty() ? options_.collective : row.collective);
   if (row.algorithm.empty() && collective_named(row.collective)) row.algorithm = options_.algorithm;
   place(row);
-  if (options_.select) {
+  if (options_.select && row.size_bytes >= 0) {
     const auto size = static_cast<double>(row.size_bytes);
     if (size < options_.select->smallest_bytes || size > options_.select->largest_bytes.value_or(size)) {
       ++out_.not_selected;

@@ -248,6 +248,9 @@ TEST_CASE("measurements: times that a SimTime cannot hold and sizes beyond a peb
         Lines{"f:2: the time must be at most 9.2e+12 us (106 days), got 1e+13",
               "f:3: the size must be at most 1125899906842624 bytes, got 2000000000000000000"});
   CHECK(parse("collective,size_bytes,time_us\nallreduce,8,9.1e12\n").rows.size() == 1);
+  const RowSelection from_one{.smallest_bytes = 1};  // which leaves none out silently that cannot be
+  CHECK(problems_of([&] { parse_measurements("collective,size_bytes,time_us\nallreduce,-8,5\n", "f", {.select = from_one}); }) ==
+        Lines{"f:2: the size must not be negative, got -8"});
 }
 
 TEST_CASE("measurements: nothing is asked of lines that the selection leaves out") {

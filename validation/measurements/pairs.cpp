@@ -71,17 +71,29 @@ void read_csv_row(std::size_t line, std::string_view text, RowSink& sink) {
 void read_printed(std::span<const std::string_view> lines, RowSink& sink) {
   std::optional<Measurement> matrix, rows;
   std::vector<int> columns;
+  std::size_t header = 0, count = 0;  // of `rows`: the line of its columns, and how many there were
+  const auto end_rows = [&] {
+    if (rows && count != columns.size())
+      sink.problem(header, fmt::format("must have {} lines below, one for each GPU, got {}", columns.size(), count));
+    rows.reset();
+  };
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto words = words_in(lines[i]);
     if (words.empty()) continue;
     if (lines[i].find("Matrix") != lines[i].npos) {
-      matrix = matrix_titled(lines[i]), rows.reset();
+      end_rows();
+      matrix = matrix_titled(lines[i]);
+      if (!matrix && lines[i].find("P2P=") != lines[i].npos)
+        sink.problem(i + 1, fmt::format("must be a matrix of bandwidths in GB/s or of latencies in us, got \"{}\"", trimmed(lines[i])));
     } else if (matrix && (words[0] == "D\\D" || words[0] == "GPU" || words[0] == "CPU")) {
+      end_rows();
       rows = timed_by(*matrix, words[0]);
       columns.clear();
+      header = i + 1, count = 0;
       for (std::size_t k = 1; k < words.size(); ++k)
         if (const auto gpu = gpu_in(words[k])) columns.push_back(*gpu);
     } else if (const auto from = rows ? gpu_in(words[0]) : std::nullopt) {
+      ++count;
       if (words.size() != columns.size() + 1) {
         sink.problem(i + 1, fmt::format("must have {} values, one for each GPU, got {}", columns.size(), words.size() - 1));
         continue;
@@ -92,9 +104,10 @@ void read_printed(std::span<const std::string_view> lines, RowSink& sink) {
         add(i + 1, std::move(row), words[k + 1], sink);
       }
     } else {
-      rows.reset();
+      end_rows();
     }
   }
+  end_rows();
 }
 
 }  // namespace

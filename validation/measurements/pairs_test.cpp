@@ -54,6 +54,16 @@ TEST_CASE("pairs: what p2pBandwidthLatencyTest prints is a message for each two 
   CHECK(read.rows[6].where == "p2p.txt:21");
 }
 
+TEST_CASE("pairs: a matrix that was cut off, and one in other units, are refused") {
+  const std::string cut = printed.substr(0, printed.find("     1   4.00"));
+  CHECK(problems_of([&] { parse_measurements(cut, "p2p.txt"); }) == Lines{"p2p.txt:20: must have 2 lines below, one for each GPU, got 1"});
+  std::string slow = printed;
+  slow.replace(slow.find("(GB/s)"), 6, "(MB/s)");
+  CHECK(problems_of([&] { parse_measurements(slow, "p2p.txt"); }) ==
+        Lines{"p2p.txt:7: must be a matrix of bandwidths in GB/s or of latencies in us, got \"Unidirectional P2P=Disabled Bandwidth Matrix "
+              "(MB/s)\""});
+}
+
 TEST_CASE("pairs: the same as CSV, and what is wrong with it") {
   const std::string columns = "matrix,timer,from_gpu,to_gpu,value\n";
   const Measurements read = parse_measurements(columns + "P2P=Disabled Latency Matrix (us),GPU,0,1,12.5\n", "p2p.csv");
