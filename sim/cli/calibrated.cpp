@@ -64,9 +64,13 @@ std::optional<Calibration> calibration_in(const Json& json) {
                   .libraries = list_in<std::string>(valid, "libraries"),
                   .paths = list_in<std::string>(valid, "paths"),
                   .ranks = list_in<int>(valid, "ranks"),
+                  .ranks_of = {},
                   .smallest = {},
                   .largest = {}};
   if (out.collectives.empty() || out.ranks.empty() || sizes.size() != 2) return {};
+  for (const std::string& collective : out.collectives)
+    if (valid.contains("ranks_of") && valid.at("ranks_of").is_object())
+      if (auto ranks = list_in<int>(valid.at("ranks_of"), collective.c_str()); !ranks.empty()) out.ranks_of[collective] = std::move(ranks);
   try {
     out.smallest = parse_bytes(sizes[0]), out.largest = parse_bytes(sizes[1]);
     if (const auto error = json.find("held_out_error"); error != json.end() && error->is_object()) {
@@ -79,10 +83,16 @@ std::optional<Calibration> calibration_in(const Json& json) {
   return out;
 }
 
+const std::vector<int>& Calibration::ranks_for(std::string_view collective) const {
+  const auto known = ranks_of.find(std::string(collective));
+  return known == ranks_of.end() ? ranks : known->second;
+}
+
 std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scenario& scenario) {
   std::vector<std::string> out;
-  const auto [fewest, most] = std::ranges::minmax(c.ranks);
-  if (row.ranks < fewest || row.ranks > most) out.push_back(fmt::format("{} ranks (fitted: {})", row.ranks, fmt::join(c.ranks, ", ")));
+  const std::vector<int>& ranks = row.collective ? c.ranks_for(name_of(*row.collective)) : c.ranks;
+  const auto [fewest, most] = std::ranges::minmax(ranks);
+  if (row.ranks < fewest || row.ranks > most) out.push_back(fmt::format("{} ranks (fitted: {})", row.ranks, fmt::join(ranks, ", ")));
   if (!row.training && (row.size < c.smallest || row.size > c.largest))  // a step has messages of many sizes
     out.push_back(fmt::format("{} (fitted: {} to {})", to_string(row.size), to_string(c.smallest), to_string(c.largest)));
   if (!row.collective || row.training) return out;

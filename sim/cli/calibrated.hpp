@@ -6,8 +6,10 @@
 #include "sim/results/result.hpp"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft {
@@ -18,9 +20,12 @@ struct Calibration {
   std::vector<std::string> libraries;  // of MPI, whose choices were simulated; empty: no measurement asked for any
   std::vector<std::string> paths;      // "server" (between GPUs of one), "network"
   std::vector<int> ranks;
+  std::map<std::string, std::vector<int>> ranks_of;  // by collective; of those that are not there `ranks` are all that is known
   Bytes smallest, largest;
   int held_out = 0;  // points
   double median = 0, p95 = 0;
+
+  const std::vector<int>& ranks_for(std::string_view collective) const;
 };
 
 // Of the object "calibration" of a profile; nothing if it does not say what it is valid for.

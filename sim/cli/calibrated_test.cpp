@@ -28,6 +28,20 @@ TEST_CASE("calibrated: sizes and ranks between those fitted are covered, others 
   CHECK(beyond(*c, other, scenario) == Lines{"broadcast (fitted: allreduce)", "binomial_tree (fitted: ring)"});
 }
 
+TEST_CASE("calibrated: ranks are covered by those that their own collective was measured on") {
+  Json of_two = calibration;
+  of_two["valid_for"].update({{"collectives", {"allreduce", "allgather"}}, {"ranks_of", {{"allreduce", {2, 4}}, {"allgather", {8}}}}});
+  const auto c = calibration_in(of_two);
+  Row row = row_of(8, 64_KiB);
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"8 ranks (fitted: 2, 4)"});
+  row.collective = Collective::allgather;
+  CHECK(beyond(*c, row, Scenario{}).empty());
+  row.ranks = 4;
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"4 ranks (fitted: 8)"});
+  row.collective.reset();  // a program of several calls
+  CHECK(beyond(*c, row, Scenario{}).empty());
+}
+
 TEST_CASE("calibrated: of an algorithm that chooses, what it chose may be what was fitted") {
   const auto c = calibration_in(calibration);
   Row row = row_of(4, 64_KiB);

@@ -81,7 +81,7 @@ std::string rounded_percent(double share) { return fmt::format("{:.{}f} %", 100 
 // Whether the profile was fitted to measurements of this algorithm's like: of the collective, and of no fewer and no more ranks.
 bool is_fitted(const Calibration& calibration, const Scenario& scenario, const AlgorithmChoice& algorithm) {
   const auto has = [](const std::vector<std::string>& list, std::string_view name) { return std::ranges::find(list, name) != list.end(); };
-  const auto [fewest, most] = std::ranges::minmax(calibration.ranks);
+  const auto [fewest, most] = std::ranges::minmax(calibration.ranks_for(name_of(scenario.workload.collective)));
   const int ranks = scenario.workload.ranks;
   return has(calibration.algorithms, algorithm.name) && has(calibration.collectives, name_of(scenario.workload.collective)) &&
          ranks >= fewest && ranks <= most;

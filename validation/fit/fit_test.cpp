@@ -364,6 +364,7 @@ TEST_CASE("fit: ways between servers that were not measured cost as those that w
   REQUIRE(alike.alike());
   CHECK(alike.hardware({3e6}).network_overhead == 3_us);
   CHECK(open_pair({"network_overhead"}).with_ways_measured(several).hardware({3e6}).rail_overhead == 3_us);
+  CHECK_FALSE(open_pair({"send_overhead"}).with_ways_measured(one).alike());
   CHECK(open.with_ways_measured(both).hardware({3e6}).network_overhead == SimTime{});
   CHECK(open_pair({"rail_overhead", "network_overhead"}).with_ways_measured(one).hardware({3e6, 1e6}).network_overhead == 1_us);
   FitResult result;
@@ -389,6 +390,32 @@ TEST_CASE("fit: ways between servers that were not measured cost as those that w
   };
   CHECK(ways(2) == one);
   CHECK(ways(4) == both);
+}
+
+TEST_CASE("fit: handshakes of NCCL are left out where hops explain nearly as much, and found where there are some") {
+  const ScratchFolder folder;
+  const auto file = folder.file("two.json", R"({"schema": 1, "name": "two", "server": "dgx_a100", "hardware": "ideal",
+    "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "200Gbps", "latency": "500ns"}},
+    "workload": {"algorithm": "nccl", "size": "1MiB"}})");
+  const OpenScenario open(file, {}, {"network_hops", "simple_hops", "ll128_hops", "rendezvous", "rendezvous_threshold"});
+  Simulator simulator(open.scenario());
+  const auto fitted = [&](const char* collective, const HardwareProfile& truth) {
+    std::vector<FitPoint> points;
+    for (const std::int64_t size : powers_of_two(8, 27)) {
+      FitPoint p{
+          .measured = {},
+          .setup = {.collective = collective, .algorithm = {"nccl"}, .ranks = 16, .size = Bytes{size}, .nodes = 2, .of_each_node = 8}};
+      p.measured.size_bytes = size;
+      const double jitter = 0.03 * std::sin(7.0 * static_cast<double>(points.size()));
+      p.measured.time_us = simulator.time_us(p.setup, truth) * (1 + jitter);
+      points.push_back(std::move(p));
+    }
+    return fit(open, points, {.folds = 0, .starts = 1, .budget = 20'000'000});
+  };
+  CHECK_FALSE(named(fitted("allreduce", {.network_hops = 1.5}), "rendezvous").determined);
+  const FitResult with = fitted("allgather", {.rendezvous = 8_us, .rendezvous_threshold = 16_KiB});
+  CHECK(named(with, "rendezvous").determined);
+  CHECK(named(with, "rendezvous").value == doctest::Approx(8e6).epsilon(0.25));
 }
 
 TEST_CASE("fit: what a process takes to launch for each of its GPUs is found where it launches for several") {

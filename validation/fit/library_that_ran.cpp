@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <set>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -54,6 +57,25 @@ std::vector<FitPoint> some_of(const std::vector<FitPoint>& points, int on_host) 
   return out;
 }
 
+// Without those that take longest to simulate, as long as the rest takes more than `most_work` and says something of several calls.
+std::vector<FitPoint> without_long_ones(std::vector<FitPoint> points, const OpenScenario& open, std::int64_t most_work) {
+  constexpr std::size_t fewest = 8;
+  Simulator simulator(open.scenario());
+  std::vector<std::pair<std::int64_t, std::size_t>> works;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) works.emplace_back(simulator.work_of(points[i].setup), i), sum += works.back().first;
+  std::ranges::sort(works, std::greater<>());
+  std::set<std::size_t> out;
+  for (const auto& [work, i] : works) {
+    if (sum <= most_work || points.size() - out.size() <= fewest) break;
+    out.insert(i), sum -= work;
+  }
+  std::vector<FitPoint> left;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (!out.contains(i)) left.push_back(std::move(points[i]));
+  return left;
+}
+
 double error_of(const FitResult& result, const std::vector<FitPoint>& points) {
   double sum = 0;
   for (std::size_t i = 0; i < points.size(); ++i) sum += std::abs(std::log(std::max(result.simulated_us[i], 1e-6) / points[i].wanted_us()));
@@ -70,7 +92,8 @@ std::vector<LibraryFit> libraries_that_may_have_run(const OpenScenario& asked, c
   const auto tells = [&](const FitPoint& p) { return p.fitted && tells_libraries_apart(p, on_host); };
   if (asked.scenario().hardware.mpi_library || std::ranges::none_of(points, tells)) return {};
   const OpenScenario open = asked.without_costs();  // by size, which would make up for the wrong rules
-  const std::vector<FitPoint> some = some_of(points, on_host);
+  constexpr int evaluations = 100;                  // that a search takes at least
+  const std::vector<FitPoint> some = without_long_ones(some_of(points, on_host), open, options.budget / part_of_budget / evaluations);
   const FitOptions little{.folds = 0, .starts = 1, .seed = options.seed, .leaves_out = false, .budget = options.budget / part_of_budget};
   std::vector<LibraryFit> out;
   for (const MpiLibrary library : mpi_libraries)

@@ -21,15 +21,15 @@ constexpr std::int64_t work_of_building = 8000;  // what places and proves it, w
 constexpr double weight_of_published = 1;        // of factors of it: a tenth more counts as an error of a tenth of one point
 constexpr double points_of_a_weight = 24;        // or of one in so many, as points of one system are off together
 constexpr double weight_of_launch = 0.3;         // NCCL has twice as long for AMD's processors as for Intel's: an error of 20 %
-constexpr double weight_of_overhead = 0.4;       // of calls' overheads over the published ones, where the network's hops may be meant
+constexpr double weight_of_overhead = 0.4;       // of overheads over the published ones, where the network's hops may be meant
 constexpr double weight_of_time = 0.1;           // of other times over those that were measured elsewhere
 constexpr double weight_of_bias = 0.1;           // of when NCCL changes its protocol, which its versions see differently
 constexpr double weight_of_choice = 1;           // the time over that of the best choice counts as an error
 constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
 
-// No network library waits for the receiver of less, of those that NCCL runs on: by default 16 KiB on Slingshot (libfabric's cxi provider,
-// FI_CXI_RDZV_THRESHOLD). What all messages take longer is a hop's.
-constexpr double least_rendezvous = 4 << 10;
+// Of the networks that NCCL runs on none was seen to make handshakes for less (scenarios/README.md). What all messages take longer is a
+// hop's.
+constexpr double least_rendezvous = 2 << 10;
 
 // Nothing is faster out of the cache than in it, and a nearer cache is no larger than the one behind it.
 void keep_physical(HardwareProfile& hardware) {
@@ -151,15 +151,15 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
   if (!fits_nccl()) return out;
   out.push_back(weight_of_choice * regret(values));
   // A handshake many times as long as those that were measured (handshakes_of in models/nccl_as_run.cpp) is something else that larger
-  // calls take longer for, and as a constant is soon nothing beyond their sizes. So is a cost of channels many times as long as those that
-  // were measured, above all where all calls were between servers; there what hops cost beyond the table looks like a call's overhead, too,
-  // but grows with the servers.
+  // calls take longer for, and as a constant is soon nothing beyond their sizes; and most networks have none. So is a cost of channels many
+  // times as long as those that were measured, above all where all calls were between servers; there what hops cost beyond the table looks
+  // like a call's overhead, too, but grows with the servers.
   const bool between = all_between_servers();
   const auto beyond = [](double us, double usual_us) { return std::log1p(us / usual_us); };
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].hardware) continue;
     const double us = 1e-6 * (values[i] - parameters_[i].low);
-    if (parameters_[i].name == "rendezvous") out.push_back(weight_of_time * beyond(us, 8));
+    if (parameters_[i].name == "rendezvous") out.push_back(weight_of_overhead * beyond(us, 8));
     if (parameters_[i].name == "nccl_channel") out.push_back((between ? weight_of_overhead : weight_of_time) * beyond(us, 1));
     if (parameters_[i].name == "call_overhead" && between) {
       HardwareProfile hardware;

@@ -351,9 +351,10 @@ OpenScenario OpenScenario::with_ways_measured(const std::set<PathClass>& measure
   if (measured.size() != 1) return out;
   const bool is_one = measured.contains(PathClass::rail);
   const Alike alike{.parameter = is_one ? over_several : over_one, .as = is_one ? over_one : over_several};
-  const bool fitted = std::ranges::any_of(parameters_, [&](const FitParameter& p) { return p.name == alike.parameter; });
+  const auto fits = [&](std::string_view name) { return std::ranges::any_of(parameters_, [&](const auto& p) { return p.name == name; }); };
   const HardwareParameter& unmeasured = *find_hardware_parameter(alike.parameter);
-  if (!fitted && unmeasured.get(scenario_.hardware) == unmeasured.get(HardwareProfile{})) out.alike_ = alike;
+  if (fits(alike.as) && !fits(alike.parameter) && unmeasured.get(scenario_.hardware) == unmeasured.get(HardwareProfile{}))
+    out.alike_ = alike;
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace weft {
@@ -53,12 +54,14 @@ Json valid_range(const std::vector<FitPoint>& points) {
   std::set<std::string> collectives, algorithms, libraries;
   std::set<std::string> paths;  // as `weft run` asks for them (sim/cli/calibrated.hpp)
   std::set<int> ranks, nodes;
+  std::map<std::string, std::set<int>> ranks_of;  // by collective
   std::int64_t smallest = INT64_MAX, largest = 0;
   for (const FitPoint& p : points) {
     collectives.insert(p.measured.collective);
     algorithms.insert(p.setup.algorithm.name);
     if (const auto& library = p.setup.algorithm.settings.library) libraries.emplace(name_of(*library));
     ranks.insert(p.setup.ranks);
+    ranks_of[p.measured.collective].insert(p.setup.ranks);
     if (p.setup.nodes > 0) nodes.insert(p.setup.nodes);
     if (p.setup.nodes > 1) paths.insert("network");
     if (p.setup.nodes > 0 && p.setup.ranks > p.setup.nodes) paths.insert("server");
@@ -71,6 +74,7 @@ Json valid_range(const std::vector<FitPoint>& points) {
               {"paths", paths},
               {"size", {to_string(Bytes{smallest}), to_string(Bytes{largest})}}};
   if (!libraries.empty()) out["libraries"] = libraries;
+  if (ranks_of.size() > 1) out["ranks_of"] = ranks_of;
   return out;
 }
 

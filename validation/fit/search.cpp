@@ -155,14 +155,25 @@ Candidate Search::with_fewer_protocols(Objective& objective, Candidate best, con
   return best;
 }
 
+// Where a threshold is tried while nothing costs anything beyond it, something has to: handshakes, what they were measured to.
+void give_cost(const Objective& objective, std::size_t threshold, const Moving& moving, std::vector<double>& values) {
+  constexpr double usual_handshake = 8e6;
+  if (objective.parameters()[threshold].name != "rendezvous_threshold") return;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const FitParameter& p = objective.parameters()[i];
+    if (moving[i] && p.name == "rendezvous" && values[i] <= 1.001 * p.low) values[i] = usual_handshake;
+  }
+}
+
 // With the i-th at every power of two between the sizes measured, a bias in finer steps: the one that fits best first.
-std::vector<Candidate> Search::with_threshold(Objective& objective, const Candidate& best, std::size_t i) const {
+std::vector<Candidate> Search::with_threshold(Objective& objective, const Candidate& best, std::size_t i, const Moving& moving) const {
   const FitParameter& p = objective.parameters()[i];
   const double ratio = p.unit == Unit::bias ? std::exp2(0.25) : 2;
   std::vector<Candidate> out;
   for (double size = std::exp2(std::ceil(std::log2(p.low))); size <= p.high && !enough(share_); size *= ratio) {
     std::vector<double> values = best.values;
     values[i] = size;
+    give_cost(objective, i, moving, values);
     out.push_back(at(objective, std::move(values)));
   }
   std::ranges::stable_sort(out, {}, &Candidate::loss);
@@ -174,7 +185,7 @@ Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& mo
   for (std::size_t i = 0; i < moving.size() && !enough(share_); ++i) {
     if (!moving[i] || !is_threshold(objective, i)) continue;
     const Candidate from = best;
-    const std::vector<Candidate> tried = with_threshold(objective, from, i);
+    const std::vector<Candidate> tried = with_threshold(objective, from, i, moving);
     constexpr std::size_t adapted = 8;  // the others of these move with it
     for (std::size_t k = 0; k < tried.size(); ++k) {
       keep_better(best, tried[k]);
@@ -188,7 +199,7 @@ std::vector<Candidate> Search::other_choices(const Candidate& best, std::size_t 
   std::vector<Candidate> all;
   for (std::size_t i = 0; i < best.values.size(); ++i) {
     if (objective_.parameters()[i].unit != Unit::bias) continue;
-    const std::vector<Candidate> tried = with_threshold(objective_, best, i);
+    const std::vector<Candidate> tried = with_threshold(objective_, best, i, Moving(best.values.size(), false));
     all.insert(all.end(), tried.begin(), tried.end());
   }
   std::ranges::stable_sort(all, {}, &Candidate::loss);

@@ -47,7 +47,7 @@ class Search {
   Candidate descend_on(Objective& objective, const Candidate& from, const Moving& moving, int rounds) const;
   Candidate with_fewer_protocols(Objective& objective, Candidate best, const Moving& moving) const;
   Candidate scan_on(Objective& objective, Candidate best, const Moving& moving) const;
-  std::vector<Candidate> with_threshold(Objective& objective, const Candidate& best, std::size_t i) const;
+  std::vector<Candidate> with_threshold(Objective& objective, const Candidate& best, std::size_t i, const Moving& moving) const;
   double edge(const Candidate& best, std::size_t i, double ratio);
 
   Objective& objective_;
