@@ -20,23 +20,20 @@ class GoalRank {
     before_ = &last_[channel];
   }
   void send(std::int64_t bytes, Rank to, int tag) { add(fmt::format("send {}b to {} tag {} cpu {}", bytes, to, tag, channel_)); }
-  // With what it costs to add it, afterwards.
-  void receive(std::int64_t bytes, Rank from, int tag, std::int64_t adding_ns) {
-    add(fmt::format("recv {}b from {} tag {} cpu {}", bytes, from, tag, channel_));
-    calculate(adding_ns);
-  }
-  void local(std::int64_t adding_ns) { add(fmt::format("calc {} cpu {}", adding_ns, channel_)); }
+  void receive(std::int64_t bytes, Rank from, int tag) { add(fmt::format("recv {}b from {} tag {} cpu {}", bytes, from, tag, channel_)); }
+  void sum(std::int64_t bytes) { summed_bytes_ += bytes; }
 
-  // Several that a step waits for are joined first, so that lines are as many as operations and not as their product.
-  void end_step() {
-    if (now_.empty()) return;
-    if (now_.size() > 1) {
+  // Sums follow all of the rank's sends and receives of the step ("own_step"). Several that the next step waits for are joined in any
+  // case, so that lines are as many as operations and not as their product.
+  void end_step(double reduce_ns_per_byte) {
+    const std::int64_t adding_ns = std::llround(static_cast<double>(std::exchange(summed_bytes_, 0)) * reduce_ns_per_byte);
+    if (now_.size() > 1 || adding_ns > 0) {
       const int join = label();
-      fmt::format_to(std::back_inserter(text_), "l{}: calc 0 cpu {}\n", join, channel_);
-      for (const int one : now_) requires_(join, one);
+      fmt::format_to(std::back_inserter(text_), "l{}: calc {} cpu {}\n", join, adding_ns, channel_);
+      for (const int one : now_.empty() ? *before_ : now_) requires_(join, one);
       now_ = {join};
     }
-    last_[channel_] = now_;
+    if (!now_.empty()) last_[channel_] = now_;
   }
 
   const std::string& text() const { return text_; }
@@ -50,19 +47,13 @@ class GoalRank {
     for (const int earlier : *before_) requires_(own, earlier);
     now_.push_back(own);
   }
-  void calculate(std::int64_t ns) {
-    if (ns == 0) return;
-    const int own = label();
-    fmt::format_to(std::back_inserter(text_), "l{}: calc {} cpu {}\n", own, ns, channel_);
-    requires_(own, now_.back());
-    now_.back() = own;
-  }
 
   std::string text_;
   int labels_ = 0, channel_ = 0;
   std::map<int, std::vector<int>> last_;  // by channel
   const std::vector<int>* before_ = nullptr;
   std::vector<int> now_;
+  std::int64_t summed_bytes_ = 0;  // in the step
 };
 
 }  // namespace
@@ -82,17 +73,13 @@ std::string to_goal(const Schedule& s, const GoalOptions& options) {
       for (const auto& [r, rank] : taking_part) rank->begin_step(channel);
       for (const Transfer& t : step.transfers()) {
         const std::int64_t bytes = layout.size(t.chunk, t.count) * unit;
-        const auto adding_ns =
-            t.reduces ? static_cast<std::int64_t>(std::llround(static_cast<double>(bytes) * options.reduce_ns_per_byte)) : 0;
-        if (t.from == t.to) {
-          taking_part[t.to]->local(adding_ns);
-          continue;
-        }
+        if (t.reduces) taking_part[t.to]->sum(bytes);
+        if (t.from == t.to) continue;
         const int tag = tags[{t.from, t.to}]++;
         taking_part[t.from]->send(bytes, t.to, tag);
-        taking_part[t.to]->receive(bytes, t.from, tag, adding_ns);
+        taking_part[t.to]->receive(bytes, t.from, tag);
       }
-      for (const auto& [r, rank] : taking_part) rank->end_step();
+      for (const auto& [r, rank] : taking_part) rank->end_step(options.reduce_ns_per_byte);
     }
   std::string out = fmt::format("num_ranks {}\n", s.ranks);
   for (int r = 0; r < s.ranks; ++r)

@@ -131,7 +131,23 @@ TEST_CASE("GOAL has a send and a receive for every message, with its bytes, and 
   CHECK(count("send 1000b") == 24);
   CHECK(count("recv 1000b") == 24);
   CHECK(count("calc 500 ") == 12);  // 1000 B x 0.5 ns, in the 3 steps that add
-  CHECK(goal.find("l3: calc 500 cpu 0\nl3 requires l2\nl4: calc 0 cpu 0\nl4 requires l1\nl4 requires l3\nl5: send") != std::string::npos);
+  CHECK(goal.find("\nl3: calc 500 cpu 0\nl3 requires l1\nl3 requires l2\nl4: send") != std::string::npos);
+}
+
+TEST_CASE("GOAL adds when a rank's sends and receives of the step are over, at once what it received and what it holds") {
+  Schedule s{.ranks = 2, .chunks = 2};
+  Step& step = s.add_step();
+  step.reduce({.from = 1, .to = 0, .chunk = 0});
+  step.reduce({.from = 0, .to = 0, .chunk = 0, .into = 1});
+  step.copy({.from = 0, .to = 1, .chunk = 1});
+  s.add_step().reduce({.from = 0, .to = 0, .chunk = 0, .into = 1});
+  s.add_step().copy({.from = 0, .to = 1, .chunk = 1});
+  CHECK(to_goal(s, {.elements = 200, .reduce_ns_per_byte = 0.5}) ==
+        "num_ranks 2\n\n"
+        "rank 0 {\nl1: recv 400b from 1 tag 0 cpu 0\nl2: send 400b to 1 tag 0 cpu 0\nl3: calc 400 cpu 0\nl3 requires l1\nl3 requires l2\n"
+        "l4: calc 200 cpu 0\nl4 requires l3\nl5: send 400b to 1 tag 1 cpu 0\nl5 requires l4\n}\n\n"
+        "rank 1 {\nl1: send 400b to 0 tag 0 cpu 0\nl2: recv 400b from 0 tag 0 cpu 0\nl3: calc 0 cpu 0\nl3 requires l1\nl3 requires l2\n"
+        "l4: recv 400b from 0 tag 1 cpu 0\nl4 requires l3\n}\n");
 }
 
 TEST_CASE("GOAL matches sends and receives by rank and tag, for every algorithm") {
