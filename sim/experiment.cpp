@@ -245,12 +245,14 @@ Row Experiment::run(Bytes size, const Options& options) {
   }
   join_parts(run, 0, ready.front().parts());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
-  Row row = row_of(scenario, {ready.front().job, size, run.jobs.front(), run, fabric});
+  const SimulatedJob first{ready.front().job, size, run.jobs.front(), run, fabric};
+  Row row = row_of(scenario, first);
   if (options.mean_finish) *options.mean_finish = run.jobs.front().mean_finish - run.jobs.front().iterations.front().begin;
   if (options.work) *options.work = {.messages = row.messages, .events = run.events, .solved_flows = run.solved_flows};
   row.wall_s = wall.count();
   row.unproved = parts_->prover.unproved();
-  if (row.training) add_events(scenario, parts_->jobs.front().algorithm, parts_->prover, row);
+  if (options.utilization) *options.utilization = utilization_of_links(run, fabric);
+  if (row.training) add_events(scenario, first, parts_->prover, row);
   if (run.packet) row.packet = summary(*run.packet, fabric);
   if (const Bytes buffer = scenario.packet.value_or(PacketSettings{}).switch_buffer; row.packet && row.packet->switch_high_water > buffer)
     row.notes +=

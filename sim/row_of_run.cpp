@@ -12,20 +12,6 @@
 namespace weft {
 namespace {
 
-// `span`: the time in which the bytes were carried.
-void find_busiest(const std::vector<std::int64_t>& bytes_on_link, SimTime span, const Fabric& fabric, Row& row) {
-  if (span.ps == 0) return;
-  double most = 0;
-  for (LinkId id = 0; id < fabric.links(); ++id) {
-    const double carried = 8.0 * static_cast<double>(bytes_on_link[static_cast<std::size_t>(id)]);
-    const double utilization = carried / (static_cast<double>(fabric.link(id).bandwidth.count) * span.seconds());
-    if (utilization <= most) continue;
-    most = utilization;
-    row.busiest_link = fabric.link_name(id);
-  }
-  row.busiest_link_utilization = most;
-}
-
 Bytes wire_bytes_per_rank(const SimulatedJob& j) { return Bytes{j.own.most_sent / static_cast<std::int64_t>(j.own.iterations.size())}; }
 
 std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
@@ -73,6 +59,24 @@ SimTime first_begin(const SharedRun& run) {
   SimTime first = SimTime::never();
   for (const JobRun& job : run.jobs) first = std::min(first, job.iterations.front().begin);
   return first;
+}
+
+std::vector<double> utilization_of_links(const SharedRun& run, const Fabric& fabric) {
+  std::vector<double> out(static_cast<std::size_t>(fabric.links()));
+  const SimTime span = run.finish - first_begin(run);
+  if (span.ps == 0) return out;
+  for (LinkId id = 0; id < fabric.links(); ++id) {
+    const double carried = 8.0 * static_cast<double>(run.bytes_on_link[static_cast<std::size_t>(id)]);
+    out[static_cast<std::size_t>(id)] = carried / (static_cast<double>(fabric.link(id).bandwidth.count) * span.seconds());
+  }
+  return out;
+}
+
+void name_busiest(const std::vector<double>& utilization, const Fabric& fabric, Row& row) {
+  const auto most = std::ranges::max_element(utilization);
+  if (most == utilization.end() || *most == 0) return;
+  row.busiest_link = fabric.link_name(static_cast<LinkId>(most - utilization.begin()));
+  row.busiest_link_utilization = *most;
 }
 
 JobResult result_of(const SimulatedJob& j, SimTime alone) {
@@ -138,7 +142,7 @@ Row row_of(const Scenario& scenario, const SimulatedJob& j) {
                                                   : job.compression ? job.compression->compressing(job.elements(j.size))
                                                                     : SimTime{}};
   if (job.training) row.training = training_of(job, scenario.workload.training, time, own);
-  find_busiest(run.bytes_on_link, run.finish - first_begin(run), j.fabric, row);
+  name_busiest(utilization_of_links(run, j.fabric), j.fabric, row);
   return row;
 }
 

@@ -21,6 +21,10 @@ struct SimulatedJob {
 SimTime mean_time(const std::vector<Iteration>& iterations);
 SimTime first_begin(const SharedRun& run);  // of any job
 
+// By link, over the whole run: bytes carried / (capacity x time).
+std::vector<double> utilization_of_links(const SharedRun& run, const Fabric& fabric);
+void name_busiest(const std::vector<double>& utilization, const Fabric& fabric, Row& row);
+
 // Of a job of a shared network, which takes `alone` without the others.
 JobResult result_of(const SimulatedJob& j, SimTime alone);
 // Of the workload, the first of the jobs; what the run says of others and of packets is still to be added.

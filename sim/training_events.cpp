@@ -1,6 +1,7 @@
 #include "sim/training_events.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "sim/experiment.hpp"
 
 #include <algorithm>
 #include <map>
@@ -18,9 +19,15 @@ Scenario under_way(const Scenario& scenario, int ranks) {
   return out;
 }
 
+// Something that links carry, and how long it takes.
+struct Phase {
+  SimTime time = {};
+  std::vector<double> utilization = {};  // by link; empty: of none
+};
+
 // Each part of a model is broadcast among the ranks that have it, and all parts at the same time: the time is that of the first, among
 // ranks placed as those are. Jobs beside are left out.
-SimTime broadcast_of_parameters(const Scenario& scenario, int ranks, const Prover& prover) {
+Phase broadcast_of_parameters(const Scenario& scenario, int ranks, const Prover& prover) {
   Scenario alone = under_way(scenario, ranks);
   Workload& w = alone.workload;
   const int parts = w.training.model_parallel;
@@ -41,29 +48,34 @@ SimTime broadcast_of_parameters(const Scenario& scenario, int ranks, const Prove
   w.sizes = {parameters};
   const AlgorithmChoice tree{"binomial_tree"};
   w.algorithms = {tree};
-  return Experiment(std::move(alone), tree, {}, prover).run(parameters).time;
+  Phase out;
+  out.time = Experiment(std::move(alone), tree, {}, prover).run(parameters, {.utilization = &out.utilization}).time;
+  return out;
 }
 
 // The run, step by step.
 class Run {
  public:
-  Run(const Scenario& scenario, const AlgorithmChoice& algorithm, const Prover& prover, const Row& first)
+  Run(const Scenario& scenario, const SimulatedJob& first, const Prover& prover, const Row& row)
       : scenario_(scenario),
-        algorithm_(algorithm),
+        algorithm_(first.job.algorithm),
+        fabric_(first.fabric),
         training_(scenario.workload.training),
         prover_(prover),
-        ranks_(scenario.workload.ranks) {
-    at_ranks_[ranks_] = {first.time, *first.training};
+        ranks_(scenario.workload.ranks),
+        busy_s_(static_cast<std::size_t>(fabric_.links())) {
+    at_ranks_[ranks_] = {{row.time, utilization_of_links(first.all, fabric_)}, *row.training};
   }
 
   void go() {
     for (int step = 1; step <= scenario_.workload.iterations; ++step) {
       const AtRanks& now = at(ranks_);
-      steps_ += now.time;
+      steps_ += now.phase.time;
+      use(now.phase);
       compute_ += now.step.compute, stragglers_ += now.step.stragglers, negotiation_ += now.step.negotiation;
-      samples_ += now.step.samples_per_s * now.time.seconds();
-      ideal_ += now.step.scaling_efficiency * now.time.seconds();
-      lost_.push_back(now.time);
+      samples_ += now.step.samples_per_s * now.phase.time.seconds();
+      ideal_ += now.step.scaling_efficiency * now.phase.time.seconds();
+      lost_.push_back(&now.phase);
       if (const Checkpoints& c = training_.checkpoints; c.every > 0 && step % c.every == 0) {
         events_ += state() / c.rate;
         lost_.clear();
@@ -86,11 +98,14 @@ class Run {
     step.exposed = out.time - step.compute;
     step.samples_per_s = samples_ / (steps_ + events_).seconds();
     step.scaling_efficiency = ideal_ / (steps_ + events_).seconds();
+    std::vector<double> utilization = busy_s_;
+    for (double& one : utilization) one /= (steps_ + events_).seconds();
+    name_busiest(utilization, fabric_, out);
   }
 
  private:
   struct AtRanks {
-    SimTime time;
+    Phase phase;
     TrainingResult step;
   };
 
@@ -99,9 +114,19 @@ class Run {
     if (known != at_ranks_.end()) return known->second;
     const Scenario alone = under_way(scenario_, ranks);
     Experiment other(alone, algorithm_, {}, prover_);
-    const Row out = other.run(scenario_.workload.sizes.front(), {.each_alone = false});
+    Phase phase;
+    const Row out = other.run(scenario_.workload.sizes.front(), {.each_alone = false, .utilization = &phase.utilization});
+    phase.time = out.time;
     if (unproved_.empty()) unproved_ = out.unproved;
-    return at_ranks_.emplace(ranks, AtRanks{out.time, *out.training}).first->second;
+    return at_ranks_.emplace(ranks, AtRanks{std::move(phase), *out.training}).first->second;
+  }
+
+  void use(const Phase& phase) {
+    for (std::size_t link = 0; link < phase.utilization.size(); ++link) busy_s_[link] += phase.utilization[link] * phase.time.seconds();
+  }
+  void between_steps(const Phase& phase) {
+    events_ += phase.time;
+    use(phase);
   }
 
   Bytes state() const { return state_of_parameter(training_.optimizer) * training_.model.table->parameters(); }
@@ -112,18 +137,20 @@ class Run {
       ranks_ += event.ranks;
     } else {
       if (const Checkpoints& c = training_.checkpoints; c.every > 0) events_ += state() / c.rate;
-      for (const SimTime again : lost_) events_ += again;
+      for (const Phase* again : lost_) between_steps(*again);
     }
-    events_ += broadcast_of_parameters(scenario_, ranks_, prover_);
+    between_steps(broadcast_of_parameters(scenario_, ranks_, prover_));
   }
 
   const Scenario& scenario_;
   const AlgorithmChoice& algorithm_;
+  const Fabric& fabric_;
   const TrainingChoice& training_;
   const Prover& prover_;
   int ranks_;
   std::map<int, AtRanks> at_ranks_;
-  std::vector<SimTime> lost_;  // steps since the last checkpoint, which a failure undoes
+  std::vector<double> busy_s_;      // by link
+  std::vector<const Phase*> lost_;  // steps since the last checkpoint, which a failure undoes
   SimTime steps_, events_, compute_, stragglers_, negotiation_;
   double samples_ = 0, ideal_ = 0;
   std::string unproved_;  // of the first number of ranks of which something was not proved
@@ -131,10 +158,10 @@ class Run {
 
 }  // namespace
 
-void add_events(const Scenario& scenario, const AlgorithmChoice& algorithm, const Prover& prover, Row& row) {
+void add_events(const Scenario& scenario, const SimulatedJob& first, const Prover& prover, Row& row) {
   const TrainingChoice& training = scenario.workload.training;
   if (training.events.empty() && training.checkpoints.every == 0) return;
-  Run run(scenario, algorithm, prover, row);
+  Run run(scenario, first, prover, row);
   run.go();
   run.report(row);
 }

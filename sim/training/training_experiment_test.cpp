@@ -224,6 +224,24 @@ TEST_CASE("training: a failure costs its pause, the checkpoint, a broadcast and 
         doctest::Approx((two.time.seconds() + plain.time.seconds()) / 2).epsilon(0.001));
 }
 
+TEST_CASE("training: a link is as busy as what steps and broadcasts carry makes it over the time with checkpoints, failures and growth") {
+  const double gradients = 4 * 25'557'032;
+  const auto busy = [&](double carried, const Row& row) { return 8 * carried / (30e9 * 4 * row.time.seconds()); };
+  Json json = training("ddp", 64);
+  json["workload"]["iterations"] = 4;
+  json["workload"]["checkpoints"] = {{"every", 2}, {"rate", "1GBps"}};
+  // Of a ring of four each link carries 3/2 of the gradients in a step.
+  CHECK(outcome(json).busiest_link_utilization == doctest::Approx(busy(4 * 1.5 * gradients, outcome(json))));
+  // One step again, and the root sends the parameters twice.
+  json["workload"]["events"] = Json::array({{{"type", "failure"}, {"after_step", 3}, {"pause", "1s"}}});
+  CHECK(outcome(json).busiest_link == "node0->switch");
+  CHECK(outcome(json).busiest_link_utilization == doctest::Approx(busy((5 * 1.5 + 2) * gradients, outcome(json))));
+  // Two steps among two ranks, two among four.
+  json["workload"]["ranks"] = 2;
+  json["workload"]["events"] = Json::array({{{"type", "growth"}, {"after_step", 2}, {"ranks", 2}}});
+  CHECK(outcome(json).busiest_link_utilization == doctest::Approx(busy((2 * 1 + 2 * 1.5 + 2) * gradients, outcome(json))));
+}
+
 TEST_CASE("training: ranks that join meet the traffic that the others have met") {
   Json json = training("none", 64);
   json["workload"]["iterations"] = 4;
