@@ -2,6 +2,7 @@
 
 #include "collectives/interchange/mscclpp_kinds.hpp"
 #include "collectives/interchange/mscclpp_wiring.hpp"
+#include "kernels/base/json_problem.hpp"
 #include "kernels/base/xml.hpp"
 
 #include <algorithm>
@@ -234,14 +235,6 @@ class MscclppParser {
 
 }  // namespace
 
-MscclppPlan parse_mscclpp(std::string_view text) {
-  nlohmann::json json;
-  try {
-    json = nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    throw InputError(fmt::format("is no JSON: {}", error.what()));
-  }
-  return MscclppParser().parse(json);
-}
+MscclppPlan parse_mscclpp(std::string_view text) { return MscclppParser().parse(json_of<nlohmann::json>(text)); }
 
 }  // namespace weft

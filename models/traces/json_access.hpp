@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/base/error.hpp"
+#include "kernels/base/json_problem.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -22,13 +23,8 @@ inline std::string shown_json(const TraceJson& value) {
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
-// Throws InputError as "FILE: is no JSON: ...".
-inline TraceJson parse_trace_json(std::string_view text, const std::string& file) {
-  try {
-    return TraceJson::parse(text);
-  } catch (const TraceJson::parse_error& error) {
-    throw InputError(fmt::format("{}: is no JSON: {}", file, error.what()));
-  }
+inline TraceJson parse_trace_json(std::string_view text, const std::string& file, std::size_t first_line = 1) {
+  return json_of<TraceJson>(text, file + ": ", first_line);
 }
 
 // The member of an object, or null.

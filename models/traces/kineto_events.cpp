@@ -31,7 +31,7 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
 // Where the list of events begins, and what stands around it.
 struct Parts {
   std::string_view events = {};  // without brackets
-  std::string rest = {};         // JSON of the rest
+  std::string rest = {};         // JSON of the rest, on the same lines
 };
 
 Parts parts_of(std::string_view text, const std::string& file) {
@@ -46,7 +46,12 @@ Parts parts_of(std::string_view text, const std::string& file) {
   const std::size_t end = end_of_value(text, open);
   if (end == std::string_view::npos) throw InputError(fmt::format("{}: breaks off in \"traceEvents\", at byte {}", file, text.size()));
   Parts out{.events = text.substr(open + 1, end - open - 2)};
-  out.rest = text[first] == '{' ? std::string(text.substr(0, open)) + "[]" + std::string(text.substr(end)) : "{}";
+  if (text[first] != '{') {
+    out.rest = "{}";
+    return out;
+  }
+  const auto lines = static_cast<std::size_t>(std::ranges::count(out.events, '\n'));
+  out.rest = fmt::format("{}[{}]{}", text.substr(0, open), std::string(lines, '\n'), text.substr(end));
   return out;
 }
 
@@ -204,7 +209,7 @@ struct DatedEvent {
 
 std::optional<DatedEvent> event_of(std::string_view text, const std::string& place) {
   TraceJson json = TraceJson::parse(text, nullptr, false);
-  if (json.is_discarded()) throw InputError(fmt::format("{}: is no JSON", place));
+  if (json.is_discarded()) throw InputError(fmt::format("{}: {}", place, json_problem(text).what));
   const auto phase = text_member(json, "ph");
   if (!phase || *phase != "X") return std::nullopt;
   KinetoEvent out{.name = text_member(json, "name").value_or("")};

@@ -75,6 +75,10 @@ TEST_CASE("a communication of unknown name is missing it, and a rank beyond the 
         "r.json: event 0: the communication \"coalesced\" is none that is known; taken as a computation of the time it took");
   CHECK(read.ranks.front().operations[0].kind == Kind::compute);
   CHECK_THROWS_WITH_AS(parse_kineto(file(4), "r.json"), "r.json: /distributedInfo/rank: must be between 0 and 3, got 4", InputError);
+  CHECK_THROWS_WITH_AS(parse_kineto("{\"traceEvents\": [\n\n],\n\"a\": 1e400}", "r.json"),
+                       "r.json: line 4, column 10: not JSON: number overflow parsing '1e400'", InputError);
+  CHECK_THROWS_WITH_AS(parse_kineto(trace_of(R"({"cat": "kernel", "dur": 1e400})"), "r.json"),
+                       "r.json: event 0: not JSON: number overflow parsing '1e400'", InputError);
 }
 
 TEST_CASE("with gloo the collectives are those of threads, and what lies between is computed") {

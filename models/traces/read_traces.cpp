@@ -67,8 +67,6 @@ Outcome outcome_of(const fs::path& file) {
       out.trace = parse_trace_file(bytes, file.string());
   } catch (const InputError& error) {
     out.problems = error.problems();
-  } catch (const TraceJson::exception& error) {
-    out.problems = {fmt::format("{}: {}", file.string(), error.what())};
   }
   return out;
 }
@@ -187,9 +185,7 @@ Rank rank_in_name(const std::string& file) {
   return TracedRank::not_said;
 }
 
-namespace {
-
-TraceFile parse_known(std::string_view bytes, const std::string& file) {
+TraceFile parse_trace_file(std::string_view bytes, const std::string& file) {
   if (bytes.empty()) throw InputError(file + ": is empty");
   if (looks_like_goal_binary(bytes)) return parse_goal_binary(bytes, file);
   const std::size_t first = bytes.find_first_not_of(" \t\r\n\xef\xbb\xbf");
@@ -208,16 +204,6 @@ TraceFile parse_known(std::string_view bytes, const std::string& file) {
   throw InputError(fmt::format(
       "{}: is no trace of a known format: Chakra (protobuf, JSON), Kineto, PyTorch's execution trace, GOAL (text, binary), Weft's own",
       file));
-}
-
-}  // namespace
-
-TraceFile parse_trace_file(std::string_view bytes, const std::string& file) {
-  try {
-    return parse_known(bytes, file);
-  } catch (const TraceJson::exception& error) {  // a number beyond all bounds, where no place is known
-    throw InputError(fmt::format("{}: {}", file, error.what()));
-  }
 }
 
 TracedProgram joined(std::vector<TraceFile> files, const std::vector<TracedGroup>& groups) {

@@ -47,7 +47,7 @@ class WeftTraceReader {
       text_.remove_prefix(std::min(text_.size(), line.size() + 1));
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       try {
-        const TraceJson json = parse_trace_json(line, place(number));
+        const TraceJson json = parse_trace_json(line, file_, number);
         if (!json.is_object()) throw InputError(place(number) + ": must be a JSON object");
         if (ranks_ == 0)
           read_header(json, number);

@@ -86,6 +86,7 @@ TEST_CASE("weft trace: messages of a schedule are sends and receives with one ta
 
 TEST_CASE("weft trace: what cannot be is said with its line") {
   CHECK(problems_of(header).find("t: holds no operation") != std::string::npos);
+  CHECK(problems_of(header + "{\"rank\": 0, \"bytes\": 1e400}") == "t: line 2, column 26: not JSON: number overflow parsing '1e400'");
   CHECK(problems_of(header + R"({"rank": 2, "op": "allreduce", "bytes": 4, "start_us": 0, "end_us": 1})") ==
         "t: line 2: \"rank\" must be 0 to 1, got 2");
   CHECK(problems_of(header + R"({"rank": 0, "op": "all", "bytes": 4, "start_us": 0, "end_us": 1})").find("got \"all\"") !=

@@ -1,5 +1,6 @@
 #include "models/training/read.hpp"
 
+#include "kernels/base/json_problem.hpp"
 #include "kernels/base/nearest_name.hpp"
 
 #include <algorithm>
@@ -56,13 +57,7 @@ class TrainingReader {
     if (!found_.empty()) throw InputError(found_);
   }
 
-  Json parse(std::string_view text) {
-    try {
-      return Json::parse(text);
-    } catch (const Json::parse_error& error) {
-      throw InputError(fmt::format("{}: is not JSON: {}", where_, error.what()));
-    }
-  }
+  Json parse(std::string_view text) { return json_of<Json>(text, where_ + ": "); }
   bool object(const Json& value, const std::string& at, const std::vector<std::string>& keys) {
     if (!value.is_object()) {
       wrong(at, "must be an object, got {}", shown(value));

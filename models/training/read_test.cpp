@@ -65,7 +65,10 @@ TEST_CASE("everything that is wrong with a model is said at once, with its place
 }
 
 TEST_CASE("texts that are no tables are refused") {
-  CHECK(problems_of("[")[0].starts_with("m.json: is not JSON: "));
+  CHECK(problems_of("[")[0] == "m.json: line 1, column 2: the text ends in the middle of the JSON (truncated?)");
+  CHECK(problems_of("{\"schema\": 1,\n \"batch\": 1e400}")[0] == "m.json: line 2, column 15: not JSON: number overflow parsing '1e400'");
+  CHECK_THROWS_WITH_AS(read_device("{\"schema\": -1e400}", "d.json"),
+                       "d.json: line 1, column 17: not JSON: number overflow parsing '-1e400'", InputError);
   CHECK(problems_of("[]")[0] == "m.json: : must be an object, got []");
   CHECK(problems_of(R"({"schema": 1, "name": "x", "layers": []})")[0] == "m.json: /layers: must have at least one layer");
   CHECK(problems_of(

@@ -1,6 +1,8 @@
 // Where in a JSON value something stands, built on the stack while reading and spelled out only when something is wrong.
 #pragma once
 
+#include "kernels/base/json_problem.hpp"
+
 #include <string>
 #include <string_view>
 
@@ -18,18 +20,6 @@ inline std::string escaped(std::string_view key) {
       out += "~1";
     else
       out += c;
-  }
-  return out;
-}
-
-// Control characters and bytes outside ASCII as \xNN, so that a message is always printable.
-inline std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c >= 0x20 && c < 0x7f)
-      out += c;
-    else
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
   }
   return out;
 }

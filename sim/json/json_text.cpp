@@ -1,18 +1,12 @@
 #include "sim/json/json_text.hpp"
 
+#include "kernels/base/json_problem.hpp"
 #include "sim/json/json_path.hpp"
 
 #include <set>
 
 namespace weft {
 namespace {
-
-std::string line_and_column(std::string_view text, std::size_t offset) {
-  std::size_t line = 1, line_start = 0;
-  for (std::size_t i = 0; i < offset && i < text.size(); ++i)
-    if (text[i] == '\n') ++line, line_start = i + 1;
-  return fmt::format("line {}, column {}", line, offset - line_start + 1);
-}
 
 // The parser recurses nowhere, but what walks the value later does.
 bool nested_too_deep(std::string_view text, std::vector<Problem>& problems) {
@@ -35,22 +29,6 @@ bool nested_too_deep(std::string_view text, std::vector<Problem>& problems) {
     }
   }
   return false;
-}
-
-// The library repeats all it has read of a string or number: the beginning and the end of that are enough.
-std::string cut_short(const std::string& text) {
-  constexpr std::size_t longest = 200, half = longest / 2;
-  return text.size() <= longest ? text : text.substr(0, half) + "..." + text.substr(text.size() - half);
-}
-
-// What the library says, less its prefixes: "unexpected '}'; expected string literal".
-std::string syntax_error(std::string_view message) {
-  for (const std::string_view mark : {"parsing value - ", "parsing object key - ", "parsing object separator - ", "parsing object - ",
-                                      "parsing array - ", ": syntax error "}) {
-    if (const auto at = message.find(mark); at != message.npos) return cut_short(printable(message.substr(at + mark.size())));
-  }
-  const auto close = message.find("] ");
-  return cut_short(printable(close == message.npos ? message : message.substr(close + 2)));
 }
 
 class Builder final : public nlohmann::json_sax<Json> {
@@ -79,11 +57,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    const std::string_view message = error.what();
-    const std::size_t offset = position > 0 ? position - 1 : 0;
-    const bool cut_off = message.find("unexpected end of input") != message.npos || offset >= text_.size();
-    problems_.push_back({line_and_column(text_, std::min(offset, text_.size())),
-                         cut_off ? "the text ends in the middle of the JSON (truncated?)" : "not JSON: " + syntax_error(message)});
+    problems_.push_back(json_problem(text_, position, error.what()));
     return false;
   }
 
