@@ -137,12 +137,18 @@ class Timeline {
     return o;
   }
 
-  void set_bytes(TracedOperation& o, const CommunicationFacts& facts) const {
+  void set_bytes(TracedOperation& o, const CommunicationFacts& facts) {
     if (o.kind == Kind::collective && o.collective == TracedCollective::barrier) {
       o.bytes = 0;  // whatever the tensor is that it is done with
       return;
     }
     if (!facts.in_elements || !facts.element_bytes) return;
+    if (o.kind == Kind::collective && o.collective == TracedCollective::alltoall && facts.uneven) {
+      o.uneven = true;
+      o.bytes = bytes_of(*facts.uneven, facts.group_size, *facts.element_bytes).value_or(TracedOperation::unknown);
+      if (facts.uneven->cut_off) missing_.add(cut_off_parts, builder_.place(o.record));
+      return;
+    }
     std::int64_t elements = *facts.in_elements;
     const bool whole_on_all = o.kind != Kind::collective || o.collective == TracedCollective::broadcast ||
                               o.collective == TracedCollective::reduce || o.collective == TracedCollective::allreduce;

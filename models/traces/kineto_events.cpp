@@ -107,6 +107,7 @@ CommunicationFacts facts_of(const TraceJson& args, const std::string& place) {
   out.in_elements = count("In msg nelems");
   out.out_elements = count("Out msg nelems");
   if (const auto dtype = text_member(args, "dtype")) out.element_bytes = bytes_of_type(*dtype);
+  out.uneven = uneven_parts(text_member(args, "In split size").value_or(""), text_member(args, "Out split size").value_or(""));
   out.sequence = whole_member(args, "Seq", place);
   out.source = whole_member(args, "Src Rank", place);
   out.destination = whole_member(args, "Dst Rank", place);

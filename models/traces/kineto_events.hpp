@@ -22,6 +22,17 @@ std::optional<CommunicationKind> communication_named(std::string_view name);
 // Bytes of an element: "Float", "c10::BFloat16", "long int"; nothing: not known.
 std::optional<std::int64_t> bytes_of_type(std::string_view dtype);
 
+// Of an all-to-all whose parts are not all of one size.
+struct UnevenParts {
+  std::int64_t largest = 0, number = 0;  // elements; parts that are said
+  bool cut_off = false;
+};
+// From c10d's lists of what a rank sends and receives, "[4, 2, 1]", of which the middle may be left out ("..."); nothing: all are alike.
+std::optional<UnevenParts> uneven_parts(std::string_view sent, std::string_view received);
+
+// Of an all-to-all, with as many parts of the largest size as there are ranks; nothing: too much to be simulated.
+std::optional<std::int64_t> bytes_of(const UnevenParts& parts, std::int64_t group_size, std::int64_t element_bytes);
+
 // What is known of a communication, wherever it stands.
 struct CommunicationFacts {
   std::string name = {};  // "" where it says nothing of itself
@@ -29,6 +40,7 @@ struct CommunicationFacts {
   std::optional<std::string> group_name = {};
   std::vector<Rank> group_ranks = {};
   int group_size = 0;
+  std::optional<UnevenParts> uneven = {};
 };
 
 struct KinetoEvent {

@@ -1,8 +1,10 @@
+#include "models/traces/builder.hpp"
 #include "models/traces/kineto_events.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -74,6 +76,32 @@ std::optional<std::int64_t> bytes_of_type(std::string_view dtype) {
   }();
   const auto at = sizes.find(name);
   return at == sizes.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<UnevenParts> uneven_parts(std::string_view sent, std::string_view received) {
+  UnevenParts out;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const std::string_view list : {sent, received}) {
+    std::int64_t number = 0;
+    for (std::size_t at = list.find_first_of("0123456789"); at != std::string_view::npos; at = list.find_first_of("0123456789", at)) {
+      std::int64_t part = 0;
+      const auto [end, error] = std::from_chars(list.data() + at, list.data() + list.size(), part);
+      if (error != std::errc{}) return std::nullopt;
+      at = static_cast<std::size_t>(end - list.data());
+      least = std::min(least, part);
+      out.largest = std::max(out.largest, part);
+      ++number;
+    }
+    out.number = std::max(out.number, number);
+    out.cut_off |= list.find("...") != std::string_view::npos;
+  }
+  return least < out.largest ? std::optional(out) : std::nullopt;
+}
+
+std::optional<std::int64_t> bytes_of(const UnevenParts& parts, std::int64_t group_size, std::int64_t element_bytes) {
+  const std::int64_t number = std::max(parts.number, parts.cut_off ? group_size : 0);
+  if (parts.largest > most_traced_bytes / element_bytes / number) return std::nullopt;
+  return parts.largest * number * element_bytes;
 }
 
 }  // namespace weft

@@ -63,6 +63,30 @@ TEST_CASE("a kernel of NCCL that does not say its size is missing it, and is a c
   CHECK(read.ranks.front().operations[0].kind == Kind::compute);
 }
 
+TEST_CASE("an all-to-all of uneven parts has as many of the largest as there are ranks; where some parts are left out, that is missing") {
+  const auto read = [](const char* sent, const char* received) {
+    return parse_kineto(
+        trace_of(kernel("ncclDevKernel_SendRecv(x)", 5, 10, 20,
+                        fmt::format(R"(, "Collective name": "all_to_allv", "dtype": "Float", "In msg nelems": 100, "Out msg nelems": 90,
+                                       "Group size": 4, "In split size": "{}", "Out split size": "{}")",
+                                    sent, received))),
+        "rank-1.json");
+  };
+  const auto bytes = [&](const char* sent, const char* received) { return read(sent, received).ranks.front().operations.front().bytes; };
+  CHECK(bytes("[10, 70, 10, 10]", "[30, 20, 20, 20]") == 4 * 70 * 4);
+  CHECK(bytes("[25, 25, 25, 25]", "[30, 20, 20, 20]") == 4 * 30 * 4);
+  CHECK(read("[10, 70, 10, 10]", "[]").ranks.front().operations.front().uneven);
+  CHECK(read("[10, 70, 10, 10]", "[]").missing.empty());
+  CHECK(bytes("[25, 25, 25, 25]", "[]") == 400);
+  CHECK(bytes("[]", "[]") == 400);
+  CHECK(bytes("[10, ..., 70]", "[]") == 4 * 70 * 4);
+  CHECK(read("[10, ..., 70]", "[]").missing ==
+        std::vector<std::string>{
+            "rank-1.json: event 0: the all-to-all leaves out some of its parts; the largest of the others is taken for all"});
+  CHECK(bytes("[25, ..., 25]", "[]") == 400);
+  CHECK(bytes("[1, 1125899906842624]", "[]") == TracedOperation::unknown);
+}
+
 TEST_CASE("a communication of unknown name is missing it, and a rank beyond the world is refused") {
   const auto file = [](int rank) {
     return trace_of(

@@ -26,6 +26,7 @@ struct Moved {
   std::optional<std::int64_t> in_elements = {}, out_elements = {}, element_bytes = {};
   std::string group = {};
   std::optional<std::int64_t> root = {}, start = {}, stride = {}, size = {};
+  std::optional<UnevenParts> uneven = {};
 };
 
 std::optional<std::int64_t> elements_of(const TraceJson& shapes) {
@@ -99,6 +100,11 @@ Moved moved_by(const TraceJson& node, const std::string& place) {
   out.start = whole_of(attribute(node, "global_rank_start"));
   out.stride = whole_of(attribute(node, "global_rank_stride"));
   out.size = whole_of(attribute(node, "pg_size"));
+  const auto list = [&](const char* key) {
+    const TraceJson* value = attribute(node, key);
+    return value ? value->dump() : "";
+  };
+  out.uneven = uneven_parts(list("in_split_size"), list("out_split_size"));
   if (out.name.empty() || !out.in_elements) read_inputs(node, out);
   return out;
 }
@@ -161,6 +167,11 @@ class PytorchReader {
         std::max<std::int64_t>(m.in_elements.value_or(0), o.collective == TracedCollective::broadcast ? m.out_elements.value_or(0) : 0);
     if (m.in_elements && m.element_bytes && elements >= 0 && elements <= most_traced_bytes / *m.element_bytes)
       o.bytes = elements * *m.element_bytes;
+    if (o.collective == TracedCollective::alltoall && m.uneven && m.element_bytes) {
+      o.uneven = true;
+      o.bytes = bytes_of(*m.uneven, m.size.value_or(0), *m.element_bytes).value_or(TracedOperation::unknown);
+      if (m.uneven->cut_off) missing_.add(cut_off_parts, builder_.place(record));
+    }
     if (o.collective == TracedCollective::barrier) o.bytes = 0;  // whatever the tensor is that it is done with
     if (o.bytes == TracedOperation::unknown)
       missing_.add(fmt::format("the {} does not say its size; left out", name_of(o.collective)), builder_.place(record));

@@ -121,7 +121,7 @@ class Matcher {
         const bool may_differ = o.collective == TracedCollective::alltoall || o.collective == TracedCollective::allgather ||
                                 o.collective == TracedCollective::broadcast || o.collective == TracedCollective::scatter ||
                                 o.collective == TracedCollective::gather || o.collective == TracedCollective::reduce_scatter;
-        if (other.bytes != o.bytes && may_differ) uneven_ = true;
+        if (other.uneven || (other.bytes != o.bytes && may_differ)) uneven_ = true;
         if (other.bytes != o.bytes && !may_differ)
           missing_.add(fmt::format("the {} has {} bytes on rank {} and {} on rank {}; taken as of the most", name_of(o.collective), o.bytes,
                                    first.rank, other.bytes, end.rank),
@@ -189,7 +189,7 @@ class Matcher {
     missing_.move_to(job_.missing);
     if (!any_.empty())
       job_.notes.push_back(fmt::format("{} receives from anybody meet sends in the order of the programs, lower ranks first", any_.size()));
-    if (uneven_) job_.notes.push_back("collectives in which ranks have different sizes are simulated with the largest for all");
+    if (uneven_) job_.notes.push_back("collectives whose ranks or parts are of different sizes are simulated with the largest for all");
   }
 
   TracedJob& job_;

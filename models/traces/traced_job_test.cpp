@@ -87,6 +87,16 @@ TEST_CASE("messages meet by rank and tag in order, what is left over receives fr
   CHECK(job.missing[1] == "s.goal: line 12: rank 1 receives from rank 2 with tag 0 what that does not send; left out");
 }
 
+TEST_CASE("that an all-to-all has uneven parts is said") {
+  TracedOperation uneven = collective(TracedCollective::alltoall, 8);
+  uneven.uneven = true;
+  const TracedJob job = traced_job(program_of({{.rank = 0, .operations = {uneven}, .groups = {{.all = true}}},
+                                               {.rank = 1, .operations = {uneven}, .groups = {{.all = true}}}}),
+                                   2);
+  CHECK(job.notes ==
+        std::vector<std::string>{"collectives whose ranks or parts are of different sizes are simulated with the largest for all"});
+}
+
 TEST_CASE("ranks that take part in different numbers of collectives are missing some") {
   std::vector<TracedRank> ranks(2);
   ranks[0] = {.rank = 0,
@@ -138,6 +148,16 @@ TEST_CASE("an execution trace of PyTorch has no negative counts of elements") {
   CHECK(parse_pytorch_trace(trace("3"), "p.json").ranks.front().operations.front().bytes == 12);
   CHECK_THROWS_WITH_AS(parse_pytorch_trace(trace("-3"), "p.json"), "p.json: node 3: \"in_msg_nelems\" must be from 0 to 2^50, got -3",
                        InputError);
+}
+
+TEST_CASE("an execution trace of PyTorch has as many of an all-to-all's largest part as there are ranks") {
+  const TraceFile read = parse_pytorch_trace(
+      R"({"nodes": [{"id": 3, "name": "record_param_comms", "attrs": [{"name": "collective_name", "value": "all_to_allv"},
+        {"name": "dtype", "value": "Float"}, {"name": "in_msg_nelems", "value": 8}, {"name": "pg_size", "value": 3},
+        {"name": "in_split_size", "value": "[1, 2, 5]"}, {"name": "out_split_size", "value": "[]"}]}]})",
+      "p.json");
+  CHECK(read.ranks.front().operations.front().bytes == 3 * 5 * 4);
+  CHECK(read.ranks.front().operations.front().uneven);
 }
 
 TEST_CASE("names of files say their ranks") {

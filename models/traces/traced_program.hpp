@@ -26,6 +26,7 @@ struct TracedOperation {
 
   Kind kind = Kind::compute;
   TracedCollective collective = TracedCollective::allreduce;
+  bool uneven = false;            // of an all-to-all: its parts differ, and `bytes` is as if all were of the largest
   bool in_order = false;          // it follows the operation before it on its stream
   int stream = 0;                 // of collectives: that of their group, whatever is said here
   int unit = no_unit;             // of a computation: what computes, one at a time
