@@ -5,6 +5,7 @@
 #include "collectives/interchange/msccl_xml.hpp"
 #include "collectives/interchange/mscclpp_json.hpp"
 #include "collectives/schedule/verify.hpp"
+#include "kernels/base/plural.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
@@ -53,7 +54,7 @@ void refuse(const std::vector<std::string>& problems) {
   if (!problems.empty()) throw InputError(problems);
 }
 
-Request request_of(const ExportArguments& a) {
+Request export_request(const ExportArguments& a) {
   std::vector<std::string> problems;
   Request q{.algorithm = a.algorithm, .ranks = a.ranks.value_or(0), .root = a.root};
   q.settings = {.group = a.group,
@@ -85,8 +86,30 @@ Request request_of(const ExportArguments& a) {
     problems.push_back(
         fmt::format("weft export: --algorithm: {} is another algorithm for each size, which `weft run` says: name that", q.algorithm));
   for (const Problem& problem : constraints(q)) problems.push_back(fmt::format("weft export: {}: {}", flag_of(problem), problem.what));
+  Bytes size;
+  noting("--size", problems, [&] { size = parse_bytes(a.size); });
   refuse(problems);
-  return q;
+  const Algorithm& known = *find_algorithm(q.collective, q.algorithm);
+  return known.chooses != nullptr ? known.chooses(q, size) : q;
+}
+
+// Of what `weft run` decides by the size.
+std::string said_of_size(const Request& q, const ExportArguments& a) {
+  const Algorithm& algorithm = *find_algorithm(q.collective, q.algorithm);
+  if (algorithm.takes_inner && a.inner.empty())
+    return fmt::format("weft export: {} has {} among the leaders, as weft run does at {}: give another --size, or --inner\n", a.algorithm,
+                       q.settings.inner, a.size);
+  if (algorithm.cuts_itself)
+    return fmt::format(
+        "weft export: {} is written with {} in {}; weft run takes what NCCL chooses for the size, which its rows name: give that as "
+        "--channels and --pieces\n",
+        a.algorithm, q.collective == Collective::alltoall ? "sends and receives" : "rings", counted(q.settings.channels, "channel"));
+  if (algorithm.wants_pieces && a.pieces == 0)
+    return fmt::format(
+        "weft export: {} is written in one piece; weft run cuts it into as many as the size wants, which its rows name: give them as "
+        "--pieces\n",
+        a.algorithm);
+  return "";
 }
 
 GoalOptions goal_options(const ExportArguments& a) {
@@ -128,7 +151,7 @@ void declare_export(CLI::App& command, ExportArguments& a) {
   command.add_option("--channels", a.channels, "Number of channels: parts of the message that run side by side")->capture_default_str();
   command.add_option("--pieces", a.pieces, "Number of pieces into which each part is cut to be pipelined");
   command.add_option("--group", a.group, "Ranks in a group, such as the GPUs of a server");
-  command.add_option("--inner", a.inner, "two_level: algorithm among the leaders of the groups");
+  command.add_option("--inner", a.inner, "two_level: algorithm among the leaders of the groups; by default what weft run takes for --size");
   command.add_option("--up", a.up, "two_level: reduce of a group to its leader");
   command.add_option("--down", a.down, "two_level: broadcast of a leader to its group");
   command.add_option("--servers", a.servers, "Number of servers of parameter_server");
@@ -138,7 +161,8 @@ void declare_export(CLI::App& command, ExportArguments& a) {
       .add_option("--protocol", a.protocol,
                   fmt::format("msccl, mscclpp: protocol, one of {}; LL128 is only MSCCL's", fmt::join(protocols, ", ")))
       ->capture_default_str();
-  command.add_option("--size", a.size, "goal: size of the message")->capture_default_str();
+  command.add_option("--size", a.size, "goal: size of the message; two_level: that for which it chooses its --inner")
+      ->capture_default_str();
   command.add_option("--dtype", a.dtype, "goal: data type of the elements")->capture_default_str();
   command.add_option("--reduce-rate", a.reduce_rate, "goal: rate of reductions, such as 100GBps; by default they take no time");
   command.add_option("-o,--output", a.output, "File to write instead of standard output")->type_name("FILE");
@@ -159,7 +183,8 @@ int export_command(const ExportArguments& a, std::ostream& out, std::ostream& er
     refuse_to_replace({{.file = a.output, .argument = argument, .what = "an exported schedule", .replaces = is_exported}}, inputs, a.force);
     refuse_missing_folder(argument, a.output);
   }
-  const Schedule schedule = build(request_of(a));
+  const Request request = export_request(a);
+  const Schedule schedule = build(request);
   for (const std::string& problem : verify(schedule)) problems.push_back(fmt::format("weft export: {}", problem));
   refuse(problems);
   std::string text;
@@ -170,12 +195,7 @@ int export_command(const ExportArguments& a, std::ostream& out, std::ostream& er
   });
   refuse(problems);
   if (a.format == "goal") text = to_goal(schedule, goal_options(a));
-  const Algorithm* algorithm = find_algorithm(schedule.collective, a.algorithm);
-  if (a.file.empty() && algorithm != nullptr && algorithm->wants_pieces && a.pieces == 0)
-    err << fmt::format(
-        "weft export: {} is written in one piece; weft run cuts it into as many as the size wants, which its rows name: give "
-        "them as --pieces\n",
-        a.algorithm);
+  err << said_of_size(request, a);
   if (a.output.empty())
     out << text;
   else

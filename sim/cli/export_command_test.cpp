@@ -1,7 +1,9 @@
 #include "sim/cli/export_command.hpp"
 
+#include "collectives/algorithms/registry.hpp"
 #include "collectives/interchange/imported.hpp"
 #include "kernels/base/error.hpp"
+#include "kernels/base/units.hpp"
 #include "kernels/testing/scratch_folder.hpp"
 #include "sim/files/files.hpp"
 
@@ -44,6 +46,34 @@ TEST_CASE("an algorithm that runs in pieces is exported in one, and that is said
       "them as --pieces\n");
   CHECK(said_of({.algorithm = "double_binary_tree", .ranks = 8, .pieces = 4}).empty());
   CHECK(said_of({.algorithm = "ring", .ranks = 8}).empty());
+}
+
+TEST_CASE("two_level is exported with what weft run takes among the leaders at the size, and that is said, unless it is given") {
+  // Open MPI among 4 leaders: recursive doubling below 8 KiB, else halving and doubling.
+  ExportArguments arguments{.algorithm = "two_level", .size = "4KiB", .ranks = 8, .group = 2};
+  const std::string small = exported(arguments), said = said_of(arguments);
+  arguments.size = "64MiB";
+  const std::string large = exported(arguments);
+  CHECK(small != large);
+  for (const auto& [size, text] : {std::pair{4_KiB, small}, {64_MiB, large}}) {
+    const Request request =
+        find_algorithm(Collective::allreduce, "two_level")->chooses({.algorithm = "two_level", .ranks = 8, .settings = {.group = 2}}, size);
+    arguments.inner = request.settings.inner;
+    CHECK(exported(arguments) == text);
+    CHECK(said_of(arguments).empty());
+  }
+  CHECK(said ==
+        "weft export: two_level has recursive_doubling among the leaders, as weft run does at 4KiB: give another --size, or --inner\n");
+  arguments.inner = "";
+  arguments.size = "4";
+  CHECK_THROWS_WITH_AS(exported(arguments), doctest::Contains("weft export: --size: "), InputError);
+}
+
+TEST_CASE("that NCCL is exported with rings, whatever it chooses for the size, is said") {
+  CHECK(
+      said_of({.algorithm = "nccl", .ranks = 8, .group = 4}) ==
+      "weft export: nccl is written with rings in 1 channel; weft run takes what NCCL chooses for the size, which its rows name: give that "
+      "as --channels and --pieces\n");
 }
 
 TEST_CASE("what cannot be exported is refused with all problems") {
