@@ -138,11 +138,19 @@ Json TunableScenario::applied(const Point& point, Input& in) const {
   return json;
 }
 
+// Where the file has a place of a scenario in which one of each list has been picked.
+std::string TunableScenario::place_in_lists(std::string where, const Point& point) const {
+  for (std::size_t i = 0; i < choices_.size(); ++i)
+    if (const std::string& list = choices_[i].name; choices_[i].picks && covers(list, where))
+      where.insert(list.size(), fmt::format("/{}", static_cast<std::size_t>(point[i])));
+  return where;
+}
+
 // Each option with the first of the others.
 void TunableScenario::check_options(std::vector<Problem>& problems) const {
-  const auto add = [&](const std::vector<Problem>& found) {
-    for (const Problem& p : found)
-      if (std::ranges::find(problems, p) == problems.end()) problems.push_back(p);
+  const auto add = [&](Problem found, const Point& point) {
+    found.where = place_in_lists(std::move(found.where), point);
+    if (std::ranges::find(problems, found) == problems.end()) problems.push_back(std::move(found));
   };
   for (std::size_t i = 0; i < choices_.size(); ++i)
     for (std::size_t option = i == 0 ? 0 : 1; option < choices_[i].options.size(); ++option) {
@@ -151,7 +159,7 @@ void TunableScenario::check_options(std::vector<Problem>& problems) const {
       Input in;
       const Json json = applied(point, in);
       reads(json, in);
-      add(in.problems);
+      for (Problem& problem : in.problems) add(std::move(problem), point);
     }
 }
 
@@ -232,6 +240,7 @@ Case TunableScenario::at(const Point& point) const {
   const ProfileLibrary profiles = ProfileLibrary::beside(file_);
   Input in{.profiles = &profiles, .folder = file_.parent_path()};
   std::vector<Case> cases = expand(written(point), {}, name_, in);
+  for (Problem& problem : in.problems) problem.where = place_in_lists(std::move(problem.where), point);
   if (!in.problems.empty()) throw InputError(lines_of(file_.string(), in.problems));
   cases.front().axes = together(choices_, point);
   return std::move(cases.front());

@@ -47,6 +47,7 @@ class TunableScenario {
   std::vector<Choice> engine_choices() const;
   bool reads(const Json& json, Input& in) const;
   Json applied(const Point& point, Input& in) const;
+  std::string place_in_lists(std::string where, const Point& point) const;
   void check_options(std::vector<Problem>& problems) const;
 
   std::filesystem::path file_;

@@ -130,6 +130,13 @@ TEST_CASE("tunable scenario: everything that is wrong with the choices is said a
             "got []",
             "s.json: /sweep: \"/workload/algoritm\" points to nothing (did you mean \"/workload/algorithm\"?)",
             "s.json: /fabric/nodes: must be at least 1, got 0"});
+  json["sweep"] = Json::parse(R"({"/seed": [1, 2]})");
+  json["workload"]["algorithm"] = Json::parse(R"(["ring", {"name": "ring", "chanels": 2}, "rings"])");
+  const std::vector<std::string> wrong = refused(json);
+  REQUIRE(wrong.size() == 2);
+  CHECK(wrong[0].starts_with("s.json: /workload/algorithm/1/chanels: unknown key (did you mean \"channels\"?)"));
+  CHECK(wrong[1].starts_with("s.json: /workload/algorithm/2/name: unknown name \"rings\""));
+  json = star();
   json["sweep"] = Json::parse(R"({"/workload/size": ["1MiB", "2MiB"]})");
   CHECK(refused(json) ==
         std::vector<std::string>{"s.json: /sweep: \"/workload/size\" is what is run, not a setting to choose; give the size or sizes "
