@@ -1,6 +1,7 @@
 #include "models/traces/goal.hpp"
 
 #include "kernels/base/error.hpp"
+#include "models/traces/read_traces.hpp"
 
 #include <doctest/doctest.h>
 
@@ -30,6 +31,10 @@ TEST_CASE("a GOAL schedule is read with labels, both kinds of dependencies, comm
   CHECK(rank.operations[3].tag == TracedOperation::any_tag);
   REQUIRE(rank.after_of(3).size() == 1);  // it may start when l2 may: after l1
   CHECK(rank.after_of(3)[0] == 0);
+}
+
+TEST_CASE("a GOAL schedule may begin with a byte order mark") {
+  CHECK(parse_trace_file("\xef\xbb\xbfnum_ranks 1\nrank 0 {\ncalc 5\n}\n", "s.goal").ranks.front().operations.front().duration == 5_ns);
 }
 
 TEST_CASE("what a GOAL schedule cannot mean is refused with file and line") {

@@ -199,7 +199,8 @@ TraceFile parse_trace_file(std::string_view bytes, const std::string& file) {
                     "execution trace (\"nodes\"), nor Weft's (\"format\": \"weft trace\")",
                     file));
   }
-  if (looks_like_goal_text(bytes)) return parse_goal_text(bytes, file);
+  const std::string_view text = bytes.substr(bytes.starts_with("\xef\xbb\xbf") ? 3 : 0);
+  if (looks_like_goal_text(text)) return parse_goal_text(text, file);
   if (looks_like_chakra(bytes)) return parse_chakra(bytes, file);
   throw InputError(fmt::format(
       "{}: is no trace of a known format: Chakra (protobuf, JSON), Kineto, PyTorch's execution trace, GOAL (text, binary), Weft's own",
