@@ -142,10 +142,14 @@ struct QuantityForm {
   }
   static Json write(T value) { return to_string(value); }
 };
+// A decimal number as units.cpp reads it, and one of the units.
+inline Json quantity_schema(std::string_view units) {
+  return {{"type", "string"}, {"pattern", fmt::format("^[0-9]+(\\.[0-9]+)? ?({})$", units)}};
+}
 template <>
 struct Form<SimTime> : QuantityForm<SimTime> {
   static std::string wanted() { return "a time such as \"500ns\""; }
-  static Json schema() { return {{"type", "string"}, {"pattern", "^[0-9.]+ ?(s|ms|us|ns|ps)$"}}; }
+  static Json schema() { return quantity_schema("s|ms|us|ns|ps"); }
   static bool read(const Json& json, const JsonPath& where, Input& in, SimTime& out) {
     return read_with(parse_time, "a time with s, ms, us, ns or ps", "500ns", json, where, in, out);
   }
@@ -153,7 +157,7 @@ struct Form<SimTime> : QuantityForm<SimTime> {
 template <>
 struct Form<Bytes> : QuantityForm<Bytes> {
   static std::string wanted() { return "a size such as \"256KiB\""; }
-  static Json schema() { return {{"type", "string"}, {"pattern", "^[0-9.]+ ?(B|KiB|MiB|GiB|KB|MB|GB)$"}}; }
+  static Json schema() { return quantity_schema("B|KiB|MiB|GiB|KB|MB|GB"); }
   static bool read(const Json& json, const JsonPath& where, Input& in, Bytes& out) {
     return read_with(parse_bytes, "a size with B, KiB, MiB, GiB, KB, MB or GB", "256KiB", json, where, in, out);
   }
@@ -161,7 +165,7 @@ struct Form<Bytes> : QuantityForm<Bytes> {
 template <>
 struct Form<BitsPerSecond> : QuantityForm<BitsPerSecond> {
   static std::string wanted() { return "a rate such as \"100Gbps\""; }
-  static Json schema() { return {{"type", "string"}, {"pattern", "^[0-9.]+ ?(bps|Kbps|Mbps|Gbps|MBps|GBps)$"}}; }
+  static Json schema() { return quantity_schema("bps|Kbps|Mbps|Gbps|MBps|GBps"); }
   static bool read(const Json& json, const JsonPath& where, Input& in, BitsPerSecond& out) {
     return read_with(parse_bandwidth, "a rate with bps, Kbps, Mbps, Gbps, MBps or GBps", "100Gbps", json, where, in, out);
   }

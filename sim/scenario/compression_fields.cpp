@@ -76,7 +76,8 @@ Alternative<CompressionChoice> alternative(const std::string& name) {
 std::string Form<Amount>::wanted() { return "a share of the elements such as \"1%\", or a count"; }
 
 Json Form<Amount>::schema() {
-  return {{"oneOf", Json::array({{{"type", "string"}, {"pattern", "^[0-9.]+%?$"}}, {{"type", "integer"}, {"minimum", 1}}})}};
+  return {{"oneOf", Json::array({{{"type", "string"}, {"pattern", "^([0-9]+|([0-9]+\\.?[0-9]*|\\.[0-9]+)%)$"}},
+                                 {{"type", "integer"}, {"minimum", 1}}})}};
 }
 
 Json Form<Amount>::write(const Amount& amount) { return amount.share != 0 ? Json(to_string(amount)) : Json(amount.count); }
