@@ -2,6 +2,7 @@
 #include "sim/cases/testing.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/row.hpp"
+#include "sim/results/row_notes.hpp"
 #include "sim/results/table.hpp"
 #include "sim/results/trace_events.hpp"
 #include "sim/results/writers.hpp"
@@ -354,6 +355,13 @@ TEST_CASE("below a row stands what would be gained if what limits it were twice 
   CHECK(table.find("#   with all 128 links twice as fast: 100.00 us (no change)\n") != table.npos);
   const Json json = Json::parse(to_json(run.results, run.cases))["rows"][0]["what_if"];
   CHECK(json.at(0) == Json::parse(R"({"twice_as_fast": "leaf3->spine3", "time_us": 82.0, "change": -0.18})"));
+}
+
+TEST_CASE("traffic of which no flow ended within the run has no rate") {
+  Row row = some_row();
+  row.traffic = {{.streams = 1}, {.streams = 2, .count = 3, .bytes = 6_MB, .busy = 1500_us}};
+  CHECK(notes_of(row) == std::vector<std::string>{"traffic 0: no flow of 1 stream has ended within the run",
+                                                  "traffic 1: 3 flows of 2 streams ended, 4.000 GB/s each on average"});
 }
 
 TEST_CASE("a trace is JSON with the events of every row") {

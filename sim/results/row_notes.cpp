@@ -107,8 +107,10 @@ void add_what_if(const Row& row, Lines& out) {
 void add_traffic(const Row& row, Lines& out) {
   for (std::size_t i = 0; i < row.traffic.size(); ++i) {
     const TrafficResult& t = row.traffic[i];
-    out.push_back(fmt::format("traffic {}: {} of {} ended, {:.3f} GB/s each on average", i, counted(t.count, "flow"),
-                              counted(t.streams, "stream"), t.GBps()));
+    const std::string streams = counted(t.streams, "stream");
+    out.push_back(t.count == 0 ? fmt::format("traffic {}: no flow of {} has ended within the run", i, streams)
+                               : fmt::format("traffic {}: {} of {} ended, {:.3f} GB/s each on average", i, counted(t.count, "flow"),
+                                             streams, t.GBps()));
   }
 }
 
