@@ -6,6 +6,7 @@
 #include "sim/cases/compression_check.hpp"
 #include "sim/cases/jobs.hpp"
 #include "sim/cases/program_check.hpp"
+#include "sim/cases/sized.hpp"
 #include "sim/cases/trace_check.hpp"
 #include "sim/cases/training_check.hpp"
 #include "sim/scenario/algorithms.hpp"
@@ -184,6 +185,15 @@ void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
   }
 }
 
+void check_segments(const Json& json, const Scenario& scenario, Input& in) {
+  const Workload& w = scenario.workload;
+  if (w.training.given() || w.has_program() || !w.compressions.empty()) return;  // of other sizes
+  for (std::size_t i = 0; i < w.algorithms.size(); ++i)
+    if (const std::string at = element_at(json, "/workload/algorithm", i); clean(in, at))
+      if (std::string why = too_many_segments(scenario, w.algorithms[i]); !why.empty())
+        in.problems.push_back({at + "/segment", std::move(why)});
+}
+
 // What a packet of ATP has no bits for, wherever the servers are. Where this depends on them, it is found when they are placed.
 void check_fan_in(const Json& json, const Scenario& scenario, Input& in) {
   std::unique_ptr<Fabric> fabric;
@@ -258,6 +268,7 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
   if (placement_read)
     for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server))
       in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
+  if (clean(in, "/placement") && clean(in, "/jobs")) check_segments(json, scenario, in);
   if (clean(in, "/repeat"))
     for (Problem& problem : repeat_problems(scenario)) in.problems.push_back(std::move(problem));
   if (clean(in, "/faults"))

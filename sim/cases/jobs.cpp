@@ -1,6 +1,7 @@
 #include "sim/cases/jobs.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/sized.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/ranks_by_server.hpp"
@@ -151,6 +152,9 @@ std::vector<Problem> problems_alone(const Scenario& scenario, const AlgorithmCho
   std::vector<Problem> out = algorithm_problems(alone, choice, at + "/algorithm");
   if (job.share_endpoints && is_in_network(choice.name))
     out.push_back({at + "/share_endpoints", fmt::format("{} needs endpoints of its own for its workers", choice.name)});
+  if (out.empty() && weft::problems(alone.placement, alone.workload.ranks, alone.fabric.spec, alone.server).empty())
+    if (std::string why = too_many_segments(alone, choice); !why.empty())
+      out.push_back({at + (job.algorithm ? "/algorithm/segment" : job.size ? "/size" : ""), std::move(why)});
   for (Problem& problem : out)
     if (problem.where.starts_with("/workload")) problem.where = at + problem.where.substr(std::string_view("/workload").size());
   const auto element = static_cast<std::int64_t>(size_of(alone.workload.dtype));

@@ -1,6 +1,8 @@
 #include "sim/cases/sized.hpp"
 
 #include "models/fabric/routes.hpp"
+#include "models/server/server_fabric.hpp"
+#include "sim/cases/jobs.hpp"
 #include "sim/cases/nccl_question.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/ranks_by_server.hpp"
@@ -22,9 +24,9 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 int segments_asked(Bytes segment, std::int64_t bytes) {
   const std::int64_t segments = std::max<std::int64_t>(1, ceil_div(bytes, segment.count));
   if (segments > most_asked)
-    throw InputError(
-        fmt::format("/workload/algorithm/segment: {} cuts {} into {} segments, and at most {} are simulated: write at least {}",
-                    to_string(segment), to_string(Bytes{bytes}), segments, most_asked, to_string(Bytes{ceil_div(bytes, most_asked)})));
+    throw InputError(fmt::format("a segment of {} cuts {} into {} pieces, and at most {} are simulated: write at least {}",
+                                 to_string(segment), to_string(Bytes{bytes}), segments, most_asked,
+                                 to_string(Bytes{ceil_div(bytes, most_asked)})));
   return static_cast<int>(segments);
 }
 
@@ -180,6 +182,20 @@ SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
     s.pieces = pieces_done_first(q, one.steps, chunk_bytes);
   s.segment = {};
   return {std::move(choice)};
+}
+
+std::string too_many_segments(const Scenario& scenario, const AlgorithmChoice& choice) {
+  std::string out;
+  if (choice.settings.segment.count == 0) return out;
+  const auto fabric = build(scenario.fabric.spec, scenario.server);
+  std::vector<int> placement;  // which only NCCL's choice depends on
+  if (find_algorithm(scenario.workload.collective, choice.name)->cuts_itself) placement = placement_of_workload(scenario, choice);
+  for (const Bytes size : scenario.workload.sizes) try {
+      for_size({scenario, scenario.hardware, *fabric, placement, size}, choice);
+    } catch (const InputError& error) {
+      out = error.what();
+    }
+  return out;
 }
 
 SizedChoice for_call(const SizedQuestion& q, const AlgorithmChoice& asked) {

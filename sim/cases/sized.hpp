@@ -34,6 +34,10 @@ bool depends_on_size(const Scenario&, const AlgorithmChoice&);
 // given and the algorithm wants them, as many as Hockney's model says are done first.
 SizedChoice for_size(const SizedQuestion&, const AlgorithmChoice&);
 
+// Why the workload's collective by itself cannot be simulated in the segments that the choice asks for, at the last of the sizes that are
+// too large for them; "": it can.
+std::string too_many_segments(const Scenario&, const AlgorithmChoice&);
+
 // What a call of this size runs, with what the profile says that such calls cost by their size: the choice as it is where it does not
 // depend on the size.
 SizedChoice for_call(const SizedQuestion&, const AlgorithmChoice&);

@@ -205,12 +205,33 @@ TEST_CASE("sized: so many segments as are asked for are simulated, or none") {
   json["workload"]["collective"] = "broadcast";
   json["workload"]["algorithm"] = Json::parse(R"({"name": "chain", "segment": "1KiB"})");
   CHECK(sized(json, 64_MiB).choice.settings.pieces == 65'536);
-  CHECK_THROWS_WITH_AS(
-      sized(json, 128_MiB),
-      "/workload/algorithm/segment: 1KiB cuts 128MiB into 131072 segments, and at most 65536 are simulated: write at least 2KiB",
-      InputError);
+  CHECK_THROWS_WITH_AS(sized(json, 128_MiB),
+                       "a segment of 1KiB cuts 128MiB into 131072 pieces, and at most 65536 are simulated: write at least 2KiB",
+                       InputError);
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "protocol": "simple", "channels": 1, "segment": "64KiB"})");
   CHECK(sized(json, 64_MiB).choice.settings.pieces == 1024);
+}
+
+TEST_CASE("sized: segments that are too many are found before anything runs, of the workload and of jobs, each with its place") {
+  Json json = Json::parse(
+      R"({"schema": 1, "name": "star", "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "100Gbps", "latency": "1us"}},
+        "hardware": "ideal", "workload": {"algorithm": ["ring", {"name": "ring", "segment": "1B"}], "size": ["1KB", "1MB", "2MB"]}})");
+  const auto too_many = [](const char* at, const char* segment, const char* part, int pieces, const char* least) {
+    return fmt::format("f.json: {}: a segment of {} cuts {} into {} pieces, and at most 65536 are simulated: write at least {}", at,
+                       segment, part, pieces, least);
+  };
+  CHECK(lines_for(json) == Lines{too_many("/workload/algorithm/1/segment", "1B", "500KB", 500'000, "8B")});
+  json["workload"]["algorithm"][1]["segment"] = "100B";
+  json["jobs"] = Json::parse(R"([{"share_endpoints": true, "algorithm": {"name": "ring", "segment": "1B"}, "size": "10MB"},
+                                 {"share_endpoints": true, "size": "40MB"}])");
+  CHECK(lines_for(json) == Lines{too_many("/jobs/0/algorithm/segment", "1B", "2.5MB", 2'500'000, "39B"),
+                                 too_many("/jobs/1/size", "100B", "10MB", 100'000, "153B")});
+  json.erase("jobs");
+  CHECK(lines_for(json) == Lines{});
+  Json nccl = Json::parse(two_servers);
+  nccl["workload"] = Json::parse(
+      R"({"collective": "broadcast", "algorithm": {"name": "nccl", "channels": 1, "segment": "4B"}, "size": "1MB", "ranks": 16})");
+  CHECK(lines_for(nccl) == Lines{too_many("/workload/algorithm/segment", "4B", "1MB", 250'000, "16B")});
 }
 
 TEST_CASE("sized: nccl's channels that are given are those, also where it would have found as many") {
