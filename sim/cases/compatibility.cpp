@@ -194,6 +194,21 @@ void check_segments(const Json& json, const Scenario& scenario, Input& in) {
         in.problems.push_back({at + "/segment", std::move(why)});
 }
 
+void check_switchml(const Scenario& scenario, Input& in) {
+  const auto adds_up = [](const AlgorithmChoice& choice) { return choice.name == "switchml"; };
+  if (std::ranges::none_of(scenario.workload.algorithms, adds_up) &&
+      std::ranges::none_of(scenario.jobs, [&](const JobChoice& job) { return job.algorithm && adds_up(*job.algorithm); }))
+    return;
+  const auto fabric = build(scenario.fabric.spec);
+  const std::vector<NodeId> programmable = programmable_nodes(scenario.fabric.programmable, *fabric), switches = edge_switches(*fabric);
+  if (std::ranges::any_of(switches, [&](NodeId at) { return std::ranges::binary_search(programmable, at); })) return;
+  const NodeId last = std::ranges::max(switches);
+  in.problems.push_back({"/fabric/programmable/switches",
+                         fmt::format("switchml adds up in a switch with endpoints{}, and none of them can be programmed; got {}",
+                                     last < 0 ? "" : fmt::format(", such as \"{}\"", fabric->device(last).name),
+                                     shown(Json(scenario.fabric.programmable.switches)))});
+}
+
 // What a packet of ATP has no bits for, wherever the servers are. Where this depends on them, it is found when they are placed.
 void check_fan_in(const Json& json, const Scenario& scenario, Input& in) {
   std::unique_ptr<Fabric> fabric;
@@ -269,6 +284,7 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
     for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server))
       in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
   if (clean(in, "/placement") && clean(in, "/jobs")) check_segments(json, scenario, in);
+  if (clean(in, "/fabric") && scenario.server.is_sub_node()) check_switchml(scenario, in);
   if (clean(in, "/repeat"))
     for (Problem& problem : repeat_problems(scenario)) in.problems.push_back(std::move(problem));
   if (clean(in, "/faults"))
