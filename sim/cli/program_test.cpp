@@ -136,6 +136,27 @@ TEST_CASE("what ns-3 cannot carry is refused before anything runs") {
   }
 }
 
+TEST_CASE("links that packets cannot pass are found before anything runs, where messages of the workload or of a job pass them") {
+  const Folder folder;
+  Json json = Json::parse(
+      R"({"schema": 1, "name": "p", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "100Gbps", "latency": "1us"}},
+        "server": "single_nic", "hardware": "ideal", "network": "packet", "workload": {"algorithm": "ring", "size": "64KiB", "ranks": 8}})");
+  const char* what =
+      "network \"packet\" serves every link at one rate, but server0/socket0-socket1->server0/socket1#2 has \"contention\" with a "
+      "\"two_way_rate\" in the server: use network \"flow\", or set the link's contention to \"none\"\n";
+  const std::string file = folder.write("p.json", json.dump());
+  for (const char* command : {"run", "check"}) {
+    const Ran ran = weft_program(fmt::format("{} {}", command, file));
+    CHECK(ran.status == 2);
+    CHECK(ran.printed == fmt::format("p: ring, 64KiB: /network: {}", what));
+    CHECK(weft_program(fmt::format("{} {} --set /workload/ranks=2", command, file)).status == 0);
+    CHECK(weft_program(fmt::format("{} {} --network flow", command, file)).status == 0);
+  }
+  json["workload"]["ranks"] = 2;
+  json["jobs"] = Json::parse(R"([{"ranks": 4, "share_endpoints": true}])");
+  CHECK(weft_program("run " + folder.write("p.json", json.dump())).printed == fmt::format("p: ring, 64KiB: /jobs/0: {}", what));
+}
+
 TEST_CASE("the same scenario twice gives the same results, but for wall time") {
   const Folder folder;
   Json json = Json::parse(small_scenario());

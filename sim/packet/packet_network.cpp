@@ -20,6 +20,14 @@ std::int64_t round_trip_bytes(std::int64_t delay_ps, std::int64_t bits_per_secon
 
 }  // namespace
 
+std::string contention_of_link(const Fabric& fabric, LinkId link) {
+  return fmt::format(
+      "network \"packet\" serves every link at one rate, but {} has \"contention\" with a \"{}\" in the server: use network \"flow\", or "
+      "set "
+      "the link's contention to \"none\"",
+      fabric.link_name(link), fabric.link(link).two_way.rate.count > 0 ? "two_way_rate" : "duplex_rate");
+}
+
 PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> rates, const PacketSettings& settings)
     : fabric_(fabric),
       settings_(settings),
@@ -110,11 +118,7 @@ std::int64_t PacketNetwork::headroom(std::uint32_t link) const {
 PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim /*claim*/, BitsPerSecond rate) {
   check(!hops.empty(), "a route without links");
   for (const Hop& hop : hops)
-    if (fabric_.link(hop.link).two_way.loses())
-      throw InputError(
-          fmt::format("network \"packet\" serves every link at one rate, but {} has \"contention\" with a \"{}\" in the "
-                      "server: use network \"flow\", or set the link's contention to \"none\"",
-                      fabric_.link_name(hop.link), fabric_.link(hop.link).two_way.rate.count > 0 ? "two_way_rate" : "duplex_rate"));
+    if (fabric_.link(hop.link).two_way.loses()) throw InputError(contention_of_link(fabric_, hop.link));
   routes_.push_back({.latency_ps = latency.ps, .first_hop = add_hops(hops), .hops = static_cast<std::uint32_t>(hops.size()), .rate = rate});
   if (rate.count > 0) routes_.back().window = window_for(rate, hops, latency);
   return static_cast<RouteIndex>(routes_.size() - 1);

@@ -38,6 +38,9 @@ class DatagramSink {
   virtual void due(std::uint32_t event) = 0;      // the date it was scheduled for has come
 };
 
+// What keeps a message from passing a link whose two directions slow one another down.
+std::string contention_of_link(const Fabric& fabric, LinkId link);
+
 class PacketNetwork {
  public:
   using RouteIndex = std::uint32_t;
