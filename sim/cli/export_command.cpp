@@ -194,7 +194,11 @@ int export_command(const ExportArguments& a, std::ostream& out, std::ostream& er
     if (a.format == "dot") text = to_dot(schedule);
   });
   refuse(problems);
-  if (a.format == "goal") text = to_goal(schedule, goal_options(a));
+  if (a.format == "goal") {
+    GoalOptions options = goal_options(a);
+    if (schedule.collective == Collective::alltoall) options.elements -= options.elements % schedule.chunks;  // equal blocks
+    text = to_goal(schedule, options);
+  }
   err << said_of_size(request, a);
   if (a.output.empty())
     out << text;

@@ -69,6 +69,13 @@ TEST_CASE("two_level is exported with what weft run takes among the leaders at t
   CHECK_THROWS_WITH_AS(exported(arguments), doctest::Contains("weft export: --size: "), InputError);
 }
 
+TEST_CASE("an all-to-all is exported with equal blocks, as it is run") {
+  const std::string goal =
+      exported({.algorithm = "direct", .collective = "alltoall", .format = "goal", .size = "1000001B", .dtype = "uint8", .ranks = 2});
+  CHECK(goal.find("send 500000b to 0") != std::string::npos);
+  CHECK(goal.find("500001b") == std::string::npos);
+}
+
 TEST_CASE("that NCCL is exported with rings, whatever it chooses for the size, is said") {
   CHECK(
       said_of({.algorithm = "nccl", .ranks = 8, .group = 4}) ==
