@@ -49,6 +49,15 @@ TEST_CASE("sized: nccl chooses by the rates of its links, whatever is left of th
   CHECK(sized(json, 4_GiB).regime.pattern == NcclAlgorithm::ring);
 }
 
+TEST_CASE("sized: nccl makes no more channels for a cable than the NIC's own link carries") {
+  Json json = Json::parse(
+      R"({"schema": 1, "name": "two", "fabric": {"type": "star", "nodes": 8, "link": {"bandwidth": "250Gbps", "latency": "900ns"}},
+    "server": "hgx_a100_4", "hardware": "ideal", "workload": {"algorithm": "nccl", "size": "1MiB", "ranks": 8}})");
+  const AlgorithmSettings as_pcie = sized(json, 4_GiB).choice.settings;  // PCIe 4: 252 Gb/s
+  json["fabric"]["link"]["bandwidth"] = "800Gbps";
+  CHECK(sized(json, 4_GiB).choice.settings.channels == as_pcie.channels);
+}
+
 TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple for large ones, a channel for each NIC") {
   const Json json = Json::parse(two_servers);
   Json eight_servers = json;  // between two, a tree sends each byte once each way, and is ahead of a ring

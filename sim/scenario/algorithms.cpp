@@ -70,6 +70,18 @@ namespace {
 
 // Servers are those that ranks share; a channel for each NIC between servers, of the server with fewest ranks, or more where rings along
 // NVLinks need them.
+// As NCCL finds it: that of the cable, or of the NIC's own link in the server where that is slower.
+BitsPerSecond rate_of_nic(const Scenario& scenario) {
+  BitsPerSecond out = slowest_endpoint(scenario.fabric.spec);
+  for (const std::string& nic : scenario.server.nics) {
+    BitsPerSecond own{};
+    for (const ServerLink& link : scenario.server.links)
+      if (link.from == nic || link.to == nic) own = std::max(own, link.spec().bandwidth);
+    if (own.count > 0) out = std::min(out, own);
+  }
+  return out;
+}
+
 AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
   const RanksByServer at = ranks_by_server(scenario, s);
   if (s.group == 0 && at.is_even() && scenario.server.gpu_count() > 1) s.group = at.least;
@@ -82,7 +94,7 @@ AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
   if (s.channels == 0) {
     const NvlinkRings rings = rings_of(scenario, s);
     s.channels = at.servers == 1 && !rings.orders.empty() ? static_cast<int>(rings.orders.size())
-                                                          : nvlink_channels(rings, s.nics, slowest_endpoint(scenario.fabric.spec));
+                                                          : nvlink_channels(rings, s.nics, rate_of_nic(scenario));
   }
   return s;
 }
