@@ -40,12 +40,14 @@ std::vector<SimTime> CallsApart::run(const PlacedSchedule& call, SentApart& sent
 }
 
 const CallsApart::Known& CallsApart::known(const PlacedSchedule& call, SimTime first) {
+  constexpr std::int64_t few = 4;
   if (known_count_ == most_known) known_.clear(), known_count_ = 0;
   std::vector<std::int64_t> begun;
   for (const SimTime at : call.start) begun.push_back((at - first).ps);
   std::vector<Known>& alike = known_[{&call.schedule, call.placement.data(), call.elements}];
   const auto at = std::ranges::find_if(alike, [&](const Known& k) { return k.begun == begun && k.regime == call.regime; });
-  if (at != alike.end()) return *at;
+  if (at != alike.end()) return ++found_, *at;
+  if (!alike.empty() && ++begun_otherwise_ >= few && found_ < begun_otherwise_ && most_events_ < UINT64_MAX) throw CallsMeet{};
   alike.push_back(run_apart(call, first, std::move(begun)));
   ++known_count_;
   return alike.back();

@@ -30,7 +30,7 @@ struct SentApart {
 
 class CallsApart {
  public:
-  // `most_events`: that all runs together may take.
+  // `most_events`: that all runs together may take; where that is limited, calls also have to begin alike mostly.
   CallsApart(Routes& routes, std::vector<BitsPerSecond> rate_of_link, std::uint64_t most_events)
       : routes_(routes), rate_of_link_(std::move(rate_of_link)), most_events_(most_events), busy_until_(rate_of_link_.size()) {}
 
@@ -68,7 +68,8 @@ class CallsApart {
   std::uint64_t events_ = 0;
   std::map<Key, std::vector<Known>> known_;
   std::size_t known_count_ = 0;
-  std::vector<std::int64_t> busy_until_;  // by link
+  std::int64_t found_ = 0, begun_otherwise_ = 0;  // calls that began as one before, and those that were known but for that
+  std::vector<std::int64_t> busy_until_;          // by link
 };
 
 }  // namespace weft

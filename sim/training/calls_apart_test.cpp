@@ -168,3 +168,23 @@ TEST_CASE("calls apart: no more events than are wanted") {
   CHECK_NOTHROW(with_at_most(10'000));
   CHECK_THROWS_AS(with_at_most(3), CallsMeet);
 }
+
+TEST_CASE("calls apart: where events are limited, not many calls that each begin otherwise") {
+  Ring ring;
+  const auto calls_until_given_up = [&](SimTime later) {
+    SentApart sent;
+    CallsApart calls(ring.routes, goodput_of_links(*ring.fabric, ring.hardware), 1'000'000);
+    constexpr int most = 12;
+    for (int i = 0; i < most; ++i) try {
+        const SimTime at = 1_ms * i;
+        const std::vector<SimTime> start = {at, at + later * i, at, at};
+        calls.run({.schedule = ring.schedule, .placement = ring.placement, .elements = 4000, .hardware = ring.hardware, .start = start},
+                  sent);
+      } catch (const CallsMeet&) {
+        return i;
+      }
+    return most;
+  };
+  CHECK(calls_until_given_up(0_ns) == 12);
+  CHECK(calls_until_given_up(10_ns) == 4);
+}

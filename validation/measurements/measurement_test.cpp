@@ -1,6 +1,7 @@
 #include "validation/measurements/measurement.hpp"
 
 #include "sim/cases/testing.hpp"
+#include "validation/testing.hpp"
 
 #include <doctest/doctest.h>
 
