@@ -171,11 +171,14 @@ int ranks_of_fullest_socket(const Server& server, const Fabric& fabric, const st
 
 constexpr std::uint64_t few_events = 10'000'000;  // some seconds
 
-// Where training is all that happens on the network, its all-reduces apart from one another (calls_apart.hpp). None where they meet.
+// Whether training is all that happens on the network, so that its all-reduces may be run apart (calls_apart.hpp).
+bool may_run_apart(const Scenario& scenario, std::span<const SizedJob> jobs, const HardwareProfile& hardware) {
+  return scenario.network == NetworkKind::flow && !scenario.faults.any() && scenario.traffic.empty() && scenario.copies.empty() &&
+         CallsApart::may_describe(hardware) && std::ranges::all_of(jobs, &SizedJob::may_run_apart);
+}
+
+// None where some of them meet.
 std::optional<SharedRun> run_apart(const Scenario& scenario, std::span<const SizedJob> jobs, const SharedSite& site) {
-  if (scenario.network != NetworkKind::flow || scenario.faults.any() || !scenario.traffic.empty() || !scenario.copies.empty() ||
-      !CallsApart::may_describe(site.hardware) || !std::ranges::all_of(jobs, &SizedJob::may_run_apart))
-    return std::nullopt;
   std::vector<Job> apart;
   for (const SizedJob& job : jobs) job.add_to(site.hardware, {}, true, apart);
   std::optional<std::uint64_t> most_events;  // where steps would be merged: about as many as that takes
@@ -228,7 +231,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   };
   NetworkActivity* activity = options.timeline ? &options.timeline->activity : nullptr;
   std::optional<SharedRun> apart;
-  if (!activity) {
+  if (!activity && may_run_apart(scenario, ready, hardware)) {
     Routes routes = parts_->routes.fresh();
     apart = run_apart(scenario, ready, site(routes, nullptr));
   }

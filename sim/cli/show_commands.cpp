@@ -104,9 +104,8 @@ void write_platform(const Scenario& s, const Fabric& fabric, std::ostream& out, 
   if (text.view().size() > max_platform_bytes)
     err << fmt::format("weft topo: the platform has {} bytes, and Weft reads at most {}\n", text.view().size(), max_platform_bytes);
   if (s.fabric.ecmp.policy == EcmpPolicy::least_loaded)
-    err << "weft topo: ecmp least_loaded chooses paths as messages need them: the platform has what it chooses for all pairs in the order "
-           "of "
-           "their numbers, and a run may take other routes\n";
+    err << "weft topo: ecmp least_loaded chooses paths as messages need them: the platform has what it chooses for all pairs in the "
+           "order of their numbers, and a run may take other routes\n";
   out << text.view();
 }
 

@@ -81,10 +81,10 @@ class PeersMet {
 // a connection has a rate of its own.
 struct Connection {
   RouteId route = 0;
-  int from = 0;            // the endpoint that sends; of switches that add, which send it as much as it them, also the one that receives
-  std::int64_t bytes = 0;  // carried
+  int from = 0;  // the endpoint that sends; of switches that aggregate, which send it as much as it them, also the one that receives
+  std::int64_t bytes = 0;       // carried
   bool between_servers = true;  // it leaves a server
-  bool of_switches = false;     // that add: its links carry half of the bytes of its messages
+  bool of_switches = false;     // that aggregate: its links carry half of the bytes of its messages
   PathClass path_class = {};
 };
 

@@ -68,8 +68,6 @@ Scenario scenario_of_calls(Scenario scenario) {
 
 namespace {
 
-// Servers are those that ranks share; a channel for each NIC between servers, of the server with fewest ranks, or more where rings along
-// NVLinks need them.
 // As NCCL finds it: that of the cable, or of the NIC's own link in the server where that is slower.
 BitsPerSecond rate_of_nic(const Scenario& scenario) {
   BitsPerSecond out = slowest_endpoint(scenario.fabric.spec);
@@ -82,6 +80,8 @@ BitsPerSecond rate_of_nic(const Scenario& scenario) {
   return out;
 }
 
+// Servers are those that ranks share; a channel for each NIC between servers, of the server with fewest ranks, or more where rings along
+// NVLinks need them.
 AlgorithmSettings nccl_defaults(const Scenario& scenario, AlgorithmSettings s) {
   const RanksByServer at = ranks_by_server(scenario, s);
   if (s.group == 0 && at.is_even() && scenario.server.gpu_count() > 1) s.group = at.least;

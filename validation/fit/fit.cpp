@@ -81,8 +81,6 @@ void drop_undetermined(Search& search, Objective& objective, const FitOptions& o
       Moving others = moving;
       others[i] = false;
       without = search.descend(without, others, 4);
-      if (objective.parameters()[i].name == "rendezvous")  // much that the others may have to make up for, thresholds too
-        without = search.descend(search.scan(std::move(without), others), others, 12);
       fitted[i].objective_without = without.loss - best.loss;
       const double beyond = without.loss - best.loss - indifferent_to(objective.parameters()[i], without.loss);
       if (beyond < least_beyond) least = {i, without}, least_beyond = beyond;

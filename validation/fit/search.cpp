@@ -24,9 +24,6 @@ Candidate at(Objective& objective, std::vector<double> values) {
 
 bool is_threshold(const Objective& objective, std::size_t i) { return objective.parameters()[i].is_threshold(); }
 
-// Most networks make none: not much is spent on looking for them.
-bool is_of_handshakes(const FitParameter& p) { return p.hardware && p.name == "rendezvous_threshold"; }
-
 bool is_process_launch(const FitParameter& p) { return p.hardware && p.name == "process_launch"; }
 
 // Calls of one process come no faster than its launches. A search that begins below sees no slope, so it begins at the most that the
@@ -161,7 +158,7 @@ Candidate Search::with_fewer_protocols(Objective& objective, Candidate best, con
 // Where a threshold is tried while nothing costs anything beyond it, something has to: handshakes, what they were measured to.
 void give_cost(const Objective& objective, std::size_t threshold, const Moving& moving, std::vector<double>& values) {
   constexpr double usual_handshake = 8e6;
-  if (!is_of_handshakes(objective.parameters()[threshold])) return;
+  if (objective.parameters()[threshold].name != "rendezvous_threshold") return;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const FitParameter& p = objective.parameters()[i];
     if (moving[i] && p.name == "rendezvous" && values[i] <= 1.001 * p.low) values[i] = usual_handshake;
@@ -189,7 +186,7 @@ Candidate Search::scan_on(Objective& objective, Candidate best, const Moving& mo
     if (!moving[i] || !is_threshold(objective, i)) continue;
     const Candidate from = best;
     const std::vector<Candidate> tried = with_threshold(objective, from, i, moving);
-    const std::size_t adapted = is_of_handshakes(objective.parameters()[i]) ? 2 : 8;  // the others of these move with it
+    constexpr std::size_t adapted = 8;  // the others of these move with it
     for (std::size_t k = 0; k < tried.size(); ++k) {
       keep_better(best, tried[k]);
       if (k < adapted && !enough(share_) && tried[k].loss != from.loss) keep_better(best, descend_on(objective, tried[k], moving, 2));
