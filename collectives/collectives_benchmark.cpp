@@ -1,5 +1,5 @@
 // What it costs to produce and to prove schedules of 1024 ranks, and to prove large ones. `items_per_second` are transfers.
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 
 #include <utility>

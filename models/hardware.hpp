@@ -1,8 +1,8 @@
 // What a message costs besides the wire: the hardware profile.
 #pragma once
 
-#include "collectives/algorithms/mpi.hpp"
-#include "collectives/algorithms/nccl.hpp"
+#include "collectives/libraries/mpi.hpp"
+#include "collectives/libraries/nccl.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
 #include "models/cost_by_size.hpp"

@@ -4,14 +4,14 @@
 //   flow_benchmark [--quick] [--no-reference]
 //   flow_benchmark --scale [--quick]      1,024 to 65,536 nodes, with the proof: what a message costs there against 1,024; "servers"
 //                                         have eight GPUs and one NIC on a BiGraph
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "models/fabric/bigraph.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/placement.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/network/flow_network.hpp"
+#include "sim/flow/flow_network.hpp"
 #include "sim/reference/s4u_network.hpp"
 
 #include <cstring>

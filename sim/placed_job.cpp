@@ -1,6 +1,6 @@
 #include "sim/placed_job.hpp"
 
-#include "collectives/algorithms/built_in_nccl.hpp"
+#include "collectives/registry/built_in_nccl.hpp"
 #include "sim/cases/compression_check.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/cases/jobs.hpp"

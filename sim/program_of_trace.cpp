@@ -1,6 +1,6 @@
 #include "sim/program_of_trace.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/message.hpp"
 #include "models/traces/traced_job.hpp"
 #include "sim/cases/sized.hpp"

@@ -1,6 +1,6 @@
 #include "sim/program_of_workload.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/message.hpp"
 #include "sim/cases/program_check.hpp"
 #include "sim/cases/sized.hpp"

@@ -1,7 +1,7 @@
 // Proofs of an experiment's schedules before they are simulated.
 #pragma once
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 
 #include <string>

@@ -1,6 +1,6 @@
 #include "validation/commands.hpp"
 
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 #include "collectives/bench/start.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/completion.hpp"

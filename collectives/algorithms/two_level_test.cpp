@@ -2,7 +2,7 @@
 
 #include "collectives/algorithms/chain.hpp"
 #include "collectives/algorithms/recursive_doubling.hpp"
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 
 #include <doctest/doctest.h>

@@ -2,10 +2,10 @@
 
 #include "collectives/bench/measure.hpp"
 #include "collectives/bench/run_local.hpp"
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 #include "collectives/bench/table.hpp"
 #include "collectives/bench/udp_run.hpp"
-#include "collectives/bench/worlds.hpp"
+#include "collectives/bench/worlds/worlds.hpp"
 #include "collectives/transports/job_secret.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/standard_output.hpp"

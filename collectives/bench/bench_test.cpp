@@ -2,11 +2,11 @@
 
 #include "collectives/bench/measure.hpp"
 #include "collectives/bench/memory.hpp"
-#include "collectives/bench/processes.hpp"
 #include "collectives/bench/run_local.hpp"
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 #include "collectives/bench/table.hpp"
-#include "collectives/bench/worlds.hpp"
+#include "collectives/bench/worlds/processes.hpp"
+#include "collectives/bench/worlds/worlds.hpp"
 #include "kernels/base/error.hpp"
 
 #include <csignal>

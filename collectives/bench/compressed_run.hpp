@@ -1,7 +1,7 @@
 // One rank's compressed all-reduces in a benchmark, and the proof that none of the gradient was lost.
 #pragma once
 
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 #include "collectives/compression/compressor.hpp"
 #include "collectives/executors/blocking.hpp"
 

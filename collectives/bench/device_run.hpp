@@ -2,9 +2,9 @@
 #pragma once
 
 #include "collectives/bench/plan.hpp"
-#include "collectives/bench/settings.hpp"
-#include "collectives/bench/stream_world.hpp"
-#include "collectives/bench/trace.hpp"
+#include "collectives/bench/settings/settings.hpp"
+#include "collectives/bench/worlds/stream_world.hpp"
+#include "collectives/bench/worlds/trace.hpp"
 #include "collectives/executors/blocking.hpp"
 
 #include <vector>

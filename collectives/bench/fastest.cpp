@@ -1,6 +1,6 @@
 #include "collectives/bench/fastest.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>

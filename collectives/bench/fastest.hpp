@@ -2,8 +2,8 @@
 #pragma once
 
 #include "collectives/bench/plan.hpp"
-#include "collectives/bench/settings.hpp"
-#include "collectives/bench/world.hpp"
+#include "collectives/bench/settings/settings.hpp"
+#include "collectives/bench/worlds/world.hpp"
 
 #include <cstdint>
 #include <functional>

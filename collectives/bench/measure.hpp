@@ -2,10 +2,10 @@
 #pragma once
 
 #include "collectives/bench/row.hpp"
-#include "collectives/bench/settings.hpp"
-#include "collectives/bench/stream_world.hpp"
-#include "collectives/bench/trace.hpp"
-#include "collectives/bench/world.hpp"
+#include "collectives/bench/settings/settings.hpp"
+#include "collectives/bench/worlds/stream_world.hpp"
+#include "collectives/bench/worlds/trace.hpp"
+#include "collectives/bench/worlds/world.hpp"
 
 #include <functional>
 #include <string>

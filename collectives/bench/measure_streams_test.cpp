@@ -1,7 +1,7 @@
 // The measurement on streams, with a host that plays the devices.
 #include "collectives/bench/bench.hpp"
 #include "collectives/bench/measure.hpp"
-#include "collectives/bench/worlds.hpp"
+#include "collectives/bench/worlds/worlds.hpp"
 #include "collectives/executors/stream/run_on_host.hpp"
 #include "kernels/base/error.hpp"
 #if WEFT_HAVE_CUDA

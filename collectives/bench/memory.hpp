@@ -1,7 +1,7 @@
 // The memory of a run: how much it may ask for, said before it is asked for, and what it gets.
 #pragma once
 
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 
 #include <cstddef>
 #include <cstdint>

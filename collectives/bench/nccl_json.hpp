@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/bench/measure.hpp"
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 
 #include <cstdint>
 #include <string>

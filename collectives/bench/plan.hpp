@@ -1,8 +1,8 @@
 // Which schedules and sizes a benchmark runs.
 #pragma once
 
-#include "collectives/bench/settings.hpp"
-#include "collectives/bench/world.hpp"
+#include "collectives/bench/settings/settings.hpp"
+#include "collectives/bench/worlds/world.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What was measured of one algorithm at one size, and what the table makes of it.
 #pragma once
 
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 #include "collectives/executors/reference.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "collectives/bench/run_local.hpp"
 
-#include "collectives/bench/processes.hpp"
+#include "collectives/bench/worlds/processes.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // All ranks of a tcp run on this machine, each a process of its own.
 #pragma once
 
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 #include "collectives/transports/tcp_socket.hpp"
 
 #include <functional>

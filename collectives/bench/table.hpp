@@ -3,8 +3,8 @@
 #pragma once
 
 #include "collectives/bench/measure.hpp"
-#include "collectives/bench/settings.hpp"
-#include "collectives/bench/world.hpp"
+#include "collectives/bench/settings/settings.hpp"
+#include "collectives/bench/worlds/world.hpp"
 
 #include <iosfwd>
 #include <string>

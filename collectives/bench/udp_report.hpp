@@ -1,8 +1,8 @@
 // What the nodes of a udp run counted while one size was measured.
 #pragma once
 
-#include "collectives/bench/settings.hpp"
-#include "collectives/bench/world.hpp"
+#include "collectives/bench/settings/settings.hpp"
+#include "collectives/bench/worlds/world.hpp"
 #include "collectives/in_network/node_agents.hpp"
 #include "collectives/transports/udp/udp_node.hpp"
 

@@ -2,7 +2,7 @@
 // carries what is not measured: who is there, barriers, results, and why a run ended.
 #pragma once
 
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 #include "collectives/transports/tcp_socket.hpp"
 #include "collectives/transports/udp/udp_socket.hpp"
 

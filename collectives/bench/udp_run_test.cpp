@@ -1,7 +1,7 @@
 #include "collectives/bench/udp_run.hpp"
 
 #include "collectives/bench/known_sums.hpp"
-#include "collectives/bench/processes.hpp"
+#include "collectives/bench/worlds/processes.hpp"
 #include "kernels/base/error.hpp"
 
 #include <chrono>

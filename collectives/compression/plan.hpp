@@ -2,8 +2,8 @@
 // The Compressor runs exactly this with real data, and a simulator the same with sizes only.
 #pragma once
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/compression/settings.hpp"
+#include "collectives/registry/registry.hpp"
 #include "kernels/compression/count_sketch.hpp"
 #include "kernels/dtype.hpp"
 

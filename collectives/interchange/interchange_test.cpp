@@ -1,8 +1,8 @@
 // Every algorithm of the registry written for other programs, and read back.
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/interchange/exports.hpp"
 #include "collectives/interchange/msccl_xml.hpp"
 #include "collectives/interchange/mscclpp_json.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "collectives/transports/run_on_threads.hpp"
 

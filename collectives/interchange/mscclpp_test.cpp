@@ -1,6 +1,6 @@
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/interchange/mscclpp_json.hpp"
 #include "collectives/interchange/testing.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/price.hpp"
 #include "collectives/transports/run_on_threads.hpp"
 

@@ -1,6 +1,6 @@
 #include "collectives/schedule/merge_steps.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 
 #include <numeric>
 

@@ -2,8 +2,8 @@
 // every rank by itself.
 #include "collectives/algorithms/halving_doubling.hpp"
 #include "collectives/algorithms/hierarchical_ring.hpp"
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/compose.hpp"
 #include "collectives/schedule/fingerprint.hpp"
 #include "collectives/schedule/share_trace.hpp"

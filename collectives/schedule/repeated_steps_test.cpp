@@ -1,8 +1,8 @@
 #include "collectives/schedule/repeated_steps.hpp"
 
 #include "collectives/algorithms/hierarchical_ring.hpp"
-#include "collectives/algorithms/nccl.hpp"
 #include "collectives/algorithms/ring.hpp"
+#include "collectives/libraries/nccl.hpp"
 #include "collectives/schedule/compose.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "kernels/base/error.hpp"

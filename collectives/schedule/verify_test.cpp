@@ -1,8 +1,8 @@
 #include "collectives/schedule/verify.hpp"
 
 #include "collectives/algorithms/fold.hpp"
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/compose.hpp"
 #include "collectives/schedule/conditions.hpp"
 

@@ -1,7 +1,7 @@
 // Which schedule a collective runs: the one that was asked for, else one that suits the size. Each is proved once.
 #pragma once
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 #include <cstdint>

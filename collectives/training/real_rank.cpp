@@ -1,6 +1,6 @@
 #include "collectives/training/real_rank.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "collectives/training/compressed_orders.hpp"
 #include "collectives/training/known_gradients.hpp"

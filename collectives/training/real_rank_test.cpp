@@ -1,6 +1,6 @@
 #include "collectives/training/real_rank.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/transports/threads.hpp"
 
 #include <algorithm>

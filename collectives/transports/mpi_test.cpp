@@ -1,8 +1,8 @@
 // Run by mpirun with five ranks: what every transport must do, and MPI's own collectives against the reference.
 #include "collectives/transports/mpi.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/reference.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/transports/conformance.hpp"
 
 #include <doctest/doctest.h>

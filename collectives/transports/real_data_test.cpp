@@ -1,5 +1,5 @@
 // Every algorithm of the registry on real memory.
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/transports/run_on_threads.hpp"
 
 #include <vector>

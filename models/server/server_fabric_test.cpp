@@ -1,6 +1,6 @@
 #include "models/server/server_fabric.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/analysis/deadlock.hpp"
 #include "models/fabric/analysis/link_load.hpp"
 #include "models/fabric/drawing/drawing.hpp"

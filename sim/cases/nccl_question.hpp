@@ -1,7 +1,7 @@
 // What NCCL asks its tuning model about a call of a scenario.
 #pragma once
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/nccl_tuning.hpp"
 #include "sim/cases/sized.hpp"
 

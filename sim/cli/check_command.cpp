@@ -1,4 +1,4 @@
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/analysis/deadlock.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/compression_check.hpp"

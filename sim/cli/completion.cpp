@@ -1,7 +1,7 @@
 #include "sim/cli/completion.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/in_network/deployment.hpp"
+#include "collectives/registry/registry.hpp"
 #include "kernels/dtype.hpp"
 #include "sim/cli/program.hpp"
 #include "sim/scenario/networks.hpp"

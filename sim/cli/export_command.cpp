@@ -1,9 +1,9 @@
 #include "sim/cli/export_command.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/interchange/exports.hpp"
 #include "collectives/interchange/msccl_xml.hpp"
 #include "collectives/interchange/mscclpp_json.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "kernels/base/plural.hpp"
 #include "sim/cli/commands.hpp"

@@ -1,7 +1,7 @@
 #include "sim/cli/export_command.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/interchange/imported.hpp"
+#include "collectives/registry/registry.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
 #include "kernels/testing/scratch_folder.hpp"

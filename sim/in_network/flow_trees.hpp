@@ -2,8 +2,8 @@
 // queues, losses and retransmissions.
 #pragma once
 
+#include "sim/flow/fluid.hpp"
 #include "sim/in_network/in_network.hpp"
-#include "sim/network/fluid.hpp"
 #include "sim/network/shared_network.hpp"
 
 #include <memory>

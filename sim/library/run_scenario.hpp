@@ -1,5 +1,5 @@
 // Weft inside another program: scenarios run from JSON values, on fabrics that the program may build itself. Algorithms of its own come
-// in by add_algorithm() (collectives/algorithms/registry.hpp).
+// in by add_algorithm() (collectives/registry/registry.hpp).
 #pragma once
 
 #include "collectives/schedule/schedule.hpp"

@@ -1,6 +1,6 @@
 #include "sim/library/run_scenario.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "sim/cases/testing.hpp"
 
 using namespace weft;

@@ -1,8 +1,8 @@
 #include "sim/network/background_flows.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/server/server_fabric.hpp"
-#include "sim/network/flow_network.hpp"
+#include "sim/flow/flow_network.hpp"
 
 #include <doctest/doctest.h>
 

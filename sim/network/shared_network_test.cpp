@@ -1,13 +1,13 @@
 #include "sim/network/shared_network.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/fabric_spec.hpp"
 #include "models/fabric/fabric_test.hpp"
+#include "sim/executor/program_driver.hpp"
+#include "sim/flow/fluid.hpp"
+#include "sim/flow/goodput.hpp"
 #include "sim/network/background_flows.hpp"
-#include "sim/network/fluid.hpp"
-#include "sim/network/goodput.hpp"
-#include "sim/network/program_driver.hpp"
 #include "sim/packet/packet_network.hpp"
 
 #include <cmath>

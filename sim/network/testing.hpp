@@ -1,7 +1,7 @@
 // For tests: any fabric, placement, algorithm, size, overheads and start times, out of a seed.
 #pragma once
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/fabric_spec.hpp"
 #include "models/hardware.hpp"
 

@@ -3,8 +3,8 @@
 #include "collectives/algorithms/ring.hpp"
 #include "models/fabric/fabric_spec.hpp"
 #include "models/fabric/fabric_test.hpp"
-#include "sim/network/goodput.hpp"
-#include "sim/network/program_driver.hpp"
+#include "sim/executor/program_driver.hpp"
+#include "sim/flow/goodput.hpp"
 
 #include <vector>
 

@@ -1,12 +1,12 @@
 // What a packet-hop costs. Prints one table, CPU seconds of the simulation alone, on one core.
 //
 //   packet_benchmark [--quick]
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/bigraph.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/placement.hpp"
 #include "models/fabric/star.hpp"
-#include "sim/network/goodput.hpp"
+#include "sim/flow/goodput.hpp"
 #include "sim/packet/datagram_network.hpp"
 #include "sim/packet/packet_run.hpp"
 

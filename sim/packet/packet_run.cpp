@@ -1,7 +1,7 @@
 #include "sim/packet/packet_run.hpp"
 
-#include "sim/network/goodput.hpp"
-#include "sim/network/run_schedule.hpp"
+#include "sim/executor/run_schedule.hpp"
+#include "sim/flow/goodput.hpp"
 #include "sim/packet/packet_network.hpp"
 
 namespace weft {

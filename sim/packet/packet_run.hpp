@@ -3,8 +3,8 @@
 
 #include "models/fabric/fabric.hpp"
 #include "models/fabric/routes.hpp"
+#include "sim/executor/placed_schedule.hpp"
 #include "sim/network/network_run.hpp"
-#include "sim/network/placed_schedule.hpp"
 #include "sim/packet/packet_report.hpp"
 #include "sim/packet/settings.hpp"
 

@@ -1,13 +1,13 @@
 #include "sim/packet/packet_run.hpp"
 
 #include "collectives/algorithms/direct.hpp"
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/algorithms/ring.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/bigraph.hpp"
 #include "models/fabric/fabric_test.hpp"
 #include "models/fabric/star.hpp"
 #include "models/server/server_fabric.hpp"
-#include "sim/network/flow_network.hpp"
+#include "sim/flow/flow_network.hpp"
 
 #include <cmath>
 #include <numeric>

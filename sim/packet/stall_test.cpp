@@ -1,5 +1,5 @@
 // Runs that cannot end although something always happens: they end all the same, and say why.
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/fabric_spec.hpp"
 #include "models/fabric/fabric_test.hpp"
 #include "sim/packet/testing.hpp"

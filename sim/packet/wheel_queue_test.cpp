@@ -1,6 +1,6 @@
 #include "sim/packet/wheel_queue.hpp"
 
-#include "sim/network/event_queue.hpp"
+#include "sim/flow/event_queue.hpp"
 
 #include <random>
 #include <utility>

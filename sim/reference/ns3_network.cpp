@@ -2,7 +2,7 @@
 
 #include "collectives/executors/blocking.hpp"
 #include "sim/engine/simgrid_compat.hpp"
-#include "sim/network/before_first_message.hpp"
+#include "sim/executor/before_first_message.hpp"
 #include "sim/reference/s4u_network.hpp"
 #include "sim/reference/s4u_transport.hpp"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/base/error.hpp"
-#include "sim/network/event_executor.hpp"
+#include "sim/executor/event_executor.hpp"
 #include "sim/network/network_run.hpp"
 
 #include <vector>

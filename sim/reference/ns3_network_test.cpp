@@ -1,10 +1,10 @@
 #include "sim/reference/ns3_network.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/star.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/network/flow_network.hpp"
+#include "sim/flow/flow_network.hpp"
 
 #include <numeric>
 

@@ -1,8 +1,8 @@
 #include "sim/reference/s4u_network.hpp"
 
 #include "kernels/base/error.hpp"
-#include "sim/network/before_first_message.hpp"
-#include "sim/network/goodput.hpp"
+#include "sim/executor/before_first_message.hpp"
+#include "sim/flow/goodput.hpp"
 #include "sim/reference/s4u_world.hpp"
 
 #include <deque>

@@ -5,8 +5,8 @@
 #include "collectives/executors/blocking.hpp"
 #include "models/fabric/fabric.hpp"
 #include "models/fabric/routes.hpp"
+#include "sim/executor/program_driver.hpp"
 #include "sim/network/network_run.hpp"
-#include "sim/network/program_driver.hpp"
 
 #include <span>
 

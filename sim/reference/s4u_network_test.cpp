@@ -1,13 +1,13 @@
 #include "sim/reference/s4u_network.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "kernels/base/error.hpp"
 #include "models/fabric/bigraph.hpp"
 #include "models/fabric/fat_tree.hpp"
 #include "models/fabric/star.hpp"
 #include "models/fabric/torus.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/network/flow_network.hpp"
+#include "sim/flow/flow_network.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Between a scenario and the algorithm registry.
 #pragma once
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/server/nvlink_rings.hpp"
 #include "sim/scenario/scenario.hpp"
 

@@ -1,7 +1,7 @@
 // Which ranks share a server, as NCCL finds out when it begins.
 #pragma once
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <span>

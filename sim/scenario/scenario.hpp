@@ -1,10 +1,10 @@
 // A scenario: one cluster, one workload, ready to run. What a scenario file can say and what the rest of the code sees.
 #pragma once
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/compression/settings.hpp"
 #include "collectives/engines/engines.hpp"
 #include "collectives/in_network/deployment.hpp"
+#include "collectives/registry/registry.hpp"
 #include "kernels/base/units.hpp"
 #include "kernels/dtype.hpp"
 #include "models/fabric/fabric.hpp"

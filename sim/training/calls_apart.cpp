@@ -1,9 +1,9 @@
 #include "sim/training/calls_apart.hpp"
 
 #include "collectives/schedule/repeated_steps.hpp"
-#include "sim/network/fluid.hpp"
-#include "sim/network/goodput.hpp"
-#include "sim/network/program_driver.hpp"
+#include "sim/executor/program_driver.hpp"
+#include "sim/flow/fluid.hpp"
+#include "sim/flow/goodput.hpp"
 
 #include <algorithm>
 #include <utility>

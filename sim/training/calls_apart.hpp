@@ -5,9 +5,9 @@
 #pragma once
 
 #include "models/fabric/routes.hpp"
-#include "sim/network/lane_state.hpp"
+#include "sim/executor/lane_state.hpp"
+#include "sim/executor/placed_schedule.hpp"
 #include "sim/network/network_run.hpp"
-#include "sim/network/placed_schedule.hpp"
 
 #include <cstdint>
 #include <map>

@@ -1,10 +1,10 @@
 #include "sim/training/calls_apart.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/fabric_spec.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/experiment.hpp"
-#include "sim/network/goodput.hpp"
+#include "sim/flow/goodput.hpp"
 
 #include <numeric>
 

@@ -2,7 +2,7 @@
 // of ranks arrive in the order of sending.
 #pragma once
 
-#include "sim/network/event_executor.hpp"
+#include "sim/executor/event_executor.hpp"
 
 #include <cstddef>
 #include <deque>

@@ -4,8 +4,8 @@
 #include "collectives/engines/engines.hpp"
 #include "collectives/schedule/merge_steps.hpp"
 #include "models/compressed_allreduce.hpp"
+#include "sim/executor/event_executor.hpp"
 #include "sim/in_network/in_network.hpp"
-#include "sim/network/event_executor.hpp"
 #include "sim/training/training_step.hpp"
 
 #include <functional>

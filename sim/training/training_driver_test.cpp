@@ -1,11 +1,11 @@
 #include "sim/training/training_driver.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/engines/push_pull.hpp"
+#include "collectives/registry/registry.hpp"
 #include "models/fabric/fabric_spec.hpp"
-#include "sim/network/flow_network.hpp"
-#include "sim/network/fluid.hpp"
-#include "sim/network/goodput.hpp"
+#include "sim/flow/flow_network.hpp"
+#include "sim/flow/fluid.hpp"
+#include "sim/flow/goodput.hpp"
 #include "sim/packet/packet_network.hpp"
 
 #include <numeric>

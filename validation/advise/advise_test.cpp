@@ -1,6 +1,6 @@
 #include "validation/advise/advise.hpp"
 
-#include "collectives/bench/selection.hpp"
+#include "collectives/bench/settings/selection.hpp"
 #include "models/server/server.hpp"
 #include "sim/cases/cases.hpp"
 #include "sim/scenario/algorithms.hpp"

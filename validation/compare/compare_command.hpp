@@ -1,7 +1,7 @@
 // `weft bench --compare SCENARIO`: what weft_bench measures, beside the simulation of the same on a scenario's cluster.
 #pragma once
 
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
 #include "sim/scenario/scenario.hpp"
 
 #include <iosfwd>

@@ -1,6 +1,6 @@
 #include "validation/fit/algorithm_measured.hpp"
 
-#include "collectives/algorithms/registry.hpp"
+#include "collectives/registry/registry.hpp"
 #include "validation/fit/measured_setup.hpp"
 
 #include <algorithm>

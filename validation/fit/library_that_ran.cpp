@@ -1,6 +1,6 @@
 #include "validation/fit/library_that_ran.hpp"
 
-#include "collectives/algorithms/mpi.hpp"
+#include "collectives/libraries/mpi.hpp"
 
 #include <algorithm>
 #include <cmath>

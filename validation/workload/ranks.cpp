@@ -1,6 +1,6 @@
 #include "validation/workload/ranks.hpp"
 
-#include "collectives/bench/processes.hpp"
+#include "collectives/bench/worlds/processes.hpp"
 #include "collectives/transports/tcp.hpp"
 #include "collectives/transports/threads.hpp"
 

@@ -1,7 +1,7 @@
 #include "validation/workload/workload_command.hpp"
 
-#include "collectives/algorithms/registry.hpp"
-#include "collectives/bench/settings.hpp"
+#include "collectives/bench/settings/settings.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/transports/launch.hpp"
 #include "kernels/base/statistics.hpp"
 #include "sim/cases/describe.hpp"

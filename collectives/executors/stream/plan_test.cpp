@@ -1,7 +1,7 @@
 #include "collectives/executors/stream/plan.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/stream/run_on_host.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/transports/run_on_threads.hpp"
 
 #include <cstring>

@@ -1,8 +1,8 @@
 // Device memory over TCP, where a host plays the device: a process for each rank, whose device memory the host may not touch.
 #include "collectives/transports/cuda/device_transport.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/reference.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/transports/conformance.hpp"
 #include "collectives/transports/faulty.hpp"
 #include "collectives/transports/tcp.hpp"

@@ -1,8 +1,8 @@
 // Every algorithm of the registry on the device: several ranks share each GPU.
 #include "collectives/transports/cuda/executor.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/reference.hpp"
+#include "collectives/registry/registry.hpp"
 #include "kernels/testing/gpu.hpp"
 
 #include <string>

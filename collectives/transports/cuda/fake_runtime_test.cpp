@@ -1,6 +1,6 @@
 // What no GPU at hand would show: old drivers, callers with a device of their own, devices that never end.
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/reference.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/transports/cuda/executor.hpp"
 
 #include <cstdlib>

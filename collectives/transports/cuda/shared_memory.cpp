@@ -1,7 +1,7 @@
 #include "collectives/transports/cuda/shared_memory.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/blocking.hpp"
+#include "collectives/registry/registry.hpp"
 #include "kernels/cuda/check.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Schedules over NCCL, and NCCL's own collectives: as many ranks as there are GPUs.
 #include "collectives/transports/nccl/nccl.hpp"
 
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/reference.hpp"
+#include "collectives/registry/registry.hpp"
 #include "kernels/testing/gpu.hpp"
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // One process per GPU, and what NCCL does when a rank is lost: on the stand-in, with a process for each rank.
-#include "collectives/algorithms/registry.hpp"
 #include "collectives/executors/reference.hpp"
+#include "collectives/registry/registry.hpp"
 #include "collectives/transports/nccl/nccl.hpp"
 
 #include <array>
