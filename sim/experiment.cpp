@@ -256,6 +256,9 @@ Row Experiment::run(Bytes size, const Options& options) {
   row.unproved = parts_->prover.unproved();
   if (options.utilization) *options.utilization = utilization_of_links(run, fabric);
   if (row.training) add_events(scenario, first, parts_->prover, row);
+  if (row.training && row.training->events > SimTime{} && options.timeline)
+    row.notes += fmt::format("{}the report, the details and the timeline show the steps without checkpoints and events",
+                             row.notes.empty() ? "" : "\n");
   if (run.packet) row.packet = summary(*run.packet, fabric);
   if (const Bytes buffer = scenario.packet.value_or(PacketSettings{}).switch_buffer; row.packet && row.packet->switch_high_water > buffer)
     row.notes +=

@@ -79,6 +79,7 @@ class Run {
       if (const Checkpoints& c = training_.checkpoints; c.every > 0 && step % c.every == 0) {
         events_ += state() / c.rate;
         lost_.clear();
+        written_ = true;
       }
       for (const TrainingEvent& event : training_.events)
         if (event.after_step == step) happens(event);
@@ -136,7 +137,7 @@ class Run {
     if (event.kind == TrainingEvent::Kind::growth) {
       ranks_ += event.ranks;
     } else {
-      if (const Checkpoints& c = training_.checkpoints; c.every > 0) events_ += state() / c.rate;
+      if (written_) events_ += state() / training_.checkpoints.rate;
       for (const Phase* again : lost_) between_steps(*again);
     }
     between_steps(broadcast_of_parameters(scenario_, ranks_, prover_));
@@ -151,6 +152,7 @@ class Run {
   std::map<int, AtRanks> at_ranks_;
   std::vector<double> busy_s_;      // by link
   std::vector<const Phase*> lost_;  // steps since the last checkpoint, which a failure undoes
+  bool written_ = false;            // whether there is one
   SimTime steps_, events_, compute_, stragglers_, negotiation_;
   double samples_ = 0, ideal_ = 0;
   std::string unproved_;  // of the first number of ranks of which something was not proved

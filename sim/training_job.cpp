@@ -12,12 +12,18 @@ namespace {
 constexpr std::int64_t most_messages = 1'000'000;
 constexpr int merged_pieces = 2;
 
-// All-reduces of a step, where that does not depend on the run: of Horovod a start, one for each cycle or gradient.
+// All-reduces of a step, at most, or nearly so: of Horovod, which reduces in a cycle what has become ready, those of as many cycles as a
+// backward pass has, and of buffers that are full.
 std::int64_t orders_of(const EngineSettings& engine, const TrainingStep& step) {
   if (std::holds_alternative<NoneSettings>(engine)) return 1;
   if (const auto* ddp = std::get_if<DdpSettings>(&engine)) return static_cast<std::int64_t>(ddp_buckets(*ddp, step.gradients).size());
   if (const auto* aiacc = std::get_if<AiaccSettings>(&engine)) return step.size().count / aiacc->granularity.count + 1;
-  return static_cast<std::int64_t>(step.gradients.size());
+  const auto gradients = static_cast<std::int64_t>(step.gradients.size());
+  const auto* horovod = std::get_if<HorovodSettings>(&engine);
+  if (!horovod || horovod->cycle_time.ps == 0 || horovod->fusion_threshold.count == 0) return gradients;
+  SimTime backward;
+  for (const TrainingStep::Backward& layer : step.backward) backward += layer.duration;
+  return std::min(gradients, backward.ps / horovod->cycle_time.ps + 2 + step.size().count / horovod->fusion_threshold.count);
 }
 
 // The endpoints of parameter servers: `extra`, or one on each machine in turn, beside another of its ranks each time.

@@ -106,11 +106,28 @@ void check_options(const Scenario& scenario, Found& found) {
     Scenario row = scenario;
     row.workload.ranks = grown;
     row.workload.training.events.clear();
-    if (!scenario.jobs.empty()) found.add("/events", "ranks cannot join beside other jobs: leave out the growth or the jobs");
     if (grown % parts == 0) check_grown(row, found);
   }
   if (grown > ranks && (scenario.placement.policy == PlacementPolicy::list || scenario.placement.policy == PlacementPolicy::hdrm))
     found.add("/events", "ranks join on endpoints that the placement gives them: it must be \"linear\", \"random\" or \"round_robin\"");
+}
+
+// What is between steps is added to a run that has none of it (training_events.hpp), so whatever happens on the fabric has to be the same
+// at any date.
+void check_dates(const Scenario& scenario, Found& found) {
+  const TrainingChoice& t = scenario.workload.training;
+  if (t.events.empty() && t.checkpoints.every == 0) return;
+  const std::string between = t.events.empty() ? "/checkpoints" : "/events";
+  if (!scenario.jobs.empty()) found.add(between, "are not simulated beside other jobs: leave out them or the jobs");
+  const auto refuse = [&](const std::string& place, SimTime from, SimTime until) {
+    if (from > SimTime{} || until != SimTime::never())
+      found.add(between, fmt::format("go with failures and traffic from the start of the run to its end only, and {} is from {}{}", place,
+                                     to_string(from), until == SimTime::never() ? " on" : " until " + to_string(until)));
+  };
+  for (std::size_t i = 0; i < scenario.faults.failures.size(); ++i)
+    refuse(fmt::format("/faults/failures/{}", i), scenario.faults.failures[i].at, scenario.faults.failures[i].until);
+  for (std::size_t i = 0; i < scenario.traffic.size(); ++i)
+    refuse(fmt::format("/traffic/{}", i), scenario.traffic[i].start, scenario.traffic[i].stop);
 }
 
 void check_duration(const Workload& workload, Found& found) {
@@ -184,6 +201,7 @@ std::vector<Problem> training_problems(const Json& json, const Scenario& scenari
     check_options(scenario, found);
   }
   check_pushing(scenario, found);
+  check_dates(scenario, found);
   std::vector<Problem> out = found.take();
   if (!traits_of(scenario.network).shared)
     out.push_back({"/network", fmt::format("training steps run on {} only, got \"{}\"", networks_that(&NetworkTraits::shared),

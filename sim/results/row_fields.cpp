@@ -147,8 +147,10 @@ constexpr std::array of_a_job = {
     field<&T::wire_bytes_per_rank>("wire_bytes_per_rank", "B", "The most bytes that any NIC sent in an iteration."),
     field<&T::messages>("messages", "", "Messages of an iteration, of all ranks."),
     field<&T::steps>("steps", "", "Steps of the schedule; of an engine with parameter servers of its own, of a push and a pull."),
-    field<&T::max_flows_per_link>("max_flows_per_link", "",
-                                  "The most flows that one step of the schedule puts on one directed link between switches."),
+    field<&T::max_flows_per_link>(
+        "max_flows_per_link", "",
+        "The most flows that one step of the schedule puts on one directed link between switches; 0 where switches add up, "
+        "which know no steps."),
 };
 
 constexpr std::array job_only = {

@@ -151,7 +151,13 @@ TEST_CASE("training: what a step has besides is read, written again, and refused
   Json beside = trained_with("/workload/events", Json::array({{{"type", "growth"}, {"after_step", 1}, {"ranks", 1}}}));
   beside["workload"]["ranks"] = 1;
   beside["jobs"] = Json::array({{{"name", "b"}, {"ranks", 2}}});
-  CHECK(lines_for(beside) == Lines{"f.json: /workload/events: ranks cannot join beside other jobs: leave out the growth or the jobs"});
+  CHECK(lines_for(beside) == Lines{"f.json: /workload/events: are not simulated beside other jobs: leave out them or the jobs"});
+  beside = trained_with("/workload/checkpoints", Json{{"every", 2}, {"rate", "2GBps"}});
+  beside["faults"] = Json::parse(R"({"failures": [{"link": "node0->switch", "remaining": 0.5},
+                                                  {"link": "node0->switch", "at": "1ms", "until": "2ms"}]})");
+  beside["traffic"] = Json::array({{{"pattern", "incast"}, {"to", 0}, {"size", "1MB"}, {"start", "1ms"}}});
+  const std::string dates = "f.json: /workload/checkpoints: go with failures and traffic from the start of the run to its end only, and ";
+  CHECK(lines_for(beside) == Lines{dates + "/faults/failures/1 is from 1ms until 2ms", dates + "/traffic/0 is from 1ms on"});
   Json grouped = trained_with("/workload/events", Json::array({{{"type", "growth"}, {"after_step", 1}, {"ranks", 1}}}));
   grouped["workload"]["ranks"] = 2;
   grouped["workload"]["algorithm"] = {{"name", "hierarchical_ring"}, {"group", 2}};

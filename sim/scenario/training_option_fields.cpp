@@ -66,17 +66,18 @@ Declaration<TrainingEvent> Declared<TrainingEvent>::declaration() {
     return required("after_step", &E::after_step, "The step after which it happens, from 1.", between(1, 1'000'000));
   };
   const auto pause = [](const char* doc) { return optional("pause", &E::pause, doc, at_least(SimTime{})); };
-  return {.doc = "Something that happens to a training run between two steps.",
-          .fields = {},
-          .tag = "type",
-          .alternatives = {
-              event(TrainingEvent::Kind::failure,
-                    "A node fails and is replaced: the last checkpoint is read and broadcast, and the steps since are done again (from the "
-                    "start where there is no checkpoint).",
-                    {after(), pause("The time until the failure is noticed and the processes run again; 0s when not given.")}),
-              event(TrainingEvent::Kind::growth, "Further ranks join on the next endpoints, and get the parameters by broadcast.",
-                    {after(), pause("The time until all processes run; 0s when not given."),
-                     required("ranks", &E::ranks, "The number of ranks that join.", between(1, 1'000'000))})}};
+  return {
+      .doc = "Something that happens to a training run between two steps.",
+      .fields = {},
+      .tag = "type",
+      .alternatives = {
+          event(TrainingEvent::Kind::failure,
+                "A node fails and is replaced: all ranks read the last checkpoint, its parameters are broadcast, and the steps since are "
+                "done again (where there is no checkpoint, all steps so far, and nothing is read).",
+                {after(), pause("The time until the failure is noticed and the processes run again; 0s when not given.")}),
+          event(TrainingEvent::Kind::growth, "Further ranks join on the next endpoints, and get the parameters by broadcast.",
+                {after(), pause("The time until all processes run; 0s when not given."),
+                 required("ranks", &E::ranks, "The number of ranks that join.", between(1, 1'000'000))})}};
 }
 
 Fields<TrainingChoice> training_option_fields() {

@@ -48,6 +48,16 @@ TEST_CASE("training: a row says what its step is made of") {
   CHECK(!all_reduce().training);
 }
 
+TEST_CASE("training: Horovod reduces once a cycle, which is seen before steps of its all-reduces are merged") {
+  Json json = training("horovod", 64);
+  json["workload"]["iterations"] = 260;
+  const std::int64_t one_by_one = 161 * 24;  // gradients, and the messages of a ring of four
+  CHECK(260 * one_by_one > 1'000'000);
+  const Row row = outcome(json);
+  CHECK(row.messages < one_by_one);
+  CHECK(!row.training->merged);
+}
+
 TEST_CASE("training: larger batches scale better, and DDP better than nothing") {
   for (const char* engine : {"none", "ddp", "horovod", "byteps", "aiacc"}) {
     CAPTURE(engine);
@@ -213,6 +223,10 @@ TEST_CASE("training: a failure costs its pause, the checkpoint, a broadcast and 
   const double broadcast = outcome(send).time.seconds();
   CHECK(failed.training->events.seconds() == doctest::Approx((3 * write + 1 + broadcast + plain.time.seconds()) / 4));
   CHECK(failed.time.seconds() == doctest::Approx(plain.time.seconds() + failed.training->events.seconds()));
+  // Before the first checkpoint there is none to read: one write, after the second step.
+  json["workload"]["events"][0]["after_step"] = 1;
+  json["workload"]["checkpoints"]["every"] = 3;
+  CHECK(outcome(json).training->events.seconds() == doctest::Approx((write + 1 + broadcast + plain.time.seconds()) / 4));
 
   Json grows = training("ddp", 64);
   grows["workload"]["iterations"] = 4;
