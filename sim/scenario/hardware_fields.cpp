@@ -1,9 +1,67 @@
 #include "sim/scenario/hardware_fields.hpp"
 
+#include "models/message_costs.hpp"
 #include "models/nccl_tuning.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "sim/scenario/scenario_fields.hpp"
+
+#include <algorithm>
+#include <array>
 
 namespace weft {
+namespace {
+
+// What has costs by size and is no collective: every message, and messages between two ranks as benchmarks time them. Its algorithm has
+// the same name.
+constexpr std::array<std::string_view, 4> costs_of_messages = {name_of_message_costs, "latency", "bandwidth", "bidirectional_bandwidth"};
+
+std::vector<std::string> names_with_costs() {
+  std::vector<std::string> out = Form<Collective>::names();
+  out.insert(out.end(), costs_of_messages.begin(), costs_of_messages.end());
+  return out;
+}
+
+// As calls are known by their costs (sized_name): nccl's by the pattern, mpi's by what it chooses.
+std::vector<std::string> algorithms_with_costs(const std::string& name) {
+  const auto collective = collective_named(name);
+  if (!collective) return {name};
+  std::vector<std::string> out;
+  for (const std::string& algorithm : algorithm_names(*collective)) {
+    const Algorithm& found = *find_algorithm(*collective, algorithm);
+    if (!found.cuts_itself && (found.chooses == nullptr || found.takes_inner)) out.push_back(algorithm);
+    for (const auto& [pattern, its_name] : Names<NcclAlgorithm>::values())
+      if (found.cuts_itself && pattern != NcclAlgorithm::automatic) out.push_back(fmt::format("{}_{}", algorithm, its_name));
+  }
+  return out;
+}
+
+bool is_one_of(const std::string& name, const std::vector<std::string>& allowed, const char* kind, const JsonPath& where, Input& in) {
+  return std::ranges::find(allowed, name) != allowed.end() || in.problem(where, unknown_name(kind, name, allowed));
+}
+
+Field<CostAtSize> collective_of_costs() {
+  auto out = required("collective", &CostAtSize::collective,
+                      "The name of the collective that the factor is for; \"message\": of every message, whatever it is of.");
+  out.reads([read = out.read](const Json& json, const JsonPath& where, Input& in, CostAtSize& cost) {
+    if (read(json, where, in, &cost) && is_one_of(cost.collective, names_with_costs(), "collective", where, in)) return true;
+    cost.collective.clear();  // whose algorithm is not judged then
+    return false;
+  });
+  return out;
+}
+
+Field<CostAtSize> algorithm_of_costs() {
+  auto out = required("algorithm", &CostAtSize::algorithm,
+                      "The name of its algorithm; of nccl with its pattern, such as \"nccl_ring\" or \"nccl_nvls_tree\". Of "
+                      "messages: \"message\".");
+  out.reads([read = out.read](const Json& json, const JsonPath& where, Input& in, CostAtSize& cost) {
+    return read(json, where, in, &cost) &&
+           (cost.collective.empty() || is_one_of(cost.algorithm, algorithms_with_costs(cost.collective), "algorithm", where, in));
+  });
+  return out;
+}
+
+}  // namespace
 
 using namespace literals;
 
@@ -28,11 +86,7 @@ const std::vector<std::pair<MpiLibrary, std::string>>& Names<MpiLibrary>::values
 Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
   using C = CostAtSize;
   return {.doc = "What calls of one size cost over what the other values of the profile say.",
-          .fields = {required("collective", &C::collective,
-                              "The name of the collective that the factor is for; \"message\": of every message, whatever it is of."),
-                     required("algorithm", &C::algorithm,
-                              "The name of its algorithm; of nccl with its pattern, such as \"nccl_ring\" or \"nccl_nvls_tree\". Of "
-                              "messages: \"message\"."),
+          .fields = {collective_of_costs(), algorithm_of_costs(),
                      required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
                      required("size", &C::size, "The message size that the factor is for."),
                      required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};

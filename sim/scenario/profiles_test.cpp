@@ -93,3 +93,37 @@ TEST_CASE("a profile whose numbers have no source, or are wrong, is refused") {
             at + ": /wire_efficiency/value: must be between 0.01 and 1.0, got 1.5"});
   }
 }
+
+TEST_CASE("a cost by size of a collective or an algorithm that nothing runs under is refused") {
+  const Folder folder;
+  const auto problems_of = [&](const char* collective, const char* algorithm) -> Lines {
+    const Json cost = {{"collective", collective}, {"algorithm", algorithm}, {"ranks", 2}, {"size", "1KiB"}, {"factor", 2}};
+    const Json profile = {{"schema", 1}, {"cost_by_size", {{"value", Json::array({cost})}, {"source", "a test"}}}};
+    const auto file = folder.write("costs.json", profile.dump());
+    try {
+      read_profile(file);
+    } catch (const InputError& error) {
+      Lines out;
+      for (const std::string& problem : error.problems()) out.push_back(problem.substr(file.string().size() + 2));
+      return out;
+    }
+    return {};
+  };
+  CHECK(problems_of("allreduce", "nccl_nvls_tree") == Lines{});
+  CHECK(problems_of("alltoall", "nccl_ring") == Lines{});
+  CHECK(problems_of("message", "message") == Lines{});
+  CHECK(problems_of("latency", "latency") == Lines{});
+  CHECK(problems_of("all_reduce", "rign") ==
+        Lines{"/cost_by_size/value/0/collective: unknown collective \"all_reduce\" (did you mean \"allreduce\"?); allowed: \"allreduce\", "
+              "\"reduce_scatter\", \"allgather\", \"broadcast\", \"reduce\", \"alltoall\", \"barrier\", \"message\", \"latency\", "
+              "\"bandwidth\", \"bidirectional_bandwidth\""});
+  const auto refused = [&](const char* collective, const char* algorithm, const std::string& start) {
+    const Lines found = problems_of(collective, algorithm);
+    return found.size() == 1 && found.front().starts_with("/cost_by_size/value/0/algorithm: unknown algorithm " + start);
+  };
+  CHECK(refused("allreduce", "rign", "\"rign\" (did you mean \"ring\"?); allowed: \"ring\", "));
+  CHECK(refused("allreduce", "nccl", "\"nccl\""));  // its costs are by pattern
+  CHECK(refused("allreduce", "mpi", "\"mpi\""));    // by what it chooses
+  CHECK(refused("broadcast", "halving_doubling", "\"halving_doubling\""));
+  CHECK(refused("message", "ring", "\"ring\"; allowed: \"message\""));
+}
