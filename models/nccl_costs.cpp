@@ -119,7 +119,9 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
     // A profile says what NVLS gives by itself. Between servers, where the network is mostly the slower one, it is what is published.
     static const double published = HardwareProfile{}.nvls_efficiency;
     const double beside_network = is_one_nvswitch(regime) ? 1 : published;
-    return {.base = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency)),
+    const SimTime fill = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency));
+    const bool is_alone = is_one_nvswitch(regime) && regime.gpus == 1;  // it sends nothing that could take the hops
+    return {.base = is_alone ? fill + hop + hop : fill,
             .nvlink = hop,
             .pcie = hop,
             .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,

@@ -107,7 +107,7 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
     if (nvswitches_add(regime)) share_inside = inside_added(q, costs), share_outside = 2 * (q.ranks - 1.0) / q.ranks;  // as NCCL expects
     if (regime.pattern == NcclAlgorithm::collnet_direct) share_inside *= without_own_nics(q), share_outside *= without_own_nics(q);
   } else if (nvswitches_add(regime)) {
-    inner = 2;
+    inner = q.ranks == 1 ? 0 : 2;  // whose hops are in the base
     outer = 2.0 * (std::bit_width(static_cast<unsigned>(q.servers)) - 1);
     share_inside = inside_added(q, costs), share_outside = outside_added(q);
   } else if (q.collective == Collective::alltoall) {  // every pair at once

@@ -390,6 +390,20 @@ TEST_CASE(
   CHECK(nccl_choice({}, q, 1_GiB).pattern != NcclAlgorithm::nvls_tree);
 }
 
+TEST_CASE("nccl tuning: a call of one rank is launched, by NVLS as by rings and trees") {
+  HardwareProfile slow;
+  slow.simple_hops = 2;
+  NcclQuestion q{.ranks = 1, .servers = 1, .switch_adds = true};
+  for (const NcclAlgorithm algorithm : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls}) {
+    CAPTURE(name_of(algorithm));
+    q.algorithm = algorithm;
+    CHECK(nccl_costs(slow, nccl_choice(slow, q, 1_KiB)).base > 5_us);
+  }
+  const Regime nvls = nccl_choice(slow, q, 1_GiB);
+  CHECK(nccl_costs(slow, nvls).base == 50_us);
+  CHECK(nccl_estimate(slow, q, nvls, 1_GiB) == 50_us);
+}
+
 TEST_CASE("nccl tuning: where switches between servers add, a call waits for the network once, half of it on the way up") {
   const auto of_eight = [](NcclAlgorithm pattern) {
     return Regime{.protocol = NcclProtocol::simple, .pattern = pattern, .between_servers = true, .gpus = 8, .nvlink = true};
