@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 
 namespace weft {
 namespace {
@@ -35,15 +36,10 @@ class RankProgram {
  public:
   RankProgram(const Schedule& schedule, Rank rank) : schedule_(schedule), rank_(rank) {}
 
-  void add_step(int channel, int number, const Step& step) {
-    const auto transfers = step.transfers();
+  // `own`: where the rank's transfers are among those of the step.
+  void add_step(int channel, int number, std::span<const Transfer> transfers, const std::vector<int>& own) {
     std::vector<int> reads, writes;
-    for (int i = 0; i < static_cast<int>(transfers.size()); ++i) {
-      const Transfer& t = transfers[static_cast<std::size_t>(i)];
-      if (t.from == rank_ && t.to != rank_) reads.push_back(i);
-      if (t.to == rank_) writes.push_back(i);
-    }
-    if (reads.empty() && writes.empty()) return;
+    for (const int i : own) (transfers[static_cast<std::size_t>(i)].to == rank_ ? writes : reads).push_back(i);
     std::vector<std::pair<int, int>> now;
     std::map<int, std::vector<std::pair<int, int>>> readers, writers;  // by chunk
     for (const int i : reads) {
@@ -181,9 +177,14 @@ std::string to_msccl_xml(const Schedule& s, const MscclOptions& options) {
   for (int c = 0; c < static_cast<int>(s.channels.size()); ++c)
     for (int k = 0; k < s.channels[static_cast<std::size_t>(c)].count(); ++k) {
       s.channels[static_cast<std::size_t>(c)].produce(k, step);
-      std::set<Rank> taking_part;
-      for (const Transfer& t : step.transfers()) taking_part.insert(t.from), taking_part.insert(t.to);
-      for (const Rank r : taking_part) ranks[static_cast<std::size_t>(r)].add_step(c, k, step);
+      const std::span<const Transfer> transfers = step.transfers();
+      std::map<Rank, std::vector<int>> of_ranks;
+      for (int i = 0; i < static_cast<int>(transfers.size()); ++i) {
+        const Transfer& t = transfers[static_cast<std::size_t>(i)];
+        of_ranks[t.from].push_back(i);
+        if (t.to != t.from) of_ranks[t.to].push_back(i);
+      }
+      for (const auto& [r, own] : of_ranks) ranks[static_cast<std::size_t>(r)].add_step(c, k, transfers, own);
     }
   const bool out_of_place = s.collective == Collective::alltoall;
   const bool rooted = s.collective == Collective::broadcast || s.collective == Collective::reduce;

@@ -21,9 +21,14 @@ constexpr std::size_t most_channels_of_an_operation = 8;  // of MSCCL++
 // What a thread block does, and what it uses of its GPU, in the order of first use.
 struct WrittenBlock {
   Rank rank = 0;
-  int channel = 0;  // of the schedule
-  std::vector<Json> operations = {};
+  int channel = 0;                               // of the schedule
+  std::string operations = {};                   // as they are written: as values of JSON they would take ten times as much memory
   std::vector<int> channels = {}, buffers = {};  // of the GPU
+
+  void add(std::string_view operation) {
+    if (!operations.empty()) operations += ",\n";
+    fmt::format_to(std::back_inserter(operations), "    {{{}}}", operation);
+  }
 
   static int index_in(std::vector<int>& known, int id) {
     const auto found = std::ranges::find(known, id);
@@ -146,67 +151,58 @@ class Writer {
     return true;
   }
 
-  static Json place(std::pair<BufferKind, int> at, int count) {
-    return {{"type", std::string(1, static_cast<char>(at.first))}, {"index", at.second}, {"size", count}};
+  static std::string place(std::pair<BufferKind, int> at, int count) {
+    return fmt::format(R"({{"type":"{}","index":{},"size":{}}})", static_cast<char>(at.first), at.second, count);
   }
-  Json own_place(int chunk, int count) const { return place(written_place(s_, chunk), count); }
+  std::string own_place(int chunk, int count) const { return place(written_place(s_, chunk), count); }
   // Behind the scratch of the schedule.
   std::pair<BufferKind, int> staging_place(int staged) const { return {BufferKind::scratch, written_buffers(s_).scratch + staged}; }
 
-  Json remote_place(WrittenBlock& from, Rank to, std::pair<BufferKind, int> at, int count) {
+  std::string remote_place(WrittenBlock& from, Rank to, std::pair<BufferKind, int> at, int count) {
     std::vector<std::pair<Rank, BufferKind>>& known = gpu(from.rank).remote;
     const std::pair buffer{to, at.first};
     const auto found = std::ranges::find(known, buffer);
     const auto id = static_cast<int>(found - known.begin());
     if (found == known.end()) known.push_back(buffer);
-    return {{"buffer_id", WrittenBlock::index_in(from.buffers, id)}, {"index", at.second}, {"size", count}};
+    return fmt::format(R"({{"buffer_id":{},"index":{},"size":{}}})", WrittenBlock::index_in(from.buffers, id), at.second, count);
   }
 
   void send(const Transfer& t, int c, int k, const Arrival& arrival) {
     WrittenBlock& from = block(t.from, c);
     const bool straight = arrival.staged < 0;
     const auto into = straight ? written_place(s_, t.into) : staging_place(arrival.staged);
-    Json operation = {{"name", packets_ ? "ppkt" : "put"},
-                      {"src_buff", Json::array({own_place(t.chunk, t.count)})},
-                      {"dst_buff", Json::array({remote_place(from, t.to, into, t.count)})},
-                      {"channel_type", "memory"}};
+    const std::string remote = remote_place(from, t.to, into, t.count);
     const int id = WrittenBlock::index_in(from.channels, gpu(t.from).channels.at({c, t.to}));
-    operation["channel_ids"] = Json::array({id});
-    if (straight) say(operation, c, k, arrival);
-    from.operations.push_back(std::move(operation));
+    from.add(fmt::format(R"("name":"{}","src_buff":[{}],"dst_buff":[{}],"channel_type":"memory","channel_ids":[{}]{})",
+                         packets_ ? "ppkt" : "put", own_place(t.chunk, t.count), remote, id, straight ? said(c, k, arrival) : ""));
     for (int i = 0; straight && i < t.count; ++i) memory_.write(number_of(t.from, c), {t.to, t.into + i}, k);
   }
 
-  static void say(Json& operation, int c, int k, const Arrival& arrival) { operation["weft"] = Json::array({c, k, arrival.position}); }
+  static std::string said(int c, int k, const Arrival& arrival) { return fmt::format(R"(,"weft":[{},{},{}])", c, k, arrival.position); }
 
   void synchronise(const char* name, Rank rank, int c, const std::set<Rank>& peers) {
     WrittenBlock& own = block(rank, c);
     std::vector<int> ids;
     for (const Rank peer : peers) ids.push_back(WrittenBlock::index_in(own.channels, gpu(rank).channels.at({c, peer})));
-    own.operations.push_back({{"name", "nop"}});
-    for (std::size_t i = 0; i < ids.size(); i += most_channels_of_an_operation) {
-      const std::vector some(ids.begin() + static_cast<std::ptrdiff_t>(i),
-                             ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), i + most_channels_of_an_operation)));
-      own.operations.push_back({{"name", name}, {"channel_ids", some}, {"channel_type", "memory"}});
+    own.add(R"("name":"nop")");
+    for (std::span rest(ids); !rest.empty();) {
+      const auto some = rest.first(std::min(rest.size(), most_channels_of_an_operation));
+      own.add(fmt::format(R"("name":"{}","channel_ids":[{}],"channel_type":"memory")", name, fmt::join(some, ",")));
+      rest = rest.subspan(some.size());
     }
-    own.operations.push_back({{"name", "nop"}});
+    own.add(R"("name":"nop")");
   }
 
   // What came to scratch, or what a rank does by itself.
   void move_on(const Transfer& t, int c, int k, const Arrival& arrival) {
     const bool local = t.from == t.to;
     if (!local && arrival.staged < 0) return;
-    const Json from = local ? own_place(t.chunk, t.count) : place(staging_place(arrival.staged), t.count);
-    const Json into = own_place(t.into, t.count);
+    const std::string from = local ? own_place(t.chunk, t.count) : place(staging_place(arrival.staged), t.count);
+    const std::string into = own_place(t.into, t.count);
     const bool packets = packets_ && !local;
-    Json operation = {{"name", t.reduces ? (packets ? "repkt" : "re")
-                               : packets ? "upkt"
-                                         : "copy"},
-                      {"src_buff", t.reduces ? Json::array({into, from}) : Json::array({from})},
-                      {"dst_buff", Json::array({into})}};
-    if (t.reduces) operation["reduce_op"] = "sum";
-    say(operation, c, k, arrival);
-    block(t.to, c).operations.push_back(std::move(operation));
+    const char* name = t.reduces ? (packets ? "repkt" : "re") : packets ? "upkt" : "copy";
+    block(t.to, c).add(fmt::format(R"("name":"{}","src_buff":[{}{}],"dst_buff":[{}]{}{})", name, t.reduces ? into + "," : "", from, into,
+                                   t.reduces ? R"(,"reduce_op":"sum")" : "", said(c, k, arrival)));
     for (int i = 0; i < t.count; ++i) memory_.write(number_of(t.to, c), {t.to, t.into + i}, k);
   }
 
@@ -219,9 +215,7 @@ class Writer {
     int id = 0;
     for (const WrittenBlock& block : blocks_) {
       if (block.rank != rank || block.operations.empty()) continue;
-      fmt::format_to(to, "{}\n  {{\"id\": {}, \"ops\": [\n", id == 0 ? "" : ",", id);
-      for (std::size_t i = 0; i < block.operations.size(); ++i)
-        fmt::format_to(to, "    {}{}\n", block.operations[i].dump(), i + 1 < block.operations.size() ? "," : "");
+      fmt::format_to(to, "{}\n  {{\"id\": {}, \"ops\": [\n{}\n", id == 0 ? "" : ",", id, block.operations);
       const Json channels = {{{"channel_type", "memory"}, {"channel_ids", block.channels}}};
       const Json buffers_used = {{{"access_channel_type", "memory"}, {"remote_buffer_ids", block.buffers}}};
       fmt::format_to(to, "   ],\n   \"channels\": {},\n   \"remote_buffer_refs\": {}}}", block.channels.empty() ? "[]" : channels.dump(),
