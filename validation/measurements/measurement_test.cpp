@@ -145,6 +145,11 @@ TEST_CASE("measurements: nccl-tests JSON, with its quirks") {
       Lines{"f: /config/devices: the ranks are in 2 groups (NCCL_TESTS_SPLIT), which all call the collective at the same time; only one "
             "group of all ranks is simulated"});
   CHECK(problems_of_text(replaced(text, "100.5", "\"nan\"")) == Lines{"f: /results/0/out_of_place/time: must be a number, got \"nan\""});
+  const Lines wrong = {"f: /out_of_bounds: 1 result of the run was wrong and no row says which; the time of a wrong result is none"};
+  CHECK(problems_of_text(replaced(text, "\"count\": 0, \"okay\": \"true\"", "\"count\": 1, \"okay\": \"false\"")) == wrong);
+  CHECK(problems_of_text(replaced(text, "\"count\": 0, \"okay\": \"true\"", "\"okay\": false")) == wrong);
+  CHECK(problems_of_text(replaced(replaced(text, "\"nwrong\": 0", "\"nwrong\": 3"), "\"count\": 0", "\"count\": 1")) ==
+        Lines{"f: /results/0/in_place/nwrong: 3 values of the result were wrong; the time of a wrong result is none"});
   CHECK(problems_of_text("{\"results\": 3}") == Lines{"f: /results: must be a list"});
   CHECK(problems_of_text("{\"results\": [").size() == 1);
 }

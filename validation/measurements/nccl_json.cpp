@@ -77,6 +77,20 @@ void read_block(std::size_t index, const Json& result, const char* name, Measure
   sink.add(index + 1, std::move(row), number_at(*at, "alg_bw"));
 }
 
+// How many results were wrong of which no block says so.
+std::int64_t wrong_somewhere_in(const Json& json, const Json& results) {
+  const auto summary = json.find("out_of_bounds");
+  if (summary == json.end() || !summary->is_object()) return 0;
+  for (const Json& result : results)
+    for (const char* name : {"out_of_place", "in_place"})
+      if (result.is_object() && result.contains(name) && result.at(name).is_object() &&
+          number_at(result.at(name), "nwrong").value_or(0) != 0)
+        return 0;
+  const double count = number_at(*summary, "count").value_or(0);
+  const bool failed = text_at(*summary, "okay") == "false" || summary->value("okay", Json()) == false;
+  return std::max<std::int64_t>(std::llround(std::clamp(count, 0.0, 1e9)), failed);
+}
+
 // The block that has no other time; empty if there is none.
 std::string place_of_cpu_time(const Json& result) {
   for (const char* name : {"out_of_place", "in_place"})
@@ -105,6 +119,8 @@ void read_nccl_json(std::string_view text, RowSink& sink) {
   if (const auto config = json.find("config"); config != json.end() && config->is_object())
     if (const std::string problem = read_config(*config, row); !problem.empty()) return sink.problem(0, problem);
   row.gpus = row.nodes > 0 ? row.ranks / row.nodes : 0;
+  if (const std::int64_t wrong = wrong_somewhere_in(json, *results); wrong > 0)
+    return sink.problem(0, "/out_of_bounds: " + wrong_somewhere(wrong));
 
   for (std::size_t i = 0; i < results->size(); ++i) {
     const Json& result = (*results)[i];

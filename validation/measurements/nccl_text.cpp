@@ -3,6 +3,7 @@
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -240,16 +241,32 @@ std::string collective_of_run(std::span<const std::string_view> lines, const Ncc
   return {};
 }
 
-// At its first row, with all lines from there on.
-void begin_rows(std::span<const std::string_view> lines, NcclHeader& header, RowSink& sink) {
-  if (header.groups.size() > 1 && !header.is_refused) {
-    header.is_refused = true;
-    sink.problem(header.second_group_at, several_groups(header.groups.size()));
-  }
-  for (const std::string_view line : lines) {
-    const auto words = fields_in(line);
-    if (!is_row(words) && begins_a_run(words, line)) break;
-    if (const auto row = is_row(words) ? row_in(words, header) : std::nullopt; row && row->blocks.size() == 2) header.has_two_blocks = true;
+// How many results of the run were wrong: "# Out of bounds values : 2 FAILED".
+std::int64_t wrong_results_in(std::span<const std::string_view> words) {
+  constexpr std::array<std::string_view, 6> footer = {"#", "Out", "of", "bounds", "values", ":"};
+  if (words.size() <= footer.size() || !std::ranges::equal(words.first(footer.size()), footer)) return 0;
+  return whole_number_in(words[footer.size()]).value_or(0);
+}
+
+bool has_problem(const NcclRow& row) {
+  Block times;
+  return std::ranges::any_of(row.blocks, [&](const auto& block) { return !read_block(block, row.most_error, times).empty(); });
+}
+
+// At its first row, which is of this line of the file, with all lines from there on.
+void begin_rows(std::size_t first, std::span<const std::string_view> lines, NcclHeader& header, RowSink& sink) {
+  const auto refuse = [&](std::size_t line, const std::string& why) {
+    if (!std::exchange(header.is_refused, true)) sink.problem(line, why);
+  };
+  if (header.groups.size() > 1) refuse(header.second_group_at, several_groups(header.groups.size()));
+  bool rows_say = false;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto words = fields_in(lines[i]);
+    if (!is_row(words) && begins_a_run(words, lines[i])) break;
+    if (const std::int64_t wrong = wrong_results_in(words); wrong > 0 && !rows_say) refuse(first + i, wrong_somewhere(wrong));
+    const auto row = is_row(words) ? row_in(words, header) : std::nullopt;
+    if (row && row->blocks.size() == 2) header.has_two_blocks = true;
+    rows_say |= row && has_problem(*row);
   }
 }
 
@@ -337,6 +354,11 @@ std::string cpu_time_is_none(std::string_view found) {
   return fmt::format("{}: the CPU time of a launch is no time of the collective; measure without -C", found);
 }
 
+std::string wrong_somewhere(std::int64_t results) {
+  return fmt::format("{} result{} of the run {} wrong and no row says which; the time of a wrong result is none", results,
+                     results == 1 ? "" : "s", results == 1 ? "was" : "were");
+}
+
 std::string elements_of(std::string_view type, std::string_view operation) {
   if (operation.empty() || operation == "none") return std::string(type);
   return fmt::format("{} {}", type, operation);
@@ -353,7 +375,7 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
       continue;
     }
     if (!std::exchange(header.has_rows, true)) {
-      begin_rows(std::span(lines).subspan(i), header, sink);
+      begin_rows(i + 1, std::span(lines).subspan(i), header, sink);
       if (header.collective.empty()) header.collective = collective_of_run(std::span(lines).subspan(i), header, ranks_of(header, sink));
     }
     if (!header.is_refused) read_row(i + 1, words, header, sink);

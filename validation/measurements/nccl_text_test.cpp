@@ -74,6 +74,21 @@ TEST_CASE("nccl-tests before 2.13: what is wrong by more than rounding is refuse
   CHECK(with("float", "N/A").empty());
 }
 
+TEST_CASE("nccl-tests: a run that counts wrong results below its table is refused where no row says which they are") {
+  const auto failing = [](std::string text) { return text.replace(text.find(": 0 OK"), 6, ": 2 FAILED"); };
+  const std::string good = run_of("# Collective test starting: all_reduce_perf\n", 2), bad = failing(good);
+  const Lines told = {"f:11: 2 results of the run were wrong and no row says which; the time of a wrong result is none"};
+  CHECK(problems_of_nccl(bad) == told);
+  const Measurements read = parse_nccl(bad + good, {.skip_bad = true});
+  CHECK(read.rows.size() == 2);  // of the other run
+  CHECK(read.skipped == told);
+
+  std::string in_place = bad;  // the other buffer's time is good then
+  in_place.replace(in_place.rfind("0\n# Out"), 1, "5");
+  CHECK(problems_of_nccl(in_place) == Lines{"f:10: 5 values of the result were wrong; the time of a wrong result is none"});
+  CHECK(parse_nccl(in_place, {.select = RowSelection{}}).rows.size() == 1);
+}
+
 TEST_CASE("nccl-tests: what else is printed among the rows is passed over, cut and garbled rows are not") {
   const std::string table = run_of("# Collective test starting: all_reduce_perf\n", 2);
   const auto with = [&](const std::string& line) {
