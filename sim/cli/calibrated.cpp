@@ -118,8 +118,8 @@ std::string calibration_notes(const std::vector<Result>& results, const std::vec
     if (!calibration) continue;
     std::string text = fmt::format("# hardware {} was fitted to {}", scenario.hardware.name, range_of(*calibration));
     if (calibration->held_out > 0)
-      text += fmt::format("; error on what was held out: median {}, 95th percentile {}", percent(calibration->median),
-                          percent(calibration->p95));
+      text += fmt::format("; error on {} held out: median {}, 95th percentile {}", counted(calibration->held_out, "point"),
+                          percent(calibration->median), percent(calibration->p95));
     const bool changed = std::ranges::any_of(scenario.hardware.sources, [](const auto& s) { return s.second == given_in_the_scenario; });
     text += changed ? "; the scenario changes it\n" : "\n";
     std::map<std::string, std::vector<std::string>> rows;  // why -> which

@@ -80,7 +80,7 @@ TEST_CASE("calibrated: the notes say the held-out error and which rows are beyon
   results[0].row = row_of(2, 1_KiB), results[1].row = row_of(2, 1_GiB);
   const auto of = [](const std::string& name) { return name == "mine" ? calibration : Json(); };
   CHECK(calibration_notes(results, {one}, of) ==
-        "#\n# hardware mine was fitted to allreduce by ring of 8B to 1MiB on 2 to 8 ranks; error on what was held out: median 2.1 %, 95th "
+        "#\n# hardware mine was fitted to allreduce by ring of 8B to 1MiB on 2 to 8 ranks; error on 7 points held out: median 2.1 %, 95th "
         "percentile 10.8 %\n#   its range covers 1 row; outside it:\n#   1GiB (fitted: 8B to 1MiB): ring(channels=2) 1GiB\n");
   const auto ending = [&] {
     const std::string notes = calibration_notes(results, {one}, of);

@@ -243,7 +243,8 @@ TEST_CASE("fit: a wrong pointer with a star is told") {
   const ScratchFolder folder;
   const auto file = folder.file("pair.json", pair_scenario);
   CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/links/*/latency"}); }) ==
-        Lines{"--fit /fabric/links/*/latency: there is nothing at this place of the scenario; `weft show` prints what is"});
+        Lines{"--fit /fabric/links/*/latency: there is nothing at this place of the scenario as `weft show` prints it; times and rates "
+              "there are /fabric/host_link/bandwidth, /fabric/host_link/latency, /fabric/programmable/delay"});
 }
 
 TEST_CASE("fit: what would go beyond its bound is reported at the bound") {
@@ -271,14 +272,20 @@ TEST_CASE("fit: starts of other draws come to the same") {
 TEST_CASE("fit: names that are no parameter are refused, all at once") {
   const ScratchFolder folder;
   const auto file = folder.file("pair.json", pair_scenario);
-  CHECK(problems_of([&] { OpenScenario(file, {}, {"send_overhed", "first_use", "first_use"}); }).size() == 3);
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"send_overhed", "first_use", "/fabric/nodes", "first_use", "first_us"}); }).size() == 4);
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"first_use", "first_use"}); }) == Lines{"--fit: first_use is named twice"});
   CHECK(problems_of([&] { OpenScenario(file, {}, {"send_overhed"}); })
             .front()
             .starts_with("--fit: unknown parameter \"send_overhed\" (did you mean \"send_overhead\"?)"));
   CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/nodes"}); }) ==
         Lines{"--fit /fabric/nodes: only times and rates can be fitted, this is 2"});
   CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/nothing"}); }) ==
-        Lines{"--fit /fabric/nothing: there is nothing at this place of the scenario; `weft show` prints what is"});
+        Lines{"--fit /fabric/nothing: there is nothing at this place of the scenario as `weft show` prints it; times and rates there are "
+              "/fabric/host_link/bandwidth, /fabric/host_link/latency, /fabric/programmable/delay"});
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"/fabric/link/latency"}); }).front().find(" /fabric/host_link/latency,") !=
+        std::string::npos);
+  CHECK(problems_of([&] { OpenScenario(file, {}, {"/nothing"}); }) ==
+        Lines{"--fit /nothing: there is nothing at this place of the scenario; `weft show` prints what is"});
 }
 
 TEST_CASE("fit: copies of short messages, the handshake of long ones and the sender's part are found from latencies and bandwidths") {

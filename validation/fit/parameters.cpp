@@ -294,14 +294,20 @@ OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting
   if (scenario_.repeat) throw InputError(file_.string() + ": /repeat: a fit simulates each point once: leave it out");
   json_ = to_json(scenario_);
   std::vector<std::string> problems;
+  std::set<std::string> named;
   for (const std::string& name : names) {
-    if (std::ranges::count(names, name) > 1) problems.push_back(fmt::format("--fit: {} is named twice", name));
-    if (name == name_of_sized_costs) {
+    if (!named.insert(name).second) {
+      problems.push_back(fmt::format("--fit: {} is named twice", name));
+    } else if (name == name_of_sized_costs) {
       fits_costs_ = true;
     } else if (name.starts_with('/')) {
       if (name.starts_with("/server/") && !scenario_.server.is_sub_node()) json_["server"] = described(scenario_.server);
-      for (FitParameter& parameter : open_pointer(name, json_)) parameters_.push_back(std::move(parameter));
       has_pointers_ = true;
+      try {
+        for (FitParameter& parameter : open_pointer(name, json_)) parameters_.push_back(std::move(parameter));
+      } catch (const InputError& error) {
+        problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+      }
     } else if (const HardwareParameter* hardware = find_hardware_parameter(name)) {
       parameters_.push_back({name, hardware->unit, hardware->low, hardware->high, hardware->get(scenario_.hardware), hardware});
     } else {

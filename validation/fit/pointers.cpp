@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace weft {
@@ -33,20 +34,24 @@ std::optional<Json> value_at(const Json& scenario, const std::string& pointer) {
                               .max_payload = pcie.at("max_payload").get<int>()}));
 }
 
-FitParameter parameter_of(const std::string& pointer, const Json& value) {
-  if (value.is_string()) {
-    const std::string text = value.get<std::string>();
-    try {
-      const double ps = static_cast<double>(parse_time(text).ps);
-      return {.name = pointer, .unit = Unit::picoseconds, .low = 1e3, .high = 1e10, .initial = ps};
-    } catch (const InputError&) {
-    }
-    try {
-      const double rate = static_cast<double>(parse_bandwidth(text).count);
-      return {.name = pointer, .unit = Unit::bits_per_second, .low = rate / 100, .high = rate * 100, .initial = rate};
-    } catch (const InputError&) {
-    }
+std::optional<FitParameter> parameter_at(const std::string& pointer, const Json& value) {
+  if (!value.is_string()) return {};
+  const std::string text = value.get<std::string>();
+  try {
+    const double ps = static_cast<double>(parse_time(text).ps);
+    return FitParameter{.name = pointer, .unit = Unit::picoseconds, .low = 1e3, .high = 1e10, .initial = ps};
+  } catch (const InputError&) {
   }
+  try {
+    const double rate = static_cast<double>(parse_bandwidth(text).count);
+    return FitParameter{.name = pointer, .unit = Unit::bits_per_second, .low = rate / 100, .high = rate * 100, .initial = rate};
+  } catch (const InputError&) {
+  }
+  return {};
+}
+
+FitParameter parameter_of(const std::string& pointer, const Json& value) {
+  if (auto found = parameter_at(pointer, value)) return std::move(*found);
   throw InputError(fmt::format("--fit {}: only times and rates can be fitted, this is {}", pointer, shown(value)));
 }
 
@@ -70,14 +75,32 @@ std::string ends_of(const Json& whole, const Json& link) {
   return a + " to " + b;
 }
 
-InputError nothing_at(const std::string& pointer) {
-  return InputError(fmt::format("--fit {}: there is nothing at this place of the scenario; `weft show` prints what is", pointer));
+// Where a time or a rate stands in the value at a pointer, with "*" for the index of a list.
+void add_places(const Json& value, const std::string& at, std::set<std::string>& out) {
+  if (parameter_at(at, value)) out.insert(at);
+  if (value.is_object())
+    for (const auto& [key, inner] : value.items()) add_places(inner, at + "/" + key, out);
+  if (value.is_array() && at.find('*') == at.npos)
+    for (const Json& inner : value) add_places(inner, at + "/*", out);
+}
+
+// What can be fitted instead: in the part of the scenario that the pointer leads into.
+InputError nothing_at(const std::string& pointer, const Json& scenario) {
+  std::set<std::string> places;
+  for (std::string part = pointer; places.empty() && part.find('/', 1) != part.npos;) {
+    part.resize(part.rfind('/'));
+    if (const Json* there = find(scenario, part)) add_places(*there, part, places);
+  }
+  return InputError(fmt::format("--fit {}: there is nothing at this place of the scenario{}", pointer,
+                                places.empty()
+                                    ? "; `weft show` prints what is"
+                                    : fmt::format(" as `weft show` prints it; times and rates there are {}", fmt::join(places, ", "))));
 }
 
 std::vector<FitParameter> open_every(const std::string& pointer, std::size_t star, const Json& scenario) {
   const std::string list = pointer.substr(0, star - 1), rest = pointer.substr(star + 1);
   const Json* all = find(scenario, list);
-  if (!all || !all->is_array() || all->empty() || rest.find('*') != rest.npos) throw nothing_at(pointer);
+  if (!all || !all->is_array() || all->empty() || rest.find('*') != rest.npos) throw nothing_at(pointer, scenario);
   const Json& whole = *find(scenario, list.substr(0, list.rfind('/')));
   std::vector<std::pair<std::pair<std::string, std::string>, FitParameter>> kinds;  // in the order of their first links
   for (std::size_t i = 0; i < all->size(); ++i) {
@@ -89,7 +112,7 @@ std::vector<FitParameter> open_every(const std::string& pointer, std::size_t sta
     if (at == kinds.end()) at = kinds.insert(at, {kind, parameter_of(pointer, *value)});
     at->second.places.push_back(place);
   }
-  if (kinds.empty()) throw nothing_at(pointer);
+  if (kinds.empty()) throw nothing_at(pointer, scenario);
   std::vector<FitParameter> out;
   for (auto& [kind, parameter] : kinds) {
     const auto same_ends = std::ranges::count(kinds, kind.first, [](const auto& k) { return k.first.first; });
@@ -112,7 +135,7 @@ Json described(const Server& server) {
 std::vector<FitParameter> open_pointer(const std::string& pointer, const Json& scenario) {
   if (const auto star = pointer.find("/*"); star != pointer.npos) return open_every(pointer, star + 1, scenario);
   const auto value = value_at(scenario, pointer);
-  if (!value) throw nothing_at(pointer);
+  if (!value) throw nothing_at(pointer, scenario);
   FitParameter out = parameter_of(pointer, *value);
   out.places = {pointer};
   return {out};
