@@ -62,8 +62,7 @@ struct PlacedJob {
 
   std::int64_t elements(Bytes size) const {
     const std::int64_t elements = own_size.value_or(size).count / element_bytes();
-    if (!schedule || schedule->collective != Collective::alltoall) return elements;
-    return elements / schedule->chunks * schedule->chunks;  // equal blocks
+    return schedule ? in_equal_blocks(*schedule, elements) : elements;
   }
   Bytes simulated_size(Bytes size) const {
     if (!program) return Bytes{elements(size) * element_bytes()};

@@ -95,7 +95,7 @@ class TraceBuilder {
       schedule = std::move(built);
     }
     // An all-to-all has equal blocks.
-    const std::int64_t blocks = collective == Collective::alltoall ? schedule->chunks : 1;
+    const std::int64_t blocks = collective == Collective::alltoall ? schedule->workers() : 1;
     return {
         .schedule = schedule, .members = members_of(call), .elements = (call.bytes + blocks - 1) / blocks * blocks, .regime = sized.regime};
   }

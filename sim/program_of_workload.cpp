@@ -64,8 +64,7 @@ class WorkloadBuilder {
     return {.name = spec.id,
             .schedule = schedule,
             .members = members,
-            .elements = spec.size.value_or(Bytes{}).count / bytes / (schedule->collective == Collective::alltoall ? schedule->chunks : 1) *
-                        (schedule->collective == Collective::alltoall ? schedule->chunks : 1),
+            .elements = in_equal_blocks(*schedule, spec.size.value_or(Bytes{}).count / bytes),
             .element_bytes = bytes,
             .regime = sized.regime};
   }

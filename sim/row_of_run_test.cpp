@@ -134,3 +134,22 @@ TEST_CASE("row: on packet a link is used for no more than all of the time, also 
   CHECK(row.busiest_link_utilization > 0.9);
   CHECK(row.busiest_link_utilization <= 1);
 }
+
+TEST_CASE("row: all-to-alls of one request are of one size, a block for each rank, however blocks are cut") {
+  Json json = Json::parse(R"({"schema": 1, "name": "blocks", "fabric": {"type": "star", "nodes": 6, "link": {"bandwidth": "8Gbps",
+    "latency": "0us"}}, "hardware": "ideal", "workload": {"collective": "alltoall", "size": "1000B"}})");
+  for (const Json& algorithm : {Json("direct"), Json("pairwise"), Json("bruck"), Json{{"name", "direct"}, {"channels", 4}},
+                                Json{{"name", "pairwise"}, {"pieces", 3}}, Json("nccl")}) {
+    CAPTURE(algorithm.dump());
+    json["workload"]["algorithm"] = algorithm;
+    json["workload"]["size"] = "1000B";
+    const Row row = run(json);
+    CHECK(row.size == 984_B);                                               // 6 x 41 values
+    if (algorithm != "bruck") CHECK(row.wire_bytes_per_rank == 5 * 164_B);  // which passes blocks on
+    json["workload"]["size"] = "24B";
+    CHECK(run(json).size == 24_B);  // a value for each rank
+  }
+  json["workload"] = Json::parse(R"({"program": [
+      {"id": "a", "collective": "alltoall", "size": "1000B", "algorithm": {"name": "pairwise", "pieces": 3}}]})");
+  CHECK(run(json).wire_bytes_per_rank == 820_B);
+}

@@ -100,7 +100,7 @@ class Steps {
 //   allgather       rank r holds block r                -> all hold all blocks
 //   broadcast       the root holds all chunks           -> all hold them
 //   reduce          all ranks hold all chunks           -> the root holds the sum
-//   alltoall        rank r holds all chunks             -> rank r's extra block s is rank s's block r (equal chunks only)
+//   alltoall        rank r holds all chunks             -> rank r's extra block s is rank s's block r (equal blocks only)
 //   barrier         nothing; one chunk of no bytes      -> every rank has heard, directly or not, of every other
 // Servers, the last `servers` of the ranks, only help: they hold nothing before, their share is in no sum, and what they hold
 // after is left open. "All" are the others, the workers. Only an allreduce has servers.
@@ -131,6 +131,11 @@ struct ChunkLayout {
   std::int64_t begin(int c) const { return elements / chunks * c + elements % chunks * c / chunks; }
   std::int64_t size(int first, int count) const { return begin(first + count) - begin(first); }
 };
+
+// As many of the elements as make equal blocks: of an all-to-all one for each rank, whose chunks are then alike in all of them.
+inline std::int64_t in_equal_blocks(const Schedule& s, std::int64_t elements) {
+  return s.collective == Collective::alltoall ? elements - elements % s.workers() : elements;
+}
 
 // Mathematical modulo: the result is in [0, n).
 constexpr int mod(int a, int n) {

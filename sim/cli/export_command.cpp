@@ -196,7 +196,7 @@ int export_command(const ExportArguments& a, std::ostream& out, std::ostream& er
   refuse(problems);
   if (a.format == "goal") {
     GoalOptions options = goal_options(a);
-    if (schedule.collective == Collective::alltoall) options.elements -= options.elements % schedule.chunks;  // equal blocks
+    options.elements = in_equal_blocks(schedule, options.elements);
     text = to_goal(schedule, options);
   }
   err << said_of_size(request, a);

@@ -124,7 +124,7 @@ inline AnyRun any_run(std::uint64_t seed) {
     if (!dice.one_in(3)) dice.shuffle(c.placement);
     c.placement.resize(static_cast<std::size_t>(c.request.ranks));
     c.elements = dice.one_of<std::int64_t>({0, 1, 1000, 100'003, 4'000'000});
-    if (c.request.collective == Collective::alltoall) c.elements -= c.elements % build(c.request).chunks;
+    c.elements = in_equal_blocks(build(c.request), c.elements);
     c.hardware = any_hardware(dice);
     if (dice.one_in(2))
       for (int r = 0; r < c.request.ranks; ++r) c.start.push_back(SimTime{dice.below(300'000) * 1'000});
