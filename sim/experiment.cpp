@@ -260,10 +260,12 @@ Row Experiment::run(Bytes size, const Options& options) {
     row.notes += fmt::format("{}the report, the details and the timeline show the steps without checkpoints and events",
                              row.notes.empty() ? "" : "\n");
   if (run.packet) row.packet = summary(*run.packet, fabric);
+  const auto note = [&row](std::string_view text) { row.notes += fmt::format("{}{}", row.notes.empty() ? "" : "\n", text); };
   if (const Bytes buffer = scenario.packet.value_or(PacketSettings{}).switch_buffer; row.packet && row.packet->switch_high_water > buffer)
-    row.notes +=
-        fmt::format("{}{} held up to {} where its switch_buffer is {}: a real switch would have dropped packets",
-                    row.notes.empty() ? "" : "\n", row.packet->fullest_switch, to_string(row.packet->switch_high_water), to_string(buffer));
+    note(fmt::format("{} held up to {} where its switch_buffer is {}: a real switch would have dropped packets", row.packet->fullest_switch,
+                     to_string(row.packet->switch_high_water), to_string(buffer)));
+  if (activity && row.training && row.training->merged && may_run_apart(scenario, ready, hardware))
+    note("steps are merged because a timeline is recorded: without one, all-reduces that meet no others are simulated message by message");
   if (options.each_alone && scenario.faults.any())
     row.faults = FaultsResult{.healthy = healthy_time(size, hardware), .rerouted = run.rerouted, .interrupted = run.interrupted};
   if (!options.each_alone || !is_shared(scenario)) return row;

@@ -124,7 +124,10 @@ TEST_CASE("calls apart: of more messages than events are gone through for, chunk
   CHECK(rounded.row.time >= exact.row.time);
   CHECK(rounded.row.time.seconds() == doctest::Approx(exact.row.time.seconds()).epsilon(1e-3));
   Timeline timeline;
-  CHECK(outcome_of(json, &timeline).row.training->merged);
+  const Row shown = outcome_of(json, &timeline).row;
+  CHECK(shown.training->merged);
+  CHECK(shown.notes.starts_with("steps are merged because a timeline is recorded"));
+  CHECK(rounded.row.notes.empty());
 }
 
 TEST_CASE("calls apart: a call that begins as another did takes as long again, and what it sends counts again") {
