@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <set>
 #include <utility>
 
 namespace weft {
@@ -143,6 +144,37 @@ Experiment::Experiment(Scenario scenario, Program program, std::string label, st
   const std::vector<std::vector<int>> placements = placements_of_jobs(s, {"program"});
   parts_->jobs.push_back(placed_program(s, std::move(program), std::move(label), placements.front(), parts_->routes));
   place_jobs_beside(s, of_jobs, placements, parts_->ground(), parts_->jobs);
+}
+
+namespace {
+
+std::optional<LinkId> contended_link(const PlacedJob& job, Routes& routes) {
+  const Fabric& fabric = routes.fabric();
+  std::set<std::pair<int, int>> seen;
+  Step step;
+  for (const auto& [schedule, placement] : routed_schedules(job))
+    for (const Steps& channel : schedule->channels)
+      for (int k = 0; k < channel.count(); ++k) {
+        channel.produce(k, step);
+        for (const Transfer& t : step.transfers()) {
+          const int from = placement[static_cast<std::size_t>(t.from)], to = placement[static_cast<std::size_t>(t.to)];
+          if (from == to || !seen.emplace(from, to).second) continue;
+          for (const Hop& hop : routes.hops(routes.of(from, to)))
+            if (fabric.link(hop.link).two_way.loses()) return hop.link;
+        }
+      }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::optional<LinkId>> Experiment::contended_links(Bytes size) {
+  std::vector<std::optional<LinkId>> out;
+  for (PlacedJob& job : parts_->jobs) {
+    choose_for_size(job, size, parts_->scenario.hardware, parts_->ground());
+    out.push_back(contended_link(job, parts_->routes));
+  }
+  return out;
 }
 
 Experiment::~Experiment() = default;

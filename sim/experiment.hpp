@@ -14,6 +14,7 @@
 #include "sim/scenario/scenario.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ class Experiment {
   // `size`: of the workload where it is a collective. Throws RunError when no progress is possible, saying who waits for whom.
   Row run(Bytes size, const Options&);
   Row run(Bytes size) { return run(size, Options{}); }
+
+  // Of each job, the workload first: the first link that its messages pass and that carries less while others come the other way.
+  std::vector<std::optional<LinkId>> contended_links(Bytes size);
 
   const Scenario& scenario() const;
   std::shared_ptr<const Fabric> cluster() const;

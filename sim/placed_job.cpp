@@ -15,19 +15,41 @@
 namespace weft {
 namespace {
 
+// Calls that differ in size only use the same links.
+std::vector<RoutedSchedule> calls_of(const Program& program, const std::vector<int>& placement) {
+  std::vector<RoutedSchedule> out;
+  std::set<std::pair<const Schedule*, std::vector<Rank>>> seen;
+  for (const Call& call : program.calls) {
+    if (!seen.emplace(call.schedule.get(), call.members).second) continue;
+    std::vector<int> seats;
+    for (Rank r = 0; r < call.schedule->ranks; ++r)
+      seats.push_back(placement[static_cast<std::size_t>(call.members.empty() ? r : call.members[static_cast<std::size_t>(r)])]);
+    out.push_back({call.schedule, std::move(seats)});
+  }
+  return out;
+}
+
+// To each of the parameter servers.
+std::vector<RoutedSchedule> pushes_of(const TrainingJob& training, int part) {
+  const std::shared_ptr<const Schedule>& push_pull = training.push_pull(part);
+  const std::vector<int>& ranks = training.placement(part);
+  std::vector<RoutedSchedule> out;
+  for (const int server : training.servers(part)) {
+    std::vector<int> placement(ranks.begin(), ranks.begin() + push_pull->workers());
+    placement.push_back(server);
+    out.push_back({push_pull, std::move(placement)});
+  }
+  return out;
+}
+
 // Of a training job, of the first part of its model; where that goes to parameter servers, of what goes to the one with most flows.
 LinkLoad load_of(const PlacedJob& job, const Schedule& schedule, Routes& routes) {
   if (!job.training) return link_load(schedule, job.placement, routes);
-  const std::vector<int>& ranks = job.training->placement(0);
-  const Schedule* push_pull = job.training->push_pull(0);
-  if (!push_pull) return link_load(schedule, ranks, routes);
+  if (!job.training->push_pull(0)) return link_load(schedule, job.training->placement(0), routes);
   LinkLoad most;
-  for (const int server : job.training->servers(0)) {
-    std::vector<int> placement(ranks.begin(), ranks.begin() + push_pull->workers());
-    placement.push_back(server);
-    LinkLoad load = link_load(*push_pull, placement, routes);
-    if (load.max_flows_per_link() >= most.max_flows_per_link()) most = std::move(load);
-  }
+  for (const RoutedSchedule& pushes : pushes_of(*job.training, 0))
+    if (LinkLoad load = link_load(*pushes.schedule, pushes.placement, routes); load.max_flows_per_link() >= most.max_flows_per_link())
+      most = std::move(load);
   return most;
 }
 
@@ -178,6 +200,22 @@ void place_jobs_beside(const Scenario& scenario, const AlgorithmChoice& algorith
   }
 }
 
+std::vector<RoutedSchedule> routed_schedules(const PlacedJob& job) {
+  if (job.program) return calls_of(*job.program, job.placement);
+  std::vector<RoutedSchedule> out;
+  for (int part = 0; part < (job.training ? job.training->parts() : 1); ++part) {
+    const std::vector<int>& ranks = job.training ? job.training->placement(part) : job.placement;
+    if (job.training && job.training->push_pull(part)) {
+      for (RoutedSchedule& one : pushes_of(*job.training, part)) out.push_back(std::move(one));
+    } else if (job.compression) {
+      for (const auto& exchange : job.exchanges) out.push_back({exchange, ranks});
+    } else if (!job.in_network()) {
+      out.push_back({job.schedule, ranks});
+    }
+  }
+  return out;
+}
+
 PlacedJob placed_program(const Scenario& scenario, Program program, std::string label, std::vector<int> placement, Routes& routes) {
   PlacedJob job{.name = "workload",
                 .algorithm = {},
@@ -187,15 +225,9 @@ PlacedJob placed_program(const Scenario& scenario, Program program, std::string 
                 .repetition = {.iterations = scenario.workload.iterations, .compute = scenario.workload.compute},
                 .placement = std::move(placement),
                 .starts = starts_of(scenario)};
-  std::set<std::pair<const Schedule*, std::vector<Rank>>> seen;  // calls that differ in size only use the same links
-  for (const Call& call : program.calls) {
-    if (!seen.emplace(call.schedule.get(), call.members).second) continue;
-    std::vector<int> seats;
-    for (Rank r = 0; r < call.schedule->ranks; ++r)
-      seats.push_back(job.placement[static_cast<std::size_t>(call.members.empty() ? r : call.members[static_cast<std::size_t>(r)])]);
-    LinkLoad load = link_load(*call.schedule, seats, routes);
-    if (load.max_flows_per_link() > job.load.max_flows_per_link()) job.load = std::move(load);
-  }
+  for (const RoutedSchedule& call : calls_of(program, job.placement))
+    if (LinkLoad load = link_load(*call.schedule, call.placement, routes); load.max_flows_per_link() > job.load.max_flows_per_link())
+      job.load = std::move(load);
   job.program = std::make_shared<const Program>(std::move(program));
   return job;
 }

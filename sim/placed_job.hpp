@@ -97,6 +97,14 @@ struct PlacedJob {
   }
 };
 
+// A schedule that a job runs, on the endpoints of its ranks.
+struct RoutedSchedule {
+  std::shared_ptr<const Schedule> schedule;
+  std::vector<int> placement;
+};
+// All of them, each once, for the size that was chosen; of an in-network job none.
+std::vector<RoutedSchedule> routed_schedules(const PlacedJob& job);
+
 // What schedules are proved and routed with.
 struct Ground {
   Routes& routes;

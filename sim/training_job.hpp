@@ -20,7 +20,7 @@ class TrainingJob {
   int parts() const { return static_cast<int>(parts_.size()); }
   const std::vector<int>& placement(int part) const { return parts_[static_cast<std::size_t>(part)].placement; }
   // What the engine does with a partition, its parameter server the last rank, instead of the schedule; null where it has no servers.
-  const Schedule* push_pull(int part) const { return parts_[static_cast<std::size_t>(part)].push_pull.get(); }
+  const std::shared_ptr<const Schedule>& push_pull(int part) const { return parts_[static_cast<std::size_t>(part)].push_pull; }
   // The endpoints of its parameter servers, which are called as if they were ranks behind all others, part by part.
   std::vector<int> servers(int part) const;
   // Where steps of its all-reduces are merged, unless these are run apart: how many messages that leaves, about.

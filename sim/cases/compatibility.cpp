@@ -185,12 +185,25 @@ void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
   }
 }
 
+// Of all gradients of a rank's part of the model.
+Bytes gradients_of(const Workload& w) {
+  const std::int64_t parts = w.training.model_parallel;
+  std::int64_t elements = 0;
+  for (const Layer& layer : w.training.model.table->layers)
+    for (const ParameterTensor& tensor : layer.tensors) elements += (tensor.elements + parts - 1) / parts;
+  return Bytes{elements * static_cast<std::int64_t>(size_of(w.training.gradient_dtype.value_or(w.dtype)))};
+}
+
+// Of a workload that trains or compresses as of the whole message: what its calls run is chosen for that first.
 void check_segments(const Json& json, const Scenario& scenario, Input& in) {
   const Workload& w = scenario.workload;
-  if (w.training.given() || w.has_program() || !w.compressions.empty()) return;  // of other sizes
+  if (w.has_program() || std::ranges::none_of(w.algorithms, [](const auto& a) { return a.settings.segment.count > 0; })) return;
+  Scenario calls = scenario_of_calls(scenario);
+  calls.jobs.clear();
+  if (w.training.given()) calls.workload.sizes = {gradients_of(w)};
   for (std::size_t i = 0; i < w.algorithms.size(); ++i)
     if (const std::string at = element_at(json, "/workload/algorithm", i); clean(in, at))
-      if (std::string why = too_many_segments(scenario, w.algorithms[i]); !why.empty())
+      if (std::string why = too_many_segments(calls, w.algorithms[i]); !why.empty())
         in.problems.push_back({at + "/segment", std::move(why)});
 }
 

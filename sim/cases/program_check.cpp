@@ -1,6 +1,7 @@
 #include "sim/cases/program_check.hpp"
 
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/sized.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
 #include "sim/scenario/ranks_by_server.hpp"
@@ -61,7 +62,13 @@ void check_collective(const Scenario& scenario, const AlgorithmChoice& row, cons
     out.push_back({where, fmt::format("{} places its ranks or servers itself, which a program does not: choose another", label(choice))});
     return;
   }
-  for (Problem& problem : algorithm_problems(alone, choice, where)) {
+  std::vector<Problem> problems = algorithm_problems(alone, choice, where);
+  if (problems.empty() && weft::problems(alone.placement, ranks_of(alone), alone.fabric.spec, alone.server).empty()) {
+    Scenario call = alone;
+    call.workload.sizes = {o.size.value_or(Bytes{})};
+    if (std::string why = too_many_segments(call, choice); !why.empty()) problems.push_back({where + "/segment", std::move(why)});
+  }
+  for (Problem& problem : problems) {
     if (problem.where == "/workload/ranks") problem.where = at + "/ranks";
     if (std::ranges::find(out, problem) == out.end()) out.push_back(std::move(problem));
   }

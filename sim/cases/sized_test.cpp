@@ -255,6 +255,29 @@ TEST_CASE("sized: nccl's channels that are given are those, also where it would 
   CHECK(to_json(scenario_of(to_json(scenario_of(json)))) == to_json(scenario_of(json)));
 }
 
+TEST_CASE("sized: segments that are too many are found before anything runs where a workload trains, compresses or is a program") {
+  Json json = Json::parse(
+      R"({"schema": 1, "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "100Gbps", "latency": "1us"}}, "hardware": "ideal",
+          "workload": {"algorithm": ["ring", {"name": "ring", "segment": "4B"}], "size": "64MiB", "compression": ["gs_sgd", "dense"]}})");
+  const auto one = [&](const std::string& at, const std::string& begin) {
+    const Lines lines = lines_for(json);
+    CAPTURE(lines);
+    return lines.size() == 1 && lines.front().starts_with(fmt::format("f.json: {}: a segment of 4B cuts {} into", at, begin));
+  };
+  CHECK(one("/workload/algorithm/1/segment", "16MiB"));
+  json["workload"] = Json::parse(
+      R"({"model": "resnet50", "device": "v100", "engine": "ddp", "algorithm": {"name": "ring", "segment": "4B"}, "dtype": "float16"})");
+  CHECK(one("/workload/algorithm/segment", "12778516B"));  // a quarter of 25,557,032 values of two bytes
+  json["workload"]["model_parallel"] = 2;
+  CHECK(one("/workload/algorithm/segment", "12778516B"));  // a half of a half
+  json["workload"]["algorithm"]["segment"] = "4KiB";
+  CHECK(lines_for(json) == Lines{});
+  json["workload"] = Json::parse(R"({"algorithm": ["ring", "direct"], "program": [
+      {"id": "a", "collective": "allreduce", "size": "64MiB", "algorithm": {"name": "ring", "segment": "1KiB"}},
+      {"id": "b", "collective": "allreduce", "size": "64MiB", "algorithm": {"name": "ring", "segment": "4B"}, "ranks": [0, 2]}]})");
+  CHECK(one("/workload/program/1/algorithm/segment", "32MiB"));
+}
+
 TEST_CASE("sized: a segment and pieces together are refused, and a segment where nothing can be cut") {
   Json json = Json::parse(two_servers);
   json["workload"]["algorithm"] = Json::parse(R"({"name": "ring", "segment": "64KiB", "pieces": 2})");

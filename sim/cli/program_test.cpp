@@ -155,6 +155,20 @@ TEST_CASE("links that packets cannot pass are found before anything runs, where 
   json["workload"]["ranks"] = 2;
   json["jobs"] = Json::parse(R"([{"ranks": 4, "share_endpoints": true}])");
   CHECK(weft_program("run " + folder.write("p.json", json.dump())).printed == fmt::format("p: ring, 64KiB: /jobs/0: {}", what));
+  json.erase("jobs");
+  const auto refused = [&](const char* workload) {
+    json["workload"] = Json::parse(workload);
+    const Ran ran = weft_program("check " + folder.write("p.json", json.dump()));
+    CAPTURE(ran.printed);
+    const auto lines = std::ranges::count(ran.printed, '\n');
+    return ran.status == 2 && ran.printed.find("/network: network \"packet\" serves every link at one rate") != ran.printed.npos ? lines
+                                                                                                                                 : 0;
+  };
+  CHECK(refused(R"({"model": "resnet50", "device": "v100", "engine": ["ddp", "byteps"], "algorithm": "ring"})") == 2);
+  CHECK(refused(R"({"algorithm": "ring", "size": "64KiB", "compression": ["gs_sgd", "dense"]})") == 2);
+  CHECK(refused(R"({"program": [{"id": "a", "collective": "allreduce", "size": "64KiB", "ranks": [0, 1]},
+                                {"id": "b", "send": "64KiB", "from": 1, "to": 2}]})") == 1);
+  CHECK(refused(R"({"program": [{"id": "a", "collective": "allreduce", "size": "64KiB", "ranks": [0, 1]}]})") == 0);
 }
 
 TEST_CASE("the same scenario twice gives the same results, but for wall time") {
