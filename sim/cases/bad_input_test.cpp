@@ -339,3 +339,87 @@ TEST_CASE("what does not depend on a wrong key is still judged") {
 TEST_CASE("a size that is too large is shown as it was written") {
   CHECK(lines_for(with("/workload/size", "8000000GiB")).front().ends_with(", got \"8000000GiB\""));
 }
+
+TEST_CASE("what does not depend on a wrong fabric or on too many ranks is still judged") {
+  const auto starts = [](const Lines& lines, const std::string& start) {
+    return std::ranges::count_if(lines, [&](const std::string& line) { return line.starts_with("f.json: " + start); });
+  };
+  Json json = with("/fabric/nodes_per_switch", 6);  // at most 4
+  json["workload"] = Json::parse(
+      R"({"algorithm": ["ring", {"name": "hierarchical_ring", "group": 3}, "chain", {"name": "ring", "segment": "1KiB", "pieces": 2}],
+          "size": ["1MiB", "2B"], "op": "band", "ranks": 4})");
+  json["placement"] = Json::parse(R"({"policy": "list", "nodes": [0, 1, 1, 3]})");
+  json["jobs"] =
+      Json::parse(R"([{"collective": "broadcast", "algorithm": "halving_doubling"}, {"name": "a", "dtype": "uint8"}, {"name": "a"}])");
+  json["traffic"] = Json::parse(R"([{"pattern": "pairs", "pairs": [[0, 0]], "size": "1MiB"}])");
+  json["repeat"] = Json::parse(R"({"runs": 3, "vary": ["stragglers"]})");
+  json["hardware"] = Json::parse(R"({"stream_rate": "1Gbps"})");
+  json["network"] = "simgrid";
+  Lines lines = lines_for(json);
+  CAPTURE(lines);
+  CHECK(starts(lines, "/fabric/nodes_per_switch: must be at most switches / 2 = 4") == 1);
+  CHECK(starts(lines, "/workload/algorithm/1/group: ") == 1);
+  CHECK(starts(lines, "/workload/algorithm/2: unknown allreduce algorithm \"chain\"") == 1);
+  CHECK(starts(lines, "/workload/algorithm/3/segment: the pieces follow from it") == 1);
+  CHECK(starts(lines, "/workload/size/1: must be a multiple of 4 bytes") == 1);
+  CHECK(starts(lines, "/workload/op: \"band\" is not defined on float32") == 1);
+  CHECK(starts(lines, "/placement/nodes/2: ") == 1);
+  CHECK(starts(lines, "/traffic/0/pairs/0: endpoint 0 sends to itself") == 1);
+  CHECK(starts(lines, "/repeat/vary/0: \"stragglers\" would change nothing") == 1);
+  CHECK(starts(lines, "/hardware/stream_rate: ") == 1);
+  CHECK(lines.size() == 11);  // and traffic on "simgrid"
+
+  json["placement"] = "linear";
+  json["network"] = "flow";
+  json["fabric"] = Json::parse(R"({"type": "torus"})");
+  lines = lines_for(json);
+  CHECK(starts(lines, "/fabric/") > 0);
+  CHECK(starts(lines, "/workload/algorithm/1/group: ") == 1);
+  CHECK(starts(lines, "/jobs/0/algorithm: unknown broadcast algorithm \"halving_doubling\"") == 1);
+  CHECK(starts(lines, "/jobs/2/name: \"a\" is the name of another job") == 1);
+  CHECK(starts(lines, "/jobs") == 2);
+
+  json["fabric"] = good_scenario()["fabric"];
+  json["workload"]["ranks"] = 99;
+  lines = lines_for(json);
+  CHECK(starts(lines, "/fabric") == 0);
+  CHECK(starts(lines, "/workload/ranks: must be at most 32, the endpoints of the fabric, got 99") == 1);
+  CHECK(starts(lines, "/workload/algorithm/2: unknown allreduce algorithm \"chain\"") == 1);
+  CHECK(starts(lines, "/jobs/0/algorithm: ") == 1);
+
+  json["workload"]["ranks"] = "many";
+  CHECK(starts(lines_for(json), "/workload/algorithm/1/group: ") == 0);  // 3 may divide them
+  CHECK(starts(lines_for(json), "/workload/algorithm/2: ") == 1);
+  CHECK(starts(lines_for(json), "/jobs/0/algorithm: ") == 1);
+}
+
+TEST_CASE("what a wrong fabric decides is not guessed") {
+  Json json = with("/fabric/nodes_per_switch", 6);
+  json["workload"] = Json::parse(R"({"algorithm": ["hdrm", "switchml", "atp", {"name": "nccl", "algorithm": "nvls"}], "size": "1MiB",
+                                     "root": 20})");
+  json["placement"] = "hdrm";
+  json["traffic"] = Json::parse(R"([{"pattern": "pairs", "pairs": [[0, 4000]], "size": "1MiB"}])");
+  json["faults"] = Json::parse(R"({"failures": [{"link": "lower0->upper0", "at": "1us"}]})");
+  json["jobs"] = Json::parse(R"([{"ranks": 3000}])");
+  const Lines fabric = {"f.json: /fabric/nodes_per_switch: must be at most switches / 2 = 4 for a balanced BiGraph, got 6"};
+  Lines lines = lines_for(json);
+  std::erase_if(lines, [](const std::string& line) { return line.starts_with("f.json: /faults: "); });  // none with trees of flows
+  CHECK(lines == fabric);
+}
+
+TEST_CASE("what trains is judged beside a wrong fabric, and beside wrong keys that it does not depend on") {
+  Json json = with("/workload", Json::parse(R"({"model": "resnet50", "device": "v100", "engine": "ddp", "dtype": "float64", "size": "1MiB",
+                                                "algorithm": {"name": "ring", "channels": -1}, "ranks": 4, "model_parallel": 3})"));
+  const auto found = [&](const std::string& start) {
+    return std::ranges::count_if(lines_for(json), [&](const std::string& line) { return line.starts_with("f.json: " + start); });
+  };
+  for (const int nodes : {4, 6}) {
+    CAPTURE(nodes);
+    json["fabric"]["nodes_per_switch"] = nodes;
+    CHECK(found("/workload/size: the model gives it") == 1);
+    CHECK(found("/workload/dtype: device \"v100\" computes in ") == 1);
+    CHECK(found("/workload/algorithm/channels: ") == 1);
+    CHECK(found("/workload/model_parallel: must divide the 4 ranks, got 3") == 1);
+    CHECK(lines_for(json).size() == (nodes == 4 ? 4 : 5));
+  }
+}

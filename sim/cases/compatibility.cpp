@@ -7,6 +7,7 @@
 #include "sim/cases/jobs.hpp"
 #include "sim/cases/program_check.hpp"
 #include "sim/cases/sized.hpp"
+#include "sim/cases/stand_ins.hpp"
 #include "sim/cases/trace_check.hpp"
 #include "sim/cases/training_check.hpp"
 #include "sim/scenario/algorithms.hpp"
@@ -17,16 +18,48 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 
 namespace weft {
 namespace {
 
-bool clean(const Input& in, std::string_view part) {
-  return std::none_of(in.problems.begin(), in.problems.end(), [&](const Problem& p) {
-    return p.where.starts_with(part) && (p.where.size() == part.size() || p.where[part.size()] == '/');
-  });
+// Whether the place is the part or in it.
+bool is_in(std::string_view where, std::string_view part) {
+  return where.starts_with(part) && (where.size() == part.size() || where[part.size()] == '/');
 }
+
+// No problem in the part, of those from this one on.
+bool clean(const Input& in, std::string_view part, std::size_t first = 0) {
+  return std::none_of(in.problems.begin() + static_cast<std::ptrdiff_t>(first), in.problems.end(),
+                      [&](const Problem& p) { return is_in(p.where, part); });
+}
+
+// What of a scenario could be read, whatever is wrong with what was.
+class Reading {
+ public:
+  Reading(const Json& json, const Input& in) : json(json), problems_(in.problems) {}
+
+  // The part, and what it is in.
+  bool has(std::string_view part) const { return has_but_for(part, {}); }
+  // But for these.
+  bool has_but_for(std::string_view part, std::initializer_list<std::string_view> others) const {
+    return std::ranges::none_of(problems_, [&](const Problem& p) {
+      return (is_in(p.where, part) || (!p.where.empty() && is_in(part, p.where))) &&
+             std::ranges::none_of(others, [&](std::string_view other) { return is_in(p.where, other); });
+    });
+  }
+  // Where "all" are asked for, extra servers are known.
+  bool has_ranks(const Workload& w) const {
+    return has("/workload/ranks") && (w.ranks > 0 || (has("/workload/algorithm") && !w.algorithms.empty()));
+  }
+  bool has_calls() const { return has("/workload/collective") && has("/workload/model") && has("/workload/program"); }
+
+  const Json& json;
+
+ private:
+  const std::vector<Problem> problems_;
+};
 
 // A quantity as it stands at this place, or as Weft writes it where several follow from what stands there.
 std::string as_written(const Json& json, const std::string& at, Bytes size) {
@@ -251,60 +284,107 @@ void check_fan_in(const Json& json, const Scenario& scenario, Input& in) {
   }
 }
 
+// Beside the rows whose algorithms are good, or where there is none, beside one that is; up to the first job that could not be read, for
+// which endpoints are left to those behind it is not known.
+void check_jobs(const Reading& read, Scenario scenario, Input& in) {
+  Workload& w = scenario.workload;
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < w.algorithms.size(); ++i)
+    if (clean(in, element_at(read.json, "/workload/algorithm", i))) rows.push_back(i);
+  if (rows.empty()) {
+    rows = {w.algorithms.size()};
+    w.algorithms.push_back({.name = algorithm_names(w.collective).front()});
+  }
+  if (!clean(in, "/workload/size")) w.sizes.clear();
+  if (!clean(in, "/workload/op")) w.op = ReduceOp::sum;
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i)
+    if (!read.has(fmt::format("/jobs/{}", i))) scenario.jobs.resize(i);
+  for (Problem& problem : job_problems(scenario, rows)) in.problems.push_back(std::move(problem));
+}
+
+// What depends on who the ranks are and how many, for ranks that fit the fabric.
+void check_with_ranks(const Reading& read, const Scenario& scenario, Input& in) {
+  const Workload& w = scenario.workload;
+  const std::size_t before = in.problems.size();
+  if (read.has_but_for("/workload", {"/workload/ranks", "/workload/algorithm", "/workload/size", "/workload/op", "/workload/root"}))
+    for (Problem& problem : training_problems(read.json, scenario)) in.problems.push_back(std::move(problem));
+  if (read.has_calls() && !w.has_program()) check_algorithms(read.json, scenario, in);
+  if (w.has_program() && read.has_but_for("/workload", {"/workload/ranks"}))
+    for (Problem& problem : w.trace.given() ? trace_problems(scenario) : program_problems(scenario))
+      in.problems.push_back(std::move(problem));
+  if (read.has("/placement"))
+    for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server))
+      in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
+  if (!read.has_calls() || !read.has("/placement") || !clean(in, "/placement") || !clean(in, "/workload/ranks", before)) return;
+  const bool trains_well = clean(in, "/workload/model_parallel") && clean(in, "/workload/engine");
+  if (trains_well && clean(in, "/workload/size") && clean(in, "/workload/dtype")) check_segments(read.json, scenario, in);
+  if (read.has("/network")) check_jobs(read, scenario, in);
+  if (in.problems.empty()) check_fan_in(read.json, scenario, in);
+}
+
+// What is wrong whatever the fabric is, or however many ranks there are.
+void check_on_any_fabric(void (*check)(const Reading&, const Scenario&, Input&), const Reading& read, const Scenario& scenario,
+                         const FabricKnown& known, Input& in) {
+  std::optional<std::vector<Problem>> common;
+  for (const Scenario& stand_in : stand_ins(scenario, known)) {
+    Input found = in;
+    check(read, stand_in, found);
+    found.problems.erase(found.problems.begin(), found.problems.begin() + std::ssize(in.problems));
+    if (!common) common = found.problems;
+    std::erase_if(*common,
+                  [&](const Problem& p) { return is_of_fabric(p) || std::ranges::find(found.problems, p) == found.problems.end(); });
+  }
+  in.problems.insert(in.problems.end(), common->begin(), common->end());
+}
+
+// What depends on a fabric that can be built.
+void check_with_fabric(const Reading& read, const Scenario& scenario, Input& in) {
+  check_workload(read.json, scenario.workload, in);
+  if (read.has_but_for("/workload", {"/workload/algorithm", "/workload/ranks", "/workload/root"}) && clean(in, "/workload/size"))
+    for (Problem& problem : compression_problems(read.json, scenario)) in.problems.push_back(std::move(problem));
+  if (read.has("/hardware") && read.has("/network")) check_senders(read.json, scenario, in);
+  check_programmable(scenario.fabric, in);
+  check_sharp(scenario, in);
+  check_copies(scenario, in);
+  check_server(scenario, in);
+  check_traffic(scenario, in);
+  const bool ranks_fit = read.has_ranks(scenario.workload) && leaves_ranks(read.json, scenario, in);
+  if (read.has("/workload/ranks")) check_ranks(scenario, ranks_of(scenario), in);
+  if (ranks_fit && clean(in, "/workload/ranks"))
+    check_with_ranks(read, scenario, in);
+  else
+    check_on_any_fabric(check_with_ranks, read, scenario, {}, in);
+  if (clean(in, "/fabric") && scenario.server.is_sub_node()) check_switchml(scenario, in);
+  if (read.has("/repeat") && read.has("/workload/stragglers") && read.has("/traffic"))
+    for (Problem& problem : repeat_problems(scenario)) in.problems.push_back(std::move(problem));
+  if (read.has("/faults"))
+    for (Problem& problem : fault_problems(scenario)) in.problems.push_back(std::move(problem));
+}
+
 }  // namespace
 
 void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
+  const Reading read(json, in);
   Scenario scenario = as_read;  // a program without an algorithm of the workload's has the default one
   if (scenario.workload.has_program() && scenario.workload.algorithms.empty()) scenario.workload.algorithms = {default_algorithm()};
-  const bool fabric_read = clean(in, "/fabric"), workload_read = clean(in, "/workload"), placement_read = clean(in, "/placement");
-  bool fabric_good = fabric_read && clean(in, "/server");
-  if (fabric_read)
-    for (Problem& problem : problems(scenario.fabric.spec, fabric_good ? scenario.server : Server{})) {
+  if (read.has("/fabric"))
+    for (Problem& problem : problems(scenario.fabric.spec, read.has("/server") ? scenario.server : Server{}))
       in.problems.push_back(std::move(problem));
-      fabric_good = false;
-    }
-  if (clean(in, "/network") && !traits_of(scenario.network).in_this_build) {
+  if (read.has("/network") && !traits_of(scenario.network).in_this_build) {
     std::vector<std::string> names;
     for (const NetworkTraits& traits : networks())
       if (traits.in_this_build) names.emplace_back(traits.name);
     in.problems.push_back(
         {"/network", fmt::format("\"{}\" is not in this build; available: {}", name_of(scenario.network), quoted_list(names))});
   }
-  if (workload_read)
-    for (Problem& problem : training_problems(json, scenario, fabric_good)) in.problems.push_back(std::move(problem));
-  check_workload(json, scenario.workload, in);
-  if (fabric_good && workload_read && clean(in, "/workload"))
-    for (Problem& problem : compression_problems(json, scenario)) in.problems.push_back(std::move(problem));
-  if (clean(in, "/hardware") && clean(in, "/network")) check_senders(json, scenario, in);
-  if (fabric_good) check_platform(scenario, in);
-  if (fabric_good) check_programmable(scenario.fabric, in);
-  if (fabric_good) check_sharp(scenario, in);
-  if (fabric_good) check_copies(scenario, in);
-  if (fabric_good) check_server(scenario, in);
-  if (scenario.packet && clean(in, "/packet")) check_packet(*scenario.packet, scenario.fabric, scenario.server, fabric_good, in);
-  if (fabric_good) check_traffic(scenario, in);
-  if (fabric_good && !workload_read && clean(in, "/workload/ranks")) check_ranks(scenario, scenario.workload.ranks, in);
-  if (!fabric_good || !workload_read) return;
-  if (!leaves_ranks(json, scenario, in)) return;
-  check_ranks(scenario, ranks_of(scenario), in);
-  if (!clean(in, "/workload/ranks")) return;
-  if (!scenario.workload.has_program())
-    check_algorithms(json, scenario, in);
+  const bool server_good = clean(in, "/server"), fabric_good = server_good && clean(in, "/fabric");
+  check_platform(scenario, in);
+  if (fabric_good)
+    check_with_fabric(read, scenario, in);
   else
-    for (Problem& problem : scenario.workload.trace.given() ? trace_problems(scenario) : program_problems(scenario))
-      in.problems.push_back(std::move(problem));
-  if (placement_read)
-    for (Problem& problem : problems(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server))
-      in.problems.push_back({"/placement" + problem.where, std::move(problem.what)});
-  if (clean(in, "/placement") && clean(in, "/jobs")) check_segments(json, scenario, in);
-  if (clean(in, "/fabric") && scenario.server.is_sub_node()) check_switchml(scenario, in);
-  if (clean(in, "/repeat"))
-    for (Problem& problem : repeat_problems(scenario)) in.problems.push_back(std::move(problem));
-  if (clean(in, "/faults"))
-    for (Problem& problem : fault_problems(scenario)) in.problems.push_back(std::move(problem));
-  if (in.problems.empty())
-    for (Problem& problem : job_problems(scenario)) in.problems.push_back(std::move(problem));
-  if (in.problems.empty()) check_fan_in(json, scenario, in);
+    check_on_any_fabric(check_with_fabric, read, scenario,
+                        {.server = server_good, .sharp = read.has("/fabric/type") && read.has("/fabric/sharp")}, in);
+  if (scenario.packet && clean(in, "/packet")) check_packet(*scenario.packet, scenario.fabric, scenario.server, fabric_good, in);
 }
 
 }  // namespace weft

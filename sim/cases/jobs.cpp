@@ -260,7 +260,7 @@ std::vector<Problem> traffic_problems(const Scenario& scenario) {
   return out;
 }
 
-std::vector<Problem> job_problems(const Scenario& scenario) {
+std::vector<Problem> job_problems(const Scenario& scenario, const std::vector<std::size_t>& rows) {
   std::vector<Problem> out;
   if (!traits_of(scenario.network).shared) {
     const auto only = [&](const char* where) {
@@ -268,7 +268,7 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
           {where, fmt::format("on the networks {} only, got \"{}\"", networks_that(&NetworkTraits::shared), name_of(scenario.network))});
     };
     if (!scenario.jobs.empty()) only("/jobs");
-    if (scenario.workload.iterations > 1) only("/workload/iterations");
+    if (scenario.workload.iterations > 1 && !scenario.workload.training.given()) only("/workload/iterations");
     return out;
   }
   if (scenario.jobs.size() > max_jobs)
@@ -278,11 +278,12 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
     if (const std::string& name = scenario.jobs[i].name; !name.empty() && !names.insert(name).second)
       out.push_back({fmt::format("/jobs/{}/name", i), fmt::format("\"{}\" is the name of another job", name)});
   if (scenario.jobs.empty()) return out;
-  for (std::size_t row = 0; row < scenario.workload.algorithms.size(); ++row) {
+  for (const std::size_t row : rows) {
     const AlgorithmChoice& algorithm = scenario.workload.algorithms[row];
     add_new(out, different_programs(scenario, algorithm));
     Seats seats(scenario);
     seats.take(ranks_of_workload(scenario, algorithm), the_workload);
+    bool seated = true;
     for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
       const JobChoice& job = scenario.jobs[i];
       const std::string at = fmt::format("/jobs/{}", i);
@@ -292,13 +293,14 @@ std::vector<Problem> job_problems(const Scenario& scenario) {
         add_new(out, {{at + "/size",
                        "missing: a job beside a workload that trains is one collective, of a size of its own: write such as "
                        "\"64MiB\""}});
-      for (const Bytes size : trains ? std::vector{job.size.value_or(Bytes{})} : scenario.workload.sizes)
+      const std::vector<Bytes>& sizes = scenario.workload.sizes;
+      for (const Bytes size : trains || sizes.empty() ? std::vector{job.size.value_or(Bytes{})} : sizes)
         add_new(out, problems_alone(scenario, algorithm, size, job, at));
+      if (!seated) continue;  // what the one before leaves is not known
       std::vector<Problem> seating = seats.problems(job, ranks, at);
-      const bool seated = seating.empty();
+      seated = seating.empty();
       add_new(out, std::move(seating));
-      if (!seated) break;  // what is left for the next is not known
-      seats.place(job, ranks, static_cast<int>(i) + 1);
+      if (seated) seats.place(job, ranks, static_cast<int>(i) + 1);
     }
     if (out.empty()) add_new(out, server_problems(scenario, row, seats));
   }

@@ -25,8 +25,9 @@ std::vector<std::vector<int>> placements_of_jobs(const Scenario&, const Algorith
 // Beside the workload: as many as a network can tell apart.
 inline constexpr std::size_t max_jobs = 60;
 
-// Problems of "jobs" and of "traffic", and of a workload that repeats, for a scenario that is good otherwise.
-std::vector<Problem> job_problems(const Scenario&);
+// Problems of "jobs" and of "traffic", and of a workload that repeats, for a scenario that is good otherwise; of jobs beside each of these
+// rows, which are numbers of the workload's algorithms.
+std::vector<Problem> job_problems(const Scenario&, const std::vector<std::size_t>& rows);
 std::vector<Problem> traffic_problems(const Scenario&);
 
 }  // namespace weft

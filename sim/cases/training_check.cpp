@@ -174,7 +174,7 @@ void check_pushing(const Scenario& scenario, Found& found) {
 
 }  // namespace
 
-std::vector<Problem> training_problems(const Json& json, const Scenario& scenario, bool fabric_good) {
+std::vector<Problem> training_problems(const Json& json, const Scenario& scenario) {
   if (!json.contains("workload") || !json.at("workload").is_object()) return {};
   Found found(json.at("workload"));
   const Workload& w = scenario.workload;
@@ -196,10 +196,8 @@ std::vector<Problem> training_problems(const Json& json, const Scenario& scenari
   const DType on_wire = w.training.gradient_dtype.value_or(w.dtype);
   for (std::size_t i = 0; i < w.training.engines.size(); ++i)
     check_engine(w.training.engines[i], static_cast<std::int64_t>(size_of(on_wire)), found.element("engine", i), found);
-  if (fabric_good) {
-    for (std::size_t i = 0; i < w.training.engines.size(); ++i) check_extra_servers(scenario, i, found.element("engine", i), found);
-    check_options(scenario, found);
-  }
+  for (std::size_t i = 0; i < w.training.engines.size(); ++i) check_extra_servers(scenario, i, found.element("engine", i), found);
+  check_options(scenario, found);
   check_pushing(scenario, found);
   check_dates(scenario, found);
   std::vector<Problem> out = found.take();

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Of a workload that was read without a problem; `json` is the scenario as written. `fabric_good`: it can be built.
-std::vector<Problem> training_problems(const Json& json, const Scenario& scenario, bool fabric_good);
+// Of a workload that was read without a problem, on a fabric that can be built; `json` is the scenario as written.
+std::vector<Problem> training_problems(const Json& json, const Scenario& scenario);
 
 // For commands to which a workload is a collective: throws InputError when the scenario of `file` trains a model
 // or compares several compressions.

@@ -196,6 +196,11 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"run " + good + " -o /proc/weft", "-o /proc/weft: cannot be written to: No such file or directory\n"},
       {"run " + good + " -o " + good, "-o " + good + ": cannot be written to: Not a directory\n"},
       {"run " + good + " --trace", "--trace: needs -o DIR, where trace.json goes\n"},
+      {"run " + cut + " --trace --format cvs --set x",
+       "--trace: needs -o DIR, where trace.json goes\n"
+       "--format: unknown format \"cvs\" (did you mean \"csv\"?); allowed: \"table\", \"csv\", \"json\", \"markdown\"\n"
+       "--set: must be /pointer=value, such as /workload/size=1MiB, got \"x\"\n" +
+           cut + ": line 1, column 41: the text ends in the middle of the JSON (truncated?)\n"},
       {"run " + good + " --force", "--force: needs -o DIR, where it replaces files\n"},
       {"run " + good + " -o \"\"", "-o: must name a folder, got \"\"\n"},
       {"run " + good + " --network simgrid --trace -o " + (folder / "out").string(),

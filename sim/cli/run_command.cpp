@@ -40,6 +40,16 @@ Row simulated_row_by(const RowRequest& request, Timeline* timeline, const Repeat
 
 namespace {
 
+// What it says where it throws InputError, beside what is wrong elsewhere.
+template <class Action>
+void gather(std::vector<std::string>& problems, const Action& action) {
+  try {
+    action();
+  } catch (const InputError& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+}
+
 // What went wrong, and the exit status.
 int report(const std::vector<Result>& results, const std::vector<Case>& cases, std::ostream& err) {
   int status = exit_ok;
@@ -161,10 +171,10 @@ RunFormat run_format(const std::string& name) {
 
 std::vector<Case> load_all(const ScenarioArguments& arguments) {
   std::vector<Setting> settings;
-  for (const std::string& text : arguments.set) settings.push_back(parse_setting(text));
+  std::vector<std::string> problems;
+  for (const std::string& text : arguments.set) gather(problems, [&] { settings.push_back(parse_setting(text)); });
   if (!arguments.network.empty()) settings.push_back({"/network", arguments.network});
   std::vector<Case> cases;
-  std::vector<std::string> problems;
   ProgramFiles program = arguments.program;
   std::vector<std::string> files = arguments.files;
   take_scenarios(program, files);
@@ -173,14 +183,11 @@ std::vector<Case> load_all(const ScenarioArguments& arguments) {
                                  arguments.program.files.size() == 1 ? "is a scenario" : "are scenarios"));
   if (program.files.empty() && (program.lenient || program.ranks > 0)) throw InputError("--lenient and --ranks go with --program");
   if (files.empty() && program.files.empty()) throw InputError("FILE: is missing: name a scenario");
-  if (files.empty()) return cases_of_program(program, settings);
-  for (const std::string& file : files) {
-    try {
+  if (files.empty()) gather(problems, [&] { cases = cases_of_program(program, settings); });
+  for (const std::string& file : files)
+    gather(problems, [&] {
       for (Case& one : load_cases(file, settings, program)) cases.push_back(std::move(one));
-    } catch (const InputError& error) {
-      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
-    }
-  }
+    });
   if (!problems.empty()) throw InputError(problems);
   return cases;
 }
@@ -298,16 +305,20 @@ class Run {
 }  // namespace
 
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
+  std::vector<std::string> problems;
   for (const auto& [given, flag, what] : {std::tuple{arguments.trace, "--trace", "where trace.json goes"},
                                           {arguments.report, "--report", "where report.html goes"},
                                           {arguments.force, "--force", "where it replaces files"},
                                           {arguments.resume, "--resume", "where the earlier run has left its rows"}})
-    if (given && !arguments.output) throw InputError(fmt::format("{}: needs -o DIR, {}", flag, what));
-  const RunFormat format = run_format(arguments.format);
-  const std::vector<Case> cases = load_all(arguments.scenarios);
-  refuse_beyond_limits(cases);
-  if (arguments.trace) refuse_untraced(cases);
-  if (arguments.report) require_report();
+    if (given && !arguments.output) problems.push_back(fmt::format("{}: needs -o DIR, {}", flag, what));
+  RunFormat format = RunFormat::table;
+  std::vector<Case> cases;
+  gather(problems, [&] { format = run_format(arguments.format); });
+  if (arguments.report) gather(problems, require_report);
+  gather(problems, [&] { cases = load_all(arguments.scenarios); });
+  if (arguments.trace) gather(problems, [&] { refuse_untraced(cases); });
+  gather(problems, [&] { refuse_beyond_limits(cases); });
+  if (!problems.empty()) throw InputError(std::move(problems));
   JobOfRanks job(arguments.output.value_or(""), "-o DIR");
   if (job.helps())
     return job.help(err, [&](Farm& farm, unsigned workers) {

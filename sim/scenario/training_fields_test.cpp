@@ -150,7 +150,7 @@ TEST_CASE("training: what a step has besides is read, written again, and refused
               "f.json: /workload/events/0/ranks: makes 6 ranks of the 4 endpoints of the fabric"});
   Json beside = trained_with("/workload/events", Json::array({{{"type", "growth"}, {"after_step", 1}, {"ranks", 1}}}));
   beside["workload"]["ranks"] = 1;
-  beside["jobs"] = Json::array({{{"name", "b"}, {"ranks", 2}}});
+  beside["jobs"] = Json::array({{{"name", "b"}, {"ranks", 2}, {"size", "1MiB"}}});
   CHECK(lines_for(beside) == Lines{"f.json: /workload/events: are not simulated beside other jobs: leave out them or the jobs"});
   beside = trained_with("/workload/checkpoints", Json{{"every", 2}, {"rate", "2GBps"}});
   beside["faults"] = Json::parse(R"({"failures": [{"link": "node0->switch", "remaining": 0.5},
