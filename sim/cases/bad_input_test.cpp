@@ -393,6 +393,15 @@ TEST_CASE("what does not depend on a wrong fabric or on too many ranks is still 
   CHECK(starts(lines_for(json), "/jobs/0/algorithm: ") == 1);
 }
 
+TEST_CASE("of an algorithm that could not be read nothing else is said") {
+  const Lines lines =
+      lines_for(with("/workload/algorithm", Json::array({"ring", {{"name", "hierarchical_ring"}, {"group", "x"}}, "rings"})));
+  CAPTURE(lines);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].starts_with("f.json: /workload/algorithm/1/group: must be "));
+  CHECK(lines[1].starts_with("f.json: /workload/algorithm/2/name: unknown name \"rings\""));
+}
+
 TEST_CASE("what a wrong fabric decides is not guessed") {
   Json json = with("/fabric/nodes_per_switch", 6);
   json["workload"] = Json::parse(R"({"algorithm": ["hdrm", "switchml", "atp", {"name": "nccl", "algorithm": "nvls"}], "size": "1MiB",

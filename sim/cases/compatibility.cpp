@@ -211,9 +211,10 @@ bool leaves_ranks(const Json& json, const Scenario& scenario, Input& in) {
   return any;
 }
 
-void check_algorithms(const Json& json, const Scenario& scenario, Input& in) {
+void check_algorithms(const Reading& read, const Scenario& scenario, Input& in) {
   for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
-    const std::string at = element_at(json, "/workload/algorithm", i);
+    const std::string at = element_at(read.json, "/workload/algorithm", i);
+    if (!read.has(at)) continue;  // of which settings are missing
     for (Problem& problem : algorithm_problems(scenario, scenario.workload.algorithms[i], at)) in.problems.push_back(std::move(problem));
   }
 }
@@ -308,7 +309,7 @@ void check_with_ranks(const Reading& read, const Scenario& scenario, Input& in) 
   const std::size_t before = in.problems.size();
   if (read.has_but_for("/workload", {"/workload/ranks", "/workload/algorithm", "/workload/size", "/workload/op", "/workload/root"}))
     for (Problem& problem : training_problems(read.json, scenario)) in.problems.push_back(std::move(problem));
-  if (read.has_calls() && !w.has_program()) check_algorithms(read.json, scenario, in);
+  if (read.has_calls() && !w.has_program()) check_algorithms(read, scenario, in);
   if (w.has_program() && read.has_but_for("/workload", {"/workload/ranks"}))
     for (Problem& problem : w.trace.given() ? trace_problems(scenario) : program_problems(scenario))
       in.problems.push_back(std::move(problem));
@@ -357,7 +358,7 @@ void check_with_fabric(const Reading& read, const Scenario& scenario, Input& in)
   if (clean(in, "/fabric") && scenario.server.is_sub_node()) check_switchml(scenario, in);
   if (read.has("/repeat") && read.has("/workload/stragglers") && read.has("/traffic"))
     for (Problem& problem : repeat_problems(scenario)) in.problems.push_back(std::move(problem));
-  if (read.has("/faults"))
+  if (clean(in, "/faults"))
     for (Problem& problem : fault_problems(scenario)) in.problems.push_back(std::move(problem));
 }
 
