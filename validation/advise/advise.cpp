@@ -33,7 +33,9 @@ class Advisor {
         candidates_.size(), static_cast<std::int64_t>(size_of(scenario_.workload.dtype)),
         [this](std::size_t c) { return is_nccl(candidates_[c]); },
         [this](const std::vector<AdviseTask>& tasks) { return simulate_tasks(scenario_, tasks); });
-    search.run(sizes_asked());
+    const std::vector<Bytes> sizes = sizes_asked();
+    asked_ = {sizes.begin(), sizes.end()};
+    search.run(sizes);
     times_ = search.times();
     points_ = search.points();
     for (const auto& [candidate, why] : search.failures())
@@ -44,6 +46,11 @@ class Advisor {
   const std::vector<AlgorithmChoice>& candidates() const { return candidates_; }
   const AdviseTimes& times() const { return times_; }
   std::size_t points() const { return points_; }
+  template <class Counts>
+  std::vector<AdvisedRange> ranges(const Counts& counts) const {
+    return advised_ranges(
+        times_, [&](std::size_t c) { return counts(candidates_[c]); }, asked_);
+  }
 
  private:
   // What is under way at once makes a simulation long. One of them stays where there is nothing else.
@@ -73,6 +80,7 @@ class Advisor {
   std::ostream& err_;
   std::vector<AlgorithmChoice> candidates_;
   AdviseTimes times_;
+  std::set<Bytes> asked_;
   std::size_t points_ = 0;
 };
 
@@ -166,14 +174,14 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
   advisor.simulate();
   const Scenario& s = advisor.scenario();
   const auto calibration = calibration_in(ProfileLibrary::beside(arguments.scenario).calibration(s.hardware.name));
-  const auto ranges = advised_ranges(advisor.times(), [](std::size_t) { return true; });
+  const auto ranges = advisor.ranges([](const AlgorithmChoice&) { return true; });
   if (ranges.empty()) throw RunError("no algorithm could be simulated");
   out << fmt::format(
              "# weft advise: {} of {} ranks on {}, hardware {}, network {}\n#   {} algorithms with their settings, {} simulations\n#\n",
              name_of(s.workload.collective), s.workload.ranks, describe(s.fabric.spec, s.server), s.hardware.name, name_of(s.network),
              advisor.candidates().size(), advisor.points())
       << table_of(advisor, ranges, calibration);
-  const auto of_nccl = advised_ranges(advisor.times(), [&](std::size_t c) { return is_nccl(advisor.candidates()[c]); });
+  const auto of_nccl = advisor.ranges(is_nccl);
   if (!of_nccl.empty()) out << "#\n# among NCCL's own\n" << table_of(advisor, of_nccl, calibration);
   out << "#\n# ahead: the median over the sizes of a range (and the minimum); the ends of ranges are known to 5 % where another follows\n";
   if (calibration && calibration->held_out > 0)

@@ -8,6 +8,7 @@
 #include <iosfwd>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct AdvisedRange {
   Bytes from, to;
   std::size_t candidate = 0;
   std::size_t runner_up = 0;          // that is closest to it, over the sizes that were simulated
-  double least_ahead = 0, ahead = 0;  // by how much of its time the second is later: at the least, and in the middle of all sizes
+  double least_ahead = 0, ahead = 0;  // by how much of its time the second is later: at the least, and in the middle of the sizes asked
   SimTime first, last;                // of the candidate at the smallest and the largest size that was simulated
   bool alone = false;                 // nobody else was simulated there
 };
@@ -35,8 +36,10 @@ inline constexpr std::int64_t most_messages_at_once = std::int64_t{1} << 16;
 std::int64_t messages_at_once(const Scenario&, const AlgorithmChoice&);
 
 // Of the candidates that `counts`, who is first where; the one before stays first where another is ahead by less than half a percent, and
-// of equals that close the one of the smallest number is.
-std::vector<AdvisedRange> advised_ranges(const AdviseTimes&, const std::function<bool(std::size_t)>& counts);
+// of equals that close the one of the smallest number is. `asked`: the sizes that say how far ahead it is, where a range has any of them,
+// as those between were looked for close to crossings; empty: all.
+std::vector<AdvisedRange> advised_ranges(const AdviseTimes&, const std::function<bool(std::size_t)>& counts,
+                                         const std::set<Bytes>& asked = {});
 
 struct AdviseArguments {
   std::string scenario;

@@ -94,13 +94,13 @@ std::string nccl_tuner_conf(const Advice& a) {
   if (!is_tuned_by_nccl(s.workload.collective)) return out + said_of_untuned(s.workload.collective);
   const std::vector<AdvisedRange> ranges = ranges_of(a, is_nccl);
   constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();  // the plugin has 64 bits too
-  constexpr int own_channels = -1;                                           // as many as NCCL has by itself
+  constexpr int own_channels = -1;                                           // fewer for fewer bytes, as they were simulated
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const AlgorithmChoice& choice = a.candidates[ranges[i].candidate];
     const AlgorithmSettings& settings = choice.settings;
     out += fmt::format("{},{},{},{},{},{},{},{},-1,-1\n", of_nccl(name_of(s.workload.collective)), i == 0 ? 0 : ranges[i].from.count,
                        i + 1 == ranges.size() ? no_end : ranges[i].to.count, name_of(settings.nccl), name_of(settings.protocol),
-                       on_switches(choice) ? own_channels : settings.channels, nodes, s.workload.ranks);
+                       on_switches(choice) || settings.channels_follow ? own_channels : settings.channels, nodes, s.workload.ranks);
   }
   return out;
 }

@@ -1,3 +1,4 @@
+#include "kernels/base/statistics.hpp"
 #include "validation/advise/advise.hpp"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ struct First {
 
 }  // namespace
 
-std::vector<AdvisedRange> advised_ranges(const AdviseTimes& times, const std::function<bool(std::size_t)>& counts) {
+std::vector<AdvisedRange> advised_ranges(const AdviseTimes& times, const std::function<bool(std::size_t)>& counts,
+                                         const std::set<Bytes>& asked) {
   constexpr double as_good = 1.005;
   std::vector<First> firsts;
   for (const auto& [size, of_candidates] : times) {
@@ -48,7 +50,7 @@ std::vector<AdvisedRange> advised_ranges(const AdviseTimes& times, const std::fu
                        .candidate = candidate,
                        .first = times.at(firsts[i].size).at(candidate),
                        .last = times.at(firsts[end - 1].size).at(candidate)};
-    std::vector<double> ahead;
+    std::vector<double> ahead, ahead_where_asked;
     double closest = HUGE_VAL;
     for (std::size_t k = i; k < end; ++k) {
       const auto& here = times.at(firsts[k].size);
@@ -59,13 +61,14 @@ std::vector<AdvisedRange> advised_ranges(const AdviseTimes& times, const std::fu
         second = std::min(second, later);
         if (later < closest) closest = later, range.runner_up = other;
       }
-      if (second < HUGE_VAL) ahead.push_back(second);
+      if (second == HUGE_VAL) continue;
+      ahead.push_back(second);
+      if (asked.contains(firsts[k].size)) ahead_where_asked.push_back(second);
     }
     range.alone = ahead.empty();
     if (!ahead.empty()) {
-      std::ranges::sort(ahead);
-      range.least_ahead = std::max(0.0, ahead.front());
-      range.ahead = std::max(0.0, ahead[ahead.size() / 2]);
+      range.least_ahead = std::max(0.0, std::ranges::min(ahead));
+      range.ahead = std::max(0.0, median(ahead_where_asked.empty() ? std::move(ahead) : std::move(ahead_where_asked)));
     }
     out.push_back(range);
     i = end;

@@ -35,6 +35,13 @@ double AdviseCurve::expected_ps(Bytes size) const {
   return at_low.time_ps + (above->second.time_ps - at_low.time_ps) * more / static_cast<double>((above->first - low).count);
 }
 
+double AdviseCurve::at_least_ps(Bytes size) const {
+  const auto above = points_.upper_bound(size);
+  if (above == points_.begin()) return 0;
+  const auto& [low, at_low] = *std::prev(above);
+  return at_low.time_ps + busy_ps_per_byte() * static_cast<double>((size - low).count);
+}
+
 AdviseSearch::AdviseSearch(std::size_t candidates, std::int64_t element_bytes, Own own, Simulate simulate)
     : curves_(candidates), element_bytes_(element_bytes), own_(std::move(own)), simulate_(std::move(simulate)) {}
 
@@ -70,7 +77,8 @@ void AdviseSearch::likely_at(Bytes size) {
   simulate(wanted);
 }
 
-// First the two that are expected first; that brings the neighbours of each size closer, by which the others are judged.
+// First the two that are expected first; that brings the neighbours of each size closer, by which the others are judged. Then
+// fewer sizes before more, so that the size before says more of who else can be first.
 void AdviseSearch::between(const std::vector<Bytes>& sizes) {
   std::vector<Wanted> wanted;
   for (const Bytes size : sizes)
@@ -79,6 +87,11 @@ void AdviseSearch::between(const std::vector<Bytes>& sizes) {
   wanted.clear();
   for (const Bytes size : sizes) want_near(size, 1.15, wanted);
   simulate(wanted);
+  for (const std::size_t every : {4, 2, 1}) {
+    wanted.clear();
+    for (std::size_t i = 0; i < sizes.size(); i += every) want_possible(sizes[i], wanted);
+    simulate(wanted);
+  }
 }
 
 // Sizes between two at which others are first, until the crossing is known to a twentieth.
@@ -99,8 +112,11 @@ void AdviseSearch::refine() {
       }
     }
     std::vector<Wanted> wanted;
-    for (const Bytes size : middles) want_near(size, 1.05, wanted);
+    for (const Bytes size : middles) want_least(size, wanted);
     if (wanted.empty()) return;
+    simulate(wanted);
+    wanted.clear();
+    for (const Bytes size : middles) want_possible(size, wanted);
     simulate(wanted);
   }
 }
@@ -144,6 +160,15 @@ void AdviseSearch::want_near(Bytes size, double near, std::vector<Wanted>& wante
     if (curves_[c].empty() || curves_[c].knows(size) || failures_.contains(c)) continue;
     const double expected = curves_[c].expected_ps(size);
     if (expected <= near * least || (own_(c) && expected <= near * least_own)) wanted.push_back({c, size});
+  }
+}
+
+void AdviseSearch::want_possible(Bytes size, std::vector<Wanted>& wanted) const {
+  constexpr double falls = 0.99;  // a larger message may take a little less, as where it has more channels
+  const double least = least_ps(size, false), least_own = least_ps(size, true);
+  for (std::size_t c = 0; c < curves_.size(); ++c) {
+    if (curves_[c].empty() || curves_[c].knows(size) || failures_.contains(c)) continue;
+    if (falls * curves_[c].at_least_ps(size) < (own_(c) ? std::max(least, least_own) : least)) wanted.push_back({c, size});
   }
 }
 

@@ -22,6 +22,9 @@ class AdviseCurve {
   // Between two sizes on the line through both, as latency and bytes add up; beyond the last, by what its busiest link needs
   // for the bytes in addition, which is least; before the first, the first.
   double expected_ps(Bytes size) const;
+  // What it takes at least: what it took at the size before, and what its busiest link needs for the bytes in addition. Between two sizes
+  // times may jump, as where handshakes begin.
+  double at_least_ps(Bytes size) const;
 
  private:
   struct Point {
@@ -57,7 +60,8 @@ class AdviseSearch {
   // Those not yet simulated there that are expected within `near` times the first: of all, and of its own.
   double least_ps(Bytes size, bool only_own) const;  // that was simulated there, or else is expected
   void want_near(Bytes size, double near, std::vector<Wanted>& wanted) const;
-  void want_least(Bytes size, std::vector<Wanted>& wanted) const;  // the two that are expected first: of all, and of its own
+  void want_possible(Bytes size, std::vector<Wanted>& wanted) const;  // who may be first for all that is known, jumps included
+  void want_least(Bytes size, std::vector<Wanted>& wanted) const;     // the two that are expected first: of all, and of its own
 
   std::vector<AdviseCurve> curves_;  // by candidate
   std::int64_t element_bytes_;

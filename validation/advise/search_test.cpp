@@ -109,6 +109,30 @@ TEST_CASE("advice: who has fewer links for few bytes is not taken for slow with 
   CHECK(std::abs(static_cast<double>(ranges[0].to.count) / 100'000 - 1) < 0.05);  // 9 us / 90 ps
 }
 
+TEST_CASE("advice: where times jump between two sizes, who was first is first up to the jump") {
+  // 0 takes 2 us and 0.2 ns/B, and 20 us more from 48 KiB on; 1 takes 15 us and 0.2 ns/B; 2 is in nobody's way.
+  const auto time_ps = [](std::size_t candidate, double bytes) {
+    const double handshake = candidate == 0 && bytes >= 49'152 ? 2e7 : 0;
+    return (candidate == 0 ? 2e6 : candidate == 1 ? 1.5e7 : 1e9) + handshake + 200 * bytes;
+  };
+  AdviseSearch search(3, 4, none_of_them, [&](const std::vector<AdviseTask>& tasks) {
+    std::vector<AdviseOutcome> out;
+    for (const AdviseTask& task : tasks)
+      for (const Bytes size : task.sizes) {
+        const auto bytes = static_cast<double>(size.count);
+        out.push_back({.candidate = task.candidate,
+                       .size = size,
+                       .time = SimTime{std::llround(time_ps(task.candidate, bytes))},
+                       .busy = SimTime{std::llround(200 * bytes)}});
+      }
+    return out;
+  });
+  search.run(by_twos(3, 26));
+  const auto ranges = advised_ranges(search.times(), all_of_them);
+  REQUIRE(ranges.size() == 2);
+  CHECK(std::abs(static_cast<double>(ranges[0].to.count) / 49'152 - 1) < 0.05);
+}
+
 TEST_CASE("advice: the first of the candidates that are told of separately are found where others are far ahead") {
   // 2 and 3 cross at 9 us / 90 ps = 100,000 B, a hundred times as late as 0 and 1.
   Lines lines{.of = {{1e4, 1}, {1e4, 1.01}, {1e6, 100}, {1e7, 10}}};
