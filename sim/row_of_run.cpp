@@ -21,9 +21,13 @@ std::string chosen_by(const PlacedJob& job) {
   const Algorithm* algorithm = find_algorithm(job.collective, job.algorithm.name);
   if (algorithm == nullptr || job.training || job.compression || job.chosen == job.algorithm) return "";
   if (algorithm->chooses != nullptr) return label(job.chosen);
-  const AlgorithmSettings& asked = job.algorithm.settings;
-  const bool chooses = asked.nccl == NcclAlgorithm::automatic || asked.protocol == NcclProtocol::automatic;
-  return algorithm->cuts_itself && chooses ? label(without_server_defaults(*job.calls, job.chosen)) : "";
+  if (!algorithm->cuts_itself) return "";
+  const AlgorithmSettings &asked = job.algorithm.settings, &chosen = job.chosen.settings;
+  const bool fewer = chosen.channels < asked.channels && !nvswitches_add(job.regime) && !sharp_adds(job.regime);  // which have none
+  if (asked.nccl != NcclAlgorithm::automatic && asked.protocol != NcclProtocol::automatic && !fewer) return "";
+  AlgorithmChoice said = without_server_defaults(*job.calls, job.chosen);
+  if (fewer) said.settings.channels = chosen.channels;
+  return label(said);
 }
 
 std::optional<CriticalPath> path_of(const SimulatedJob& j) {

@@ -84,6 +84,14 @@ TEST_CASE("row: what nccl chose for a size is said") {
     "latency": "500ns"}}, "server": "dgx_a100", "hardware": "ideal", "workload": {"size": "1KiB", "algorithm": "nccl"}})");
   CHECK(run(json).chosen.starts_with("nccl(algorithm=tree,protocol=ll"));
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "ring", "protocol": "simple"})");
+  CHECK(run(json).chosen == "nccl(algorithm=ring,protocol=simple,channels=1)");  // as few bytes have fewer channels
+  const SimTime of_one = run(json).time;
+  json["workload"]["algorithm"]["channels"] = 1;
+  CHECK(run(json).chosen.empty());
+  CHECK(run(json).algorithm.ends_with(",channels=1)"));
+  CHECK(run(json).time == of_one);
+  json["workload"]["algorithm"].erase("channels");
+  json["workload"]["size"] = "1GiB";
   CHECK(run(json).chosen.empty());
 }
 
