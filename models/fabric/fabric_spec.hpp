@@ -20,6 +20,9 @@ using FabricSpec = std::variant<BiGraph, FatTree, Star, Torus, Dragonfly, GraphF
 
 std::string_view type_name(const FabricSpec&);  // "bigraph", as scenarios write it
 
+// Whether messages find their paths by a rule of its own, as dimension by dimension, and may not take any shortest one.
+bool has_rules_for_paths(const FabricSpec&);
+
 // What keeps a fabric from being built, every problem at its place in the spec ("/nodes_per_switch"; "" is the whole).
 std::vector<Problem> problems(const FabricSpec&);
 

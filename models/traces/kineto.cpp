@@ -22,6 +22,7 @@ class Timeline {
         by_external_id_.try_emplace(*e.external_id, &e.facts);
     std::vector<KinetoEvent> events = what_ran();
     std::ranges::stable_sort(events, {}, &KinetoEvent::start);
+    if (!events.empty()) began_ = events.front().start;
     number_sequences(events);
     for (const KinetoEvent& e : events) add(e);
     TraceFile out{.format = "Kineto", .world = read_.world};
@@ -126,7 +127,8 @@ class Timeline {
     }
     if (o.bytes == TracedOperation::unknown) {
       const std::string what = kind ? (o.kind == Kind::collective ? std::string(name_of(o.collective)) : "message") : "communication";
-      missing_.add(fmt::format("the {} does not say its size; taken as a computation of the time it took", what), builder_.place(e.number));
+      missing_.add(fmt::format("the {} {}; taken as a computation of the time it took", what, what_it_lacks(o, facts)),
+                   builder_.place(e.number));
       o.kind = Kind::compute;
     } else if (!kind) {
       const std::string name = facts.name.empty() ? e.name : facts.name;
@@ -135,6 +137,12 @@ class Timeline {
       o.kind = Kind::compute;
     }
     return o;
+  }
+
+  static std::string_view what_it_lacks(const TracedOperation& o, const CommunicationFacts& facts) {
+    if (o.kind == Kind::send && !facts.destination) return "does not say to which rank";
+    if (o.kind == Kind::receive && !facts.source) return "does not say from which rank";
+    return facts.in_elements && !facts.element_bytes ? "is of elements whose type is not known" : "does not say its size";
   }
 
   void set_bytes(TracedOperation& o, const CommunicationFacts& facts) {
@@ -173,8 +181,8 @@ class Timeline {
 
   int lane(std::int64_t stream) { return lanes_.try_emplace(stream, static_cast<int>(lanes_.size())).first->second; }
 
-  // It waits for the one before it on its stream and for the last that had ended when it began; what lies between that end and
-  // its beginning is the host's time.
+  // It waits for the one before it on its stream and for the last that had ended when it began; what lies between that end, or where
+  // nothing had ended yet the beginning of the rank, and its own is the host's time.
   void add(const KinetoEvent& e) {
     while (!running_.empty() && running_.top().first <= e.start) {
       last_ended_ = running_.top();
@@ -183,7 +191,7 @@ class Timeline {
     TracedOperation o = operation_of(e);
     std::vector<std::uint64_t> after;
     if (last_ended_) after.push_back(last_ended_->second);
-    const SimTime gap = last_ended_ ? e.start - last_ended_->first : SimTime{};
+    const SimTime gap = e.start - (last_ended_ ? last_ended_->first : began_);
     std::uint64_t id = next_id_++;
     if (o.kind == Kind::compute) {
       o.duration += gap;
@@ -208,6 +216,7 @@ class Timeline {
   std::map<std::int64_t, int> lanes_;
   std::map<int, std::uint64_t> last_on_;  // by stream
   std::priority_queue<Ended, std::vector<Ended>, std::greater<>> running_;
+  SimTime began_;
   std::optional<Ended> last_ended_;
   std::uint64_t next_id_ = 0;
 };

@@ -46,6 +46,28 @@ TEST_CASE("kernels follow one another on their streams, and wait for the last th
   CHECK(read.missing.empty());
 }
 
+TEST_CASE("what begins before anything has ended begins as long after the rank's first as it did") {
+  const auto message = [](const char* more) {
+    return parse_kineto(trace_of(kernel("gemm", 100, 300, 7) + "," +
+                                 kernel("ncclDevKernel_SendRecv(x)", 150, 30, 20,
+                                        std::string(R"(, "Collective name": "send", "In msg nelems": 256, "Out msg nelems": 256)") + more)),
+                        "rank-1.json");
+  };
+  const TraceFile read = message(R"(, "dtype": "Float", "Dst Rank": 2)");
+  CHECK(read.missing.empty());
+  const TracedRank& rank = read.ranks.front();
+  REQUIRE(rank.operations.size() == 3);
+  CHECK(rank.operations[0].duration == 300_us);
+  CHECK(rank.operations[1].duration == 50_us);
+  CHECK(rank.after_of(1).empty());
+  CHECK(rank.operations[2].kind == Kind::send);
+
+  const std::string taken = "; taken as a computation of the time it took";
+  CHECK(message(R"(, "dtype": "Float")").missing == std::vector{"rank-1.json: event 1: the message does not say to which rank" + taken});
+  CHECK(message(R"(, "dtype": "Foo", "Dst Rank": 2)").missing ==
+        std::vector{"rank-1.json: event 1: the message is of elements whose type is not known" + taken});
+}
+
 TEST_CASE("sizes of older traces are those of the operator that launched the kernel") {
   const std::string launch = R"({"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "pid": 1, "tid": 1, "ts": 0, "dur": 1,
     "args": {"External id": 42, "Input Dims": [[10, 100]], "Input type": ["c10::Half"]}})";

@@ -142,7 +142,7 @@ class PytorchReader {
       if (name.find("process_group:init") != std::string::npos) out.world = std::max(out.world, world_in(nodes[i]));
       if (name == "record_param_comms") add(nodes[i], i);
     }
-    if (next_ == 0) throw InputError(fmt::format("{}: holds no communication (record_param_comms)", file_));
+    if (next_ == 0) throw InputError(fmt::format("{}: holds no communication that is known (record_param_comms)", file_));
     out.missing.push_back(
         fmt::format("{}: an execution trace has no times; what is computed between communication is taken as of no time", file_));
     out.ranks.push_back(builder_.finish(missing_));
@@ -156,7 +156,11 @@ class PytorchReader {
     const std::uint64_t record = id && *id >= 0 ? static_cast<std::uint64_t>(*id) : index;
     const Moved m = moved_by(node, builder_.place(record));
     const auto kind = communication_named(m.name);
-    if (!kind) return;  // "wait", "init"
+    if (!kind) {
+      if (m.name != "wait" && m.name != "init")
+        missing_.add(fmt::format("the communication \"{}\" is none that is known; left out", m.name), builder_.place(record));
+      return;
+    }
     TracedOperation o{
         .kind = kind->kind, .collective = kind->collective, .in_order = true, .bytes = TracedOperation::unknown, .record = record};
     if (o.kind != Kind::collective)
@@ -174,7 +178,9 @@ class PytorchReader {
     }
     if (o.collective == TracedCollective::barrier) o.bytes = 0;  // whatever the tensor is that it is done with
     if (o.bytes == TracedOperation::unknown)
-      missing_.add(fmt::format("the {} does not say its size; left out", name_of(o.collective)), builder_.place(record));
+      missing_.add(fmt::format("the {} {}; left out", name_of(o.collective),
+                               m.in_elements && !m.element_bytes ? "is of elements whose type is not known" : "does not say its size"),
+                   builder_.place(record));
     std::vector<std::uint64_t> after;
     if (next_ > 0) after.push_back(next_ - 1);
     builder_.add(next_++, o, after);

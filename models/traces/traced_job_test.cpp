@@ -150,6 +150,20 @@ TEST_CASE("an execution trace of PyTorch has no negative counts of elements") {
                        InputError);
 }
 
+TEST_CASE("a communication of unknown name in an execution trace of PyTorch is missing, what waits is not") {
+  const auto node = [](int id, const char* name) {
+    return fmt::format(R"({{"id": {}, "name": "record_param_comms", "attrs": [{{"name": "collective_name", "value": "{}"}},
+                           {{"name": "dtype", "value": "Float"}}, {{"name": "in_msg_nelems", "value": 3}}]}})",
+                       id, name);
+  };
+  const auto trace = [](const std::string& nodes) { return parse_pytorch_trace(fmt::format(R"({{"nodes": [{}]}})", nodes), "p.json"); };
+  const TraceFile read = trace(node(3, "allreduce") + "," + node(4, "foo") + "," + node(5, "wait"));
+  CHECK(read.ranks.front().operations.size() == 1);
+  CHECK(std::ranges::count(read.missing, "p.json: node 4: the communication \"foo\" is none that is known; left out") == 1);
+  CHECK(read.missing.size() == trace(node(3, "allreduce")).missing.size() + 1);
+  CHECK_THROWS_WITH_AS(trace(node(4, "foo")), "p.json: holds no communication that is known (record_param_comms)", InputError);
+}
+
 TEST_CASE("an execution trace of PyTorch has as many of an all-to-all's largest part as there are ranks") {
   const TraceFile read = parse_pytorch_trace(
       R"({"nodes": [{"id": 3, "name": "record_param_comms", "attrs": [{"name": "collective_name", "value": "all_to_allv"},

@@ -339,6 +339,12 @@ TEST_CASE("topo makes up no devices of a SimGrid platform, and says what a graph
   json.erase("server");
   json["fabric"] = Json::parse(R"({"type": "fat_tree", "k": 4, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
   CHECK(weft_program("topo --json " + folder.write("tree.json", json.dump())).printed.find("in another order") != std::string::npos);
+  json["fabric"] =
+      Json::parse(R"({"type": "torus", "dims": [3, 4], "nodes_per_switch": 1, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
+  CHECK(weft_program("topo --json " + folder.write("torus.json", json.dump())).printed.find("not its rules for paths") !=
+        std::string::npos);
+  const Ran two = weft_program("topo --json " + folder.write("two.json", good_scenario().dump()) + " --network packet");
+  CHECK(two.printed.find("a graph has one priority, the bigraph has 2") != std::string::npos);
 }
 
 TEST_CASE("show, schema, list and version print what they promise") {

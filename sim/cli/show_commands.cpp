@@ -95,6 +95,14 @@ void write_graph(const Scenario& s, const Fabric& fabric, std::ostream& out, std
            "another, or what caps the rate of a flow: read back as a fabric, messages may take other paths and other times\n";
   if (const auto* tree = std::get_if<FatTree>(&s.fabric.spec); tree && tree->three_tiers())
     err << "weft topo: the paths of the graph are those of the Fat-Tree in another order: read back as a fabric, ecmp chooses others\n";
+  if (has_rules_for_paths(s.fabric.spec))
+    err << fmt::format(
+        "weft topo: the graph has the links of the {}, but not its rules for paths: read back as a fabric, messages take any "
+        "of the shortest paths\n",
+        type_name(s.fabric.spec));
+  if (fabric.priorities() > 1 && s.network == NetworkKind::packet)
+    err << fmt::format("weft topo: a graph has one priority, the {} has {}: read back as a fabric it may deadlock where switches pause\n",
+                       type_name(s.fabric.spec), fabric.priorities());
   out << graph_with_ecmp(fabric, s.fabric.ecmp).dump(2) << "\n";
 }
 

@@ -50,7 +50,10 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
     problems.push_back(fmt::format("{}:{}: a quote is not closed", file, began));
   else
     end_line();
-  if (out.header.empty()) problems.push_back(fmt::format("{}: is empty; it must be CSV with a header, as weft run -o writes", file));
+  if (out.header.empty())
+    problems.push_back(fmt::format("{}: is empty; it must be CSV with a header, as weft run -o writes", file));
+  else if (problems.empty() && out.lines.empty())
+    problems.push_back(fmt::format("{}: has no lines below its header", file));
   if (!problems.empty()) throw InputError(problems);
   return out;
 }

@@ -185,7 +185,7 @@ class Figure {
     for (const auto& line : table_.lines)
       if (std::ranges::all_of(wanted, [&](const auto& w) { return line[w.first] == w.second; })) lines_.push_back(&line);
     if (!lines_.empty()) return;
-    problems_.push_back(choice_.where.empty() ? "the table has no lines" : "--where: no line has these values");
+    problems_.emplace_back("--where: no line has these values");
     for (const auto& [at, value] : wanted) {
       std::set<std::string> there;
       for (const auto& line : table_.lines) there.insert(line[at]);

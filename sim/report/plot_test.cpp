@@ -106,6 +106,7 @@ TEST_CASE("a table is CSV with as many fields in each line as in its header") {
   CHECK_THROWS_WITH_AS(parse_csv("a,b\n1,2\n3\n", "t.csv"), "t.csv:3: has 1 fields, the header 2", InputError);
   CHECK_THROWS_WITH_AS(parse_csv("a,b\n\"1,2\n", "t.csv"), "t.csv:2: a quote is not closed", InputError);
   CHECK_THROWS_WITH_AS(parse_csv("", "t.csv"), "t.csv: is empty; it must be CSV with a header, as weft run -o writes", InputError);
+  CHECK_THROWS_WITH_AS(parse_csv("a,b\n", "t.csv"), "t.csv: has no lines below its header", InputError);
 }
 
 TEST_CASE("gnuplot makes SVG and PDF of it, the same bytes each time") {
