@@ -288,14 +288,13 @@ Row Experiment::run(Bytes size, const Options& options) {
   row.unproved = parts_->prover.unproved();
   if (options.utilization) *options.utilization = utilization_of_links(run, fabric);
   if (row.training) add_events(scenario, first, parts_->prover, row);
-  if (row.training && row.training->events > SimTime{} && options.timeline)
-    row.notes += fmt::format("{}the report, the details and the timeline show the steps without checkpoints and events",
-                             row.notes.empty() ? "" : "\n");
   if (run.packet) row.packet = summary(*run.packet, fabric);
   const auto note = [&row](std::string_view text) { row.notes += fmt::format("{}{}", row.notes.empty() ? "" : "\n", text); };
   if (const Bytes buffer = scenario.packet.value_or(PacketSettings{}).switch_buffer; row.packet && row.packet->switch_high_water > buffer)
     note(fmt::format("{} held up to {} where its switch_buffer is {}: a real switch would have dropped packets", row.packet->fullest_switch,
                      to_string(row.packet->switch_high_water), to_string(buffer)));
+  if (activity && row.training && row.training->events > SimTime{})
+    note("the report, the details and the timeline show the steps without checkpoints and events");
   if (activity && row.training && row.training->merged && may_run_apart(scenario, ready, hardware))
     note("steps are merged because a timeline is recorded: without one, all-reduces that meet no others are simulated message by message");
   if (options.each_alone && scenario.faults.any())

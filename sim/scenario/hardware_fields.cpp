@@ -134,8 +134,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
               "direction; unlimited, as with GPUDirect RDMA, when not given."),
           optional("message_efficiency", &H::message_efficiency, "The goodput of all messages divided by what the links give them.",
                    between(0.01, 1.0)),
-          optional("call_overhead", &H::call_overhead,
-                   "The time that each rank needs before its first message of every collective, such as for a kernel launch."),
+          optional(
+              "call_overhead", &H::call_overhead,
+              "The time that each rank needs before its first message of every collective, and before each message of a program, such as "
+              "for a kernel launch."),
           optional("eager_threshold", &H::eager_threshold,
                    "Sends of smaller messages are complete when their overheads are over: the sender does not wait for the transfer. "
                    "0B: every send waits."),
