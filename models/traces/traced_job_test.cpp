@@ -6,6 +6,8 @@
 #include "models/traces/pytorch_trace.hpp"
 #include "models/traces/read_traces.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 namespace weft {
