@@ -9,9 +9,7 @@ std::string_view type_name(const FabricSpec& spec) {
   return std::visit([](const auto& s) { return s.type; }, spec);
 }
 
-bool has_rules_for_paths(const FabricSpec& spec) {
-  return std::holds_alternative<Torus>(spec) || std::holds_alternative<Dragonfly>(spec);
-}
+bool has_rules_for_paths(const FabricSpec& spec) { return std::holds_alternative<Torus>(spec) || std::holds_alternative<Dragonfly>(spec); }
 
 std::vector<Problem> problems(const FabricSpec& spec) {
   return std::visit([](const auto& s) { return problems(s); }, spec);
