@@ -39,33 +39,57 @@ struct Rails {
   std::vector<int> rail;   // by GPU
 };
 
-// What stays on the rail or in the server goes at once, and the rest to the GPU of the receiver's rail.
-void gather(const Rails& at, int s, Step& step) {
-  for (int i = 0; i < at.gpus; ++i)
-    for (int t = 0; t < at.servers; ++t)
+// What goes between servers goes in turns, so that relays send one while they get the next: by distance between the servers, and where
+// these are fewer than turns, each block in cuts, too. An item is a cut of the blocks for a distance.
+struct Turns {
+  Turns(const Rails& at, int pieces)
+      : distances(at.servers - 1), cuts((pieces + distances - 1) / distances), count(cuts == 1 ? pieces : items()) {}
+
+  int items() const { return distances * cuts; }
+  int first_item(int turn) const { return rounded_up(turn * items()); }
+  int first_inside(int turn, const Rails& at) const { return rounded_up(turn * at.gpus); }
+  int rounded_up(int n) const { return (n + count - 1) / count; }
+
+  int distances, cuts, count;
+};
+
+// What stays on the rail or in the server goes at once, whole where ranges may be sent, and the rest to the GPU of the receiver's rail.
+void gather(const Rails& at, const Turns& turns, int s, int turn, bool in_ranges, Step& step) {
+  const int cuts = turns.cuts;
+  const auto send_whole = [&](Rank from, Rank to) {
+    for (int cut = 0, count = in_ranges ? cuts : 1; cut < cuts; cut += count)
+      step.copy({.from = from, .to = to, .chunk = to * cuts + cut, .count = count, .into = (at.ranks + from) * cuts + cut});
+  };
+  for (int i = 0; i < at.gpus; ++i) {
+    for (int d = turns.first_inside(turn, at); d < turns.first_inside(turn + 1, at); ++d)
+      send_whole(at.rank(s, i), at.rank(s, mod(i + d, at.gpus)));
+    for (int item = turns.first_item(turn); item < turns.first_item(turn + 1); ++item)
       for (int j = 0; j < at.gpus; ++j) {
-        const Rank from = at.rank(s, i), to = at.rank(t, j);
-        const int relay = at.first(at.rail_of(j));
-        if (t != s && (relay == i || at.rail_of(i) != at.rail_of(j)))
-          step.copy({.from = from, .to = at.rank(s, relay), .chunk = to, .into = at.relayed(t, j, i)});
-        else
-          step.copy({.from = from, .to = to, .chunk = to, .into = at.ranks + from});
+        const int t = mod(s + 1 + item / cuts, at.servers), cut = item % cuts, relay = at.first(at.rail_of(j));
+        const Rank to = at.rank(t, j);
+        if (relay == i || at.rail_of(i) != at.rail_of(j))
+          step.copy({.from = at.rank(s, i), .to = at.rank(s, relay), .chunk = to * cuts + cut, .into = at.relayed(t, j, i) * cuts + cut});
+        else if (cut == 0)
+          send_whole(at.rank(s, i), to);
       }
+  }
 }
 
-// In one message, where ranges may be sent, all blocks that a server's GPUs have for another's GPU; in two where other GPUs of the same NIC
-// sent theirs themselves.
-void forward(const Rails& at, int s, bool in_ranges, Step& step) {
-  for (int t = 0; t < at.servers; ++t)
-    for (int j = 0; j < at.gpus && t != s; ++j) {
+// In one message, where ranges may be sent and blocks are not cut, all blocks that a server's GPUs have for another's GPU; in two where
+// other GPUs of the same NIC sent theirs themselves.
+void forward(const Rails& at, const Turns& turns, int s, int turn, bool in_ranges, Step& step) {
+  const int cuts = turns.cuts;
+  for (int item = turns.first_item(turn); item < turns.first_item(turn + 1); ++item)
+    for (int j = 0; j < at.gpus; ++j) {
+      const int t = mod(s + 1 + item / cuts, at.servers), cut = item % cuts;
       const int nic = at.rail_of(j), relay = at.first(nic), behind = relay + at.behind(nic);
       const auto blocks = [&](int first, int end) {
-        for (const int count = in_ranges ? end - first : 1; first < end; first += count)
+        for (const int count = in_ranges && cuts == 1 ? end - first : 1; first < end; first += count)
           step.copy({.from = at.rank(s, relay),
                      .to = at.rank(t, j),
-                     .chunk = at.relayed(t, j, first),
+                     .chunk = at.relayed(t, j, first) * cuts + cut,
                      .count = count,
-                     .into = at.ranks + at.rank(s, first)});
+                     .into = (at.ranks + at.rank(s, first)) * cuts + cut});
       };
       blocks(0, at.behind(nic) == 1 ? at.gpus : relay + 1);
       if (at.behind(nic) > 1) blocks(behind, at.gpus);
@@ -79,33 +103,45 @@ bool relays(const NcclShape& shape) { return shape.pxn && shape.machines.empty()
 Schedule nccl_alltoall(const NcclShape& shape) {
   if (!relays(shape)) return channels(direct_alltoall(shape.ranks), shape.channels);
   const Rails at(shape);
+  const Turns turns(at, shape.pieces);
   Schedule s{.name = "nccl_alltoall",
              .collective = Collective::alltoall,
              .ranks = shape.ranks,
-             .chunks = shape.ranks,
-             .extra_chunks = shape.ranks * (1 + at.most_behind())};
+             .chunks = shape.ranks * turns.cuts,
+             .extra_chunks = shape.ranks * (1 + at.most_behind()) * turns.cuts};
   const bool in_ranges = shape.channels == 1;
-  s.channels = {Steps(2, [at, in_ranges](int k, Step& step) {
-    for (int server = 0; server < at.servers; ++server) k == 0 ? gather(at, server, step) : forward(at, server, in_ranges, step);
+  s.channels = {Steps(turns.count + 1, [at, turns, in_ranges](int k, Step& step) {
+    for (int server = 0; server < at.servers; ++server) {
+      if (k < turns.count) gather(at, turns, server, k, in_ranges, step);
+      if (k > 0) forward(at, turns, server, k - 1, in_ranges, step);
+    }
   })};
   return channels(s, shape.channels);
+}
+
+int nccl_alltoall_pieces(Bytes block) {
+  constexpr std::int64_t chunk = 128 * 1024, steps = 8;
+  return static_cast<int>(std::clamp<std::int64_t>((block.count + chunk - 1) / chunk, 1, steps));
 }
 
 Price nccl_alltoall_price(const NcclShape& shape) {
   Price out = direct_alltoall_price(shape.ranks);
   if (relays(shape)) {
     const Rails at(shape);
-    const std::int64_t others = at.servers - 1;
-    out = {.steps = 2, .messages = 0, .max_chunks_sent = 0, .chunks = shape.ranks};
+    const Turns turns(at, shape.pieces);
+    const bool in_ranges = shape.channels == 1;
+    const std::int64_t others = at.servers - 1, cuts = turns.cuts;
+    out = {.steps = turns.count + 1, .messages = 0, .max_chunks_sent = 0, .chunks = shape.ranks * turns.cuts};
     for (int i = 0; i < at.gpus; ++i) {
       const int nic = at.rail_of(i), behind = at.behind(nic);
       const bool head = at.is_head(i);
-      // In the server; to relays and along the rail, but what a relay keeps for itself; and as a relay.
-      const std::int64_t own = at.gpus - 1 + others * (at.gpus - (head ? behind : 0));
+      // In the server and along the rail; to relays, but what a relay keeps for itself; and as a relay.
+      const std::int64_t whole = at.gpus - 1 + (head ? 0 : others * behind), gathered = others * (at.gpus - behind);
       const std::int64_t relayed = head ? others * behind * (at.gpus - behind + 1) : 0;
       const int ranges = behind == 1 || nic + 2 == static_cast<int>(at.heads.size()) ? 1 : 2;
-      out.messages += at.servers * (own + (!head ? 0 : shape.channels > 1 ? relayed : others * behind * ranges));
-      out.max_chunks_sent = std::max(out.max_chunks_sent, own + relayed);
+      out.messages += at.servers * (whole * (in_ranges ? 1 : cuts) + gathered * cuts);
+      if (head) out.messages += at.servers * (in_ranges && cuts == 1 ? others * behind * ranges : relayed * cuts);
+      out.max_chunks_sent = std::max(out.max_chunks_sent, (whole + gathered + relayed) * cuts);
     }
   }
   out.messages *= shape.channels, out.max_chunks_sent *= shape.channels, out.chunks *= shape.channels;

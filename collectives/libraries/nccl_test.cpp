@@ -80,12 +80,14 @@ TEST_CASE("nccl: NVLS is an all-reduce within a server, and between them where s
 TEST_CASE("nccl: with PXN an all-to-all is right on any servers, and no message between servers leaves its rail") {
   for (NcclShape shape : shapes) {
     if (!shape.orders.empty()) continue;
-    for (const bool pxn : {false, true}) {
-      CAPTURE(pxn);
-      Request request = request_of(shape, Collective::alltoall, NcclAlgorithm::automatic);
-      request.settings.pieces = 0, request.settings.pxn = pxn;
-      prove(request);
-    }
+    for (const bool pxn : {false, true})
+      for (const int pieces : {0, 2, 3, 8}) {
+        CAPTURE(pxn);
+        CAPTURE(pieces);
+        Request request = request_of(shape, Collective::alltoall, NcclAlgorithm::automatic);
+        request.settings.pieces = pieces, request.settings.pxn = pxn;
+        prove(request);
+      }
   }
   const NcclShape shape{.ranks = 24, .gpus = 8, .nics = 4, .pxn = true};
   const auto server_of = [](Rank r) { return r / 8; };
@@ -105,6 +107,27 @@ TEST_CASE("nccl: with PXN an all-to-all is right on any servers, and no message 
   CHECK(between.at({0, 8}) == 7);
   CHECK(between.at({1, 8}) == 1);
   CHECK(between.count({2, 8}) == 0);
+}
+
+TEST_CASE("nccl: relays of an all-to-all pass each piece on in the step in which they get the next") {
+  const NcclShape shape{.ranks = 16, .gpus = 8, .nics = 8, .pieces = 4, .pxn = true};
+  const Schedule s = nccl_alltoall(shape);
+  CHECK(s.steps() == 5);
+  Step step;
+  for (int k = 0; k < s.steps(); ++k) {
+    s.channels.front().produce(k, step);
+    int gathered = 0, forwarded = 0;
+    for (const Transfer& t : step.transfers()) {
+      if (t.from != t.to && t.into >= 2 * s.chunks) ++gathered;
+      if (t.chunk >= s.chunks) ++forwarded;
+    }
+    // Of each server 8 GPUs have a quarter of a block for 7 relays, which send it on with their own.
+    CHECK(gathered == (k < 4 ? 2 * 8 * 7 : 0));
+    CHECK(forwarded == (k > 0 ? 2 * 8 * 8 : 0));
+  }
+  CHECK(nccl_alltoall_pieces(1_KiB) == 1);
+  CHECK(nccl_alltoall_pieces(384_KiB) == 3);
+  CHECK(nccl_alltoall_pieces(64_MiB) == 8);
 }
 
 TEST_CASE("nccl: every collective is right on any servers, and takes what its formula says") {

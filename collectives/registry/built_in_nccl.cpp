@@ -77,8 +77,9 @@ void fits_servers(const Request& q, Problems& problems) {
   else if (nics < 0 || nics > gpus_of_servers(q))
     problems.push_back({"/nics", fmt::format("must be 1 to {}, the GPUs of a server, got {}", gpus_of_servers(q), nics)});
   fits_switches(q, problems);
-  if (!has_pieces(q) && q.settings.nccl != NcclAlgorithm::automatic && pieces_of(q.settings) > 1 && q.collective != Collective::broadcast &&
-      q.collective != Collective::reduce)
+  const bool is_ring =
+      q.collective == Collective::allreduce || q.collective == Collective::allgather || q.collective == Collective::reduce_scatter;
+  if (is_ring && !has_pieces(q) && q.settings.nccl != NcclAlgorithm::automatic && pieces_of(q.settings) > 1)
     problems.push_back(
         {"/pieces", fmt::format("must be 1 for rings and nvls, whose chunks follow one another already, got {}", q.settings.pieces)});
 }

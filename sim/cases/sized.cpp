@@ -70,7 +70,14 @@ SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
   const bool switched = nvswitches_add(regime) || regime.pattern == NcclAlgorithm::collnet_direct;
   if (switched) s.channels = 1;
   const bool on_trees = regime.pattern == NcclAlgorithm::tree || regime.pattern == NcclAlgorithm::nvls_tree || sharp_adds(regime);
-  if (!chain && !on_trees) {
+  const bool relays = question.collective == Collective::alltoall && s.pxn.value_or(false);
+  if (relays) {
+    const Bytes block{ceil_div(q.size.count, std::int64_t{ranks})};
+    if (s.segment.count > 0)
+      s.pieces = segments_asked(s.segment, block.count);
+    else if (s.pieces == 0)
+      s.pieces = nccl_alltoall_pieces(block);
+  } else if (!chain && !on_trees) {
     s.pieces = 0;
   } else if (s.pieces == 0) {
     const bool sharp = sharp_adds(regime);

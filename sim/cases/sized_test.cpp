@@ -33,6 +33,11 @@ TEST_CASE("sized: nccl's all-to-all relays what leaves the rail where NVLinks jo
   Json json = Json::parse(two_servers);
   json["workload"]["collective"] = "alltoall";
   CHECK(label(sized(json, 64_MiB).choice).find("pxn=true") != std::string::npos);
+  CHECK(sized(json, 64_MiB).choice.settings.pieces == 8);  // of 4 MiB for each rank
+  CHECK(sized(json, 4_MiB).choice.settings.pieces == 2);
+  CHECK(sized(json, 64_KiB).choice.settings.pieces == 1);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "segment": "1MiB"})");
+  CHECK(sized(json, 64_MiB).choice.settings.pieces == 4);
   json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "pxn": false})");
   CHECK(label(sized(json, 64_MiB).choice).find("pxn=false") != std::string::npos);
   json["workload"]["algorithm"] = "nccl";
