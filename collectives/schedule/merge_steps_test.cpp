@@ -2,8 +2,6 @@
 
 #include "collectives/registry/registry.hpp"
 
-#include <numeric>
-
 #include <doctest/doctest.h>
 
 using namespace weft;
@@ -33,8 +31,24 @@ TEST_CASE("merged steps: a ring becomes few steps with as many chunks, which say
     // Half of the steps reduce, half do not: these are not put together.
     CHECK(merged.schedule.steps() == 2 * std::min(4, n - 1));
     REQUIRE(merged.stands_for.size() == 1);
-    CHECK(std::accumulate(merged.stands_for[0].begin(), merged.stands_for[0].end(), 0) == ring.steps());
+    int steps = 0;
+    for (const StandsFor& of : merged.stands_for[0]) {
+      steps += of.steps;
+      CHECK(of.in_turn);
+    }
+    CHECK(steps == ring.steps());
   }
+}
+
+TEST_CASE("merged steps: pieces along a chain or up a tree do not wait for those before them to arrive") {
+  // Of 4 ranks the first sends a piece in each of 16 steps; in the 14 in between all three links are busy.
+  const MergedSchedule chain =
+      merge_steps(build(Request{.collective = Collective::broadcast, .algorithm = "chain", .ranks = 4, .settings = {.pieces = 16}}), 2);
+  CHECK(chain.stands_for == std::vector<std::vector<StandsFor>>{{{1}, {1}, {7, false}, {7, false}, {1}, {1}}});
+  const MergedSchedule tree =
+      merge_steps(build(Request{.algorithm = "nccl", .ranks = 8, .settings = {.group = 4, .pieces = 16, .nccl = NcclAlgorithm::tree}}), 2);
+  for (const auto& channel : tree.stands_for)
+    for (const StandsFor& of : channel) CHECK(of.in_turn == (of.steps == 1));
 }
 
 TEST_CASE("merged steps: what never repeats stays as it is") {

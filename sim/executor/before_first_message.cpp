@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Bytes largest_arrival_to_reduce(const Schedule& schedule, Bytes message, std::span<const std::vector<int>> stands_for) {
+Bytes largest_arrival_to_reduce(const Schedule& schedule, Bytes message, std::span<const std::vector<StandsFor>> stands_for) {
   const ChunkLayout layout{message.count, schedule.chunks};
   std::vector<std::int64_t> arrives(static_cast<std::size_t>(schedule.ranks));
   std::int64_t largest = 0;
@@ -13,7 +13,7 @@ Bytes largest_arrival_to_reduce(const Schedule& schedule, Bytes message, std::sp
   for (std::size_t channel = 0; channel < schedule.channels.size(); ++channel)
     for (int k = 0; k < schedule.channels[channel].count(); ++k) {
       schedule.channels[channel].produce(k, step);
-      const int steps = stands_for.empty() ? 1 : stands_for[channel][static_cast<std::size_t>(k)];
+      const int steps = stands_for.empty() ? 1 : stands_for[channel][static_cast<std::size_t>(k)].steps;
       std::ranges::fill(arrives, 0);
       for (const Transfer& t : step.transfers()) {
         if (!t.reduces) continue;
@@ -57,7 +57,7 @@ InitialCopies initial_copies(const HardwareProfile& hardware, const Schedule& sc
 }
 
 SimTime page_faults(const HardwareProfile& hardware, const Schedule& schedule, Bytes message, const InitialCopies& copies,
-                    std::span<const std::vector<int>> stands_for) {
+                    std::span<const std::vector<StandsFor>> stands_for) {
   // What arrives in a step is rarely more than the message: to schedules of small ones nobody has to look.
   if (hardware.page_fault_rate.count == 0 || message < hardware.fresh_buffer) return {};
   Bytes fresh;
@@ -69,7 +69,7 @@ SimTime page_faults(const HardwareProfile& hardware, const Schedule& schedule, B
 }  // namespace
 
 SimTime before_first_message(const HardwareProfile& hardware, const Schedule& schedule, Bytes message,
-                             std::span<const std::vector<int>> stands_for) {
+                             std::span<const std::vector<StandsFor>> stands_for) {
   const InitialCopies copies = initial_copies(hardware, schedule, message);
   const BitsPerSecond rate = hardware.reduce_rate_for(message);
   return hardware.call_overhead + (rate.count == 0 ? SimTime{} : copies.bytes / rate) +

@@ -96,7 +96,7 @@ class EventExecutor {
     if (lane_.uses) for_links_of(m.route, [&](LinkId link) { lane_.uses->end(link, now); });
     const bool in_host = costs_.staged(m.route) && !are_switches(m.to);
     const std::int64_t here = in_host ? copy_engine(lane_.from_host, m.to).copy(now, costs_.staging_ps(m.bytes)) : now;
-    const std::int64_t each = each_of(m.bytes, steps_at(m.channel, m.step));
+    const std::int64_t each = each_of(m.bytes, stands_for(m.channel, m.step).steps);
     const Work work = are_switches(m.to) ? Work{} : costs_.work_of(m.bytes, each, costs_.copied(m.route), m.reduces);
     const std::int64_t handed = later(now, m.behind);
     Process& receiver = process(m.channel, m.to);
@@ -367,9 +367,13 @@ class EventExecutor {
     const StepShape& shape = *step.shape;
     const Load& load = step.load(i);
     const std::uint32_t route = shape.routes[i];
-    const int steps = steps_in(last);
+    const auto [steps, in_turn] = stands_for(last.channel, last.step);
     const std::int64_t each = each_of(load.bytes, steps);
-    if (steps > 1) at = later(at, (steps - 1) * costs_.once(route, last.channel, each, load.reduces).ps);
+    if (steps > 1) {
+      SimTime each_time = in_turn ? costs_.once(route, last.channel, each, load.reduces) : costs_.at_receiver(each, load.reduces);
+      if (!in_turn && !costs_.leaves_at_once(each)) each_time += costs_.latency_ahead(route);
+      at = later(at, (steps - 1) * each_time.ps);
+    }
     if (costs_.staged(route) && !are_switches(shape.from(i)))
       at = copy_engine(lane_.to_host, shape.from(i)).copy(at, costs_.staging_ps(load.bytes));
     std::uint32_t recorded = PathRecorder::none;
@@ -411,9 +415,9 @@ class EventExecutor {
   static std::int64_t each_of(std::int64_t bytes, int steps) { return steps == 1 ? bytes : bytes / steps; }
 
   // Of how many steps that of the process is made.
-  int steps_in(const Process& p) const { return steps_at(p.channel, p.step); }
-  int steps_at(std::uint32_t channel, int step) const {
-    return job_.stands_for.empty() ? 1 : job_.stands_for[channel][static_cast<std::size_t>(step)];
+  int steps_in(const Process& p) const { return stands_for(p.channel, p.step).steps; }
+  StandsFor stands_for(std::uint32_t channel, int step) const {
+    return job_.stands_for.empty() ? StandsFor{} : job_.stands_for[channel][static_cast<std::size_t>(step)];
   }
 
   CopyEngine& copy_engine(std::vector<CopyEngine>& engines, Rank rank) {

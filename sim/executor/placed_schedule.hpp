@@ -1,7 +1,7 @@
 // A schedule that is run on a network by an executor: what both are told, and what the executor knows of each rank.
 #pragma once
 
-#include "collectives/schedule/schedule.hpp"
+#include "collectives/schedule/merge_steps.hpp"
 #include "models/hardware.hpp"
 #include "models/server/host_copies.hpp"
 #include "sim/executor/lane_state.hpp"
@@ -23,7 +23,7 @@ struct PlacedSchedule {
   std::span<const SimTime> start = {};      // when each rank begins; empty: all at 0
   std::span<const HostCopies> copies = {};  // beside the schedule, on the `flow` network only
   Regime regime = {};
-  std::span<const std::vector<int>> stands_for = {};  // by channel and step: of how many it is made (merge_steps.hpp); empty: of one
+  std::span<const std::vector<StandsFor>> stands_for = {};  // by channel and step: of how many it is made (merge_steps.hpp); empty: of one
 };
 
 // What an executor is given beside its schedule. Ranks are the schedule's.

@@ -86,8 +86,11 @@ class ScheduleCosts {
   }
   // What a message costs besides its bytes, after the sender's overheads, where it stands for several steps: in each but the last.
   SimTime once(std::uint32_t connection, std::uint32_t channel, std::int64_t each, bool reduces) const {
-    return latency_ahead(connection) + SimTime{behind_ps(connection, channel, each)} + of_size_.of(hardware_.receive_overhead, each) +
-           (reduces ? hardware_.reduce_launch : SimTime{});
+    return latency_ahead(connection) + SimTime{behind_ps(connection, channel, each)} + at_receiver(each, reduces);
+  }
+  // What keeps its receiver.
+  SimTime at_receiver(std::int64_t each, bool reduces) const {
+    return of_size_.of(hardware_.receive_overhead, each) + (reduces ? hardware_.reduce_launch : SimTime{});
   }
 
   // By the receiver's core.

@@ -107,7 +107,7 @@ TEST_CASE("message costs: what arrives to be reduced needs a buffer, whose pages
   s.collective = Collective::allreduce;
   CHECK(flow({s, hw}).finish == 22_us);
   // Two steps of 1000 bytes each stand for one of 2000.
-  CHECK(largest_arrival_to_reduce(s, 2000_B, std::vector<std::vector<int>>{{2, 1}}) == 1000_B);
+  CHECK(largest_arrival_to_reduce(s, 2000_B, std::vector<std::vector<StandsFor>>{{{2}, {1}}}) == 1000_B);
 }
 
 TEST_CASE("message costs: a call that reduces first copies its message as often as the library does, at the rate of its reductions") {

@@ -268,7 +268,7 @@ class OrderRunner {
     return number;
   }
 
-  std::span<const std::vector<int>> stands_for(const Schedule& schedule, const RunningOrder& running) const {
+  std::span<const std::vector<StandsFor>> stands_for(const Schedule& schedule, const RunningOrder& running) const {
     if (&schedule == &job_.schedule) return job_.stands_for;
     if (running.sized && &schedule == running.sized->schedule.get()) return running.sized->stands_for;
     return {};

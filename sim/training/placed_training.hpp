@@ -20,7 +20,7 @@ namespace weft {
 // What all-reduces of one size run.
 struct SizedSchedule {
   std::shared_ptr<const Schedule> schedule;
-  std::span<const std::vector<int>> stands_for = {};  // where its steps are merged (merge_steps.hpp)
+  std::span<const std::vector<StandsFor>> stands_for = {};  // where its steps are merged (merge_steps.hpp)
   Regime regime = {};
 };
 
@@ -34,16 +34,16 @@ struct PlacedServer {
 struct PlacedTraining {
   const TrainingStep& step;
   const EngineSettings& engine;
-  const Schedule& schedule;                           // of each all-reduce
-  std::span<const std::vector<int>> stands_for = {};  // where its steps are merged (merge_steps.hpp)
-  const CompressedAllreduce* compression = nullptr;   // instead of it
-  bool kernels_on_gpu = true;                         // of the compression: the GPU runs a layer or a kernel at a time
-  std::optional<InNetworkSettings> aggregation = {};  // by switches, instead of the schedule, which then has ranks only
-  const Schedule* push_pull = nullptr;                // of a partition that goes to a parameter server: its last rank
-  std::vector<PlacedServer> servers = {};             // the engine's
-  std::int64_t element_bytes = 4;                     // on the wire
-  int machines = 1;                                   // that its ranks sit on
-  std::span<const int> placement;                     // rank -> endpoint, servers of the schedule behind the ranks
+  const Schedule& schedule;                                 // of each all-reduce
+  std::span<const std::vector<StandsFor>> stands_for = {};  // where its steps are merged (merge_steps.hpp)
+  const CompressedAllreduce* compression = nullptr;         // instead of it
+  bool kernels_on_gpu = true;                               // of the compression: the GPU runs a layer or a kernel at a time
+  std::optional<InNetworkSettings> aggregation = {};        // by switches, instead of the schedule, which then has ranks only
+  const Schedule* push_pull = nullptr;                      // of a partition that goes to a parameter server: its last rank
+  std::vector<PlacedServer> servers = {};                   // the engine's
+  std::int64_t element_bytes = 4;                           // on the wire
+  int machines = 1;                                         // that its ranks sit on
+  std::span<const int> placement;                           // rank -> endpoint, servers of the schedule behind the ranks
   const HardwareProfile& hardware;
   std::vector<SimTime> start = {};  // when each rank begins; empty: all at 0
   int iterations = 1;

@@ -69,7 +69,7 @@ struct Question {
     TrainingDriver<Network> driver({.step = step,
                                     .engine = engine,
                                     .schedule = merged ? together.schedule : schedule,
-                                    .stands_for = merged ? std::span(together.stands_for) : std::span<const std::vector<int>>{},
+                                    .stands_for = merged ? std::span(together.stands_for) : std::span<const std::vector<StandsFor>>{},
                                     .push_pull = &push,
                                     .servers = servers(),
                                     .machines = ranks,

@@ -59,6 +59,21 @@ TEST_CASE("training: Horovod reduces once a cycle, which is seen before steps of
   CHECK(!row.training->merged);
 }
 
+TEST_CASE("training: merged steps of NCCL's trees keep the pipelines that their pieces are") {
+  Json json = training("none", 64, "100Gbps");
+  json["fabric"]["nodes"] = 2;
+  json["server"] = "dgx_h100";
+  for (const char* algorithm : {"tree", "nvls_tree", "ring"}) {
+    CAPTURE(algorithm);
+    json["workload"]["algorithm"] = {{"name", "nccl"}, {"algorithm", algorithm}};
+    const auto exposed = [&](const char* detail) {
+      json["workload"]["detail"] = detail;
+      return outcome(json).training->exposed.seconds();
+    };
+    CHECK(exposed("merged") == doctest::Approx(exposed("messages")).epsilon(0.02));
+  }
+}
+
 TEST_CASE("training: larger batches scale better, and DDP better than nothing") {
   for (const char* engine : {"none", "ddp", "horovod", "byteps", "aiacc"}) {
     CAPTURE(engine);
