@@ -196,7 +196,10 @@ void FlowTrees::Flows::add_job(std::size_t j, const SwitchmlSettings& settings) 
   if (slots == 0)
     throw RunError(fmt::format("slots of {}: {} for {} jobs, so job {} has none and waits for ever", fabric_.device(at).name,
                                settings.slots, std::ranges::count(programs, at), j));
-  const Tree to_switch{j, 0, packet, window_rate(slots, packet, up + back)};
+  BitsPerSecond slowest{INT64_MAX};
+  for (const auto& path : there)
+    for (const Hop& hop : path) slowest = std::min(slowest, fabric_.link(hop.link).bandwidth);
+  const Tree to_switch{j, 0, packet, window_rate(slots, packet, up + back), {slots, up + back, packet / slowest}};
   for (const auto& path : there) add(to_switch, Part::all, path, {}, up + back);
   add(to_switch, Part::all, down.hops(), up, back);
   states_[j].senders = static_cast<std::int64_t>(cluster.workers().size());

@@ -60,7 +60,23 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
   enum class Part { added, passed, all };
   struct Send {  // of a round
     std::int64_t round, bytes;
-    SimTime at;  // not before
+    SimTime at;  // not before; once it is under way, when it began
+  };
+  // So many packets at most are on their way, each for a round trip, and take this each where the links let them go one behind the other.
+  // As a flow they go at a ceiling of one window in a round trip; but those of the last window need not wait for a round trip: they end as
+  // long before that as is left of it. None where no packet waits for such a window.
+  struct Window {
+    std::int64_t packets = 0;
+    SimTime round_trip = {}, each = {};
+
+    SimTime ends_early(std::int64_t sent, SimTime took) const {
+      constexpr double binding = 0.99;
+      if (packets == 0 || sent == 0) return {};
+      const double idle = (round_trip - packets * each).seconds(),
+                   at_ceiling = static_cast<double>(sent) / static_cast<double>(packets) * round_trip.seconds();
+      if (idle <= 0 || took.seconds() * binding > at_ceiling) return {};
+      return rounded_ps(idle * static_cast<double>((sent - 1) % packets + 1) / static_cast<double>(packets) * 1e12);
+    }
   };
   struct Flow {
     std::size_t job, server;  // which of the job's
@@ -68,7 +84,8 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     Bytes packet;
     std::vector<Hop> hops;
     std::uint32_t route;
-    SimTime offset, tail;         // after the start; until its last byte is where it is needed
+    SimTime offset, tail;  // after the start; until its last byte is where it is needed
+    Window window = {};
     std::deque<Send> sends = {};  // the first is under way
     std::int64_t carried = 0;     // bytes on the wire, of all iterations
 
@@ -109,6 +126,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     std::size_t job, server;
     Bytes packet;
     BitsPerSecond ceiling;
+    Window window = {};
   };
   void add(const Tree& tree, Part part, std::span<const Hop> hops, SimTime offset, SimTime tail) {
     if (hops.empty()) return;
@@ -116,7 +134,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     ceiling.count = std::max<std::int64_t>(1, std::llround(static_cast<double>(ceiling.count) * site_.wire_share));
     states_[tree.job].flows.push_back(static_cast<std::uint32_t>(flows_.size()));
     const std::uint32_t route = lane_.add_route(with_pipelines(hops), {}, {.ceiling = ceiling});
-    flows_.push_back({tree.job, tree.server, part, tree.packet, {hops.begin(), hops.end()}, route, offset, tail});
+    flows_.push_back({tree.job, tree.server, part, tree.packet, {hops.begin(), hops.end()}, route, offset, tail, tree.window});
   }
 
   // A switch that handles so many packets a second is one more link, of as many bytes, for each packet that comes to it.
@@ -200,15 +218,18 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     end_rounds(j);
   }
   void start(std::uint32_t f) {
-    const Send& send = flows_[f].sends.front();
-    lane_.start(flows_[f].route, std::llround(static_cast<double>(send.bytes) * site_.wire_share), std::max(network_.now(), send.at), f);
+    Send& send = flows_[f].sends.front();
+    send.at = std::max(network_.now(), send.at);
+    lane_.start(flows_[f].route, std::llround(static_cast<double>(send.bytes) * site_.wire_share), send.at, f);
   }
   void flow_ended(std::uint32_t f) {
     Flow& flow = flows_[f];
     JobState& state = states_[flow.job];
     Round& round = state.rounds[static_cast<std::size_t>(flow.sends.front().round - state.first_round)];
     const SimTime overhead = jobs_[flow.job].owner ? SimTime{} : site_.hardware.receive_overhead;
-    round.end = std::max(round.end, network_.now() + flow.tail + overhead);
+    const Send& send = flow.sends.front();
+    const SimTime early = flow.window.ends_early(send.bytes / flow.packet.count, network_.now() - send.at);
+    round.end = std::max(round.end, network_.now() + flow.tail + overhead - early);
     --round.running;
     flow.sends.pop_front();
     if (!flow.sends.empty()) start(f);

@@ -71,6 +71,27 @@ TEST_CASE("in-network: packet and flow agree to 10 % where nothing is lost or ma
         doctest::Approx(us(star(8, 8, NetworkKind::packet), switchml, 4_MB)).epsilon(0.02));
 }
 
+TEST_CASE("in-network: SwitchML's last window goes at the rate of its links, however few slots, on both networks") {
+  // A packet of 180 B takes 14.4 ns on a link, and is back 2 x 20 us and two links later: longer than the 7.37 us of all 512 slots. So
+  // q windows take a round trip each, and the rest one more and 14.4 ns for each packet but the first.
+  const auto closed_form = [](int packets, int slots) {
+    const double each = 180 * 8 / 100e3, round_trip = 40 + 2 * each;
+    return ((packets - 1) / slots + 1) * round_trip + (packets - 1) % slots * each;
+  };
+  AlgorithmChoice few{"switchml"};
+  few.switchml.slots = 64;
+  for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+    CAPTURE(name_of(network));
+    Scenario s = star(4, 4, network);
+    s.fabric.spec.emplace<Star>(Star{.nodes = 4, .host_link = {100_Gbps, 20_us}});
+    for (const int packets : {1, 100, 512, 513, 1024, 3000}) {
+      CAPTURE(packets);
+      CHECK(us(s, AlgorithmChoice{"switchml"}, Bytes{packets * 128}) == doctest::Approx(closed_form(packets, 512)).epsilon(5e-3));
+      CHECK(us(s, few, Bytes{packets * 128}) == doctest::Approx(closed_form(packets, 64)).epsilon(5e-3));
+    }
+  }
+}
+
 TEST_CASE("in-network: packets to a switch take the ECMP paths that flow takes, whatever the seed and the policy") {
   // Of five workers on other leaves two or more share one of the two cables to the switch that adds, or none do.
   Json json = Json::parse(R"({"schema": 1, "name": "racks", "fabric": {"type": "fat_tree", "leaves": 4, "nodes_per_leaf": 3, "spines": 2,
