@@ -1,10 +1,12 @@
 #include "sim/cli/calibrated.hpp"
 
 #include "kernels/base/plural.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace weft {
 namespace {
@@ -27,12 +29,12 @@ std::string name_in_notes(const Row& row) {
                       : fmt::format("{} {}", row.algorithm, to_string(row.size));
 }
 
-// Inside servers, between them, or both: as the row's ranks are placed one server after the other.
-std::vector<std::string> paths_of(int ranks, int gpus) {
-  std::vector<std::string> out;
-  if (gpus > 1) out.emplace_back("server");
-  if (ranks > gpus) out.emplace_back("network");
-  return out;
+int servers_of(const Scenario& scenario, int ranks) {
+  const int gpus = scenario.server.gpu_count();
+  if (scenario.placement.policy == PlacementPolicy::linear) return (ranks + gpus - 1) / gpus;
+  std::set<int> servers;
+  for (const int endpoint : place(scenario.placement, ranks, scenario.fabric.spec, scenario.server)) servers.insert(endpoint / gpus);
+  return static_cast<int>(servers.size());
 }
 
 // "mpich" of "mpi(library=mpich)"; empty: the profile's.
@@ -46,10 +48,16 @@ std::string library_in(const std::string& label) {
 
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
 
+template <class Value>
+const Value& value_for(std::string_view collective, const std::map<std::string, Value>& known, const Value& otherwise) {
+  const auto at = known.find(std::string(collective));
+  return at == known.end() ? otherwise : at->second;
+}
+
 std::string range_of(const Calibration& c) {
   const auto [fewest, most] = std::ranges::minmax(c.ranks);
   return fmt::format("{} by {} of {} to {} on {} ranks", fmt::join(c.collectives, ", "), fmt::join(c.algorithms, ", "),
-                     to_string(c.smallest), to_string(c.largest),
+                     to_string(c.sizes.smallest), to_string(c.sizes.largest),
                      fewest == most ? fmt::format("{}", fewest) : fmt::format("{} to {}", fewest, most));
 }
 
@@ -58,21 +66,31 @@ std::string range_of(const Calibration& c) {
 std::optional<Calibration> calibration_in(const Json& json) {
   if (!json.is_object() || !json.contains("valid_for") || !json.at("valid_for").is_object()) return {};
   const Json& valid = json.at("valid_for");
-  const auto sizes = list_in<std::string>(valid, "size");
+  const auto known_of = [&](const char* key, const std::string& collective) {
+    return valid.contains(key) && valid.at(key).is_object() && valid.at(key).contains(collective);
+  };
+  const auto sizes_in = [](const std::vector<std::string>& both) {
+    return Calibration::Sizes{parse_bytes(both.at(0)), parse_bytes(both.at(1))};
+  };
   Calibration out{.collectives = list_in<std::string>(valid, "collectives"),
                   .algorithms = list_in<std::string>(valid, "algorithms"),
                   .libraries = list_in<std::string>(valid, "libraries"),
                   .paths = list_in<std::string>(valid, "paths"),
                   .ranks = list_in<int>(valid, "ranks"),
+                  .nodes = list_in<int>(valid, "nodes"),
                   .ranks_of = {},
-                  .smallest = {},
-                  .largest = {}};
-  if (out.collectives.empty() || out.ranks.empty() || sizes.size() != 2) return {};
-  for (const std::string& collective : out.collectives)
-    if (valid.contains("ranks_of") && valid.at("ranks_of").is_object())
-      if (auto ranks = list_in<int>(valid.at("ranks_of"), collective.c_str()); !ranks.empty()) out.ranks_of[collective] = std::move(ranks);
+                  .sizes = {},
+                  .sizes_of = {}};
+  if (out.collectives.empty() || out.ranks.empty()) return {};
   try {
-    out.smallest = parse_bytes(sizes[0]), out.largest = parse_bytes(sizes[1]);
+    out.sizes = sizes_in(list_in<std::string>(valid, "size"));
+    for (const std::string& collective : out.collectives) {
+      if (known_of("ranks_of", collective))
+        if (auto ranks = list_in<int>(valid.at("ranks_of"), collective.c_str()); !ranks.empty())
+          out.ranks_of[collective] = std::move(ranks);
+      if (known_of("sizes_of", collective))
+        out.sizes_of[collective] = sizes_in(list_in<std::string>(valid.at("sizes_of"), collective.c_str()));
+    }
     if (const auto error = json.find("held_out_error"); error != json.end() && error->is_object()) {
       out.held_out = error->value("points", 0);
       out.median = error->value("median", 0.0), out.p95 = error->value("p95", 0.0);
@@ -83,18 +101,37 @@ std::optional<Calibration> calibration_in(const Json& json) {
   return out;
 }
 
-const std::vector<int>& Calibration::ranks_for(std::string_view collective) const {
-  const auto known = ranks_of.find(std::string(collective));
-  return known == ranks_of.end() ? ranks : known->second;
+const std::vector<int>& Calibration::ranks_for(std::string_view collective) const { return value_for(collective, ranks_of, ranks); }
+
+const Calibration::Sizes& Calibration::sizes_for(std::string_view collective) const { return value_for(collective, sizes_of, sizes); }
+
+std::vector<std::string> beyond_scale(const Calibration& c, const Scenario& scenario, std::string_view collective, int ranks) {
+  std::vector<std::string> out;
+  const auto outside = [](int value, const std::vector<int>& known) {
+    const auto [fewest, most] = std::ranges::minmax(known);
+    return value < fewest || value > most;
+  };
+  const std::vector<int>& known = c.ranks_for(collective);
+  const bool other_ranks = outside(ranks, known);
+  if (other_ranks) out.push_back(fmt::format("{} ranks (fitted: {})", ranks, fmt::join(known, ", ")));
+  const int servers = servers_of(scenario, ranks);
+  if (!other_ranks && !c.nodes.empty() && outside(servers, c.nodes))
+    out.push_back(fmt::format("{} (fitted: {})", counted(servers, "server"), fmt::join(c.nodes, ", ")));
+  if (c.paths.empty()) return out;
+  const auto needs = [&](const char* path) {
+    if (!has(c.paths, path)) out.push_back(fmt::format("paths of the {} (fitted: {})", path, fmt::join(c.paths, ", ")));
+  };
+  if (ranks > servers) needs("server");
+  if (servers > 1) needs("network");
+  return out;
 }
 
 std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scenario& scenario) {
-  std::vector<std::string> out;
-  const std::vector<int>& ranks = row.collective ? c.ranks_for(name_of(*row.collective)) : c.ranks;
-  const auto [fewest, most] = std::ranges::minmax(ranks);
-  if (row.ranks < fewest || row.ranks > most) out.push_back(fmt::format("{} ranks (fitted: {})", row.ranks, fmt::join(ranks, ", ")));
-  if (!row.training && (row.size < c.smallest || row.size > c.largest))  // a step has messages of many sizes
-    out.push_back(fmt::format("{} (fitted: {} to {})", to_string(row.size), to_string(c.smallest), to_string(c.largest)));
+  const std::string_view collective = row.collective ? name_of(*row.collective) : "";
+  std::vector<std::string> out = beyond_scale(c, scenario, collective, row.ranks);
+  const auto& [smallest, largest] = c.sizes_for(collective);
+  if (!row.training && (row.size < smallest || row.size > largest))  // a step has messages of many sizes
+    out.push_back(fmt::format("{} (fitted: {} to {})", to_string(row.size), to_string(smallest), to_string(largest)));
   if (!row.collective || row.training) return out;
   if (const std::string name(name_of(*row.collective)); !has(c.collectives, name))
     out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.collectives, ", ")));
@@ -103,9 +140,6 @@ std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scen
     out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.algorithms, ", ")));
   if (const std::string library = library_in(row.algorithm); !library.empty() && !c.libraries.empty() && !has(c.libraries, library))
     out.push_back(fmt::format("library {} (fitted: {})", library, fmt::join(c.libraries, ", ")));
-  if (c.paths.empty()) return out;
-  for (const std::string& path : paths_of(row.ranks, scenario.server.gpu_count()))
-    if (!has(c.paths, path)) out.push_back(fmt::format("paths of the {} (fitted: {})", path, fmt::join(c.paths, ", ")));
   return out;
 }
 

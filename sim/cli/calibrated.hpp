@@ -17,21 +17,30 @@ namespace weft {
 // What `weft calibrate` wrote into a profile.
 struct Calibration {
   std::vector<std::string> collectives, algorithms;
-  std::vector<std::string> libraries;  // of MPI, whose choices were simulated; empty: no measurement asked for any
-  std::vector<std::string> paths;      // "server" (between GPUs of one), "network"
-  std::vector<int> ranks;
+  std::vector<std::string> libraries;                // of MPI, whose choices were simulated; empty: no measurement asked for any
+  std::vector<std::string> paths;                    // "server" (between GPUs of one), "network"
+  std::vector<int> ranks, nodes;                     // nodes empty: not known
   std::map<std::string, std::vector<int>> ranks_of;  // by collective; of those that are not there `ranks` are all that is known
-  Bytes smallest, largest;
-  int held_out = 0;  // points
+  struct Sizes {
+    Bytes smallest, largest;
+  };
+  Sizes sizes;
+  std::map<std::string, Sizes> sizes_of;  // likewise
+  int held_out = 0;                       // points
   double median = 0, p95 = 0;
 
   const std::vector<int>& ranks_for(std::string_view collective) const;
+  const Sizes& sizes_for(std::string_view collective) const;
 };
 
 // Of the object "calibration" of a profile; nothing if it does not say what it is valid for.
 std::optional<Calibration> calibration_in(const Json& json);
 
-// "16 ranks (fitted: 2)", ...: what of the row the calibration does not cover. Sizes and ranks between those fitted are covered.
+// "16 ranks (fitted: 2)", "8 servers (fitted: 1, 2)", ...: what of the cluster that the scenario places so many ranks on.
+std::vector<std::string> beyond_scale(const Calibration& calibration, const Scenario& scenario, std::string_view collective, int ranks);
+
+// The same of the row, and its size, algorithm, ...: what of it the calibration does not cover. Sizes and ranks between those fitted are
+// covered.
 std::vector<std::string> beyond(const Calibration& calibration, const Row& row, const Scenario& scenario);
 
 // What goes below the table: for each case its profile's calibration, and the rows beyond it. `calibration_of`: by a profile's name.

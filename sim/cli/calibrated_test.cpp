@@ -42,6 +42,26 @@ TEST_CASE("calibrated: ranks are covered by those that their own collective was 
   CHECK(beyond(*c, row, Scenario{}).empty());
 }
 
+TEST_CASE("calibrated: so are sizes, and of as many ranks the servers that they are placed on") {
+  Json of_two = calibration;
+  of_two["valid_for"].update({{"collectives", {"allreduce", "alltoall"}},
+                              {"nodes", {2, 4}},
+                              {"sizes_of", {{"allreduce", {"64KiB", "1MiB"}}, {"alltoall", {"8B", "1KiB"}}}}});
+  const auto c = calibration_in(of_two);
+  Row row = row_of(4, 1_KiB);
+  row.collective = Collective::allreduce;
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"1KiB (fitted: 64KiB to 1MiB)"});
+  row.collective = Collective::alltoall;
+  CHECK(beyond(*c, row, Scenario{}).empty());
+  Scenario scenario;
+  scenario.fabric.spec = Star{.nodes = 8};
+  scenario.server = server_preset("v100_nvlink");  // of eight GPUs
+  CHECK(beyond_scale(*c, scenario, "alltoall", 2) == Lines{"1 server (fitted: 2, 4)", "paths of the server (fitted: network)"});
+  scenario.placement.policy = PlacementPolicy::round_robin;
+  CHECK(beyond_scale(*c, scenario, "alltoall", 2).empty());  // one on each of two
+  CHECK(beyond_scale(*c, scenario, "alltoall", 8) == Lines{"8 servers (fitted: 2, 4)"});
+}
+
 TEST_CASE("calibrated: of an algorithm that chooses, what it chose may be what was fitted") {
   const auto c = calibration_in(calibration);
   Row row = row_of(4, 64_KiB);

@@ -86,19 +86,20 @@ class Advisor {
 
 std::string rounded_percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.1 ? 1 : 0); }
 
-// Whether the profile was fitted to measurements of this algorithm's like: of the collective, and of no fewer and no more ranks.
+// Whether the profile was fitted to measurements of this algorithm's like: of the collective, on as many ranks and servers.
 bool is_fitted(const Calibration& calibration, const Scenario& scenario, const AlgorithmChoice& algorithm) {
   const auto has = [](const std::vector<std::string>& list, std::string_view name) { return std::ranges::find(list, name) != list.end(); };
-  const auto [fewest, most] = std::ranges::minmax(calibration.ranks_for(name_of(scenario.workload.collective)));
-  const int ranks = scenario.workload.ranks;
-  return has(calibration.algorithms, algorithm.name) && has(calibration.collectives, name_of(scenario.workload.collective)) &&
-         ranks >= fewest && ranks <= most;
+  const std::string_view collective = name_of(scenario.workload.collective);
+  return has(calibration.algorithms, algorithm.name) && has(calibration.collectives, collective) &&
+         beyond_scale(calibration, scenario, collective, scenario.workload.ranks).empty();
 }
 
 // How far the lead is beyond what the profile's own errors may explain: of algorithms that it was not fitted to they say nothing.
 std::string how_sure(const Advisor& a, const AdvisedRange& range, const std::optional<Calibration>& calibration) {
   if (range.alone) return "alone";
   if (!calibration || calibration->held_out == 0) return "by the model";
+  const auto& [smallest, largest] = calibration->sizes_for(name_of(a.scenario().workload.collective));
+  if (range.to < smallest || range.from > largest) return "by the model";
   for (const std::size_t each : {range.candidate, range.runner_up})
     if (!is_fitted(*calibration, a.scenario(), a.candidates()[each])) return "by the model";
   if (range.ahead > calibration->p95) return "sure";
@@ -191,9 +192,10 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
   if (calibration && calibration->held_out > 0 &&
       !std::ranges::all_of(advisor.candidates(), [&](const AlgorithmChoice& c) { return is_fitted(*calibration, s, c); }))
     out << fmt::format(
-        "# by the model: hardware {} was fitted to measurements of {} by {} on {} ranks only; what others cost was not measured\n",
+        "# by the model: hardware {} was fitted to measurements of {} by {} on {} ranks{} only; what others cost was not measured\n",
         s.hardware.name, fmt::join(calibration->collectives, ", "), fmt::join(calibration->algorithms, ", "),
-        fmt::join(calibration->ranks, ", "));
+        fmt::join(calibration->ranks, ", "),
+        calibration->nodes.empty() ? "" : fmt::format(" of {} servers", fmt::join(calibration->nodes, ", ")));
   if (!calibration || calibration->held_out == 0)
     out << fmt::format("# hardware {} was not fitted to measurements with points held out: how sure this is, nobody has measured\n",
                        s.hardware.name);

@@ -55,6 +55,7 @@ Json valid_range(const std::vector<FitPoint>& points) {
   std::set<std::string> paths;  // as `weft run` asks for them (sim/cli/calibrated.hpp)
   std::set<int> ranks, nodes;
   std::map<std::string, std::set<int>> ranks_of;  // by collective
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes_of;
   std::int64_t smallest = INT64_MAX, largest = 0;
   for (const FitPoint& p : points) {
     collectives.insert(p.measured.collective);
@@ -65,7 +66,10 @@ Json valid_range(const std::vector<FitPoint>& points) {
     if (p.setup.nodes > 0) nodes.insert(p.setup.nodes);
     if (p.setup.nodes > 1) paths.insert("network");
     if (p.setup.nodes > 0 && p.setup.ranks > p.setup.nodes) paths.insert("server");
-    smallest = std::min(smallest, p.measured.size_bytes), largest = std::max(largest, p.measured.size_bytes);
+    const std::int64_t size = p.measured.size_bytes;
+    smallest = std::min(smallest, size), largest = std::max(largest, size);
+    auto& [least, most] = sizes_of.try_emplace(p.measured.collective, size, size).first->second;
+    least = std::min(least, size), most = std::max(most, size);
   }
   Json out = {{"collectives", collectives},
               {"algorithms", algorithms},
@@ -74,7 +78,11 @@ Json valid_range(const std::vector<FitPoint>& points) {
               {"paths", paths},
               {"size", {to_string(Bytes{smallest}), to_string(Bytes{largest})}}};
   if (!libraries.empty()) out["libraries"] = libraries;
-  if (ranks_of.size() > 1) out["ranks_of"] = ranks_of;
+  if (ranks_of.size() > 1) {
+    out["ranks_of"] = ranks_of;
+    for (const auto& [collective, sizes] : sizes_of)
+      out["sizes_of"][collective] = {to_string(Bytes{sizes.first}), to_string(Bytes{sizes.second})};
+  }
   return out;
 }
 
