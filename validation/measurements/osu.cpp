@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 namespace weft {
@@ -103,6 +104,13 @@ void read_row(std::size_t line, std::string_view text, const OsuTable& table, Ro
   sink.add(line, std::move(row));
 }
 
+// It begins with a size, whatever became of the value: "3 nodes allocated" is no row.
+bool is_osu_row(std::span<const std::string_view> words) {
+  if (are_mostly_numbers(words)) return true;
+  return words.size() > 1 && whole_number_in(words[0]) &&
+         (words.size() == 2 || std::isalpha(static_cast<unsigned char>(words[1].front())) == 0);
+}
+
 void read_rows(const std::vector<OsuLine>& rows, const OsuTable& table, RowSink& sink) {
   for (const OsuLine& row : rows)
     if (&row == &rows.back() && is_last_cut(rows, table))
@@ -139,7 +147,7 @@ void read_osu(std::string_view text, RowSink& sink) {
       table.has_validation = line.find("Validation") != line.npos;
       if (!table.known) sink.problem(i + 1, fmt::format("the values must be in {}, the columns are \"{}\"", unit, trimmed(line.substr(1))));
     } else if (table.known && !line.empty() && !line.starts_with('#')) {
-      if (are_mostly_numbers(words_in(line))) rows.push_back({i + 1, line});
+      if (is_osu_row(words_in(line))) rows.push_back({i + 1, line});
     }
   }
   read_rows(rows, table, sink);

@@ -95,7 +95,7 @@ TEST_CASE("OSU: what MPI and schedulers print among the rows is passed over, cut
     CAPTURE(line);
     CHECK(parse_osu(begin + line + "\n16  21.5\n").rows.size() == 2);
   }
-  for (const std::string line : {"16", "16  2x.5", "1o6  21.5", "16  nan"}) {
+  for (const std::string line : {"16", "16  2x.5", "1o6  21.5", "16  nan", "16  21,5", "16  ***", "16  -", "16  21,5  20,1  22,7  1000"}) {
     CAPTURE(line);
     CHECK(problems_of_osu(begin + line + "\n") == Lines{fmt::format("f:5: must be a size in bytes and a number, got \"{}\"", line)});
   }
