@@ -231,7 +231,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   const Fabric& fabric = *parts_->fabric;
   const HardwareProfile& of_rank = options.hardware ? *options.hardware : scenario.hardware;
   const HardwareProfile hardware =
-      scenario.server.cores > 0 ? of_rank.with_cache_of(ranks_of_fullest_socket(scenario.server, fabric, parts_->jobs)) : of_rank;
+      scenario.server.cores > 0 ? of_rank.shared_by(ranks_of_fullest_socket(scenario.server, fabric, parts_->jobs)) : of_rank;
   std::vector<SizedJob> ready;
   for (PlacedJob& job : parts_->jobs) choose_for_size(job, size, hardware, parts_->ground());
   if (options.regime) parts_->jobs.front().regime = *options.regime;
@@ -293,6 +293,12 @@ Row Experiment::run(Bytes size, const Options& options) {
   if (const Bytes buffer = scenario.packet.value_or(PacketSettings{}).switch_buffer; row.packet && row.packet->switch_high_water > buffer)
     note(fmt::format("{} held up to {} where its switch_buffer is {}: a real switch would have dropped packets", row.packet->fullest_switch,
                      to_string(row.packet->switch_high_water), to_string(buffer)));
+  if (scenario.network != NetworkKind::flow &&
+      std::ranges::any_of(parts_->jobs, [](const PlacedJob& job) { return job.regime.protocol != NcclProtocol::automatic; }))
+    note(
+        fmt::format("on {} NCCL begins a message when the one before it has arrived, on flow when its bytes have left: trees and chains of "
+                    "many pieces take longer by what the path's latency is for each",
+                    name_of(scenario.network)));
   if (activity && row.training && row.training->events > SimTime{})
     note("the report, the details and the timeline show the steps without checkpoints and events");
   if (activity && row.training && row.training->merged && may_run_apart(scenario, ready, hardware))
