@@ -55,9 +55,10 @@ BitsPerSecond HardwareProfile::copy_rate_for(Bytes message) const {
   return rate_of(message, {copy_rate, copy_rate_beyond_cache, copy_rate_in_memory}, {reduce_cache, last_level_cache});
 }
 
-HardwareProfile HardwareProfile::with_cache_of(int ranks) const {
+HardwareProfile HardwareProfile::shared_by(int ranks) const {
   HardwareProfile out = *this;
   if (last_level_cache.count != INT64_MAX) out.last_level_cache.count = std::max<std::int64_t>(1, last_level_cache.count / ranks);
+  if (copy_rate_in_memory.count != 0) out.copy_rate_in_memory.count = std::max<std::int64_t>(1, copy_rate_in_memory.count / ranks);
   return out;
 }
 

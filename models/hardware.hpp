@@ -97,7 +97,7 @@ struct HardwareProfile {
   BitsPerSecond reduce_rate_in_memory{0};   // 0: as beyond the cache
   BitsPerSecond copy_rate{0};               // 0: copies take no time
   BitsPerSecond copy_rate_beyond_cache{0};  // 0: as in cache
-  BitsPerSecond copy_rate_in_memory{0};     // 0: as beyond the cache
+  BitsPerSecond copy_rate_in_memory{0};     // of all ranks of a socket together; 0: as beyond the cache
   Bytes fresh_buffer{32 << 20};             // glibc's largest M_MMAP_THRESHOLD
   BitsPerSecond page_fault_rate{0};         // 0: pages cost no time
   double initial_copies = 0;
@@ -133,7 +133,7 @@ struct HardwareProfile {
   // The rates at which a collective of this message size reduces and copies.
   BitsPerSecond reduce_rate_for(Bytes message) const;
   BitsPerSecond copy_rate_for(Bytes message) const;
-  HardwareProfile with_cache_of(int ranks) const;    // which have its last level between them
+  HardwareProfile shared_by(int ranks) const;        // of a socket, which have its last level of cache and its memory between them
   HardwareProfile for_message(Bytes message) const;  // reduces and copies at those rates
   // A core copies what takes this way, where copies take time.
   static bool is_copied(PathClass way) { return way == PathClass::pcie || way == PathClass::sockets; }

@@ -76,8 +76,14 @@ TEST_CASE("hardware: there are three levels of working sets, and a larger one is
   CHECK(profile.copy_rate_for(64_MiB).count == doctest::Approx(2 * 80e9 / (1 + 4)));
   CHECK(HardwareProfile{}.copy_rate_for(1_GiB) == BitsPerSecond{0});
   // Of the 4 MiB that each of eight has of it a quarter goes at 80 Gb/s: of 8 MiB an eighth, and half in memory.
-  CHECK(profile.with_cache_of(8).reduce_rate_for(8_MiB).count == doctest::Approx(8 * 80e9 / (1 + 3 * 2 + 4 * 4)));
-  CHECK(HardwareProfile{}.with_cache_of(8).last_level_cache == HardwareProfile{}.last_level_cache);
+  CHECK(profile.shared_by(8).reduce_rate_for(8_MiB).count == doctest::Approx(8 * 80e9 / (1 + 3 * 2 + 4 * 4)));
+  CHECK(HardwareProfile{}.shared_by(8).last_level_cache == HardwareProfile{}.last_level_cache);
+  // What is copied in memory goes at a quarter of its rate where four ranks share it; one alone is no faster than in its cache.
+  profile.copy_rate_in_memory = 160_Gbps;
+  CHECK(profile.shared_by(1).copy_rate_for(64_MiB) == 80_Gbps);
+  CHECK(profile.shared_by(4).copy_rate_for(8_MiB) == 80_Gbps);
+  CHECK(profile.shared_by(4).copy_rate_for(16_MiB).count == doctest::Approx(2 * 80e9 / (1 + 2)));
+  CHECK(HardwareProfile{}.shared_by(4).copy_rate_in_memory == BitsPerSecond{0});
 }
 
 TEST_CASE("hardware: all messages may use more of the wire than their bytes, those below the threshold more still") {

@@ -6,11 +6,11 @@
 
 using namespace weft;
 
-TEST_CASE("hosts of cores: the ranks on a socket have its last level of cache between them") {
+TEST_CASE("hosts of cores: the ranks on a socket have its last level of cache and its memory between them") {
   const auto us_with = [](int cores) {
     Json json = Json::parse(
         R"({"schema": 1, "name": "host", "fabric": {"type": "star", "nodes": 1, "link": {"bandwidth": "100Gbps", "latency": "500ns"}},
-      "hardware": {"profile": "ideal", "copy_rate": "80Gbps", "reduce_cache": "1MiB", "copy_rate_in_memory": "8Gbps", "last_level_cache": "4MiB"},
+      "hardware": {"profile": "ideal", "copy_rate": "80Gbps", "reduce_cache": "1MiB", "copy_rate_in_memory": "16Gbps", "last_level_cache": "4MiB"},
       "workload": {"collective": "allgather", "algorithm": "ring", "size": "4MiB", "ranks": 2}})");
     json["server"] = Json{{"preset", "cpu_host"}, {"cores", cores}};
     const Scenario s = cases_of(json).front().scenario;
@@ -21,6 +21,6 @@ TEST_CASE("hosts of cores: the ranks on a socket have its last level of cache be
   const double half = (2 << 20) / 1e3;  // of the message, in bytes of a nanosecond
   // Each core on a socket of its own: all 4 MiB are in its cache. 64 GB/s and 130 ns, then 10 GB/s.
   CHECK(us_with(2) == doctest::Approx(half / 64 + 0.13 + half / 10).epsilon(1e-6));
-  // Both on one: of their 4 MiB 2 are in the cache, so half of what is copied goes at 10 and half at 1 GB/s.
+  // Both on one: of their 4 MiB 2 are in the cache, so half of what is copied goes at 10 and half at 1 GB/s, of 2 for both.
   CHECK(us_with(4) == doctest::Approx(half / 64 + 0.05 + half / 2 / 10 + half / 2 / 1).epsilon(1e-6));
 }

@@ -169,9 +169,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
               "NVLink nor a NIC brings."),
           optional_as<RateOrThat<word_copy_rate>>("copy_rate_beyond_cache", &H::copy_rate_beyond_cache,
                                                   "The bytes that it copies in a second of what does not fit into reduce_cache."),
-          optional_as<RateOrThat<word_copy_rate_beyond_cache>>(
-              "copy_rate_in_memory", &H::copy_rate_in_memory,
-              "The bytes that it copies in a second of what does not fit into last_level_cache."),
+          optional_as<RateOrThat<word_copy_rate_beyond_cache>>("copy_rate_in_memory", &H::copy_rate_in_memory,
+                                                               "The bytes that it copies in a second of what does not fit into "
+                                                               "last_level_cache; the ranks on a socket of the server cpu_host "
+                                                               "have it between them."),
           optional_as<SizeOrNever>("fresh_buffer", &H::fresh_buffer,
                                    "Buffers of this size and more, for what arrives in one step to be reduced and for copies of the "
                                    "message, are allocated afresh in every call, as glibc does above 32 MiB."),

@@ -360,6 +360,13 @@ TEST_CASE("fit: what hosts do of MPI's protocols is fitted by default where it w
   CHECK_FALSE(fits({ring}, "page_fault_rate"));
   ring.size = 64_MiB;
   CHECK(fits({ring}, "page_fault_rate"));
+  MeasuredSetup gather = ring;
+  gather.collective = "allgather", gather.size = 8_MiB;
+  CHECK_FALSE(fits({gather}, "copy_rate_in_memory"));
+  gather.nodes = 2;  // four ranks on each, whose messages are together as large as a host's cache
+  CHECK(fits({gather}, "copy_rate_in_memory"));
+  CHECK(fits({gather}, "last_level_cache"));
+  CHECK_FALSE(fits({gather}, "reduce_rate_in_memory"));
   ring.nodes = 1;  // within one server there is no library's buffer
   CHECK_FALSE(fits({ring}, "eager_copy_rate"));
 }

@@ -80,6 +80,21 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("large calls: what fits into a cache is the whole call's message, not that of the smaller ones") {
+  Simulator star = simulator_on(star_of_128, 100), hosts = simulator_on(star_of_128, 100, R"({"preset": "cpu_host", "cores": 4})");
+  HardwareProfile costs = some_costs();
+  costs.reduce_cache = costs.last_level_cache = 32_MiB;
+  costs.reduce_rate_beyond_cache = costs.reduce_rate_in_memory = BitsPerSecond{20'000'000'000};
+  costs.copy_rate = BitsPerSecond{100'000'000'000}, costs.copy_rate_beyond_cache = BitsPerSecond{30'000'000'000};
+  costs.initial_copies = 1;
+  for (const std::int64_t size : {24 << 20, 40 << 20, 64 << 20, 256 << 20}) {
+    CAPTURE(size);
+    const MeasuredSetup e{"allreduce", parse_algorithm("ring"), 128, Bytes{size}};
+    CHECK(off(star, e, 1, costs) < 0.01);
+    CHECK(off(hosts, e, 4, costs) < 0.03);
+  }
+}
+
 TEST_CASE("large calls: so are NCCL's rings, trees, NVLS trees and all-to-alls") {
   Simulator servers =
       simulator_on(R"({"type": "star", "nodes": 32, "link": {"bandwidth": "100Gbps", "latency": "500ns"}})", 1000, "\"dgx_h100\"");

@@ -31,7 +31,8 @@ constexpr std::size_t most_simulators = 24;      // pointers are differentiated 
 // hop's.
 constexpr double least_rendezvous = 2 << 10;
 
-// Nothing is faster out of the cache than in it, and a nearer cache is no larger than the one behind it.
+// Nothing is faster out of the cache than in it (but a socket's memory than one of its cores), and a nearer cache is no larger than the one
+// behind it.
 void keep_physical(HardwareProfile& hardware) {
   const auto not_above = [](BitsPerSecond& rate, BitsPerSecond nearer) {
     if (rate.count > 0 && nearer.count > 0) rate = std::min(rate, nearer);
@@ -39,7 +40,6 @@ void keep_physical(HardwareProfile& hardware) {
   not_above(hardware.reduce_rate_beyond_cache, hardware.reduce_rate);
   not_above(hardware.reduce_rate_in_memory, hardware.reduce_rate_beyond_cache);
   not_above(hardware.copy_rate_beyond_cache, hardware.copy_rate);
-  not_above(hardware.copy_rate_in_memory, hardware.copy_rate_beyond_cache);
   if (hardware.reduce_cache < HardwareProfile{}.reduce_cache)
     hardware.reduce_cache = std::min(hardware.reduce_cache, hardware.last_level_cache);
 }
@@ -51,9 +51,13 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
     : open_(open), points_(std::move(points)), parameters_(open.parameters()), simulators_(std::move(simulators)), precision_(precision) {
   double largest = 1;
   for (const FitPoint* p : points_) largest = std::max(largest, static_cast<double>(p->measured.size_bytes));
+  int most_on_a_host = 1;
+  for (const FitPoint* p : points_)
+    if (p->setup.nodes > 0) most_on_a_host = std::max(most_on_a_host, p->setup.ranks / p->setup.nodes);
   const bool of_nccl = std::ranges::any_of(points_, [](const FitPoint* p) { return p->setup.algorithm.name == "nccl"; });
   for (FitParameter& p : parameters_) {  // a threshold outside of what was measured makes no difference
     if (p.unit == Unit::bytes) p.low = std::max(16.0, p.low), p.high = 2 * std::max(p.low, largest);
+    if (p.name == "last_level_cache") p.high *= most_on_a_host;
     if (p.name == "rendezvous_threshold" && of_nccl) p.low = least_rendezvous, p.high = std::max(p.low, p.high);
   }
 }

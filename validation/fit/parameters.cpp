@@ -76,6 +76,12 @@ HardwareParameter factor_parameter(std::string name, double low, double high, Un
 
 bool reduces(const MeasuredSetup& e) { return e.collective == "allreduce" || e.collective == "reduce_scatter" || e.collective == "reduce"; }
 
+// What the ranks of a host work on together is more than the last level of a host's cache usually holds.
+bool leaves_cache(const MeasuredSetup& e) {
+  const std::int64_t of_a_host = e.nodes > 0 ? std::max(1, e.ranks / e.nodes) : 1;
+  return static_cast<double>(e.size.count * of_a_host) >= usual_of_hosts("last_level_cache")->value;
+}
+
 }  // namespace
 
 const std::vector<HardwareParameter>& hardware_parameters() {
@@ -146,15 +152,17 @@ std::optional<Usual> usual_of_hosts(std::string_view parameter) {
   // (Google; converged-computing), each fitted to all-reduces or broadcasts on several numbers of hosts. What a core copies of messages
   // within its host, while all others do so too, likewise: 9 Gb/s (AlaSKA) and 15 (CSD3; stackhpc/hpc-tests), 19 and 47 (ABCI), 21 (Azure
   // HB120, Google c2d), 26 (ORFEO), 30 and 92 (Alps). In memory all-gathers of 32 ranks on each of two hosts received 0.7 GB/s a rank of
-  // more than 8 MiB (AlaSKA, CSD3), ring all-reduces of 36 on each of four passed 1.1 to 1.3 GB/s, their sums included (Oracle
-  // BM.Optimized3.36, Open MPI, a single noisy series). Two hosts of 32 ranks each pack, unpack and sort 190 pieces in an all-to-all of
-  // Bruck, and what it takes of few bytes longer than its messages comes to 65 ns (CSD3) and 130 ns (AlaSKA, older processors) of each.
+  // more than 8 MiB, 90 Gb/s a socket (AlaSKA, CSD3), ring all-reduces of 36 on each of four passed 1.1 to 1.3 GB/s, their sums included
+  // (Oracle BM.Optimized3.36, Open MPI, a single noisy series), 173 Gb/s a socket, and of 8 ranks on each of 2 to 16 hosts 45 Gb/s, 180 a
+  // socket (ABCI), while 4 a host, of 22 Gb/s each, were no slower in memory: the geometric mean of the four. Two hosts of 32 ranks each
+  // pack, unpack and sort 190 pieces in an all-to-all of Bruck, and what it takes of few bytes longer than its messages comes to 65 ns
+  // (CSD3) and 130 ns (AlaSKA, older processors) of each.
   static const std::map<std::string_view, Usual> all = {
       {"wire_efficiency", {0.9, 0.3}},        {"reduce_rate", {190e9, 0.3}},     {"reduce_rate_beyond_cache", {100e9, 0.3}},
       {"reduce_rate_in_memory", {90e9, 0.3}}, {"reduce_cache", {1 << 20, 0.15}}, {"last_level_cache", {32 << 20, 0.15}},
       {"page_fault_rate", {24e9, 0.3}},       {"send_overhead", {0.3e6, 0.15}},  {"initial_copies", {1, 0.3}},
       {"eager_copy_rate", {24e9, 0.15}},      {"handshake", {8e6, 0.15}},        {"sender_share", {0.3, 0.15}},
-      {"call_overhead", {1.3e6, 0.05}},       {"copy_rate", {24e9, 0.3}},        {"copy_rate_in_memory", {10e9, 0.3}},
+      {"call_overhead", {1.3e6, 0.05}},       {"copy_rate", {24e9, 0.3}},        {"copy_rate_in_memory", {125e9, 0.3}},
       {"local_copy", {0.09e6, 0.15}}};
   const auto known = all.find(parameter);
   return known == all.end() ? std::nullopt : std::optional{known->second};
@@ -187,9 +195,13 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
     if (is_point_to_point(e.collective)) continue;
     if (reduces(e)) {
       add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
-      if (e.size >= HardwareProfile{}.fresh_buffer) add({"last_level_cache", "reduce_rate_in_memory", "page_fault_rate"});
+      if (leaves_cache(e)) add({"last_level_cache", "reduce_rate_in_memory"});
+      if (e.size >= HardwareProfile{}.fresh_buffer) add({"page_fault_rate"});
     }
-    if (e.nodes > 0 && e.ranks > e.nodes) add({"copy_rate"});
+    if (e.nodes > 0 && e.ranks > e.nodes) {
+      add({"copy_rate"});
+      if (leaves_cache(e)) add({"last_level_cache", "copy_rate_in_memory"});
+    }
     if (e.collective == "alltoall") add({"local_copy"});
     numbers_of_steps.emplace(e.algorithm.name, e.ranks);
   }

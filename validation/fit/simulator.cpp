@@ -124,6 +124,18 @@ Bytes simulated_as(Bytes size, const HardwareProfile& p, int chunks) {
   return only_links && size.count >= shorter * chunk * chunks ? Bytes{chunk * chunks} : size;
 }
 
+// Those in which a call has as much of its message as another, of which it tells, has in these.
+HardwareProfile with_caches_for(const MeasuredSetup& call, const MeasuredSetup& other, HardwareProfile p) {
+  const double bytes = static_cast<double>(call.size.count) / static_cast<double>(std::max<std::int64_t>(other.size.count, 1));
+  const double ranks_of_server = call.nodes == other.nodes ? static_cast<double>(call.ranks) / other.ranks : 1;
+  const auto scale = [](Bytes& cache, double by) {
+    if (cache.count != INT64_MAX) cache.count = std::llround(static_cast<double>(cache.count) * by);
+  };
+  scale(p.reduce_cache, bytes);
+  scale(p.last_level_cache, bytes * ranks_of_server);
+  return p;
+}
+
 // Behind one another from the first on, and on the same switch: among those of two switches messages meet on links between switches.
 int servers_of_first_switch(const Fabric& fabric, int gpus) {
   Routes routes(fabric, {});
@@ -362,7 +374,7 @@ double Simulator::told_besides_overhead_us(const MeasuredSetup& e, const Hardwar
   const std::vector<ToldFrom>& smaller = told_from(e);
   if (smaller.empty()) return besides_overhead_us(e, hardware, regime, prepared(e));
   double us = 0;
-  for (const ToldFrom& of : smaller) us += of.times * told_besides_overhead_us(of.call, hardware, regime);
+  for (const ToldFrom& of : smaller) us += of.times * told_besides_overhead_us(of.call, with_caches_for(of.call, e, hardware), regime);
   return std::max(us, 0.0);
 }
 
