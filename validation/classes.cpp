@@ -139,7 +139,7 @@ class Representatives {
       if (is_of_hosts(p)) p.set(usual, usual_of_hosts(p.name)->value);
     profiles.push_back(std::move(usual));
     HardwareProfile mean = mean_of(profiles);
-    for (const char* name : {"copy_rate", "copy_rate_in_memory", "last_level_cache"})  // its systems have one rank a host
+    for (const char* name : {"copy_rate", "copy_rate_in_memory", "last_level_cache"})  // nearly all of its systems have one rank a host
       find_hardware_parameter(name)->set(mean, usual_of_hosts(name)->value);
     return {mean, "parameter by parameter the geometric mean of its systems and of what is usual of hosts"};
   }
