@@ -188,6 +188,12 @@ std::vector<Problem> different_programs(const Scenario& scenario, const Algorith
              c.payload != d.payload || c.packet != d.packet)
       out.push_back({at, fmt::format("jobs share the switches: {} and {} must not differ in aggregators, split, slots, payload and packet",
                                      label(choice), label(*first))});
+    else if ((a.framing != b.framing || c.framing != d.framing) && scenario.network == NetworkKind::flow &&
+             scenario.fabric.programmable.packets_per_second > 0)
+      out.push_back(
+          {at, fmt::format("on flow jobs that share switches of so many \"packets_per_second\" must not differ in framing, as {} and "
+                           "{} do; packet simulates them",
+                           label(choice), label(*first))});
   }
   return out;
 }

@@ -525,6 +525,14 @@ TEST_CASE("in-network: programmable switches run one program, with the same memo
         Lines{"f.json: /jobs/0/algorithm: programmable switches run one program at a time: switchml cannot run beside atp",
               "f.json: /jobs/1/algorithm: jobs share the switches: atp(aggregators=7) and atp must not differ in aggregators, split, "
               "slots, payload and packet"});
+  both["jobs"] = Json::parse(R"([{"algorithm": {"name": "atp", "framing": "24B"}}])");
+  CHECK(lines_for(both).empty());
+  both["fabric"]["programmable"] = {{"packets_per_second", 1'000'000}};
+  CHECK(lines_for(both) ==
+        Lines{"f.json: /jobs/0/algorithm: on flow jobs that share switches of so many \"packets_per_second\" must not differ "
+              "in framing, as atp(framing=24B) and atp do; packet simulates them"});
+  both["network"] = "packet";
+  CHECK(lines_for(both).empty());
 }
 
 TEST_CASE("in-network: more at a switch than a packet has bits for is refused before anything runs") {
