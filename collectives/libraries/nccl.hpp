@@ -94,9 +94,10 @@ Schedule nccl_ring_broadcast(const NcclShape&, Rank root);
 Price nccl_ring_broadcast_price(const NcclShape&);
 
 // Sends and receives between all pairs at once. With PXN what goes to another rail's GPU of another server goes first to the GPU of this
-// server that is on that rail, and from there in one message with what the other GPUs have for it (where the message is not cut into
-// channels): no message between servers leaves its rail (NCCL 2.12). Relays pass one of `pieces` on while they get the next: what goes to
-// some of the servers, or cuts of it where there are fewer of them. Pieces + 1 steps, more where the cuts are not as many for each server.
+// server that is on that rail, and from there in one message with what the other GPUs have for it (where neither the message is cut into
+// channels nor its blocks into pieces): no message between servers leaves its rail (NCCL 2.12). Relays pass one of `pieces` on while they
+// get the next: what goes to some of the servers, or cuts of it where there are fewer of them. Pieces + 1 steps, more where the cuts are
+// not as many for each server.
 Schedule nccl_alltoall(const NcclShape&);
 // As many as NCCL's chunks of 128 KiB between servers (NCCL_P2P_NET_CHUNKSIZE) make of a block, up to the eight steps of its buffers.
 int nccl_alltoall_pieces(Bytes block);

@@ -201,7 +201,7 @@ void FlowTrees::Flows::add_job(std::size_t j, const SwitchmlSettings& settings) 
     for (const Hop& hop : path) slowest = std::min(slowest, fabric_.link(hop.link).bandwidth);
   const Tree to_switch{j, 0, packet, window_rate(slots, packet, up + back), {slots, up + back, packet / slowest}};
   for (const auto& path : there) add(to_switch, Part::all, path, {}, up + back);
-  add(to_switch, Part::all, down.hops(), up, back);
+  add(to_switch, Part::all, down.hops(), {}, up + back);  // beside them: what ends early must not end before it is over
   states_[j].senders = static_cast<std::int64_t>(cluster.workers().size());
 }
 
