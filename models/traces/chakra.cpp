@@ -1,5 +1,6 @@
 #include "models/traces/chakra.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "models/traces/chakra_node.hpp"
 
 #include <cmath>
@@ -196,20 +197,25 @@ bool looks_like_chakra(std::string_view bytes) {
 TraceFile parse_chakra(std::string_view bytes, const std::string& file) {
   ChakraRank rank(file);
   std::string_view rest = bytes;
-  for (std::size_t record = 0; !rest.empty(); ++record) {
+  std::vector<std::string> problems;
+  for (std::size_t record = 0; !rest.empty() && problems.size() < most_problems_of_a_file; ++record) {
     const std::size_t offset = bytes.size() - rest.size();
-    const auto refuse = [&](const std::string& what) {
-      throw InputError(fmt::format("{}: record {} (byte {}): {}", file, record, offset, what));
+    bool goes_on = false;
+    const auto wrong = [&](const std::string& what) {
+      problems.push_back(fmt::format("{}: record {} (byte {}): {}", file, record, offset, what));
     };
     try {
       const std::string_view message = next_message(rest);
+      goes_on = true;
       if (record > 0) rank.add(node_of(reader_of(message)));  // GlobalMetadata first: versions differ in nothing that matters here
     } catch (const std::string& what) {
-      refuse(what);
+      wrong(what);
     } catch (const protozero::exception& error) {
-      refuse(fmt::format("is no protobuf message ({})", error.what()));
+      wrong(fmt::format("is no protobuf message ({})", error.what()));
     }
+    if (!goes_on) break;  // nobody knows where the next one begins
   }
+  if (!problems.empty()) throw InputError(std::move(problems));
   return rank.finish();
 }
 

@@ -1,3 +1,4 @@
+#include "kernels/base/gather.hpp"
 #include "models/traces/chakra.hpp"
 #include "models/traces/chakra_node.hpp"
 #include "models/traces/json_access.hpp"
@@ -58,7 +59,10 @@ TraceFile parse_chakra_json(std::string_view text, const std::string& file) {
   const TraceJson* nodes = member(json, "workload_graph");
   if (!nodes || !nodes->is_array()) throw InputError(fmt::format("{}: /workload_graph must be a list of nodes", file));
   ChakraRank rank(file);
-  for (std::size_t i = 0; i < nodes->size(); ++i) rank.add(node_of((*nodes)[i], file, i));
+  std::vector<std::string> problems;
+  for (std::size_t i = 0; i < nodes->size() && problems.size() < most_problems_of_a_file; ++i)
+    gather(problems, [&] { rank.add(node_of((*nodes)[i], file, i)); });
+  if (!problems.empty()) throw InputError(std::move(problems));
   return rank.finish();
 }
 

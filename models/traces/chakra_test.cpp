@@ -125,6 +125,8 @@ TEST_CASE("the JSON of Chakra's feeder says the same as its protobuf") {
   CHECK(read.ranks.front().groups.front().name == "dp");
   CHECK_THROWS_WITH_AS(parse_chakra_json(R"({"workload_graph": [{"Id": -1, "NodeType": 4}]})", "t"),
                        "t: /workload_graph/0: needs an \"Id\" from 0 on", InputError);
+  CHECK_THROWS_WITH_AS(parse_chakra_json(R"({"workload_graph": [{"Id": -1, "NodeType": 4}, {"Id": 1, "NodeType": 4}, {"Id": 2}]})", "t"),
+                       "t: /workload_graph/0: needs an \"Id\" from 0 on\nt: /workload_graph/2: needs a \"NodeType\"", InputError);
   CHECK_THROWS_WITH_AS(parse_chakra_json(R"({"workload_graph": [{"Id": 1, "NodeType": 4, "runtime": "long"}]})", "t"),
                        "t: /workload_graph/0: \"runtime\" must be a whole number, got \"long\"", InputError);
 }

@@ -54,6 +54,13 @@ TEST_CASE("what a GOAL schedule cannot mean is refused with file and line") {
   CHECK(refused("l1: calc 1\nl2: calc 2\nl1 requires l2\nl2 requires l1") == "s.goal: line 3: waits for an operation that waits for it");
   CHECK(refused("l1: calc 1\nl2: calc 2\nl1 irequires l2\nl2 irequires l1") ==
         "s.goal: line 4: starts after an operation that starts after it");
+  CHECK(refused("l1: send 1b to 2 tag 3\nl2: calc x\nl2 requires l1\njump 4\ncalc 5") ==
+        "s.goal: line 3: a rank must be a whole number from 0 to 1, got \"2\"\n"
+        "s.goal: line 4: a time in ns must be a whole number from 0 to 9000000000000000, got \"x\"\n"
+        "s.goal: line 6: after the label jump must come \":\", requires or irequires, got \"4\"");
+  CHECK(refused("calc x\n/* no end") ==
+        "s.goal: line 3: a time in ns must be a whole number from 0 to 9000000000000000, got \"x\"\n"
+        "s.goal: line 4: the comment does not end");
   CHECK(refused("l1: jump 3") == "s.goal: line 3: must be send, recv or calc, got \"jump\"");
   CHECK_THROWS_WITH_AS(parse_goal_text("num_ranks 1\nrank 0 {\ncalc 1", "s.goal"), "s.goal: line 3: rank 0 does not end: \"}\" is missing",
                        InputError);

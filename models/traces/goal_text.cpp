@@ -1,3 +1,4 @@
+#include "kernels/base/gather.hpp"
 #include "models/traces/goal.hpp"
 #include "models/traces/goal_rank.hpp"
 
@@ -63,7 +64,10 @@ class Tokens {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (text_.substr(at_, 2) == "/*") {
         const std::size_t end = text_.find("*/", at_ + 2);
-        if (end == std::string_view::npos) refuse("the comment does not end");
+        if (end == std::string_view::npos) {
+          at_ = text_.size(), now_ = {};
+          refuse("the comment does not end");
+        }
         line_ += static_cast<std::uint64_t>(
             std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_), text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
         at_ = end + 2;
@@ -85,6 +89,14 @@ class GoalReader {
   GoalReader(std::string_view text, const std::string& file) : in_(text, file), file_(file) {}
 
   TraceFile read() {
+    TraceFile out;
+    gather(problems_, [&] { out = read_ranks(); });
+    if (!problems_.empty()) throw InputError(std::move(problems_));
+    return out;
+  }
+
+ private:
+  TraceFile read_ranks() {
     in_.expect("num_ranks");
     ranks_ = static_cast<std::int64_t>(in_.number("the number of ranks", most_goal_ranks));
     if (ranks_ == 0) in_.refuse("the number of ranks must be at least 1");
@@ -102,16 +114,20 @@ class GoalReader {
     return out;
   }
 
- private:
   TracedRank read_rank(Rank rank) {
     GoalRank out(rank, file_, "line");
     labels_.clear();
     in_.expect("{");
     while (!in_.take_if("}")) {
       if (in_.at_end()) in_.refuse(fmt::format("rank {} does not end: \"}}\" is missing", rank));
-      read_item(out);
+      const std::uint64_t line = in_.line();
+      const std::size_t known = problems_.size();
+      gather(problems_, [&] { read_item(out); });
+      if (problems_.size() == known) continue;
+      if (problems_.size() >= most_problems_of_a_file) throw InputError(std::vector<std::string>{});
+      while (!in_.at_end() && in_.line() == line && in_.now() != "}") in_.take();  // goes on behind the line
     }
-    return out.finish();
+    return problems_.empty() ? out.finish() : TracedRank{};
   }
 
   void read_item(GoalRank& out) {
@@ -144,8 +160,14 @@ class GoalReader {
     return at->second;
   }
 
+  // One that cannot be read counts all the same: others may wait for it.
   void read_operation(GoalRank& out) {
     TracedOperation o{.record = in_.line()};
+    gather(problems_, [&] { read_into(o); });
+    out.add(o);
+  }
+
+  void read_into(TracedOperation& o) {
     const std::string_view word = in_.take();
     if (word == "calc") {
       o.duration = {static_cast<std::int64_t>(in_.number("a time in ns", longest_goal_ns)) * 1000};
@@ -169,7 +191,6 @@ class GoalReader {
       else
         more = false;
     }
-    out.add(o);
   }
 
   static void set_cpu(TracedOperation& o, int cpu) {
@@ -179,6 +200,7 @@ class GoalReader {
   Tokens in_;
   const std::string& file_;
   std::int64_t ranks_ = 0;
+  std::vector<std::string> problems_ = {};
   std::unordered_map<std::string_view, std::uint32_t> labels_;
 };
 

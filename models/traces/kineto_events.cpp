@@ -1,5 +1,6 @@
 #include "models/traces/kineto_events.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "models/traces/builder.hpp"
 
 #include <algorithm>
@@ -300,21 +301,29 @@ bool is_communication_kernel(const KinetoEvent& e) {
 KinetoFile read_kineto_events(std::string_view text, const std::string& file) {
   const Parts parts = parts_of(text, file);
   KinetoFile out;
-  read_header(parts.rest, file, out);
+  std::vector<std::string> problems;
+  gather(problems, [&] { read_header(parts.rest, file, out); });
   std::uint64_t number = 0;
   std::vector<Int128> dates;
   for (std::size_t at = parts.events.find('{'); at != std::string_view::npos; ++number) {
     const std::size_t end = end_of_value(parts.events, at);
-    if (end == std::string_view::npos) throw InputError(fmt::format("{}: event {}: breaks off", file, number));
+    if (end == std::string_view::npos) {
+      problems.push_back(fmt::format("{}: event {}: breaks off", file, number));
+      break;
+    }
     const std::string_view event = parts.events.substr(at, end - at);
     if (may_matter(event))
-      if (auto read = event_of(event, fmt::format("{}: event {}", file, number))) {
+      gather(problems, [&] {
+        auto read = event_of(event, fmt::format("{}: event {}", file, number));
+        if (!read) return;
         read->event.number = number;
         dates.push_back(read->date);
         out.events.push_back(std::move(read->event));
-      }
+      });
+    if (problems.size() >= most_problems_of_a_file) break;
     at = parts.events.find('{', end);
   }
+  if (!problems.empty()) throw InputError(std::move(problems));
   const Int128 first = dates.empty() ? 0 : *std::ranges::min_element(dates);
   for (std::size_t i = 0; i < dates.size(); ++i) {
     KinetoEvent& event = out.events[i];

@@ -1,5 +1,6 @@
 #include "models/traces/pytorch_trace.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "models/traces/builder.hpp"
 #include "models/traces/json_access.hpp"
 #include "models/traces/kineto_events.hpp"
@@ -137,11 +138,13 @@ class PytorchReader {
 
   TraceFile read(const TraceJson& nodes) {
     TraceFile out{.format = "PyTorch execution trace"};
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::vector<std::string> problems;
+    for (std::size_t i = 0; i < nodes.size() && problems.size() < most_problems_of_a_file; ++i) {
       const std::string name = text_member(nodes[i], "name").value_or("");
       if (name.find("process_group:init") != std::string::npos) out.world = std::max(out.world, world_in(nodes[i]));
-      if (name == "record_param_comms") add(nodes[i], i);
+      if (name == "record_param_comms") gather(problems, [&] { add(nodes[i], i); });
     }
+    if (!problems.empty()) throw InputError(std::move(problems));
     if (next_ == 0) throw InputError(fmt::format("{}: holds no communication that is known (record_param_comms)", file_));
     out.missing.push_back(
         fmt::format("{}: an execution trace has no times; what is computed between communication is taken as of no time", file_));

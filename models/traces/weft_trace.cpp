@@ -1,5 +1,6 @@
 #include "models/traces/weft_trace.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "models/traces/builder.hpp"
 #include "models/traces/json_access.hpp"
 
@@ -46,17 +47,15 @@ class WeftTraceReader {
       const std::string_view line = text_.substr(0, text_.find('\n'));
       text_.remove_prefix(std::min(text_.size(), line.size() + 1));
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      try {
+      gather(problems_, [&] {
         const TraceJson json = parse_trace_json(line, file_, number);
         if (!json.is_object()) throw InputError(place(number) + ": must be a JSON object");
         if (ranks_ == 0)
           read_header(json, number);
         else if (!json.contains("times_us"))
           read_line(json, number);
-      } catch (const InputError& error) {
-        problems_.push_back(error.what());
-        if (ranks_ == 0 || problems_.size() >= most_problems) break;  // what follows cannot be judged
-      }
+      });
+      if (ranks_ == 0 || problems_.size() >= most_problems_of_a_file) break;  // what follows cannot be judged
     }
     if (problems_.empty() && lines_.empty()) problems_.push_back(file_ + ": holds no operation");
     if (!problems_.empty()) throw InputError(problems_);
@@ -64,8 +63,6 @@ class WeftTraceReader {
   }
 
  private:
-  static constexpr std::size_t most_problems = 100;
-
   std::string place(std::uint64_t number) const { return fmt::format("{}: line {}", file_, number); }
 
   std::int64_t whole(const TraceJson& json, const char* key, std::uint64_t number, std::int64_t least, std::int64_t most,

@@ -1,5 +1,6 @@
 #include "sim/cases/cases.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "models/traces/read_traces.hpp"
 #include "models/traces/traced_job.hpp"
 #include "sim/cases/compatibility.hpp"
@@ -161,6 +162,19 @@ Setting parse_setting(const std::string& text) {
   std::vector<Problem> not_json;
   Json parsed = parse_json(value, not_json);
   return {text.substr(0, equals), not_json.empty() ? std::move(parsed) : Json(value)};
+}
+
+std::vector<Setting> parse_settings(const std::vector<std::string>& texts) {
+  std::vector<std::string> problems;
+  std::vector<Setting> out = parse_settings(texts, problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return out;
+}
+
+std::vector<Setting> parse_settings(const std::vector<std::string>& texts, std::vector<std::string>& problems) {
+  std::vector<Setting> out;
+  for (const std::string& text : texts) gather(problems, [&] { out.push_back(parse_setting(text)); });
+  return out;
 }
 
 Json to_json(const Scenario& scenario) { return Form<Scenario>::write(scenario); }

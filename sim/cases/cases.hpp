@@ -38,6 +38,9 @@ std::vector<Case> cases_of_program(const ProgramFiles& program, const std::vecto
 
 // "/pointer=value": the value is JSON, or else a string. Throws InputError.
 Setting parse_setting(const std::string& text);
+// All of them, or all that is wrong with any of them; or those that can be read, and what is wrong with others.
+std::vector<Setting> parse_settings(const std::vector<std::string>& texts);
+std::vector<Setting> parse_settings(const std::vector<std::string>& texts, std::vector<std::string>& problems);
 
 // The scenario as JSON that reads back as the same scenario, every default written out.
 Json to_json(const Scenario&);

@@ -1,3 +1,4 @@
+#include "kernels/base/gather.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/cli/calibrated.hpp"
 #include "sim/cli/commands.hpp"
@@ -39,16 +40,6 @@ Row simulated_row_by(const RowRequest& request, Timeline* timeline, const Repeat
 }
 
 namespace {
-
-// What it says where it throws InputError, beside what is wrong elsewhere.
-template <class Action>
-void gather(std::vector<std::string>& problems, const Action& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
-  }
-}
 
 // What went wrong, and the exit status.
 int report(const std::vector<Result>& results, const std::vector<Case>& cases, std::ostream& err) {
@@ -170,9 +161,8 @@ RunFormat run_format(const std::string& name) {
 }
 
 std::vector<Case> load_all(const ScenarioArguments& arguments) {
-  std::vector<Setting> settings;
   std::vector<std::string> problems;
-  for (const std::string& text : arguments.set) gather(problems, [&] { settings.push_back(parse_setting(text)); });
+  std::vector<Setting> settings = parse_settings(arguments.set, problems);
   if (!arguments.network.empty()) settings.push_back({"/network", arguments.network});
   std::vector<Case> cases;
   ProgramFiles program = arguments.program;

@@ -1,5 +1,6 @@
 #include "sim/cli/tune_command.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/job_of_ranks.hpp"
 #include "sim/cli/tune_text.hpp"
@@ -32,18 +33,13 @@ TunableScenario checked(const TuneArguments& a) {
   if (a.resume && !a.output) wrong.emplace_back("--resume: needs -o DIR, where the evaluations are that it goes on from");
   if (a.force && !a.output) wrong.emplace_back("--force: needs -o DIR, where it replaces files");
   if (a.compare && (a.output || a.cache)) wrong.emplace_back("--compare: prints a table and writes nothing; leave out -o and --cache");
-  std::vector<Setting> settings;
+  std::vector<Setting> settings = parse_settings(a.scenario.set, wrong);
   std::optional<TunableScenario> scenario;
-  try {
-    for (const std::string& text : a.scenario.set) settings.push_back(parse_setting(text));
-    if (!a.scenario.network.empty()) settings.push_back({"/network", a.scenario.network});
-    if (a.scenario.files.size() == 1)
-      scenario = TunableScenario::load(a.scenario.files.front(), settings);
-    else
-      wrong.push_back(fmt::format("weft tune: must have one scenario, got {}", a.scenario.files.size()));
-  } catch (const InputError& error) {
-    wrong.insert(wrong.end(), error.problems().begin(), error.problems().end());
-  }
+  if (!a.scenario.network.empty()) settings.push_back({"/network", a.scenario.network});
+  if (a.scenario.files.size() == 1)
+    gather(wrong, [&] { scenario = TunableScenario::load(a.scenario.files.front(), settings); });
+  else
+    wrong.push_back(fmt::format("weft tune: must have one scenario, got {}", a.scenario.files.size()));
   if (!wrong.empty()) throw InputError(wrong);
   return std::move(*scenario);
 }

@@ -18,9 +18,7 @@ Json parsed(const std::string& text) {
 }
 
 ScenarioSettings settings_of(const std::string& folder, const std::vector<std::string>& set, unsigned workers) {
-  ScenarioSettings out{.folder = folder, .workers = workers};
-  for (const std::string& text : set) out.set.push_back(parse_setting(text));
-  return out;
+  return {.set = parse_settings(set), .folder = folder, .workers = workers};
 }
 
 std::string run(const std::string& scenario, const std::string& folder, const std::vector<std::string>& set, unsigned workers) {

@@ -152,9 +152,7 @@ void make_folder(const std::string& folder) {
 }
 
 Case case_of(const AdviseArguments& arguments) {
-  std::vector<Setting> settings;
-  for (const std::string& text : arguments.set) settings.push_back(parse_setting(text));
-  std::vector<Case> cases = load_cases(arguments.scenario, settings);
+  std::vector<Case> cases = load_cases(arguments.scenario, parse_settings(arguments.set));
   if (cases.size() != 1)
     throw InputError(
         fmt::format("{}: /sweep: weft advise takes one cluster, got {} cases: --set /sweep={{}}", arguments.scenario, cases.size()));

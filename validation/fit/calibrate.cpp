@@ -1,5 +1,6 @@
 #include "validation/fit/calibrate.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "models/message_costs.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/farm/job_ranks.hpp"
@@ -62,8 +63,8 @@ std::string none_selected(const std::string& file, const Measurements& read, con
 }
 
 // What selects, or renames, nothing is a slip.
-void refuse_idle_options(const CalibrateArguments& a, const std::set<std::string>& algorithms, const std::set<std::string>& excluded,
-                         const std::vector<Measurement>& rows) {
+void refuse_idle_options(const CalibrateArguments& a, const Renames& renames, const std::set<std::string>& algorithms,
+                         const std::set<std::string>& excluded, const std::vector<Measurement>& rows) {
   std::vector<std::string> problems;
   for (const std::string& place : a.exclude)
     if (!excluded.contains(place)) problems.push_back(fmt::format("--exclude {}: there is no measurement in this line", place));
@@ -72,20 +73,21 @@ void refuse_idle_options(const CalibrateArguments& a, const std::set<std::string
       problems.push_back(fmt::format("--only {}: no measurement is of it; algorithms that are named: {}", name, listed(algorithms)));
   std::set<std::string> selected;
   for (const Measurement& row : rows) selected.insert(row.algorithm);
-  for (const auto& [measured, ours] : renames_in(a.rename))
+  for (const auto& [measured, ours] : renames)
     if (!selected.contains(measured))
       problems.push_back(fmt::format("--rename {}={}: no measurement is of \"{}\"; algorithms of those selected: {}", measured, label(ours),
                                      measured, listed(selected)));
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
-std::vector<Measurement> read_all(const CalibrateArguments& a, const std::vector<MeasuredFile>& files, std::ostream& err) {
+std::vector<Measurement> read_all(const CalibrateArguments& a, const Renames& renames, const std::vector<MeasuredFile>& files,
+                                  std::ostream& err) {
   const RowSelection select = rows_of(a, files);
   std::vector<Measurement> rows, unsaid;  // the second of files whose collective is not said behind their names
   std::set<std::string> algorithms, excluded;
   std::vector<std::string> problems, none;
-  for (const MeasuredFile& file : files) {
-    try {
+  for (const MeasuredFile& file : files)
+    gather(problems, [&] {
       Measurements read = read_measurements(file, {.skip_bad = a.skip_bad, .collective = a.collective, .select = select});
       rows.insert(rows.end(), read.rows.begin(), read.rows.end());
       if (file.collective.empty()) unsaid.insert(unsaid.end(), read.rows.begin(), read.rows.end());
@@ -93,16 +95,13 @@ std::vector<Measurement> read_all(const CalibrateArguments& a, const std::vector
       excluded.insert(read.excluded.begin(), read.excluded.end());
       for (const std::string& line : read.skipped) err << "weft: skipped " << line << "\n";
       if (read.rows.empty()) none.push_back(none_selected(file.name, read, a));
-    } catch (const InputError& error) {
-      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
-    }
-  }
+    });
   if (!problems.empty()) throw InputError(std::move(problems));
   if (rows.empty()) throw InputError(std::move(none));
   if (!a.collective.empty())
     if (const std::string said = contradicted(collective_spelled(a.collective), unsaid); !said.empty())
       throw InputError(fmt::format("--collective {}: the files say themselves that {} was measured; leave it out", a.collective, said));
-  refuse_idle_options(a, algorithms, excluded, rows);
+  refuse_idle_options(a, renames, algorithms, excluded, rows);
   for (const std::string& line : none) err << "weft: left out " << line << "\n";
   return rows;
 }
@@ -314,16 +313,21 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   std::vector<std::filesystem::path> inputs{a.scenario};
   for (const MeasuredFile& file : files) inputs.emplace_back(file.name);
   const std::vector<OutputFile> outputs = outputs_of(a);
-  refuse_to_replace(outputs, inputs, a.force);
-  refuse_unwritable(outputs);
-  std::vector<Setting> settings;
-  for (const std::string& text : a.set) settings.push_back(parse_setting(text));
-  const std::vector<Measurement> rows = read_all(a, files, err);
+  std::vector<std::string> problems;
+  gather(problems, [&] { refuse_to_replace(outputs, inputs, a.force); });
+  gather(problems, [&] { refuse_unwritable(outputs); });
+  const std::vector<Setting> settings = parse_settings(a.set, problems);
+  gather(problems, [&] { OpenScenario(a.scenario, settings, a.fit); });
+  Renames renames;
+  gather(problems, [&] { renames = renames_in(a.rename); });
+  std::vector<Measurement> rows;
+  gather(problems, [&] { rows = read_all(a, renames, files, err); });
+  if (!problems.empty()) throw InputError(std::move(problems));
   std::vector<std::string> names = a.fit;
   if (names.empty() && std::ranges::all_of(rows, [](const Measurement& row) { return row.from >= 0; }))
     names = parameters_of_pairs(OpenScenario(a.scenario, settings, {}).scenario().server);
   const OpenScenario asked(a.scenario, settings, names);
-  const Selection selection{.renames = renames_in(a.rename),
+  const Selection selection{.renames = std::move(renames),
                             .hold_out = !a.all,
                             .wire_is_known = !asked.fits_rates_of_links(),
                             .tells_impossible = !asked.has_pointers(),

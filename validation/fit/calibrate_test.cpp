@@ -171,6 +171,11 @@ TEST_CASE("calibrate: what is wrong is told") {
   const std::string nowhere = (folder / "nowhere.csv").string();
   CHECK(problems({.data = {nowhere, folder.file("empty.csv", "\n").string()}, .scenario = scenario}).size() == 2);
   CHECK(problems({.data = {data}, .scenario = nowhere}).size() == 1);
+  const auto at_once =
+      problems({.data = {data}, .scenario = scenario, .set = {"x"}, .fit = {"send_overhaed"}, .rename = {"x"}, .exclude = {"other.csv:3"}});
+  CHECK(at_once.size() == 4);
+  for (const char* found : {"--set: ", "--fit: ", "--rename x: ", "--exclude other.csv:3: "})
+    CHECK(std::ranges::any_of(at_once, [&](const std::string& line) { return line.starts_with(found); }));
 }
 
 TEST_CASE("calibrate: what cannot be written is told before the fit, and nothing is left behind") {

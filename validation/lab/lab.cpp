@@ -142,8 +142,7 @@ int lab_command(const LabArguments& a, std::ostream& out, std::ostream& err) {
   if (a.clean) return clean(out);
   if (a.scenario.empty()) throw InputError("weft lab: a scenario is missing");
   lab::refuse_what_the_scenario_says(a.bench);
-  std::vector<Setting> settings;
-  for (const std::string& text : a.set) settings.push_back(parse_setting(text));
+  const std::vector<Setting> settings = parse_settings(a.set);
   const std::vector<std::string>& parameters = a.fit.empty() ? default_lab_fit() : a.fit;
   const std::optional<Scenario> steps = lab::steps_to_run(a.scenario, settings);
   const OpenScenario open(a.scenario, steps ? lab::allreduces_instead_of_steps(*steps, settings) : settings, parameters);

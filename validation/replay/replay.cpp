@@ -1,5 +1,6 @@
 #include "validation/replay/replay.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "sim/cases/cases.hpp"
 #include "sim/cases/training_check.hpp"
 #include "sim/experiment.hpp"
@@ -102,29 +103,43 @@ void refuse_what_a_trace_says(const std::string& file, const Scenario& scenario)
   if (!out.empty()) throw InputError(lines_of(file, out));
 }
 
-}  // namespace
+void refuse_output(const ReplayArguments& a) {
+  if (a.output.empty()) return;
+  refuse_to_replace(
+      {{a.output, "-o " + a.output, "a table of weft replay", [](std::string_view text) { return text.starts_with(csv_header); }}},
+      {a.trace, a.scenario}, a.force);
+  refuse_missing_folder("-o " + a.output, a.output);
+}
 
-int replay_command(const ReplayArguments& a, std::ostream& out, std::ostream& err) {
-  if (a.ranks && *a.ranks < 1) throw InputError(fmt::format("--ranks must be at least 1, got {}", *a.ranks));
-  if (!a.output.empty()) {
-    refuse_to_replace(
-        {{a.output, "-o " + a.output, "a table of weft replay", [](std::string_view text) { return text.starts_with(csv_header); }}},
-        {a.trace, a.scenario}, a.force);
-    refuse_missing_folder("-o " + a.output, a.output);
-  }
-  std::vector<Setting> settings;
-  for (const std::string& text : a.set) settings.push_back(parse_setting(text));
-  const auto cases = load_cases(a.scenario, settings);
+// One case.
+std::vector<Case> cluster_of(const ReplayArguments& a, const std::vector<Setting>& settings) {
+  std::vector<Case> cases = load_cases(a.scenario, settings);
   if (cases.size() != 1)
     throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", a.scenario, cases.size()));
   const Scenario& scenario = cases.front().scenario;
   refuse_training(a.scenario, scenario);
   refuse_what_a_trace_says(a.scenario, scenario);
-  const Trace trace = read_trace(a.trace, a.skip_bad);
+  return cases;
+}
+
+}  // namespace
+
+int replay_command(const ReplayArguments& a, std::ostream& out, std::ostream& err) {
+  std::vector<std::string> problems;
+  if (a.ranks && *a.ranks < 1) problems.push_back(fmt::format("--ranks must be at least 1, got {}", *a.ranks));
+  gather(problems, [&] { refuse_output(a); });
+  const std::vector<Setting> settings = parse_settings(a.set, problems);
+  std::vector<Case> cases;
+  gather(problems, [&] { cases = cluster_of(a, settings); });
+  Renames renames;
+  gather(problems, [&] { renames = renames_in(a.rename); });
+  Trace trace;
+  gather(problems, [&] { trace = read_trace(a.trace, a.skip_bad); });
+  if (!problems.empty()) throw InputError(std::move(problems));
+  const Scenario& scenario = cases.front().scenario;
   for (const std::string& line : trace.skipped) err << "weft: skipped " << line << "\n";
 
   std::string csv(csv_header);
-  const Renames renames = renames_in(a.rename);
   int index = 0;
   for (const TraceRun& run : trace.runs) {
     if (run.operations.empty()) continue;

@@ -202,6 +202,9 @@ TEST_CASE("replay: the command refuses no ranks, what it does not simulate, and 
   CHECK(problems({.trace = trace, .scenario = scenario, .set = {"/network=simgrid", R"(/start_skew={"max": "5us"})"}}) ==
         Lines{scenario + ": /start_skew: the trace says when its ranks start: leave it out",
               scenario + ": /network: \"simgrid\" does not tell when each operation began and ended; \"flow\" and \"packet\" do"});
+  const std::string nowhere = (folder / "nowhere").string();
+  CHECK(problems({.trace = nowhere + ".jsonl", .scenario = nowhere + ".json", .set = {"y"}, .rename = {"x"}, .ranks = 0}).size() == 5);
+  CHECK(problems({.trace = nowhere + ".jsonl", .scenario = scenario, .set = {"y", "z"}}).size() == 3);
   CHECK(problems({.trace = trace, .scenario = scenario, .output = trace}) ==
         Lines{fmt::format("-o {0}: {0} is read by this command; write to another file", trace)});
 }

@@ -1,5 +1,6 @@
 #include "validation/train/train_command.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "kernels/base/nearest_name.hpp"
 #include "sim/cases/cases.hpp"
 #include "sim/cases/plan.hpp"
@@ -58,9 +59,7 @@ struct Plan {
 
 std::vector<Case> clusters_of(const TrainArguments& a) {
   if (a.scenario.empty()) return {};
-  std::vector<Setting> settings;
-  for (const std::string& text : a.set) settings.push_back(parse_setting(text));
-  std::vector<Case> cases = load_cases(a.scenario, settings);
+  std::vector<Case> cases = load_cases(a.scenario, parse_settings(a.set));
   for (const Case& one : cases) refuse_training(a.scenario, one.scenario);
   return cases;
 }
@@ -134,6 +133,7 @@ Plan plan_of(const TrainArguments& a) {
     wrong.push_back(fmt::format("--timeout: must be more than 0 and at most 86400, got {:.6g}", a.timeout_s));
   if (const std::string missing = missing_shipped("validation"); a.data.empty() && !missing.empty()) wrong.push_back(missing);
   plan.gradient = gradient_of(a, wrong);
+  gather(wrong, [&] { plan.clusters = clusters_of(a); });
   if (!wrong.empty()) throw InputError(wrong);
 
   plan.digits =
@@ -150,7 +150,6 @@ Plan plan_of(const TrainArguments& a) {
   std::sort(wrong.begin(), wrong.end());
   wrong.erase(std::unique(wrong.begin(), wrong.end()), wrong.end());
   if (!wrong.empty()) throw InputError(wrong);
-  plan.clusters = clusters_of(a);
   return plan;
 }
 

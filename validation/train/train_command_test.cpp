@@ -73,12 +73,14 @@ TEST_CASE("flags that cannot be are refused, all at once") {
   a.warm_up = {"200%"};
   a.seeds = 0;
   a.timeout_s = 0;
+  a.scenario = "nowhere.json";
   CHECK(refused(a) ==
         "--transport: must be one of threads, tcp, got \"tpc\" (did you mean \"tcp\"?)\n"
         "--k: \"many\": write a count (1000) or a share of the elements (1%)\n"
         "--warm-up: must be a share above 0% and up to 100%, got 200%\n"
         "--seeds: must be 1 to 1000, got 0\n"
-        "--timeout: must be more than 0 and at most 86400, got 0");
+        "--timeout: must be more than 0 and at most 86400, got 0\n"
+        "nowhere.json: cannot be read: No such file or directory");
   a = quick();
   a.compressions = {"gs_sgd", "gtopk"};
   const std::string zero = "0";

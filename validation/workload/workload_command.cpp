@@ -65,8 +65,7 @@ struct Needs {
 };
 
 std::vector<Setting> settings_of(const WorkloadArguments& a) {
-  std::vector<Setting> out;
-  for (const std::string& text : a.set) out.push_back(parse_setting(text));
+  std::vector<Setting> out = parse_settings(a.set);
   if (a.ranks > 0) out.push_back({"/workload/ranks", a.ranks});
   return out;
 }

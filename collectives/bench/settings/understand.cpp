@@ -1,6 +1,6 @@
 #include "collectives/bench/settings/written.hpp"
 #include "collectives/transports/job_secret.hpp"
-#include "kernels/base/error.hpp"
+#include "kernels/base/gather.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -157,11 +157,7 @@ class Reader {
     const std::string& transport = settings_.transport;
     refuse_if(transport != "threads" && transport != "tcp" && transport != "mpi",
               "--algorithm auto: runs over threads, tcp and mpi, not {}", transport);
-    try {
-      settings_.selection = read_selection(written_.selection);
-    } catch (const InputError& error) {
-      problems_.insert(problems_.end(), error.problems().begin(), error.problems().end());
-    }
+    gather(problems_, [&] { settings_.selection = read_selection(written_.selection); });
     for (const Selected& row : settings_.selection) {
       const Request request{.collective = row.collective, .algorithm = row.algorithm, .ranks = row.ranks, .settings = row.settings};
       if (row.collective == settings_.collective && constraints(request).empty())  // what is wrong is said when it is planned
@@ -302,11 +298,7 @@ class Reader {
               "build without MPI find each other by that alone",
               l.by, l.ranks);
     s.rank = l.rank;
-    try {
-      s.ranks = ranks_among(l.ranks, s, (l.by + " started").c_str());
-    } catch (const InputError& e) {
-      problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
-    }
+    gather(problems_, [&] { s.ranks = ranks_among(l.ranks, s, (l.by + " started").c_str()); });
   }
   // "" where it is one.
   static std::string not_an_address(const std::string& host) {
