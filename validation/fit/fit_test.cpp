@@ -315,6 +315,8 @@ TEST_CASE("fit: what no measured call of MPI needs is as is usual of hosts") {
   MeasuredSetup reduce = gather, large = gather, on_hosts = gather, of_nccl = gather, latency = gather;
   reduce.collective = large.collective = "allreduce", large.size = 32_MiB;
   on_hosts.ranks = 16;
+  MeasuredSetup large_on_hosts = on_hosts;
+  large_on_hosts.collective = "allreduce", large_on_hosts.size = 16_MiB;
   of_nccl.algorithm.name = "nccl", latency.collective = "latency";
   const auto usual = [](const std::vector<MeasuredSetup>& measured) { return unmeasured_parameters(measured); };
   const Lines reductions{"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"},
@@ -328,7 +330,9 @@ TEST_CASE("fit: what no measured call of MPI needs is as is usual of hosts") {
   CHECK(usual({gather}) == all({reductions, in_memory, copies}));
   CHECK(usual({gather, reduce}) == all({in_memory, copies}));
   CHECK(usual({gather, large}) == all({copies}));
-  CHECK(usual({reduce, on_hosts}) == all({}));  // whose ranks share a cache
+  // Ranks that share a host share its cache, too: what is beyond it, large calls tell.
+  CHECK(usual({reduce, on_hosts}) == all({in_memory, {"copy_rate_in_memory"}}));
+  CHECK(usual({reduce, large_on_hosts}) == all({{"page_fault_rate"}}));
   CHECK(usual({of_nccl, latency}).empty());
 
   const OpenScenario open = open_pair({"send_overhead"}).with_usual(reductions);

@@ -1,5 +1,6 @@
 #include "validation/fit/parameters.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "sim/cases/training_check.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
@@ -80,6 +81,21 @@ bool reduces(const MeasuredSetup& e) { return e.collective == "allreduce" || e.c
 bool leaves_cache(const MeasuredSetup& e) {
   const std::int64_t of_a_host = e.nodes > 0 ? std::max(1, e.ranks / e.nodes) : 1;
   return static_cast<double>(e.size.count * of_a_host) >= usual_of_hosts("last_level_cache")->value;
+}
+
+// What a collective of MPI tells of the memory of its hosts.
+std::vector<const char*> of_hosts(const MeasuredSetup& e) {
+  std::vector<const char*> out;
+  const auto add = [&](std::initializer_list<const char*> names) { out.insert(out.end(), names.begin(), names.end()); };
+  const bool shared = e.nodes > 0 && e.ranks > e.nodes;
+  if (reduces(e)) add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
+  if ((reduces(e) || shared) && leaves_cache(e)) add({"last_level_cache"});
+  if (reduces(e) && leaves_cache(e)) add({"reduce_rate_in_memory"});
+  if (reduces(e) && e.size >= HardwareProfile{}.fresh_buffer) add({"page_fault_rate"});
+  if (shared) add({"copy_rate"});
+  if (shared && leaves_cache(e)) add({"copy_rate_in_memory"});
+  if (e.collective == "alltoall") add({"local_copy"});
+  return out;
 }
 
 }  // namespace
@@ -193,16 +209,7 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
     if (e.nodes > 0 && e.ranks > e.nodes) add({"nvlink_overhead", "pcie_overhead"});
     if (e.nodes != 1 && e.collective == "bandwidth") add({"sender_share", "unpipelined_rate"});
     if (is_point_to_point(e.collective)) continue;
-    if (reduces(e)) {
-      add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
-      if (leaves_cache(e)) add({"last_level_cache", "reduce_rate_in_memory"});
-      if (e.size >= HardwareProfile{}.fresh_buffer) add({"page_fault_rate"});
-    }
-    if (e.nodes > 0 && e.ranks > e.nodes) {
-      add({"copy_rate"});
-      if (leaves_cache(e)) add({"last_level_cache", "copy_rate_in_memory"});
-    }
-    if (e.collective == "alltoall") add({"local_copy"});
+    for (const char* name : of_hosts(e)) add({name});
     numbers_of_steps.emplace(e.algorithm.name, e.ranks);
   }
   // What a call costs is told from what its messages cost by calls of more of them and of fewer.
@@ -212,20 +219,21 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
 }
 
 std::vector<std::string> unmeasured_parameters(const std::vector<MeasuredSetup>& measured) {
-  const auto any = [&](auto is) {
-    return std::ranges::any_of(
-        measured, [&](const MeasuredSetup& e) { return e.algorithm.name != "nccl" && !is_point_to_point(e.collective) && is(e); });
-  };
   std::vector<std::string> out;
-  const auto add = [&](std::initializer_list<const char*> names) { out.insert(out.end(), names.begin(), names.end()); };
-  if (!any([](const MeasuredSetup&) { return true; })) return out;
-  const bool shares_hosts = any([](const MeasuredSetup& e) { return e.nodes == 0 || e.ranks > e.nodes; });
-  if (!any(reduces)) add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"});
-  // Ranks that share a host share its cache, so that shorter messages go to memory, too.
-  if (!any([&](const MeasuredSetup& e) { return reduces(e) && (shares_hosts || e.size >= HardwareProfile{}.fresh_buffer); }))
-    add({"last_level_cache", "reduce_rate_in_memory", "page_fault_rate"});
-  if (!shares_hosts) add({"copy_rate", "copy_rate_in_memory"});
-  if (!any([](const MeasuredSetup& e) { return e.collective == "alltoall"; })) add({"local_copy"});
+  std::set<std::string> told;
+  bool hosts = false, shares_are_known = true;
+  for (const MeasuredSetup& e : measured) {
+    if (e.algorithm.name == "nccl" || is_point_to_point(e.collective)) continue;
+    hosts = true;
+    shares_are_known = shares_are_known && e.nodes > 0;
+    for (const char* name : of_hosts(e)) told.insert(name);
+  }
+  if (!hosts) return out;
+  for (const char* name : {"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache", "last_level_cache",
+                           "reduce_rate_in_memory", "page_fault_rate", "copy_rate", "copy_rate_in_memory", "local_copy"}) {
+    const bool of_shared_hosts = std::string_view(name).starts_with("copy_rate");
+    if (!told.contains(name) && (shares_are_known || !of_shared_hosts)) out.emplace_back(name);
+  }
   return out;
 }
 
@@ -315,11 +323,9 @@ OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting
     } else if (name.starts_with('/')) {
       if (name.starts_with("/server/") && !scenario_.server.is_sub_node()) json_["server"] = described(scenario_.server);
       has_pointers_ = true;
-      try {
+      gather(problems, [&] {
         for (FitParameter& parameter : open_pointer(name, json_)) parameters_.push_back(std::move(parameter));
-      } catch (const InputError& error) {
-        problems.insert(problems.end(), error.problems().begin(), error.problems().end());
-      }
+      });
     } else if (const HardwareParameter* hardware = find_hardware_parameter(name)) {
       parameters_.push_back({name, hardware->unit, hardware->low, hardware->high, hardware->get(scenario_.hardware), hardware});
     } else {
