@@ -121,9 +121,26 @@ std::vector<std::vector<std::int64_t>> Objective::message_sizes(const std::vecto
 }
 
 std::vector<double> Objective::simulated(const std::vector<double>& values, const std::vector<CostAtSize>& costs) {
+  return simulated_with(hardware_at(values), values, costs);
+}
+
+std::vector<double> Objective::simulated_besides_launches(const std::vector<double>& values, const std::vector<CostAtSize>& costs) {
+  HardwareProfile hardware = hardware_at(values);
+  hardware.process_launch = {};
+  return simulated_with(std::move(hardware), values, costs);
+}
+
+std::vector<double> Objective::launched_us(const std::vector<double>& values) const {
+  const HardwareProfile hardware = hardware_at(values);
+  std::vector<double> out;
+  for (const FitPoint* point : points_) out.push_back(least_launched_us(point->setup, hardware));
+  return out;
+}
+
+std::vector<double> Objective::simulated_with(HardwareProfile hardware, const std::vector<double>& values,
+                                              const std::vector<CostAtSize>& costs) {
   ++evaluations_;
   Simulator& simulator = simulators_->at(values);
-  HardwareProfile hardware = hardware_at(values);
   if (!costs.empty()) hardware.cost_by_size = costs;
   std::vector<double> out;
   for (const FitPoint* point : points_)

@@ -53,6 +53,9 @@ class Objective {
 
   // Microseconds by point; with these costs by size, if any.
   std::vector<double> simulated(const std::vector<double>& values, const std::vector<CostAtSize>& costs = {});
+  // As if launches took no time, which a process of several GPUs makes one after the other; and what these take, by point.
+  std::vector<double> simulated_besides_launches(const std::vector<double>& values, const std::vector<CostAtSize>& costs);
+  std::vector<double> launched_us(const std::vector<double>& values) const;
   // The points as costs by size name them.
   std::vector<CostAtSize> calls(const std::vector<double>& values);
   // By point, the sizes of the messages that it sends, each once; none of calls of NCCL.
@@ -81,6 +84,7 @@ class Objective {
   bool all_between_servers() const;
   double regret(const std::vector<double>& values);  // of all points
   HardwareProfile hardware_at(const std::vector<double>& values) const;
+  std::vector<double> simulated_with(HardwareProfile hardware, const std::vector<double>& values, const std::vector<CostAtSize>& costs);
   const OpenScenario& open_;
   std::vector<const FitPoint*> points_;
   std::vector<FitParameter> parameters_;

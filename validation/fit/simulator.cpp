@@ -84,17 +84,6 @@ double overhead_us(const MeasuredSetup& e, const HardwareProfile& hardware, cons
   return overhead.microseconds();
 }
 
-// One process launches the kernels of its GPUs one after the other, and calls back to back come no faster: those of few bytes took 35 us on
-// 8 A100, 24.5 on 8 RTX 5090 beside a faster processor, 46 on 8 MI300X and 57 on 12 V100, whatever the collective; with a process for each
-// of 8 A100 8 us (broadcast) to 17 (all-reduce). All-to-alls are a send and a receive for each other rank, and took 89 us on these 8 A100
-// whatever their bytes up to 4 MiB (validation/data/public_a100_nccl).
-double least_launched_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
-  if (e.gpus_of_a_process <= 1) return 0;
-  constexpr double of_a_peer = 0.22;
-  const double launches = e.collective == "alltoall" ? 1 + of_a_peer * (e.ranks - 1) : 1;
-  return hardware.process_launch.microseconds() * e.gpus_of_a_process * launches;
-}
-
 // Where a cost lies between its neighbours on a lattice of powers, of which 1 is a point. Between them a time goes straight: it is a sum of
 // costs along one way through a schedule, as long as that stays the longest.
 class Axis {
@@ -147,6 +136,17 @@ int servers_of_first_switch(const Fabric& fabric, int gpus) {
 }
 
 }  // namespace
+
+// One process launches the kernels of its GPUs one after the other, and calls back to back come no faster: those of few bytes took 35 us on
+// 8 A100, 24.5 on 8 RTX 5090 beside a faster processor, 46 on 8 MI300X and 57 on 12 V100, whatever the collective; with a process for each
+// of 8 A100 8 us (broadcast) to 17 (all-reduce). All-to-alls are a send and a receive for each other rank, and took 89 us on these 8 A100
+// whatever their bytes up to 4 MiB (validation/data/public_a100_nccl).
+double least_launched_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  if (e.gpus_of_a_process <= 1) return 0;
+  constexpr double of_a_peer = 0.22;
+  const double launches = e.collective == "alltoall" ? 1 + of_a_peer * (e.ranks - 1) : 1;
+  return hardware.process_launch.microseconds() * e.gpus_of_a_process * launches;
+}
 
 bool is_point_to_point(std::string_view collective) {
   return collective == "latency" || collective == "bandwidth" || collective == "bidirectional_bandwidth";

@@ -21,6 +21,9 @@ namespace weft {
 // About what simulating a message takes, as Simulator::work counts it.
 inline constexpr std::int64_t work_of_a_message = 5;
 
+// The least that calls of a process of several GPUs take, which follow one another: its launches.
+double least_launched_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
+
 class Simulator {
  public:
   // Throws InputError if the fabric cannot be built.

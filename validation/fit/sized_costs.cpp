@@ -240,7 +240,7 @@ bool same_call(const CostAtSize& a, const CostAtSize& b) {
 }
 
 // The factor with which a logarithm of times comes to what is wanted, when this one made it come to `reached` from 0: as much more or
-// less as is missing, by a straight line. It stays where it moved nothing, as in calls that take as long as their launches do.
+// less as is missing, by a straight line. It stays where it moved nothing.
 double nearer(double factor, double wanted, double reached) {
   constexpr double most_at_once = 4;
   constexpr double moved = 0.01;  // of what is wanted
@@ -330,6 +330,20 @@ void hold_between(Objective& objective, const std::vector<double>& values, std::
   }
 }
 
+// Of calls that took no longer than their launches is known what they take at most: they count where the others' factors make it more.
+std::vector<CostAtSize> smoothed_within(std::vector<LeftOver> left_over, std::vector<LeftOver> at_most) {
+  for (;;) {
+    std::vector<CostAtSize> out = smoothed(left_over);
+    const auto beyond = std::stable_partition(at_most.begin(), at_most.end(), [&](const LeftOver& l) {
+      const double factor = cost_factor(out, {l.call.collective, l.call.algorithm, l.call.ranks, l.call.size});
+      return std::log(factor) <= l.log_ratio + repeatability;
+    });
+    if (beyond == at_most.end()) return out;
+    left_over.insert(left_over.end(), beyond, at_most.end());
+    at_most.erase(beyond, at_most.end());
+  }
+}
+
 }  // namespace
 
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
@@ -377,11 +391,15 @@ double variance_left_over(const std::vector<double>& log_ratios) {
 
 std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values) {
   const std::vector<CostAtSize> calls = objective.calls(values);
-  std::vector<LeftOver> left_over;
+  constexpr double as_long = 1.05;  // as launches, of which calls differ by some percent
+  std::vector<LeftOver> left_over, at_most;
   const std::vector<CostAtSize> of_messages = message_costs(objective, values);
-  const std::vector<double> without = objective.simulated(values, of_messages);
-  for (std::size_t i = 0; i < calls.size(); ++i) left_over.push_back(left_over_of(calls[i], *objective.points()[i], without[i]));
-  std::vector<CostAtSize> out = smoothed(left_over);
+  const std::vector<double> without = objective.simulated_besides_launches(values, of_messages), launched = objective.launched_us(values);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const FitPoint& point = *objective.points()[i];
+    (point.wanted_us() <= as_long * launched[i] ? at_most : left_over).push_back(left_over_of(calls[i], point, without[i]));
+  }
+  std::vector<CostAtSize> out = smoothed_within(std::move(left_over), std::move(at_most));
   const std::vector<CostAtSize> wanted = out;
   constexpr int rounds = 4;  // what no factor reaches, as cables' latencies, is made up for by the rest
   constexpr double near = 1e-3;
@@ -396,7 +414,7 @@ std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<doub
     if (points.empty()) break;
     std::vector<CostAtSize> all = of_messages;
     all.insert(all.end(), out.begin(), out.end());
-    const std::vector<double> with = objective.on(std::move(points)).simulated(values, all);
+    const std::vector<double> with = objective.on(std::move(points)).simulated_besides_launches(values, all);
     auto next = with.begin();
     for (std::size_t k = 0; k < out.size(); ++k) {
       if (off[k].empty()) continue;

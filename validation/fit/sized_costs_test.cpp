@@ -167,6 +167,31 @@ TEST_CASE("sized costs: what holds the sizes between two measured ones leaves th
   for (std::size_t i = 0; i < us.size(); ++i) CHECK(with[i] == doctest::Approx(us[i]).epsilon(0.005));
 }
 
+TEST_CASE("sized costs: calls behind the launches of one process say what they take at most, those above them what they take") {
+  // Two steps of 10 us and of half of the bytes at 100 Gb/s, measured to take five times as long for a byte: 20 us + 5 B / 12.5 kB/us, but
+  // no less than the launches of 8 GPUs, 35.2 us. At 64 KiB that is 46 us, which the profile has at 25 us, behind the launches too; with
+  // the factors of 64 KiB, 16 KiB and less would take 38 us.
+  const OpenScenario open = open_pair({"send_overhead", std::string(name_of_sized_costs)});
+  const std::vector<double> values = {10e6};
+  std::vector<FitPoint> points;
+  for (std::int64_t size = 1 << 10; size <= 64 << 20; size *= 4)
+    points.push_back(
+        {.measured = {.ranks = 2,
+                      .collective = "allreduce",
+                      .algorithm = "ring",
+                      .size_bytes = size,
+                      .time_us = std::max(35.2, 20 + 5 * static_cast<double>(size) / 12.5e3)},
+         .setup = {.collective = "allreduce", .algorithm = {"ring"}, .ranks = 2, .size = Bytes{size}, .gpus_of_a_process = 8}});
+  std::vector<const FitPoint*> all;
+  for (const FitPoint& p : points) all.push_back(&p);
+  Objective objective(open, all, std::make_shared<Simulators>(open), Precision::told);
+  const std::vector<double> us = objective.simulated(values, sized_costs(objective, values));
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CAPTURE(points[i].measured.size_bytes);
+    CHECK(us[i] == doctest::Approx(points[i].measured.time_us).epsilon(0.03));
+  }
+}
+
 TEST_CASE("sized costs: where MPI runs another algorithm from some size on, nothing holds the sizes before it") {
   // Open MPI's all-to-all among 64 ranks is Bruck's up to its threshold, where one of pairs is faster.
   const ScratchFolder folder;
