@@ -168,27 +168,35 @@ TEST_CASE("sized costs: what holds the sizes between two measured ones leaves th
 }
 
 TEST_CASE("sized costs: calls behind the launches of one process say what they take at most, those above them what they take") {
-  // Two steps of 10 us and of half of the bytes at 100 Gb/s, measured to take five times as long for a byte: 20 us + 5 B / 12.5 kB/us, but
-  // no less than the launches of 8 GPUs, 35.2 us. At 64 KiB that is 46 us, which the profile has at 25 us, behind the launches too; with
-  // the factors of 64 KiB, 16 KiB and less would take 38 us.
-  const OpenScenario open = open_pair({"send_overhead", std::string(name_of_sized_costs)});
-  const std::vector<double> values = {10e6};
+  // NCCL between two servers, measured to take more and more times as long as the profile says, but no less than the launches of the 24
+  // GPUs of a process, 24 x 4.4 us. Where what was measured is just above these and what is simulated far below, a factor of the one over
+  // the launches would leave the other behind them.
+  const OpenScenario open = open_pair({"simple_hops", std::string(name_of_sized_costs)});
+  const std::vector<double> values = {1};
+  constexpr double launches = 24 * 4.4;
+  HardwareProfile alone = open.hardware(values);
+  alone.process_launch = {};
+  Simulator simulator(open.scenario());
   std::vector<FitPoint> points;
-  for (std::int64_t size = 1 << 10; size <= 64 << 20; size *= 4)
+  int hidden = 0;
+  for (std::int64_t size = 1 << 10; size <= 64 << 20; size *= 2) {
+    const MeasuredSetup call{
+        .collective = "allreduce", .algorithm = {"nccl"}, .ranks = 2, .size = Bytes{size}, .nodes = 2, .gpus_of_a_process = 24};
+    const double times = 1 + 3.0 * static_cast<double>(size) / static_cast<double>(size + (256 << 10)), us = simulator.time_us(call, alone);
     points.push_back(
-        {.measured = {.ranks = 2,
-                      .collective = "allreduce",
-                      .algorithm = "ring",
-                      .size_bytes = size,
-                      .time_us = std::max(35.2, 20 + 5 * static_cast<double>(size) / 12.5e3)},
-         .setup = {.collective = "allreduce", .algorithm = {"ring"}, .ranks = 2, .size = Bytes{size}, .gpus_of_a_process = 8}});
+        {.measured =
+             {.ranks = 2, .collective = "allreduce", .algorithm = "nccl", .size_bytes = size, .time_us = std::max(launches, times * us)},
+         .setup = call});
+    hidden += points.back().measured.time_us > 1.05 * launches && us * points.back().measured.time_us < launches * launches ? 1 : 0;
+  }
+  REQUIRE(hidden > 0);
   std::vector<const FitPoint*> all;
   for (const FitPoint& p : points) all.push_back(&p);
   Objective objective(open, all, std::make_shared<Simulators>(open), Precision::told);
   const std::vector<double> us = objective.simulated(values, sized_costs(objective, values));
   for (std::size_t i = 0; i < points.size(); ++i) {
     CAPTURE(points[i].measured.size_bytes);
-    CHECK(us[i] == doctest::Approx(points[i].measured.time_us).epsilon(0.03));
+    CHECK(us[i] == doctest::Approx(points[i].measured.time_us).epsilon(0.04));
   }
 }
 
