@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -124,7 +125,7 @@ class GoalReader {
       const std::size_t known = problems_.size();
       gather(problems_, [&] { read_item(out); });
       if (problems_.size() == known) continue;
-      if (problems_.size() >= most_problems_of_a_file) throw InputError(std::vector<std::string>{});
+      if (problems_.size() >= most_problems_of_a_file) throw InputError(std::exchange(problems_, {}));
       while (!in_.at_end() && in_.line() == line && in_.now() != "}") in_.take();  // goes on behind the line
     }
     return problems_.empty() ? out.finish() : TracedRank{};
