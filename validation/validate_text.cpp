@@ -12,8 +12,6 @@ namespace {
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
 std::string percent(const ErrorSummary& e, double ErrorSummary::*which) { return e.points > 0 ? percent(e.*which) : "-"; }
 
-std::string algorithm_of(const FitPoint& p) { return p.measured.algorithm.empty() ? p.setup.algorithm.name : p.measured.algorithm; }
-
 std::string range_of(const JudgedClaim& c) {
   if (c.claim.quantity == Claim::Quantity::samples_per_s) return fmt::format("{:.0f}", c.lowest);
   static constexpr const char* units[] = {"x", " us", " %", "", "", " %", "", " more"};
@@ -164,7 +162,7 @@ std::string table_of(const std::vector<Judgement>& judgements, bool every_point)
     for (std::size_t i = 0; i < j.points.size(); ++i) {
       const FitPoint& p = j.points[i];
       out += fmt::format("  {:<26} {:<12} {:<24} {:>5} {:>11} {:>14.2f} {:>14.2f} {:>9} {}\n", j.reference.name, p.measured.collective,
-                         algorithm_of(p), p.setup.ranks, p.measured.size_bytes, p.measured.time_us, j.simulated_us[i], error_of(j, i),
+                         what_ran(p), p.setup.ranks, p.measured.size_bytes, p.measured.time_us, j.simulated_us[i], error_of(j, i),
                          p.fitted ? "fitted" : "held out");
     }
   return out;
@@ -197,7 +195,7 @@ std::string results_page(const std::vector<Judgement>& judgements) {
         j.reference.name, j.reference.about, j.reference.note);
     for (std::size_t i = 0; i < j.points.size(); ++i) {
       const FitPoint& p = j.points[i];
-      out += fmt::format("| {} | {} | {} | {} | {:.2f} | {:.2f} | {} | {} |\n", p.measured.collective, algorithm_of(p), p.setup.ranks,
+      out += fmt::format("| {} | {} | {} | {} | {:.2f} | {:.2f} | {} | {} |\n", p.measured.collective, what_ran(p), p.setup.ranks,
                          p.measured.size_bytes, p.measured.time_us, j.simulated_us[i], error_of(j, i), p.fitted ? "fitted" : "held out");
     }
   }

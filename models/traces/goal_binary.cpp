@@ -1,8 +1,10 @@
+#include "kernels/base/gather.hpp"
 #include "models/traces/goal.hpp"
 #include "models/traces/goal_rank.hpp"
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -88,7 +90,9 @@ TracedOperation operation_of(const Node& n, std::uint32_t index, std::uint32_t r
   return o;
 }
 
-TracedRank rank_of(std::string_view bytes, Rank rank, std::uint32_t ranks, const std::string& file) {
+// What is wrong with its operations comes to `problems`, and the rank is then of no use.
+TracedRank rank_of(std::string_view bytes, Rank rank, std::uint32_t ranks, const std::string& file, std::vector<std::string>& problems) {
+  const std::size_t before = problems.size();
   const std::string place = fmt::format("{}: rank {}", file, rank);
   Cursor in(bytes, place);
   const auto count = in.take<std::uint32_t>(), roots = in.take<std::uint32_t>();
@@ -96,10 +100,11 @@ TracedRank rank_of(std::string_view bytes, Rank rank, std::uint32_t ranks, const
   if (in.left() / node_bytes < count) throw InputError(fmt::format("{}: {} operations do not fit into {} bytes", place, count, in.left()));
   GoalRank out(rank, place, "operation");
   std::vector<Node> nodes;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < count && problems.size() < most_problems_of_a_file; ++i) {
     nodes.push_back(take_node(in));
-    out.add(operation_of(nodes.back(), i, ranks, place));
+    gather(problems, [&] { out.add(operation_of(nodes.back(), i, ranks, place)); });
   }
+  if (problems.size() > before) return {};
   std::vector<std::uint32_t> appendix(in.left() / sizeof(std::uint32_t));
   for (std::uint32_t& entry : appendix) entry = in.take<std::uint32_t>();
   const auto followers = [&](std::uint32_t first, std::uint32_t number) {
@@ -137,12 +142,20 @@ TraceFile parse_goal_binary(std::string_view bytes, const std::string& file) {
   if (ranks == 0 || ranks > most_goal_ranks)
     throw InputError(fmt::format("{}: must be of 1 to {} ranks, got {}", file, most_goal_ranks, ranks));
   TraceFile out{.format = "GOAL", .world = static_cast<int>(ranks)};
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> extents;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    const auto begin = in.take<std::uint64_t>(), end = in.take<std::uint64_t>();
-    if (begin > end || end > bytes.size())
-      throw InputError(fmt::format("{}: rank {}: must lie within {} bytes, got {} to {}", file, rank, bytes.size(), begin, end));
-    out.ranks.push_back(rank_of(bytes.substr(begin, end - begin), static_cast<Rank>(rank), ranks, file));
+    const auto begin = in.take<std::uint64_t>();
+    extents.emplace_back(begin, in.take<std::uint64_t>());
   }
+  std::vector<std::string> problems;
+  for (std::uint32_t rank = 0; rank < ranks && problems.size() < most_problems_of_a_file; ++rank)
+    gather(problems, [&] {
+      const auto [begin, end] = extents[rank];
+      if (begin > end || end > bytes.size())
+        throw InputError(fmt::format("{}: rank {}: must lie within {} bytes, got {} to {}", file, rank, bytes.size(), begin, end));
+      out.ranks.push_back(rank_of(bytes.substr(begin, end - begin), static_cast<Rank>(rank), ranks, file, problems));
+    });
+  if (!problems.empty()) throw InputError(std::move(problems));
   return out;
 }
 

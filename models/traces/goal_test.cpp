@@ -61,7 +61,7 @@ TEST_CASE("what a GOAL schedule cannot mean is refused with file and line") {
   CHECK(refused("calc x\n/* no end") ==
         "s.goal: line 3: a time in ns must be a whole number from 0 to 9000000000000000, got \"x\"\n"
         "s.goal: line 4: the comment does not end");
-  CHECK(refused("l1: jump 3") == "s.goal: line 3: must be send, recv or calc, got \"jump\"");
+  CHECK(refused("l1: jump 3\nl2: calc 1\nl2 requires l1") == "s.goal: line 3: must be send, recv or calc, got \"jump\"");
   CHECK_THROWS_WITH_AS(parse_goal_text("num_ranks 1\nrank 0 {\ncalc 1", "s.goal"), "s.goal: line 3: rank 0 does not end: \"}\" is missing",
                        InputError);
 }
@@ -115,6 +115,15 @@ TEST_CASE("a binary schedule that breaks off or points nowhere is refused") {
   std::string wrong = good;
   wrong[8 + 38 + 12 + 2 * 39] = 9;  // the appendix' entry
   CHECK_THROWS_WITH_AS(parse_goal_binary(wrong, "s"), "s: rank 0: names operation 9, of 2", InputError);
+  wrong = good;
+  wrong[8 + 38 + 12 + 4] = 7;                                         // the first operation's type
+  wrong[8 + 38 + 12 + 39 + 5] = 2;                                    // the second's peer
+  wrong[8 + 38 + 12 + 2 * 39 + 4 + 12 + 5 + 4 + 8 + 3] = char(0x80);  // the tag of rank 1's receive
+  CHECK_THROWS_WITH_AS(parse_goal_binary(wrong, "s"),
+                       "s: rank 0, operation 0: is of type 7; there are 1 (send), 2 (receive) and 3 (calculation)\n"
+                       "s: rank 0, operation 1: is a message with rank 2, of 2\n"
+                       "s: rank 1, operation 0: has tag 2147483653",
+                       InputError);
 }
 
 }  // namespace

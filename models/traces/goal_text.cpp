@@ -139,7 +139,6 @@ class GoalReader {
     const std::string_view label = in_.take();
     if (label.empty() || !is_word(label.front())) in_.refuse(fmt::format("must be an operation or a label, got \"{}\"", label));
     if (in_.take_if(":")) {
-      if (!is_operation(in_.now())) in_.refuse(fmt::format("must be send, recv or calc, got \"{}\"", in_.now()));
       if (!labels_.emplace(label, out.count()).second) in_.refuse(fmt::format("label {} is used twice", label));
       read_operation(out);
     } else if (in_.take_if("requires")) {
@@ -169,6 +168,7 @@ class GoalReader {
   }
 
   void read_into(TracedOperation& o) {
+    if (!is_operation(in_.now())) in_.refuse(fmt::format("must be send, recv or calc, got \"{}\"", in_.now()));
     const std::string_view word = in_.take();
     if (word == "calc") {
       o.duration = {static_cast<std::int64_t>(in_.number("a time in ns", longest_goal_ns)) * 1000};

@@ -71,10 +71,13 @@ void refuse_idle_options(const CalibrateArguments& a, const Renames& renames, co
   for (const std::string& name : a.only)
     if (!algorithms.contains(name))
       problems.push_back(fmt::format("--only {}: no measurement is of it; algorithms that are named: {}", name, listed(algorithms)));
-  std::set<std::string> selected;
-  for (const Measurement& row : rows) selected.insert(row.algorithm);
+  std::set<std::string> selected, copies;  // copies between the GPUs of a matrix run no algorithm
+  for (const Measurement& row : rows) (row.from < 0 ? selected : copies).insert(row.algorithm);
   for (const auto& [measured, ours] : renames)
-    if (!selected.contains(measured))
+    if (copies.contains(measured))
+      problems.push_back(fmt::format("--rename {}={}: \"{}\" is of copies between two GPUs, which run no algorithm: leave it out", measured,
+                                     label(ours), measured));
+    else if (!selected.contains(measured))
       problems.push_back(fmt::format("--rename {}={}: no measurement is of \"{}\"; algorithms of those selected: {}", measured, label(ours),
                                      measured, listed(selected)));
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -180,9 +183,11 @@ std::string elements_of(const Measurement& m, const std::vector<FitPoint>& point
 }
 
 void print(const FitResult& result, const std::vector<FitPoint>& points, const HardwareProfile& hardware, std::ostream& out) {
-  out << fmt::format("# {:<26} {:>14}   {}\n", "parameter", "value", "");
+  std::size_t longest = 26;
+  for (const FittedParameter& p : result.parameters) longest = std::max(longest, p.parameter.name.size());
+  out << fmt::format("# {:<{}} {:>14}\n", "parameter", longest, "value");
   for (const FittedParameter& p : result.parameters)
-    out << fmt::format("  {:<26} {:>14}   {}\n", p.parameter.name, p.parameter.text(p.value),
+    out << fmt::format("  {:<{}} {:>14}   {}\n", p.parameter.name, longest, p.parameter.text(p.value),
                        !p.determined ? p.usual ? "the data does not determine it: as is usual of hosts, the fit is as good"
                                                : "the data does not determine it: left as it was, the fit is as good"
                        : p.at_bound  ? "at its bound: the fit would go further"
@@ -192,10 +197,10 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, const H
                      "measured (us)", "simulated (us)", "error");
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
-    out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}{}\n", m.collective,
-                       m.algorithm.empty() ? label(points[i].setup.algorithm) : m.algorithm, points[i].setup.ranks, m.size_bytes, m.time_us,
-                       result.simulated_us[i], 100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out",
-                       repeats_of(m), elements_of(m, points));
+    out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}{}\n", m.collective, what_ran(points[i]),
+                       points[i].setup.ranks, m.size_bytes, m.time_us, result.simulated_us[i],
+                       100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out", repeats_of(m),
+                       elements_of(m, points));
   }
   out << "#\n";
   if (!result.cost_by_size.empty()) {

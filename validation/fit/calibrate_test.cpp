@@ -168,6 +168,16 @@ TEST_CASE("calibrate: what is wrong is told") {
   CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"ring=two_level"}}) ==
         Lines{data + ":2: two_level/group: two_level needs the ranks of a group: one of 1, 2"});
   CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"x"}}) == Lines{"--rename x: must be MEASURED=OURS"});
+  const auto copies =
+      folder
+          .file("copies.csv",
+                "matrix,timer,from_gpu,to_gpu,value\nUnidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s),,0,1,10\n")
+          .string();
+  CHECK(problems({.data = {copies}, .scenario = scenario, .rename = {"p2p_enabled=ring"}}) ==
+        Lines{"--rename p2p_enabled=ring: \"p2p_enabled\" is of copies between two GPUs, which run no algorithm: leave it out"});
+  const Lines of_sweep = problems({.data = {data}, .scenario = scenario, .set = {R"(/sweep={"/seed": [1, 2]})"}, .fit = {"send_overhaed"}});
+  REQUIRE(of_sweep.size() == 2);
+  CHECK(of_sweep[0] == scenario + ": a scenario of one case is needed here, its sweep makes 2");
   const std::string nowhere = (folder / "nowhere.csv").string();
   CHECK(problems({.data = {nowhere, folder.file("empty.csv", "\n").string()}, .scenario = scenario}).size() == 2);
   CHECK(problems({.data = {data}, .scenario = nowhere}).size() == 1);

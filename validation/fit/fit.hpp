@@ -23,6 +23,10 @@ struct FitPoint {
   double wanted_us() const { return undisturbed_us > 0 ? undisturbed_us : measured.time_us; }  // what is fitted to
 };
 
+// What ran, as the file calls it, or what it was taken for where the file does not say; between which two where it is one pair of a matrix:
+// "p2p_enabled, 0 to 3".
+std::string what_ran(const FitPoint& point);
+
 struct UsedMeasurements {
   std::vector<FitPoint> points;
   std::vector<std::string> left_out;  // "FILE:LINE: why"

@@ -307,13 +307,13 @@ bool FitParameter::is_at_bound(double v) const { return v <= low * 1.001 || v >=
 OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting>& settings, const std::vector<std::string>& names)
     : file_(std::move(file)) {
   auto cases = load_cases(file_, settings);
-  if (cases.size() != 1)
-    throw InputError(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
   scenario_ = std::move(cases.front().scenario);
-  refuse_training(file_.string(), scenario_);
-  if (scenario_.repeat) throw InputError(file_.string() + ": /repeat: a fit simulates each point once: leave it out");
-  json_ = to_json(scenario_);
   std::vector<std::string> problems;
+  if (cases.size() > 1)
+    problems.push_back(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
+  gather(problems, [&] { refuse_training(file_.string(), scenario_); });
+  if (scenario_.repeat) problems.push_back(file_.string() + ": /repeat: a fit simulates each point once: leave it out");
+  json_ = to_json(scenario_);
   std::set<std::string> named;
   for (const std::string& name : names) {
     if (!named.insert(name).second) {

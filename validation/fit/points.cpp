@@ -361,6 +361,13 @@ std::set<PathClass> ways_between_servers(const std::vector<FitPoint>& points, Si
   return out;
 }
 
+std::string what_ran(const FitPoint& point) {
+  const Measurement& m = point.measured;
+  std::string out = m.algorithm.empty() ? label(point.setup.algorithm) : m.algorithm;
+  if (m.from >= 0) out += fmt::format(", {} to {}", m.from, m.to);
+  return out;
+}
+
 ErrorSummary summarise(std::vector<double> errors) {
   if (errors.empty()) return {};
   for (double& e : errors) e = std::abs(e);

@@ -225,6 +225,7 @@ TEST_CASE("points: a matrix of pairs is measured between the GPUs that it names"
   rows[0].from = 0, rows[0].to = 1, rows[1].from = 0, rows[1].to = 3;
   const UsedMeasurements used = usable(rows, simulator, {.hold_out = false});
   REQUIRE(used.points.size() == 2);
+  CHECK(what_ran(used.points[1]) == "bandwidth, 0 to 3");
   CHECK(simulator.time_us(used.points[0].setup, {}) < 0.8 * simulator.time_us(used.points[1].setup, {}));
   rows[1].to = 8;
   CHECK(problems_of([&] { usable(rows, simulator, {}); }) == Lines{"f:1: GPU 8 was measured, but the scenario has 8 endpoints"});
