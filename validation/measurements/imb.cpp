@@ -1,5 +1,6 @@
 // The tables of the Intel MPI Benchmarks, MPI-1 part: "# Benchmarking Allreduce", "# #processes = 8", a line of column names that begins
-// with "#bytes", then rows. Of collectives the mean over the ranks is taken, as OSU's is; what they take for no bytes says nothing.
+// with "#bytes", then rows. Of collectives the mean over the ranks is taken, as OSU's is, and of those with a root the longest; what they
+// take for no bytes says nothing.
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>
@@ -21,12 +22,12 @@ constexpr std::array imb_tables = {
 struct ImbTable {
   const ImbBenchmark* benchmark = nullptr;
   int ranks = 0;
-  std::optional<std::size_t> size, time;
+  std::optional<std::size_t> size, time, most;
 };
 
 void begin(ImbTable& table, std::string_view name, std::size_t line, RowSink& sink) {
   const auto found = std::ranges::find(imb_tables, name, &ImbBenchmark::name);
-  table = {.benchmark = found == imb_tables.end() ? nullptr : &*found, .ranks = 0, .size = {}, .time = {}};
+  table = {.benchmark = found == imb_tables.end() ? nullptr : &*found, .ranks = 0, .size = {}, .time = {}, .most = {}};
   if (table.benchmark) return;
   std::vector<std::string_view> known;
   for (const ImbBenchmark& b : imb_tables) known.push_back(b.name);
@@ -37,6 +38,7 @@ void read_columns(ImbTable& table, const std::vector<std::string_view>& names, s
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == "#bytes") table.size = i;
     if (names[i] == "t[usec]" || names[i] == "t_avg[usec]") table.time = i;
+    if (names[i] == "t_max[usec]") table.most = i;
   }
   if (table.time) return;
   sink.problem(line, fmt::format("must have a column t[usec] or t_avg[usec], the columns are \"{}\"", fmt::join(names, " ")));
@@ -54,6 +56,11 @@ void read_row(const ImbTable& table, const std::vector<std::string_view>& words,
   if (*size == 0 && table.size && row.collective != "latency") return;
   row.size_bytes = *size;
   row.time_us = *time;
+  if (has_root(row.collective)) {
+    const auto most = table.most && *table.most < words.size() ? number_in(words[*table.most]) : std::nullopt;
+    row.time_us = most.value_or(row.time_us);
+    row.mean_of_ranks = !most;
+  }
   sink.add(line, std::move(row));
 }
 

@@ -27,6 +27,13 @@ const std::string imb = R"(# Calling sequence was:
             0         1000         0.05         0.06         0.05
          1024         1000         8.05         8.16         8.10
 
+#----------------------------------------------------------------
+# Benchmarking Bcast
+# #processes = 8
+#----------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+         1024         1000         1.05         9.00         5.00
+
 #---------------------------------------------------
 # Benchmarking Barrier
 # #processes = 8
@@ -41,7 +48,7 @@ TEST_CASE("Intel MPI Benchmarks: ping-pong, collectives and barriers, with their
   const ScratchFolder folder;
   const Measurements read = read_measurements(folder.file("imb.txt", imb), {});
   CHECK(read.format == "Intel MPI Benchmarks");
-  REQUIRE(read.rows.size() == 4);
+  REQUIRE(read.rows.size() == 5);
   CHECK(read.rows[0].collective == "latency");
   CHECK(read.rows[0].ranks == 2);
   CHECK(read.rows[0].size_bytes == 0);
@@ -50,8 +57,11 @@ TEST_CASE("Intel MPI Benchmarks: ping-pong, collectives and barriers, with their
   CHECK(read.rows[2].ranks == 8);
   CHECK(read.rows[2].size_of_a_rank);
   CHECK(read.rows[2].time_us == 8.10);
-  CHECK(read.rows[3].collective == "barrier");
-  CHECK(read.rows[3].time_us == 3.10);
+  CHECK(read.rows[3].collective == "broadcast");
+  CHECK(read.rows[3].time_us == 9.00);  // until all have it, not when the ranks are done on average
+  CHECK_FALSE(read.rows[3].mean_of_ranks);
+  CHECK(read.rows[4].collective == "barrier");
+  CHECK(read.rows[4].time_us == 3.10);
 }
 
 TEST_CASE("Intel MPI Benchmarks: what Weft does not simulate, bad rows and other columns are refused with their lines, all at once") {
@@ -82,5 +92,5 @@ TEST_CASE("Intel MPI Benchmarks: what MPI prints among the rows is passed over")
   std::string text = imb;
   text.insert(text.find("         1024         1000         8.05"),
               "0 of 8 processes warned: libfabric, 2 of 3\n\nnode0:1:1 [0] NCCL INFO x\n");
-  CHECK(read_measurements(folder.file("imb.txt", text), {}).rows.size() == 4);
+  CHECK(read_measurements(folder.file("imb.txt", text), {}).rows.size() == 5);
 }

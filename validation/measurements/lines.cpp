@@ -61,13 +61,22 @@ std::optional<double> number_in(std::string_view text) {
 
 std::optional<std::int64_t> whole_number_in(std::string_view text) { return parsed<std::int64_t>(text); }
 
+// "4,194,304", which no program of measurements prints: somebody's spreadsheet did.
+bool has_thousands(std::string_view word) {
+  const auto first = word.find(',');
+  if (first == word.npos || first == 0 || first > 3 || (word.size() - first) % 4 != 0) return false;
+  for (std::size_t i = 0; i < word.size(); ++i)
+    if ((i >= first && (i - first) % 4 == 0) != (word[i] == ',') || (word[i] != ',' && (word[i] < '0' || word[i] > '9'))) return false;
+  return true;
+}
+
 bool are_mostly_numbers(std::span<const std::string_view> words) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto looks_like_one = [&](std::string_view word) {
     if (word == "N/A" || word.ends_with("nan") || word.ends_with("inf")) return true;
     const bool begins = is_digit(word[0]) || (word.size() > 1 && (word[0] == '-' || word[0] == '+' || word[0] == '.') && is_digit(word[1]));
     const auto dash = word.find('-', 1);
-    return begins && word.find_first_of(":/%,[](){}=_") == word.npos &&
+    return begins && (word.find_first_of(":/%,[](){}=_") == word.npos || has_thousands(word)) &&
            (dash == word.npos || word[dash - 1] == 'e' || word[dash - 1] == 'E');
   };
   return !words.empty() && looks_like_one(words.front()) && 3 * std::ranges::count_if(words, looks_like_one) >= 2 * std::ssize(words);

@@ -20,7 +20,8 @@ std::optional<double> number_at(const Json& object, const char* key) {
 
 // That follow one another without a barrier.
 int iterations_in(const Json& config) {
-  if (config.value("per_iter_timing", Json()) == "true") return 1;
+  for (const char* barrier : {"per_iter_timing", "blocking_collectives"})
+    if (const Json value = config.value(barrier, Json()); value == "true" || value == true) return 1;
   return static_cast<int>(std::clamp(number_at(config, "iterations").value_or(nccl_iterations), 1.0, 1e6));
 }
 

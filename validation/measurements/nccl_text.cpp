@@ -17,7 +17,8 @@ namespace {
 // What stands above the rows of one run. A file may hold several, each with a header of its own.
 struct NcclHeader {
   std::string collective;
-  std::string algorithm;  // as weft bench says, whose table this is too
+  std::vector<std::string> named = {};  // all collectives whose programs are named, as where the job's script stands above the rows
+  std::string algorithm;                // as weft bench says, whose table this is too
   std::set<std::string, std::less<>> hosts;
   int ranks = 0;
   int iterations = nccl_iterations;
@@ -29,6 +30,7 @@ struct NcclHeader {
   bool has_differences = false;  // "error" instead of "#wrong"
   bool has_statistics = false;   // -I: four more fields behind each #wrong
   bool has_two_blocks = false;   // some row
+  bool is_blocking = false;      // -z: a barrier behind each call
   bool has_rows = false;         // what is above the next rows is of the next run
   bool is_refused = false;       // it has no collective that Weft simulates, or no times in us
 };
@@ -72,6 +74,7 @@ bool begins_a_run(std::span<const std::string_view> words, std::string_view text
 void read_parameters(std::span<const std::string_view> words, NcclHeader& header) {
   const auto count_behind = [&](std::string_view name) { return std::clamp(count_in(behind(name, words)), 1, 1024); };
   header.gpus_of_a_process = count_behind("nThread") * count_behind("nGpus");
+  if (count_in(behind("graph:", words)) > 0) header.gpus_of_a_process = 1;  // one launch for all calls
 }
 
 void read_columns(std::span<const std::string_view> words, NcclHeader& header) {
@@ -88,6 +91,7 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
   const auto has = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
   if (const auto program = program_in(words)) {
     header.collective = *collective_of_nccl_program(*program);
+    header.named.push_back(header.collective);
     header.is_refused = header.collective.empty();
     if (header.is_refused) sink.problem(line, unknown_nccl_program(*program));
   }
@@ -99,11 +103,13 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
   }
   if (has_parameters(words)) read_parameters(words, header);
   if (!text.starts_with('#')) return;
+  if (text.starts_with("# Blocking Enabled")) header.iterations = 1, header.is_blocking = true;
   if (words.size() > 3 && words[1] == "weft" && words[2] == "bench:") header.collective = words[3];
   if (words.size() == 3 && words[1] == "algorithm") header.algorithm = words[2];
   if (words.size() > 2 && words[2].starts_with("ranks")) header.ranks = count_in(words[1]);
   for (std::size_t i = 2; i + 1 < words.size(); ++i)  // "warmup iters: 5 iters: 20 agg iters: 1"
-    if (words[i] == "iters:" && words[i - 1] != "warmup" && words[i - 1] != "agg") header.iterations = std::max(1, count_in(words[i + 1]));
+    if (words[i] == "iters:" && words[i - 1] != "warmup" && words[i - 1] != "agg" && !header.is_blocking)
+      header.iterations = std::max(1, count_in(words[i + 1]));
   if (has("size") && has("count")) {
     read_columns(words, header);
     if (has("cputime")) {
@@ -241,6 +247,26 @@ std::string collective_of_run(std::span<const std::string_view> lines, const Ncc
   return {};
 }
 
+// Whether the columns redop and root are those of the collective.
+bool has_columns_of(const NcclRow& row, const NcclHeader& header, std::string_view collective) {
+  const bool reduces = collective == "allreduce" || collective == "reduce_scatter" || collective == "reduce";
+  if (header.has_redop && !row.redop.empty() && (row.redop != "none") != reduces) return false;
+  return !header.has_root || (row.root != "-1") == has_root(collective);
+}
+
+// Whose programs are named above the rows, as in a job's script: of several, what the rows say, or the last that the first of them can be
+// of.
+std::string collective_of(std::span<const std::string_view> lines, const NcclHeader& header, int ranks) {
+  if (std::ranges::all_of(header.named, [&](const std::string& one) { return one == header.collective; }) && !header.collective.empty())
+    return header.collective;
+  if (std::string told = collective_of_run(lines, header, ranks); !told.empty()) return told;
+  const auto words = fields_in(lines.front());
+  const auto row = row_in(words, header);
+  const auto fits = std::find_if(header.named.rbegin(), header.named.rend(),
+                                 [&](const std::string& one) { return !one.empty() && row && has_columns_of(*row, header, one); });
+  return fits != header.named.rend() ? *fits : header.collective;
+}
+
 // How many results of the run were wrong: "# Out of bounds values : 2 FAILED".
 std::int64_t wrong_results_in(std::span<const std::string_view> words) {
   constexpr std::array<std::string_view, 6> footer = {"#", "Out", "of", "bounds", "values", ":"};
@@ -376,7 +402,7 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
     }
     if (!std::exchange(header.has_rows, true)) {
       begin_rows(i + 1, std::span(lines).subspan(i), header, sink);
-      if (header.collective.empty()) header.collective = collective_of_run(std::span(lines).subspan(i), header, ranks_of(header, sink));
+      header.collective = collective_of(std::span(lines).subspan(i), header, ranks_of(header, sink));
     }
     if (!header.is_refused) read_row(i + 1, words, header, sink);
   }

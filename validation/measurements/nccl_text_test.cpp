@@ -134,7 +134,7 @@ TEST_CASE("nccl-tests: the ranks are counted by their numbers, though a page of 
 
 TEST_CASE("nccl-tests: each run of a file has the ranks, nodes and collective of its own header") {
   const Measurements read = parse_nccl(run_of("# Collective test starting: all_reduce_perf\n", 4) +
-                                           run_of("# Collective test starting: all_gather_perf\n", 2) + run_of("", 8),
+                                           run_of("# Collective test starting: reduce_scatter_perf\n", 2) + run_of("", 8),
                                        {.collective = "broadcast"});
   REQUIRE(read.rows.size() == 6);
   CHECK(read.rows[0].ranks == 4);
@@ -143,7 +143,7 @@ TEST_CASE("nccl-tests: each run of a file has the ranks, nodes and collective of
   CHECK(read.rows[2].ranks == 2);
   CHECK(read.rows[2].nodes == 1);
   CHECK(read.rows[2].gpus == 2);
-  CHECK(read.rows[2].collective == "allgather");
+  CHECK(read.rows[2].collective == "reduce_scatter");
   CHECK(read.rows[4].ranks == 8);
   CHECK(read.rows[4].collective == "broadcast");  // its header does not say
 }
@@ -154,6 +154,36 @@ TEST_CASE("nccl-tests: the collective is known by the program's name, wherever i
     CAPTURE(above);
     CHECK(parse_nccl(run_of(above, 2)).rows[0].collective == "allreduce");
   }
+}
+
+TEST_CASE("nccl-tests: where a script with several programs stands above the rows, the columns say whose they are") {
+  const std::string both = "srun ./all_reduce_perf -b 8\nsrun ./all_gather_perf -b 8\n";
+  CHECK(parse_nccl(run_of(both, 16)).rows[0].collective == "allreduce");
+  const auto gathers = [](std::string text) { return text.replace(text.find(" sum "), 5, "none "); };
+  CHECK(parse_nccl(gathers(run_of(both, 16))).rows[0].collective == "allgather");
+  CHECK(parse_nccl(gathers(run_of("srun ./all_gather_perf\nsrun ./all_reduce_perf\n", 16))).rows[0].collective == "allgather");
+}
+
+TEST_CASE("nccl-tests: calls with a barrier behind each, and calls of one CUDA graph") {
+  const std::string above = "# Collective test starting: all_reduce_perf\n";
+  CHECK(parse_nccl(run_of(above, 2)).rows[0].back_to_back == 20);
+  CHECK(parse_nccl(run_of(above + "# Blocking Enabled: wait for completion and barrier after each collective\n", 2)).rows[0].back_to_back ==
+        1);
+  std::string eight = run_of(above, 8);
+  eight.replace(eight.find("nGpus 1"), 7, "nGpus 8");
+  CHECK(parse_nccl(eight).rows[0].gpus_of_a_process == 8);
+  eight.insert(eight.find("iters: 20") + 9, " agg iters: 1 validation: 1 graph: 20");
+  CHECK(parse_nccl(eight).rows[0].gpus_of_a_process == 1);
+  CHECK(parse_nccl(eight).rows[0].back_to_back == 20);
+}
+
+TEST_CASE("nccl-tests: a row in colour is read, and one whose size somebody wrote with commas is told") {
+  std::string text = run_of("# Collective test starting: all_reduce_perf\n", 2);
+  const auto row = text.find("           8 ");
+  std::string coloured = text;
+  CHECK(parse_nccl(coloured.insert(row, "\x1b[1;32m").insert(text.find('\n', row), "\x1b[0m")).rows[0].size_bytes == 8);
+  CHECK(problems_of_nccl(text.replace(row, 12, "   4,194,304")) ==
+        Lines{"f:10: the size must be a whole number of bytes, got \"4,194,304\""});
 }
 
 TEST_CASE("nccl-tests: without the program's name the larger rows of a run say the collective of its small ones too") {

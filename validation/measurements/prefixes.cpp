@@ -131,4 +131,15 @@ std::string without_prefixes(std::string_view text, const std::function<bool(std
   return lines_of(lines, all.empty() ? "" : *all.begin());
 }
 
+std::string without_colours(std::string_view text) {
+  std::string out;
+  for (;;) {
+    const auto escape = text.find("\x1b[");
+    out += text.substr(0, escape);
+    if (escape == text.npos) return out;
+    const auto end = text.find_first_not_of("0123456789;?", escape + 2);
+    text.remove_prefix(std::min(end, text.size() - 1) + 1);
+  }
+}
+
 }  // namespace weft

@@ -13,4 +13,7 @@ namespace weft {
 // empty, and so keep their numbers: that of the first, by number, whose lines `hold_table`, or the first.
 std::string without_prefixes(std::string_view text, const std::function<bool(std::string_view)>& hold_table);
 
+// And without what makes terminals colour it (ESC [ ... letter).
+std::string without_colours(std::string_view text);
+
 }  // namespace weft

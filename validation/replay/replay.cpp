@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 namespace weft {
 namespace {
@@ -122,6 +123,21 @@ std::vector<Case> cluster_of(const ReplayArguments& a, const std::vector<Setting
   return cases;
 }
 
+// What renames nothing is a slip. Messages of a schedule are simulated as they were sent, whatever their algorithm is called.
+void refuse_idle_renames(const Renames& renames, const Trace& trace) {
+  std::set<std::string> measured;
+  for (const TraceRun& run : trace.runs)
+    for (const TraceOperation& o : run.operations)
+      if (collective_named(o.op)) measured.insert(o.algorithm.empty() ? "none" : o.algorithm);
+  std::vector<std::string> problems;
+  for (const auto& [name, ours] : renames)
+    if (!measured.contains(name.empty() ? "none" : name))
+      problems.push_back(fmt::format("--rename {}={}: no collective of the trace is of \"{}\"; {}", name, label(ours), name,
+                                     measured.empty() ? "it has messages, which are simulated as they were sent"
+                                                      : fmt::format("algorithms of its collectives: {}", fmt::join(measured, ", "))));
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
 }  // namespace
 
 int replay_command(const ReplayArguments& a, std::ostream& out, std::ostream& err) {
@@ -135,6 +151,7 @@ int replay_command(const ReplayArguments& a, std::ostream& out, std::ostream& er
   gather(problems, [&] { renames = renames_in(a.rename); });
   Trace trace;
   gather(problems, [&] { trace = read_trace(a.trace, a.skip_bad); });
+  if (problems.empty()) gather(problems, [&] { refuse_idle_renames(renames, trace); });
   if (!problems.empty()) throw InputError(std::move(problems));
   const Scenario& scenario = cases.front().scenario;
   for (const std::string& line : trace.skipped) err << "weft: skipped " << line << "\n";

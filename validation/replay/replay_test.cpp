@@ -202,6 +202,11 @@ TEST_CASE("replay: the command refuses no ranks, what it does not simulate, and 
   CHECK(problems({.trace = trace, .scenario = scenario, .set = {"/network=simgrid", R"(/start_skew={"max": "5us"})"}}) ==
         Lines{scenario + ": /start_skew: the trace says when its ranks start: leave it out",
               scenario + ": /network: \"simgrid\" does not tell when each operation began and ended; \"flow\" and \"packet\" do"});
+  CHECK(problems({.trace = trace, .scenario = scenario, .rename = {"ring=direct"}}) ==
+        Lines{"--rename ring=direct: no collective of the trace is of \"ring\"; it has messages, which are simulated as they were sent"});
+  const auto calls = folder.file("calls.jsonl", two_ranks + collective(0, 1024, 0, 5) + collective(1, 1024, 0, 5)).string();
+  CHECK(problems({.trace = calls, .scenario = scenario, .rename = {"tree=direct"}}) ==
+        Lines{"--rename tree=direct: no collective of the trace is of \"tree\"; algorithms of its collectives: none"});
   const std::string nowhere = (folder / "nowhere").string();
   CHECK(problems({.trace = nowhere + ".jsonl", .scenario = nowhere + ".json", .set = {"y"}, .rename = {"x"}, .ranks = 0}).size() == 5);
   CHECK(problems({.trace = nowhere + ".jsonl", .scenario = scenario, .set = {"y", "z"}}).size() == 3);

@@ -146,7 +146,7 @@ std::string key_of(NodeId node, Together together, const Devices& devices, const
   std::set<std::string> of;
   for (const NodeId own : devices.switches_of(devices.server_of(node)))
     of.insert(together == Together::alike ? without_numbers(fabric.device(own).name) : std::to_string(own));
-  return fmt::format("at {} {}", fmt::join(of, " "), devices.tier_of(node));
+  return fmt::format("{} {}", devices.tier_of(node) > 0 ? "above" : "below", fmt::join(of, " "));
 }
 
 // The devices of a box in words.

@@ -63,6 +63,13 @@ TEST_CASE("drawing: servers are boxes of their own where their devices are too m
   CHECK(std::ranges::count_if(labels, [](const std::string& label) { return label.ends_with(": 8 GPUs, 8 NICs"); }) == 8);
 }
 
+TEST_CASE("drawing: servers of many devices are one box where switches of one kind are") {
+  const auto fabric = build(FabricSpec(Star{.nodes = 128, .host_link = link_100g}), server_preset("dgx_h100"));
+  const std::vector<std::string> labels = labels_of(drawing_of(*fabric));
+  REQUIRE(labels.size() == 2);
+  CHECK(std::ranges::count_if(labels, [](const std::string& label) { return label.ends_with("128 servers of 8 GPUs, 8 NICs"); }) == 1);
+}
+
 TEST_CASE("drawing: the halves of a BiGraph are tiers with their nodes outside; a torus is drawn in circles") {
   const Drawing halves =
       drawing_of(*build(BiGraph{.switches = 4, .nodes_per_switch = 1, .host_link = link_100g, .fabric_link = link_100g}));
