@@ -4,6 +4,8 @@
 #include "models/fabric/analysis/faster_links.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/blame.hpp"
+#include "sim/cases/jobs.hpp"
+#include "sim/cases/sized.hpp"
 #include "sim/experiment.hpp"
 #include "sim/network/run_progress.hpp"
 
@@ -75,10 +77,22 @@ std::vector<Speedup> speedups(const Row& row, const Fabric& fabric, const Hardwa
   return out;
 }
 
+// What NCCL chose for the row stays as it is: faster links would make it choose something else, which says nothing of the links.
+AlgorithmChoice held(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const Fabric& fabric) {
+  const Workload& w = scenario.workload;
+  if (algorithm.name != "nccl" || w.has_program() || w.training.given() || !w.compressions.empty()) return algorithm;
+  const AlgorithmSettings chosen =
+      for_size({scenario, scenario.hardware, fabric, placement_of_workload(scenario, algorithm), size}, algorithm).choice.settings;
+  AlgorithmChoice out = algorithm;
+  out.settings.nccl = chosen.nccl, out.settings.protocol = chosen.protocol;
+  return out;
+}
+
 }  // namespace
 
 void add_what_if(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const WhatIfOptions& options, Row& row) {
   const std::shared_ptr<const Fabric> fabric = build(scenario.fabric.spec, scenario.server);
+  const AlgorithmChoice as_chosen = held(scenario, algorithm, size, *fabric);
   int run = 0;
   for (const Speedup& speedup : speedups(row, *fabric, scenario.hardware, options.resources)) {
     Scenario changed = scenario;
@@ -86,10 +100,10 @@ void add_what_if(const Scenario& scenario, const AlgorithmChoice& algorithm, Byt
     const std::shared_ptr<const Fabric> cluster = with_faster(fabric, speedup.parts, factor);
     SimTime time;
     if (scenario.repeat) {
-      time = median_of_runs(changed, algorithm, size, options.runs, cluster);
+      time = median_of_runs(changed, as_chosen, size, options.runs, cluster);
     } else {
       run_progress().next_run(++run, runs_of_what_if(options.resources));
-      Experiment experiment(changed, algorithm, cluster, Prover(options.runs.unprovable));
+      Experiment experiment(changed, as_chosen, cluster, Prover(options.runs.unprovable));
       time = time_of(experiment, size, changed.hardware);
     }
     const double change = row.time.ps > 0 ? static_cast<double>((time - row.time).ps) / static_cast<double>(row.time.ps) : 0;

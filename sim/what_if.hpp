@@ -16,8 +16,9 @@ struct WhatIfOptions {
 constexpr int runs_of_what_if(int resources) { return 2 + 2 * resources; }
 
 // Sets row.what_if: for each of the links that its critical path names (where it has none, its busiest link) the time with that link twice
-// as fast, with all that are like it, and with all links; for reduce engines and rate caps with all of them. `row` is of this scenario and
-// algorithm. On networks that run once in a process, each run has one of its own, and this one must not have run any.
+// as fast, with all that are like it, and with all links; for reduce engines and rate caps with all of them. NCCL keeps the algorithm and
+// the protocol of the row. `row` is of this scenario and algorithm. On networks that run once in a process, each run has one of its own,
+// and this one must not have run any.
 void add_what_if(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const WhatIfOptions& options, Row& row);
 
 }  // namespace weft

@@ -46,6 +46,16 @@ Json fast_ring() {
 
 }  // namespace
 
+TEST_CASE("what if: NCCL keeps to what it chose for the row, and twice the bandwidth takes no longer") {
+  // On twice the 50 Gb/s it would go over to LL, by the rates that it expects.
+  const Row row = row_with_what_if(Json::parse(
+      R"({"schema": 1, "name": "w", "fabric": {"type": "star", "nodes": 8, "link": {"bandwidth": "50Gbps", "latency": "500ns"}},
+    "hardware": "ideal", "workload": {"algorithm": "nccl", "size": "1MiB", "ranks": 8}})"));
+  REQUIRE(!row.what_if.empty());
+  CHECK(row.what_if.back().twice_as_fast == "all 16 links");
+  CHECK(row.what_if.back().change < -0.1);
+}
+
 TEST_CASE("what if: the slowest cable twice as fast halves what it was the bottleneck of") {
   const Row row = row_with_what_if(slow_cable());
   REQUIRE(row.time == 802_us);

@@ -158,8 +158,13 @@ struct LaneState {
   }
   std::vector<std::int64_t> bytes_from() const {
     std::vector<std::int64_t> out(static_cast<std::size_t>(routes.fabric().endpoints()));
-    for (const Connection& c : connections)
-      if (c.between_servers) out[static_cast<std::size_t>(c.from)] += c.bytes;
+    for (std::uint32_t i = 0; i < connections.size(); ++i) {
+      const Connection& c = connections[i];
+      if (!c.between_servers) continue;
+      out[static_cast<std::size_t>(c.from)] += c.bytes;
+      if constexpr (requires { network.model().sent_beside_messages(i); })
+        out[static_cast<std::size_t>(c.from)] += network.model().sent_beside_messages(network.number(i));
+    }
     return out;
   }
 };

@@ -129,6 +129,9 @@ NodeId meeting_switch(const InNetworkCluster& cluster, const std::vector<NodeId>
   throw InputError("switchml adds up in a switch with endpoints, and none of them can be programmed (\"/fabric/programmable/switches\")");
 }
 
+// Of so many packets that a host sends, and gets back, one behind the other.
+SimTime in_host(std::int64_t packets, const HostCost& host, Bytes packet) { return 2 * packets * (host.of(packet) + host.jitter); }
+
 // The largest window is found where it is not given.
 void place(AtpSettings settings, const InNetworkCluster& cluster, const InNetworkSite& site, PlacedTask& out) {
   out.servers = cluster.servers(settings);
@@ -139,7 +142,10 @@ void place(AtpSettings settings, const InNetworkCluster& cluster, const InNetwor
     settings.initial_window = std::min(settings.initial_window, std::max(4, static_cast<int>(packets)));
     settings.largest_window = std::max(settings.initial_window, static_cast<int>(std::min(std::ceil(packets), 1048576.0)));
   }
-  if (settings.timeout == AtpSettings{}.timeout) settings.timeout = std::max(settings.timeout, 2 * (trip.held + trip.elsewhere));
+  if (settings.timeout == AtpSettings{}.timeout) {
+    const std::int64_t under_way = std::int64_t{settings.largest_window} * std::ssize(out.servers);
+    settings.timeout = std::max(settings.timeout, 2 * (trip.held + trip.elsewhere + in_host(under_way, settings.host, settings.packet)));
+  }
   // Not before whole windows of all workers, none of them added up, have passed the server's link.
   const double windows = static_cast<double>(settings.largest_window) * static_cast<double>(out.servers.size() * cluster.workers().size());
   const double queue_ps = windows / trip.packets * static_cast<double>((trip.held + trip.elsewhere).ps);
@@ -148,8 +154,8 @@ void place(AtpSettings settings, const InNetworkCluster& cluster, const InNetwor
   out.task.settings = std::move(settings);
 }
 
-// All slots' packets queue at the slowest of the links and at the switch. A timeout below what that takes finds nothing lost, and what
-// is retransmitted queues too.
+// All slots' packets queue at the slowest of the links, at the switch and in a host. A timeout below what that takes finds nothing lost,
+// and what is retransmitted queues too.
 void place(SwitchmlSettings settings, const InNetworkCluster& cluster, const InNetworkSite& site, PlacedTask& out) {
   const NodeId at = meeting_switch(cluster, programmable_nodes(site.switches, site.routes.fabric()));
   out.task.meets_at = at;
@@ -170,6 +176,7 @@ void place(SwitchmlSettings settings, const InNetworkCluster& cluster, const InN
     const auto packets = settings.slots * static_cast<std::int64_t>(cluster.workers().size());
     queue = std::max(queue, Bytes{packets} / BitsPerSecond{8 * std::min(rate, INT64_MAX / 8)});  // a packet like a byte
   }
+  queue = std::max(queue, in_host(settings.slots, settings.host, settings.packet));
   settings.timeout = std::max(settings.resend_after(), 2 * (path + queue));
   out.task.settings = settings;
 }

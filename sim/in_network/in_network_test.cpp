@@ -346,6 +346,12 @@ TEST_CASE("in-network: hosts that take time for each packet and byte set the rat
     switchml.switchml.framing = 24_B;
     switchml.switchml.host = {.per_packet = 100_ns};  // 31250 packets of 32 values, sent and received
     CHECK(us(s, switchml, 4_MB) == doctest::Approx(31250 * 0.2).epsilon(0.03));
+    // 512 slots of a host that takes 2 us for each packet and back are more than the 1 ms after which packets are usually sent again.
+    switchml.switchml.host = {.per_packet = 1'000_ns};
+    CHECK(us(s, switchml, 1_MB) == doctest::Approx(7813 * 2.0).epsilon(0.05));
+    AlgorithmChoice slow = atp(1 << 20);
+    slow.atp.host = {.bandwidth = {100'000'000}};  // 24.5 us for 306 B
+    CHECK(us(s, slow, 100_KB) == doctest::Approx(404 * 2 * 24.48).epsilon(0.1));
   }
 }
 

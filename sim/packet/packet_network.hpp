@@ -70,6 +70,7 @@ class PacketNetwork {
   SimTime now() const { return {now_}; }
   SimTime next_date() const { return {queue_.next_date()}; }
   SimTime latency(RouteIndex route) const { return {routes_[route].latency_ps}; }
+  std::int64_t sent_beside_messages(RouteIndex route) const { return routes_[route].beside; }
 
   // Handles all events of the next date. on_end(token) may start new messages. Throws RunError when a sender gives up or
   // nothing can move for good.
@@ -198,6 +199,7 @@ class PacketNetwork {
     BitsPerSecond rate{0};        // of its payload; 0: any
     std::uint32_t window = none;  // packets of a message, for that rate
     std::int64_t free_at = 0;     // its next packet may leave
+    std::int64_t beside = 0;      // bytes that were sent beside the messages': headers, and what was sent again
   };
 
   // A message on its way: both ends of it. What a packet that arrives needs is in the first cache line.
@@ -319,6 +321,7 @@ class PacketNetwork {
   void answered(std::uint32_t flow, PacketKind kind, std::uint32_t sequence, bool marked);
   void give_feedback(std::uint32_t record);
   std::uint32_t way_back(RouteState& route);
+  std::int64_t timeout_of(const Flow& flow) const;
   void arm(std::uint32_t flow, std::int64_t deadline);
   void timer(std::uint32_t flow);
   void release_if_done(std::uint32_t flow);

@@ -63,6 +63,31 @@ TEST_CASE("packet: uncongested ring and HDRM are within a tenth of the flow mode
     }
 }
 
+TEST_CASE("packet: a NIC sends what its cable carries: messages, headers, and what is sent again") {
+  const auto star = build(Star{.nodes = 4, .host_link = link_100g});
+  PacketSettings settings{.header = 64_B, .acknowledgement = 0_B, .timeout = 100_us, .retries = 20};
+  settings.faults.loss = 0.02;
+  const Both both = run(ring_allreduce(4), *star, 1_MiB, settings);
+  CHECK(both.report.resent > 0);
+  for (std::size_t e = 0; e < 4; ++e) {
+    CAPTURE(e);
+    CHECK(both.packet.bytes_from[e] > both.flow.bytes_from[e]);
+    std::int64_t carried = 0;
+    for (LinkId id = 0; id < star->links(); ++id)
+      if (star->from(id) == star->node_of(static_cast<int>(e))) carried += both.report.wire_bytes[static_cast<std::size_t>(id)];
+    CHECK(both.packet.bytes_from[e] == carried);
+  }
+}
+
+TEST_CASE("packet: cables whose round trip is longer than the timeout are no reason to send again") {
+  const auto star = build(Star{.nodes = 2, .host_link = {100_Gbps, 300_us}});
+  PacketSettings settings{.transport = PacketTransport::dctcp};
+  settings.pfc.on = false;
+  const Both both = run(direct_allreduce(2), *star, 4_MB, settings);
+  CHECK(both.report.timeouts == 0);
+  CHECK(both.report.resent == 0);
+}
+
 TEST_CASE("packet: wire efficiency stretches packets as it stretches flows") {
   const auto star = build(Star{.nodes = 4, .host_link = link_100g});
   CHECK(run(ring_allreduce(4), *star, 4_MB, {}, {.wire_efficiency = 0.8}).ratio() == doctest::Approx(1).epsilon(0.001));

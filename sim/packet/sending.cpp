@@ -100,10 +100,12 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
               .marked = 0,
               .corrupt = 0};
     ++packets_;
-    if (flow.next < flow.highest) ++resent_;
+    const bool again = flow.next < flow.highest;
+    resent_ += again ? 1 : 0;
+    routes_[flow.route].beside += again ? packet.bytes : settings_.header.count;
     flow.highest = std::max(flow.highest, ++flow.next);
     ++flow.outstanding;
-    if (order_matters_ && flow.deadline == never) arm(index, later(now_, settings_.timeout.ps));
+    if (order_matters_ && flow.deadline == never) arm(index, later(now_, timeout_of(flow)));
     flow.send_at = later(now_, std::visit([&](auto& control) { return control.on_send(now_, packet.bytes); }, flow.congestion));
     if (flow.rated) {
       RouteState& route = routes_[flow.route];
@@ -195,7 +197,7 @@ void PacketNetwork::answered(std::uint32_t index, PacketKind kind, std::uint32_t
     flow.acked = sequence;
     flow.next = std::max(flow.next, sequence);
     if (newly > 0) flow.tries = 0;
-    if (newly > 0 && order_matters_) arm(index, flow.next > flow.acked ? later(now_, settings_.timeout.ps) : never);
+    if (newly > 0 && order_matters_) arm(index, flow.next > flow.acked ? later(now_, timeout_of(flow)) : never);
     if (newly > 0)
       std::visit([&](auto& control) { control.on_ack({.newly = newly, .upto = sequence, .next = flow.next, .marked = marked}); },
                  flow.congestion);
@@ -219,6 +221,11 @@ std::uint32_t PacketNetwork::way_back(RouteState& route) {
   return route.back = whole ? add_hops(hops) : none;
 }
 
+std::int64_t PacketNetwork::timeout_of(const Flow& flow) const {
+  constexpr int round_trips = 2;
+  return std::max(settings_.timeout.ps, 2 * round_trips * routes_[flow.route].latency_ps);
+}
+
 void PacketNetwork::arm(std::uint32_t index, std::int64_t deadline) {
   Flow& flow = flows_[index];
   flow.deadline = deadline;
@@ -237,7 +244,7 @@ void PacketNetwork::timer(std::uint32_t index) {
   if (++flow.tries > settings_.retries) give_up(flow);
   std::visit([](auto& control) { control.on_timeout(); }, flow.congestion);
   flow.next = flow.acked;
-  arm(index, later(now_, settings_.timeout.ps << flow.tries));
+  arm(index, later(now_, timeout_of(flow) << flow.tries));
   offer(index);
 }
 

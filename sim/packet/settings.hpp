@@ -88,7 +88,7 @@ struct PacketSettings {
   double dctcp_gain = 1.0 / 16;  // Alizadeh et al. 2010
   Bytes acknowledgement{64};     // also of a congestion notification; 0: they take the path's latency and no bandwidth
   int acknowledge_every = 1;     // packets; marks and gaps are told at once
-  SimTime timeout = 1_ms;        // without acknowledgement; doubled each time in a row
+  SimTime timeout = 1_ms;        // without acknowledgement, or two round trips if these are longer; doubled each time in a row
   int retries = 7;               // timeouts in a row before the peer counts as lost (InfiniBand's retry count has 3 bits)
   FaultSettings faults = {};
   std::uint64_t seed = 1;  // of losses, corruption and RED

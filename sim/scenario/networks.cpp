@@ -27,15 +27,20 @@ constexpr const char* flow_leaves_out[] = {
     every_network_leaves_out[1],
 };
 constexpr const char* packet_leaves_out[] = {
-    "Queues inside a server are without limit and without marks, as PCIe loses nothing; their arbitration knows no weights.",
+    "Queues inside a server have credits for a round trip on each link, for all destinations together, and no marks, as PCIe loses "
+    "nothing; their "
+    "arbitration knows no weights.",
     "Adaptive routing: the packets of a connection take one path.",
     nccl_waits,
     every_network_leaves_out[0],
     every_network_leaves_out[1],
 };
+constexpr const char* nccl_hops_by_class =
+    "That hops of NCCL's rings take the mean of a ring: each takes what its own path does, and calls up to a fifth less.";
 constexpr const char* simgrid_leaves_out[] = {
     "Queues, losses and congestion control: SimGrid shares links in max-min fairness, its effects of TCP are off.",
     nccl_waits,
+    nccl_hops_by_class,
     every_network_leaves_out[0],
     every_network_leaves_out[1],
 };

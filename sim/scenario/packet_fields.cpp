@@ -111,7 +111,9 @@ Declaration<PacketSettings> Declared<PacketSettings>::declaration() {
                        "The bytes of an acknowledgement or notification; with 0B they take the path's latency and no bandwidth."),
               optional("acknowledge_every", &P::acknowledge_every,
                        "The number of packets that one acknowledgement covers; marks and gaps are acknowledged at once."),
-              optional("timeout", &P::timeout, "The retransmission timeout, doubled at each timeout in a row."),
+              optional("timeout", &P::timeout,
+                       "The retransmission timeout, or two round trips of the links' latencies if these are longer; doubled at each "
+                       "timeout in a row."),
               optional("retries", &P::retries, "The number of timeouts in a row after which the peer counts as lost."),
               optional("faults", &P::faults, "What goes wrong."),
               optional("seed", &P::seed, "The seed of losses, corruption and random marks; the scenario's seed when not given."),
