@@ -83,8 +83,9 @@ double handshakes_of(const HardwareProfile& profile, const NcclQuestion& q, cons
   constexpr std::array of_wire = {2.0, 16.0 / 15.0, 1.0};  // LL, LL128, Simple
   constexpr int places = 8;                                // NCCL_STEPS
   constexpr double slice = 32 << 10;                       // bytes: the sixteenth of a place and its neighbour
+  constexpr int most_of_nic = 2;                           // channels, as on all of these; faster NICs than theirs were not measured
   const bool is_ring = regime.pattern == NcclAlgorithm::ring, is_part = is_ring && !is_chain(q.collective);
-  const int channels = channels_taken(q, regime, size), of_nic = (channels + q.nics - 1) / q.nics;
+  const int channels = channels_taken(q, regime, size), of_nic = std::min((channels + q.nics - 1) / q.nics, most_of_nic);
   const double part = static_cast<double>(size.count) / (is_part ? q.ranks : 1) / channels;
   if (part * of_wire[index_of(regime.protocol)] < static_cast<double>(profile.rendezvous_threshold.count)) return 0;
   if (!is_part || q.collective == Collective::alltoall) return regime.protocol == NcclProtocol::ll ? of_nic : 1;

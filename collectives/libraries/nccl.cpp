@@ -381,7 +381,10 @@ Schedule nccl_nvls_allreduce(const NcclShape& shape) {
   return s;
 }
 Price nccl_nvls_allreduce_price(const NcclShape& shape) { return direct_allreduce_price(shape.ranks); }
-double nvls_gain(int gpus) { return 2.0 * (gpus - 1) / (gpus + 1); }
+double nvls_gain(int gpus) {
+  constexpr double most_gpus = 8;
+  return 2.0 * (gpus - 1) / gpus / (1 + 1 / std::min<double>(gpus, most_gpus));
+}
 
 std::vector<Rank> nccl_heads(const NcclShape& shape, int nic) {
   std::vector<Rank> out;

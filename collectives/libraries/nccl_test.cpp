@@ -75,6 +75,8 @@ TEST_CASE("nccl: NVLS is an all-reduce within a server, and between them where s
                                                   "\"sharp\"; these are 16 ranks in servers of 8"}});
   // Of 8 GPUs a ring's links carry 14/8 of the message, and 9/8 with a switch that adds.
   CHECK(nvls_gain(8) == doctest::Approx(14.0 / 9));
+  CHECK(nvls_gain(4) == doctest::Approx(6.0 / 5));
+  CHECK(nvls_gain(64) == doctest::Approx(126.0 / 64 * 8 / 9));
 }
 
 TEST_CASE("nccl: with PXN an all-to-all is right on any servers, and no message between servers leaves its rail") {

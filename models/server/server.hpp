@@ -97,5 +97,6 @@ Server server_preset(std::string_view name);  // one of them
 inline constexpr std::string_view name_of_cpu_host = "cpu_host";
 Server cpu_host(int cores);  // that preset with so many
 std::string_view description_of(std::string_view preset);
+std::string short_name(const Server&);  // its preset, or "described (4 GPUs, 2 NICs)"
 
 }  // namespace weft

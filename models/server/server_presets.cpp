@@ -10,6 +10,8 @@ namespace {
 
 constexpr PcieLink gen3{.generation = 3}, gen4{.generation = 4}, gen5{.generation = 5};
 
+constexpr BitsPerSecond rate_of_nvlink_5{721'800'000'000 * 8};
+
 ServerLink pcie(std::string from, std::string to, PcieLink link, SimTime latency) {
   return {.from = std::move(from), .to = std::move(to), .pcie = link, .bandwidth = {}, .latency = latency};
 }
@@ -152,7 +154,7 @@ Server dgx_h100() {
 Server dgx_b200() {
   Server s = dual_socket("dgx_b200", 8, 8, gen5, 40_GBps);
   add_nics(s, 8, gen5);
-  add_nvswitch(s, BitsPerSecond{721'800'000'000 * 8});
+  add_nvswitch(s, rate_of_nvlink_5);
   s.memory = {BitsPerSecond{358'400'000'000 * 8}, 90_ns};
   s.root_complex_payload = 64;
   s.sources = {
@@ -162,6 +164,33 @@ Server dgx_b200() {
       {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 40 GB/s between Emerald Rapids sockets"},
       {"memory", "Intel Xeon 8570: eight channels of DDR5-5600, 358.4 GB/s"},
       {"root_complex_payload", "NVIDIA NCCL, src/graph/topo.h: Intel CPUs cut peer-to-peer traffic into packets of 64 bytes"}};
+  return s;
+}
+
+// One domain of NVLinks is one server here, as it is one node to NCCL (MNNVL): 18 trays of two Grace processors with two GPUs and two NICs
+// each. Processors of different trays reach each other by the network only.
+Server gb200_nvl72() {
+  constexpr int gpus = 72, of_processor = 2;
+  Server s{.preset = "gb200_nvl72"};
+  for (int i = 0; i < gpus; ++i) {
+    if (i % of_processor == 0) s.sockets.push_back(numbered("grace", i / of_processor));
+    s.gpus.push_back(numbered("gpu", i));
+    s.nics.push_back(numbered("nic", i));
+    s.nic_of_gpu.push_back(s.nics.back());
+    s.links.push_back(wire(s.sockets.back(), s.gpus.back(), 225_GBps, {}));
+    s.links.push_back(pcie(s.sockets.back(), s.nics.back(), gen5, through_root));
+  }
+  for (std::size_t i = 1; i < s.sockets.size(); i += 2) s.links.push_back(wire(s.sockets[i - 1], s.sockets[i], 6_GBps, between_sockets));
+  add_nvswitch(s, rate_of_nvlink_5);
+  s.memory = {BitsPerSecond{512'000'000'000 * 8}, 90_ns};
+  s.sources = {
+      {"devices",
+       "NVIDIA DGX SuperPOD reference architecture, GB200: 18 compute trays of 4 B200, 2 Grace and 4 ConnectX-7 of 400 Gb/s; 9 NVLink "
+       "switch trays join 72 GPUs"},
+      {"nvswitch", "NVIDIA NCCL, src/graph/topo.h: 40.1 GB/s of the 50 GB/s of an NVLink 5, 18 links a GPU"},
+      {"c2c", "NVIDIA GB200 Grace Blackwell superchip: 900 GB/s of NVLink-C2C, both ways together, between a Grace and its two GPUs"},
+      {"inter_socket", "NVIDIA NCCL, src/graph/topo.h: 6 GB/s between Arm processors"},
+      {"memory", "NVIDIA Grace CPU: LPDDR5X, up to 512 GB/s"}};
   return s;
 }
 
@@ -204,6 +233,7 @@ constexpr Preset presets[] = {
     {"hgx_a100_4", "4 A100, each two of them joined by NVLinks, and 4 NICs on the PCIe 4 ports of one socket.", hgx_a100_4},
     {"dgx_h100", "8 H100 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_h100},
     {"dgx_b200", "8 B200 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_b200},
+    {"gb200_nvl72", "72 B200 of a rack in one NVLink domain, two and their NICs to each of 36 Grace.", gb200_nvl72},
     {name_of_cpu_host, "A host of MPI ranks: the cores of two sockets (64, or as many as \"cores\" says), one NIC on PCIe 4.",
      [] { return cpu_host(usual_cores); }},
 };
@@ -250,5 +280,9 @@ Server cpu_host(int cores) {
 }
 
 std::string_view description_of(std::string_view name) { return preset(name).description; }
+
+std::string short_name(const Server& s) {
+  return !s.preset.empty() ? s.preset : fmt::format("described ({} GPUs, {} NICs)", s.gpu_count(), s.nic_count());
+}
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "sim/cases/sized.hpp"
 
 #include "models/fabric/routes.hpp"
+#include "models/nccl_expectation.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/jobs.hpp"
 #include "sim/cases/nccl_question.hpp"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <climits>
 #include <cmath>
 
 namespace weft {
@@ -53,6 +55,13 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
           passes(DeviceKind::memory)};
 }
 
+// Each channel of NCCL's search crosses the NVLinks of all GPUs at the rate of its NIC: 16 of NICs of 400 Gb/s fill those of 72 GB200,
+// however many NICs the rack has. All-to-alls have other channels.
+int most_channels_on_nvlinks(const NcclQuestion& q) {
+  const int found = q.nvlink && q.collective != Collective::alltoall ? channels_found(q).count : 0;
+  return found > 0 ? found : INT_MAX;
+}
+
 SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
   AlgorithmSettings& s = choice.settings;
   const NcclQuestion question = nccl_question(q, s);
@@ -62,7 +71,7 @@ SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
   s.protocol = regime.protocol;
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
   if (s.channels_follow) {
-    s.channels = std::min(channels_of(s), nccl_channels(regime, ranks, q.size));
+    s.channels = std::min({channels_of(s), nccl_channels(regime, ranks, q.size), most_channels_on_nvlinks(question)});
     if (question.servers > 1) regime.connections = std::max(1, regime.channels / channels_of(s));  // it doubles the channels that it finds
   } else if (regime.channels > 0) {
     regime.channels = channels_of(s);  // what each adds is of those that are given

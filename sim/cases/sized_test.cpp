@@ -63,6 +63,16 @@ TEST_CASE("sized: nccl makes no more channels for a cable than the NIC's own lin
   CHECK(sized(json, 4_GiB).choice.settings.channels == as_pcie.channels);
 }
 
+TEST_CASE("sized: nccl makes no more channels than the NVLinks of a GPU carry, however many NICs a rack has") {
+  Json json = Json::parse(
+      R"({"schema": 1, "name": "racks", "fabric": {"type": "star", "nodes": 144, "link": {"bandwidth": "400Gbps", "latency": "500ns"}},
+    "server": "gb200_nvl72", "hardware": "ideal", "workload": {"algorithm": {"name": "nccl", "algorithm": "ring"}, "size": "1MiB", "ranks": 144}})");
+  // NCCL's search: 721.8 GB/s hold 15 channels of 48 GB/s, or 16 of 45.1, which are more.
+  CHECK(sized(json, 4_GiB).choice.settings.channels == 16);
+  json["workload"]["algorithm"]["channels"] = 72;
+  CHECK(sized(json, 4_GiB).choice.settings.channels == 72);
+}
+
 TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple for large ones, a channel for each NIC") {
   const Json json = Json::parse(two_servers);
   Json eight_servers = json;  // between two, a tree sends each byte once each way, and is ahead of a ring

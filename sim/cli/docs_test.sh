@@ -65,6 +65,12 @@ sharp() {
         busbw[s, "collnet_chain"], busbw[s, "collnet_direct"], busbw[s, "nvls"], busbw[s, "auto"] }' | sort -t'|' -k2n
 }
 
+# message, MiB | busbw of 144 B200: two racks of 72, 18 servers of 8; GB/s
+nvl72() {
+  awk -F'"' 'NR > 1 { split($3, field, ","); busbw[field[4] / 1048576, /gb200_nvl72/] = sprintf("%.0f", field[8]); rows[field[4] / 1048576] }
+    END { for (s in rows) printf "| %d | %s | %s |\n", s, busbw[s, 1], busbw[s, 0] }' | sort -t'|' -k2n
+}
+
 # case | transport, a full switch, us, and what packets met: from the table that people read, and its times from results.json
 incast() {
   awk 'NR == FNR { if (/^ *"time_us":/) us[++times] = $2 + 0; next }
@@ -124,7 +130,7 @@ links_exist
 table eflops_scale README.md
 for name in in_network_scale in_network_loss in_network_memory in_network_jobs; do table $name collectives/in_network/README.md; done
 table incast sim/packet/README.md
-table sharp scenarios/README.md
+for name in sharp nvl72; do table $name scenarios/README.md; done
 tune_methods >tune_methods.md
 compare tune_methods sim/tune/README.md
 

@@ -88,8 +88,9 @@ TEST_CASE("a NIC on a PCIe 4 port of a socket has 154 Gbps to and from GPUs, unl
 TEST_CASE("what is wrong with a server is said at its place") {
   CHECK(
       lines_for(on_star("two_nik")) ==
-      Lines{"f.json: /server: unknown server \"two_nik\" (did you mean \"two_nic\"?); allowed: \"sub_node\", \"single_nic\", \"two_nic\", "
-            "\"congestionless\", \"v100_nvlink\", \"dgx_a100\", \"hgx_a100_4\", \"dgx_h100\", \"dgx_b200\", \"cpu_host\""});
+      Lines{
+          "f.json: /server: unknown server \"two_nik\" (did you mean \"two_nic\"?); allowed: \"sub_node\", \"single_nic\", \"two_nic\", "
+          "\"congestionless\", \"v100_nvlink\", \"dgx_a100\", \"hgx_a100_4\", \"dgx_h100\", \"dgx_b200\", \"gb200_nvl72\", \"cpu_host\""});
   CHECK(lines_for(on_star(Json::object())) ==
         Lines{"f.json: /server: says nothing of its devices: give \"preset\", \"nccl_topology\", or a description with \"gpus\""});
   CHECK(lines_for(on_star(Json{{"preset", "two_nic"}, {"gpus", Json::array({"g"})}})) ==
