@@ -3,6 +3,7 @@
 #include "kernels/base/plural.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/hardware_fields.hpp"
+#include "sim/scenario/networks.hpp"
 
 #include <algorithm>
 #include <map>
@@ -76,6 +77,8 @@ std::optional<Calibration> calibration_in(const Json& json) {
                   .algorithms = list_in<std::string>(valid, "algorithms"),
                   .libraries = list_in<std::string>(valid, "libraries"),
                   .paths = list_in<std::string>(valid, "paths"),
+                  .servers = list_in<std::string>(valid, "servers"),
+                  .networks = list_in<std::string>(valid, "networks"),
                   .ranks = list_in<int>(valid, "ranks"),
                   .nodes = list_in<int>(valid, "nodes"),
                   .ranks_of = {},
@@ -84,6 +87,8 @@ std::optional<Calibration> calibration_in(const Json& json) {
   if (out.collectives.empty() || out.ranks.empty()) return {};
   try {
     out.sizes = sizes_in(list_in<std::string>(valid, "size"));
+    if (const auto links = list_in<std::string>(valid, "links"); links.size() == 2)
+      out.links.emplace(parse_bandwidth(links[0]), parse_bandwidth(links[1]));
     for (const std::string& collective : out.collectives) {
       if (known_of("ranks_of", collective))
         if (auto ranks = list_in<int>(valid.at("ranks_of"), collective.c_str()); !ranks.empty())
@@ -117,6 +122,18 @@ std::vector<std::string> beyond_scale(const Calibration& c, const Scenario& scen
   const int servers = servers_of(scenario, ranks);
   if (!other_ranks && !c.nodes.empty() && outside(servers, c.nodes))
     out.push_back(fmt::format("{} (fitted: {})", counted(servers, "server"), fmt::join(c.nodes, ", ")));
+  const auto other = [&](const char* what, const std::string& name, const std::vector<std::string>& fitted) {
+    if (!fitted.empty() && !has(fitted, name)) out.push_back(fmt::format("{} {} (fitted: {})", what, name, fmt::join(fitted, ", ")));
+  };
+  other("server", short_name(scenario.server), c.servers);
+  other("network", std::string(name_of(scenario.network)), c.networks);
+  if (servers > 1 && c.links) {
+    const auto& [slowest, fastest] = *c.links;
+    const BitsPerSecond link = slowest_endpoint(scenario.fabric.spec);
+    if (link < slowest || fastest < link)
+      out.push_back(fmt::format("links of {} (fitted: {}{})", to_string(link), to_string(slowest),
+                                slowest == fastest ? "" : " to " + to_string(fastest)));
+  }
   if (c.paths.empty()) return out;
   const auto needs = [&](const char* path) {
     if (!has(c.paths, path)) out.push_back(fmt::format("paths of the {} (fitted: {})", path, fmt::join(c.paths, ", ")));

@@ -17,9 +17,11 @@ namespace weft {
 // What `weft calibrate` wrote into a profile.
 struct Calibration {
   std::vector<std::string> collectives, algorithms;
-  std::vector<std::string> libraries;                // of MPI, whose choices were simulated; empty: no measurement asked for any
-  std::vector<std::string> paths;                    // "server" (between GPUs of one), "network"
-  std::vector<int> ranks, nodes;                     // nodes empty: not known
+  std::vector<std::string> libraries;          // of MPI, whose choices were simulated; empty: no measurement asked for any
+  std::vector<std::string> paths;              // "server" (between GPUs of one), "network"
+  std::vector<std::string> servers, networks;  // short_name, name_of; empty: not known
+  std::optional<std::pair<BitsPerSecond, BitsPerSecond>> links = {};  // of servers to the network: the slowest and the fastest
+  std::vector<int> ranks, nodes;                                      // nodes empty: not known
   std::map<std::string, std::vector<int>> ranks_of;  // by collective; of those that are not there `ranks` are all that is known
   struct Sizes {
     Bytes smallest, largest;

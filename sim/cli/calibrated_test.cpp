@@ -42,6 +42,25 @@ TEST_CASE("calibrated: ranks are covered by those that their own collective was 
   CHECK(beyond(*c, row, Scenario{}).empty());
 }
 
+TEST_CASE("calibrated: another server, another network model and links of other rates are named") {
+  Json of_dgx = calibration;
+  of_dgx["valid_for"].update(
+      {{"servers", {"dgx_h100"}}, {"networks", {"flow"}}, {"links", {"200Gbps", "400Gbps"}}, {"paths", {"server", "network"}}});
+  const auto c = calibration_in(of_dgx);
+  Scenario scenario;
+  scenario.server = server_preset("dgx_h100");
+  scenario.fabric.spec = Star{.nodes = 8, .host_link = {400_Gbps, 1_us}};
+  scenario.placement.policy = PlacementPolicy::round_robin;
+  CHECK(beyond_scale(*c, scenario, "allreduce", 8).empty());
+  scenario.fabric.spec = Star{.nodes = 8, .host_link = {100_Gbps, 1_us}};
+  scenario.server = server_preset("two_nic");
+  scenario.network = NetworkKind::packet;
+  CHECK(beyond_scale(*c, scenario, "allreduce", 8) ==
+        Lines{"server two_nic (fitted: dgx_h100)", "network packet (fitted: flow)", "links of 100Gbps (fitted: 200Gbps to 400Gbps)"});
+  scenario.placement.policy = PlacementPolicy::linear;
+  CHECK(beyond_scale(*c, scenario, "allreduce", 4).size() == 2);  // within one server no cable is used
+}
+
 TEST_CASE("calibrated: so are sizes, and of as many ranks the servers that they are placed on") {
   Json of_two = calibration;
   of_two["valid_for"].update({{"collectives", {"allreduce", "alltoall"}},

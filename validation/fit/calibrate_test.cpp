@@ -329,6 +329,9 @@ TEST_CASE("calibrate: the scenario is written with what was fitted, and names th
   const Json valid = Json::parse(read_file(folder / "hardware" / "mine.json")).at("calibration").at("valid_for");
   CHECK(valid.at("paths") == Json({"network"}));
   CHECK(valid.at("nodes") == Json({2}));
+  CHECK(valid.at("servers") == Json({"sub_node"}));
+  CHECK(valid.at("networks") == Json({"flow"}));
+  CHECK(valid.at("links").at(0) == valid.at("links").at(1));
   arguments.output.clear();
   CHECK(calibrate_command(arguments, out, err) == 0);  // its own is replaced
   CHECK(load_cases(written).front().scenario.hardware.wire_efficiency == doctest::Approx(0.8).epsilon(0.02));

@@ -1,5 +1,6 @@
 #include "validation/fit/profile_text.hpp"
 
+#include "models/fabric/fabric_spec.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "validation/fit/sized_costs.hpp"
 
@@ -50,7 +51,7 @@ Json spread_of(const Spread& s) {
 
 }  // namespace
 
-Json valid_range(const std::vector<FitPoint>& points) {
+Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Scenario*>& clusters) {
   std::set<std::string> collectives, algorithms, libraries;
   std::set<std::string> paths;  // as `weft run` asks for them (sim/cli/calibrated.hpp)
   std::set<int> ranks, nodes;
@@ -77,6 +78,18 @@ Json valid_range(const std::vector<FitPoint>& points) {
               {"nodes", nodes},
               {"paths", paths},
               {"size", {to_string(Bytes{smallest}), to_string(Bytes{largest})}}};
+  std::set<std::string> servers, networks;
+  std::vector<BitsPerSecond> links;
+  for (const Scenario* cluster : clusters) {
+    servers.insert(short_name(cluster->server));
+    networks.emplace(name_of(cluster->network));
+    if (cluster->server.nic_count() > 0) links.push_back(slowest_endpoint(cluster->fabric.spec));
+  }
+  out["servers"] = servers, out["networks"] = networks;
+  if (!links.empty() && paths.contains("network")) {
+    const auto [slowest, fastest] = std::ranges::minmax(links, {}, &BitsPerSecond::count);
+    out["links"] = {to_string(slowest), to_string(fastest)};
+  }
   if (!libraries.empty()) out["libraries"] = libraries;
   if (ranks_of.size() > 1) {
     out["ranks_of"] = ranks_of;
@@ -144,7 +157,7 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
         result.simulated_us[i], points[i].fitted));
   }
   out["calibration"] = {{"command", origin.command},
-                        {"valid_for", valid_range(points)},
+                        {"valid_for", valid_range(points, {&open.scenario()})},
                         {"fitted_error", errors_of(result.fitted)},
                         {"held_out_error", errors_of(result.held_out)},
                         {"held_out_error_without_cost_by_size", errors_of(result.held_out_without_costs)},

@@ -15,7 +15,8 @@ ProfileOrigin origin_of(const CalibrateArguments& arguments, const std::vector<F
 std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result,
                          const ProfileOrigin& origin);
 
-// The collectives, algorithms, numbers of ranks and servers, and sizes of the points: what a profile fitted to them is calibrated for.
-Json valid_range(const std::vector<FitPoint>& points);
+// The collectives, algorithms, numbers of ranks and servers, and sizes of the points, and the clusters on which they were simulated: what a
+// profile fitted to them is calibrated for.
+Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Scenario*>& clusters);
 
 }  // namespace weft

@@ -195,15 +195,17 @@ bool hold_beyond(const Scales& scales) {
   return robust_loss(with, error_knee) <= robust_loss(without, error_knee);
 }
 
-// None is left so many octaves of ranks beyond those that were measured; in between they fade along a straight line of logarithms.
-void fade_out(const Scales& scales, int octaves, std::vector<CostAtSize>& out) {
+// None is left so many octaves of ranks beyond those that were measured; in between they fade along a straight line of logarithms. Or,
+// where nothing says that they do not hold, only those stay that would make a call faster on more ranks if they went.
+void fade_out(const Scales& scales, int octaves, bool may_hold, std::vector<CostAtSize>& out) {
   std::vector<CostAtSize> beyond;
   const auto end_at = [&](const Factors& f, int ranks) {
     const double share = std::abs(std::log2(static_cast<double>(ranks) / f.call.ranks)) / octaves;
     for (CostAtSize cost : out) {
       if (cost.collective != f.call.collective || cost.algorithm != f.call.algorithm || cost.ranks != f.call.ranks) continue;
+      const bool stays = may_hold && (cost.factor > 1) == (ranks > cost.ranks);
       cost.ranks = ranks;
-      cost.factor = std::pow(cost.factor, 1 - share);
+      if (!stays) cost.factor = std::pow(cost.factor, 1 - share);
       beyond.push_back(cost);
     }
   };
@@ -227,9 +229,9 @@ std::vector<CostAtSize> factors_of(const std::vector<Family>& families, double n
     }
   for (const Scales& scales : scales_of(all)) {
     if (scales.size() == 1)
-      fade_out(scales, octaves_of_one_scale, out);
+      fade_out(scales, octaves_of_one_scale, true, out);
     else if (!hold_beyond(scales))
-      fade_out(scales, 1, out);
+      fade_out(scales, 1, false, out);
   }
   return out;
 }

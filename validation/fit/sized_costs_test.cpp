@@ -108,13 +108,16 @@ TEST_CASE("sized costs: beyond the ranks that were measured they hold where they
   // The same at 4, 8 and 16 ranks: so it is at 32 and at 2.
   CHECK(std::log(factor_at({{4, 0.3}, {8, 0.3}, {16, 0.3}}, 32)) == doctest::Approx(0.3).epsilon(0.1));
   CHECK(std::log(factor_at({{4, 0.3}, {8, 0.3}, {16, 0.3}}, 2)) == doctest::Approx(0.3).epsilon(0.1));
-  // At 16 alone: half of the logarithm is left at 64 and at 4, a quarter at 2, nothing at 256 and beyond.
+  // At 16 alone: half of the logarithm is left at 4, a quarter at 2; what goes on 64 and more would make them faster than 16, and stays.
   CHECK(std::log(factor_at({{16, 0.3}}, 16)) == doctest::Approx(0.3).epsilon(0.1));
-  CHECK(std::log(factor_at({{16, 0.3}}, 64)) == doctest::Approx(0.15).epsilon(0.1));
   CHECK(std::log(factor_at({{16, 0.3}}, 4)) == doctest::Approx(0.15).epsilon(0.1));
   CHECK(std::log(factor_at({{16, 0.3}}, 2)) == doctest::Approx(0.075).epsilon(0.1));
-  CHECK(factor_at({{16, 0.3}}, 256) == doctest::Approx(1));
-  CHECK(factor_at({{16, 0.3}}, 1024) == doctest::Approx(1));
+  CHECK(std::log(factor_at({{16, 0.3}}, 1024)) == doctest::Approx(0.3).epsilon(0.1));
+  // The other way round below 1: half is left at 64, nothing at 256, and all at 2.
+  CHECK(std::log(factor_at({{16, -0.3}}, 64)) == doctest::Approx(-0.15).epsilon(0.1));
+  CHECK(factor_at({{16, -0.3}}, 256) == doctest::Approx(1));
+  CHECK(factor_at({{16, -0.3}}, 1024) == doctest::Approx(1));
+  CHECK(std::log(factor_at({{16, -0.3}}, 2)) == doctest::Approx(-0.3).epsilon(0.1));
   // Up and down from one number to the next: nothing is known of 32, and 16 itself keeps its own.
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 32) == doctest::Approx(1));
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 2) == doctest::Approx(1));
