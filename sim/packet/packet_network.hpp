@@ -321,7 +321,7 @@ class PacketNetwork {
   void answered(std::uint32_t flow, PacketKind kind, std::uint32_t sequence, bool marked);
   void give_feedback(std::uint32_t record);
   std::uint32_t way_back(RouteState& route);
-  std::int64_t timeout_of(const Flow& flow) const;
+  std::int64_t timeout_of(const Flow& flow, int tries) const;
   void arm(std::uint32_t flow, std::int64_t deadline);
   void timer(std::uint32_t flow);
   void release_if_done(std::uint32_t flow);

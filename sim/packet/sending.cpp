@@ -105,7 +105,7 @@ bool PacketNetwork::take_from_flow(Queue& queue, Port& port, Packet& packet) {
     routes_[flow.route].beside += again ? packet.bytes : settings_.header.count;
     flow.highest = std::max(flow.highest, ++flow.next);
     ++flow.outstanding;
-    if (order_matters_ && flow.deadline == never) arm(index, later(now_, timeout_of(flow)));
+    if (order_matters_ && flow.deadline == never) arm(index, later(now_, timeout_of(flow, 0)));
     flow.send_at = later(now_, std::visit([&](auto& control) { return control.on_send(now_, packet.bytes); }, flow.congestion));
     if (flow.rated) {
       RouteState& route = routes_[flow.route];
@@ -197,7 +197,7 @@ void PacketNetwork::answered(std::uint32_t index, PacketKind kind, std::uint32_t
     flow.acked = sequence;
     flow.next = std::max(flow.next, sequence);
     if (newly > 0) flow.tries = 0;
-    if (newly > 0 && order_matters_) arm(index, flow.next > flow.acked ? later(now_, timeout_of(flow)) : never);
+    if (newly > 0 && order_matters_) arm(index, flow.next > flow.acked ? later(now_, timeout_of(flow, 0)) : never);
     if (newly > 0)
       std::visit([&](auto& control) { control.on_ack({.newly = newly, .upto = sequence, .next = flow.next, .marked = marked}); },
                  flow.congestion);
@@ -221,9 +221,12 @@ std::uint32_t PacketNetwork::way_back(RouteState& route) {
   return route.back = whole ? add_hops(hops) : none;
 }
 
-std::int64_t PacketNetwork::timeout_of(const Flow& flow) const {
+// After so many timeouts in a row; an hour at most, as the settings allow.
+std::int64_t PacketNetwork::timeout_of(const Flow& flow, int tries) const {
+  constexpr SimTime longest = 3'600'000_ms;
   constexpr int round_trips = 2;
-  return std::max(settings_.timeout.ps, 2 * round_trips * routes_[flow.route].latency_ps);
+  const std::int64_t first = std::max(settings_.timeout.ps, 2 * round_trips * routes_[flow.route].latency_ps);
+  return std::min(first, longest.ps >> tries) << tries;
 }
 
 void PacketNetwork::arm(std::uint32_t index, std::int64_t deadline) {
@@ -244,7 +247,7 @@ void PacketNetwork::timer(std::uint32_t index) {
   if (++flow.tries > settings_.retries) give_up(flow);
   std::visit([](auto& control) { control.on_timeout(); }, flow.congestion);
   flow.next = flow.acked;
-  arm(index, later(now_, timeout_of(flow) << flow.tries));
+  arm(index, later(now_, timeout_of(flow, flow.tries)));
   offer(index);
 }
 

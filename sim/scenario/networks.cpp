@@ -28,8 +28,7 @@ constexpr const char* flow_leaves_out[] = {
 };
 constexpr const char* packet_leaves_out[] = {
     "Queues inside a server have credits for a round trip on each link, for all destinations together, and no marks, as PCIe loses "
-    "nothing; their "
-    "arbitration knows no weights.",
+    "nothing; their arbitration knows no weights.",
     "Adaptive routing: the packets of a connection take one path.",
     nccl_waits,
     every_network_leaves_out[0],
