@@ -129,11 +129,10 @@ NodeId meeting_switch(const InNetworkCluster& cluster, const std::vector<NodeId>
   throw InputError("switchml adds up in a switch with endpoints, and none of them can be programmed (\"/fabric/programmable/switches\")");
 }
 
-// Of so many packets that a host sends, and gets back, one behind the other; an hour at most.
+// Of so many packets that a host sends, and gets back, one behind the other.
 SimTime in_host(std::int64_t packets, const HostCost& host, Bytes packet) {
-  constexpr SimTime longest = 3'600'000_ms;
   const double ps = 2.0 * static_cast<double>(packets) * static_cast<double>((host.of(packet) + host.jitter).ps);
-  return ps < static_cast<double>(longest.ps) ? SimTime{std::llround(ps)} : longest;
+  return ps < static_cast<double>(longest_timeout.ps) ? SimTime{std::llround(ps)} : longest_timeout;
 }
 
 // The largest window is found where it is not given.

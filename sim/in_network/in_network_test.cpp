@@ -346,7 +346,7 @@ TEST_CASE("in-network: hosts that take time for each packet and byte set the rat
     switchml.switchml.framing = 24_B;
     switchml.switchml.host = {.per_packet = 100_ns};  // 31250 packets of 32 values, sent and received
     CHECK(us(s, switchml, 4_MB) == doctest::Approx(31250 * 0.2).epsilon(0.03));
-    // 512 slots of a host that takes 2 us for each packet and back are more than the 1 ms after which packets are usually sent again.
+    // 512 slots of a host that takes 2 us for each packet and back are more than the 1 ms after which packets are usually retransmitted.
     switchml.switchml.host = {.per_packet = 1'000_ns};
     CHECK(us(s, switchml, 1_MB) == doctest::Approx(7813 * 2.0).epsilon(0.05));
     AlgorithmChoice slow = atp(1 << 20);

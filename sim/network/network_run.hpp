@@ -38,8 +38,9 @@ struct NetworkRun {
   SimTime finish;                                // the last rank's last end
   std::vector<SimTime> rank_finish = {};         // when each rank was done with all of its channels
   std::vector<std::int64_t> bytes_on_link = {};  // payload bytes that crossed each link, by LinkId
-  std::vector<std::int64_t> bytes_from = {};     // payload bytes that each endpoint sent out of its server
-  std::vector<CopyResult> copies = {};           // their bytes are not among those of links
+  std::vector<std::int64_t> bytes_from =
+      {};  // bytes that each endpoint sent out of its server: payload, and on packet headers and retransmissions
+  std::vector<CopyResult> copies = {};  // their bytes are not among those of links
   std::int64_t messages = 0;
   std::uint64_t events = 0;        // events handled; 0 if the network does not count them
   std::uint64_t solves = 0;        // sharing problems solved; flows alone on their links need none

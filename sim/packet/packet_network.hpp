@@ -199,7 +199,7 @@ class PacketNetwork {
     BitsPerSecond rate{0};        // of its payload; 0: any
     std::uint32_t window = none;  // packets of a message, for that rate
     std::int64_t free_at = 0;     // its next packet may leave
-    std::int64_t beside = 0;      // bytes that were sent beside the messages': headers, and what was sent again
+    std::int64_t beside = 0;      // bytes that were sent beside the messages': headers and retransmissions
   };
 
   // A message on its way: both ends of it. What a packet that arrives needs is in the first cache line.

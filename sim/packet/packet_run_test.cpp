@@ -63,7 +63,7 @@ TEST_CASE("packet: uncongested ring and HDRM are within a tenth of the flow mode
     }
 }
 
-TEST_CASE("packet: a NIC sends what its cable carries: messages, headers, and what is sent again") {
+TEST_CASE("packet: a NIC sends what its cable carries: messages, headers and retransmissions") {
   const auto star = build(Star{.nodes = 4, .host_link = link_100g});
   PacketSettings settings{.header = 64_B, .acknowledgement = 0_B, .timeout = 100_us, .retries = 20};
   settings.faults.loss = 0.02;

@@ -221,12 +221,11 @@ std::uint32_t PacketNetwork::way_back(RouteState& route) {
   return route.back = whole ? add_hops(hops) : none;
 }
 
-// After so many timeouts in a row; an hour at most, as the settings allow.
+// After so many timeouts in a row.
 std::int64_t PacketNetwork::timeout_of(const Flow& flow, int tries) const {
-  constexpr SimTime longest = 3'600'000_ms;
   constexpr int round_trips = 2;
   const std::int64_t first = std::max(settings_.timeout.ps, 2 * round_trips * routes_[flow.route].latency_ps);
-  return std::min(first, longest.ps >> tries) << tries;
+  return std::min(first, longest_timeout.ps >> tries) << tries;
 }
 
 void PacketNetwork::arm(std::uint32_t index, std::int64_t deadline) {

@@ -72,6 +72,8 @@ struct FaultSettings {
   bool any() const { return loss > 0 || corruption > 0 || !failures.empty() || expected; }
 };
 
+inline constexpr SimTime longest_timeout = 3'600'000_ms;
+
 struct PacketSettings {
   Bytes packet = 4_KiB;  // payload of a packet (RoCE's largest MTU); up to 64 KiB, as a burst that stays together
   Bytes header{0};       // added to each packet; 0: the hardware profile's wire_efficiency stands for headers
