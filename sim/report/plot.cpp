@@ -3,6 +3,7 @@
 #include "kernels/base/error.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
+#include "sim/report/short_names.hpp"
 
 #include <algorithm>
 #include <array>
@@ -57,58 +58,6 @@ std::string with_unit(double value, const std::string& column) {
   return *unit.name ? fmt::format("{:.4g} {}", value / unit.size, unit.name) : fmt::format("{:.6g}", value);
 }
 
-std::string title_of(const std::string& column) {
-  static const std::map<std::string, std::string> known = {{"size_bytes", "message size"},          {"time_us", "time"},
-                                                           {"busbw_GBps", "bus bandwidth"},         {"algbw_GBps", "algorithm bandwidth"},
-                                                           {"samples_per_s", "samples per second"}, {"batch_per_gpu", "samples per GPU"}};
-  if (const auto at = known.find(column); at != known.end()) return at->second;
-  std::string out = column;
-  if (column.starts_with("/")) {
-    out = column.substr(column.rfind('/') + 1);
-    if (out == "on") out = column.substr(column.rfind('/', column.size() - out.size() - 2) + 1);  // "pfc/on"
-  }
-  for (const char* end : {"_us", "_bytes", "_GBps"})
-    if (out.ends_with(end)) out.erase(out.size() - std::string_view(end).size());
-  std::ranges::replace(out, '_', ' ');
-  return out;
-}
-
-// "group=8" and "algorithm=ring" of "nccl(group=8,algorithm=ring)".
-std::vector<std::string> settings_of(const std::string& label) {
-  const auto open = label.find('(');
-  std::vector<std::string> out;
-  if (open == label.npos || !label.ends_with(')')) return out;
-  int depth = 0;
-  out.emplace_back();
-  for (const char c : label.substr(open + 1, label.size() - open - 2)) {
-    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-    if (c == ',' && depth == 0)
-      out.emplace_back();
-    else
-      out.back() += c;
-  }
-  return out;
-}
-
-// Labels without the settings that all of their name have.
-std::map<std::string, std::string> short_names(const std::set<std::string>& labels) {
-  const auto name_in = [](const std::string& label) { return label.substr(0, label.find('(')); };
-  std::map<std::string, std::map<std::string, std::size_t>> uses;  // name -> setting -> by how many labels
-  std::map<std::string, std::size_t> count;
-  for (const std::string& label : labels) {
-    ++count[name_in(label)];
-    for (const std::string& setting : settings_of(label)) ++uses[name_in(label)][setting];
-  }
-  std::map<std::string, std::string> out;
-  for (const std::string& label : labels) {
-    const std::string name = name_in(label);
-    std::vector<std::string> kept = settings_of(label);
-    if (count[name] > 1) std::erase_if(kept, [&](const std::string& setting) { return uses[name][setting] == count[name]; });
-    out[label] = kept.empty() ? name : fmt::format("{}({})", name, fmt::join(kept, ","));
-  }
-  return out;
-}
-
 struct Point {
   double x = 0, y = 0, low = 0, high = 0;
   std::string name = {};  // of x, where it is a word
@@ -118,6 +67,9 @@ class Figure {
  public:
   Figure(const CsvTable& table, const PlotChoice& choice) : table_(table), choice_(choice) {
     choose_lines();
+    std::vector<std::string> pointers;
+    std::ranges::copy_if(table.header, std::back_inserter(pointers), [](const std::string& name) { return name.starts_with("/"); });
+    pointer_names_ = names_of_pointers(pointers);
     x_ = column("--x", choice.x);
     y_ = column("--y", choice.y);
     for (const std::string& name : choice.by) by_.push_back(column("--by", name));
@@ -194,13 +146,20 @@ class Figure {
     stop_on_problems();
   }
 
-  // Columns of what is asked for, as opposed to what comes out; swept pointers are named as such.
-  std::vector<std::size_t> what_differs() const {
+  // Whether a column says what was asked for, as opposed to what came out; swept pointers do, but for those that a column says already.
+  bool was_asked_for(std::size_t at) const {
     static const std::set<std::string> asked = {"scenario", "fabric", "network", "algorithm",   "collective",    "size_bytes",
                                                 "dtype",    "model",  "engine",  "compression", "batch_per_gpu", "job"};
+    static const std::set<std::string> told = {"/network",         "/workload/algorithm",   "/workload/size",
+                                               "/workload/engine", "/workload/compression", "/workload/collective",
+                                               "/workload/dtype",  "/workload/model",       "/workload/batch_per_gpu"};
+    const std::string& name = table_.header[at];
+    return asked.contains(name) || (name.starts_with("/") && !told.contains(name));
+  }
+  std::vector<std::size_t> what_differs() const {
     std::vector<std::size_t> out;
     for (std::size_t at = 0; at < table_.header.size(); ++at) {
-      if (at == x_ || at == y_ || !(asked.contains(table_.header[at]) || table_.header[at].starts_with("/"))) continue;
+      if (at == x_ || at == y_ || !was_asked_for(at)) continue;
       if (follows_from(x_, at)) continue;
       if (std::ranges::any_of(out, [&](std::size_t known) { return follows_from(known, at) && follows_from(at, known); })) continue;
       out.push_back(at);
@@ -208,10 +167,10 @@ class Figure {
     return out;
   }
   // "; what differs is job, /placement/seed": what could be named too.
-  std::string others_that_differ() const {
+  std::string what_differs_between(const std::vector<std::string>& one, const std::vector<std::string>& other) const {
     std::vector<std::string> out;
-    for (const std::size_t at : what_differs())
-      if (std::ranges::find(by_, at) == by_.end()) out.push_back(table_.header[at]);
+    for (std::size_t at = 0; at < table_.header.size(); ++at)
+      if (was_asked_for(at) && one[at] != other[at]) out.push_back(table_.header[at]);
     return out.empty() ? "" : fmt::format("; what differs is {}", fmt::join(out, ", "));
   }
   // Whether a column has one value wherever another has one: then it tells no lines apart.
@@ -222,20 +181,33 @@ class Figure {
   }
 
   std::string series_of(const std::vector<std::string>& line) const {
-    std::string out;
+    std::vector<std::string> parts;
     for (const std::size_t at : by_) {
       if (line[at].empty()) continue;
-      if (!out.empty()) out += ", ";
       const auto number = number_in(line[at]);
       const std::string& name = table_.header[at];
-      if (line[at] == "true" || line[at] == "false")
-        out += fmt::format("{} {}", title_of(name), line[at]);
-      else if (!number)
-        out += shown(at, line[at]);
-      else
-        out += name == "size_bytes" ? with_unit(*number, name) : fmt::format("{} {:.6g}", title_of(name), *number);
+      std::string part = shown(at, line[at]);
+      const bool quantity = name.starts_with("/") && std::isdigit(static_cast<unsigned char>(line[at].front()));  // "25Gbps"
+      if (line[at] == "true" || line[at] == "false" || (quantity && !number))
+        part = fmt::format("{} {}", title_of(name), line[at]);
+      else if (number)
+        part = name == "size_bytes" ? with_unit(*number, name) : fmt::format("{} {:.6g}", title_of(name), *number);
+      if (std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
     }
-    return out.empty() ? title_of(choice_.y) : out;
+    return parts.empty() ? title_of(choice_.y) : fmt::format("{}", fmt::join(parts, ", "));
+  }
+
+  std::string title_of(const std::string& column) const {
+    static const std::map<std::string, std::string> known = {{"size_bytes", "message size"},          {"time_us", "time"},
+                                                             {"busbw_GBps", "bus bandwidth"},         {"algbw_GBps", "algorithm bandwidth"},
+                                                             {"samples_per_s", "samples per second"}, {"batch_per_gpu", "samples per GPU"}};
+    if (const auto at = known.find(column); at != known.end()) return at->second;
+    const auto pointer = pointer_names_.find(column);
+    std::string out = pointer == pointer_names_.end() ? column : pointer->second;
+    for (const char* end : {"_us", "_bytes", "_GBps"})
+      if (out.ends_with(end)) out.erase(out.size() - std::string_view(end).size());
+    std::ranges::replace(out, '_', ' ');
+    return out;
   }
 
   // What is written of a value in a column.
@@ -245,15 +217,18 @@ class Figure {
   }
 
   void collect() {
-    for (const char* column : {"algorithm", "engine", "compression"})
-      if (const auto at = table_.column(column)) {
-        std::set<std::string> labels;
-        for (const auto* line : lines_) labels.insert((*line)[*at]);
-        short_names_[*at] = short_names(labels);
-      }
+    for (std::size_t at = 0; at < table_.header.size(); ++at) {
+      const std::string& name = table_.header[at];
+      const bool label = name == "algorithm" || name == "engine" || name == "compression";
+      if (!label && !name.starts_with("/")) continue;
+      std::set<std::string> values;
+      for (const auto* line : lines_) values.insert((*line)[at]);
+      short_names_[at] = label ? short_labels(values) : names_of_values(values);
+    }
     const auto low = table_.column(choice_.y + "_p05"), high = table_.column(choice_.y + "_p95");
     std::map<std::string, std::size_t> number_of;
     std::map<std::string, double> place_of;
+    std::map<std::pair<std::string, std::string>, const std::vector<std::string>*> line_of;
     for (const auto* line : lines_) {
       const auto y = number_in((*line)[y_]), x = number_in((*line)[x_]);
       if (!y || (!words_ && !x)) continue;
@@ -270,10 +245,11 @@ class Figure {
         point.high = std::max(*y, number_in((*line)[*high]).value_or(*y));
       }
       auto& points = series_[at->second].second;
-      if (std::ranges::find(points, point.x, &Point::x) != points.end() && reported_.insert(name).second)
+      const auto [other, first_there] = line_of.try_emplace({name, word}, line);
+      if (!first_there && reported_.insert(name).second)
         problems_.push_back(
             fmt::format("{} has several values of {} at {} = {}: tell them apart with --by COLUMN, or choose with --where COLUMN=VALUE{}",
-                        name, choice_.y, choice_.x, word, others_that_differ()));
+                        name, choice_.y, choice_.x, word, what_differs_between(*other->second, *line)));
       points.push_back(point);
     }
     for (auto& [name, points] : series_) std::ranges::sort(points, {}, &Point::x);
@@ -355,7 +331,12 @@ class Figure {
     std::string tics;
     for (const double x : apart(xs, logarithmic(xs, choice_.log_x)))
       tics += fmt::format("{}{} {:.17g}", tics.empty() ? "" : ", ", quoted(with_unit(x, choice_.x)), x);
-    out += fmt::format("set xtics ({})\nset autoscale xfix\nset offsets graph 0.02, graph 0.02, 0, 0\n", tics);
+    out += fmt::format("set xtics ({})\n", tics);
+    if (const double only = xs.front(); only == xs.back())
+      out += only > 0 ? fmt::format("set xrange [{:.17g}:{:.17g}]\n", only / 2, only * 2)
+                      : fmt::format("set xrange [{}:{}]\n", only - 1, only + 1);
+    else
+      out += "set autoscale xfix\nset offsets graph 0.02, graph 0.02, 0, 0\n";
     std::string plot;
     for (std::size_t s = 0; s < series_.size(); ++s) {
       const auto& [name, points] = series_[s];
@@ -405,6 +386,7 @@ class Figure {
   std::size_t x_ = 0, y_ = 0;
   std::vector<std::size_t> by_;
   std::map<std::size_t, std::map<std::string, std::string>> short_names_;  // by column
+  std::map<std::string, std::string> pointer_names_;
   bool words_ = false;
   std::vector<std::string> places_;  // on the horizontal axis, where it has words
   std::vector<std::pair<std::string, std::vector<Point>>> series_;

@@ -120,3 +120,27 @@ TEST_CASE("gnuplot makes SVG and PDF of it, the same bytes each time") {
   CHECK(has(pdf, "CreationDate (D:20001111111111"));
   CHECK(pdf == drawn_by_gnuplot(script));
 }
+
+TEST_CASE("swept objects are called by what differs among those of one type, and pointers that end alike by more of their parts") {
+  const std::string text =
+      "algorithm,size_bytes,time_us,fabric,/fabric,/workload/algorithm\n"
+      "ring,1024,10,bigraph,,\n"
+      R"(ring,1024,11,fat_tree,"{""type"":""fat_tree"",""leaves"":8,""spines"":8}","[""ring""]")"
+      "\n"
+      R"(ring,1024,12,fat_tree,"{""type"":""fat_tree"",""leaves"":8,""spines"":4}","[""ring""]")"
+      "\n";
+  const std::string script = plot_script(parse_csv(text, "t.csv"), {.x = "size_bytes"}, PlotFormat::svg);
+  for (const char* title : {"title \"bigraph\"", "title \"fat_tree, spines 8\"", "title \"fat_tree, spines 4\""}) CHECK(has(script, title));
+  CHECK(has(script, "set xrange [512:2048]"));  // of one size
+  CHECK_THROWS_WITH_AS(
+      plot_script(parse_csv(text, "t.csv"), {.x = "size_bytes", .by = {"fabric"}}, PlotFormat::svg),
+      "fat_tree has several values of time_us at size_bytes = 1024: tell them apart with --by COLUMN, or choose with --where "
+      "COLUMN=VALUE; what differs is /fabric",
+      InputError);
+
+  const std::string links =
+      "size_bytes,time_us,/fabric/host_link/bandwidth,/fabric/fabric_link/"
+      "bandwidth\n1024,10,25Gbps,100Gbps\n1024,12,100Gbps,25Gbps\n1024,9,100Gbps,100Gbps\n";
+  CHECK(has(plot_script(parse_csv(links, "t.csv"), {.x = "size_bytes"}, PlotFormat::svg),
+            "title \"host link/bandwidth 25Gbps, fabric link/bandwidth 100Gbps\""));
+}
