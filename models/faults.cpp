@@ -75,6 +75,29 @@ void check_name(const Failure& f, const std::string& at, const Fabric& fabric, P
 
 }  // namespace
 
+std::map<LinkId, double> mean_remaining(const Faults& faults, const Fabric& fabric, SimTime from, SimTime to) {
+  std::vector<SimTime> dates = {from, to};
+  std::map<LinkId, std::vector<const Failure*>> of_links;
+  for (const Failure& failure : faults.failures) {
+    for (const SimTime date : {failure.at, failure.until})
+      if (from < date && date < to) dates.push_back(date);
+    for (const LinkId link : links_of(failure, fabric)) of_links[link].push_back(&failure);
+  }
+  std::ranges::sort(dates);
+  std::map<LinkId, double> out;
+  for (const auto& [link, failures] : of_links) {
+    double seconds = 0;
+    for (std::size_t i = 0; i + 1 < dates.size(); ++i) {
+      double least = 1;
+      for (const Failure* f : failures)
+        if (f->at <= dates[i] && dates[i] < f->until) least = std::min(least, f->remaining);
+      seconds += least * (dates[i + 1] - dates[i]).seconds();
+    }
+    out[link] = seconds / (to - from).seconds();
+  }
+  return out;
+}
+
 std::vector<LinkId> links_of(const Failure& failure, const Fabric& fabric) {
   if (!failure.network_switch.empty()) {
     std::vector<LinkId> out;

@@ -5,6 +5,7 @@
 #include "kernels/base/units.hpp"
 #include "models/fabric/fabric.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ struct Faults {
 
 // The links that it is about; none where the fabric has nothing of that name.
 std::vector<LinkId> links_of(const Failure& failure, const Fabric& fabric);
+
+// Of each link that failures are about the share of its bandwidth that it has on average between two dates; of failures of one link at
+// once the worst counts.
+std::map<LinkId, double> mean_remaining(const Faults& faults, const Fabric& fabric, SimTime from, SimTime to);
 
 // What cannot be, with its place below "/faults", names that the fabric does not know included.
 std::vector<Problem> problems(const Faults& faults, const Fabric& fabric);

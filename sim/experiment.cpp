@@ -286,7 +286,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   if (options.work) *options.work = {.messages = row.messages, .events = run.events, .solved_flows = run.solved_flows};
   row.wall_s = wall.count();
   row.unproved = parts_->prover.unproved();
-  if (options.utilization) *options.utilization = utilization_of_links(run, fabric);
+  if (options.utilization) *options.utilization = utilization_of_links(run, fabric, scenario.faults);
   if (row.training) add_events(scenario, first, parts_->prover, row);
   if (run.packet) row.packet = summary(*run.packet, fabric);
   const auto note = [&row](std::string_view text) { row.notes += fmt::format("{}{}", row.notes.empty() ? "" : "\n", text); };

@@ -1,6 +1,8 @@
 #include "sim/cases/testing.hpp"
 #include "sim/experiment.hpp"
 
+#include <map>
+
 #include <doctest/doctest.h>
 
 using namespace weft;
@@ -160,4 +162,20 @@ TEST_CASE("row: all-to-alls of one request are of one size, a block for each ran
   json["workload"] = Json::parse(R"({"program": [
       {"id": "a", "collective": "alltoall", "size": "1000B", "algorithm": {"name": "pairwise", "pieces": 3}}]})");
   CHECK(run(json).wire_bytes_per_rank == 820_B);
+}
+
+// Two nodes, 100 Gb/s: 8 MB of a ring take 2 x 4 MB / 12.5 GB/s = 640 us; at a quarter from the beginning 2560 us, all of it used. Slowed
+// from 320 us on, half is done at the full rate and the rest takes 1280 us: 1600 us, also all of it used.
+TEST_CASE("row: a link that failures slow is as busy as the rate that they leave it") {
+  Json json = Json::parse(R"({"schema": 1, "name": "slowed", "hardware": "ideal",
+    "fabric": {"type": "fat_tree", "leaves": 1, "nodes_per_leaf": 2, "spines": 1, "link": {"bandwidth": "100Gbps", "latency": "0s"}},
+    "workload": {"collective": "allreduce", "algorithm": "ring", "size": "8MB"},
+    "faults": {"failures": [{"link": "leaf0/node0->leaf0", "remaining": 0.25}], "reroute_after": "never"}})");
+  for (const auto& [at, expected] : std::map<std::string, double>{{"0s", 2560}, {"320us", 1600}}) {
+    json["faults"]["failures"][0]["at"] = at;
+    const Row row = run(json);
+    CHECK(static_cast<double>(row.time.ps) / 1e6 == doctest::Approx(expected).epsilon(1e-6));
+    CHECK(row.busiest_link == "leaf0/node0->leaf0");
+    CHECK(row.busiest_link_utilization == doctest::Approx(1).epsilon(1e-6));
+  }
 }
