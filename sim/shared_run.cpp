@@ -72,6 +72,7 @@ class BackgroundTraffic {
         record.count += streams[next].count;
         record.bytes += Bytes{streams[next].bytes};
         record.busy += streams[next].busy;
+        record.late += streams[next].late;
       }
       out.push_back(record);
     }

@@ -108,6 +108,12 @@ TEST_CASE("shared run: traffic goes by its period, its phases and its end") {
   };
   const TrafficSpec every_ms{.pattern = TrafficPattern::pairs, .pairs = {{2, 3}}, .size = 1_KiB, .start = 500_us, .period = 1_ms};
   CHECK(flows(every_ms) == 10);  // at 0.5 ms, 1.5 ms, ... 9.5 ms
+  const auto late = [&](SimTime period) {
+    const TrafficSpec asked{.pattern = TrafficPattern::pairs, .pairs = {{2, 3}}, .size = 1250_KB, .period = period};  // of 100 us each
+    return run(On::flow, star, {{{0, 1}, 125_MB}}, {asked}).traffic.front();
+  };
+  CHECK(late(200_us).late == 0);
+  CHECK(late(50_us).late == late(50_us).count - 1);  // all but the first
   TrafficSpec half = every_ms;
   half.on = 2_ms, half.off = 2_ms;
   CHECK(flows(half) == 6);  // 0.5, 1.5; 4.5, 5.5; 8.5, 9.5

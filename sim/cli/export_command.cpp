@@ -10,6 +10,7 @@
 #include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
 #include "sim/results/output_files.hpp"
+#include "sim/scenario/scenario_fields.hpp"
 
 #include <array>
 #include <ostream>
@@ -65,9 +66,7 @@ Request export_request(const ExportArguments& a) {
                 .inner = a.inner,
                 .up = a.up,
                 .down = a.down};
-  std::vector<std::string_view> collectives;
-  for (const Algorithm& algorithm : algorithms()) collectives.push_back(name_of(algorithm.collective));
-  require_name("--collective", a.collective, collectives, problems);
+  require_name("--collective", a.collective, Form<Collective>::names(), problems);
   q.collective = collective_named(a.collective).value_or(Collective::allreduce);
   if (!a.file.empty()) noting("--file", problems, [&] { q.settings.imported = import_schedule(a.file, a.file); });
   if (const Schedule* s = q.settings.imported.schedule.get()) {
@@ -196,7 +195,7 @@ int export_command(const ExportArguments& a, std::ostream& out, std::ostream& er
   refuse(problems);
   if (a.format == "goal") {
     GoalOptions options = goal_options(a);
-    options.elements = in_equal_blocks(schedule, options.elements);
+    options.elements = schedule.collective == Collective::barrier ? 0 : in_equal_blocks(schedule, options.elements);
     text = to_goal(schedule, options);
   }
   err << said_of_size(request, a);

@@ -76,6 +76,12 @@ TEST_CASE("an all-to-all is exported with equal blocks, as it is run") {
   CHECK(goal.find("500001b") == std::string::npos);
 }
 
+TEST_CASE("a barrier is exported with messages of nothing, as it is run") {
+  const std::string goal = exported({.algorithm = "dissemination", .collective = "barrier", .format = "goal", .ranks = 4});
+  CHECK(goal.find("send 0b to 1") != std::string::npos);
+  CHECK(goal.find("1048576b") == std::string::npos);
+}
+
 TEST_CASE("that NCCL is exported with rings, whatever it chooses for the size, is said") {
   CHECK(
       said_of({.algorithm = "nccl", .ranks = 8, .group = 4}) ==
@@ -90,6 +96,10 @@ TEST_CASE("what cannot be exported is refused with all problems") {
       "weft export: --as: unknown name \"mscl\" (did you mean \"msccl\"?); allowed: \"msccl\", \"mscclpp\", \"goal\", \"dot\"", InputError);
   CHECK_THROWS_WITH_AS(exported({.format = "mscclpp", .protocol = "LL128", .ranks = 2}),
                        "weft export: --protocol: must be Simple or LL for mscclpp, got LL128", InputError);
+  CHECK_THROWS_WITH_AS(exported({.collective = "foo", .ranks = 4}),
+                       "weft export: --collective: unknown name \"foo\"; allowed: \"allreduce\", \"reduce_scatter\", \"allgather\", "
+                       "\"broadcast\", \"reduce\", \"alltoall\", \"barrier\"",
+                       InputError);
   CHECK_THROWS_AS(exported({.algorithm = "dissemination", .collective = "barrier", .ranks = 2}), InputError);
   CHECK_THROWS_AS(exported({.format = "goal", .size = "3B", .ranks = 2}), InputError);
   CHECK_THROWS_AS(exported({.file = "/nowhere.xml"}), InputError);

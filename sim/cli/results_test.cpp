@@ -37,7 +37,7 @@ const std::vector<std::string> scenarios = {
                    "faults": {"loss": 0.01, "corruption": 0.01}},
         "workload": {"algorithm": "atp", "size": "400KiB", "ranks": 4},
         "jobs": [{"name": "b", "ranks": 4, "algorithm": "ring", "size": "800KB", "start": "1us"}],
-        "traffic": [{"pattern": "incast", "to": 0, "size": "50KB"}]})",
+        "traffic": [{"pattern": "incast", "to": 0, "size": "50KB", "period": "1us"}]})",
     // congestion notifications and pauses
     R"({"schema": 1, "name": "paused", "network": "packet",
         "fabric": {"type": "star", "nodes": 8, "link": {"bandwidth": "10Gbps", "latency": "1us"}},

@@ -26,7 +26,8 @@ struct Rhythm {
 // What became of the flows of one stream; only those that ended.
 struct StreamRecord {
   std::int64_t count = 0, bytes = 0;
-  SimTime busy;  // their durations, summed
+  SimTime busy;           // their durations, summed
+  std::int64_t late = 0;  // those among them that had to wait for the one before
 };
 
 template <class Network>
@@ -58,6 +59,7 @@ class BackgroundFlows final : public Driver {
     if (s.record.count++ == 0) --unfinished_;
     s.record.bytes += s.bytes;
     s.record.busy += lane_.now() - s.begun;
+    if (s.rhythm.period.ps > 0 && s.begun > s.scheduled) ++s.record.late;
     if (activity_) {
       TransferRecord record = who_[token];
       record.begin = s.begun;

@@ -29,7 +29,8 @@ struct TrafficResult {
   std::int64_t streams = 0;  // pairs of sender and receiver
   std::int64_t count = 0;
   Bytes bytes = {};
-  SimTime busy = {};  // their durations, summed
+  SimTime busy = {};      // their durations, summed
+  std::int64_t late = 0;  // flows that began later than the period says, as the one before had not ended
   double GBps() const { return gigabytes_per_second(bytes, busy); }
   friend bool operator==(const TrafficResult&, const TrafficResult&) = default;
 };

@@ -158,7 +158,10 @@ class Figure {
   }
   std::vector<std::size_t> what_differs() const {
     std::vector<std::size_t> out;
-    for (std::size_t at = 0; at < table_.header.size(); ++at) {
+    std::vector<std::size_t> columns;  // a model says more than its size, which comes before it
+    for (std::size_t at = 0; at < table_.header.size(); ++at)
+      columns.insert(table_.header[at] == "model" ? columns.begin() : columns.end(), at);
+    for (const std::size_t at : columns) {
       if (at == x_ || at == y_ || !was_asked_for(at)) continue;
       if (follows_from(x_, at)) continue;
       if (std::ranges::any_of(out, [&](std::size_t known) { return follows_from(known, at) && follows_from(at, known); })) continue;
@@ -307,7 +310,8 @@ class Figure {
   std::string y_axis(const Unit& unit) const {
     std::string out = fmt::format("set ylabel {}\n", label(choice_.y, unit));
     const auto values = all([](const Point& p) { return p.low; });
-    if (logarithmic(values, choice_.log_y)) return out + "set logscale y\nset format y '%g'\n";
+    const bool asked_by_default = !words_;  // bars begin at nothing
+    if (choice_.log_y.value_or(asked_by_default) && logarithmic(values, choice_.log_y)) return out + "set logscale y\nset format y '%g'\n";
     return out + (values.front() >= 0 ? "set yrange [0:*]\n" : "");
   }
 

@@ -121,6 +121,18 @@ TEST_CASE("gnuplot makes SVG and PDF of it, the same bytes each time") {
   CHECK(pdf == drawn_by_gnuplot(script));
 }
 
+TEST_CASE("bars begin at nothing unless a logarithm is asked for, and a model is named rather than its size") {
+  const std::string text =
+      "size_bytes,time_us,model,engine\n97000000,10,resnet50,ddp\n97000000,12,resnet50,aiacc\n1300000000,900,bert_large,ddp\n"
+      "1300000000,800,bert_large,aiacc\n";
+  const std::string bars = plot_script(parse_csv(text, "t.csv"), {.x = "engine"}, PlotFormat::svg);
+  CHECK(has(bars, "set yrange [0:*]"));
+  CHECK(!has(bars, "set logscale y"));
+  CHECK(has(bars, "title \"bert_large\""));
+  CHECK(!has(bars, "MiB"));
+  CHECK(has(plot_script(parse_csv(text, "t.csv"), {.x = "engine", .log_y = true}, PlotFormat::svg), "set logscale y"));
+}
+
 TEST_CASE("swept objects are called by what differs among those of one type, and pointers that end alike by more of their parts") {
   const std::string text =
       "algorithm,size_bytes,time_us,fabric,/fabric,/workload/algorithm\n"

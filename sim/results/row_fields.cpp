@@ -186,6 +186,7 @@ constexpr std::array traffic_fields = {
     field<&TrafficResult::count>("count", "", "Flows that ended."),
     field<&TrafficResult::bytes>("bytes", "B", "Size of these flows together."),
     field<&TrafficResult::busy>("busy_us", "us", "Sum of the durations of these flows."),
+    field<&TrafficResult::late>("late", "", "Of these flows those that began later than the period says, as the one before had not ended."),
     derived<traffic_GBps>("bandwidth_GBps", "GB/s", "Bandwidth of a flow, on average."),
 };
 static_assert(all_declared<TrafficResult>(traffic_fields));

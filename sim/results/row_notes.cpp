@@ -111,6 +111,9 @@ void add_traffic(const Row& row, Lines& out) {
     out.push_back(t.count == 0 ? fmt::format("traffic {}: no flow of {} has ended within the run", i, streams)
                                : fmt::format("traffic {}: {} of {} ended, {:.3f} GB/s each on average", i, counted(t.count, "flow"),
                                              streams, t.GBps()));
+    if (t.late > 0)
+      out.back() +=
+          fmt::format("; {} of them began late, as the one before took longer than the period: less was sent than it asks for", t.late);
   }
 }
 

@@ -178,7 +178,14 @@ std::string congestion(const std::vector<const Result*>& group) {
 }
 
 // The rest, who waits for whom, goes to stderr.
-std::string first_line(const std::string& failure) { return failure.substr(0, failure.find('\n')); }
+// With the next one, where it announces a list: "no progress is possible: rank 0 in step 3 waits for ...".
+std::string first_line(const std::string& failure) {
+  const std::size_t end = failure.find('\n');
+  std::string out = failure.substr(0, end);
+  if (!out.ends_with(':') || end == failure.npos) return out;
+  const std::size_t next = failure.find_first_not_of(" \n", end);
+  return next == failure.npos ? out : out + " " + failure.substr(next, failure.find('\n', next) - next);
+}
 
 std::string failures_of(const std::vector<const Result*>& group, const std::vector<Case>& cases) {
   std::string out;

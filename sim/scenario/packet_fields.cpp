@@ -82,8 +82,9 @@ Declaration<FaultSettings> Declared<FaultSettings>::declaration() {
           optional("loss", &F::loss, "The probability that a packet is lost on a link."),
           optional("corruption", &F::corruption,
                    "The probability that a packet is corrupted on a link: it uses the links of its path and is dropped by the receiver."),
-          optional("links", &F::links,
-                   "The links that lose and corrupt packets, each one direction of a cable; all links outside servers when not given."),
+          not_empty(optional(
+              "links", &F::links,
+              "The links that lose and corrupt packets, each one direction of a cable; all links outside servers when not given.")),
           optional("failures", &F::failures, "The links that fail for a time.")}};
 }
 

@@ -139,7 +139,8 @@ Declaration<TrafficSpec> Declared<TrafficSpec>::declaration() {
            optional_as<OrWord<SimTime, NeverStops>>("stop", &T::stop, "The time from which no flow begins any more."),
            optional(
                "period", &T::period,
-               "The time from the start of a flow to the start of the next between the same two endpoints; with 0s they are back to back."),
+               "The time from the start of a flow to the start of the next between the same two endpoints; a flow that takes longer delays "
+               "the next, which its row says; with 0s they are back to back."),
            optional("on", &T::on,
                     "On-off traffic: flows begin during each \"on\" and not during the \"off\" that follows, counted from start; with 0s "
                     "they always begin."),
